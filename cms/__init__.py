@@ -1,0 +1,1 @@
+"""The site: settings, URLs, and what ties nodes and comments together."""

@@ -1,0 +1,1 @@
+"""Discussions under any object, kept in one of three MongoDB schemas behind one contract."""

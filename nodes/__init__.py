@@ -1,0 +1,1 @@
+"""Pages, posts, sections and photos: everything that an editor writes."""
