@@ -1,0 +1,76 @@
+"""What the environment says, checked: a bad value is refused by the name of its variable."""
+
+import contextlib
+import ipaddress
+import os
+import secrets
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import environ
+from django.core.exceptions import ImproperlyConfigured
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether an ALLOWED_HOSTS entry can only mean this machine."""
+    bare = host.strip("[]")
+    if bare == "localhost" or bare.endswith(".localhost"):
+        return not host.startswith(".")
+    try:
+        return ipaddress.ip_address(bare).is_loopback
+    except ValueError:
+        return False
+
+
+def is_protected(uri: str) -> bool:
+    """Return whether a MongoDB URI says who connects: a user, or a client certificate."""
+    user = uri.partition("://")[2].partition("/")[0].rpartition("@")[0].partition(":")[0]
+    return bool(user) or "authmechanism=mongodb-x509" in uri.lower()
+
+
+def kept_secret(path: Path) -> str:
+    """Return the secret kept in `path`, made at the first call, readable by its owner alone."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if not path.exists():
+        draft = path.with_name(f"{path.name}.{os.getpid()}")
+        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
+            file.write(secrets.token_urlsafe(50))
+        with contextlib.suppress(FileExistsError):  # another process was first: its key holds
+            os.link(draft, path)
+        draft.unlink()
+    secret = path.read_text().strip()
+    if not secret:
+        raise ImproperlyConfigured(f"{path} is empty: delete it, and a new key is made.")
+    return secret
+
+
+def switch(env: environ.Env, name: str, *, default: bool) -> bool:
+    """Return the variable `name` as a bool; ImproperlyConfigured names it if it is neither yes nor no."""
+    value = env.str(name, default="").strip().lower()
+    if not value:
+        return default
+    if value in env.BOOLEAN_TRUE_STRINGS:
+        return True
+    if value in ("false", "off", "no", "n", "0"):
+        return False
+    raise ImproperlyConfigured(f"{name} must be on or off, not {value!r}.")
+
+
+def natural(env: environ.Env, name: str, *, default: int) -> int:
+    """Return the variable `name` as an int ≥ 0; ImproperlyConfigured names it if it is none."""
+    try:
+        value = env.int(name, default=default)
+    except ValueError as error:
+        raise ImproperlyConfigured(f"{name} must be a whole number.") from error
+    if value < 0:
+        raise ImproperlyConfigured(f"{name} must not be negative.")
+    return int(value)
+
+
+def web_origins(env: environ.Env, name: str) -> list[str]:
+    """Return the variable `name` as a list of origins such as https://example.org."""
+    origins = env.list(name, default=[])
+    for origin in origins:
+        if urlsplit(origin).scheme not in ("http", "https"):
+            raise ImproperlyConfigured(f"{name}: {origin!r} must begin with https:// or http://.")
+    return list(origins)

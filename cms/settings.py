@@ -1,0 +1,179 @@
+"""The one settings module: everything that differs between sites comes from the environment (docs/reference/settings.md)."""
+
+from pathlib import Path
+
+import environ
+from django.core.exceptions import ImproperlyConfigured
+from django.utils.translation import gettext_lazy as _
+
+from cms.environment import is_loopback, is_protected, kept_secret, natural, switch, web_origins
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+
+env = environ.Env()
+if (BASE_DIR / ".env").is_file():
+    environ.Env.read_env(BASE_DIR / ".env")
+
+VAR_DIR = Path(env.str("VAR_DIR", default=str(BASE_DIR / "var"))).absolute()
+
+# Where the site is reached, and what that allows.
+ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["localhost", "127.0.0.1", "[::1]"])
+LOCAL = all(is_loopback(host) for host in ALLOWED_HOSTS)
+DEBUG = switch(env, "DEBUG", default=False)
+SECRET_KEY = env.str("SECRET_KEY", default="")
+MONGODB_URI = env.str("MONGODB_URI", default="")
+
+if LOCAL:
+    SECRET_KEY = SECRET_KEY or kept_secret(VAR_DIR / "secret_key")
+else:
+    if not SECRET_KEY:
+        raise ImproperlyConfigured("SECRET_KEY is missing: a site that ALLOWED_HOSTS opens to others needs its own.")
+    if DEBUG:
+        raise ImproperlyConfigured("DEBUG is on, while ALLOWED_HOSTS opens the site to others.")
+    if not is_protected(MONGODB_URI):
+        raise ImproperlyConfigured(
+            "MONGODB_URI names no user: a site that ALLOWED_HOSTS opens to others needs a database that asks who is there."
+        )
+
+DATABASES = {
+    "default": {
+        "ENGINE": "mongo",
+        "NAME": env.str("MONGODB_DATABASE", default="marginalia"),
+        "HOST": MONGODB_URI or f"embedded:{VAR_DIR}",
+        "OPTIONS": {
+            "retryWrites": True,
+            "w": "majority",
+            "journal": True,
+            "readPreference": "primary",
+            "serverSelectionTimeoutMS": natural(env, "MONGODB_SELECTION_TIMEOUT_MS", default=5_000),
+            "timeoutMS": natural(env, "MONGODB_TIMEOUT_MS", default=20_000),
+            "connectTimeoutMS": 5_000,
+            "appname": "marginalia",
+        },
+        "CONN_MAX_AGE": None,
+    }
+}
+DATABASE_ROUTERS = ["django_mongodb_backend.routers.MongoRouter"]
+DEFAULT_AUTO_FIELD = "django_mongodb_backend.fields.ObjectIdAutoField"
+
+INSTALLED_APPS = [
+    "cms",
+    "nodes",
+    "comments",
+    "mongo",
+    "cms.contrib.AdminConfig",
+    "cms.contrib.AuthConfig",
+    "cms.contrib.ContentTypesConfig",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "django_mongodb_backend",
+]
+# Django's own migrations make integer keys.
+MIGRATION_MODULES = {
+    "admin": "cms.contrib_migrations.admin",
+    "auth": "cms.contrib_migrations.auth",
+    "contenttypes": "cms.contrib_migrations.contenttypes",
+}
+
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "csp.middleware.CSPMiddleware",
+]
+
+ROOT_URLCONF = "cms.urls"
+WSGI_APPLICATION = "cms.wsgi.application"
+# A page's own path is its address: /about, not /about/. nodes.views redirects what ends in a slash.
+APPEND_SLASH = False
+
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ],
+        },
+    }
+]
+
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": f"django.contrib.auth.password_validation.{name}"}
+    for name in (
+        "UserAttributeSimilarityValidator",
+        "MinimumLengthValidator",
+        "CommonPasswordValidator",
+        "NumericPasswordValidator",
+    )
+]
+LOGIN_URL = "admin:login"
+LOGIN_REDIRECT_URL = "/"
+
+LANGUAGE_CODE = env.str("LANGUAGE_CODE", default="en")
+LANGUAGES = [("en", _("English")), ("zh-hans", _("Simplified Chinese"))]
+LOCALE_PATHS = [BASE_DIR / "locale"]
+TIME_ZONE = env.str("TIME_ZONE", default="UTC")
+USE_TZ = True
+
+STATIC_URL = "/static/"
+STATIC_ROOT = VAR_DIR / "static"
+STATICFILES_DIRS = [BASE_DIR / "static"]
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.InMemoryStorage"},
+    "staticfiles": {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"},
+}
+
+EMAIL_CONFIG = env.email_url("EMAIL_URL", default="consolemail://")
+vars().update(EMAIL_CONFIG)
+DEFAULT_FROM_EMAIL = SERVER_EMAIL = env.str("DEFAULT_FROM_EMAIL", default="marginalia@localhost")
+
+# Transport and cookies: strict wherever the site is open to others.
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SECURE_SSL_REDIRECT = not LOCAL
+SESSION_COOKIE_HTTPONLY = CSRF_COOKIE_HTTPONLY = True
+SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Lax"
+SECURE_HSTS_SECONDS = 0 if LOCAL else natural(env, "HSTS_SECONDS", default=31_536_000)
+SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = not LOCAL
+SECURE_CONTENT_TYPE_NOSNIFF = True
+SECURE_REFERRER_POLICY = "strict-origin-when-cross-origin"
+X_FRAME_OPTIONS = "SAMEORIGIN"
+CSRF_TRUSTED_ORIGINS = web_origins(env, "CSRF_TRUSTED_ORIGINS")
+if switch(env, "BEHIND_PROXY", default=False):
+    SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+
+CONTENT_SECURITY_POLICY = {
+    "DIRECTIVES": {
+        "default-src": ["'self'"],
+        "img-src": ["'self'", "data:"],
+        "object-src": ["'none'"],
+        "base-uri": ["'self'"],
+        "form-action": ["'self'"],
+        "frame-ancestors": ["'self'"],
+    }
+}
+
+DATA_UPLOAD_MAX_MEMORY_SIZE = 5 * 1024 * 1024
+DATA_UPLOAD_MAX_NUMBER_FIELDS = 2_000
+
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"line": {"format": "{asctime} {levelname} {name}: {message}", "style": "{"}},
+    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "root": {"handlers": ["console"], "level": env.str("LOG_LEVEL", default="INFO").upper()},
+}
+
+# The comments app (docs/reference/settings.md#comments).
+COMMENTS = {
+    "DATABASE": "default",
+}

@@ -1,0 +1,6 @@
+from django.apps import AppConfig
+
+
+class MongoConfig(AppConfig):
+    name = "mongo"
+    verbose_name = "MongoDB"

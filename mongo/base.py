@@ -1,0 +1,58 @@
+"""ENGINE = "mongo": django-mongodb-backend with what this project found missing.
+
+ORDER BY is served by indexes (see compiler), `migrate` adopts collections that exist already, text and hashed indexes can be
+introspected, and a connection may name an embedded server.
+"""
+
+from pathlib import Path
+from typing import Any
+
+from django_mongodb_backend.base import DatabaseWrapper as BaseDatabaseWrapper
+from django_mongodb_backend.introspection import DatabaseIntrospection as BaseIntrospection
+from django_mongodb_backend.operations import DatabaseOperations as BaseOperations
+from django_mongodb_backend.schema import DatabaseSchemaEditor as BaseSchemaEditor
+
+
+class DatabaseOperations(BaseOperations):
+    compiler_module = "mongo.compiler"
+
+
+class DatabaseIntrospection(BaseIntrospection):
+    # The stock table lacks these and fails with KeyError on a collection that has such an index.
+    ORDER_DIR = {**BaseIntrospection.ORDER_DIR, "text": "TEXT", "hashed": "HASHED", "2d": "2D"}
+
+
+class DatabaseSchemaEditor(BaseSchemaEditor):
+    def get_database(self) -> Any:
+        database = super().get_database()
+        return database if self.collect_sql else _AdoptingDatabase(database)
+
+
+class _AdoptingDatabase:
+    """A database whose create_collection accepts a collection that is there already."""
+
+    def __init__(self, database: Any) -> None:
+        self._database = database
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._database, name)
+
+    def create_collection(self, name: str, **options: Any) -> None:
+        if name not in self._database.list_collection_names(filter={"name": name}):
+            self._database.create_collection(name, **options)
+
+
+class DatabaseWrapper(BaseDatabaseWrapper):
+    ops_class = DatabaseOperations
+    introspection_class = DatabaseIntrospection
+    SchemaEditorClass = DatabaseSchemaEditor
+
+    def get_connection_params(self) -> dict[str, Any]:
+        """HOST "embedded:FOLDER" stands for the server whose data is in FOLDER: looked for, or started, only now."""
+        params: dict[str, Any] = super().get_connection_params()
+        scheme, _, folder = (params["host"] or "").partition(":")
+        if scheme == "embedded":
+            from mongo import embedded
+
+            params["host"] = embedded.uri_for(Path(folder))
+        return params

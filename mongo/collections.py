@@ -1,0 +1,96 @@
+"""Collections declared as data: each app's `collections` module says what is stored where, under which indexes.
+
+    COLLECTIONS = (
+        Collection("cms.nodes", indexes=(Index("by_tag", (("metadata.tags", 1),)),), shard_key=ShardKey(...)),
+    )
+
+A module whose collections live behind another of Django's connections also defines `database_alias() -> str`.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from importlib import import_module
+from types import ModuleType
+from typing import Any
+
+from django.apps import apps
+from django.db import DEFAULT_DB_ALIAS
+from django.utils.module_loading import module_has_submodule
+from pymongo import IndexModel
+
+Keys = tuple[tuple[str, int | str], ...]
+
+
+@dataclass(frozen=True)
+class Index:
+    """One index: `keys` are (dotted path, 1 | -1 | "text" | "hashed") pairs, `options` what createIndexes takes besides."""
+
+    name: str
+    keys: Keys
+    unique: bool = False
+    expire_after_seconds: int | None = None
+    sparse: bool = False
+    partial: dict[str, Any] | None = None
+    options: dict[str, Any] = field(default_factory=dict)
+
+    def model(self) -> IndexModel:
+        """Return the pymongo IndexModel to create it by."""
+        return IndexModel(list(self.keys), name=self.name, **self.settings())
+
+    def settings(self) -> dict[str, Any]:
+        """Return the options as the server lists them, keys and name apart."""
+        settings = dict(self.options)
+        if self.unique:
+            settings["unique"] = True
+        if self.sparse:
+            settings["sparse"] = True
+        if self.expire_after_seconds is not None:
+            settings["expireAfterSeconds"] = self.expire_after_seconds
+        if self.partial is not None:
+            settings["partialFilterExpression"] = self.partial
+        return settings
+
+
+@dataclass(frozen=True)
+class ShardKey:
+    """The key by which a collection is sharded; `reason` is shown in plans."""
+
+    keys: Keys
+    unique: bool = False
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Collection:
+    """A collection, its indexes (beside the one on _id), its shard key (None: stays unsharded) and its $jsonSchema."""
+
+    name: str
+    indexes: tuple[Index, ...] = ()
+    shard_key: ShardKey | None = None
+    validator: dict[str, Any] | None = None
+    unsharded_because: str = ""
+
+
+@dataclass(frozen=True)
+class Declared:
+    """A collection together with the alias of the connection it lives behind."""
+
+    alias: str
+    collection: Collection
+
+
+def declared() -> list[Declared]:
+    """Return every collection that the installed apps declare, in the order of INSTALLED_APPS."""
+    return [
+        Declared(alias(), collection)
+        for alias, module in _modules()
+        for collection in getattr(module, "COLLECTIONS", ())
+    ]
+
+
+def _modules() -> Iterator[tuple[Callable[[], str], ModuleType]]:
+    for app in apps.get_app_configs():
+        # This module has the name that it looks for.
+        if app.name != __package__ and module_has_submodule(app.module, "collections"):
+            module = import_module(f"{app.name}.collections")
+            yield getattr(module, "database_alias", lambda: DEFAULT_DB_ALIAS), module

@@ -1,0 +1,56 @@
+"""The one client: the one behind Django's connection, with datetimes that know their zone."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any, TypeVar
+
+from bson.codec_options import CodecOptions
+from django.db import DEFAULT_DB_ALIAS, connections
+from pymongo import MongoClient
+from pymongo.client_session import ClientSession
+from pymongo.database import Database
+from pymongo.read_concern import ReadConcern
+from pymongo.write_concern import WriteConcern
+
+Document = dict[str, Any]
+T = TypeVar("T")
+
+AWARE: CodecOptions[Document] = CodecOptions(tz_aware=True, tzinfo=UTC)
+
+
+def database(alias: str = DEFAULT_DB_ALIAS) -> Database[Document]:
+    """Return the pymongo database of a Django connection; what it reads has aware UTC datetimes.
+
+    The ORM reads through Django's own handle, which must stay naive: DateTimeField fails on aware values.
+    """
+    wrapper = connections[alias]
+    stock = wrapper.database
+    kept: tuple[Database[Document], Database[Document]] | None = wrapper.__dict__.get("_aware_database")
+    if kept is None or kept[0] is not stock:
+        kept = wrapper.__dict__["_aware_database"] = (stock, stock.with_options(codec_options=AWARE))
+    return kept[1]
+
+
+def client(alias: str = DEFAULT_DB_ALIAS) -> MongoClient[Document]:
+    """Return the pymongo client of a Django connection."""
+    return database(alias).client
+
+
+def now() -> datetime:
+    """Return the present time as an aware UTC datetime, cut to the milliseconds that MongoDB stores."""
+    moment = datetime.now(UTC)
+    return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
+
+
+def transaction(work: Callable[[ClientSession], T], alias: str = DEFAULT_DB_ALIAS) -> T:
+    """Run `work(session)` in a transaction and return what it returns.
+
+    The driver calls `work` again after a write conflict or a change of primary, so it must have no other effects.
+    Majority write concern and snapshot reads: what it read still held when it committed.
+    """
+    with client(alias).start_session() as session:
+        return session.with_transaction(
+            work,
+            read_concern=ReadConcern("snapshot"),
+            write_concern=WriteConcern("majority", j=True),
+        )

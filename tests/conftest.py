@@ -1,0 +1,74 @@
+"""Every test runs on a real mongod: a throw-away one, on a database whose name begins with test_."""
+
+import os
+from collections.abc import Iterator
+
+import pytest
+from django.db import connection, connections
+from django.test.utils import setup_databases, teardown_databases
+from mongo.embedded import EphemeralMongod
+
+from mongo import indexes
+from mongo.connection import database
+from tests.commands import CommandLog
+
+# Rows that migrations write, and no test may change.
+KEPT = {"django_migrations", "django_content_type", "auth_permission", "auth_group", "auth_group_permissions"}
+
+URI = "TEST_MONGODB_URI"
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Start one server for all workers; they find it through the environment."""
+    if URI not in os.environ:
+        config.stash[SERVER] = server = EphemeralMongod()
+        os.environ[URI] = server.start()
+    connections.settings["default"]["HOST"] = os.environ[URI]
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    if server := config.stash.get(SERVER, None):
+        server.stop()
+
+
+SERVER = pytest.StashKey[EphemeralMongod]()
+
+
+@pytest.fixture(scope="session")
+def django_db_setup(django_test_environment, django_db_blocker, django_db_modify_db_settings) -> Iterator[None]:
+    """Always make the test database: pytest-django skips it when no test has the django_db mark, and its blocker
+    cannot stop this backend, which never calls ensure_connection."""
+    with django_db_blocker.unblock():
+        state = setup_databases(verbosity=0, interactive=False, serialized_aliases=[])
+        indexes.ensure()
+    yield
+    with django_db_blocker.unblock():
+        teardown_databases(state, verbosity=0)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _never_the_real_database(django_db_setup) -> None:
+    assert connection.settings_dict["NAME"].startswith("test_")
+
+
+@pytest.fixture
+def mongo(django_db_setup, django_db_blocker):
+    """The test database; emptied after the test, collections that no model knows and GridFS included."""
+    with django_db_blocker.unblock():
+        assert database().name.startswith("test_")
+        yield database()
+        empty(database())
+
+
+def empty(db) -> None:
+    """Delete every document that no migration wrote; indexes stay."""
+    for listed in db.list_collections():
+        name = listed["name"]
+        if listed["type"] == "collection" and name not in KEPT and not name.startswith("system."):
+            db[name].delete_many({})
+
+
+@pytest.fixture
+def commands(mongo) -> Iterator[CommandLog]:
+    """The MongoDB commands sent during a `with commands.recorded():` block, from every client of this process."""
+    return CommandLog()

@@ -1,0 +1,19 @@
+"""The site's settings for tests: no embedded server under var/, quick passwords, mail kept in memory."""
+
+import os
+import tempfile
+
+os.environ.setdefault("VAR_DIR", tempfile.mkdtemp(prefix="marginalia-test-"))
+os.environ["MONGODB_URI"] = os.environ.get("TEST_MONGODB_URI", "mongodb://127.0.0.1:9/?serverSelectionTimeoutMS=1")
+os.environ["MONGODB_DATABASE"] = os.environ.get("TEST_MONGODB_NAME", "marginalia")
+os.environ.pop("ALLOWED_HOSTS", None)
+os.environ.pop("DEBUG", None)
+
+from cms.settings import *  # noqa: E402, F403
+from cms.settings import DATABASES, STORAGES  # noqa: E402
+
+ALLOWED_HOSTS = ["testserver", "localhost", "127.0.0.1"]
+PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+EMAIL_BACKEND = "django.core.mail.backends.locmem.EmailBackend"
+STORAGES = {**STORAGES, "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}}
+DATABASES["default"]["TEST"] = {"NAME": "test_" + os.environ["MONGODB_DATABASE"].removeprefix("test_")}
