@@ -1,7 +1,7 @@
 """Indexes on the collections of Django's own apps.
 
-The backend makes unique fields partial indexes, which an equality look-up cannot use: without these, each log-in and each
-session would scan its collection.
+The backend makes unique fields partial indexes, which an equality look-up cannot use: without these, each log-in and
+each session would scan its collection.
 """
 
 from mongo.collections import Collection, Index

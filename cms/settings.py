@@ -1,4 +1,4 @@
-"""The one settings module: everything that differs between sites comes from the environment (docs/reference/settings.md)."""
+"""The one settings module: what differs between sites comes from the environment (docs/reference/settings.md)."""
 
 from pathlib import Path
 
@@ -32,7 +32,7 @@ else:
         raise ImproperlyConfigured("DEBUG is on, while ALLOWED_HOSTS opens the site to others.")
     if not is_protected(MONGODB_URI):
         raise ImproperlyConfigured(
-            "MONGODB_URI names no user: a site that ALLOWED_HOSTS opens to others needs a database that asks who is there."
+            "MONGODB_URI names no user: a site that ALLOWED_HOSTS opens to others needs a protected database."
         )
 
 DATABASES = {

@@ -1,7 +1,7 @@
 """ENGINE = "mongo": django-mongodb-backend with what this project found missing.
 
-ORDER BY is served by indexes (see compiler), `migrate` adopts collections that exist already, text and hashed indexes can be
-introspected, and a connection may name an embedded server.
+ORDER BY is served by indexes (see compiler), `migrate` adopts collections that exist already, text and hashed indexes
+can be introspected, and a connection may name an embedded server.
 """
 
 from pathlib import Path

@@ -23,7 +23,7 @@ Keys = tuple[tuple[str, int | str], ...]
 
 @dataclass(frozen=True)
 class Index:
-    """One index: `keys` are (dotted path, 1 | -1 | "text" | "hashed") pairs, `options` what createIndexes takes besides."""
+    """One index: `keys` are (dotted path, 1 | -1 | "text" | "hashed"); `options`: what createIndexes takes besides."""
 
     name: str
     keys: Keys

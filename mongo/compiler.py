@@ -1,7 +1,7 @@
 """Query compilation that MongoDB's indexes can serve.
 
-The stock compiler sorts through computed fields ($addFields before $sort), which no index serves: the newest 10 of 50,000
-documents cost 200 times the raw query. It also fetches whole documents where a model declares a few of their fields.
+The stock compiler sorts through computed fields ($addFields before $sort), which no index serves: the newest 10 of
+50,000 documents cost 200 times the raw query. It also fetches whole documents where a model declares a few fields.
 """
 
 from typing import Any
@@ -57,7 +57,7 @@ class SQLCompiler(stock.SQLCompiler):
 
     def _plain_ordering(self) -> SON | None:
         """Return {path: direction} if every ORDER BY term is a stored path of this collection, else None."""
-        ordering = SON()
+        ordering: SON[str, int] = SON()
         for term in self.order_by_objs or ():
             column = term.expression
             if (

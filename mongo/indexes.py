@@ -30,7 +30,7 @@ def missing(db: Database[Document], collections: Iterable[Collection]) -> list[M
 def ensure() -> int:
     """Build every declared index that is missing, in every database; return how many were built.
 
-    Collections that do not exist yet are made by this, also those without indexes: a transaction cannot create one quickly.
+    Collections that do not exist yet are made, also those without indexes: in a transaction that would be slow.
     """
     built = 0
     for alias, collections in _by_alias().items():
