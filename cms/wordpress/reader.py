@@ -1,0 +1,364 @@
+"""Reads a WordPress eXtended RSS file (WXR 1.0, 1.1, 1.2) one record at a time.
+
+Memory is bounded by the largest single item, whatever the size of the file: a SAX parser keeps only the texts of the
+record that is open. It is defused: entity declarations (bombs) and references to anything outside the file are refused.
+"""
+
+import re
+from collections import deque
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from email.utils import parsedate_to_datetime
+from typing import Any, BinaryIO
+from xml.parsers.expat import errors as expat_errors
+from xml.sax import ContentHandler, SAXParseException
+from xml.sax.handler import feature_namespaces
+
+from defusedxml.common import DefusedXmlException, EntitiesForbidden
+from defusedxml.expatreader import DefusedExpatParser
+
+from .records import Attachment, Author, Comment, Item, Record, Site, Term, WxrError
+
+__all__ = ["MAX_RECORD", "VERSIONS", "read"]
+
+VERSIONS = ("1.0", "1.1", "1.2")
+# More text than this in one record (characters) is no post: the file is refused rather than the memory filled.
+MAX_RECORD = 64 * 1024 * 1024
+CHUNK = 64 * 1024
+
+# WordPress writes control characters that XML forbids when a post holds them; nothing readable is lost with them.
+FORBIDDEN_CONTROLS = bytes(set(range(32)) - {9, 10, 13})
+
+WORDPRESS_NAMESPACE = re.compile(r"https?://wordpress\.org/export/(\d+\.\d+)/(excerpt/)?\Z")
+OTHER_NAMESPACES = {"purl.org/rss/1.0/modules/content/": "content:", "purl.org/dc/elements/1.1/": "dc:"}
+
+CHANNEL = {"title", "link", "description", "language", "wp:wxr_version", "wp:base_site_url", "wp:base_blog_url"}
+# Each kind of record with the elements read from it; the others, authors' addresses and IP numbers among them, are
+# passed over unread.
+RECORDS = {
+    "wp:author": {"wp:author_login", "wp:author_display_name"},
+    "wp:category": {"wp:category_nicename", "wp:cat_name"},
+    "wp:tag": {"wp:tag_slug", "wp:tag_name"},
+    "wp:term": {"wp:term_taxonomy", "wp:term_slug", "wp:term_name"},
+    "item": {
+        *("title", "link", "pubDate", "guid", "category", "dc:creator", "content:encoded", "excerpt:encoded"),
+        *("wp:post_id", "wp:post_date", "wp:post_date_gmt", "wp:post_modified", "wp:post_modified_gmt"),
+        *("wp:post_name", "wp:status", "wp:post_parent", "wp:menu_order", "wp:post_type", "wp:post_password"),
+        *("wp:comment_status", "wp:is_sticky", "wp:attachment_url"),
+    },
+}
+PARTS = {
+    "wp:postmeta": {"wp:meta_key", "wp:meta_value"},
+    "wp:comment": {
+        *("wp:comment_id", "wp:comment_author", "wp:comment_author_email", "wp:comment_author_url", "wp:comment_date"),
+        *("wp:comment_date_gmt", "wp:comment_content", "wp:comment_approved", "wp:comment_type", "wp:comment_parent"),
+    },
+}
+META = {"_thumbnail_id", "_wp_attached_file", "_wp_attachment_image_alt"}
+# The standard library takes the year -0001 for 2000.
+RSS_DATE = re.compile(r"[A-Z][a-z]{2}, \d{1,2} [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d [+-]\d{4}\Z")
+COMMENT_STATUS = {
+    **dict.fromkeys(("1", "approve", "approved"), "approved"),
+    "spam": "spam",
+    **dict.fromkeys(("trash", "post-trashed"), "trash"),
+}
+TAXONOMIES = {"tag": "post_tag", "": "category"}
+FILE_ENDS = {
+    expat_errors.XML_ERROR_NO_ELEMENTS,
+    expat_errors.XML_ERROR_UNCLOSED_TOKEN,
+    expat_errors.XML_ERROR_UNCLOSED_CDATA_SECTION,
+    expat_errors.XML_ERROR_PARTIAL_CHAR,
+}
+
+
+def read(stream: BinaryIO) -> Iterator[Record]:
+    """Yield what the export in `stream` (bytes, read once, in pieces) holds, in the file's order: the Site first.
+
+    Raises WxrError, after everything whole before the fault has been yielded, when the file is broken or truncated, is
+    no WXR of a known version, declares entities or refers to anything outside itself.
+    """
+    handler = _Handler()
+    parser = DefusedExpatParser(namespaceHandling=1)
+    parser.setContentHandler(handler)
+    handler.setDocumentLocator(parser)
+    parser.setFeature(feature_namespaces, True)
+    first = True
+    while True:
+        chunk = stream.read(CHUNK)
+        # In UTF-16 a zero byte is half a letter.
+        if first and chunk.startswith((b"\xff\xfe", b"\xfe\xff")):
+            raise WxrError(1, "the file is in UTF-16; WordPress exports UTF-8")
+        first = False
+        try:
+            if chunk:
+                parser.feed(chunk.translate(None, FORBIDDEN_CONTROLS))
+            else:
+                parser.close()
+        except (SAXParseException, DefusedXmlException, LookupError, ValueError) as error:
+            yield from handler.done
+            raise _explain(error, parser.getLineNumber() or 1) from error
+        while handler.done:
+            yield handler.done.popleft()
+        if not chunk:
+            if handler.site is None:
+                raise WxrError(1, "the file is empty")
+            return
+
+
+def _explain(error: Exception, line: int) -> WxrError:
+    """`error` of the parser as one with line and reason."""
+    if isinstance(error, WxrError):
+        return error
+    if isinstance(error, EntitiesForbidden):
+        return WxrError(line, f"it declares the entity {error.name!r}, which a WordPress export never does")
+    if isinstance(error, DefusedXmlException):
+        return WxrError(line, "it refers to something outside the file, which a WordPress export never does")
+    if not isinstance(error, SAXParseException):
+        # What Python's codecs say of the encoding that the XML declaration names.
+        return WxrError(line, f"its encoding cannot be read: {error}")
+    message = error.getMessage()
+    if message in FILE_ENDS:
+        message = f"the file ends too early ({message})"
+    return WxrError(error.getLineNumber() or line, message)
+
+
+class _Handler(ContentHandler):
+    """Gathers records; finished ones wait in `done`."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.done: deque[Record] = deque()
+        self.depth = 0
+        self.channel: dict[str, str] = {}
+        self.namespace_version = ""
+        self.site: Site | None = None
+        # The open record, and the part of it that is open (a comment, a field of metadata), each with its name.
+        self.record: dict[str, Any] | None = None
+        self.record_name = ""
+        self.part: dict[str, str] | None = None
+        self.part_name = ""
+        self.leaf = ""
+        self.leaf_depth = 0
+        self.leaf_attributes: tuple[str, str] = ("", "")
+        self.text: list[str] = []
+        self.size = 0
+        # How far the site's clock is ahead of UTC, as the last item with both times showed.
+        self.offset = timedelta()
+
+    def startElementNS(self, name: tuple[str | None, str], qname: str | None, attrs: Any) -> None:
+        """Open a record, a part of one or a text that is wanted."""
+        self.depth += 1
+        key = self._key(name)
+        if self.depth == 1 and key != "rss":
+            raise WxrError(self._line(), f"this is no WordPress export: its outermost element is {key}")
+        if self.leaf:
+            return
+        if self.depth == 3 and key in RECORDS:
+            self._open_site()
+            self.record, self.record_name, self.size = {"line": self._line(), "parts": [], "terms": []}, key, 0
+        elif self.depth == 3 and key in CHANNEL and key not in self.channel:
+            self._open_leaf(key, attrs)
+        elif self.depth == 4 and self.record_name == "item" and key in PARTS:
+            self.part, self.part_name = {}, key
+        elif (self.depth == 4 and self.record is not None and key in RECORDS[self.record_name]) or (
+            self.depth == 5 and self.part is not None and key in PARTS[self.part_name]
+        ):
+            self._open_leaf(key, attrs)
+
+    def endElementNS(self, name: tuple[str | None, str], qname: str | None) -> None:
+        """Close what `startElementNS` opened."""
+        if self.leaf and self.depth == self.leaf_depth:
+            self._close_leaf()
+        elif self.part is not None and self.depth == 4:
+            self._close_part(self.part)
+        elif self.record is not None and self.depth == 3:
+            record, self.record = self.record, None
+            self.done.append(self._finish(record))
+        elif self.depth == 2 and self._key(name) == "channel":
+            self._open_site()
+        self.depth -= 1
+
+    def characters(self, content: str) -> None:
+        """Keep text of the element that is open, if it is wanted."""
+        if self.leaf and self.depth == self.leaf_depth:
+            self.text.append(content)
+            self.size += len(content)
+            if self.size > MAX_RECORD:
+                raise WxrError(self._line(), f"one record has more than {MAX_RECORD} characters")
+
+    def _line(self) -> int:
+        locator: Any = self._locator  # type: ignore[attr-defined]
+        return locator.getLineNumber() or 1
+
+    def _key(self, name: tuple[str | None, str]) -> str:
+        """The name with the prefix that WordPress itself gives it, whatever prefix and spelling the file chose."""
+        namespace, local = name
+        if not namespace:
+            return local
+        if found := WORDPRESS_NAMESPACE.match(namespace):
+            self.namespace_version = self.namespace_version or found[1]
+            return ("excerpt:" if found[2] else "wp:") + local
+        return OTHER_NAMESPACES.get(namespace.split("://")[-1], "?:") + local
+
+    def _open_leaf(self, key: str, attrs: Any) -> None:
+        self.leaf, self.leaf_depth, self.text = key, self.depth, []
+        self.leaf_attributes = (attrs.get((None, "domain"), ""), attrs.get((None, "nicename"), ""))
+
+    def _close_leaf(self) -> None:
+        text = "".join(self.text)
+        target: dict[str, Any] = self.channel
+        if self.part is not None:
+            target = self.part
+        elif self.record is not None:
+            target = self.record
+        if self.leaf == "category":
+            domain, slug = self.leaf_attributes
+            target["terms"].append(Term(TAXONOMIES.get(domain, domain), slug.strip(), text.strip()))
+        else:
+            # The first wins: what a plugin appends under the same name cannot replace what WordPress wrote.
+            target.setdefault(self.leaf, text)
+        self.leaf, self.text = "", []
+
+    def _close_part(self, part: dict[str, str]) -> None:
+        assert self.record is not None
+        if self.part_name == "wp:comment":
+            self.record["parts"].append(part)
+        elif part.get("wp:meta_key", "") in META:
+            self.record.setdefault(part["wp:meta_key"], part.get("wp:meta_value", ""))
+        self.part = None
+
+    def _open_site(self) -> None:
+        """Yield the Site before anything else, once, and refuse a file that is none of WordPress's."""
+        if self.site is not None:
+            return
+        value = self.channel
+        version = value.get("wp:wxr_version", "").strip() or self.namespace_version
+        if not version:
+            raise WxrError(self._line(), "this is RSS, but no WordPress export: it names no WXR version")
+        if version not in VERSIONS:
+            raise WxrError(self._line(), f"it is of WXR version {version}; known are {', '.join(VERSIONS)}")
+        address = value.get("wp:base_blog_url", "").strip() or value.get("link", "").strip()
+        texts = (value.get("title", "").strip(), value.get("description", "").strip())
+        self.site = Site(*texts, address.rstrip("/"), value.get("language", "").strip(), version)
+        self.done.append(self.site)
+
+    def _finish(self, record: dict[str, Any]) -> Record:
+        match self.record_name:
+            case "wp:author":
+                login = record.get("wp:author_login", "").strip()
+                return Author(login, record.get("wp:author_display_name", "").strip() or login)
+            case "wp:category":
+                return _term("category", record.get("wp:category_nicename", ""), record.get("wp:cat_name", ""))
+            case "wp:tag":
+                return _term("post_tag", record.get("wp:tag_slug", ""), record.get("wp:tag_name", ""))
+            case "wp:term":
+                taxonomy = record.get("wp:term_taxonomy", "").strip()
+                taxonomy = TAXONOMIES.get(taxonomy, taxonomy)
+                return _term(taxonomy, record.get("wp:term_slug", ""), record.get("wp:term_name", ""))
+        return self._item(record)
+
+    def _item(self, record: dict[str, Any]) -> Item | Attachment:
+        def text(key: str) -> str:
+            return record.get(key, "").strip()
+
+        posted = self._moment(text("wp:post_date_gmt"), text("wp:post_date"), text("pubDate"))
+        same = {
+            "id": _number(text("wp:post_id")),
+            "parent": _number(text("wp:post_parent")),
+            "slug": text("wp:post_name"),
+            "title": text("title"),
+            "link": text("link"),
+            "posted": posted,
+            "line": record["line"],
+        }
+        if text("wp:post_type") == "attachment":
+            return Attachment(
+                **same,
+                url=text("wp:attachment_url") or text("guid"),
+                file=text("_wp_attached_file"),
+                alt=text("_wp_attachment_image_alt"),
+                caption=text("excerpt:encoded"),
+            )
+        return Item(
+            **same,
+            type=text("wp:post_type") or "post",
+            status=text("wp:status") or "draft",
+            protected=bool(record.get("wp:post_password", "")),
+            guid=text("guid"),
+            author=text("dc:creator"),
+            modified=self._moment(text("wp:post_modified_gmt"), text("wp:post_modified")) or posted,
+            body=record.get("content:encoded", ""),
+            excerpt=text("excerpt:encoded"),
+            order=_number(text("wp:menu_order")),
+            sticky=text("wp:is_sticky") == "1",
+            comments_open=text("wp:comment_status") != "closed",
+            terms=_unique_terms(record["terms"]),
+            thumbnail=_number(text("_thumbnail_id")),
+            comments=tuple(self._comment(part) for part in record["parts"]),
+        )
+
+    def _comment(self, part: dict[str, str]) -> Comment:
+        def text(key: str) -> str:
+            return part.get(key, "").strip()
+
+        kind = text("wp:comment_type")
+        return Comment(
+            id=_number(text("wp:comment_id")),
+            parent=_number(text("wp:comment_parent")),
+            author=text("wp:comment_author"),
+            email=text("wp:comment_author_email"),
+            url=text("wp:comment_author_url"),
+            posted=self._moment(text("wp:comment_date_gmt"), text("wp:comment_date")),
+            text=part.get("wp:comment_content", ""),
+            status=COMMENT_STATUS.get(text("wp:comment_approved"), "pending"),
+            kind="comment" if kind in ("", "comment") else kind,
+        )
+
+    def _moment(self, gmt: str, local: str, published: str = "") -> datetime | None:
+        """The moment in UTC: from `gmt`; else the RSS date; else the site's local time with the offset seen last."""
+        at, there = _timestamp(gmt), _timestamp(local)
+        if at is not None and there is not None and abs(there - at) <= timedelta(hours=14):
+            self.offset = there - at
+        if at is None:
+            at = _rss_date(published)
+        if at is None and there is not None:
+            try:
+                at = there - self.offset
+            except OverflowError:
+                return None
+        return at
+
+
+def _timestamp(text: str) -> datetime | None:
+    """An SQL date and time read as UTC; None for nonsense and for "0000-00-00 00:00:00", WordPress's "none"."""
+    try:
+        return datetime.strptime(text, "%Y-%m-%d %H:%M:%S").replace(tzinfo=UTC)
+    except ValueError:
+        return None
+
+
+def _rss_date(text: str) -> datetime | None:
+    """A date of RFC 2822 in UTC; None for nonsense and for "Mon, 30 Nov -0001 00:00:00 +0000", which drafts have."""
+    if not RSS_DATE.match(text):
+        return None
+    try:
+        at = parsedate_to_datetime(text)
+        return at.astimezone(UTC) if at.tzinfo else at.replace(tzinfo=UTC)
+    except (ValueError, OverflowError):
+        return None
+
+
+def _number(text: str) -> int:
+    """A number of at most 18 digits; 0 for anything else, as in WordPress."""
+    return int(text) if re.fullmatch(r"[0-9]{1,18}", text) else 0
+
+
+def _term(taxonomy: str, slug: str, name: str) -> Term:
+    slug, name = slug.strip(), name.strip()
+    return Term(taxonomy, slug, name or slug)
+
+
+def _unique_terms(terms: list[Term]) -> tuple[Term, ...]:
+    """Each once, in order. WXR 1.0 wrote every term twice, the first time without slug: the one with slug counts."""
+    named = {term.name for term in terms if term.slug}
+    return tuple(dict.fromkeys(term for term in terms if term.name and (term.slug or term.name not in named)))

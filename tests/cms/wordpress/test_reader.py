@@ -1,0 +1,374 @@
+"""Reading exports: every version and spelling, odd values, and files that are broken or mean harm."""
+
+import io
+import tracemalloc
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+import pytest
+
+from cms.wordpress import reader
+from cms.wordpress.reader import read
+from cms.wordpress.records import Attachment, Author, Comment, Item, Record, Site, Term, WxrError
+from tests.cms.wordpress.wxr import EMPTY_DATE, attachment, author, comment, export, item, meta, page, term
+
+
+def records(data: bytes) -> list[Record]:
+    return list(read(io.BytesIO(data)))
+
+
+def items(data: bytes) -> list[Item]:
+    return [record for record in records(data) if isinstance(record, Item)]
+
+
+def broken(data: bytes) -> tuple[list[Record], WxrError]:
+    """What is yielded before the error, and the error."""
+    whole: list[Record] = []
+    with pytest.raises(WxrError) as caught:
+        whole.extend(read(io.BytesIO(data)))
+    # extend() drops what it had when it raises midway: read again, one at a time.
+    whole = []
+    stream = read(io.BytesIO(data))
+    while True:
+        try:
+            whole.append(next(stream))
+        except WxrError:
+            return whole, caught.value
+
+
+def ids(found: list[Record]) -> list[int]:
+    return [record.id for record in found if isinstance(record, Item)]
+
+
+@pytest.mark.parametrize("version", ["1.0", "1.1", "1.2"])
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_every_version_in_either_spelling(version, scheme):
+    post = item(7, "Hello", "The body", comment(1), term("News"), excerpt="In short", is_sticky=1)
+    site, who, found = records(export(post, version=version, scheme=scheme, head=author("ada", "Ada L.")))
+    assert site == Site("Old site", "As it was", "https://old.example", "en", version)
+    assert who == Author("ada", "Ada L.")
+    assert isinstance(found, Item)
+    assert (found.id, found.type, found.status, found.title) == (7, "post", "publish", "Hello")
+    assert (found.body, found.excerpt, found.author, found.slug) == ("The body", "In short", "ada", "post-7")
+    assert (found.link, found.guid) == ("https://old.example/2012/03/post-7/", "https://old.example/?p=7")
+    assert found.terms == (Term("category", "news", "News"),)
+    assert found.posted == found.modified == datetime(2012, 3, 4, 5, 8, 9, tzinfo=UTC)
+    assert found.is_public
+    assert found.sticky
+    assert found.comments == (
+        Comment(
+            id=1,
+            parent=0,
+            author="Grace",
+            email="grace@private.example",
+            url="",
+            posted=datetime(2012, 3, 5, 5, 0, 1, tzinfo=UTC),
+            text="Well said",
+            status="approved",
+            kind="comment",
+        ),
+    )
+
+
+def test_terms_of_the_site():
+    head = (
+        "<wp:category><wp:category_nicename>a</wp:category_nicename><wp:cat_name>A</wp:cat_name></wp:category>"
+        "<wp:tag><wp:tag_slug>b</wp:tag_slug></wp:tag>"
+        "<wp:term><wp:term_taxonomy>tag</wp:term_taxonomy><wp:term_slug>c</wp:term_slug>"
+        "<wp:term_name>C</wp:term_name></wp:term>"
+    )
+    assert records(export(head=head))[1:] == [
+        Term("category", "a", "A"),
+        Term("post_tag", "b", "b"),
+        Term("post_tag", "c", "C"),
+    ]
+
+
+def test_terms_that_version_1_0_wrote_twice_count_once():
+    post = item(1, "t", "", term("News", None), term("News"), term("Odd", None), term("Red", "tag"), term("News"))
+    assert items(export(post, version="1.0"))[0].terms == (
+        Term("category", "news", "News"),
+        Term("category", "", "Odd"),
+        Term("post_tag", "red", "Red"),
+    )
+
+
+def test_attachment():
+    url = "https://old.example/wp-content/uploads/2012/07/foo.jpg"
+    parts = (meta("_wp_attached_file", "2012/07/foo.jpg"), meta("_wp_attachment_image_alt", "A foo"), meta("_x", "y"))
+    found = records(export(attachment(9, url, "Foo", *parts, post_parent=7, excerpt="Its caption")))[1]
+    assert isinstance(found, Attachment)
+    assert (found.id, found.parent, found.url, found.file) == (9, 7, url, "2012/07/foo.jpg")
+    assert (found.title, found.alt, found.caption) == ("Foo", "A foo", "Its caption")
+
+
+def test_addresses_are_in_no_repr_and_author_addresses_are_not_read():
+    found = records(export(item(1, "t", "b", comment(3)), head=author("ada", "Ada")))
+    assert "private.example" not in repr(found)
+    assert "192.0.2.7" not in repr(found)
+
+
+def test_password_is_noticed_and_not_kept():
+    found = items(export(item(1, post_password="enter")))[0]
+    assert found.protected
+    assert not found.is_public
+    assert "enter" not in repr(found)
+
+
+@pytest.mark.parametrize(
+    ("approved", "status"),
+    [
+        ("1", "approved"),
+        ("0", "pending"),
+        ("spam", "spam"),
+        ("trash", "trash"),
+        ("post-trashed", "trash"),
+        ("odd", "pending"),
+    ],
+)
+def test_comment_status(approved, status):
+    assert items(export(item(1, "t", "b", comment(1, approved=approved))))[0].comments[0].status == status
+
+
+@pytest.mark.parametrize(
+    ("kind", "is_ping"), [("", False), ("comment", False), ("pingback", True), ("trackback", True)]
+)
+def test_comment_kind(kind, is_ping):
+    found = items(export(item(1, "t", "b", comment(1, kind=kind))))[0].comments[0]
+    assert found.is_ping is is_ping
+    assert found.kind == (kind or "comment")
+
+
+class TestDates:
+    def test_gmt_wins_over_local(self):
+        found = items(export(item(1, post_date="2012-03-04 23:00:00", post_date_gmt="2012-03-05 06:00:00")))[0]
+        assert found.posted == datetime(2012, 3, 5, 6, tzinfo=UTC)
+
+    def test_a_draft_has_the_rss_date_or_the_local_one_by_the_clock_of_the_site(self):
+        """WordPress gives drafts no GMT date."""
+        draft = {"post_date_gmt": EMPTY_DATE, "status": "draft", "pub_date": "Mon, 30 Nov -0001 00:00:00 +0000"}
+        first, second, third = items(
+            export(
+                item(1),
+                item(2, **draft, post_date="2013-01-01 12:00:00"),
+                item(3, **{**draft, "pub_date": "Tue, 01 Jan 2013 09:30:00 +0000"}, post_date="2013-01-01 12:00:00"),
+            )
+        )
+        assert first.posted == datetime(2012, 3, 4, 5, 8, 9, tzinfo=UTC)
+        assert second.posted == datetime(2013, 1, 1, 10, tzinfo=UTC)
+        assert third.posted == datetime(2013, 1, 1, 9, 30, tzinfo=UTC)
+
+    @pytest.mark.parametrize("bad", [EMPTY_DATE, "", "yesterday", "2012-02-31 00:00:00", "20120304"])
+    def test_no_usable_date_is_none(self, bad):
+        found = items(export(item(1, "t", "b", comment(1, date=bad, gmt=bad), post_date=bad, post_date_gmt=bad)))[0]
+        assert found.posted is None
+        assert found.modified is None
+        assert found.comments[0].posted is None
+
+    def test_dates_at_the_ends_of_time(self):
+        last = items(export(item(1, post_date="9999-12-31 23:59:59", post_date_gmt="9999-12-31 23:59:59")))[0]
+        assert last.posted == datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC)
+        west = item(1, post_date="2012-01-01 00:00:00", post_date_gmt="2012-01-01 05:00:00")
+        late = item(2, post_date="9999-12-31 23:59:59", post_date_gmt=EMPTY_DATE)
+        assert items(export(west, late))[1].posted is None
+
+    def test_modified(self):
+        found = items(export(item(1, post_modified="2014-01-01 02:00:00", post_modified_gmt="2014-01-01 00:00:00")))[0]
+        assert found.modified == datetime(2014, 1, 1, tzinfo=UTC)
+
+
+class TestOddValues:
+    def test_missing_everything(self):
+        found = items(export("<item></item>"))[0]
+        assert (found.id, found.type, found.status, found.title, found.slug) == (0, "post", "draft", "", "")
+        assert (found.posted, found.comments, found.terms) == (None, (), ())
+
+    @pytest.mark.parametrize("bad", ["", "x", "-4", "1e3", "٣", "9" * 30])
+    def test_a_number_that_is_none_counts_as_zero(self, bad):
+        found = items(export(item(bad, post_parent=bad)))[0]
+        assert (found.id, found.parent) == (0, 0)
+
+    def test_unknown_types_and_statuses_are_passed_on(self):
+        found = items(
+            export(item(1, post_type="nav_menu_item"), item(2, status="auto-draft"), item(3, status="request-x"))
+        )
+        assert [(one.type, one.status) for one in found] == [
+            ("nav_menu_item", "publish"),
+            ("post", "auto-draft"),
+            ("post", "request-x"),
+        ]
+        assert not found[2].is_public
+
+    def test_text_and_markup_come_as_they_are(self):
+        body = "a & b\n\n<p>&amp; ]]> [gallery]</p>\n<!-- wp:x -->"
+        found = items(export(item(1, "Title <em>with</em> & more", body)))[0]
+        assert found.title == "Title <em>with</em> & more"
+        assert found.body == body
+
+    def test_the_first_of_two_elements_of_a_name_wins(self):
+        found = items(export(item(1, "First").replace("<item>", "<item><wp:status>draft</wp:status>")))[0]
+        assert found.status == "draft"
+
+    def test_elements_of_others_are_passed_over(self):
+        strange = '<x:thing xmlns:x="urn:x"><wp:post_id>8</wp:post_id><wp:comment/></x:thing><wp:unknown>z</wp:unknown>'
+        found = items(export(item(1, "t", "b", strange)))[0]
+        assert (found.id, found.comments) == (1, ())
+
+    def test_other_prefixes_for_the_same_namespaces(self):
+        data = export(item(1, "t", "body")).replace(b"wp:", b"w:").replace(b":wp=", b":w=").replace(b"content:", b"c:")
+        assert items(data.replace(b":content=", b":c="))[0].body == "body"
+
+    def test_control_characters_that_xml_forbids_are_dropped(self):
+        assert items(export(item(1, "a\x0b\x1bb", "c\x00d")))[0].title == "ab"
+
+    def test_line_of_an_item(self):
+        data = export(item(1), item(2))
+        lines = data.decode().splitlines()
+        starts = [number for number, line in enumerate(lines, 1) if "<item>" in line]
+        assert [one.line for one in items(data)] == starts
+
+    def test_latin_1(self):
+        data = export(item(1, "Caf\xe9")).decode().replace("UTF-8", "ISO-8859-1").encode("latin-1")
+        assert items(data)[0].title == "Caf\xe9"
+
+    def test_a_site_without_items(self):
+        assert records(export(version="1.1")) == [Site("Old site", "As it was", "https://old.example", "en", "1.1")]
+
+
+class TestBroken:
+    def test_truncated_yields_what_is_whole(self):
+        data = export(item(1), item(2), item(3))
+        found, error = broken(data[: data.index(b"post-3")])
+        assert ids(found) == [1, 2]
+        assert "ends too early" in error.reason
+        assert error.line == data[: data.index(b"post-3")].count(b"\n") + 1
+
+    @pytest.mark.parametrize("at", range(40, 4000, 333))
+    def test_truncated_anywhere(self, at):
+        data = export(item(1, "t", "b", comment(1), comment(2)), item(2, "é" * 30))
+        assert len(data) > 3000
+        found, error = broken(data[: min(at, len(data) - 10)])
+        assert error.line > 0
+        assert set(ids(found)) <= {1, 2}
+
+    def test_a_broken_tag_names_its_line(self):
+        data = export(item(1), item(2, "Here"), item(3)).replace(b"<title>Here</title>", b"<title>Here</tilte>")
+        found, error = broken(data)
+        assert ids(found) == [1]
+        assert error.line == data[: data.index(b"tilte")].count(b"\n") + 1
+        assert str(error) == f"line {error.line}: mismatched tag"
+
+    def test_bytes_that_are_no_utf_8(self):
+        found, error = broken(export(item(1), item(2, "X")).replace(b"<title>X", b"<title>\xff"))
+        assert ids(found) == [1]
+        assert "invalid token" in error.reason
+
+    @pytest.mark.parametrize("data", [b"", b"   \n", b"not xml at all", b"PK\x03\x04", b"\xff\xfe<\x00"])
+    def test_what_is_no_xml(self, data):
+        found, _ = broken(data)
+        assert found == []
+
+    def test_html_and_other_xml(self):
+        assert "no WordPress export" in broken(b"<html><body>Log in</body></html>")[1].reason
+        assert "html" in broken(b"<html/>")[1].reason
+
+    def test_plain_rss(self):
+        plain = b'<rss version="2.0"><channel><title>t</title><item><title>x</title></item></channel></rss>'
+        found, error = broken(plain)
+        assert found == []
+        assert "no WordPress export" in error.reason
+
+    def test_unknown_version(self):
+        assert "2.0" in broken(export(item(1), version="2.0"))[1].reason
+
+    def test_unknown_encoding(self):
+        assert "encoding" in broken(export(item(1)).replace(b"UTF-8", b"klingon"))[1].reason
+
+    def test_the_version_may_be_missing_where_the_namespace_says_it(self):
+        data = export(item(1)).replace(b"<wp:wxr_version>1.2</wp:wxr_version>", b"")
+        site = records(data.replace(b"<channel>", b"<channel><wp:x/>"))[0]
+        assert isinstance(site, Site)
+        assert site.version == "1.2"
+
+    def test_too_much_in_one_record(self, monkeypatch):
+        monkeypatch.setattr(reader, "MAX_RECORD", 1000)
+        found, error = broken(export(item(1), item(2, "t", "x" * 2000)))
+        assert ids(found) == [1]
+        assert "1000 characters" in error.reason
+
+
+class TestHarm:
+    def with_doctype(self, doctype: str, text: str = "t") -> bytes:
+        data = export(item(1, "Here")).decode().replace("<rss", f"<!DOCTYPE rss {doctype}>\n<rss", 1)
+        return data.replace("Here", text).encode()
+
+    def test_entity_bomb(self):
+        levels = "".join(f'<!ENTITY e{n} "{f"&e{n - 1};" * 10}">' for n in range(1, 10))
+        found, error = broken(self.with_doctype(f'[<!ENTITY e0 "lol">{levels}]', "&e9;"))
+        assert found == []
+        assert "entity 'e0'" in error.reason
+        assert error.line == 2
+
+    def test_external_entity(self, tmp_path):
+        secret = tmp_path / "secret"
+        secret.write_text("the secret")
+        found, error = broken(self.with_doctype(f'[<!ENTITY x SYSTEM "{secret.as_uri()}">]', "&x;"))
+        assert found == []
+        assert "entity 'x'" in error.reason
+
+    def test_parameter_entity(self):
+        assert "entity 'x'" in broken(self.with_doctype('[<!ENTITY % x SYSTEM "http://127.0.0.1:9/x"> %x;]'))[1].reason
+
+    def test_external_document_type(self):
+        found, error = broken(self.with_doctype('SYSTEM "http://127.0.0.1:9/x.dtd"'))
+        assert found == []
+        assert "outside the file" in error.reason
+
+    def test_undeclared_entity(self):
+        found, error = broken(export(item(1), item(2, "Here")).replace(b"Here", b"&nbsp;"))
+        assert ids(found) == [1]
+        assert "undefined entity" in error.reason
+
+
+class Endless(io.RawIOBase):
+    """An export of `count` posts made while it is read, never whole in memory."""
+
+    def __init__(self, count: int) -> None:
+        self.pieces = self.make(count)
+        self.rest = b""
+        self.given = 0
+
+    @staticmethod
+    def make(count: int) -> Iterator[bytes]:
+        head, tail = export(page(1, "mark")).split(b"<item>", 1)
+        yield head
+        for number in range(count):
+            yield item(number + 1, "t", "All work and no play. " * 400, *(comment(n) for n in range(1, 6))).encode()
+        yield tail[tail.index(b"</item>") + 7 :]
+
+    def read(self, size: int = -1) -> bytes:
+        while len(self.rest) < size:
+            piece = next(self.pieces, b"")
+            if not piece:
+                break
+            self.rest += piece
+        data, self.rest = self.rest[:size], self.rest[size:]
+        self.given += len(data)
+        return data
+
+
+@pytest.mark.parametrize("posts", [400, pytest.param(4000, marks=pytest.mark.slow)])
+def test_flat_memory(posts):
+    """The reader's own peak is that of some records and one piece of the file, whether that has 5 MB or 50 MB."""
+    stream = Endless(posts)
+    count = 0
+    tracemalloc.start()
+    try:
+        for record in read(stream):
+            count += isinstance(record, Item)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert count == posts
+    assert stream.given > posts * 12_500
+    assert peak < 1024 * 1024
