@@ -6,10 +6,10 @@ from collections.abc import Iterator
 import pytest
 from django.db import connection, connections
 from django.test.utils import setup_databases, teardown_databases
-from mongo.embedded import EphemeralMongod
 
 from mongo import indexes
 from mongo.connection import database
+from mongo.embedded import EphemeralMongod
 from tests.commands import CommandLog
 
 # Rows that migrations write, and no test may change.
