@@ -1,0 +1,56 @@
+# `make run` shows the site, `make test` tests it; `make help` lists the rest.
+PYTHON ?= python3
+PORT ?= 8000
+BIN := .venv/bin
+RUNTIME := requirements.txt requirements-mongod.txt
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+
+export PORT
+
+.PHONY: help run test test-slow lint clean chromium
+.DEFAULT_GOAL := help
+
+help: ## list these targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
+
+run: .venv/runtime.stamp ## serve the site on 127.0.0.1:8000 (PORT=8001, DEMO=0, MONGODB_URI=… change it)
+	@exec $(BIN)/python manage.py serve --with-parent
+
+test: .venv/dev.stamp chromium ## the quick tests, at most ten minutes
+	$(BIN)/python -m pytest -m "not slow" -n logical --dist loadfile $(ARGS)
+
+test-slow: .venv/dev.stamp chromium ## the long tests: crashes, volumes, conversions
+	$(BIN)/python -m pytest -m slow $(ARGS)
+
+lint: .venv/dev.stamp ## style, types and who may import whom
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+clean: ## delete the virtual environment and what tools left; never the data in var/
+	rm -rf .venv build dist htmlcov .coverage .hypothesis .*_cache *.egg-info
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# An install that was broken off leaves no stamp behind and is done again.
+.venv/runtime.stamp: $(RUNTIME) | $(BIN)/python
+	@echo "Installing what the site needs into .venv …"
+	@$(PIP) $(RUNTIME:%=-r %)
+	@touch $@
+
+.venv/dev.stamp: requirements-dev.txt $(RUNTIME) | $(BIN)/python
+	@echo "Installing what the tests need into .venv …"
+	@$(PIP) -r requirements-dev.txt
+	@touch $@ .venv/runtime.stamp
+
+$(BIN)/python:
+	@command -v $(PYTHON) >/dev/null || { echo "No $(PYTHON) here: install Python 3.11 or later, or name one: make PYTHON=/path/to/python3 …" >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "Marginalia needs Python 3.11 or later, and $(PYTHON) is %d.%d: name another, as in make PYTHON=python3.12 run" % sys.version_info[:2])'
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { echo "$(PYTHON) lacks its venv module: on Debian and Ubuntu, apt-get install python3-venv" >&2; exit 1; }
+	@rm -rf .venv
+	@$(PYTHON) -m venv .venv
+
+chromium:
+	@command -v chromium >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
+		apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium fonts-wqy-microhei; } || \
+		{ echo "The browser tests need Chromium: on Debian, apt-get install chromium fonts-wqy-microhei" >&2; exit 1; }
