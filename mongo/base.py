@@ -52,7 +52,7 @@ class DatabaseWrapper(BaseDatabaseWrapper):
         params: dict[str, Any] = super().get_connection_params()
         scheme, _, folder = (params["host"] or "").partition(":")
         if scheme == "embedded":
-            from mongo import embedded
+            import mongo.embedded as embedded
 
             params["host"] = embedded.uri_for(Path(folder))
         return params

@@ -1,0 +1,59 @@
+"""What a write may answer instead of doing it. Each has a caller who acts on it; the message is meant for editors."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from bson import ObjectId
+from django.utils.translation import gettext as _
+
+if TYPE_CHECKING:
+    from nodes.merging import Merge
+
+
+class NodeError(Exception):
+    """A write was not done; nothing was changed."""
+
+
+class NodeGone(NodeError):
+    """The node is not there any more: it was moved to the trash or deleted."""
+
+    def __init__(self, node_id: ObjectId) -> None:
+        self.node_id = node_id
+        super().__init__(_("This page is no longer there: it was moved to the trash or deleted meanwhile."))
+
+
+class EditConflict(NodeError):
+    """Somebody else saved meanwhile, and the two versions cannot be merged by themselves.
+
+    `base` is what the editor started from (None: not known any more), `theirs` the stored metadata, `merge` what could be
+    merged and which fields could not.
+    """
+
+    def __init__(self, base: Mapping[str, Any] | None, theirs: Mapping[str, Any], merge: "Merge") -> None:
+        self.base, self.theirs, self.merge = base, theirs, merge
+        super().__init__(_("Somebody else changed this page while you were editing it."))
+
+
+class SlugTaken(NodeError):
+    """The slug is in use in that section; `free` is one like it that was free when this was raised."""
+
+    def __init__(self, slug: str, free: str) -> None:
+        self.slug, self.free = slug, free
+        super().__init__(
+            _("“%(slug)s” is already in use in this section. “%(free)s” is free.") % {"slug": slug, "free": free}
+        )
+
+
+class InvalidSlug(NodeError):
+    """The slug cannot be part of an address, or an address of the site's own needs it."""
+
+
+class InvalidPlace(NodeError):
+    """The node cannot stand there: wrong type of section, its own descendant, or not there."""
+
+
+class TooBusy(NodeError):
+    """Others kept changing the same node; trying again is safe."""
+
+    def __init__(self) -> None:
+        super().__init__(_("Others are changing this right now. Please try again."))

@@ -1,0 +1,32 @@
+"""Texts as HTML. Kept under the nonce of the save that wrote them: a save makes a new nonce, so nothing kept is ever stale."""
+
+from functools import lru_cache
+
+from bson import ObjectId
+from django.utils.safestring import SafeString
+
+from markup import html, markdown
+from nodes.models import HTML, Node
+
+# Texts kept rendered, a process. At 20 KB each some 10 MB.
+KEPT = 512
+
+
+def body(node: Node) -> SafeString:
+    """Return the node's text as clean HTML."""
+    detail = node.metadata.detail
+    if detail is None or not detail.text:
+        return SafeString("")
+    return SafeString(_render(node.metadata.nonce, detail.text, detail.format))
+
+
+@lru_cache(maxsize=KEPT)
+def _render(nonce: ObjectId, text: str, text_format: str) -> str:
+    return to_html(text, text_format)
+
+
+def to_html(text: str, text_format: str) -> str:
+    """Return an editor's text as clean HTML; it may contain HTML in either format."""
+    if text_format == HTML:
+        return html.clean(text, "article")
+    return markdown.render(text, "article")

@@ -1,0 +1,35 @@
+"""Copying a node: a new one with the same text, unpublished, in the same or another section."""
+
+from bson import ObjectId
+from django.utils.translation import gettext as _
+
+from mongo.connection import database
+from nodes import merging, slugs
+from nodes.collections import NODES
+from nodes.errors import NodeGone
+from nodes.services.editing import create
+from nodes.types import Actor, Saved
+
+_NOT_COPIED = frozenset({"slug", "parent_id", "title", "published", "author", "detail.source"})
+
+
+def duplicate(actor: Actor, node_id: ObjectId, *, parent_id: ObjectId | None, new_id: ObjectId | None = None) -> Saved:
+    """Copy a node into a section, as a draft by `actor`. A section is copied without what stands in it.
+
+    Raises NodeGone, InvalidPlace.
+    """
+    stored = database()[NODES].find_one({"_id": node_id}, {"metadata": 1})
+    if stored is None:
+        raise NodeGone(node_id)
+    metadata = stored["metadata"]
+    kept = {path: value for path, value in merging.fields(metadata).items() if path not in _NOT_COPIED}
+    return create(
+        actor,
+        type=metadata["type"],
+        parent_id=parent_id,
+        slug=slugs.free(metadata["slug"], parent_id),
+        title=_("Copy of %(title)s") % {"title": metadata["title"]},
+        fields=kept,
+        tags=tuple(metadata["tags"]),
+        node_id=new_id,
+    )

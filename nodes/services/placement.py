@@ -1,0 +1,60 @@
+"""Moving sections: one transaction on the counter of moves and the section, so that two moves cannot make a cycle."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from bson import ObjectId
+from django.utils.translation import gettext as _
+from pymongo.client_session import ClientSession
+
+from mongo.connection import Document, database, transaction
+from nodes import tree
+from nodes.collections import SITE
+from nodes.errors import InvalidPlace
+from nodes.selectors import site as site_selectors
+from nodes.selectors.site import SITE_ID
+from nodes.services.site import touch
+from nodes.services.write import compare_and_set
+from nodes.types import NO_TAGS, Actor, TagChange
+
+
+def move_section(
+    actor: Actor, stored: Document, changes: Mapping[str, Any], tags: TagChange = NO_TAGS
+) -> ObjectId | None:
+    """Write `changes`, which name a new parent_id, over the section `stored`; return the new nonce, or None if it changed.
+
+    The counter is read before the ancestors are checked, and raised together with the move: of two moves that saw the same
+    tree one fails here and is checked again. Raises InvalidPlace, SlugTaken, InvalidSlug.
+    """
+    if not site_selectors.read().version:
+        touch()
+    seen_tree = site_selectors.read().tree
+    check_ancestors(stored["_id"], changes["parent_id"])
+
+    def work(session: ClientSession) -> ObjectId | None:
+        if not count_move(seen_tree, session):
+            return None
+        nonce = compare_and_set(actor, stored, changes, tags, session=session)
+        if nonce is None:
+            session.abort_transaction()
+        return nonce
+
+    return transaction(work)
+
+
+def count_move(seen_tree: int, session: ClientSession) -> bool:
+    """Raise the counter of moves if it is still `seen_tree`; return whether it was."""
+    done = database()[SITE].update_one({"_id": SITE_ID, "tree": seen_tree}, {"$inc": {"tree": 1}}, session=session)
+    return bool(done.matched_count)
+
+
+def check_ancestors(section_id: ObjectId, parent_id: ObjectId | None) -> None:
+    """Raise InvalidPlace if the section would stand in itself, or in something that is not there.
+
+    Reads the sections from the database, not the tree kept in process.
+    """
+    chain = tree.load().ancestors(parent_id)
+    if chain is None:
+        raise InvalidPlace(_("That section is not there: it was moved to the trash or deleted."))
+    if any(section.id == section_id for section in chain):
+        raise InvalidPlace(_("A section cannot be moved into itself or into a section below it."))

@@ -1,0 +1,111 @@
+"""The one write of a node: a compare-and-set on its place and nonce, with the revision inserted first."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from bson import ObjectId
+from django.utils.translation import gettext as _
+from pymongo.client_session import ClientSession
+from pymongo.errors import DuplicateKeyError
+
+from mongo.connection import Document, database, now
+from nodes import merging, slugs, tree
+from nodes.collections import NODES, REDIRECTS, REVISIONS
+from nodes.errors import InvalidPlace, SlugTaken
+from nodes.kinds import KINDS, may_hold
+from nodes.types import NO_TAGS, Actor, Seen, TagChange
+
+
+def compare_and_set(
+    actor: Actor,
+    stored: Document,
+    changes: Mapping[str, Any],
+    tags: TagChange = NO_TAGS,
+    *,
+    more_filter: Mapping[str, Any] | None = None,
+    more_update: Mapping[str, Any] | None = None,
+    session: ClientSession | None = None,
+) -> ObjectId | None:
+    """Write `changes` (fields by path) over the node as `stored` was read; return the new nonce, or None if it has changed.
+
+    The revision goes first, so that whoever meets this save later finds its base. `more_filter` and `more_update` join the
+    same update: for what must change together with the node. Raises SlugTaken, InvalidSlug, InvalidPlace.
+    """
+    seen, metadata = Seen.of(stored), stored["metadata"]
+    place = changes.get("parent_id", seen.parent_id), changes.get("slug", seen.slug)
+    if place != (seen.parent_id, seen.slug):
+        check_place(place[0], metadata["type"])
+        slugs.check(place[1], place[0])
+        _keep_old_address(seen)
+    nonce, moment = ObjectId(), now()
+    after = {**metadata, **merging.nested({**merging.fields(metadata), **changes}), "nonce": nonce, "updated": moment}
+    after["tags"] = sorted((set(metadata["tags"]) | tags.added) - tags.removed)
+    insert_revision(seen.id, seen.nonce, after, actor)
+    if tags.removed:
+        pull_tags(seen, tags.removed)
+    extra = dict(more_update or {})
+    update: dict[str, Any] = {
+        **extra,
+        "$set": {
+            **extra.get("$set", {}),
+            **{f"metadata.{path}": value for path, value in changes.items()},
+            "metadata.nonce": nonce,
+            "metadata.updated": moment,
+        },
+    }
+    if tags.added:
+        update["$addToSet"] = {"metadata.tags": {"$each": sorted(tags.added)}}
+    try:
+        done = database()[NODES].update_one({**seen.as_filter(), **(more_filter or {})}, update, session=session)
+    except DuplicateKeyError as error:
+        raise SlugTaken(place[1], slugs.free(place[1], place[0])) from error
+    return nonce if done.matched_count else None
+
+
+def base_of(node_id: ObjectId, nonce: ObjectId) -> dict[str, Any] | None:
+    """Return the fields that the node had under `nonce`, from its revision; None if that is not known any more."""
+    revision = database()[REVISIONS].find_one({"_id": nonce, "node_id": node_id}, {"metadata": 1})
+    return merging.fields(revision["metadata"]) if revision else None
+
+
+def check_place(parent_id: ObjectId | None, type: str) -> None:
+    """Raise InvalidPlace if a node of this type cannot stand in that section, or the section is not there."""
+    kind = KINDS.get(type)
+    if kind is None:
+        raise InvalidPlace(_("There is no type “%(type)s”.") % {"type": type})
+    parent = None
+    if parent_id is not None:
+        sections = tree.fresh()
+        if sections.ancestors(parent_id) is None:
+            raise InvalidPlace(_("That section is not there: it was moved to the trash or deleted."))
+        parent = sections.sections[parent_id]
+    if not may_hold(parent.type if parent else None, type):
+        where = KINDS[parent.type].label if parent else _("the top level")
+        raise InvalidPlace(_("%(what)s cannot stand in: %(where)s.") % {"what": kind.label, "where": where})
+
+
+def insert_revision(node_id: ObjectId, parent: ObjectId | None, metadata: Mapping[str, Any], actor: Actor) -> None:
+    database()[REVISIONS].insert_one(
+        {
+            "_id": metadata["nonce"],
+            "parent": parent,
+            "node_id": node_id,
+            "metadata": dict(metadata),
+            "saved_at": now(),
+            "saved_by": actor.as_document(),
+        }
+    )
+
+
+def _keep_old_address(seen: Seen) -> None:
+    """Remember where the node stood, before it leaves: a crash in between leaves a redirect too many, never a dead link."""
+    database()[REDIRECTS].update_one(
+        {"_id": {"parent_id": seen.parent_id, "slug": seen.slug}}, {"$set": {"node_id": seen.id}}, upsert=True
+    )
+
+
+def pull_tags(seen: Seen, removed: frozenset[str]) -> None:
+    database()[NODES].update_one(
+        {"_id": seen.id, "metadata.parent_id": seen.parent_id, "metadata.slug": seen.slug},
+        {"$pull": {"metadata.tags": {"$in": sorted(removed)}}},
+    )

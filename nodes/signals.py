@@ -1,0 +1,6 @@
+"""What nodes tell the rest of the site."""
+
+from django.dispatch import Signal
+
+# Sent after a node was deleted for good. Arguments: node_id (ObjectId).
+node_deleted = Signal()

@@ -1,0 +1,76 @@
+"""Slugs: what may be one, which the site's own addresses need, and which are free."""
+
+import re
+import unicodedata
+
+from bson import ObjectId
+from django.conf import settings
+from django.urls import Resolver404, resolve
+from django.utils.translation import gettext as _
+
+from markup.text import slugify
+from mongo.connection import database
+from nodes import tree
+from nodes.collections import NODES
+from nodes.errors import InvalidSlug
+
+LONGEST = 200
+# The catch-all route of nodes, by its name in the URL configuration.
+ROUTE = "node"
+
+
+def normalized(slug: str) -> str:
+    """Return the slug in the one form in which it is stored: NFC, lower case, without space around."""
+    return unicodedata.normalize("NFC", slug.strip().lower())
+
+
+def check(slug: str, parent_id: ObjectId | None) -> None:
+    """Raise InvalidSlug, saying why, if no node can have this (normalized) slug in that section."""
+    if not slug:
+        raise InvalidSlug(_("Every page needs a slug: the last part of its address."))
+    if len(slug) > LONGEST:
+        raise InvalidSlug(_("A slug has at most %(most)d characters.") % {"most": LONGEST})
+    if not all(_is_slug_character(c) for c in slug) or not (slug[0].isalnum() and slug[-1] not in "-_"):
+        raise InvalidSlug(_("Use letters, digits and hyphens only: “%(slug)s” cannot be an address.") % {"slug": slug})
+    if is_needed_by_a_route(slug, parent_id):
+        raise InvalidSlug(_("The site itself needs the address “%(slug)s” here. Choose another.") % {"slug": slug})
+
+
+def _is_slug_character(character: str) -> bool:
+    return character in "-_" or unicodedata.category(character)[0] in "LNM"
+
+
+def is_needed_by_a_route(slug: str, parent_id: ObjectId | None) -> bool:
+    """Return whether the URL configuration answers the node's address, or what is below it, by another view."""
+    address = tree.current().url(parent_id, slug)
+    if address == "/" or not address:
+        return False
+    if parent_id is None and f"/{slug}/" == settings.STATIC_URL:
+        return True
+    for path in (address, f"{address}/x"):
+        try:
+            if resolve(path).url_name != ROUTE:
+                return True
+        except Resolver404:
+            continue
+    return False
+
+
+def free(wanted: str, parent_id: ObjectId | None) -> str:
+    """Return `wanted` as a slug that is free in the section now, numbered if need be: "news", "news-2", "news-3"…
+
+    One query, on the index of places.
+    """
+    stem = slugify(wanted)[: LONGEST - 8] or "page"
+    taken = {
+        document["metadata"]["slug"]
+        for document in database()[NODES].find(
+            {"metadata.parent_id": parent_id, "metadata.slug": {"$regex": f"^{re.escape(stem)}"}},
+            {"metadata.slug": 1, "_id": 0},
+        )
+    }
+    number, candidate = 1, stem
+    while candidate in taken or is_needed_by_a_route(candidate, parent_id):
+        number += 1
+        candidate = f"{stem}-{number}"
+    return candidate

@@ -1,0 +1,129 @@
+"""The section tree, kept in process under the site's version: it resolves addresses, gives menus, and says what is live."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+from urllib.parse import quote
+
+from bson import ObjectId
+
+from mongo.connection import database
+from nodes.collections import NODES
+from nodes.kinds import SECTIONS
+from nodes.selectors import site
+
+HOME = "home"
+
+
+@dataclass(frozen=True)
+class Section:
+    """A folder, blog or gallery, without its text."""
+
+    id: ObjectId
+    parent_id: ObjectId | None
+    type: str
+    slug: str
+    title: str
+    published: datetime | None
+    expires: datetime
+
+    def is_live(self, moment: datetime) -> bool:
+        """Return whether the section by itself is public at `moment`."""
+        return self.published is not None and self.published <= moment < self.expires
+
+
+class Tree:
+    """All sections at one version of the site."""
+
+    def __init__(self, version: ObjectId | None, sections: Iterator[Section]) -> None:
+        self.version = version
+        self.sections = {section.id: section for section in sections}
+
+    @cached_property
+    def children(self) -> dict[ObjectId | None, list[Section]]:
+        """The sections by the id of their parent, each list by title."""
+        grouped: dict[ObjectId | None, list[Section]] = {}
+        for section in sorted(self.sections.values(), key=lambda s: (s.title.casefold(), s.id)):
+            grouped.setdefault(section.parent_id, []).append(section)
+        return grouped
+
+    def ancestors(self, section_id: ObjectId | None) -> list[Section] | None:
+        """Return the sections from the top down to `section_id`, itself included; None if the chain does not reach the top.
+
+        A chain breaks where a section is in the trash: what stands in it is nowhere.
+        """
+        chain: list[Section] = []
+        while section_id is not None:
+            section = self.sections.get(section_id)
+            if section is None or len(chain) > len(self.sections):
+                return None
+            chain.append(section)
+            section_id = section.parent_id
+        return chain[::-1]
+
+    def is_live(self, section_id: ObjectId | None, moment: datetime) -> bool:
+        """Return whether all that stands in the section can be public: it and all above it are live; None is the top."""
+        chain = self.ancestors(section_id)
+        return chain is not None and all(section.is_live(moment) for section in chain)
+
+    def live_ids(self, moment: datetime) -> list[ObjectId | None]:
+        """Return the ids of the live sections, and None for the top level: part of the query of every list."""
+        live: list[ObjectId | None] = [None]
+        for parent_id in live:
+            live.extend(section.id for section in self.children.get(parent_id, ()) if section.is_live(moment))
+        return live
+
+    def child(self, parent_id: ObjectId | None, slug: str) -> Section | None:
+        """Return the section `slug` of a section."""
+        return next((s for s in self.children.get(parent_id, ()) if s.slug == slug), None)
+
+    def descendants(self, section_id: ObjectId) -> Iterator[Section]:
+        """Yield all sections below one."""
+        pending = [section_id]
+        while pending:
+            for section in self.children.get(pending.pop(), ()):
+                yield section
+                pending.append(section.id)
+
+    def url(self, parent_id: ObjectId | None, slug: str) -> str:
+        """Return the path of the node `slug` in a section; "" if that section is not (or no longer) in the tree."""
+        chain = self.ancestors(parent_id)
+        if chain is None:
+            return ""
+        if parent_id is None and slug == HOME:
+            return "/"
+        return "/" + "/".join(quote(part, safe="") for part in [*(section.slug for section in chain), slug])
+
+    def next_due(self, moment: datetime) -> datetime | None:
+        """Return when the next section appears or expires."""
+        times = (time for s in self.sections.values() for time in (s.published, s.expires) if time and time > moment)
+        return min(times, default=None)
+
+
+_kept: Tree | None = None
+
+
+def current() -> Tree:
+    """Return the tree at the site's present version (in a request: at the version that the request began with)."""
+    global _kept
+    version = site.current().version
+    tree = _kept
+    if tree is None or version is None or tree.version != version:
+        _kept = tree = load(version)
+    return tree
+
+
+def fresh() -> Tree:
+    """Return the tree as it is stored now, also in a request that began before: what a write is checked against."""
+    site.forget()
+    return current()
+
+
+def load(version: ObjectId | None = None) -> Tree:
+    """Read the tree from the database. `version` must have been read before this call."""
+    wanted = ("parent_id", "type", "slug", "title", "published", "expires")
+    documents = database()[NODES].find(
+        {"metadata.type": {"$in": list(SECTIONS)}}, {f"metadata.{name}": 1 for name in wanted}
+    )
+    return Tree(version, (Section(d["_id"], **{name: d["metadata"][name] for name in wanted}) for d in documents))

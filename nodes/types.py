@@ -1,0 +1,78 @@
+"""What crosses the boundary of services beside models: who acts, what was seen, what came of it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+from bson import ObjectId
+
+
+@dataclass(frozen=True)
+class Actor:
+    """Who makes a change: an account's id and the name to show; an import has no id."""
+
+    id: ObjectId | None
+    name: str
+
+    @classmethod
+    def of(cls, user: Any) -> Self:
+        """Return the actor that a logged-in Django user is."""
+        return cls(user.pk, user.get_full_name() or user.get_username())
+
+    def as_document(self) -> dict[str, Any]:
+        return {"_id": self.id, "name": self.name}
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A node as somebody loaded it: its place and its nonce, the filter of the write that follows.
+
+    The place is in it because it is the shard key: without it a save would be broadcast, and a rename would fail.
+    """
+
+    id: ObjectId
+    parent_id: ObjectId | None
+    slug: str
+    nonce: ObjectId
+
+    @classmethod
+    def of(cls, document: Mapping[str, Any]) -> Self:
+        metadata = document["metadata"]
+        return cls(document["_id"], metadata["parent_id"], metadata["slug"], metadata["nonce"])
+
+    def as_filter(self) -> dict[str, Any]:
+        return {
+            "_id": self.id,
+            "metadata.parent_id": self.parent_id,
+            "metadata.slug": self.slug,
+            "metadata.nonce": self.nonce,
+        }
+
+
+@dataclass(frozen=True)
+class TagChange:
+    """Tags as the difference to those that the form was rendered with."""
+
+    added: frozenset[str] = frozenset()
+    removed: frozenset[str] = frozenset()
+
+    @classmethod
+    def between(cls, rendered: Any, wanted: Any) -> Self:
+        """Return what turns the tags `rendered` into the tags `wanted`."""
+        return cls(frozenset(wanted) - frozenset(rendered), frozenset(rendered) - frozenset(wanted))
+
+    def __bool__(self) -> bool:
+        return bool(self.added or self.removed)
+
+
+NO_TAGS = TagChange()
+
+
+@dataclass(frozen=True)
+class Saved:
+    """What a save came to: the nonce now stored, the fields written, and those merged with somebody else's save."""
+
+    id: ObjectId
+    nonce: ObjectId
+    changed: tuple[str, ...] = ()
+    merged: tuple[str, ...] = field(default=())

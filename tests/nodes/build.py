@@ -1,0 +1,45 @@
+"""Nodes for tests, made by the services that editors use."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+from bson import ObjectId
+
+from mongo.connection import database
+from nodes.services import editing
+from nodes.types import Actor
+
+PAST = datetime(2020, 1, 1, tzinfo=UTC)
+EDITOR = Actor(None, "Ann")
+
+
+def node(
+    type: str = "basic-page",
+    slug: str = "page",
+    *,
+    parent: ObjectId | None = None,
+    title: str | None = None,
+    text: str = "",
+    published: datetime | None = PAST,
+    tags: tuple[str, ...] = (),
+    **fields: Any,
+) -> ObjectId:
+    """Create a node, published long ago unless told otherwise; return its id."""
+    return editing.create(
+        EDITOR,
+        type=type,
+        parent_id=parent,
+        slug=slug,
+        title=title or slug.title(),
+        fields={"published": published, "detail.text": text, **fields},
+        tags=tags,
+    ).id
+
+
+def stored(node_id: ObjectId) -> dict[str, Any]:
+    """Return the stored metadata of a node."""
+    return database()["cms.nodes"].find_one({"_id": node_id})["metadata"]
+
+
+def nonce(node_id: ObjectId) -> ObjectId:
+    return stored(node_id)["nonce"]
