@@ -4,6 +4,7 @@ import contextlib
 import ipaddress
 import os
 import secrets
+from collections.abc import Sequence
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -65,6 +66,14 @@ def natural(env: environ.Env, name: str, *, default: int) -> int:
     if value < 0:
         raise ImproperlyConfigured(f"{name} must not be negative.")
     return int(value)
+
+
+def one_of(env: environ.Env, name: str, choices: Sequence[str], *, default: str) -> str:
+    """Return the variable `name`, which must be one of `choices`; ImproperlyConfigured names it if it is none."""
+    value = env.str(name, default=default)
+    if value not in choices:
+        raise ImproperlyConfigured(f"{name} must be one of {', '.join(choices)}, not {value!r}.")
+    return str(value)
 
 
 def web_origins(env: environ.Env, name: str) -> list[str]:

@@ -1,0 +1,130 @@
+"""Settings from the environment: what is local, what is refused, and by which name."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import environ
+import pytest
+from django.core.exceptions import ImproperlyConfigured
+
+from cms.environment import is_loopback, is_protected, kept_secret, natural, switch, web_origins
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+PRODUCTION = {
+    "ALLOWED_HOSTS": "example.org",
+    "SECRET_KEY": "k9$" + "aB3dE6gH" * 8,
+    "MONGODB_URI": "mongodb://site:secret@db.example.org/?replicaSet=rs0&tls=true",
+}
+
+
+def check(tmp_path: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run `manage.py check` with nothing but this environment."""
+    keep = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
+    return subprocess.run(
+        [sys.executable, "manage.py", "check", *arguments],
+        cwd=ROOT,
+        env={**keep, "VAR_DIR": str(tmp_path), **environment},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "127.8.0.1", "[::1]", "site.localhost"])
+def test_loopback_hosts(host):
+    assert is_loopback(host)
+
+
+@pytest.mark.parametrize(
+    "host", ["*", ".localhost", "example.org", "10.0.0.1", "[::]", "0.0.0.0", "localhost.example.org"]
+)
+def test_hosts_that_others_reach(host):
+    assert not is_loopback(host)
+
+
+@pytest.mark.parametrize(
+    ("uri", "protected"),
+    [
+        ("mongodb://u:p@a,b,c/?replicaSet=x", True),
+        ("mongodb+srv://u:p@a/db", True),
+        ("mongodb://a,b/?authMechanism=MONGODB-X509&tls=true", True),
+        ("mongodb://a,b/?replicaSet=x", False),
+        ("mongodb://a/?appname=u@p", False),
+        ("mongodb://@a/", False),
+        ("", False),
+    ],
+)
+def test_protected_database(uri, protected):
+    assert is_protected(uri) is protected
+
+
+def test_secret_is_made_once_and_for_its_owner_alone(tmp_path):
+    path = tmp_path / "new" / "secret_key"
+    assert kept_secret(path) == kept_secret(path)
+    assert len(kept_secret(path)) >= 50
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert [p.name for p in path.parent.iterdir()] == ["secret_key"]
+
+
+def test_empty_secret_is_refused(tmp_path):
+    (tmp_path / "secret_key").touch()
+    with pytest.raises(ImproperlyConfigured, match="secret_key is empty"):
+        kept_secret(tmp_path / "secret_key")
+
+
+@pytest.mark.parametrize(("value", "on"), [("yes", True), ("1", True), ("off", False), ("False", False), ("", True)])
+def test_switch(monkeypatch, value, on):
+    monkeypatch.setenv("KNOB", value)
+    assert switch(environ.Env(), "KNOB", default=True) is on
+
+
+def test_bad_values_are_refused_by_name(monkeypatch):
+    monkeypatch.setenv("KNOB", "maybe")
+    for read in (
+        lambda: switch(environ.Env(), "KNOB", default=True),
+        lambda: natural(environ.Env(), "KNOB", default=1),
+    ):
+        with pytest.raises(ImproperlyConfigured, match="KNOB"):
+            read()
+    monkeypatch.setenv("KNOB", "-1")
+    with pytest.raises(ImproperlyConfigured, match="KNOB"):
+        natural(environ.Env(), "KNOB", default=1)
+    monkeypatch.setenv("KNOB", "example.org")
+    with pytest.raises(ImproperlyConfigured, match="KNOB"):
+        web_origins(environ.Env(), "KNOB")
+
+
+def test_local_site_needs_nothing(tmp_path):
+    done = check(tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "secret_key").is_file()
+
+
+def test_production_settings_are_clean(tmp_path):
+    done = check(tmp_path, "--deploy", "--fail-level", "WARNING", **PRODUCTION)
+    assert done.returncode == 0, done.stderr
+    assert not (tmp_path / "secret_key").exists()
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"SECRET_KEY": ""}, "SECRET_KEY is missing"),
+        ({"DEBUG": "on"}, "DEBUG is on"),
+        ({"MONGODB_URI": ""}, "MONGODB_URI names no user"),
+        ({"MONGODB_URI": "mongodb://db.example.org/?replicaSet=rs0"}, "MONGODB_URI names no user"),
+        ({"DEBUG": "perhaps"}, "DEBUG must be on or off"),
+        ({"MONGODB_TIMEOUT_MS": "soon"}, "MONGODB_TIMEOUT_MS must be a whole number"),
+        ({"EMAIL_URL": "nonsense://"}, "EMAIL_URL"),
+        ({"TIME_ZONE": "Mars/Olympus"}, "TIME_ZONE"),
+        ({"LOG_LEVEL": "LOUD"}, "LOG_LEVEL"),
+        ({"LANGUAGE_CODE": "tlh"}, "LANGUAGE_CODE"),
+    ],
+)
+def test_unfit_production_settings_are_refused(tmp_path, change, reason):
+    done = check(tmp_path, **{**PRODUCTION, **change})
+    assert done.returncode != 0
+    assert reason in done.stderr
