@@ -76,6 +76,15 @@ def one_of(env: environ.Env, name: str, choices: Sequence[str], *, default: str)
     return str(value)
 
 
+def mail(env: environ.Env, name: str, *, default: str) -> dict[str, object]:
+    """Return the mail settings (EMAIL_HOST and so on) that the variable `name` spells as a URL."""
+    try:
+        return dict(env.email_url(name, default=default))
+    except (ImproperlyConfigured, KeyError, ValueError) as error:
+        known = ", ".join(env.EMAIL_SCHEMES)
+        raise ImproperlyConfigured(f"{name} must be a URL of one of the kinds {known}.") from error
+
+
 def web_origins(env: environ.Env, name: str) -> list[str]:
     """Return the variable `name` as a list of origins such as https://example.org."""
     origins = env.list(name, default=[])

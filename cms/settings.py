@@ -6,7 +6,7 @@ import environ
 from django.core.exceptions import ImproperlyConfigured
 from django.utils.translation import gettext_lazy as _
 
-from cms.environment import is_loopback, is_protected, kept_secret, natural, one_of, switch, web_origins
+from cms.environment import is_loopback, is_protected, kept_secret, mail, natural, one_of, switch, web_origins
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 
@@ -136,8 +136,7 @@ STORAGES = {
     "staticfiles": {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"},
 }
 
-EMAIL_CONFIG = env.email_url("EMAIL_URL", default="consolemail://")
-vars().update(EMAIL_CONFIG)
+vars().update(mail(env, "EMAIL_URL", default="consolemail://"))
 DEFAULT_FROM_EMAIL = SERVER_EMAIL = env.str("DEFAULT_FROM_EMAIL", default="marginalia@localhost")
 
 # Transport and cookies: strict wherever the site is open to others.
