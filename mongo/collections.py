@@ -16,7 +16,6 @@ from typing import Any
 from django.apps import apps
 from django.db import DEFAULT_DB_ALIAS
 from django.utils.module_loading import module_has_submodule
-from pymongo import IndexModel
 
 Keys = tuple[tuple[str, int | str], ...]
 
@@ -33,9 +32,9 @@ class Index:
     partial: dict[str, Any] | None = None
     options: dict[str, Any] = field(default_factory=dict)
 
-    def model(self) -> IndexModel:
-        """Return the pymongo IndexModel to create it by."""
-        return IndexModel(list(self.keys), name=self.name, **self.settings())
+    @property
+    def is_text(self) -> bool:
+        return any(way == "text" for _path, way in self.keys)
 
     def settings(self) -> dict[str, Any]:
         """Return the options as the server lists them, keys and name apart."""
@@ -62,13 +61,17 @@ class ShardKey:
 
 @dataclass(frozen=True)
 class Collection:
-    """A collection, its indexes (beside the one on _id), its shard key (None: stays unsharded) and its $jsonSchema."""
+    """A collection, its indexes (beside the one on _id), its shard key (None: stays unsharded) and its $jsonSchema.
+
+    `shared`: somebody else (Django's migrations) makes indexes there too; those not declared here are left alone.
+    """
 
     name: str
     indexes: tuple[Index, ...] = ()
     shard_key: ShardKey | None = None
     validator: dict[str, Any] | None = None
     unsharded_because: str = ""
+    shared: bool = False
 
 
 @dataclass(frozen=True)

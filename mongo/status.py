@@ -1,0 +1,55 @@
+"""What the server says of the declared collections: their indexes, how large and how much used they are."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db import connections
+
+from mongo.collections import declared
+from mongo.connection import client, database
+from mongo.indexes import same
+
+
+@dataclass(frozen=True)
+class IndexStatus:
+    """An existing index: `size` in bytes, `uses` since the server started counting at `since`."""
+
+    collection: str
+    name: str
+    size: int
+    uses: int
+    since: datetime | None
+    declared: bool
+
+
+def indexes(collections: Iterable[str] = ()) -> list[IndexStatus]:
+    """Return every existing index of the declared collections (of those named, or of all)."""
+    wanted, rows = set(collections), []
+    for item in declared():
+        if connections[item.alias].vendor != "mongodb" or (wanted and item.collection.name not in wanted):
+            continue
+        db, name = database(item.alias), item.collection.name
+        if not db.list_collection_names(filter={"name": name}):
+            continue
+        sizes = db.command("collStats", name).get("indexSizes", {})
+        uses: dict[str, tuple[int, datetime]] = {}
+        for stat in db[name].aggregate([{"$indexStats": {}}]):  # one for each shard
+            count, since = uses.get(stat["name"], (0, stat["accesses"]["since"]))
+            uses[stat["name"]] = count + stat["accesses"]["ops"], min(since, stat["accesses"]["since"])
+        for index_name, details in db[name].index_information().items():
+            is_ours = index_name == "_id_" or any(same(index, details) for index in item.collection.indexes)
+            count, since = uses.get(index_name, (0, None))
+            rows.append(IndexStatus(name, index_name, sizes.get(index_name, 0), count, since, is_ours))
+    return rows
+
+
+def build_progress(alias: str) -> int:
+    """Return how far the index build in progress has come, in percent; 0 if there is none."""
+    running = client(alias).admin.aggregate(
+        [
+            {"$currentOp": {"allUsers": True}},
+            {"$match": {"progress.total": {"$gt": 0}, "msg": {"$regex": "^Index Build"}}},
+        ]
+    )
+    return max((100 * op["progress"]["done"] // op["progress"]["total"] for op in running), default=0)
