@@ -4,11 +4,12 @@
         Collection("cms.nodes", indexes=(Index("by_tag", (("metadata.tags", 1),)),), shard_key=ShardKey(...)),
     )
 
-A module whose collections live behind another of Django's connections also defines `database_alias() -> str`.
+A module whose collections live behind another of Django's connections also defines `database_alias() -> str`. One whose
+collections depend on settings defines `collections() -> tuple[Collection, ...]` in place of the constant.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from types import ModuleType
 from typing import Any
@@ -83,12 +84,28 @@ class Declared:
 
 
 def declared() -> list[Declared]:
-    """Return every collection that the installed apps declare, in the order of INSTALLED_APPS."""
-    return [
-        Declared(alias(), collection)
-        for alias, module in _modules()
-        for collection in getattr(module, "COLLECTIONS", ())
-    ]
+    """Return every collection that the installed apps declare, in the order of INSTALLED_APPS.
+
+    Where one app needs indexes on another's collection, both are given as one.
+    """
+    found: dict[tuple[str, str], Collection] = {}
+    for alias, module in _modules():
+        for collection in (
+            module.collections() if hasattr(module, "collections") else getattr(module, "COLLECTIONS", ())
+        ):
+            key = alias(), collection.name
+            found[key] = _merged(found[key], collection) if key in found else collection
+    return [Declared(alias, collection) for (alias, _), collection in found.items()]
+
+
+def _merged(first: Collection, second: Collection) -> Collection:
+    return replace(
+        first,
+        indexes=first.indexes + second.indexes,
+        shard_key=first.shard_key or second.shard_key,
+        validator=first.validator or second.validator,
+        unsharded_because=first.unsharded_because or second.unsharded_because,
+    )
 
 
 def _modules() -> Iterator[tuple[Callable[[], str], ModuleType]]:
