@@ -5,3 +5,7 @@ from django.utils.translation import gettext_lazy as _
 class CommentsConfig(AppConfig):
     name = "comments"
     verbose_name = _("Comments")
+
+    def ready(self) -> None:
+        """Register the system checks."""
+        from comments import checks  # noqa: F401

@@ -1,0 +1,103 @@
+"""Reads and erasures over all discussions, whatever schema each is kept in."""
+
+import heapq
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+
+from pymongo import DESCENDING
+from pymongo.database import Database
+
+from comments.backends.changing import Changing
+from comments.backends.schema import Schema
+from comments.backends.stored import NOBODY, Document, comment, place
+from comments.errors import CommentNotFound, EditConflict
+from comments.types import Comment, State, Target
+
+# How many discussions are looked up at once.
+BATCH = 200
+
+
+class Across:
+    """Everything that is not about one discussion."""
+
+    def __init__(self, db: Database[Document], schemas: Mapping[str, Schema]) -> None:
+        self.db = db
+        self.schemas = schemas
+
+    def recent(self, limit: int, label: str) -> tuple[Comment, ...]:
+        """Return the newest public comments.
+
+        `newest` of a discussion is never below the time of its newest public comment: discussions are opened in its
+        order until no unopened one can hold anything newer than what was found (threshold algorithm, Fagin 2001).
+        """
+        query = {"_id": {"$gte": f"{label}:", "$lt": f"{label};"}} if label else {}
+        newest: list[Comment] = []
+        cursor = self.db.discussions.find(query, {"claims": 0, "touched": 0}, batch_size=limit)
+        for document in cursor.sort([("newest", DESCENDING)]):
+            if len(newest) == limit and document["newest"] <= newest[-1].posted:
+                break
+            where = place(document)
+            found = (comment(where.target, item) for item in self.schemas[where.schema].newest(where, limit))
+            newest = heapq.nlargest(limit, (*newest, *found), key=lambda c: (c.posted, c.slug))
+        return tuple(newest)
+
+    def by_author(self, author_id: str, limit: int, before: datetime | None) -> tuple[Comment, ...]:
+        """Return a user's newest public comments."""
+        found: list[Comment] = []
+        for schema in self.schemas.values():
+            of_schema = 0
+            for where_and_what in self._current(schema, {"id": author_id}, limit, before):
+                target, document = where_and_what
+                if document["state"] != State.PUBLIC.value:
+                    continue
+                found.append(comment(target, document))
+                of_schema += 1
+                if of_schema == limit:
+                    break
+        return tuple(heapq.nlargest(limit, found, key=lambda c: (c.posted, c.slug)))
+
+    def _current(
+        self, schema: Schema, query: Mapping[str, str], limit: int = 0, before: datetime | None = None
+    ) -> Iterator[tuple[Target, Document]]:
+        """Yield an author's comments out of the copies that are read, not those under way or left over."""
+        batch: list[tuple[str, int, Document]] = []
+        for item in schema.by_author(query, limit=limit, before=before):
+            batch.append(item)
+            if len(batch) == BATCH:
+                yield from self._read(schema, batch)
+                batch = []
+        yield from self._read(schema, batch)
+
+    def _read(self, schema: Schema, batch: list[tuple[str, int, Document]]) -> Iterator[tuple[Target, Document]]:
+        ids = list({discussion_id for discussion_id, _, _ in batch})
+        cursor = self.db.discussions.find({"_id": {"$in": ids}, "schema": schema.name}, {"epoch": 1}) if ids else ()
+        epochs = {document["_id"]: document["epoch"] for document in cursor}
+        for discussion_id, epoch, document in batch:
+            if epochs.get(discussion_id) == epoch:
+                yield Target.parse(discussion_id), document
+
+    def erase_author(self, changing: Changing, query: Mapping[str, str]) -> int:
+        """Blank an author's comments one by one, by claim and commit like every change, then drop what was kept of
+        them."""
+        erased = 0
+        for schema in self.schemas.values():
+            for target, document in list(self._current(schema, query)):
+                erased += self._erase(changing, target, document)
+        stored = {f"author.{key}": value for key, value in query.items()}
+        erased += int(self.db["comments.pending"].delete_many(stored).deleted_count)
+        self.db["comments.history"].delete_many(stored)
+        if "id" in query:
+            self.db["comments.history"].update_many({"by": query["id"]}, {"$set": {"by": ""}})
+        return erased
+
+    def _erase(self, changing: Changing, target: Target, document: Document) -> bool:
+        while document["author"] != NOBODY:
+            try:
+                changing.erase(target, document["slug"], document["rev"], f"erase {document['rev']}")
+            except EditConflict:
+                document = changing.posting.stored(target, document["slug"]) or {"author": NOBODY}
+            except CommentNotFound:
+                return False
+            else:
+                return True
+        return False

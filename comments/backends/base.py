@@ -1,0 +1,197 @@
+"""The contract. Whatever keeps discussions does what the docstrings of Backend say, and tests/comments/contract.py
+checks it.
+
+Words used throughout:
+
+- A *target* names a discussion. Reading one that nobody has begun gives an empty one; the first post begins it.
+- *Order*: by `(number, posted, slug)`, or threaded: by `full_slug`. Nothing else ever decides what comes first.
+- *Page k of size s* is the comments with numbers s(k−1)+1 … sk. It may hold fewer (a number that was given and not
+  used), or more (comments approved late share a number). Its address never moves.
+- *Acknowledged* means: the method returned. What was acknowledged is found by every later read, exactly once.
+- A *token* names one intent. Sending it again, after whatever happened meanwhile, does nothing a second time and
+  returns what came of the first.
+- A change *sees* a `rev`. If the comment has another by now, EditConflict carries the stored comment, unless what is
+  stored is what the change would have made: then it succeeds.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+
+from comments.types import (
+    Comment,
+    Discussion,
+    Held,
+    NewComment,
+    Order,
+    Page,
+    Posted,
+    Replaced,
+    Target,
+    Verdict,
+)
+
+
+class Backend(ABC):
+    """Discussions and their comments."""
+
+    # Writing ---------------------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def post(self, target: Target, new: NewComment) -> Posted:
+        """Store a comment, once for each `new.token`, and return it (`new` False if it was there before, also as
+        tombstone).
+
+        `number` is one more than the highest given, `posted` the server's time, later than every `posted` given before
+        by at least 1 ms. A reply below MAX_DEPTH is stored under the deepest ancestor allowed; `answers` then names
+        the comment it replies to. Raises InvalidParent if `new.parent` is not a public comment here; DiscussionClosed
+        if it takes no more; DiscussionBusy if more than 1,000 posts are under way, or this one had to wait too long:
+        send it again. A token whose comment waits in the queue returns that.
+        """
+
+    @abstractmethod
+    def import_(self, target: Target, comments: Iterable[NewComment]) -> int:
+        """Store comments with the `posted`, `edited` and `state` they carry; return how many were new.
+
+        Parents come before replies. Closed discussions take imports too. Where an imported comment is older than one
+        that was there, the discussion is numbered anew by `(posted, slug)`. Raises InvalidParent; what came before
+        that is stored.
+        """
+
+    @abstractmethod
+    def edit(self, target: Target, slug: str, *, source: str, html: str, rev: int, token: str, by: str = "") -> Comment:
+        """Replace a public comment's text; return it as it is then: `rev` + 1, `edited` now. What was replaced is in
+        `history`.
+
+        Raises CommentNotFound (also for a removed one), EditConflict.
+        """
+
+    @abstractmethod
+    def remove(self, target: Target, slug: str, *, rev: int, token: str, by: str = "") -> Comment:
+        """Make a tombstone of a comment: text and author are blanked, slug, number and replies stay, `count` falls by
+        one.
+
+        One that is removed already is returned as it is. Raises CommentNotFound, EditConflict.
+        """
+
+    @abstractmethod
+    def restore(self, target: Target, slug: str, *, rev: int, token: str, by: str = "") -> Comment:
+        """Give a tombstone its text and author back; `count` rises by one. A public comment is returned as it is.
+
+        Raises CommentNotFound, EditConflict, NothingToRestore (its author was erased, or it was imported as a
+        tombstone).
+        """
+
+    @abstractmethod
+    def erase_author(self, *, id: str = "", email: str = "") -> int:
+        """Blank every comment by a user's key or an e-mail address, in every discussion, without a way back, and
+        delete what history and queue hold of them; return how many comments were blanked or deleted. May be repeated
+        after a crash."""
+
+    @abstractmethod
+    def close(self, target: Target) -> None:
+        """Take no more comments from now on. Changes are still allowed."""
+
+    @abstractmethod
+    def open(self, target: Target) -> None:
+        """Take comments (again)."""
+
+    @abstractmethod
+    def forget(self, target: Target) -> int:
+        """Delete the discussion, its queue and history: the target is gone for good. Returns how many comments went."""
+
+    # The queue -------------------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def hold(self, target: Target, new: NewComment, reasons: tuple[str, ...] = ()) -> Posted:
+        """Put a comment into the queue, once for each token, in the place (`number`, `posted`) it would have had,
+        without using the number up. A token that was posted or approved before returns its public comment. Raises as
+        `post`."""
+
+    @abstractmethod
+    def approve(self, held_id: str, by: str = "") -> Comment:
+        """Publish a held comment in its original place, once, whoever else approves it; also one that was decided
+        otherwise before. Raises CommentNotFound if the queue has none of this id, InvalidParent if its parent was
+        removed meanwhile."""
+
+    @abstractmethod
+    def reject(self, held_id: str, by: str = "", verdict: Verdict = Verdict.REJECTED) -> Held:
+        """Record that a held comment is not published (REJECTED or SPAM), or make it wait again (WAITING). An approved
+        one stays approved and is returned as it is. Raises CommentNotFound."""
+
+    @abstractmethod
+    def held(
+        self, *, target: Target | None = None, verdict: Verdict = Verdict.WAITING, limit: int = 100, after: str = ""
+    ) -> tuple[Held, ...]:
+        """Return queued comments, the longest waiting first. `after` is the id of the last one shown."""
+
+    @abstractmethod
+    def get_held(self, held_id: str) -> Held:
+        """Return one queued comment. Raises CommentNotFound."""
+
+    @abstractmethod
+    def held_by_token(self, target: Target, token: str) -> Held | None:
+        """Return what waits under a form's token, or None: to show its author that it waits."""
+
+    # Reading ---------------------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def discussion(self, target: Target) -> Discussion:
+        """Return a target's discussion, `begun` False if there is none yet."""
+
+    @abstractmethod
+    def discussions(self, targets: Iterable[Target]) -> dict[Target, Discussion]:
+        """Return the discussions of many targets in one look-up, those not begun included."""
+
+    @abstractmethod
+    def page(
+        self,
+        target: Target,
+        *,
+        order: Order | None = None,
+        size: int = 50,
+        number: int = 0,
+        after: str = "",
+        before: str = "",
+        at: str = "",
+    ) -> Page:
+        """Return a page of comments; without arguments the first of the discussion's own order.
+
+        By number: `number` says which (beyond the last: the last), 0 the first in reading direction. A page without
+        comments is passed over in reading direction. Threaded: `after` and `before` are cursors from a Page. In both,
+        `at` is a slug whose page is wanted (CommentNotFound if there is none).
+        """
+
+    @abstractmethod
+    def get(self, target: Target, slug: str) -> Comment:
+        """Return one comment, also a tombstone. Raises CommentNotFound."""
+
+    @abstractmethod
+    def subdiscussion(self, target: Target, slug: str, *, size: int = 50, after: str = "") -> Page:
+        """Return a comment and all that hangs below it, threaded, by cursor. Raises CommentNotFound."""
+
+    @abstractmethod
+    def iterate(self, target: Target, *, order: Order = Order.OLDEST) -> Iterator[Comment]:
+        """Yield every comment, tombstones too, in flat memory where `order` (OLDEST or THREADED) is one the schema is
+        sorted by."""
+
+    @abstractmethod
+    def count(self, target: Target) -> int:
+        """Return how many comments are public, without counting them."""
+
+    @abstractmethod
+    def recent(self, limit: int = 10, *, label: str = "") -> tuple[Comment, ...]:
+        """Return the newest public comments of all discussions (of one label), newest first."""
+
+    @abstractmethod
+    def by_author(self, author_id: str, *, limit: int = 50, before: datetime | None = None) -> tuple[Comment, ...]:
+        """Return a user's public comments in all discussions, newest first; `before` is the last one's `posted`."""
+
+    @abstractmethod
+    def history(self, target: Target, slug: str) -> tuple[Replaced, ...]:
+        """Return what changes of a comment replaced, newest first."""
+
+    @abstractmethod
+    def email_of(self, target: Target, slug: str) -> str:
+        """Return the e-mail address that a comment's author left, or "": for notices and moderators, never for a
+        page."""

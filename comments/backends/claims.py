@@ -1,0 +1,285 @@
+"""The discussion's own document: who is writing (claims), what was counted, and where the comments are.
+
+Each write is announced here before it touches a comment and struck off after it can be read (DESIGN: claim → look →
+write → commit). One findAndModify hands out number and time, so that posters never wait for each other for longer than
+that.
+
+Values go into the pipelines by $literal: there, a string that begins with $ would be an expression.
+"""
+
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from bson import Int64, ObjectId
+from pymongo import ReturnDocument
+from pymongo.database import Database
+from pymongo.errors import DuplicateKeyError
+
+from comments import conf
+from comments.backends.stored import Document, Place, place
+from comments.errors import CommentNotFound, DiscussionBusy, DiscussionClosed
+from comments.types import Order, Target
+
+MOST_CLAIMS = 1_000
+# Seconds. A writer whose claim is older starts over; a claim is repaired only when nobody can be writing under it.
+LEASE = 60
+ABANDONED = 600
+# Seconds between two looks at a shut gate, and until a writer gives up waiting.
+PACE = 0.02
+PATIENCE = 30
+
+BEGINNING = datetime.fromisoformat("1970-01-01T00:00:00+00:00")
+GATE_IS_OPEN: Document = {"$or": [{"moving.gate": None}, {"$expr": {"$lt": ["$moving.gate", "$$NOW"]}}]}
+HAS_ROOM: Document = {f"claims.{MOST_CLAIMS - 1}": {"$exists": False}}
+
+
+@dataclass(frozen=True)
+class Intent:
+    """What a writer announces. `op` is the token's part: the same op gets the same claim while it is in flight.
+
+    `number`: "next" gives a new number and time, "present" a new time and the highest number so far, "none" neither;
+    an int is taken as it is, together with `posted`. `delta` is what the commit adds to `count`; `rev` what a change
+    saw.
+    """
+
+    op: str
+    slug: str
+    kind: str
+    number: str | int = "none"
+    delta: int = 0
+    rev: int = 0
+    posted: datetime | None = None
+    needs_open: bool = False
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A place in the discussion that is being written to. `place` holds until the claim is given up."""
+
+    op: str
+    slug: str
+    kind: str
+    number: int | None
+    change: ObjectId
+    posted: datetime
+    at: datetime
+    delta: int
+    rev: int
+    place: Place
+    size: int
+    leftover: Mapping[str, Any] | None = None
+    taken: float = field(default_factory=time.monotonic)
+
+    @property
+    def key(self) -> Document:
+        """Which entry of `claims` is meant. A third submit may hold a later claim of the same op: the op alone would
+        commit that. New comments go by number, changes and approvals (whose number is shared) by the id of the
+        change."""
+        if self.kind in ("post", "hold"):
+            return {"op": self.op, "number": Int64(self.number or 0)}
+        return {"op": self.op, "change": self.change}
+
+    @property
+    def stale(self) -> bool:
+        """Whether it is too old to write under."""
+        return time.monotonic() - self.taken > LEASE
+
+
+class Discussions:
+    """The collection `discussions`."""
+
+    def __init__(self, db: Database[Document]) -> None:
+        self.db = db
+        self.collection = db.discussions
+
+    def find(self, target: Target) -> Document | None:
+        """Return a discussion's document without its lists of claims."""
+        return self.collection.find_one({"_id": target.id}, {"claims": 0, "touched": 0})
+
+    def begin(self, target: Target) -> None:
+        """Make a target's discussion, as its label's setting says; one that is there stays."""
+        storage = conf.storage(target.label)
+        bucket = conf.options(target.label, "buckets")["SIZE"]
+        document = new_document(target, storage.schema, storage.order, bucket)
+        try:
+            self.collection.insert_one(document)
+        except DuplicateKeyError:
+            return
+
+    def claim(self, target: Target, intent: Intent) -> Claim:
+        """Announce a write and return what it was given, waiting while a conversion has the gate shut.
+
+        Raises DiscussionClosed (if the intent needs it open), DiscussionBusy, and CommentNotFound for a change where
+        there is no discussion.
+        """
+        patience = time.monotonic() + PATIENCE
+        while True:
+            found = self._claim(target, intent)
+            if found is not None:
+                return found
+            seen = self.collection.find_one({"_id": target.id}, {"state": 1, "moving.gate": 1, **_last_claim()})
+            if seen is None:
+                if intent.number == "none":
+                    raise CommentNotFound(f"There is no discussion {target.id}.")
+                self.begin(target)
+            elif intent.needs_open and seen["state"] != "open":
+                raise DiscussionClosed(target.id)
+            elif seen.get("claims") or time.monotonic() > patience:
+                raise DiscussionBusy(target.id)
+            else:
+                time.sleep(PACE)
+
+    def _claim(self, target: Target, intent: Intent) -> Claim | None:
+        free: Document = {"$and": [HAS_ROOM, GATE_IS_OPEN]}
+        if intent.needs_open:
+            free["state"] = "open"
+        # A claim in flight keeps the gate from being passed, so that joining it needs no leave.
+        query = {"_id": target.id, "$or": [free, {"claims.op": intent.op}]}
+        found = self.collection.find_one_and_update(
+            query,
+            _announce(intent),
+            projection={
+                "claims": {"$elemMatch": {"op": intent.op}},
+                **dict.fromkeys(("schema", "order", "epoch", "bucket", "leftover"), 1),
+            },
+            return_document=ReturnDocument.AFTER,
+        )
+        return _taken(found, intent.op) if found else None
+
+    def commit(self, claim: Claim, *, newest: datetime | None = None) -> bool:
+        """Strike off the claim, count it, and give the discussion a new version; False if it was struck off before."""
+        return self._strike(claim, claim.delta, newest)
+
+    def give_back(self, claim: Claim) -> None:
+        """Strike off a claim under which nothing was written. The version is new here too: whoever wrote what was found
+        may have stopped before it could say so."""
+        self._strike(claim, 0, None)
+
+    def _strike(self, claim: Claim, delta: int, newest: datetime | None) -> bool:
+        same = [{"$eq": [f"$$this.{name}", {"$literal": value}]} for name, value in claim.key.items()]
+        changes: Document = {
+            "claims": {"$filter": {"input": "$claims", "cond": {"$not": [{"$and": same}]}}},
+            # While the discussion is moving, the converter copies again whatever is named here.
+            "touched": {
+                "$cond": [
+                    {"$eq": [{"$type": "$moving"}, "object"]},
+                    {"$concatArrays": ["$touched", [{"slug": {"$literal": claim.slug}, "id": ObjectId()}]]},
+                    "$touched",
+                ]
+            },
+            "version": ObjectId(),
+        }
+        if delta:
+            changes["count"] = {"$add": ["$count", delta]}
+        if newest:
+            changes["newest"] = {"$max": ["$newest", newest]}
+        struck = self.collection.update_one(
+            {"_id": claim.place.discussion_id, "claims": {"$elemMatch": claim.key}}, [{"$set": changes}]
+        )
+        return bool(struck.modified_count)
+
+    def set_state(self, target: Target, state: str) -> None:
+        """Open or close a discussion, one that nobody began included."""
+        self.begin(target)
+        self.collection.update_one({"_id": target.id}, {"$set": {"state": state, "version": ObjectId()}})
+
+    def walk(self, label: str = "") -> Iterator[Document]:
+        """Yield every discussion (of one label) by `_id`, a batch in memory at a time."""
+        query = {"_id": {"$gte": f"{label}:", "$lt": f"{label};"}} if label else {}
+        yield from self.collection.find(query, {"claims": 0, "touched": 0}).sort("_id", 1)
+
+
+def new_document(target: Target, schema: str, order: Order, bucket: int) -> Document:
+    """Return the document of a discussion that has no comments."""
+    return {
+        "_id": target.id,
+        "schema": schema,
+        "order": order.value,
+        "bucket": bucket,
+        "state": "open",
+        "epoch": 1,
+        "last_epoch": 1,
+        "version": ObjectId(),
+        "count": 0,
+        "last_number": Int64(0),
+        "last_posted": BEGINNING,
+        "newest": BEGINNING,
+        "claims": [],
+        "touched": [],
+        "moving": None,
+        "leftover": None,
+    }
+
+
+def _announce(intent: Intent) -> list[Document]:
+    """Return the pipeline that adds the intent's claim, unless the op has one."""
+    number: Any = None
+    posted: Any = "$last_posted"
+    raised: Document = {}
+    later: Document = {"$max": ["$$NOW", {"$add": ["$last_posted", 1]}]}
+    if intent.number == "next":
+        raised = {"last_number": {"$add": ["$last_number", 1]}, "last_posted": later}
+        number = "$last_number"
+        if intent.posted:
+            # An import's times are its own; those ahead of the present must not drag along what is posted next.
+            raised["last_posted"] = {"$max": ["$last_posted", {"$min": [intent.posted, "$$NOW"]}]}
+            posted = intent.posted
+    elif intent.number == "present":
+        raised = {"last_posted": later}
+        number = {"$max": ["$last_number", Int64(1)]}
+    elif isinstance(intent.number, int):
+        raised = {"last_number": {"$max": ["$last_number", Int64(intent.number)]}}
+        number, posted = Int64(intent.number), intent.posted
+    entry = {
+        "op": {"$literal": intent.op},
+        "slug": {"$literal": intent.slug},
+        "kind": intent.kind,
+        "number": number,
+        "change": ObjectId(),
+        "posted": posted,
+        "at": "$$NOW",
+        "delta": intent.delta,
+        "rev": intent.rev,
+    }
+    is_new = {"$not": [{"$in": [{"$literal": intent.op}, "$claims.op"]}]}
+    return [
+        {"$set": {"is_new": is_new}},
+        {
+            "$set": {name: {"$cond": ["$is_new", value, f"${name}"]} for name, value in raised.items()}
+            or {"is_new": "$is_new"}
+        },
+        {"$set": {"claims": {"$cond": ["$is_new", {"$concatArrays": ["$claims", [entry]]}, "$claims"]}}},
+        {"$unset": "is_new"},
+    ]
+
+
+def _taken(document: Document, op: str) -> Claim:
+    # By op and here: a findAndModify that the driver retried returns the whole document, whatever the projection says.
+    entry = next(entry for entry in document["claims"] if entry["op"] == op)
+    return claim_of(document, entry)
+
+
+def claim_of(document: Document, entry: Mapping[str, Any]) -> Claim:
+    """Return an entry of a discussion's `claims` as a Claim."""
+    return Claim(
+        op=entry["op"],
+        slug=entry["slug"],
+        kind=entry["kind"],
+        number=None if entry["number"] is None else int(entry["number"]),
+        change=entry["change"],
+        posted=entry["posted"],
+        at=entry["at"],
+        delta=entry["delta"],
+        rev=entry["rev"],
+        place=place(document),
+        size=int(document["bucket"]),
+        leftover=document.get("leftover"),
+    )
+
+
+def _last_claim() -> Document:
+    """Return the projection of the claim that there may not be: to see whether the list is full."""
+    return {"claims": {"$slice": [MOST_CLAIMS - 1, 1]}}

@@ -1,0 +1,102 @@
+"""One document a comment, in `comments`: no bound, every order by an index."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from pymongo import ASCENDING, DESCENDING
+from pymongo.errors import BulkWriteError, DuplicateKeyError
+
+from comments.backends.schema import Looked, Schema
+from comments.backends.stored import FIELDS, Document, Place
+from comments.types import Order
+
+DUPLICATE_KEY = 11000
+SORT = {
+    Order.OLDEST: [("number", ASCENDING), ("posted", ASCENDING), ("slug", ASCENDING)],
+    Order.THREADED: [("full_slug", ASCENDING)],
+}
+PROJECTION = {"_id": 0, **dict.fromkeys(FIELDS, 1)}
+
+
+class Documents(Schema):
+    name = "documents"
+    guards_discussion = True
+
+    def _of(self, place: Place) -> Document:
+        return {"discussion_id": place.discussion_id, "epoch": place.epoch}
+
+    def orders(self, place: Place) -> tuple[Order, ...]:
+        return (Order.OLDEST, Order.THREADED)
+
+    def look(self, place: Place, slugs: Sequence[str]) -> Looked:
+        cursor = self.db.comments.find({**self._of(place), "slug": {"$in": list(slugs)}}, PROJECTION)
+        return Looked({document["slug"]: document for document in cursor})
+
+    def put(self, place: Place, document: Document, looked: Looked) -> Document | None:
+        try:
+            self.db.comments.insert_one({**self._of(place), **document})
+        except DuplicateKeyError:
+            return self.look(place, [document["slug"]]).found.get(document["slug"])
+        return None
+
+    def change(
+        self, place: Place, slug: str, revs: Mapping[str, Any] | int, fields: Mapping[str, Any], looked: Looked
+    ) -> bool:
+        changed = self.db.comments.update_one({**self._of(place), "slug": slug, "rev": revs}, {"$set": dict(fields)})
+        return bool(changed.modified_count)
+
+    def by_number(self, place: Place, low: int, high: int) -> list[Document]:
+        query = {**self._of(place), "number": {"$gte": low, "$lte": high}}
+        return list(self.db.comments.find(query, PROJECTION).sort(SORT[Order.OLDEST]))
+
+    def nearest(self, place: Place, number: int, direction: int) -> int | None:
+        query = {**self._of(place), "number": {"$gt" if direction > 0 else "$lt": number}}
+        found = self.db.comments.find_one(query, {"_id": 0, "number": 1}, sort=[("number", direction)])
+        return int(found["number"]) if found else None
+
+    def by_path(self, place: Place, low: str, high: str, limit: int, *, backwards: bool = False) -> list[Document]:
+        query = {**self._of(place), "full_slug": {"$gt": low, "$lt": high}}
+        direction = DESCENDING if backwards else ASCENDING
+        return list(self.db.comments.find(query, PROJECTION).sort([("full_slug", direction)]).limit(limit))
+
+    def iterate(self, place: Place, order: Order) -> Iterator[Document]:
+        yield from self.db.comments.find(self._of(place), PROJECTION, batch_size=1000).sort(SORT[order])
+
+    def newest(self, place: Place, limit: int) -> list[Document]:
+        query = {**self._of(place), "state": "public"}
+        descending = [(path, DESCENDING) for path, _ in SORT[Order.OLDEST]]
+        return list(self.db.comments.find(query, PROJECTION).sort(descending).limit(limit))
+
+    def by_author(
+        self, query: Mapping[str, str], *, limit: int = 0, before: datetime | None = None
+    ) -> Iterator[tuple[str, int, Document]]:
+        wanted: Document = {f"author.{key}": value for key, value in query.items()}
+        if before:
+            wanted["posted"] = {"$lt": before}
+        cursor = self.db.comments.find(wanted, {**PROJECTION, "discussion_id": 1, "epoch": 1})
+        if limit:
+            cursor = cursor.sort([("posted", DESCENDING)])
+        for document in cursor:
+            yield document.pop("discussion_id"), document.pop("epoch"), document
+
+    def copy(self, place: Place, documents: Sequence[Document]) -> None:
+        own = self._of(place)
+        try:
+            self.db.comments.insert_many([{**own, **document} for document in documents], ordered=False)
+        except BulkWriteError as error:
+            if any(failure["code"] != DUPLICATE_KEY for failure in error.details["writeErrors"]):
+                raise
+
+    def finish_copy(self, place: Place) -> None:
+        """Documents need nothing around them."""
+
+    def clear(self, place: Place, epochs: Mapping[str, Any]) -> int:
+        query = {"discussion_id": place.discussion_id, "epoch": dict(epochs)}
+        return int(self.db.comments.delete_many(query).deleted_count)
+
+    def epochs(self, place: Place) -> set[int]:
+        return {int(epoch) for epoch in self.db.comments.distinct("epoch", {"discussion_id": place.discussion_id})}
+
+    def faults(self, place: Place) -> Iterable[str]:
+        return ()

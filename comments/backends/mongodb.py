@@ -1,0 +1,216 @@
+"""The back end on MongoDB: the contract, put together from the protocols; each discussion says in which schema it is
+kept."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
+
+from bson import ObjectId
+from pymongo import ReturnDocument
+
+from comments import conf, slugs
+from comments.backends.across import Across
+from comments.backends.base import Backend
+from comments.backends.changing import Changing
+from comments.backends.documents import Documents
+from comments.backends.posting import Posting
+from comments.backends.reading import Reading
+from comments.backends.schema import Schema
+from comments.backends.stored import Document, Place, comment, discussion, held, place
+from comments.errors import CommentNotFound
+from comments.types import (
+    Comment,
+    Discussion,
+    Held,
+    NewComment,
+    Order,
+    Page,
+    Posted,
+    Replaced,
+    Target,
+    Verdict,
+)
+from mongo.connection import database, now
+
+
+class MongoBackend(Backend):
+    def __init__(self) -> None:
+        self.db = database(conf.database_alias())
+        self.schemas: Mapping[str, Schema] = {schema.name: schema(self.db) for schema in (Documents,)}
+        self.posting = Posting(self.db, self.schemas)
+        self.discussions_ = self.posting.discussions
+        self.changing = Changing(self.posting)
+        self.reading = Reading(self.schemas)
+        self.across = Across(self.db, self.schemas)
+        self.pending = self.db["comments.pending"]
+
+    # Writing ---------------------------------------------------------------------------------------------------------
+
+    def post(self, target: Target, new: NewComment) -> Posted:
+        return self.posting.post(target, new)[0]
+
+    def import_(self, target: Target, comments: Iterable[NewComment]) -> int:
+        return sum(self.posting.post(target, new)[0].new for new in comments)
+
+    def edit(self, target: Target, slug: str, *, source: str, html: str, rev: int, token: str, by: str = "") -> Comment:
+        return comment(target, self.changing.edit(target, slug, source, html, rev, token, by))
+
+    def remove(self, target: Target, slug: str, *, rev: int, token: str, by: str = "") -> Comment:
+        return comment(target, self.changing.remove(target, slug, rev, token, by))
+
+    def restore(self, target: Target, slug: str, *, rev: int, token: str, by: str = "") -> Comment:
+        return comment(target, self.changing.restore(target, slug, rev, token, by))
+
+    def erase_author(self, *, id: str = "", email: str = "") -> int:
+        return self.across.erase_author(self.changing, {"id": id} if id else {"email": email})
+
+    def close(self, target: Target) -> None:
+        self.discussions_.set_state(target, "closed")
+
+    def open(self, target: Target) -> None:
+        self.discussions_.set_state(target, "open")
+
+    def forget(self, target: Target) -> int:
+        found = self._document(target)
+        if found is None:
+            return 0
+        gone = sum(
+            1 for _ in self.reading.documents(place(found), self.schemas[found["schema"]].orders(place(found))[0])
+        )
+        for schema in self.schemas.values():
+            schema.clear(place(found), {"$gte": 0})
+        for name in ("comments.pending", "comments.history"):
+            self.db[name].delete_many({"discussion_id": target.id})
+        self.db.discussions.delete_one({"_id": target.id})
+        return gone
+
+    # The queue -------------------------------------------------------------------------------------------------------
+
+    def hold(self, target: Target, new: NewComment, reasons: tuple[str, ...] = ()) -> Posted:
+        return self.posting.hold(target, new, reasons)
+
+    def approve(self, held_id: str, by: str = "") -> Comment:
+        waiting = self._held(held_id)
+        stored = self.posting.publish(waiting)
+        self._decide(waiting, Verdict.APPROVED, by)
+        return comment(Target.parse(waiting["discussion_id"]), stored)
+
+    def reject(self, held_id: str, by: str = "", verdict: Verdict = Verdict.REJECTED) -> Held:
+        return held(self._decide(self._held(held_id), verdict, by))
+
+    def _decide(self, waiting: Document, verdict: Verdict, by: str) -> Document:
+        # The time of the decision is what the queue's TTL counts from: what waits again has none.
+        decided = None if verdict is Verdict.WAITING else now()
+        query = {"_id": waiting["_id"], "state": {"$ne": Verdict.APPROVED.value}}
+        update = {"$set": {"state": verdict.value, "decided": decided, "decided_by": by}}
+        changed = self.pending.find_one_and_update(query, update, return_document=ReturnDocument.AFTER)
+        return changed or self._held(str(waiting["_id"]))
+
+    def held(
+        self, *, target: Target | None = None, verdict: Verdict = Verdict.WAITING, limit: int = 100, after: str = ""
+    ) -> tuple[Held, ...]:
+        query: Document = {"state": verdict.value}
+        if target:
+            query["discussion_id"] = target.id
+        if after:
+            last = self._held(after)
+            query["$or"] = [
+                {"created": {"$gt": last["created"]}},
+                {"created": last["created"], "_id": {"$gt": last["_id"]}},
+            ]
+        found = self.pending.find(query).sort([("created", 1), ("_id", 1)]).limit(limit)
+        return tuple(held(document) for document in found)
+
+    def get_held(self, held_id: str) -> Held:
+        return held(self._held(held_id))
+
+    def held_by_token(self, target: Target, token: str) -> Held | None:
+        ending = {"$regex": f"(^|/){slugs.part(token)}$"}
+        found = self.pending.find_one({"discussion_id": target.id, "slug": ending, "state": Verdict.WAITING.value})
+        return held(found) if found else None
+
+    def _held(self, held_id: str) -> Document:
+        found = self.pending.find_one({"_id": ObjectId(held_id)}) if ObjectId.is_valid(held_id) else None
+        if found is None:
+            raise CommentNotFound(held_id)
+        return found
+
+    # Reading ---------------------------------------------------------------------------------------------------------
+
+    def discussion(self, target: Target) -> Discussion:
+        found = self._document(target)
+        return discussion(found) if found else unbegun(target)
+
+    def discussions(self, targets: Iterable[Target]) -> dict[Target, Discussion]:
+        wanted = list(dict.fromkeys(targets))
+        cursor = self.db.discussions.find({"_id": {"$in": [t.id for t in wanted]}}, {"claims": 0, "touched": 0})
+        found = {document["_id"]: discussion(document) for document in cursor}
+        return {target: found.get(target.id) or unbegun(target) for target in wanted}
+
+    def _document(self, target: Target) -> Document | None:
+        return self.discussions_.find(target)
+
+    def _where(self, target: Target) -> tuple[Discussion, Place]:
+        found = self._document(target)
+        if found is None:
+            missing = unbegun(target)
+            return missing, Place(target, missing.schema, missing.order, 0, 1)
+        return discussion(found), place(found)
+
+    def page(
+        self,
+        target: Target,
+        *,
+        order: Order | None = None,
+        size: int = 50,
+        number: int = 0,
+        after: str = "",
+        before: str = "",
+        at: str = "",
+    ) -> Page:
+        found, where = self._where(target)
+        asked = order or found.order
+        if not found.begun:
+            if at:
+                raise CommentNotFound(at)
+            return Page(found, (), asked, asked, size, pages=1, number=1)
+        if asked is Order.THREADED:
+            return self.reading.threaded(found, where, size, after, before, at)
+        return self.reading.by_number(found, where, asked, size, number, at)
+
+    def get(self, target: Target, slug: str) -> Comment:
+        found, where = self._where(target)
+        if not found.begun:
+            raise CommentNotFound(slug)
+        return comment(target, self.reading.get(where, slug))
+
+    def subdiscussion(self, target: Target, slug: str, *, size: int = 50, after: str = "") -> Page:
+        found, where = self._where(target)
+        return self.reading.below(found, where, slug, size, after)
+
+    def iterate(self, target: Target, *, order: Order = Order.OLDEST) -> Iterator[Comment]:
+        found, where = self._where(target)
+        if found.begun:
+            yield from self.reading.iterate(where, order)
+
+    def count(self, target: Target) -> int:
+        return self.discussion(target).count
+
+    def recent(self, limit: int = 10, *, label: str = "") -> tuple[Comment, ...]:
+        return self.across.recent(limit, label)
+
+    def by_author(self, author_id: str, *, limit: int = 50, before: datetime | None = None) -> tuple[Comment, ...]:
+        return self.across.by_author(author_id, limit, before)
+
+    def history(self, target: Target, slug: str) -> tuple[Replaced, ...]:
+        _, where = self._where(target)
+        return self.changing.replaced(target, slug, self.reading.get(where, slug))
+
+    def email_of(self, target: Target, slug: str) -> str:
+        _, where = self._where(target)
+        return str(self.reading.get(where, slug)["author"].get("email", ""))
+
+
+def unbegun(target: Target) -> Discussion:
+    """Return the discussion that a target will have when someone posts."""
+    storage = conf.storage(target.label)
+    return Discussion(target, storage.schema, storage.order)

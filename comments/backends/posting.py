@@ -1,0 +1,199 @@
+"""Posting exactly once: claim, look, write, commit. The order of these four is what the promise rests on.
+
+The look comes after the claim, never before: a claim that is gone by then has left its comment where the look finds it.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from bson import Int64, ObjectId
+from pymongo.database import Database
+from pymongo.errors import DuplicateKeyError
+
+from comments import conf, slugs
+from comments.backends.claims import Claim, Discussions, Intent
+from comments.backends.schema import Looked, Schema
+from comments.backends.stored import Document, body, comment, held, place, placed
+from comments.errors import DiscussionClosed, InvalidParent
+from comments.types import NewComment, Posted, State, Target, Verdict
+from mongo.connection import now
+
+
+class Posting:
+    """Writes that make a comment."""
+
+    def __init__(self, db: Database[Document], schemas: Mapping[str, Schema]) -> None:
+        self.db = db
+        self.schemas = schemas
+        self.discussions = Discussions(db)
+
+    def post(self, target: Target, new: NewComment) -> tuple[Posted, Claim | None]:
+        """Store a comment; also return the claim under which this call wrote it."""
+        slug = slug_of(new)
+        intent = Intent(
+            op=slug.rpartition("/")[2],
+            slug=slug,
+            kind="post",
+            number="next",
+            delta=1 if new.state is State.PUBLIC else 0,
+            posted=new.posted,
+            needs_open=new.posted is None,
+        )
+        content = body(new)
+        while True:
+            try:
+                claim = self.discussions.claim(target, intent)
+            except DiscussionClosed:
+                if stored := self.stored(target, slug):
+                    return Posted(comment(target, stored), new=False), None
+                raise
+            looked = self._look(claim, new.parent)
+            stored = looked.found.get(claim.slug)
+            if stored is None:
+                answered = self._answered(claim, looked, new)
+                if claim.stale:
+                    continue
+                document = placed(content, claim.slug, claim.number or 0, claim.posted, answered)
+                stored = self.schemas[claim.place.schema].put(claim.place, document, looked) or document
+            if int(stored["number"]) != claim.number:
+                self.discussions.give_back(claim)
+                return Posted(comment(target, stored), new=False), None
+            if self.discussions.commit(claim, newest=claim.posted if claim.delta else None):
+                return Posted(comment(target, stored)), claim
+            if stored := self.stored(target, claim.slug):  # another caller with the same token committed it
+                return Posted(comment(target, stored), new=False), None
+
+    def hold(self, target: Target, new: NewComment, reasons: tuple[str, ...]) -> Posted:
+        """Put a comment into the queue."""
+        slug = slug_of(new)
+        intent = Intent(slug.rpartition("/")[2], slug, kind="hold", number="present", needs_open=True)
+        content = body(new)
+        while True:
+            claim = self.discussions.claim(target, intent)
+            looked = self.schemas[claim.place.schema].look(claim.place, wanted(claim.slug, new.parent))
+            if stored := looked.found.get(claim.slug):
+                self.discussions.give_back(claim)
+                return Posted(comment(target, stored), new=False)
+            answered = self._answered(claim, looked, new)
+            if claim.stale:
+                continue
+            document = {
+                **placed(content, claim.slug, claim.number or 0, claim.posted, answered),
+                "_id": ObjectId(),
+                "discussion_id": target.id,
+                "state": Verdict.WAITING.value,
+                "created": now(),
+                "reasons": list(reasons),
+                "decided_by": "",
+                "decided": None,
+            }
+            is_new = True
+            try:
+                self.db["comments.pending"].insert_one(document)
+            except DuplicateKeyError:
+                is_new = False
+                document = (
+                    self.db["comments.pending"].find_one({"discussion_id": target.id, "slug": claim.slug}) or document
+                )
+            self.discussions.give_back(claim)
+            return Posted(None, held(document), new=is_new)
+
+    def publish(self, waiting: Mapping[str, Any]) -> Document:
+        """Store a queued comment in the place that it was given when it came; return it as stored."""
+        target = held(waiting).target
+        slug = waiting["slug"]
+        intent = Intent(
+            op=slug.rpartition("/")[2],
+            slug=slug,
+            kind="approve",
+            number=int(waiting["number"]),
+            delta=1,
+            posted=waiting["posted"],
+        )
+        while True:
+            claim = self.discussions.claim(target, intent)
+            schema = self.schemas[claim.place.schema]
+            looked = schema.look(claim.place, [claim.slug])
+            stored = looked.found.get(claim.slug)
+            if stored is None:
+                if claim.stale:
+                    continue
+                document = {
+                    **{name: waiting[name] for name in PLACED},
+                    "number": Int64(claim.number or 0),
+                    "state": State.PUBLIC.value,
+                    "change": claim.change,
+                    "op": None,
+                }
+                stored = schema.put(claim.place, document, looked) or document
+            if self.made_by(claim, stored, 1):
+                if self.discussions.commit(claim, newest=claim.posted):
+                    return stored
+            else:
+                self.discussions.give_back(claim)
+                return stored
+            if again := self.stored(target, slug):
+                return again
+
+    def made_by(self, claim: Claim, stored: Mapping[str, Any], rev: int) -> bool:
+        """Return whether a comment's revision `rev` was written under this claim."""
+        if stored["rev"] == rev:
+            return bool(stored["change"] == claim.change)
+        replaced = self.db["comments.history"].find_one(
+            {"discussion_id": claim.place.discussion_id, "slug": claim.slug, "rev": rev, "change": claim.change},
+            {"_id": 1},
+        )
+        return replaced is not None
+
+    def _look(self, claim: Claim, parent: str) -> Looked:
+        schema = self.schemas[claim.place.schema]
+        if schema.guards_discussion and not parent:
+            return Looked({})
+        return schema.look(claim.place, wanted(claim.slug, parent))
+
+    def _answered(self, claim: Claim, looked: Looked, new: NewComment) -> Document | None:
+        if not new.parent:
+            return None
+        answered = looked.found.get(new.parent)
+        # An import brings replies to tombstones too.
+        if answered is None or (answered["state"] != State.PUBLIC.value and new.posted is None):
+            self.discussions.give_back(claim)
+            raise InvalidParent(new.parent)
+        return answered
+
+    def stored(self, target: Target, slug: str) -> Document | None:
+        """Return the comment that has this slug where the discussion is kept at present."""
+        discussion = self.discussions.find(target)
+        if discussion is None:
+            return None
+        where = place(discussion)
+        return self.schemas[where.schema].look(where, [slug]).found.get(slug)
+
+
+# What a queued comment shares with a stored one.
+PLACED = (
+    "slug",
+    "full_slug",
+    "number",
+    "posted",
+    "parent_id",
+    "answers",
+    "kind",
+    "author",
+    "source",
+    "html",
+    "edited",
+    "rev",
+)
+
+
+def slug_of(new: NewComment) -> str:
+    """Return the slug that a new comment will have. Raises InvalidParent for what cannot be a slug."""
+    if new.parent and not slugs.is_slug(new.parent):
+        raise InvalidParent(new.parent)
+    return slugs.join(slugs.allowed_parent(new.parent, conf.get("MAX_DEPTH")), new.part or slugs.part(new.token))
+
+
+def wanted(slug: str, parent: str) -> list[str]:
+    """Return the slugs to look for: the comment's own, and the one it answers."""
+    return [slug, parent] if parent else [slug]

@@ -1,0 +1,163 @@
+"""Between values and documents: the one shape in which a comment is stored, whatever the schema."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from bson import Int64, ObjectId
+
+from comments import slugs
+from comments.types import Author, Comment, Discussion, Held, Kind, NewComment, Order, State, Target, Verdict
+
+Document = dict[str, Any]
+
+NOBODY = {"id": None, "name": "", "url": ""}
+# What a tombstone says.
+BLANK: Document = {"state": State.REMOVED.value, "author": NOBODY, "source": "", "html": "", "edited": None}
+# What a change may replace, and a conversion carries over from a newer revision.
+CHANGING = ("author", "source", "html", "state", "edited", "rev", "change", "op")
+FIELDS = ("slug", "full_slug", "number", "posted", "parent_id", "answers", "kind", *CHANGING)
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where one copy of a discussion is: read from its document, or taken with a claim."""
+
+    target: Target
+    schema: str
+    order: Order
+    epoch: int
+    bucket: int
+
+    @property
+    def discussion_id(self) -> str:
+        """The discussion's `_id`."""
+        return self.target.id
+
+
+def author_document(author: Author, email: str) -> Document:
+    """Return an author as stored; the address is left out where there is none."""
+    stored: Document = {"id": author.id, "name": author.name, "url": author.url}
+    if email:
+        stored["email"] = email
+    return stored
+
+
+def author(document: Mapping[str, Any]) -> Author:
+    """Return who wrote, without the address."""
+    return Author(name=document["name"], id=document["id"], url=document["url"])
+
+
+def body(new: NewComment) -> Document:
+    """Return what is known of a comment before it has its place."""
+    removed = new.state is State.REMOVED
+    return {
+        "kind": new.kind.value,
+        "author": dict(NOBODY) if removed else author_document(new.author, new.email),
+        "source": "" if removed else new.source,
+        "html": "" if removed else new.html,
+        "state": new.state.value,
+        "edited": new.edited,
+        "rev": 1,
+        "change": None,
+        "op": None,
+    }
+
+
+def placed(
+    content: Document, slug: str, number: int, posted: datetime, answered: Mapping[str, Any] | None = None
+) -> Document:
+    """Return a comment's document: `content` in its place. `answered` is the stored comment that it replies to, if any.
+
+    Where that lies at the deepest level, the comment is kept beside it, and says whom it answers.
+    """
+    parent = slugs.parent_of(slug)
+    above = ""
+    if parent and answered:
+        above = "/".join(answered["full_slug"].split("/")[: parent.count("/") + 1])
+    own = f"{slugs.stamp(posted)}:{slug.rpartition('/')[2]}"
+    return {
+        "slug": slug,
+        "full_slug": slugs.join(above, own),
+        "number": Int64(number),
+        "posted": posted,
+        "parent_id": parent or None,
+        "answers": answered["slug"] if answered and answered["slug"] != parent else None,
+        **content,
+    }
+
+
+def comment(target: Target, document: Mapping[str, Any]) -> Comment:
+    """Return the value that a stored comment is."""
+    return Comment(
+        target=target,
+        slug=document["slug"],
+        full_slug=document["full_slug"],
+        number=int(document["number"]),
+        posted=document["posted"],
+        parent=document["parent_id"] or "",
+        answers=document["answers"] or document["parent_id"] or "",
+        author=author(document["author"]),
+        source=document["source"],
+        html=document["html"],
+        kind=Kind(document["kind"]),
+        state=State(document["state"]),
+        rev=int(document["rev"]),
+        edited=document["edited"],
+    )
+
+
+def discussion(document: Mapping[str, Any]) -> Discussion:
+    """Return the value that a stored discussion is."""
+    return Discussion(
+        target=Target.parse(document["_id"]),
+        schema=document["schema"],
+        order=Order(document["order"]),
+        open=document["state"] == "open",
+        begun=True,
+        count=int(document["count"]),
+        last_number=int(document["last_number"]),
+        version=str(document["version"]),
+        epoch=int(document["epoch"]),
+        bucket=int(document["bucket"]),
+        moving=(document.get("moving") or {}).get("to", ""),
+        newest=document["newest"],
+    )
+
+
+def place(document: Mapping[str, Any]) -> Place:
+    """Return where a stored discussion's comments are."""
+    return Place(
+        Target.parse(document["_id"]),
+        document["schema"],
+        Order(document["order"]),
+        int(document["epoch"]),
+        int(document["bucket"]),
+    )
+
+
+def held(document: Mapping[str, Any]) -> Held:
+    """Return the value that a queued comment is."""
+    return Held(
+        id=str(document["_id"]),
+        target=Target.parse(document["discussion_id"]),
+        slug=document["slug"],
+        parent=document["answers"] or document["parent_id"] or "",
+        number=int(document["number"]),
+        posted=document["posted"],
+        author=author(document["author"]),
+        email=document["author"].get("email", ""),
+        source=document["source"],
+        html=document["html"],
+        kind=Kind(document["kind"]),
+        verdict=Verdict(document["state"]),
+        reasons=tuple(document["reasons"]),
+        decided_by=document["decided_by"],
+        decided=document["decided"],
+    )
+
+
+def new_change() -> ObjectId:
+    """Return the id of a change, by which its writer knows it again."""
+    return ObjectId()

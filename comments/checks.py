@@ -1,0 +1,141 @@
+"""System checks of the setting COMMENTS: every mistake has an id and a hint (docs/reference/settings.md)."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from django.apps import apps
+from django.conf import settings
+from django.core.checks import CheckMessage, Error, Tags, register
+from django.core.exceptions import ImproperlyConfigured
+from django.db import connections
+
+from comments import conf
+from comments.types import Order
+
+# The server's limit of a document, with room for what surrounds the comments.
+MOST_BYTES = 16 * 1024 * 1024 - 64 * 1024
+ENTRY = {"SCHEMA", "ORDER", "OPTIONS"}
+
+
+@register(Tags.compatibility)
+def check_comments_setting(**kwargs: Any) -> list[CheckMessage]:
+    """Check COMMENTS: E001–E009."""
+    found = list(_keys())
+    if found:
+        return found
+    return [*_storage(), *_paths(), *_bounds(), *_embedding()]
+
+
+def _keys() -> Iterator[CheckMessage]:
+    given = getattr(settings, "COMMENTS", {})
+    for key in sorted(set(given) - set(conf.DEFAULTS)):
+        yield Error(f"COMMENTS has no option {key!r}.", hint=f"There are {_listed(conf.DEFAULTS)}.", id="comments.E001")
+    alias = given.get("DATABASE", conf.DEFAULTS["DATABASE"])
+    if alias not in connections:
+        yield Error(f"COMMENTS['DATABASE'] is {alias!r}, which DATABASES does not have.", id="comments.E002")
+    elif connections[alias].vendor != "mongodb":
+        yield Error(
+            f"COMMENTS['DATABASE'] is {alias!r}, which is not a MongoDB.",
+            hint="Give DATABASES an entry with ENGINE 'mongo' and name it here.",
+            id="comments.E002",
+        )
+
+
+def _storage() -> Iterator[CheckMessage]:
+    for name, entry in _entries():
+        for key in sorted(set(entry) - ENTRY):
+            yield Error(f"{name} has no option {key!r}.", hint=f"There are {_listed(ENTRY)}.", id="comments.E001")
+        schema = entry.get("SCHEMA", conf.get("DEFAULT").get("SCHEMA", conf.DEFAULTS["DEFAULT"]["SCHEMA"]))
+        if schema not in conf.OPTIONS:
+            yield Error(
+                f"{name} names the schema {schema!r}.", hint=f"There are {_listed(conf.SCHEMAS)}.", id="comments.E003"
+            )
+            continue
+        if entry.get("ORDER", "oldest") not in list(Order):
+            yield Error(
+                f"{name} names the order {entry['ORDER']!r}.", hint=f"There are {_listed(Order)}.", id="comments.E004"
+            )
+        for option in sorted(set(entry.get("OPTIONS", {})) - set(conf.OPTIONS[schema])):
+            yield Error(
+                f"{name}: the schema {schema!r} has no option {option!r}.",
+                hint=f"There are {_listed(conf.OPTIONS[schema])}.",
+                id="comments.E005",
+            )
+
+
+def _paths() -> Iterator[CheckMessage]:
+    for key in ("RENDERER", "RESOLVER"):
+        try:
+            conf.imported(key)
+        except ImproperlyConfigured as error:
+            yield Error(str(error), id="comments.E006")
+
+
+def _bounds() -> Iterator[CheckMessage]:
+    for key in ("MAX_DEPTH", "MAX_LENGTH", "MAX_BYTES", "PAGE_SIZE", "MAX_PAGE_SIZE"):
+        if not isinstance(conf.get(key), int) or conf.get(key) < 1:
+            yield Error(f"COMMENTS[{key!r}] must be a whole number above 0.", id="comments.E007")
+            return
+    for name, entry in _entries():
+        # Comments approved late share a number, and posters may be under way when a bucket is found full.
+        size = entry.get("OPTIONS", {}).get("SIZE", conf.OPTIONS["buckets"]["SIZE"])
+        if size * 2 * conf.get("MAX_BYTES") > MOST_BYTES:
+            yield Error(
+                f"{name}: a bucket of {size} comments of {conf.get('MAX_BYTES')} bytes may outgrow MongoDB's 16 MB.",
+                hint="Lower COMMENTS['MAX_BYTES'] or the option SIZE: twice their product must fit.",
+                id="comments.E008",
+            )
+
+
+def _embedding() -> Iterator[CheckMessage]:
+    default = conf.get("DEFAULT").get("SCHEMA")
+    if default == "embedded":
+        yield Error(
+            "COMMENTS['DEFAULT'] cannot be 'embedded'.",
+            hint="Name the labels whose documents may hold comments in COMMENTS['TARGETS'].",
+            id="comments.E009",
+        )
+    for label, entry in conf.get("TARGETS").items():
+        if entry.get("SCHEMA", default) != "embedded":
+            continue
+        name = f"COMMENTS['TARGETS'][{label!r}]"
+        try:
+            model = apps.get_model(label)
+        except (LookupError, ValueError):
+            yield Error(f"{name}: there is no such model.", id="comments.E009")
+            continue
+        alias = _alias_of(model)
+        if alias != conf.database_alias():
+            yield Error(
+                f"{name}: the documents of {label} are behind the connection {alias!r}, comments behind another.",
+                hint="Only targets in the same MongoDB database can hold their comments.",
+                id="comments.E009",
+            )
+        elif _is_gridfs(label):
+            yield Error(
+                f"{name}: files in GridFS cannot hold their comments.",
+                hint="Keep them as 'documents' or 'buckets'.",
+                id="comments.E009",
+            )
+
+
+def _alias_of(model: Any) -> str:
+    from django.db import router
+
+    return str(router.db_for_write(model))
+
+
+def _is_gridfs(label: str) -> bool:
+    from comments.targets import collection_of
+
+    return collection_of(label).endswith((".files", ".chunks"))
+
+
+def _entries() -> Iterator[tuple[str, dict[str, Any]]]:
+    yield "COMMENTS['DEFAULT']", conf.get("DEFAULT")
+    for label, entry in conf.get("TARGETS").items():
+        yield f"COMMENTS['TARGETS'][{label!r}]", entry
+
+
+def _listed(names: Any) -> str:
+    return ", ".join(sorted(names))

@@ -1,0 +1,114 @@
+"""The setting COMMENTS, read when it is needed and never at import; docs/reference/settings.md explains each key."""
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
+from django.core.signals import setting_changed
+from django.dispatch import receiver
+from django.utils.module_loading import import_string
+
+from comments.types import Order
+
+SCHEMAS = ("documents", "embedded", "buckets")
+
+# What each schema's OPTIONS may hold, and what holds without.
+OPTIONS: dict[str, dict[str, Any]] = {
+    # CAP: up to how many comments an order that is not the discussion's own is sorted in memory.
+    "documents": {"CAP": 1_000},
+    # COLLECTION "": the model's own. BOUND (comments) and BOUND_BYTES: above either it becomes PROMOTE_TO.
+    "embedded": {"COLLECTION": "", "BOUND": 200, "BOUND_BYTES": 100_000, "PROMOTE_TO": "buckets"},
+    # SIZE: comments a bucket; each discussion keeps the one it began with.
+    "buckets": {"SIZE": 100, "CAP": 1_000},
+}
+
+DEFAULTS: dict[str, Any] = {
+    "DATABASE": "default",
+    "DEFAULT": {"SCHEMA": "documents", "ORDER": "oldest", "OPTIONS": {}},
+    # {"app.model": {"SCHEMA": …, "ORDER": …, "OPTIONS": …}}: what differs from DEFAULT.
+    "TARGETS": {},
+    # Levels of a thread.
+    "MAX_DEPTH": 8,
+    # Characters of what is typed; bytes of what is stored of one comment.
+    "MAX_LENGTH": 10_000,
+    "MAX_BYTES": 75_000,
+    "PAGE_SIZE": 50,
+    "MAX_PAGE_SIZE": 500,
+    # Import paths: source → clean HTML; (label, primary keys) → {primary key as str: object}.
+    "RENDERER": "comments.rendering.render",
+    "RESOLVER": "comments.targets.by_default_manager",
+    # Seconds: how long the old copy stays after a conversion, for readers who began in it.
+    "KEEP_OLD_COPY": 60,
+}
+
+
+@dataclass(frozen=True)
+class Storage:
+    """How new discussions of one target label are kept."""
+
+    schema: str
+    order: Order
+    options: dict[str, Any]
+
+
+def get(key: str) -> Any:
+    """Return COMMENTS[key], or its default."""
+    return _merged()[key]
+
+
+def database_alias() -> str:
+    """Return which of Django's connections holds the comments."""
+    return str(get("DATABASE"))
+
+
+@lru_cache(maxsize=256)
+def storage(label: str) -> Storage:
+    """Return how new discussions of `label` are kept: TARGETS over DEFAULT. Raises ImproperlyConfigured."""
+    default = {**DEFAULTS["DEFAULT"], **get("DEFAULT")}
+    own = get("TARGETS").get(label, {})
+    schema = own.get("SCHEMA", default["SCHEMA"])
+    if schema not in OPTIONS:
+        raise ImproperlyConfigured(f"COMMENTS: {schema!r}, for {label}, is none of {', '.join(SCHEMAS)}.")
+    try:
+        order = Order(own.get("ORDER", default["ORDER"]))
+    except ValueError as error:
+        raise ImproperlyConfigured(f"COMMENTS: {label} has an ORDER that does not exist.") from error
+    return Storage(schema, native(order), options(label, schema))
+
+
+def options(label: str, schema: str) -> dict[str, Any]:
+    """Return the OPTIONS that hold for discussions of `label` kept in `schema`, whatever new ones are kept in."""
+    merged = dict(OPTIONS[schema])
+    for entry in ({**DEFAULTS["DEFAULT"], **get("DEFAULT")}, get("TARGETS").get(label, {})):
+        if entry.get("SCHEMA", schema) == schema or "SCHEMA" not in entry:
+            merged.update({k: v for k, v in entry.get("OPTIONS", {}).items() if k in merged})
+    return merged
+
+
+def native(order: Order) -> Order:
+    """Return the order in which a discussion is stored for `order`: newest first reads oldest first backwards."""
+    return Order.THREADED if order is Order.THREADED else Order.OLDEST
+
+
+@lru_cache(maxsize=32)
+def imported(key: str) -> Any:
+    """Return what the import path COMMENTS[key] names. Raises ImproperlyConfigured with the setting's name."""
+    path = get(key)
+    try:
+        return import_string(path)
+    except ImportError as error:
+        raise ImproperlyConfigured(f"COMMENTS[{key!r}]: {path!r} cannot be imported.") from error
+
+
+@lru_cache(maxsize=1)
+def _merged() -> dict[str, Any]:
+    return {**DEFAULTS, **getattr(settings, "COMMENTS", {})}
+
+
+@receiver(setting_changed)
+def _forget(*, setting: str, **kwargs: Any) -> None:
+    if setting == "COMMENTS":
+        for cached in (_merged, storage, imported):
+            cached.cache_clear()

@@ -1,0 +1,175 @@
+"""Writes. Views, admin and commands call these and nothing below them.
+
+`target` is a saved object or a Target. `token` is the form's: the same one sent again never does a thing twice. Text is
+rendered and cleaned here, once, before anything is claimed.
+"""
+
+import secrets
+from collections.abc import Iterable
+from dataclasses import replace
+
+from django.db.models import Model
+from django.utils.translation import gettext as _
+
+from comments import conf, selectors, targets
+from comments.backends import backend
+from comments.errors import InvalidComment
+from comments.types import Author, Comment, Held, Kind, NewComment, Posted, Target, Verdict
+
+# Bytes of a stored comment besides text and names: paths of 8 levels, times, keys.
+OVERHEAD = 1_500
+MAX_NAME = 200
+
+
+def new_token() -> str:
+    """Return a token for a form."""
+    return secrets.token_urlsafe(16)
+
+
+def prepare(
+    *,
+    author: Author,
+    source: str,
+    token: str,
+    parent: str = "",
+    email: str = "",
+    kind: Kind = Kind.COMMENT,
+    html: str | None = None,
+) -> NewComment:
+    """Return a comment ready to be stored: rendered (unless its clean `html` is given) and measured. Raises
+    InvalidComment."""
+    return checked(
+        NewComment(
+            author=author,
+            source=source,
+            html=render(source) if html is None else html,
+            token=token,
+            parent=parent,
+            email=email,
+            kind=kind,
+        )
+    )
+
+
+def render(source: str) -> str:
+    """Return the clean HTML of a comment's source, as it would be stored: also for previews."""
+    return str(conf.imported("RENDERER")(source))
+
+
+def checked(new: NewComment) -> NewComment:
+    """Return `new` if it can be stored. Raises InvalidComment."""
+    if not new.source.strip():
+        raise InvalidComment(_("Please write something."))
+    if len(new.source) > conf.get("MAX_LENGTH"):
+        raise InvalidComment(_("This is too long: %(most)d characters are allowed.") % {"most": conf.get("MAX_LENGTH")})
+    if not new.token and not new.part:
+        raise InvalidComment(_("The form has expired: please send it again."))
+    texts = (new.source, new.html, new.author.name, new.author.url, new.author.id or "", new.email)
+    if any("\x00" in text for text in texts) or len(new.author.name) > MAX_NAME:
+        raise InvalidComment(_("The name or the text holds what cannot be stored."))
+    if sum(len(text.encode()) for text in texts) + OVERHEAD > conf.get("MAX_BYTES"):
+        raise InvalidComment(_("This is too long."))
+    return new
+
+
+def post(
+    target: Model | Target,
+    *,
+    author: Author,
+    source: str,
+    token: str,
+    parent: str = "",
+    email: str = "",
+    kind: Kind = Kind.COMMENT,
+) -> Posted:
+    """Publish a comment; `parent` is the slug it answers, or "".
+
+    Raises InvalidComment, InvalidParent, DiscussionClosed, DiscussionBusy, TargetNotFound.
+    """
+    new = prepare(author=author, source=source, token=token, parent=parent, email=email, kind=kind)
+    return backend().post(targets.of(target), new)
+
+
+def hold(
+    target: Model | Target,
+    *,
+    author: Author,
+    source: str,
+    token: str,
+    parent: str = "",
+    email: str = "",
+    kind: Kind = Kind.COMMENT,
+    reasons: Iterable[str] = (),
+) -> Posted:
+    """Put a comment into the queue instead of publishing it; `reasons` are for the moderators. Raises as `post`."""
+    new = prepare(author=author, source=source, token=token, parent=parent, email=email, kind=kind)
+    return backend().hold(targets.of(target), new, tuple(reasons))
+
+
+def approve(held_id: str, *, by: str = "") -> Comment:
+    """Publish a queued comment in its original place, once. Raises CommentNotFound, TargetNotFound."""
+    return backend().approve(held_id, by)
+
+
+def reject(held_id: str, *, by: str = "", verdict: Verdict = Verdict.REJECTED) -> Held:
+    """Decide against a queued comment (REJECTED, SPAM), or let it wait again (WAITING). Raises CommentNotFound."""
+    return backend().reject(held_id, by, verdict)
+
+
+def edit(target: Model | Target, slug: str, *, source: str, rev: int, token: str, by: str = "") -> Comment:
+    """Replace a comment's text; `rev` is the one the form showed. Raises InvalidComment, CommentNotFound,
+    EditConflict."""
+    new = prepare(author=Author(""), source=source, token=token)
+    return backend().edit(targets.of(target), slug, source=source, html=new.html, rev=rev, token=token, by=by)
+
+
+def remove(target: Model | Target, slug: str, *, rev: int | None = None, token: str = "", by: str = "") -> Comment:
+    """Make a tombstone of a comment. Without `rev` whatever is stored is meant. Raises CommentNotFound,
+    EditConflict."""
+    subject = targets.of(target)
+    seen = selectors.get(subject, slug).rev if rev is None else rev
+    return backend().remove(subject, slug, rev=seen, token=token or new_token(), by=by)
+
+
+def restore(target: Model | Target, slug: str, *, rev: int | None = None, token: str = "", by: str = "") -> Comment:
+    """Undo a removal. Raises CommentNotFound, EditConflict, NothingToRestore."""
+    subject = targets.of(target)
+    seen = selectors.get(subject, slug).rev if rev is None else rev
+    return backend().restore(subject, slug, rev=seen, token=token or new_token(), by=by)
+
+
+def erase_author(*, id: str = "", email: str = "") -> int:
+    """Blank all that a user (by key), or whoever left an e-mail address, has written; return how many comments that
+    were."""
+    if not id and not email:
+        raise ValueError("Say whose comments to erase.")
+    return sum(backend().erase_author(**{key: value}) for key, value in (("id", id), ("email", email)) if value)
+
+
+def import_(target: Model | Target, comments: Iterable[NewComment]) -> int:
+    """Store comments that were written elsewhere, parents before their replies; return how many were new.
+
+    `part` or `token` names each: importing twice changes nothing. Their `html` must be clean. Raises InvalidComment,
+    InvalidParent.
+    """
+    return backend().import_(targets.of(target), (checked(new) for new in comments))
+
+
+def imported(new: NewComment, *, key: str) -> NewComment:
+    """Return an imported comment named by what it was called where it comes from ("wordpress:example.org:17")."""
+    return replace(new, token=key)
+
+
+def close(target: Model | Target) -> None:
+    """Take no more comments."""
+    backend().close(targets.of(target))
+
+
+def open(target: Model | Target) -> None:
+    """Take comments again."""
+    backend().open(targets.of(target))
+
+
+def forget(target: Model | Target) -> int:
+    """Delete a discussion with its queue and history: its target is gone for good. Returns how many comments went."""
+    return backend().forget(targets.of(target))

@@ -1,0 +1,218 @@
+"""What crosses the boundary of the back ends: frozen values, never a raw document.
+
+All datetimes are aware, in UTC, of millisecond precision. Slugs are paths: a reply's begins with its parent's.
+"""
+
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from enum import StrEnum
+
+
+class Order(StrEnum):
+    """In which order comments are read."""
+
+    OLDEST = "oldest"
+    NEWEST = "newest"
+    THREADED = "threaded"
+
+
+class Kind(StrEnum):
+    """Where a comment came from."""
+
+    COMMENT = "comment"
+    PINGBACK = "pingback"
+    TRACKBACK = "trackback"
+
+
+class State(StrEnum):
+    """PUBLIC is shown; of a REMOVED one only the place is left: no text, no author."""
+
+    PUBLIC = "public"
+    REMOVED = "removed"
+
+
+class Verdict(StrEnum):
+    """What became of a held comment."""
+
+    WAITING = "waiting"
+    APPROVED = "approved"
+    REJECTED = "rejected"
+    SPAM = "spam"
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What a discussion is about: any model's object, by label ("app.model") and primary key as a str."""
+
+    label: str
+    pk: str
+
+    @property
+    def id(self) -> str:
+        """The `_id` of its discussion: "app.model:pk"."""
+        return f"{self.label}:{self.pk}"
+
+    @classmethod
+    def parse(cls, discussion_id: str) -> "Target":
+        """Return the target of a discussion's `_id`."""
+        label, _, pk = discussion_id.partition(":")
+        return cls(label, pk)
+
+
+@dataclass(frozen=True, slots=True)
+class Author:
+    """Who wrote: `id` is a user's primary key as a str, None without an account. The e-mail address is not here: see
+    `selectors.email_of`."""
+
+    name: str
+    id: str | None = None
+    url: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class NewComment:
+    """A comment before it is stored: validated, rendered and cleaned.
+
+    `token` names the intent: however often it is sent, one comment comes of it. `parent` is a slug or "". `email` is
+    kept apart and never shown. `posted` is given by imports alone; `answers` is the slug that is replied to where that
+    lies deeper than a thread may go.
+    """
+
+    author: Author
+    source: str
+    html: str
+    token: str
+    parent: str = ""
+    email: str = ""
+    kind: Kind = Kind.COMMENT
+    posted: datetime | None = None
+    edited: datetime | None = None
+    state: State = State.PUBLIC
+    part: str = ""
+
+    def under(self, parent: str) -> "NewComment":
+        """Return the same comment as a reply to `parent`."""
+        return replace(self, parent=parent)
+
+
+@dataclass(frozen=True, slots=True)
+class Comment:
+    """A stored comment. `rev` rises by one at each change; who changes a comment says which `rev` was seen."""
+
+    target: Target
+    slug: str
+    full_slug: str
+    number: int
+    posted: datetime
+    parent: str
+    answers: str
+    author: Author
+    source: str
+    html: str
+    kind: Kind
+    state: State
+    rev: int
+    edited: datetime | None
+
+    @property
+    def depth(self) -> int:
+        """0 for a comment that answers none."""
+        return self.slug.count("/")
+
+    @property
+    def removed(self) -> bool:
+        """Whether only the place is left."""
+        return self.state is State.REMOVED
+
+    @property
+    def part(self) -> str:
+        """The comment's own 16 characters: unique, and short enough for an anchor."""
+        return self.slug.rpartition("/")[2]
+
+
+@dataclass(frozen=True, slots=True)
+class Discussion:
+    """A target's discussion, stored or yet to be begun (`begun` False: nobody has posted).
+
+    `version` is new after every change that readers can see: take it before the comments, and what is rendered may be
+    kept under it. `last_number` is the highest number given, `count` how many comments are public.
+    """
+
+    target: Target
+    schema: str
+    order: Order
+    open: bool = True
+    begun: bool = False
+    count: int = 0
+    last_number: int = 0
+    version: str = ""
+    epoch: int = 0
+    bucket: int = 0
+    moving: str = ""
+    newest: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Some comments of a discussion, in `order`. `asked` differs from it where the discussion is too long for the order
+    that was asked for: tell the reader.
+
+    In the orders by number, `number` is the page's (from 1; newest first shows the same pages, from the last), `pages`
+    the last page's, `previous` and `next` are page numbers as str, in reading direction. In threads there are cursors
+    only: give `next` as `after`, `previous` as `before`. "" where there is none.
+    """
+
+    discussion: Discussion
+    comments: tuple[Comment, ...]
+    order: Order
+    asked: Order
+    size: int
+    number: int = 0
+    pages: int = 0
+    previous: str = ""
+    next: str = ""
+
+    @property
+    def fell_back(self) -> bool:
+        """Whether the order is not the one that was asked for."""
+        return self.order is not self.asked
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A comment that waits for a moderator, or did. It takes its place in `number` and `posted` when approved."""
+
+    id: str
+    target: Target
+    slug: str
+    parent: str
+    number: int
+    posted: datetime
+    author: Author
+    email: str
+    source: str
+    html: str
+    kind: Kind
+    verdict: Verdict
+    reasons: tuple[str, ...] = field(default=())
+    decided_by: str = ""
+    decided: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Replaced:
+    """What a change replaced: the comment as it was, when it changed and by whom (a user's primary key, or "")."""
+
+    comment: Comment
+    at: datetime
+    by: str
+
+
+@dataclass(frozen=True, slots=True)
+class Posted:
+    """What came of a post: `comment` is public, or `held` waits. `new` is False for a token that had been posted
+    before."""
+
+    comment: Comment | None
+    held: Held | None = None
+    new: bool = True

@@ -1,0 +1,109 @@
+"""The services and selectors, end to end, with their budgets of MongoDB commands."""
+
+import pytest
+
+from comments import selectors, services
+from comments.errors import DiscussionClosed, EditConflict, InvalidComment, InvalidParent
+from comments.types import Author, Target
+
+TARGET = Target("auth.user", "650000000000000000000001")
+ANN = Author("Ann", id="7")
+
+
+def post(source="Hello", token="one", **kwargs):
+    return services.post(TARGET, author=ANN, source=source, token=token, **kwargs)
+
+
+def test_typed_text_is_stored_as_typed(mongo):
+    first = services.post(TARGET, author=Author("$$ROOT"), source="$100 off $$NOW", token="$$ROOT").comment
+    assert (first.source, first.author.name) == ("$100 off $$NOW", "$$ROOT")
+    assert selectors.get(TARGET, first.slug) == first
+
+
+def test_post_costs_at_most_four_commands_and_two_more_at_first(mongo, commands):
+    with commands.recorded():
+        first = post().comment
+    assert len(commands) <= 6, commands.names
+    with commands.recorded():
+        post("Reply", "two", parent=first.slug)
+    assert len(commands) <= 4, commands.names
+
+
+def test_page_costs_two_commands(mongo, commands):
+    post()
+    with commands.recorded():
+        assert len(selectors.page(TARGET).comments) == 1
+    assert len(commands) == 2, commands.names
+
+
+def test_token_sent_again_finds_the_one_comment_also_when_closed(mongo):
+    first = post()
+    services.close(TARGET)
+    again = post()
+    assert (again.comment, first.new, again.new) == (first.comment, True, False)
+    with pytest.raises(DiscussionClosed):
+        post(token="two")
+
+
+@pytest.mark.parametrize("parent", ["aaaaaaaaaaaaaaaa", "$$ROOT", "no slug"])
+def test_reply_to_what_is_not_there_is_refused(mongo, parent):
+    post()
+    with pytest.raises(InvalidParent):
+        post("Reply", "two", parent=parent)
+
+
+@pytest.mark.parametrize("source", ["", "  \n", "x" * 10_001, "a\x00b"])
+def test_what_cannot_be_stored_is_refused_before_a_number_is_used(mongo, source):
+    with pytest.raises(InvalidComment):
+        post(source)
+    assert not selectors.discussion(TARGET).begun
+
+
+def test_edit_sees_what_others_changed(mongo):
+    first = post().comment
+    edited = services.edit(TARGET, first.slug, source="Mine", rev=1, token="edit")
+    assert services.edit(TARGET, first.slug, source="Mine", rev=1, token="edit") == edited
+    with pytest.raises(EditConflict) as conflict:
+        services.edit(TARGET, first.slug, source="Other", rev=1, token="other")
+    assert conflict.value.theirs == edited
+
+
+def test_removed_is_restored_with_its_history(mongo):
+    first = post().comment
+    removed = services.remove(TARGET, first.slug)
+    assert (removed.source, removed.author.name, selectors.count(TARGET)) == ("", "", 0)
+    restored = services.restore(TARGET, first.slug)
+    assert (restored.source, restored.author, selectors.count(TARGET)) == ("Hello", ANN, 1)
+    assert [entry.comment.source for entry in selectors.history(TARGET, first.slug)] == ["", "Hello"]
+
+
+def test_approved_comment_takes_its_original_place_once(mongo):
+    post("First", "1")
+    held = services.hold(TARGET, author=ANN, source="Held", token="2").held
+    post("Third", "3")
+    assert selectors.held() == (held,)
+    assert services.approve(held.id) == services.approve(held.id)
+    assert [comment.source for comment in selectors.page(TARGET).comments] == ["First", "Held", "Third"]
+    assert (selectors.count(TARGET), selectors.held()) == (3, ())
+
+
+def test_address_is_kept_apart(mongo):
+    first = post(email="ann@example.org").comment
+    assert "ann@example.org" not in repr(first)
+    assert selectors.email_of(first) == "ann@example.org"
+
+
+def test_newest_and_own_comments_over_discussions(mongo):
+    other = Target("auth.user", "650000000000000000000002")
+    post("Here", "1")
+    services.post(other, author=ANN, source="There", token="1")
+    assert [comment.source for comment in selectors.recent(10)] == ["There", "Here"]
+    assert [comment.source for comment in selectors.by_author("7")] == ["There", "Here"]
+
+
+def test_erased_author_leaves_tombstones_and_no_way_back(mongo):
+    first = post().comment
+    services.edit(TARGET, first.slug, source="Edited", rev=1, token="edit")
+    assert services.erase_author(id="7") == 1
+    assert selectors.get(TARGET, first.slug).removed
+    assert (selectors.count(TARGET), selectors.history(TARGET, first.slug)) == (0, ())
