@@ -1,0 +1,217 @@
+"""Turns the body of a WordPress post into HTML that stands by itself.
+
+Block markers and shortcodes are resolved, paragraphs made, links to the old site's pages led to the new ones, and what
+cannot be shown (missing pictures, players) becomes a link. The result is not yet clean: nothing here decides what is
+safe.
+"""
+
+import re
+import unicodedata
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from html import escape, unescape
+from typing import Protocol
+from urllib.parse import unquote, urljoin, urlsplit
+
+from .paragraphs import paragraphs
+from .shortcodes import expand, label_of
+from .tokens import BLOCKS, TAG, Token, attributes, link, tokens
+
+__all__ = ["Body", "File", "Library", "convert", "plain", "slug_of"]
+
+MORE = re.compile(r"<!--\s*more\b.*?-->", re.DOTALL)
+NEXT_PAGE = re.compile(r"<!--\s*nextpage\s*-->")
+BLOCK_MARKER = re.compile(r"<!--\s*wp:")
+# WordPress turns an address on a line of its own into what it shows there.
+LONE_URL = re.compile(r"^[ \t]*(https?://[^\s<>\"\[\]]+)[ \t]*$", re.MULTILINE)
+BLANK_LINES = re.compile(r"\n\s*\n")
+EMOJI = re.compile(r"\b(?:wp-smiley|emoji)\b")
+YOUTUBE = re.compile(r"https?://(?:www\.)?youtube(?:-nocookie)?\.com/embed/([\w-]+)")
+VIMEO = re.compile(r"https?://player\.vimeo\.com/video/(\d+)")
+PLAYERS = {"audio", "video", "iframe"}
+NEVER_SHOWN = {"script", "style", "template", "noscript"}
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """A file of the old site. `url` is where it was; `src` where it is on the new site, "" when it is not there."""
+
+    url: str
+    title: str = ""
+    src: str = ""
+
+
+class Library(Protocol):
+    """What the converter has to know of the rest of the export."""
+
+    def page(self, url: str) -> str:
+        """The new address of the old site's page at `url` (absolute); "" when it is none that visitors may see."""
+
+    def file(self, url: str) -> File | None:
+        """The old site's file at `url` (absolute); None when it is another site's."""
+
+    def gallery(self, ids: Sequence[int]) -> Sequence[File]:
+        """The pictures with these ids, or, without any, the post's own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """A converted body: `teaser` is the part in front of the "more" marker, "" without one; `missing` the addresses of
+    pictures and players that became links; `dropped` the names of shortcodes that left nothing."""
+
+    html: str
+    teaser: str
+    missing: tuple[str, ...]
+    dropped: tuple[str, ...]
+
+
+def convert(source: str, base: str, library: Library) -> Body:
+    """Convert `source`, the body of the post that was at the absolute address `base`."""
+    source = source.replace("\r\n", "\n").replace("\r", "\n")
+    missing: dict[str, None] = {}
+    html, dropped = _html(source, base, library, missing)
+    more = MORE.search(source)
+    teaser = _html(source[: more.start()], base, library, {})[0] if more else ""
+    return Body(html, teaser, tuple(missing), dropped)
+
+
+def plain(html: str) -> str:
+    """`html`, a title or an excerpt, as text on one line: tags go, character references are resolved. A "<" that
+    begins no tag stays."""
+    kept = TAG.sub(lambda tag: " " if tag[2].lower() in BLOCKS | {"br"} else "", html)
+    return " ".join(unescape(kept).split())
+
+
+def slug_of(text: str) -> str:
+    """`text` as part of an address, in any script: its letters and digits in lower case, joined by hyphens. "" when it
+    has none. An address's own escapes (%ce%b5) are resolved."""
+    text = unicodedata.normalize("NFC", unquote(text, errors="ignore")).lower()
+    kept = "".join(letter if _is_word(letter) else "-" for letter in unicodedata.normalize("NFC", text))
+    return re.sub("-+", "-", kept).strip("-_")
+
+
+def _is_word(letter: str) -> bool:
+    return letter == "_" or unicodedata.category(letter)[0] in "LMN"
+
+
+def _html(source: str, base: str, library: Library, missing: dict[str, None]) -> tuple[str, tuple[str, ...]]:
+    """The HTML of `source` and the shortcodes that left nothing; what cannot be shown is added to `missing`."""
+
+    def gallery(values: dict[str, str]) -> str:
+        files = library.gallery([int(number) for number in re.findall(r"\d{1,18}", values.get("ids", ""))])
+        rows = "".join(f"<li>{_picture(file, missing)}</li>\n" for file in files)
+        return f"<ul>\n{rows}</ul>" if rows else ""
+
+    # Blocks come with their paragraphs; WordPress too leaves the layout of such a body alone.
+    has_blocks = bool(BLOCK_MARKER.search(source))
+    expanded = expand(NEXT_PAGE.sub("\n\n<hr>\n\n", source), gallery)
+    text = "".join(token.source for token in tokens(expanded.text) if token.kind != "comment")
+    html = _Rewriter(base, library, missing).rewrite(text)
+    return (html.strip() if has_blocks else paragraphs(html)), expanded.dropped
+
+
+def _picture(file: File, missing: dict[str, None], alt: str = "", *, linked: bool = False) -> str:
+    """A picture, or what stands for one that is not there: a link to where it was, or words inside a link."""
+    text = alt or file.title or label_of(file.url)
+    if file.src:
+        return f'<img src="{escape(file.src)}" alt="{escape(alt or file.title)}">'
+    missing.setdefault(file.url)
+    return escape(text, quote=False) if linked else link(file.url, text)
+
+
+class _Rewriter:
+    """Goes over the tags of one body and changes where they lead."""
+
+    def __init__(self, base: str, library: Library, missing: dict[str, None]) -> None:
+        self.base = base
+        self.library = library
+        self.missing = missing
+        self.in_link = False
+
+    def rewrite(self, html: str) -> str:
+        """`html` with its links led on and its pictures and players as they can be shown."""
+        changed: dict[str, Callable[[Token], str]] = {"a": self.anchor, "img": self.image}
+        parts: list[str] = []
+        for token in tokens(html):
+            if token.name in NEVER_SHOWN:
+                continue
+            if token.kind == "text" and token.source.isspace():
+                # What is left of the lines that only had block markers.
+                parts.append(BLANK_LINES.sub("\n\n", token.source))
+            elif token.kind == "text":
+                parts.append(token.source if self.in_link else LONE_URL.sub(_lone_link, token.source))
+            elif token.kind == "whole" and token.name in PLAYERS:
+                parts.append(self.player(token))
+            elif token.kind in ("open", "void") and token.name in changed:
+                parts.append(changed[token.name](token))
+            else:
+                self.in_link = self.in_link and (token.kind, token.name) != ("close", "a")
+                parts.append(token.source)
+        return "".join(parts)
+
+    def absolute(self, address: str) -> str:
+        """`address` as it was seen from the post; "" when it is none of the web's."""
+        if not address:
+            return ""
+        try:
+            url = urljoin(self.base, address.strip())
+            return url if urlsplit(url).scheme in ("http", "https") else ""
+        except ValueError:
+            return ""
+
+    def anchor(self, token: Token) -> str:
+        """The start of a link: to the new place of an old page, else to where it led."""
+        self.in_link = True
+        values = attributes(token.rest)
+        address = values.get("href", "")
+        if not address or address.startswith("#"):
+            return token.source
+        url = self.absolute(address)
+        if not url:
+            # mailto: and the like stay; the cleaning decides which of them are allowed.
+            return token.source
+        return _with(values, "a", href=self.library.page(url) or url)
+
+    def image(self, token: Token) -> str:
+        """A picture: the old site's by its new address or in words, another site's as it is."""
+        values = attributes(token.rest)
+        alt = values.get("alt", "").strip()
+        if EMOJI.search(values.get("class", "")):
+            return escape(alt, quote=False)
+        url = self.absolute(values.get("src", "") or values.get("data-src", ""))
+        if not url:
+            return escape(alt, quote=False)
+        file = self.library.file(url)
+        if file is None:
+            return _with({name: values[name] for name in values if name != "srcset"}, "img", src=url)
+        return _picture(file, self.missing, alt or values.get("title", "").strip(), linked=self.in_link)
+
+    def player(self, token: Token) -> str:
+        """A link in place of a player, an embedded page included."""
+        found = next((piece for piece in self.sources(token) if piece), "")
+        if not found:
+            return ""
+        if video := YOUTUBE.match(found):
+            found = f"https://www.youtube.com/watch?v={video[1]}"
+        elif video := VIMEO.match(found):
+            found = f"https://vimeo.com/{video[1]}"
+        if token.name != "iframe":
+            self.missing.setdefault(found)
+        return escape(label_of(found), quote=False) if self.in_link else link(found, label_of(found))
+
+    def sources(self, token: Token) -> list[str]:
+        """The addresses that a player names, in itself and in the sources inside it."""
+        inner = token.source[token.source.index(">") + 1 :] if token.name != "iframe" else ""
+        rests = [token.rest, *(piece.rest for piece in tokens(inner) if piece.name == "source")]
+        return [self.absolute(attributes(rest).get("src", "")) for rest in rests if attributes(rest).get("src")]
+
+
+def _lone_link(found: re.Match[str]) -> str:
+    url = unescape(found[1])
+    return found[0].replace(found[1], link(url, url))
+
+
+def _with(values: dict[str, str], name: str, **changed: str) -> str:
+    """A start tag with these attributes."""
+    pairs = "".join(f' {key}="{escape(value)}"' for key, value in {**values, **changed}.items())
+    return f"<{name}{pairs}>"

@@ -1,0 +1,358 @@
+"""Bodies as WordPress stores them, turned into HTML that stands by itself."""
+
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cms.wordpress.content import Body, File, convert, plain, slug_of
+from cms.wordpress.tokens import TAG, tokens
+
+BASE = "https://old.example/2012/03/post/"
+PHOTO = "https://old.example/wp-content/uploads/2012/07/foo.jpg"
+
+
+class Library:
+    """An old site with one page, one missing picture and one that is on the new site."""
+
+    def page(self, url: str) -> str:
+        return {"https://old.example/about/": "/about", "https://old.example/?p=7": "/blog/seven"}.get(url, "")
+
+    def file(self, url: str) -> File | None:
+        if url == "https://old.example/wp-content/uploads/here.jpg":
+            return File(url, "Here", "/photo/here")
+        return File(url, "Foo") if "/wp-content/uploads/" in url else None
+
+    def gallery(self, ids: Sequence[int]) -> Sequence[File]:
+        return [File(f"{PHOTO}?{number}", f"Picture {number}") for number in (ids or (1, 2)) if number < 100]
+
+
+def body(source: str) -> Body:
+    return convert(source, BASE, Library())
+
+
+def html(source: str) -> str:
+    return body(source).html
+
+
+class TestBlocks:
+    def test_markers_go_and_what_they_hold_stays(self):
+        source = (
+            '<!-- wp:heading {"level":3} -->\n<h3>Head</h3>\n<!-- /wp:heading -->\n\n'
+            "<!-- wp:paragraph -->\n<p>Text\nin two lines</p>\n<!-- /wp:paragraph -->\n\n"
+            '<!-- wp:latest-posts {"postsToShow":3} /-->\n\n<!-- wp:paragraph -->\n<p>End</p>\n<!-- /wp:paragraph -->'
+        )
+        assert html(source) == "<h3>Head</h3>\n\n<p>Text\nin two lines</p>\n\n<p>End</p>"
+
+    def test_an_embed_becomes_a_link(self):
+        source = (
+            '<!-- wp:embed {"url":"https://tube.example/w?a=1&b=2"} --><figure><div>\nhttps://tube.example/w?a=1&amp;b=2\n'
+            "</div></figure><!-- /wp:embed -->"
+        )
+        link = '<a href="https://tube.example/w?a=1&amp;b=2">https://tube.example/w?a=1&amp;b=2</a>'
+        assert html(source) == f"<figure><div>\n{link}\n</div></figure>"
+
+    def test_shortcode_block(self):
+        found = body("<!-- wp:shortcode -->\n[booking]\n<!-- /wp:shortcode -->\n<p>x</p>")
+        assert found.html == "<p>x</p>"
+        assert found.dropped == ("booking",)
+
+
+class TestMarks:
+    @pytest.mark.parametrize("mark", ["<!--more-->", "<!-- more -->", "<!--more Read on! -->"])
+    def test_more_ends_the_teaser(self, mark):
+        found = body(f"First [x y=1]\n\n{mark}\n\nSecond")
+        assert found.html == "<p>First</p>\n<p>Second</p>"
+        assert found.teaser == "<p>First</p>"
+
+    def test_without_more_there_is_no_teaser(self):
+        assert body("First").teaser == ""
+        assert body("First <!--moreover-->").teaser == ""
+
+    def test_pages_become_sections(self):
+        assert html("One\n<!--nextpage-->\nTwo") == "<p>One</p>\n<hr>\n<p>Two</p>"
+
+    def test_other_comments_go(self):
+        assert html("One<!-- note to self -->") == "<p>One</p>"
+        assert html("One<!-- never ends") == "<p>One</p>"
+
+
+class TestShortcodes:
+    @pytest.mark.parametrize(
+        ("source", "expected"),
+        [
+            (
+                '[caption id="a" width="9"]<a href="#"><img src="//x.example/a.png" alt="A"></a> Words <b>here</b>[/caption]',
+                '<figure><a href="#"><img src="https://x.example/a.png" alt="A"></a>'
+                "<figcaption>Words <b>here</b></figcaption>\n</figure>",
+            ),
+            (
+                '[caption width="9" caption="Old <em>way</em>"]<img src="//x.example/a.png" alt="A">[/caption]',
+                '<figure><img src="https://x.example/a.png" alt="A"><figcaption>Old <em>way</em></figcaption>\n</figure>',
+            ),
+            (
+                "[caption][caption]<img src='//x.example/a.png'>[/caption] A[/caption]",
+                '<figure><img src="https://x.example/a.png"><figcaption>A</figcaption>\n</figure>',
+            ),
+            ("[caption]nothing", "<p>nothing</p>"),
+            ('[audio src="https://x.example/a%20b.mp3"]', '<p><a href="https://x.example/a%20b.mp3">a b.mp3</a></p>'),
+            ("[audio https://x.example/a.mp3]", '<p><a href="https://x.example/a.mp3">a.mp3</a></p>'),
+            ('[video mp4="/v.mp4"][/video]', '<p><a href="https://old.example/v.mp4">v.mp4</a></p>'),
+            (
+                "[embed width='9']https://x.example/w?a=1&amp;b=2[/embed]",
+                '<p><a href="https://x.example/w?a=1&amp;b=2">https://x.example/w?a=1&amp;b=2</a></p>',
+            ),
+            (
+                "[youtube=https://youtu.be/x&w=9]",
+                '<p><a href="https://youtu.be/x&amp;w=9">https://youtu.be/x&amp;w=9</a></p>',
+            ),
+            ("[vimeo 123]", '<p><a href="https://vimeo.com/123">https://vimeo.com/123</a></p>'),
+            ('[code lang="c"]\nif (a < b) [gallery]\n[/code]', "<pre><code>if (a &lt; b) [gallery]</code></pre>"),
+            ('one [plugin id="7" x=y] two', "<p>one  two</p>"),
+            ("one [plugin a=”b c”] two", "<p>one  two</p>"),
+            ("one [plugin/] two [plugin /]", "<p>one  two</p>"),
+            ("[row][column size='1/2']kept[/column][/row]", "<p>kept</p>"),
+            ("[note Title here]kept <b>text</b>[/note]", "<p>kept <b>text</b></p>"),
+            ("one\n\n[toc-list]\n\ntwo", "<p>one</p>\n<p>two</p>"),
+            ("[contact-form-7]", ""),
+            ("[[gallery]] shows pictures", "<p>[gallery] shows pictures</p>"),
+            ("[[note x]text[/note]] says so", "<p>[note x]text[/note] says so</p>"),
+        ],
+    )
+    def test_do_not_show_as_text(self, source, expected):
+        assert html(source) == expected
+
+    @pytest.mark.parametrize(
+        "source",
+        [
+            "He said [sic] so [1] and [...] then [simple boat] it [and/or] that [see x] [a, b]",
+            "a[0] = b[i] and [x](y) and [ ] and [] and [[Wiki page]] and [[w]]",
+            "[Verse 1] la la [it's fine] [don't]",
+            "array[index] [not\nclosed [ and ] alone",
+            "see [chapter two] and [3=three] and [x=1]",
+        ],
+    )
+    def test_brackets_in_prose_stay(self, source):
+        assert html(source) == "<p>" + source.replace("\n", "<br>\n") + "</p>"
+        assert body(source).dropped == ()
+
+    @pytest.mark.parametrize("source", ["<code>[gallery]</code>", "<pre>[caption id='1']x[/caption]</pre>"])
+    def test_brackets_in_code_stay(self, source):
+        assert source in html(source)
+
+    def test_brackets_inside_tags_stay(self):
+        assert html('<b title="[gallery]">x</b>') == '<p><b title="[gallery]">x</b></p>'
+
+    def test_gallery_lists_its_pictures(self):
+        found = body('[gallery columns="2" ids="3,999,4"]')
+        assert found.html.count("<li>") == 2
+        assert ">Picture 3</a>" in found.html
+        assert found.missing == (f"{PHOTO}?3", f"{PHOTO}?4")
+        assert ">Picture 1</a>" in html("[gallery]")
+
+    def test_gallery_of_nothing_known(self):
+        found = body('[gallery ids="999"]text')
+        assert found.html == "<p>text</p>"
+        assert found.dropped == ("gallery",)
+
+    def test_names_are_told_in_order(self):
+        assert body('[a b="1"] [row d="2"]x[/row] [audio]').dropped == ("a", "row", "audio")
+
+
+class TestLinks:
+    @pytest.mark.parametrize(
+        ("address", "expected"),
+        [
+            ("https://old.example/about/", "/about"),
+            ("/about/", "/about"),
+            ("../../../about/", "/about"),
+            ("/?p=7", "/blog/seven"),
+            ("/else/", "https://old.example/else/"),
+            ("http://other.example/?a=1&amp;b=2", "http://other.example/?a=1&amp;b=2"),
+            ("#part", "#part"),
+            ("mailto:x@y.example", "mailto:x@y.example"),
+            ("http://[broken", "http://[broken"),
+        ],
+    )
+    def test_lead_to_the_new_page_or_where_they_led(self, address, expected):
+        assert html(f'<a href="{address}" title="T">x</a>') == f'<p><a href="{expected}" title="T">x</a></p>'
+
+    def test_an_address_on_its_own_line(self):
+        source = "Look:\n\nhttps://x.example/a?b=1&amp;c=2\n\nor https://x.example/d here"
+        first, second, third = html(source).split("</p>\n")
+        assert second == '<p><a href="https://x.example/a?b=1&amp;c=2">https://x.example/a?b=1&amp;c=2</a>'
+        assert third == "<p>or https://x.example/d here</p>"
+
+    def test_an_address_that_is_a_link_already(self):
+        source = '<a href="https://x.example/">https://x.example/</a>'
+        assert html(source) == f"<p>{source}</p>"
+
+
+class TestPictures:
+    def test_missing_one_becomes_a_link_with_its_words(self):
+        found = body(f'<img src="{PHOTO}" alt="A &amp; B" class="wp-image-7" />')
+        assert found.html == f'<p><a href="{PHOTO}">A &amp; B</a></p>'
+        assert found.missing == (PHOTO,)
+
+    @pytest.mark.parametrize(("tag", "words"), [('title="T"', "T"), ("", "Foo")])
+    def test_missing_one_without_alt(self, tag, words):
+        assert html(f'<img src="/wp-content/uploads/x.jpg" {tag}>').endswith(f">{words}</a></p>")
+
+    def test_missing_one_inside_a_link_becomes_words(self):
+        assert html(f'<a href="#"><img src="{PHOTO}" alt="A <b>"></a>') == '<p><a href="#">A &lt;b&gt;</a></p>'
+
+    def test_one_that_is_here_is_shown(self):
+        found = body('<img src="/wp-content/uploads/here.jpg" alt="A" width="9">')
+        assert found.html == '<p><img src="/photo/here" alt="A"></p>'
+        assert found.missing == ()
+
+    def test_one_of_another_site_stays(self):
+        source = '<img src="//x.example/a.png" srcset="b 2x" alt="A">'
+        assert html(source) == '<p><img src="https://x.example/a.png" alt="A"></p>'
+
+    def test_emoji_become_text(self):
+        assert html('x <img class="wp-smiley" src="/y.gif" alt=":)"> y') == "<p>x :) y</p>"
+
+    def test_one_without_address(self):
+        assert html('<img alt="A"><img src="data:image/png;base64,x" alt="B">') == "<p>AB</p>"
+
+    def test_each_missing_one_is_told_once(self):
+        assert body(f'<img src="{PHOTO}"> <img src="{PHOTO}">').missing == (PHOTO,)
+
+
+class TestPlayers:
+    def test_video_and_audio_become_links(self):
+        found = body('<video controls><source src="/v.mp4">no</video> <audio src="https://x.example/a.ogg"></audio>')
+        assert found.missing == ("https://old.example/v.mp4", "https://x.example/a.ogg")
+        assert ">v.mp4</a>" in found.html
+        assert ">a.ogg</a>" in found.html
+
+    @pytest.mark.parametrize(
+        ("source", "url"),
+        [
+            ("https://www.youtube.com/embed/a-b_1?rel=0", "https://www.youtube.com/watch?v=a-b_1"),
+            ("//player.vimeo.com/video/12", "https://vimeo.com/12"),
+            ("https://maps.example/x", "https://maps.example/x"),
+        ],
+    )
+    def test_a_frame_becomes_a_link(self, source, url):
+        found = body(f'<iframe src="{source}" width="9"></iframe>')
+        assert found.html == f'<p><a href="{url}">{url}</a></p>'
+        assert found.missing == ()
+
+    def test_a_player_that_plays_nothing(self):
+        assert html("<video></video><iframe></iframe>x") == "<p>x</p>"
+
+
+def test_what_is_never_shown_goes():
+    assert html("a<script>alert(1)</script><style>p{}</style>b") == "<p>ab</p>"
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("Title <em>With</em> <b>Mark<sup>up</sup></b>", "Title With Markup"),
+        ("Q&amp;A &#8211; 1 < 2 & <3", "Q&A – 1 < 2 & <3"),
+        ("<p>One</p><p>Two<br>Three</p>", "One Two Three"),
+        ("A\n\n  B", "A B"),
+        ("~`!@#$%^&*()-_=+{}[]/;:'\"?,.>", "~`!@#$%^&*()-_=+{}[]/;:'\"?,.>"),
+    ],
+)
+def test_plain(source, expected):
+    assert plain(source) == expected
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("Hello, World!", "hello-world"),
+        ("%ce%b5%cf%80%ce%af-2", "επί-2"),
+        ("--a__b--", "a__b"),
+        ("e\u0301t\xe9", "été"),
+        ("日本語 の 題", "日本語-の-題"),
+        ("!?", ""),
+        ("%ff%fe", ""),
+    ],
+)
+def test_slug_of(source, expected):
+    assert slug_of(source) == expected
+
+
+PIECES = st.sampled_from(
+    [
+        *("word", " ", "\n", "\n\n", "[gallery]", '[gallery ids="1"]', "[caption]", '[caption id="1"]', "[/caption]"),
+        *(
+            "[audio]",
+            '[audio src="x"]',
+            "[embed]",
+            "[/embed]",
+            "https://x.example/y",
+            "<img src=x>",
+            "<a href='/about/'>",
+        ),
+        *(
+            "</a>",
+            "<p>",
+            "</p>",
+            "<!--more-->",
+            "<!-- wp:x -->",
+            "<!-- /wp:x -->",
+            "<!--",
+            "-->",
+            "[[gallery]]",
+            "[x y=1]",
+        ),
+        *(
+            "[row]",
+            "[/row]",
+            "[",
+            "]",
+            "[code]",
+            "[/code]",
+            "<code>",
+            "</code>",
+            "<",
+            "&lt;",
+            '"',
+            "<iframe src='//a.b/c'>",
+        ),
+        *("</iframe>", "<video>", "</video>", "<pre>", "</pre>", "<li>", "<ul>", "</ul>", "[/", "[vimeo 1]", "é"),
+    ]
+)
+
+
+@given(st.lists(PIECES, max_size=25).map("".join) | st.text())
+def test_any_body_converts_and_shows_no_shortcode_of_wordpress(source):
+    shown = "".join(
+        TAG.sub("", token.source) for token in tokens(html(source)) if token.kind not in ("whole", "comment")
+    )
+    if "[[" not in source and "[code]" not in source:
+        assert not any(f"[{name}]" in shown for name in ("gallery", "caption", "/caption", "audio", "embed"))
+
+
+@given(
+    st.text(alphabet=st.characters(blacklist_characters="<[&\r", blacklist_categories=("Cs", "Cc", "Z")), min_size=1)
+)
+def test_plain_words_stay_what_they_are(source):
+    shown = html(source)
+    assert shown in (f"<p>{source}</p>", f'<p><a href="{source}">{source}</a></p>') or "://" in source
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [
+        "[caption]",
+        "[gallery",
+        '[a b="',
+        "[a b=&quot;x ",
+        "https://",
+        "[x]\n\n",
+        "[a]b[/a]",
+        "[[",
+        "<img src=",
+        "[audio ",
+    ],
+)
+def test_time_grows_with_length_only(piece):
+    html(piece * 20_000)

@@ -1,0 +1,130 @@
+"""Paragraphs from blank lines: by example, and for any text at all."""
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cms.wordpress.paragraphs import paragraphs
+from cms.wordpress.tokens import TAG, tokens
+
+TAGS = (
+    "p",
+    "b",
+    "i",
+    "span",
+    "div",
+    "ul",
+    "li",
+    "blockquote",
+    "pre",
+    "code",
+    "h2",
+    "table",
+    "tr",
+    "td",
+    "dl",
+    "dt",
+    "figure",
+)
+STARTS = [f"<{name}>" for name in TAGS]
+ENDS = [f"</{name}>" for name in TAGS]
+ODD_TAGS = [
+    "<p class='x'>",
+    '<a href="#">',
+    "<a name='here'>",
+    "</a>",
+    "<br />",
+    "<br>",
+    "<img src=x>",
+    "<hr>",
+    "<!-- c -->",
+]
+TEXTS = ["word", "two words", " ", "\n", "\n\n", "\n \n", "\t", "\r\n", "*", "é", "<", ">", "&lt;", "&amp;", "&nbsp;"]
+SHORTCODES = ["[x]", "[caption]", "[/caption]"]
+FRAGMENTS = st.sampled_from([*STARTS, *ENDS, *ODD_TAGS, *TEXTS, *SHORTCODES])
+SOURCES = st.lists(FRAGMENTS, max_size=30).map("".join) | st.text()
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("", ""),
+        ("one", "<p>one</p>"),
+        ("one\ntwo\n\nthree", "<p>one<br>\ntwo</p>\n<p>three</p>"),
+        ("one\r\n\r\ntwo\rthree", "<p>one</p>\n<p>two<br>\nthree</p>"),
+        ("\n\n  one  \n \t\n\n\n two \n", "<p>one</p>\n<p>two</p>"),
+        ("one<br />\ntwo\n<br>three", "<p>one<br>\ntwo<br>\nthree</p>"),
+        ("a *b* _c_ # d\n    e", "<p>a *b* _c_ # d<br>\ne</p>"),
+        ("1 < 2 & 3", "<p>1 &lt; 2 & 3</p>"),
+        ("one\n\n&nbsp;\n\ntwo", "<p>one</p>\n<p>two</p>"),
+        ("<p>one</p><p>two</p>", "<p>one</p>\n<p>two</p>"),
+        ('<p class="x">one\n\ntwo</p>', '<p class="x">one</p>\n<p class="x">two</p>'),
+        ("<p>one<p>two", "<p>one</p>\n<p>two</p>"),
+        ("text\n<h2>Head\ning</h2>\ntext", "<p>text</p>\n<h2>Head<br>\ning</h2>\n<p>text</p>"),
+        ("<h2>Head\n\ning</h2>", "<h2>Head<br>\ning</h2>"),
+        ("<em>one\n\ntwo</em> three", "<p><em>one</em></p>\n<p><em>two</em> three</p>"),
+        ("<b><i>x</b>y</i>", "<p><b><i>x</i></b><i>y</i></p>"),
+        ("</b>x</div>", "<p>x</p>"),
+        ("<b>x", "<p><b>x</b></p>"),
+        ("<blockquote>one</blockquote>", "<blockquote>\n<p>one</p>\n</blockquote>"),
+        ("<div>one</div>", "<div>one</div>"),
+        ("<div>one\n\ntwo</div>", "<div><p>one</p>\n<p>two</p>\n</div>"),
+        ("<ul>\n\t<li>a\nb</li>\n<li>c</ul>d", "<ul>\n<li>a<br>\nb</li>\n<li>c</li>\n</ul>\n<p>d</p>"),
+        ("<ul><li>a<ul><li>b</ul><li>c</ul>", "<ul>\n<li>a<ul>\n<li>b</li>\n</ul>\n</li>\n<li>c</li>\n</ul>"),
+        ("<pre>a\n\n  b</pre>", "<pre>a\n\n  b</pre>"),
+        ("x <code>a\n\nb</code>", "<p>x <code>a<br><br>b</code></p>"),
+        ("<table><tr><td>a<td>b</table>", "<table>\n<tr>\n<td>a</td>\n<td>b</td>\n</tr>\n</table>"),
+        ("one<hr>two", "<p>one</p>\n<hr>\n<p>two</p>"),
+        ("<p></p>\n\n<p> </p><b></b>", ""),
+        ('<a name="x"></a>\n\ny', '<p><a name="x"></a></p>\n<p>y</p>'),
+        ("one<!-- comment -->two", "<p>onetwo</p>"),
+        ('<img src="a.jpg">\ntext', '<p><img src="a.jpg"><br>\ntext</p>'),
+    ],
+)
+def test_by_example(source, expected):
+    assert paragraphs(source) == expected
+
+
+def text_of(html: str) -> str:
+    """What a reader sees, without blanks."""
+    seen = "".join(TAG.sub("", token.source) for token in tokens(html) if token.kind != "comment")
+    return re.sub(r"\s|&nbsp;", "", seen.replace("&lt;", "<"))
+
+
+@given(SOURCES)
+def test_no_text_is_lost_or_added(source):
+    assert text_of(paragraphs(source)) == text_of(source)
+
+
+@given(SOURCES)
+def test_the_result_is_well_nested(source):
+    """By its own reading: every element that begins ends, in reverse order, and no paragraph holds a block."""
+    open_names: list[str] = []
+    for token in tokens(paragraphs(source)):
+        if token.kind == "open":
+            assert "p" not in open_names or token.name in ("a", "b", "i", "span")
+            open_names.append(token.name)
+        elif token.kind == "close":
+            assert open_names.pop() == token.name
+    assert open_names == []
+
+
+@given(SOURCES)
+def test_a_second_time_changes_nothing(source):
+    once = paragraphs(source)
+    assert paragraphs(once) == once
+
+
+@given(SOURCES)
+def test_the_tokens_are_the_text(source):
+    assert "".join(token.source for token in tokens(source)) == source
+
+
+@pytest.mark.parametrize(
+    "piece", ["<", "<!--", "<a '", '<a "', "<code>", "[a ", "[[", "<i>x\n\n", " ", "\n", "[b]", "<p>", "<li>"]
+)
+def test_time_grows_with_length_only(piece):
+    """No input makes the import hang: a moment, where it would be minutes if each piece looked at all the others."""
+    paragraphs(piece * 20_000)
