@@ -61,11 +61,24 @@ class TagChange:
         """Return what turns the tags `rendered` into the tags `wanted`."""
         return cls(frozenset(wanted) - frozenset(rendered), frozenset(rendered) - frozenset(wanted))
 
+    def changes(self, present: Any) -> bool:
+        """Return whether the tags `present` would be others afterwards."""
+        return not self.added <= frozenset(present) or not self.removed.isdisjoint(present)
+
     def __bool__(self) -> bool:
         return bool(self.added or self.removed)
 
 
 NO_TAGS = TagChange()
+
+
+@dataclass(frozen=True)
+class Submitted:
+    """What a rendered form said when it saved: the fields by path. `was_merged`: others had saved too, so more was stored."""
+
+    form: ObjectId
+    fields: Mapping[str, Any]
+    was_merged: bool = False
 
 
 @dataclass(frozen=True)

@@ -9,13 +9,13 @@ from pymongo.errors import DuplicateKeyError
 
 from mongo.connection import database, now
 from nodes import merging, slugs
-from nodes.collections import NODES
+from nodes.collections import NODES, REVISIONS, TRASH
 from nodes.errors import EditConflict, NodeGone, SlugTaken, TooBusy
 from nodes.kinds import KINDS
 from nodes.services import placement
 from nodes.services.site import touch
-from nodes.services.write import base_of, check_place, compare_and_set, insert_revision, pull_tags
-from nodes.types import NO_TAGS, Actor, Saved, Seen, TagChange
+from nodes.services.write import base_for, check_place, compare_and_set, insert_revision, pull_tags
+from nodes.types import NO_TAGS, Actor, Saved, Seen, Submitted, TagChange
 
 # Never null: $gt does not match null.
 NEVER = datetime(9999, 12, 31, tzinfo=UTC)
@@ -37,13 +37,18 @@ def create(
 ) -> Saved:
     """Insert a node and its first revision.
 
-    `fields` are further fields by path ("summary", "published", "detail.text"…). `node_id`: an id chosen beforehand makes a
-    repeated create answer what the first one did. Raises SlugTaken, InvalidSlug, InvalidPlace.
+    An empty `slug`: one is made from the title. `fields` are further fields by path ("summary", "published", "detail.text"…).
+    `node_id`: an id chosen beforehand, by which the same actor's repeated create changes the node that the first one made, if
+    anything was changed in between. Raises SlugTaken, InvalidSlug, InvalidPlace, NodeGone (made by this id, and deleted).
     """
+    if node_id is not None and (made := _made_before(actor, node_id)):
+        whole = {"slug": slug or made["slug"], "parent_id": parent_id, "title": title, **(fields or {})}
+        return save(actor, node_id, made["nonce"], whole, TagChange.between(made["tags"], tags), form=node_id)
     check_place(parent_id, type)
-    slug = slugs.normalized(slug)
+    wanted = slugs.normalized(slug)
+    slug = wanted or slugs.free(title, parent_id)
     slugs.check(slug, parent_id)
-    node_id, nonce, moment = node_id or ObjectId(), ObjectId(), now()
+    form, node_id, nonce, moment = node_id, node_id or ObjectId(), ObjectId(), now()
     metadata: dict[str, Any] = {
         "nonce": nonce,
         "type": type,
@@ -59,28 +64,33 @@ def create(
         "summary": "",
         "detail": {"text": "", "format": "markdown"},
     }
-    extra = merging.nested(fields or {})
+    extra = merging.nested(normalized(fields or {}))
     metadata["detail"].update(extra.pop("detail"))
     metadata.update(extra)
-    metadata["expires"] = metadata["expires"] or NEVER
-    insert_revision(node_id, None, metadata, actor)
+    insert_revision(node_id, None, metadata, actor, Submitted(form, {}) if form else None)
     try:
         database()[NODES].insert_one({"_id": node_id, "metadata": metadata})
     except DuplicateKeyError as error:
-        if (error.details or {}).get("keyPattern") == {"_id": 1}:
-            return _created_before(node_id)
+        made_meanwhile = form is not None and database()[NODES].find_one({"_id": form}, {"_id": 1}) is not None
+        if made_meanwhile or not wanted:
+            return create(
+                actor, type=type, parent_id=parent_id, slug=wanted, title=title, fields=fields, tags=tags, node_id=form
+            )
         raise SlugTaken(slug, slugs.free(slug, parent_id)) from error
     touch()
     return Saved(node_id, nonce, tuple(fields or ()))
 
 
-def _created_before(node_id: ObjectId) -> Saved:
-    """Answer a repeated create as the first one was answered."""
+def _made_before(actor: Actor, node_id: ObjectId) -> Mapping[str, Any] | None:
+    """Return the metadata that `actor` made the node with, None if there is no such node yet. Raises NodeGone."""
     stored = database()[NODES].find_one({"_id": node_id}, {"metadata.nonce": 1})
-    if stored is None:
+    first = database()[REVISIONS].find_one({"node_id": node_id, "parent": None, "saved_by": actor.as_document()})
+    if stored and first:
+        made: Mapping[str, Any] = first["metadata"]
+        return made
+    if stored or database()[TRASH].find_one({"_id": node_id}, {"_id": 1}):
         raise NodeGone(node_id)
-    touch()
-    return Saved(node_id, stored["metadata"]["nonce"])
+    return None
 
 
 def save(
@@ -89,32 +99,47 @@ def save(
     seen_nonce: ObjectId,
     mine: Mapping[str, Any],
     tags: TagChange = NO_TAGS,
+    *,
+    form: ObjectId | None = None,
 ) -> Saved:
     """Save the fields `mine` of a form that was rendered when the node had the nonce `seen_nonce`, merging by itself.
 
-    Only what differs is written. Place (slug, parent_id) is a field like others, checked. Raises EditConflict,
-    NodeGone, SlugTaken, InvalidSlug, InvalidPlace, TooBusy.
+    Only what differs is written. Place (slug, parent_id) is a field like others, checked. `form`: an id of the rendered form,
+    which goes on from what it saved last. Raises EditConflict, NodeGone, SlugTaken, InvalidSlug, InvalidPlace, TooBusy.
     """
+    mine = normalized(mine)
     base: Mapping[str, Any] | None = None
     for _attempt in range(ATTEMPTS):
         stored = database()[NODES].find_one({"_id": node_id}, {"metadata": 1})
         if stored is None:
             raise NodeGone(node_id)
+        present = stored["metadata"]["nonce"]
         theirs = merging.fields(stored["metadata"])
         if base is None:
-            base = theirs if stored["metadata"]["nonce"] == seen_nonce else base_of(node_id, seen_nonce)
+            base = theirs if present == seen_nonce else base_for(node_id, seen_nonce, present, form)
         merge = merging.merge(base, mine, theirs)
         if merge.conflicts:
             raise EditConflict(base, stored["metadata"], merge)
-        if not merge.changes and not tags:
+        if not merge.changes and not tags.changes(stored["metadata"]["tags"]):
             # It says already what I want: done, by me before or by somebody else. Readers may not have been told.
             touch()
-            return Saved(node_id, stored["metadata"]["nonce"], merged=merge.merged)
+            return Saved(node_id, present, merged=merge.merged)
         write = placement.move_section if _moves_section(stored["metadata"], merge.changes) else compare_and_set
-        if nonce := write(actor, stored, merge.changes, tags):
+        submitted = Submitted(form, mine, was_merged=bool(merge.merged)) if form else None
+        if nonce := write(actor, stored, merge.changes, tags, submitted=submitted):
             touch()
             return Saved(node_id, nonce, tuple(merge.changes), merge.merged)
     raise TooBusy
+
+
+def normalized(mine: Mapping[str, Any]) -> dict[str, Any]:
+    """Return fields by path in the form in which they are stored."""
+    fields = dict(mine)
+    if "slug" in fields:
+        fields["slug"] = slugs.normalized(fields["slug"])
+    if "expires" in fields:
+        fields["expires"] = fields["expires"] or NEVER
+    return {k: v.replace("\r\n", "\n") if isinstance(v, str) else v for k, v in fields.items()}
 
 
 def _moves_section(metadata: Mapping[str, Any], changes: Mapping[str, Any]) -> bool:

@@ -15,11 +15,16 @@ from nodes.selectors import site as site_selectors
 from nodes.selectors.site import SITE_ID
 from nodes.services.site import touch
 from nodes.services.write import compare_and_set
-from nodes.types import NO_TAGS, Actor, TagChange
+from nodes.types import NO_TAGS, Actor, Submitted, TagChange
 
 
 def move_section(
-    actor: Actor, stored: Document, changes: Mapping[str, Any], tags: TagChange = NO_TAGS
+    actor: Actor,
+    stored: Document,
+    changes: Mapping[str, Any],
+    tags: TagChange = NO_TAGS,
+    *,
+    submitted: Submitted | None = None,
 ) -> ObjectId | None:
     """Write `changes`, which name a new parent_id, over the section `stored`; return the new nonce, or None if it changed.
 
@@ -34,7 +39,7 @@ def move_section(
     def work(session: ClientSession) -> ObjectId | None:
         if not count_move(seen_tree, session):
             return None
-        nonce = compare_and_set(actor, stored, changes, tags, session=session)
+        nonce = compare_and_set(actor, stored, changes, tags, submitted=submitted, session=session)
         if nonce is None:
             session.abort_transaction()
         return nonce

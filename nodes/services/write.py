@@ -13,7 +13,10 @@ from nodes import merging, slugs, tree
 from nodes.collections import NODES, REDIRECTS, REVISIONS
 from nodes.errors import InvalidPlace, SlugTaken
 from nodes.kinds import KINDS, may_hold
-from nodes.types import NO_TAGS, Actor, Seen, TagChange
+from nodes.types import NO_TAGS, Actor, Seen, Submitted, TagChange
+
+# How many saves back a form looks for its own.
+LOOK_BACK = 200
 
 
 def compare_and_set(
@@ -24,12 +27,14 @@ def compare_and_set(
     *,
     more_filter: Mapping[str, Any] | None = None,
     more_update: Mapping[str, Any] | None = None,
+    submitted: Submitted | None = None,
     session: ClientSession | None = None,
 ) -> ObjectId | None:
     """Write `changes` (fields by path) over the node as `stored` was read; return the new nonce, or None if it has changed.
 
     The revision goes first, so that whoever meets this save later finds its base. `more_filter` and `more_update` join the
-    same update: for what must change together with the node. Raises SlugTaken, InvalidSlug, InvalidPlace.
+    same update: for what must change together with the node. `submitted`: what a form said, kept with the revision.
+    Raises SlugTaken, InvalidSlug, InvalidPlace.
     """
     seen, metadata = Seen.of(stored), stored["metadata"]
     place = changes.get("parent_id", seen.parent_id), changes.get("slug", seen.slug)
@@ -40,7 +45,7 @@ def compare_and_set(
     nonce, moment = ObjectId(), now()
     after = {**metadata, **merging.nested({**merging.fields(metadata), **changes}), "nonce": nonce, "updated": moment}
     after["tags"] = sorted((set(metadata["tags"]) | tags.added) - tags.removed)
-    insert_revision(seen.id, seen.nonce, after, actor)
+    insert_revision(seen.id, seen.nonce, after, actor, submitted)
     if tags.removed:
         pull_tags(seen, tags.removed)
     extra = dict(more_update or {})
@@ -60,6 +65,25 @@ def compare_and_set(
     except DuplicateKeyError as error:
         raise SlugTaken(place[1], slugs.free(place[1], place[0])) from error
     return nonce if done.matched_count else None
+
+
+def base_for(node_id: ObjectId, seen: ObjectId, present: ObjectId, form: ObjectId | None) -> dict[str, Any] | None:
+    """Return the fields that a form started from: those under the nonce `seen`, which it was rendered with.
+
+    Where the same rendered form has saved since (a double click; back, edited and saved again), it goes on from what it said
+    last, so that nobody conflicts with himself. Looks back over at most LOOK_BACK saves before the `present` nonce.
+    """
+    if form is not None and present != seen:
+        links = {"parent": 1, "form": 1, "submitted": 1}
+        newest = database()[REVISIONS].find({"node_id": node_id}, links).sort("saved_at", -1).limit(LOOK_BACK)
+        by_nonce = {revision["_id"]: revision for revision in newest}
+        nonce: ObjectId | None = present
+        while nonce != seen and (revision := by_nonce.get(nonce)):
+            if revision.get("form") == form:
+                said = revision.get("submitted")
+                return merging.fields(said) if said else base_of(node_id, revision["_id"])
+            nonce = revision["parent"]
+    return base_of(node_id, seen)
 
 
 def base_of(node_id: ObjectId, nonce: ObjectId) -> dict[str, Any] | None:
@@ -84,17 +108,27 @@ def check_place(parent_id: ObjectId | None, type: str) -> None:
         raise InvalidPlace(_("%(what)s cannot stand in: %(where)s.") % {"what": kind.label, "where": where})
 
 
-def insert_revision(node_id: ObjectId, parent: ObjectId | None, metadata: Mapping[str, Any], actor: Actor) -> None:
-    database()[REVISIONS].insert_one(
-        {
-            "_id": metadata["nonce"],
-            "parent": parent,
-            "node_id": node_id,
-            "metadata": dict(metadata),
-            "saved_at": now(),
-            "saved_by": actor.as_document(),
-        }
-    )
+def insert_revision(
+    node_id: ObjectId,
+    parent: ObjectId | None,
+    metadata: Mapping[str, Any],
+    actor: Actor,
+    submitted: Submitted | None = None,
+) -> None:
+    """Store what a node will be under the nonce `metadata["nonce"]`, before it is so. `parent`: the nonce it was before."""
+    revision = {
+        "_id": metadata["nonce"],
+        "parent": parent,
+        "node_id": node_id,
+        "metadata": dict(metadata),
+        "saved_at": now(),
+        "saved_by": actor.as_document(),
+    }
+    if submitted is not None:
+        revision["form"] = submitted.form
+        if submitted.was_merged:
+            revision["submitted"] = merging.nested(submitted.fields)
+    database()[REVISIONS].insert_one(revision)
 
 
 def _keep_old_address(seen: Seen) -> None:
