@@ -89,9 +89,13 @@ def _changes(alias: str, collection: Collection, db: Database[Document]) -> list
                 True,
             )
             for name in existing
-            if name != "_id_" and name not in matched
+            if name != "_id_" and name not in matched and not _serves_shard_key(collection, existing[name])
         ]
     return changes
+
+
+def _serves_shard_key(collection: Collection, details: Mapping[str, Any]) -> bool:
+    return collection.shard_key is not None and _listed_keys(details) == list(collection.shard_key.keys)
 
 
 def _index_changes(

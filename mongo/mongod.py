@@ -269,21 +269,24 @@ def initiate(members: Sequence[Mongod], timeout: float = START_SECONDS) -> str:
     configured = False
     with first.client() as client:
         while time.monotonic() < deadline:
-            configured = configured or _configure(client, first.replset, [member.address for member in members])
+            configured = configured or _configure(client, first, [member.address for member in members])
             if configured and any(_is_primary(member) for member in members):
                 return f"mongodb://{','.join(member.address for member in members)}/?replicaSet={first.replset}"
             time.sleep(0.01)
     raise MongodError(f"mongod has no primary after {timeout:.0f} s (see {first.log}).")
 
 
-def _configure(client: MongoClient[dict[str, Any]], replset: str, addresses: Sequence[str]) -> bool:
+def _configure(client: MongoClient[dict[str, Any]], first: Mongod, addresses: Sequence[str]) -> bool:
     """Bring the set's configuration to these addresses; False: the server is not ready for it, ask again."""
     listed = [{"_id": number, "host": address} for number, address in enumerate(addresses)]
     try:
         # Its own collection, not replSetGetConfig: that says "not yet initialized" also while a start still reads it.
         if client.local["system.replset"].find_one() is None:
             quick = {"electionTimeoutMillis": 2000, "heartbeatIntervalMillis": 500}  # all members share one machine
-            client.admin.command("replSetInitiate", {"_id": replset, "members": listed, "settings": quick})
+            role = {"configsvr": True} if "--configsvr" in first.extra_args else {}
+            client.admin.command(
+                "replSetInitiate", {"_id": first.replset, "members": listed, "settings": quick, **role}
+            )
             return True
         config = client.admin.command("replSetGetConfig")["config"]
         if [member["host"] for member in config["members"]] != list(addresses):
@@ -309,11 +312,19 @@ def _is_primary(member: Mongod) -> bool:
 class EphemeralMongod:
     """A throw-away replica set in temporary folders, for tests: gone with its maker, even after kill -9."""
 
-    def __init__(self, members: int = 1, extra_args: Sequence[str] = (), *, binary: Path | None = None) -> None:
+    def __init__(
+        self,
+        members: int = 1,
+        extra_args: Sequence[str] = (),
+        *,
+        binary: Path | None = None,
+        replset: str = "marginalia",
+    ) -> None:
         small = ("--wiredTigerEngineConfigString", "log=(file_max=10MB,prealloc=false)")  # else 300 MB of journal each
         self._extra_args = (*small, *extra_args)
         self._binary = binary
         self._count = members
+        self._replset = replset
         self.members: list[Mongod] = []
         self.uri = ""
 
@@ -325,6 +336,7 @@ class EphemeralMongod:
                 folder = Path(tempfile.mkdtemp(prefix="marginalia-mongod-"))
                 member = Mongod(
                     folder / "data",
+                    replset=self._replset,
                     extra_args=self._extra_args,
                     binary=binary,
                     remove=folder,

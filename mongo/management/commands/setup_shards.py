@@ -1,0 +1,66 @@
+"""Shard the collections by the keys that the apps declare."""
+
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+from django.db import connections
+
+from mongo import indexes, sharding
+from mongo.collections import declared
+
+
+class Command(BaseCommand):
+    help = "Plan, apply or show the sharding of the declared collections. Needs a mongos to apply."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        mode = parser.add_mutually_exclusive_group()
+        mode.add_argument("--plan", action="store_true", help="show what would be done, do nothing")
+        mode.add_argument("--status", action="store_true", help="show chunks, sizes and balance of each collection")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        aliases = [a for a in dict.fromkeys(d.alias for d in declared()) if connections[a].vendor == "mongodb"]
+        if options["status"]:
+            for alias in aliases:
+                self._show(alias)
+            return
+        try:
+            statements = sharding.plan()
+        except sharding.CannotShard as error:
+            raise CommandError(str(error)) from error
+        for statement in statements:
+            self.stdout.write(str(statement))
+        for name, reason in sharding.unsharded():
+            self.stdout.write(f"= {name}: stays on one shard  {reason}")
+        if options["plan"] or not statements:
+            self.stdout.write(f"{len(statements)} statements for mongos." if statements else "Nothing to do.")
+            return
+        if not all(sharding.is_mongos(alias) for alias in aliases):
+            raise CommandError(
+                "This server is no mongos, so nothing was sharded: point MONGODB_URI at one and run this again."
+            )
+        self._apply(statements)
+
+    def _apply(self, statements: list[sharding.Statement]) -> None:
+        indexes.ensure(self.stdout.write)
+        for number, statement in enumerate(statements, 1):
+            self.stdout.write(f"{number}/{len(statements)} {statement}")
+            try:
+                sharding.apply(statement)
+            except sharding.CannotShard as error:
+                raise CommandError(
+                    f"{error} ({number - 1} of {len(statements)} done; running again goes on)"
+                ) from error
+        self.stdout.write(self.style.SUCCESS(f"{len(statements)} statements applied."))
+
+    def _show(self, alias: str) -> None:
+        if not sharding.is_mongos(alias):
+            self.stdout.write(f"{alias}: no mongos, nothing is sharded.")
+            return
+        rows = sharding.distribution(alias)
+        for row in rows:
+            key = ", ".join(f"{path} {way}" for path, way in row.key.items())
+            self.stdout.write(f"{row.collection}  ({key}){'  unique' if row.unique else ''}")
+            for shard, chunks in sorted(row.chunks.items()):
+                self.stdout.write(f"  {shard}: {chunks} chunks, {row.size.get(shard, 0) / 1_048_576:,.1f} MiB")
+        self.stdout.write(f"{len(rows)} collections are sharded.")

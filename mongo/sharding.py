@@ -1,0 +1,155 @@
+"""Shard keys declared as data: checked, planned as what mongos is told, applied, shown.
+
+Only mongos shards. Everything before that (the checks, the plan) works anywhere, so that a plan can be read on one machine.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import connections
+from pymongo.database import Database
+from pymongo.errors import OperationFailure
+
+from mongo.collections import Collection, Index, Keys, declared
+from mongo.connection import Document, client, database
+
+
+class CannotShard(Exception):
+    """A collection cannot be sharded as planned; the message says which, and what the server said."""
+
+
+@dataclass(frozen=True)
+class Statement:
+    """One command for mongos: `command` goes to the admin database, `index` must exist before it."""
+
+    alias: str
+    collection: str
+    command: dict[str, Any]
+    index: Index | None
+    reason: str
+
+    def __str__(self) -> str:
+        if "enableSharding" in self.command:
+            return f"+ {self.command['enableSharding']}: sharding"
+        key = ", ".join(f"{path}{'' if way == 1 else f' {way}'}" for path, way in self.command["key"].items())
+        return f"+ {self.collection}: shard by {'unique ' if self.command['unique'] else ''}({key})  {self.reason}"
+
+
+@dataclass(frozen=True)
+class Distribution:
+    """A sharded collection as it lies: chunks and bytes by shard."""
+
+    collection: str
+    key: dict[str, Any]
+    unique: bool
+    chunks: dict[str, int]
+    size: dict[str, int]
+
+
+def refusals(collection: Collection) -> list[str]:
+    """Return why the collection cannot be sharded by its key: the unique indexes that the key is no prefix of.
+
+    A shard can keep only that unique which it holds alone, so the server refuses any other unique index.
+    """
+    if collection.shard_key is None:
+        return []
+    key = collection.shard_key.keys
+    hashed = any(way == "hashed" for _path, way in key)
+    found = [
+        f"{collection.name}: the unique index {index.name} does not begin with the shard key ({_spell(key)})"
+        for index in collection.indexes
+        if index.unique and (hashed or not _begins(index.keys, key))
+    ]
+    if collection.shard_key.unique and not any(i.unique and _begins(i.keys, key) for i in collection.indexes):
+        found.append(f"{collection.name}: its shard key is to be unique, and no unique index declares that")
+    return found
+
+
+def plan() -> list[Statement]:
+    """Return what mongos is to be told for the collections that are not sharded yet, in order.
+
+    Raises CannotShard if a declared key is impossible.
+    """
+    statements: list[Statement] = []
+    for alias in dict.fromkeys(item.alias for item in declared() if connections[item.alias].vendor == "mongodb"):
+        db = database(alias)
+        done = set(_sharded(alias)) if is_mongos(alias) else set()
+        wanted = [item.collection for item in declared() if item.alias == alias and item.collection.shard_key]
+        if problems := [problem for collection in wanted for problem in refusals(collection)]:
+            raise CannotShard("; ".join(problems))
+        lacking = [collection for collection in wanted if f"{db.name}.{collection.name}" not in done]
+        if lacking:
+            statements.append(Statement(alias, "", {"enableSharding": db.name}, None, ""))
+        statements += [_statement(alias, db, collection) for collection in lacking]
+    return statements
+
+
+def apply(statement: Statement) -> None:
+    """Tell mongos one statement. Raises CannotShard with what the server said."""
+    db = database(statement.alias)
+    try:
+        if statement.index is not None:
+            db[statement.collection].create_index(list(statement.index.keys), **statement.index.settings())
+        client(statement.alias).admin.command(statement.command)
+    except OperationFailure as error:
+        raise CannotShard(
+            f"{statement.collection or db.name}: {error.details and error.details.get('errmsg')}"
+        ) from error
+
+
+def is_mongos(alias: str) -> bool:
+    """Return whether a connection leads to a mongos."""
+    return client(alias).admin.command("hello").get("msg") == "isdbgrid"
+
+
+def unsharded() -> list[tuple[str, str]]:
+    """Return (name, reason) of the collections that stay on one shard."""
+    return [
+        (item.collection.name, item.collection.unsharded_because)
+        for item in declared()
+        if item.collection.shard_key is None
+    ]
+
+
+def distribution(alias: str) -> list[Distribution]:
+    """Return how the sharded collections of a connection's database lie on the shards."""
+    db, rows = database(alias), []
+    for namespace, entry in sorted(_sharded(alias).items()):
+        name = namespace.removeprefix(f"{db.name}.")
+        chunks: dict[str, int] = {}
+        for chunk in client(alias)["config"]["chunks"].find({"uuid": entry["uuid"]}, {"shard": 1}):
+            chunks[chunk["shard"]] = chunks.get(chunk["shard"], 0) + 1
+        shards = db.command("collStats", name).get("shards", {})
+        size = {shard: int(stats["size"]) for shard, stats in shards.items()}
+        rows.append(Distribution(name, dict(entry["key"]), bool(entry.get("unique")), chunks, size))
+    return rows
+
+
+def _sharded(alias: str) -> dict[str, Document]:
+    prefix = f"{database(alias).name}."
+    entries: Iterable[Document] = client(alias)["config"]["collections"].find({"dropped": {"$ne": True}})
+    return {
+        entry["_id"]: entry for entry in entries if entry["_id"].startswith(prefix) and not entry.get("unsplittable")
+    }
+
+
+def _statement(alias: str, db: Database[Document], collection: Collection) -> Statement:
+    shard_key = collection.shard_key
+    assert shard_key is not None
+    served = any(_begins(index.keys, shard_key.keys) for index in collection.indexes)
+    command = {
+        "shardCollection": f"{db.name}.{collection.name}",
+        "key": dict(shard_key.keys),
+        "unique": shard_key.unique,
+    }
+    index = None if served else Index("shard_key", shard_key.keys)
+    return Statement(alias, collection.name, command, index, shard_key.reason)
+
+
+def _begins(keys: Keys, prefix: Keys) -> bool:
+    return keys[: len(prefix)] == prefix
+
+
+def _spell(keys: Keys) -> str:
+    return ", ".join(path for path, _way in keys)

@@ -1,0 +1,71 @@
+"""setup_shards where there is no mongos: checks, plan, refusal."""
+
+from io import StringIO
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from mongo import sharding
+from mongo.checks import check_declarations
+from mongo.collections import Collection, Declared, Index, ShardKey, declared
+
+AB = (("a", 1), ("b", 1))
+
+
+def run(*arguments: str) -> str:
+    out = StringIO()
+    call_command("setup_shards", *arguments, stdout=out)
+    return out.getvalue()
+
+
+def test_plan_names_every_declared_key(mongo):
+    plan = run("--plan")
+    assert f"+ {mongo.name}: sharding" in plan
+    assert "+ cms.nodes: shard by unique (metadata.parent_id, metadata.slug)" in plan
+    assert "= cms.site: stays on one shard" in plan
+    for item in declared():
+        assert item.collection.name in plan
+
+
+def test_server_that_is_no_mongos_is_refused_kindly_with_the_plan(mongo):
+    out = StringIO()
+    with pytest.raises(CommandError, match="no mongos"):
+        call_command("setup_shards", stdout=out)
+    assert "shard by" in out.getvalue()
+
+
+def test_status_says_that_nothing_is_sharded(mongo):
+    assert "no mongos" in run("--status")
+
+
+@pytest.mark.parametrize(
+    ("index", "key", "refused"),
+    [
+        (Index("u", AB, unique=True), ShardKey((("a", 1),)), False),
+        (Index("u", AB, unique=True), ShardKey(AB, unique=True), False),
+        (Index("u", AB, unique=True), ShardKey((("b", 1),)), True),
+        (Index("u", AB, unique=True), ShardKey((("a", "hashed"),)), True),
+        (Index("u", AB), ShardKey((("b", 1),)), False),
+        (Index("u", AB), ShardKey(AB, unique=True), True),
+    ],
+)
+def test_keys_that_a_unique_index_forbids(index, key, refused):
+    assert bool(sharding.refusals(Collection("c", (index,), key))) is refused
+
+
+def test_checks_of_what_is_declared(monkeypatch):
+    assert check_declarations() == []
+    wrong = [
+        Collection("one", (Index("i", AB), Index("i", AB)), unsharded_because="small"),
+        Collection("one", unsharded_because="small"),
+        Collection("two", (Index("u", AB, unique=True),), ShardKey((("b", 1),))),
+        Collection("three"),
+    ]
+    monkeypatch.setattr("mongo.checks.declared", lambda: [Declared("default", c) for c in wrong])
+    assert [message.id for message in check_declarations()] == ["mongo.E002", "mongo.E001", "mongo.E003", "mongo.W004"]
+
+
+def test_what_the_server_refuses_is_told_in_one_sentence(mongo):
+    (statement, *_rest) = [s for s in sharding.plan() if s.collection]
+    with pytest.raises(sharding.CannotShard, match=f"^{statement.collection}: .*shardCollection"):
+        sharding.apply(statement)
