@@ -7,9 +7,13 @@ import sys
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management import execute_from_command_line
 
+from mongo.mongod import MongodError
+
 if __name__ == "__main__":
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "cms.settings")
     try:
         execute_from_command_line(sys.argv)
     except ImproperlyConfigured as error:
         sys.exit(f"The settings are not right: {error}")
+    except MongodError as error:  # met at the first connection, in any command
+        sys.exit(f"{error}")

@@ -16,7 +16,6 @@ import logging
 import os
 import signal
 import socket
-import subprocess
 import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
@@ -33,8 +32,9 @@ from mongo.mongod import (
     locate,
     recorded_pid,
 )
+from mongo.processes import command_line, is_locked, open_lock
 
-__all__ = ["Embedded", "EphemeralMongod", "Mongod", "MongodError", "State", "locate", "uri_for"]
+__all__ = ["Embedded", "EphemeralMongod", "Mongod", "MongodError", "State", "locate", "share", "uri_for"]
 
 logger = logging.getLogger(__name__)
 LOG_BYTES = 10_000_000
@@ -139,7 +139,7 @@ class Embedded:
         half = self._state.with_suffix(".part")
         half.write_text(json.dumps(asdict(state)) + "\n")
         half.replace(self._state)
-        logger.info("Started mongod (process %d) on port %d.", state.pid, state.port)
+        logger.debug("Started mongod (process %d) on port %d.", state.pid, state.port)
         return state
 
     def _answering(self) -> State | None:
@@ -167,7 +167,7 @@ class Embedded:
         pid = recorded_pid(self.dbpath)  # taken first: a mongod that ends cleanly empties its lock file
         while True:
             ours = pid is not None and _serves(pid, self.dbpath)
-            if not ours and not _locked(self.dbpath / "mongod.lock"):
+            if not ours and not is_locked(self.dbpath / "mongod.lock", fcntl.LOCK_EX):
                 return
             waited = time.monotonic() - started
             if ours and pid is not None:
@@ -180,16 +180,8 @@ class Embedded:
 
     def _holder(self) -> int | None:
         """The guard's process id while one lives (0 while it has not written it yet); None otherwise."""
-        try:
-            held = (self._locks / "mongod").open("rb")
-        except FileNotFoundError:
-            return None
-        with held:
-            try:
-                fcntl.flock(held, fcntl.LOCK_SH | fcntl.LOCK_NB)
-            except BlockingIOError:
-                return int(held.read() or 0)
-        return None
+        path = self._locks / "mongod"
+        return int(path.read_bytes() or 0) if is_locked(path) else None
 
     def _read(self) -> State | None:
         try:
@@ -199,8 +191,7 @@ class Embedded:
 
     def _open(self, name: str) -> int:
         try:
-            self._locks.mkdir(parents=True, exist_ok=True)
-            return os.open(self._locks / name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            return open_lock(self._locks / name)
         except PermissionError as error:
             raise MongodError(f"{error.filename} belongs to another user: {error.strerror}.") from error
 
@@ -217,41 +208,27 @@ class Embedded:
 _shares: dict[Path, Embedded] = {}
 
 
+def share(var: Path) -> Embedded:
+    """Return this process's one share in the server of this var folder (acquire it to use it); given back at exit."""
+    embedded = _shares.get(var)
+    if embedded is None:
+        embedded = _shares[var] = Embedded(var)
+        atexit.register(embedded.release)
+    return embedded
+
+
 def uri_for(var: Path) -> str:
     """Return the URI of the embedded server of this var folder, starting it for this process's duration if need be.
 
     Called by the database engine at its first connection, so that commands which never touch the database start none.
     Raises MongodError.
     """
-    embedded = _shares.get(var)
-    if embedded is None:
-        embedded = _shares[var] = Embedded(var)
-        atexit.register(embedded.release)
-    return embedded.acquire().uri
-
-
-def _locked(path: Path) -> bool:
-    """Whether a process holds mongod's lock (an flock, src/mongo/db/storage/storage_engine_lock_file_posix.cpp)."""
-    try:
-        lock = path.open("rb")
-    except FileNotFoundError:
-        return False
-    with lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
-    return False
+    return share(var).acquire().uri
 
 
 def _serves(pid: int, dbpath: Path) -> bool:
     """Whether this process lives and is a mongod on this data folder, by its command line."""
-    if Path("/proc/self/cmdline").exists():
-        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
-            return f"\0--dbpath\0{dbpath}\0".encode() in Path(f"/proc/{pid}/cmdline").read_bytes()
-        return False
-    listed = subprocess.run(["ps", "-ww", "-o", "args=", "-p", str(pid)], capture_output=True, text=True, check=False)
-    return f" --dbpath {dbpath} " in listed.stdout
+    return f" --dbpath {dbpath} " in command_line(pid)
 
 
 def _rotate(log: Path) -> None:

