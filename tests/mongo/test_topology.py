@@ -1,0 +1,91 @@
+"""Which servers of others will do, and the one sentence for those that will not."""
+
+import os
+import socket
+import struct
+import threading
+
+import bson
+import pytest
+
+from mongo.embedded import Mongod
+from mongo.topology import UnsuitableServer, check, unsuitable
+
+
+def refusal(uri):
+    with pytest.raises(UnsuitableServer) as caught:
+        check(uri, timeout=1)
+    text = str(caught.value)
+    assert "\n" not in text
+    assert "secret" not in text
+    return text
+
+
+def test_a_replica_set_will_do():
+    assert check(os.environ["TEST_MONGODB_URI"]).startswith("127.0.0.1:")
+
+
+def test_a_mongos_will_do():
+    assert unsuitable({"msg": "isdbgrid"}, [7, 0, 5, 0]) == ""
+
+
+def test_a_standalone_will_not(tmp_path):
+    with Mongod(tmp_path / "data", replset="") as server:
+        for uri in (server.uri, f"mongodb://{server.address}/?replicaSet=rs0&w=majority"):
+            assert "is a standalone server, and the site needs a replica set or a mongos" in refusal(uri)
+        assert "refuses the user name or password" in refusal(f"mongodb://ann:secret@{server.address}/")
+
+
+@pytest.mark.parametrize("hosts", ["127.0.0.1:9", "127.0.0.1:9,127.0.0.1:10"])
+def test_an_unreachable_server_will_not(hosts):
+    assert refusal(f"mongodb://ann:secret@{hosts}/?replicaSet=rs0").startswith(f"MongoDB at {hosts} cannot be reached")
+
+
+def test_a_set_of_another_name_will_not():
+    uri = os.environ["TEST_MONGODB_URI"].replace("replicaSet=", "replicaSet=other-")
+    assert "other-" in refusal(uri)
+
+
+@pytest.mark.parametrize("uri", ["nonsense", "mongodb://ann:sec@ret@host/", "mongodb://127.0.0.1/?nonsense=1"])
+def test_a_bad_address_will_not(uri):
+    assert refusal(uri).startswith("MONGODB_URI is not a MongoDB connection string")
+
+
+def test_an_old_server_will_not(old_server):
+    assert "is version 5.0.31, and the site needs 6.0 or later" in refusal(f"mongodb://127.0.0.1:{old_server}/")
+
+
+@pytest.fixture
+def old_server():
+    """The port of something that answers `hello` and `buildInfo` as MongoDB 5.0 does."""
+    hello = {"isWritablePrimary": True, "setName": "rs0", "minWireVersion": 0, "maxWireVersion": 13, "ok": 1.0}
+    answer = {
+        **hello,
+        "helloOk": True,
+        "version": "5.0.31",
+        "versionArray": [5, 0, 31, 0],
+        "maxBsonObjectSize": 16777216,
+    }
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        threading.Thread(target=accept, args=(listening, bson.encode(answer)), daemon=True).start()
+        yield listening.getsockname()[1]
+
+
+def accept(listening, answer):
+    while True:
+        try:
+            connection, _ = listening.accept()
+        except OSError:
+            return
+        threading.Thread(target=serve, args=(connection, answer), daemon=True).start()
+
+
+def serve(connection, answer):
+    """Answer every message, OP_QUERY (the first greeting) and OP_MSG, with the same document."""
+    with connection, connection.makefile("rb") as stream:
+        while len(header := stream.read(16)) == 16:
+            length, request, _, opcode = struct.unpack("<iiii", header)
+            stream.read(length - 16)
+            body = struct.pack("<iqii", 0, 0, 0, 1) if opcode == 2004 else struct.pack("<iB", 0, 0)
+            reply = 1 if opcode == 2004 else 2013
+            connection.sendall(struct.pack("<iiii", 16 + len(body) + len(answer), 1, request, reply) + body + answer)
