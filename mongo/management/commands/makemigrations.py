@@ -1,0 +1,19 @@
+"""`manage.py makemigrations`, which starts no embedded server only to look at its history of migrations."""
+
+from pathlib import Path
+from typing import Any
+
+from django.core.management.commands import makemigrations
+from django.db import connections
+
+from mongo.embedded import Embedded
+
+
+class Command(makemigrations.Command):
+    def handle(self, *app_labels: str, **options: Any) -> None:
+        for connection in connections.all():
+            scheme, _, folder = connection.settings_dict["HOST"].partition(":")
+            if scheme == "embedded" and Embedded(Path(folder)).running() is None:
+                # What Django asks before it connects; a server that runs is compared as ever.
+                connection.settings_dict["ENGINE"] = "django.db.backends.dummy"
+        super().handle(*app_labels, **options)
