@@ -16,12 +16,16 @@ if (BASE_DIR / ".env").is_file():
 
 VAR_DIR = Path(env.str("VAR_DIR", default=str(BASE_DIR / "var"))).absolute()
 
+# What `manage.py serve` does (make run).
+PORT = natural(env, "PORT", default=8_000)
+
 # Where the site is reached, and what that allows.
 ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["localhost", "127.0.0.1", "[::1]"])
 LOCAL = all(is_loopback(host) for host in ALLOWED_HOSTS)
 DEBUG = switch(env, "DEBUG", default=False)
 SECRET_KEY = env.str("SECRET_KEY", default="")
 MONGODB_URI = env.str("MONGODB_URI", default="")
+DEMO = switch(env, "DEMO", default=LOCAL)
 
 if LOCAL:
     SECRET_KEY = SECRET_KEY or kept_secret(VAR_DIR / "secret_key")

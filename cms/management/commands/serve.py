@@ -1,0 +1,101 @@
+"""`manage.py serve`: the whole site from one command, which `make run` calls."""
+
+import os
+import signal
+import subprocess
+import time
+from argparse import ArgumentParser
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError
+
+from cms import serving
+from mongo import embedded, topology
+from mongo.keeper import Keeper
+from mongo.mongod import MongodError
+from mongo.processes import end
+
+
+class Command(BaseCommand):
+    help = "Serve the site: MongoDB (unless MONGODB_URI names one), set-up and the web server, until Ctrl-C."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--port", type=int, default=settings.PORT, help="on 127.0.0.1; default: %(default)s (PORT)")
+        parser.add_argument(
+            "--with-parent", action="store_true", help="end when the process that started this one does"
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, signal.default_int_handler)
+        parent = os.getppid() if options["with_parent"] else None
+        try:
+            self._serve(options["port"], parent)
+        except KeyboardInterrupt:
+            self._say("Ended.")
+        except (serving.CannotServe, MongodError, topology.UnsuitableServer) as error:
+            raise CommandError(str(error)) from error
+
+    def _serve(self, port: int, parent: int | None) -> None:
+        began = time.monotonic()
+        url = f"http://127.0.0.1:{port}/"
+        lock = settings.VAR_DIR / "locks" / "serve"
+        with ExitStack() as cleanup:
+            cleanup.enter_context(serving.claimed(lock, url))
+            serving.require_port(port)
+            keeper = self._database(cleanup)
+            self._say("Setting up …")
+            serving.set_up()
+            if serving.load_demo():
+                self._say("Loaded the demo site.")
+            login = serving.first_login()
+            web = serving.start_web(port, lock)
+            cleanup.callback(end, web, serving.GRACE_SECONDS)
+            cleanup.callback(_deafen)  # called first: ending takes a moment, and a second Ctrl-C must not break it off
+            serving.wait_until_answering(url, web)
+            self._announce(url, login, time.monotonic() - began)
+            self._watch(web, keeper, parent)
+
+    def _database(self, cleanup: ExitStack) -> Keeper | None:
+        """Check the database that MONGODB_URI names, or start the embedded one and return who keeps it up."""
+        host = settings.DATABASES["default"]["HOST"]
+        scheme, _, folder = host.partition(":")
+        if scheme != "embedded":
+            self._say(f"MongoDB is at {topology.check(host)}.")
+            return None
+        share = embedded.share(Path(folder))
+        cleanup.callback(share.release)
+        state = share.acquire()
+        cleanup.callback(_deafen)
+        self._say(f"MongoDB is process {state.pid} on port {state.port}, its data in {share.dbpath}.")
+        return Keeper(share, state, self._say)
+
+    def _announce(self, url: str, login: serving.Login | None, seconds: float) -> None:
+        lines = [f"\nThe site is up ({seconds:.1f} s):  {url}", f"  admin:     {url}admin/"]
+        if login is None:
+            lines.append("  accounts:  manage.py createsuperuser makes one")
+        else:
+            lines.append(f"  user:      {login.name}")
+            known = f"{login.password}  (made at the first start, kept in {login.kept_in})"
+            lines.append(f"  password:  {known if login.password else 'the one you gave it'}")
+        self._say("\n".join([*lines, "Ctrl-C ends it."]))
+
+    def _watch(self, web: subprocess.Popen[bytes], keeper: Keeper | None, parent: int | None) -> None:
+        while parent is None or os.getppid() == parent:
+            if web.poll() is not None:
+                raise serving.CannotServe(f"The web server ended by itself (status {web.returncode}).")
+            if keeper is not None:
+                keeper.look()
+            time.sleep(0.2)
+
+    def _say(self, text: str) -> None:
+        self.stdout.write(text)
+        self.stdout.flush()
+
+
+def _deafen() -> None:
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
