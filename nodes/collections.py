@@ -1,12 +1,18 @@
 """The collections of what editors write; every hot query's index stands here."""
 
 from mongo.collections import Collection, Index, ShardKey
+from nodes.kinds import PHOTO
 
 NODES = "cms.nodes"
 REVISIONS = "cms.revisions"
 REDIRECTS = "cms.redirects"
 TRASH = "cms.trash"
 SITE = "cms.site"
+
+# GridFS buckets: photos and their contents; resized copies, made on demand.
+ASSETS, RENDITIONS = "cms.assets", "cms.renditions"
+ASSET_FILES, ASSET_CHUNKS = f"{ASSETS}.files", f"{ASSETS}.chunks"
+RENDITION_FILES, RENDITION_CHUNKS = f"{RENDITIONS}.files", f"{RENDITIONS}.chunks"
 
 PLACE = (("metadata.parent_id", 1), ("metadata.slug", 1))
 
@@ -24,6 +30,20 @@ def node_indexes() -> tuple[Index, ...]:
         Index("by_tag", (("metadata.tags", 1), ("metadata.published", -1), ("_id", -1))),
     )
 
+
+def home_of(type: str) -> str:
+    """Return the name of the collection in which nodes of a type stand: photos are files, all else are nodes."""
+    return ASSET_FILES if type == PHOTO else NODES
+
+
+# What every GridFS driver would create by itself, under the names that it would give.
+FILES_INDEXES = (Index("filename_1_uploadDate_1", (("filename", 1), ("uploadDate", 1))),)
+CHUNKS_INDEXES = (Index("files_id_1_n_1", (("files_id", 1), ("n", 1)), unique=True),)
+CHUNKS_KEY = ShardKey(
+    (("files_id", 1), ("n", 1)),
+    unique=True,
+    reason="A file is read in order from one shard, and an enormous one can split.",
+)
 
 COLLECTIONS = (
     Collection(
@@ -54,4 +74,36 @@ COLLECTIONS = (
         unsharded_because="Small: what editors threw away.",
     ),
     Collection(SITE, unsharded_because="One document."),
+    Collection(
+        ASSET_FILES,
+        (
+            *node_indexes(),
+            *FILES_INDEXES,
+            Index("by_updated", (("metadata.updated", -1), ("_id", -1))),
+            Index("by_author", (("metadata.author._id", 1), ("metadata.updated", -1))),
+            # One index for every property that a camera may write: [{n, v}] searched with $elemMatch.
+            Index("by_exif", (("metadata.detail.exif.n", 1), ("metadata.detail.exif.v", 1))),
+            Index("by_sha256", (("metadata.detail.sha256", 1),)),
+            # Only uploads under way and those that stopped are locked: a handful of entries.
+            Index("by_lock", (("metadata.locked", 1),), partial={"metadata.locked": {"$type": "date"}}),
+        ),
+        shard_key=ShardKey(
+            PLACE, unique=True, reason="Only a unique shard key keeps (gallery, slug) unique over shards."
+        ),
+    ),
+    Collection(ASSET_CHUNKS, CHUNKS_INDEXES, shard_key=CHUNKS_KEY),
+    Collection(
+        RENDITION_FILES,
+        (
+            *FILES_INDEXES,
+            Index("by_spec", (("metadata.source", 1), ("metadata.spec", 1)), unique=True),
+            Index("by_lock", (("metadata.locked", 1),), partial={"metadata.locked": {"$type": "date"}}),
+        ),
+        shard_key=ShardKey(
+            (("metadata.source", 1), ("metadata.spec", 1)),
+            unique=True,
+            reason="Each copy is made once, and asked for by both.",
+        ),
+    ),
+    Collection(RENDITION_CHUNKS, CHUNKS_INDEXES, shard_key=CHUNKS_KEY),
 )

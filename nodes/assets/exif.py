@@ -1,0 +1,139 @@
+"""EXIF: what is kept in the file, and what is noted beside it as properties that can be searched.
+
+Kept is what a list names. Where a picture was taken, serial numbers, owners, makers' notes (which repeat both) and
+thumbnails (which may show what was cropped away) are in none.
+"""
+
+import struct
+from datetime import datetime
+from typing import Any
+
+from PIL import ExifTags, Image
+
+Base = ExifTags.Base
+KEPT_ROOT = frozenset(
+    {Base.Make, Base.Model, Base.Orientation, Base.XResolution, Base.YResolution, Base.ResolutionUnit, Base.Software}
+    | {Base.DateTime, Base.Artist, Base.Copyright, Base.ImageDescription, Base.YCbCrPositioning}
+)
+KEPT_EXIF = frozenset(
+    {Base.ExposureTime, Base.FNumber, Base.ExposureProgram, Base.ISOSpeedRatings, Base.ExifVersion, Base.DateTimeOriginal}
+    | {Base.DateTimeDigitized, Base.OffsetTime, Base.OffsetTimeOriginal, Base.OffsetTimeDigitized, Base.ShutterSpeedValue}
+    | {Base.ApertureValue, Base.BrightnessValue, Base.ExposureBiasValue, Base.MaxApertureValue, Base.SubjectDistance}
+    | {Base.MeteringMode, Base.LightSource, Base.Flash, Base.FocalLength, Base.ColorSpace, Base.ExposureMode}
+    | {Base.WhiteBalance, Base.DigitalZoomRatio, Base.FocalLengthIn35mmFilm, Base.SceneCaptureType, Base.LensMake}
+    | {Base.LensModel, Base.LensSpecification, Base.SubsecTimeOriginal, Base.Contrast, Base.Saturation, Base.Sharpness}
+)
+# What Pillow's reader and writer raise on blocks that are none.
+BROKEN = (SyntaxError, struct.error, ValueError, TypeError, KeyError, IndexError, OverflowError, ZeroDivisionError, OSError)
+LONGEST_VALUE = 200
+
+
+def load(block: bytes) -> Image.Exif | None:
+    """Return a TIFF block as Pillow reads it; None if it cannot be read."""
+    exif = Image.Exif()
+    try:
+        exif.load(b"Exif\0\0" + block)
+    except BROKEN:
+        return None
+    return exif
+
+
+def cleaned(block: bytes) -> bytes:
+    """Return the block with nothing but what is kept; b"" if that is nothing, or the block cannot be read."""
+    before = load(block)
+    if before is None:
+        return b""
+    try:
+        after = Image.Exif()
+        for tag, value in before.items():
+            if tag in KEPT_ROOT:
+                after[tag] = value
+        inner = {tag: value for tag, value in before.get_ifd(ExifTags.IFD.Exif).items() if tag in KEPT_EXIF}
+        if inner:
+            after.get_ifd(ExifTags.IFD.Exif).update(inner)
+        return after.tobytes()[6:] if len(after) or inner else b""
+    except BROKEN:
+        return b""
+
+
+def orientation(block: bytes) -> int:
+    """Return how the stored pixels are to be turned, 1 (not at all) to 8."""
+    exif = load(block)
+    value = exif.get(Base.Orientation, 1) if exif else 1
+    return value if isinstance(value, int) and 1 <= value <= 8 else 1
+
+
+def description(block: bytes) -> str:
+    """Return what the camera or an editor wrote as the picture's description; "" for none."""
+    exif = load(block)
+    return _text(exif.get(Base.ImageDescription)) if exif else ""
+
+
+def properties(block: bytes) -> list[dict[str, Any]]:
+    """Return camera, lens, focal_length (mm), aperture, exposure, iso, taken and year as far as the block has them."""
+    exif = load(block)
+    if exif is None:
+        return []
+    try:
+        inner = exif.get_ifd(ExifTags.IFD.Exif)
+        found = _properties(exif, inner)
+    except BROKEN:
+        return []
+    return [{"n": name, "v": value} for name, value in found.items() if value]
+
+
+def _properties(exif: Image.Exif, inner: dict[int, Any]) -> dict[str, Any]:
+    make, model = _text(exif.get(Base.Make)), _text(exif.get(Base.Model))
+    taken = _time(_text(inner.get(Base.DateTimeOriginal)) or _text(exif.get(Base.DateTime)))
+    return {
+        "camera": model if model.casefold().startswith(make.casefold()) else f"{make} {model}".strip(),
+        "lens": _text(inner.get(Base.LensModel)),
+        "focal_length": _number(inner.get(Base.FocalLength)),
+        "aperture": _number(inner.get(Base.FNumber)),
+        "exposure": _exposure(inner.get(Base.ExposureTime)),
+        "iso": _number(_first(inner.get(Base.ISOSpeedRatings))),
+        "artist": _text(exif.get(Base.Artist)),
+        "copyright": _text(exif.get(Base.Copyright)),
+        # Local time at the place, as the camera had it: its zone is not known.
+        "taken": taken.isoformat(sep=" ") if taken else None,
+        "year": taken.year if taken else None,
+    }
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bytes):
+        value = value.decode("utf-8", "replace")
+    if not isinstance(value, str):
+        return ""
+    return "".join(c for c in value if c.isprintable()).strip()[:LONGEST_VALUE]
+
+
+def _first(value: Any) -> Any:
+    return value[0] if isinstance(value, tuple) and value else value
+
+
+def _number(value: Any) -> float | int | None:
+    """Return a rational as a number with one decimal, whole where it is whole."""
+    if value is None:
+        return None
+    number = round(float(value), 1)
+    if not 0 < number < 1e6:
+        return None
+    return int(number) if number == int(number) else number
+
+
+def _exposure(value: Any) -> str | None:
+    """Return an exposure time as photographers say it: "1/250", "2"."""
+    if value is None:
+        return None
+    seconds = float(value)
+    if not 0 < seconds < 1e5:
+        return None
+    return f"1/{round(1 / seconds)}" if seconds < 0.3 else f"{seconds:.1f}".removesuffix(".0")
+
+
+def _time(text: str) -> datetime | None:
+    try:
+        return datetime.strptime(text[:19], "%Y:%m:%d %H:%M:%S")
+    except ValueError:
+        return None

@@ -1,0 +1,119 @@
+"""Writing to GridFS in a stream: the document first and locked, then chunks, then length and no lock.
+
+The driver's own writer inserts the document at the end, so that no lock is visible meanwhile, and buffers 48 MB. What
+this one wrote reads back through any GridFS driver.
+"""
+
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from typing import Any
+
+from bson import ObjectId
+from bson.int64 import Int64
+from pymongo.collection import Collection
+
+from mongo.connection import Document, database, now
+from nodes.assets.errors import UploadLost
+from nodes.assets.locks import RENEW, Heartbeat, Lock
+
+CHUNK = 255 * 1024
+# Chunks of one insert: 2 MB in flight, at nine tenths of the speed of the driver's 48 MB.
+BATCH = 8
+
+
+class Writer:
+    """Writes one file of a bucket. Use `finish` or `abort`; a process that does neither leaves a lock that grows stale.
+
+    `metadata` is stored beside `locked`; it must hold `place`, the filter under which the document is found again (the
+    shard key of the files). `also` are locks renewed together with the file's own.
+    """
+
+    def __init__(
+        self,
+        bucket: str,
+        file_id: ObjectId,
+        filename: str,
+        metadata: Mapping[str, Any],
+        *,
+        place: Mapping[str, Any],
+        also: Sequence[Lock] = (),
+        renew: timedelta = RENEW,
+    ) -> None:
+        """Insert the files document. Raises pymongo's DuplicateKeyError when its place is taken."""
+        self.id, self.length = file_id, 0
+        self._files: Collection[Document] = database()[f"{bucket}.files"]
+        self._chunks: Collection[Document] = database()[f"{bucket}.chunks"]
+        self._pending: list[Document] = []
+        self._buffer = bytearray()
+        self._written = 0
+        moment = now()
+        self._files.insert_one(
+            {
+                "_id": file_id,
+                "length": Int64(0),
+                "chunkSize": CHUNK,
+                "uploadDate": moment,
+                "filename": filename,
+                "metadata": {**metadata, "locked": moment},
+            }
+        )
+        self.lock = Lock(self._files, {"_id": file_id, **place}, moment)
+        self._heartbeat = Heartbeat((self.lock, *also), renew).start()
+
+    def write(self, data: bytes) -> None:
+        """Take the next bytes. Raises UploadLost when the lock is not ours any more."""
+        self._buffer += data
+        self.length += len(data)
+        start = 0
+        while len(self._buffer) - start >= CHUNK:
+            self._add(bytes(memoryview(self._buffer)[start : start + CHUNK]))
+            start += CHUNK
+        if start:
+            del self._buffer[:start]
+
+    def flush(self) -> None:
+        """Store all that was taken, so that it can be read; nothing may be written after. Raises UploadLost."""
+        if self._buffer:
+            self._add(bytes(self._buffer))
+            self._buffer.clear()
+        self._insert()
+
+    def finish(self, changes: Mapping[str, Any] | None = None, **more_filter: Any) -> bool:
+        """Store the length and give the lock back, with `changes` (dotted paths) in the same update.
+
+        Return False, and stay unfinished, when `more_filter` is what did not match. Raises UploadLost when it was swept.
+        """
+        self.flush()
+        self._heartbeat.stop()
+        done = self._files.update_one(
+            {**self.lock.as_filter(), **more_filter},
+            {"$set": {"length": Int64(self.length), "metadata.locked": None, **(changes or {})}},
+        )
+        if done.matched_count:
+            return True
+        if more_filter and self._files.find_one(self.lock.as_filter(), {"_id": 1}):
+            return False
+        self.abort()
+        raise UploadLost
+
+    def abort(self) -> None:
+        """Leave nothing behind. The chunks go first: a crash in between leaves a stalled upload, which is swept."""
+        self._heartbeat.stop()
+        self._pending.clear()
+        self._buffer.clear()
+        self._chunks.delete_many({"files_id": self.id})
+        self._files.delete_one(self.lock.as_filter())
+
+    def _add(self, data: bytes) -> None:
+        self._pending.append({"_id": ObjectId(), "files_id": self.id, "n": self._written, "data": data})
+        self._written += 1
+        if len(self._pending) == BATCH:
+            self._insert()
+
+    def _insert(self) -> None:
+        if self._heartbeat.lost:
+            self.abort()
+            raise UploadLost
+        if self._pending:
+            self._chunks.insert_many(self._pending)
+            self._pending.clear()
