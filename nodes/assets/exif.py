@@ -16,15 +16,38 @@ KEPT_ROOT = frozenset(
     | {Base.DateTime, Base.Artist, Base.Copyright, Base.ImageDescription, Base.YCbCrPositioning}
 )
 KEPT_EXIF = frozenset(
-    {Base.ExposureTime, Base.FNumber, Base.ExposureProgram, Base.ISOSpeedRatings, Base.ExifVersion, Base.DateTimeOriginal}
-    | {Base.DateTimeDigitized, Base.OffsetTime, Base.OffsetTimeOriginal, Base.OffsetTimeDigitized, Base.ShutterSpeedValue}
+    {
+        Base.ExposureTime,
+        Base.FNumber,
+        Base.ExposureProgram,
+        Base.ISOSpeedRatings,
+        Base.ExifVersion,
+        Base.DateTimeOriginal,
+    }
+    | {
+        Base.DateTimeDigitized,
+        Base.OffsetTime,
+        Base.OffsetTimeOriginal,
+        Base.OffsetTimeDigitized,
+        Base.ShutterSpeedValue,
+    }
     | {Base.ApertureValue, Base.BrightnessValue, Base.ExposureBiasValue, Base.MaxApertureValue, Base.SubjectDistance}
     | {Base.MeteringMode, Base.LightSource, Base.Flash, Base.FocalLength, Base.ColorSpace, Base.ExposureMode}
     | {Base.WhiteBalance, Base.DigitalZoomRatio, Base.FocalLengthIn35mmFilm, Base.SceneCaptureType, Base.LensMake}
     | {Base.LensModel, Base.LensSpecification, Base.SubsecTimeOriginal, Base.Contrast, Base.Saturation, Base.Sharpness}
 )
 # What Pillow's reader and writer raise on blocks that are none.
-BROKEN = (SyntaxError, struct.error, ValueError, TypeError, KeyError, IndexError, OverflowError, ZeroDivisionError, OSError)
+BROKEN = (
+    SyntaxError,
+    struct.error,
+    ValueError,
+    TypeError,
+    KeyError,
+    IndexError,
+    OverflowError,
+    ZeroDivisionError,
+    OSError,
+)
 LONGEST_VALUE = 200
 
 

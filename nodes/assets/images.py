@@ -1,7 +1,9 @@
 """Pictures by Pillow: whether they are whole, how they look, and copies of another size, in bounded memory."""
 
 import io
+import struct
 import threading
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -19,10 +21,24 @@ from nodes.assets.stream import Found
 # One picture is decoded at a time in a process, so that its memory is that of one.
 _one_at_a_time = threading.BoundedSemaphore(1)
 # What the decoders raise on broken data.
-BROKEN = (OSError, SyntaxError, ValueError, TypeError, KeyError, IndexError, EOFError, OverflowError, MemoryError)
+BROKEN = (OSError, SyntaxError, ValueError, TypeError, KeyError, IndexError, EOFError, OverflowError) + (
+    struct.error,
+    zlib.error,
+    MemoryError,
+)
 # A copy from an eighth of a JPEG's pixels needs no more than these beside the file.
 DRAFT = 8
 WHITE = (255, 255, 255)
+# How to turn a picture that says of itself how it lies (EXIF 2.32, tag 0x0112).
+_TURNS = {
+    2: Image.Transpose.FLIP_LEFT_RIGHT,
+    3: Image.Transpose.ROTATE_180,
+    4: Image.Transpose.FLIP_TOP_BOTTOM,
+    5: Image.Transpose.TRANSPOSE,
+    6: Image.Transpose.ROTATE_270,
+    7: Image.Transpose.TRANSVERSE,
+    8: Image.Transpose.ROTATE_90,
+}
 
 
 @dataclass(frozen=True)
@@ -66,14 +82,17 @@ def check_size(found: Found, format: Format, limits: Limits) -> None:
         memory = 4 * pixels * (1 if format.name == "PNG" and found.frames == 1 else 3)
     if memory > limits.max_memory:
         raise BadPicture(
-            _("Decoding this picture would take %(need)d MB of memory; %(most)d are allowed. Save it smaller, or as a JPEG.")
+            _(
+                "Decoding this picture would take %(need)d MB of memory; %(most)d are allowed. Save it smaller, or as a JPEG."
+            )
             % {"need": memory >> 20, "most": limits.max_memory >> 20}
         )
 
 
 def too_many_pixels(limits: Limits) -> BadPicture:
     return BadPicture(
-        _("The picture has too many pixels: %(most)d megapixels are allowed.") % {"most": limits.max_pixels // 1_000_000}
+        _("The picture has too many pixels: %(most)d megapixels are allowed.")
+        % {"most": limits.max_pixels // 1_000_000}
     )
 
 
@@ -104,7 +123,14 @@ def _dhash(image: Image.Image) -> str:
 
 
 def resized(
-    file: BinaryIO, format_name: str, limits: Limits, *, width: int, height: int | None, focal: tuple[float, float], to: str
+    file: BinaryIO,
+    format_name: str,
+    limits: Limits,
+    *,
+    width: int,
+    height: int | None,
+    focal: tuple[float, float],
+    to: str,
 ) -> bytes:
     """Return the picture, turned upright, `width` pixels wide as a "WEBP" or "JPEG"; never larger than it is.
 
@@ -112,40 +138,37 @@ def resized(
     Raises BadPicture.
     """
     with opened(file, format_name, limits) as image:
-        turned = image.getexif().get(exif.Base.Orientation, 1) >= 5
-        wanted = (height or width, width) if turned else (width, height or width)
-        scale = min(image.size[0] / wanted[0], image.size[1] / wanted[1]) if height else max(
-            image.size[1 if turned else 0] / width, 1
-        )  # fmt: skip
+        turned = image.getexif().get(exif.Base.Orientation, 1)
+        lying = isinstance(turned, int) and turned >= 5
+        across, down = image.size[::-1] if lying else image.size
+        # A square is filled also by smaller pictures, so that a grid is even.
+        factor = max(width / across, height / down) if height else min(width / across, 1)
+        size = max(round(image.size[0] * factor), 1), max(round(image.size[1] * factor), 1)
         # Twice what is wanted, so that the scaling after it is a good one.
-        image.draft(None, (max(int(image.size[0] / scale * 2), 1), max(int(image.size[1] / scale * 2), 1)))
+        image.draft(None, (min(size[0] * 2, image.size[0]), min(size[1] * 2, image.size[1])))
         image.load()
-        profile = image.info.get("icc_profile") if image.mode not in ("CMYK", "YCCK", "LAB", "I;16") else None
-        seen = _as_shown(image)
+        profile = image.info.get("icc_profile") if image.mode in ("RGB", "RGBA", "P") else None
+        seen = _in_colour(image).resize(size, Image.Resampling.LANCZOS, reducing_gap=3.0)
+        if turned in _TURNS:
+            seen = seen.transpose(_TURNS[turned])
         if height:
-            # Fields of the size asked for even from small pictures, so that a grid is even.
             seen = ImageOps.fit(seen, (width, height), Image.Resampling.LANCZOS, centering=focal)
-        elif seen.size[0] > width:
-            size = width, max(round(seen.size[1] * width / seen.size[0]), 1)
-            seen = seen.resize(size, Image.Resampling.LANCZOS, reducing_gap=3.0)
-        seen = ImageOps.exif_transpose(seen) if False else seen
         target = io.BytesIO()
+        options: dict[str, Any] = {"icc_profile": profile} if profile else {}
         if to == "JPEG":
-            seen = _on_white(seen)
-        more = {"icc_profile": profile} if profile else {}
-        seen.save(target, to, quality=limits.quality, **({"method": 4} if to == "WEBP" else {"progressive": True}), **more)
+            seen, options["progressive"] = _on_white(seen), True
+        seen.save(target, to, quality=limits.quality, **options)
         return target.getvalue()
 
 
-def _as_shown(image: Image.Image) -> Image.Image:
-    """Return the picture upright, in RGB or RGBA, without its metadata."""
-    upright = ImageOps.exif_transpose(image)
-    if upright.mode.startswith("I"):
+def _in_colour(image: Image.Image) -> Image.Image:
+    """Return the picture in RGB or RGBA, without metadata."""
+    if image.mode.startswith("I"):
         # 16 bits of grey: Pillow would cut instead of scaling.
-        upright = upright.convert("I").point(lambda value: value / 256).convert("L")
-    has_alpha = "A" in upright.getbands() or "transparency" in upright.info
-    shown = upright.convert("RGBA" if has_alpha else "RGB")
-    shown.info.clear()
+        image = image.convert("I").point(lambda value: value / 256).convert("L")
+    has_alpha = "A" in image.getbands() or "transparency" in image.info
+    shown = image.convert("RGBA" if has_alpha else "RGB") if image.mode not in ("RGB", "RGBA") or has_alpha else image
+    shown.info = {}
     return shown
 
 

@@ -104,7 +104,7 @@ class Incoming:
         assert cleaning.format
         try:
             with io.BufferedReader(SeekableFile(ASSETS, writer.id, CHUNK, writer.length), 1 << 16) as file:
-                picture = images.judge(file, cleaning.format, cleaning.found, cleaning.limits)  # type: ignore[arg-type]
+                picture = images.judge(file, cleaning.format, cleaning.found, cleaning.limits)
         except BadPicture:
             writer.abort()
             raise

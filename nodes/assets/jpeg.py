@@ -1,12 +1,13 @@
 """JPEG in a stream: its segments without those that say more than the picture (ISO/IEC 10918-1, annex B)."""
 
 import re
+from collections.abc import Generator
 
 from django.utils.translation import gettext as _
 
 from nodes.assets import exif
 from nodes.assets.errors import BadPicture
-from nodes.assets.stream import Found, Parser, Source, Taking, refuse_code, truncated
+from nodes.assets.stream import Found, Parser, Source, refuse_code, truncated
 
 SOI, EOI, SOS, APP0, APP1, APP2, APP14, COMMENT = 0xD8, 0xD9, 0xDA, 0xE0, 0xE1, 0xE2, 0xEE, 0xFE
 # Start of frame: all of 0xC0–0xCF but tables (C4), JPG (C8) and arithmetic conditioning (CC).
@@ -58,14 +59,14 @@ def parse(source: Source, found: Found, keep: bool) -> Parser:
     yield from _behind(source)
 
 
-def _marker(source: Source) -> "Taking":  # type: ignore[return]
+def _marker(source: Source) -> Generator[bytes | None, None, int]:
     first = yield from source.take(1)
     if first != b"\xff":
         raise BadPicture(_("The JPEG is damaged."))
     code = b"\xff"
     while code == b"\xff":
         code = yield from source.take(1)
-    return code[0]  # type: ignore[return-value]
+    return code[0]
 
 
 def _segment(code: int, body: bytes) -> bytes:

@@ -12,7 +12,21 @@ SIGNATURE = b"\x89PNG\r\n\x1a\n"
 PIXELS = frozenset({b"IDAT", b"fdAT"})
 # What changes how the pixels look, and animation.
 KEPT = frozenset(
-    {b"IHDR", b"PLTE", b"IEND", b"tRNS", b"gAMA", b"cHRM", b"sRGB", b"iCCP", b"cICP", b"sBIT", b"bKGD", b"hIST", b"pHYs"}
+    {
+        b"IHDR",
+        b"PLTE",
+        b"IEND",
+        b"tRNS",
+        b"gAMA",
+        b"cHRM",
+        b"sRGB",
+        b"iCCP",
+        b"cICP",
+        b"sBIT",
+        b"bKGD",
+        b"hIST",
+        b"pHYs",
+    }
     | {b"sPLT", b"mDCV", b"cLLI", b"acTL", b"fcTL"}
 )
 TEXTS = frozenset({b"tEXt", b"zTXt", b"iTXt", b"tIME", b"dSIG"})

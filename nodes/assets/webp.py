@@ -22,7 +22,6 @@ def parse(source: Source, found: Found, keep: bool) -> Parser:
         name, size = head[:4], int.from_bytes(head[4:], "little")
         padded = size + (size & 1)
         left -= 8 + padded
-        # An odd last chunk without its filler byte is common, and counted as such by the decoder.
         if left < 0:
             raise damaged()
         yield head

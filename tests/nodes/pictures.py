@@ -1,0 +1,92 @@
+"""Small pictures made on the spot: good ones, with every kind of metadata, and bad ones."""
+
+import io
+from typing import Any
+
+from PIL import ExifTags, Image, ImageDraw, PngImagePlugin
+
+Base, GPS, IFD = ExifTags.Base, ExifTags.GPS, ExifTags.IFD
+
+# What must be in no byte that is stored or served: serial numbers, and where it was taken.
+SECRETS = (b"SN-4711-BODY", b"SN-0815-LENS", b"OWNER-NAME", b"MAKER-NOTE", b"GPS-AREA", b"47.3769", b"GPSLatitude")
+
+
+def exif(orientation: int = 1, **more: Any) -> Image.Exif:
+    """Return EXIF as a camera writes it, place and serial numbers included."""
+    block = Image.Exif()
+    block[Base.Make], block[Base.Model], block[Base.Orientation] = "Nikon", "Nikon Z 8", orientation
+    block[Base.DateTime], block[Base.ImageDescription] = "2024:06:01 12:00:00", more.get("description", "A lake")
+    inner = block.get_ifd(IFD.Exif)
+    inner[Base.DateTimeOriginal], inner[Base.LensModel] = "2024:05:31 18:30:00", "Z 50mm f/1.8 S"
+    inner[Base.FocalLength], inner[Base.FNumber], inner[Base.ISOSpeedRatings] = 50.0, 1.8, 400
+    inner[Base.ExposureTime] = 1 / 250
+    inner[Base.BodySerialNumber], inner[Base.LensSerialNumber] = "SN-4711-BODY", "SN-0815-LENS"
+    inner[Base.CameraOwnerName], inner[Base.MakerNote] = "OWNER-NAME", b"MAKER-NOTE"
+    place = block.get_ifd(IFD.GPSInfo)
+    place[GPS.GPSLatitudeRef], place[GPS.GPSLatitude] = "N", (47.0, 22.0, 36.84)
+    place[GPS.GPSAreaInformation] = b"GPS-AREA"
+    return block
+
+
+XMP = (
+    b'<?xpacket begin="" id="W5M0MpCehiHzreSzNTczkc9d"?><x:xmpmeta xmlns:x="adobe:ns:meta/"><exif:GPSLatitude>47.3769'
+    b"</exif:GPSLatitude><aux:SerialNumber>SN-4711-BODY</aux:SerialNumber></x:xmpmeta>"
+)
+IPTC = b"Photoshop 3.0\x008BIM\x04\x04\0\0\0\0\0\x10\x1c\x02\x5a\0\x0847.3769\0"
+
+
+def image(size: tuple[int, int] = (60, 40), mode: str = "RGB", seed: int = 0) -> Image.Image:
+    """Return a picture whose left half is dark and whose right half is bright, with a red mark in the top left corner."""
+    picture = Image.new(mode, size, 0)
+    draw = ImageDraw.Draw(picture)
+    colour: Any = {"L": 200, "P": 200, "1": 1}.get(mode, (200, 200, 200 - seed % 100, 255)[: len(picture.getbands())])
+    draw.rectangle((size[0] // 2, 0, size[0], size[1]), fill=colour)
+    if len(picture.getbands()) >= 3:
+        draw.rectangle((0, 0, size[0] // 5, size[1] // 5), fill=(255, seed % 100, 0, 255)[: len(picture.getbands())])
+    return picture
+
+
+def encoded(format: str = "JPEG", picture: Image.Image | None = None, **options: Any) -> bytes:
+    target = io.BytesIO()
+    (picture or image()).save(target, format, **options)
+    return target.getvalue()
+
+
+def jpeg(orientation: int = 1, picture: Image.Image | None = None, **options: Any) -> bytes:
+    """Return a JPEG with EXIF, XMP, IPTC and a comment that give the place away."""
+    plain = encoded("JPEG", picture, exif=exif(orientation, **options), comment=b"47.3769", quality=90)
+    xmp = b"http://ns.adobe.com/xap/1.0/\0" + XMP
+    return plain[:2] + segment(0xE1, xmp) + segment(0xED, IPTC) + plain[2:]
+
+
+def segment(code: int, body: bytes) -> bytes:
+    return bytes((0xFF, code)) + (len(body) + 2).to_bytes(2, "big") + body
+
+
+def png(orientation: int = 1, picture: Image.Image | None = None) -> bytes:
+    """Return a PNG with texts before, and EXIF after the pixels."""
+    from nodes.assets.png import chunk
+
+    info = PngImagePlugin.PngInfo()
+    info.add_text("Comment", "47.3769")
+    info.add_itxt("XML:com.adobe.xmp", XMP.decode())
+    plain = encoded("PNG", picture, pnginfo=info)
+    end = plain.rindex(b"IEND") - 4
+    return plain[:end] + chunk(b"eXIf", exif(orientation).tobytes()[6:]) + plain[end:]
+
+
+def webp(orientation: int = 1, picture: Image.Image | None = None, **options: Any) -> bytes:
+    return encoded("WEBP", picture, exif=exif(orientation), xmp=XMP, **options)
+
+
+def gif(frames: int = 3) -> bytes:
+    pictures = [image(seed=i).convert("P") for i in range(frames)]
+    return encoded(
+        "GIF",
+        pictures[0],
+        save_all=True,
+        append_images=pictures[1:],
+        comment=b"47.3769 SN-4711-BODY",
+        loop=0,
+        duration=50,
+    )
