@@ -25,7 +25,9 @@ class Cluster:
         self.name = name
         admin = self.config.admin
         self.shard_ids = [
-            admin.command({"_configsvrAddShard": _seed(uris[shard]), "name": f"shard-{shard}", **MAJORITY})["shardAdded"]
+            admin.command({"_configsvrAddShard": _seed(uris[shard]), "name": f"shard-{shard}", **MAJORITY})[
+                "shardAdded"
+            ]
             for shard in "ab"
         ]
         admin.command({"_configsvrCreateDatabase": name, "primaryShardId": self.shard_ids[0], **MAJORITY})

@@ -1,0 +1,124 @@
+"""Hot queries, declared as data and explained on the real server."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import Any
+
+from django.apps import apps
+from django.utils.module_loading import module_has_submodule
+from pymongo.database import Database
+
+from mongo.collections import Collection
+from mongo.connection import Document
+from mongo.doctor.findings import ADVICE, ERROR, WARNING, Examination, Finding, check
+
+# As many documents may be read for each one returned.
+READS_PER_RESULT = 2
+# Below this a ratio says nothing.
+_FEW = 20
+
+
+@dataclass(frozen=True)
+class HotQuery:
+    """A find that every page or post needs. `query` builds {filter, sort, limit…} from a stored document of `collection`.
+
+    `example`: which documents to build it from. `broadcast_because`: why it may ask every shard.
+    """
+
+    name: str
+    collection: str
+    query: Callable[[Document], dict[str, Any]]
+    example: dict[str, Any] = field(default_factory=dict)
+    broadcast_because: str = ""
+
+
+@dataclass(frozen=True)
+class Explained:
+    """What the server did for a query: the stages of its plan, index keys and documents read, documents returned.
+
+    `sorts`: no plan that it considered came without a sort in memory. On a handful of documents the plans cost the same, and
+    the one that was chosen says nothing.
+    """
+
+    stages: frozenset[str]
+    sorts: bool
+    keys_read: int
+    documents_read: int
+    returned: int
+
+
+def hot_queries() -> list[HotQuery]:
+    """Return the hot queries that the installed apps declare in HOT_QUERIES of their `doctor` modules."""
+    return [
+        query
+        for app in apps.get_app_configs()
+        if app.name != "mongo" and module_has_submodule(app.module, "doctor")
+        for query in getattr(import_module(f"{app.name}.doctor"), "HOT_QUERIES", ())
+    ]
+
+
+def explain(db: Database[Document], collection: str, find: dict[str, Any]) -> Explained:
+    """Run `find` ({filter, sort, limit, projection}) under explain and return what it cost."""
+    answer = db.command("explain", {"find": collection, **find}, verbosity="executionStats")
+    figures, planner = answer["executionStats"], answer["queryPlanner"]
+    plans = [frozenset(_stages(plan)) for plan in (planner["winningPlan"], *planner["rejectedPlans"])]
+    return Explained(
+        plans[0],
+        all("SORT" in stages for stages in plans),
+        figures["totalKeysExamined"],
+        figures["totalDocsExamined"],
+        figures["nReturned"],
+    )
+
+
+def is_targeted(find: dict[str, Any], collection: Collection) -> bool:
+    """Return whether a find's filter names the first field of the shard key, so that mongos need not ask every shard."""
+    if collection.shard_key is None:
+        return True
+    first = collection.shard_key.keys[0][0]
+    return first in find.get("filter", {})
+
+
+@check
+def explained_queries(examination: Examination) -> Iterator[Finding]:
+    """Every hot query is served by an index, reads little more than it returns, and sorts nothing in memory."""
+    declared = {collection.name: collection for collection in examination.collections}
+    for query in hot_queries():
+        collection = declared.get(query.collection)
+        example = examination.db[query.collection].find_one(query.example) if collection else None
+        if collection is None or example is None:
+            continue
+        find = query.query(example)
+        yield from judge(query, find, explain(examination.db, query.collection, find))
+        if not is_targeted(find, collection) and not query.broadcast_because:
+            yield Finding(
+                ADVICE,
+                "query-broadcast",
+                query.collection,
+                f"“{query.name}” does not name the shard key: on a cluster it asks every shard.",
+                "Add the shard key to its filter, or say why not.",
+            )
+
+
+def judge(query: HotQuery, find: dict[str, Any], explained: Explained) -> Iterator[Finding]:
+    """Yield what is wrong with an explained query."""
+    fix = "manage.py setup_indexes, or declare an index for it."
+    if "COLLSCAN" in explained.stages:
+        yield Finding(ERROR, "query-scan", query.collection, f"“{query.name}” reads the whole collection: {find}.", fix)
+    if explained.sorts:
+        yield Finding(ERROR, "query-sort", query.collection, f"“{query.name}” sorts in memory: {find}.", fix)
+    if explained.documents_read > max(_FEW, READS_PER_RESULT * explained.returned):
+        message = f"“{query.name}” read {explained.documents_read} documents to return {explained.returned}."
+        yield Finding(WARNING, "query-reads-much", query.collection, message, fix)
+
+
+def _stages(plan: Any) -> Iterator[str]:
+    if isinstance(plan, dict):
+        if isinstance(plan.get("stage"), str):
+            yield plan["stage"]
+        for value in plan.values():
+            yield from _stages(value)
+    elif isinstance(plan, list):
+        for value in plan:
+            yield from _stages(value)

@@ -1,0 +1,165 @@
+"""The doctor finds each fault by its own name, and nothing on a healthy site."""
+
+import json
+from io import StringIO
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from mongo import doctor
+from mongo.collections import Collection, Declared, Index, ShardKey
+from mongo.doctor import ADVICE, ERROR, WARNING, HotQuery
+from tests.nodes.build import node
+
+NAME = "patients"
+
+
+def found(**options) -> dict[str, str]:
+    """The names of the findings, with their levels."""
+    return {finding.name: finding.level for finding in doctor.examine(**options)}
+
+
+@pytest.fixture
+def patients(mongo):
+    """A collection of its own for the examination to look at; gone after the test."""
+    yield mongo[NAME]
+    mongo.drop_collection(NAME)
+
+
+@pytest.fixture
+def declare(patients, monkeypatch):
+    def declare(*indexes: Index, **options) -> None:
+        items = [Declared("default", Collection(NAME, indexes, **options))]
+        for module in ("mongo.indexes", "mongo.status", "mongo.validators", "mongo.doctor.findings"):
+            monkeypatch.setattr(f"{module}.declared", lambda: items)
+
+    return declare
+
+
+def test_healthy_site_has_no_errors_and_no_warnings(mongo):
+    blog = node("blog", "blog")
+    for n in range(3):
+        node("blog-entry", f"post-{n}", parent=blog, tags=("a", "b"), text="Hello")
+    out = StringIO()
+    call_command("doctor", stdout=out)
+    levels = found()
+    assert "0 errors, 0 warnings" in out.getvalue()
+    assert set(levels.values()) == {ADVICE}
+    assert {"no-tls", "no-authentication", "few-members"} <= set(levels)
+
+
+def test_findings_as_json(mongo):
+    out = StringIO()
+    call_command("doctor", "--json", stdout=out)
+    answer = json.loads(out.getvalue())
+    assert answer["counts"]["error"] == 0
+    assert {"level", "name", "where", "message", "fix"} == set(answer["findings"][0])
+
+
+def test_production_makes_errors_of_what_production_needs(mongo):
+    levels = found(production=True)
+    for name in ("no-tls", "no-authentication", "few-members", "server-end-of-life"):
+        assert levels[name] == ERROR
+    with pytest.raises(CommandError, match="errors"):
+        call_command("doctor", "--production", stdout=StringIO())
+
+
+def test_missing_key_in_production(mongo, settings):
+    assert "setting-unfit" in found(production=True)
+
+
+def test_dropped_and_stray_index(mongo):
+    mongo["cms.nodes"].drop_index("by_tag")
+    mongo["cms.nodes"].create_index("stray")
+    try:
+        levels = found()
+        assert (levels["index-missing"], levels["index-stray"]) == (ERROR, WARNING)
+        with pytest.raises(CommandError):
+            call_command("doctor", stdout=StringIO())
+    finally:
+        mongo["cms.nodes"].drop_index("stray_1")
+        call_command("setup_indexes", stdout=StringIO())
+    assert "index-missing" not in found()
+
+
+def hot(monkeypatch, **query) -> None:
+    monkeypatch.setattr("mongo.doctor.queries.hot_queries", lambda: [HotQuery("trial", NAME, lambda document: query)])
+
+
+def test_query_that_scans(declare, patients, monkeypatch):
+    declare(unsharded_because="test")
+    patients.insert_one({"a": 1})
+    hot(monkeypatch, filter={"a": 1})
+    assert found()["query-scan"] == ERROR
+
+
+def test_query_that_sorts_in_memory_or_reads_too_much(declare, patients, monkeypatch):
+    index = Index("by_a", (("a", 1),))
+    declare(index, unsharded_because="test")
+    patients.insert_many([{"a": 1, "b": n} for n in range(50)])
+    call_command("setup_indexes", stdout=StringIO())
+    hot(monkeypatch, filter={"a": 1, "b": 3}, sort={"b": 1})
+    levels = found()
+    assert (levels["query-sort"], levels["query-reads-much"]) == (ERROR, WARNING)
+    hot(monkeypatch, filter={"a": 1}, limit=10)
+    assert not {"query-sort", "query-scan", "query-reads-much"} & set(found())
+
+
+def test_query_that_asks_every_shard(declare, patients, monkeypatch):
+    declare(Index("by_b", (("b", 1),)), shard_key=ShardKey((("a", 1),)))
+    patients.insert_one({"a": 1})
+    hot(monkeypatch, filter={"b": 1})
+    assert found()["query-broadcast"] == ADVICE
+    hot(monkeypatch, filter={"a": 1})
+    assert "query-broadcast" not in found()
+
+
+@pytest.mark.parametrize(
+    ("name", "documents"),
+    [
+        ("mixed-type", [{"a": 1}, {"a": "1"}]),
+        ("several-entities", [{"a": 1}, {"b": 1}]),
+        ("deep-nesting", [{"a": {"b": {"c": {"d": {"e": {"f": 1}}}}}}]),
+        ("array-unbounded", [{"a": list(range(1_001))}]),
+        ("document-big", [{"a": "x" * 200 * 1024}]),
+    ],
+)
+def test_documents_of_a_bad_shape(declare, patients, name, documents):
+    declare(unsharded_because="test")
+    patients.insert_many([{"a": 1, "_id": "sound"}] if name == "none" else documents)
+    assert found()[name] == WARNING
+    patients.delete_many({})
+    patients.insert_many([{"a": 1}, {"a": 2.5}, {"a": None}])
+    assert name not in found()
+
+
+def test_invalid_document(declare, patients):
+    declare(unsharded_because="test", validator={"required": ["a"]})
+    patients.insert_one({"b": 1})
+    assert found()["invalid-document"] == WARNING
+
+
+def test_impossible_shard_key(declare, patients):
+    declare(Index("u", (("a", 1),), unique=True), shard_key=ShardKey((("b", 1),)))
+    assert found()["cannot-shard"] == ERROR
+
+
+def test_a_collection_for_each_user(mongo):
+    names = [f"inbox_{n}" for n in range(20)]
+    for name in names:
+        mongo.create_collection(name)
+    try:
+        assert found()["collection-a-user"] == WARNING
+    finally:
+        for name in names:
+            mongo.drop_collection(name)
+
+
+def test_pending_migration(mongo):
+    row = mongo["django_migrations"].find_one({"app": "sessions"})
+    mongo["django_migrations"].delete_one({"_id": row["_id"]})
+    try:
+        assert found()["migration-pending"] == ERROR
+    finally:
+        mongo["django_migrations"].insert_one(row)
+    assert "migration-pending" not in found()
