@@ -92,3 +92,14 @@ def web_origins(env: environ.Env, name: str) -> list[str]:
         if urlsplit(origin).scheme not in ("http", "https"):
             raise ImproperlyConfigured(f"{name}: {origin!r} must begin with https:// or http://.")
     return list(origins)
+
+
+def web_origin(env: environ.Env, name: str) -> str:
+    """Return the variable `name`, an origin such as https://example.org or nothing; ImproperlyConfigured names it otherwise."""
+    value = env.str(name, default="").rstrip("/")
+    parts = urlsplit(value)
+    if value and (
+        parts.scheme not in ("http", "https") or value != f"{parts.scheme}://{parts.netloc}" or not parts.hostname
+    ):
+        raise ImproperlyConfigured(f"{name} must be a scheme and a host, such as https://example.org, not {value!r}.")
+    return str(value)

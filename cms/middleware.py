@@ -5,7 +5,9 @@ from zoneinfo import ZoneInfo
 
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone, translation
+from django.utils.cache import patch_cache_control, patch_vary_headers
 
+from cms.context_processors import is_personal
 from nodes.selectors import site as site_selectors
 
 
@@ -24,6 +26,9 @@ class SiteMiddleware:
             with timezone.override(ZoneInfo(site.settings.time_zone)), translation.override(site.settings.language):
                 response = self.get_response(request)
                 response.headers.setdefault("Content-Language", site.settings.language)
+                if is_personal(request) and not response.has_header("Cache-Control"):
+                    patch_cache_control(response, private=True)
+                    patch_vary_headers(response, ["Cookie"])
                 return response
         finally:
             site_selectors.forget()

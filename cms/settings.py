@@ -6,7 +6,17 @@ import environ
 from django.core.exceptions import ImproperlyConfigured
 from django.utils.translation import gettext_lazy as _
 
-from cms.environment import is_loopback, is_protected, kept_secret, mail, natural, one_of, switch, web_origins
+from cms.environment import (
+    is_loopback,
+    is_protected,
+    kept_secret,
+    mail,
+    natural,
+    one_of,
+    switch,
+    web_origin,
+    web_origins,
+)
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 
@@ -22,6 +32,8 @@ PORT = natural(env, "PORT", default=8_000)
 # Where the site is reached, and what that allows.
 ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["localhost", "127.0.0.1", "[::1]"])
 LOCAL = all(is_loopback(host) for host in ALLOWED_HOSTS)
+# Absolute addresses in feeds, sitemaps and link previews; without it those of the host that was asked.
+SITE_URL = web_origin(env, "SITE_URL")
 DEBUG = switch(env, "DEBUG", default=False)
 SECRET_KEY = env.str("SECRET_KEY", default="")
 MONGODB_URI = env.str("MONGODB_URI", default="")

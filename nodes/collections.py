@@ -15,19 +15,32 @@ ASSET_FILES, ASSET_CHUNKS = f"{ASSETS}.files", f"{ASSETS}.chunks"
 RENDITION_FILES, RENDITION_CHUNKS = f"{RENDITIONS}.files", f"{RENDITIONS}.chunks"
 
 PLACE = (("metadata.parent_id", 1), ("metadata.slug", 1))
+NEWEST = (("metadata.published", -1), ("_id", -1))
 
 
 def node_indexes() -> tuple[Index, ...]:
     """Return the indexes that nodes and photos share: the same code queries either."""
     return (
         Index("by_place", PLACE, unique=True),
-        # Newest of a section: lists, feeds, archives, previous and next. `expires` lets the index alone decide what is live.
+        # Newest of a section: lists, feeds, archives, previous and next. What follows _id lets the index alone decide
+        # what is shown, so that no document is read in vain.
         Index(
             "by_section",
-            (("metadata.parent_id", 1), ("metadata.published", -1), ("_id", -1), ("metadata.expires", 1)),
+            (("metadata.parent_id", 1), *NEWEST, ("metadata.expires", 1), ("metadata.type", 1)),
         ),
-        Index("by_type", (("metadata.type", 1), ("metadata.published", -1), ("_id", -1), ("metadata.expires", 1))),
-        Index("by_tag", (("metadata.tags", 1), ("metadata.published", -1), ("_id", -1))),
+        Index("by_type", (("metadata.type", 1), *NEWEST, ("metadata.expires", 1), ("metadata.parent_id", 1))),
+        Index("by_tag", (("metadata.tags", 1), *NEWEST, ("metadata.expires", 1), ("metadata.parent_id", 1))),
+        # The pages of a folder, by name.
+        Index(
+            "by_name",
+            (
+                ("metadata.parent_id", 1),
+                ("metadata.type", 1),
+                ("metadata.slug", 1),
+                ("metadata.expires", 1),
+                ("metadata.published", 1),
+            ),
+        ),
     )
 
 

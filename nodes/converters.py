@@ -2,6 +2,9 @@
 
 from bson import ObjectId
 
+# What no slug contains: controls, spaces, and every ASCII sign but hyphen and underscore.
+_NO_SLUG = r"\x00-\x2c\x2e\x2f\x3a-\x40\x5b-\x5e\x60\x7b-\xa0"
+
 
 class ObjectIdConverter:
     """24 hexadecimal digits; what is no id finds no page instead of failing in a query."""
@@ -16,14 +19,48 @@ class ObjectIdConverter:
 
 
 class NodePathConverter:
-    """The path of a node: what may be a slug, between single slashes; no dots, so that no file is asked for in vain."""
+    """The path of a node: what may be slugs, between single slashes; no dots, so that no file is asked for in vain."""
 
-    regex = r"[^/.\x00-\x20][^\x00-\x20]*[^/\x00-\x20]|[^/.\x00-\x20]"
+    regex = f"[^{_NO_SLUG}]+(?:/[^{_NO_SLUG}]+)*"
 
     def to_python(self, value: str) -> str:
-        if "//" in value:
-            raise ValueError(value)
         return value
 
     def to_url(self, value: str) -> str:
         return value
+
+
+class TagConverter:
+    """A tag, which may contain slashes ("TCP/IP") but does not begin or end with one."""
+
+    regex = r"[^\x00-\x1f/](?:[^\x00-\x1f]*[^\x00-\x1f/])?"
+
+    def to_python(self, value: str) -> str:
+        return value
+
+    def to_url(self, value: str) -> str:
+        return value
+
+
+class YearConverter:
+    """Four digits of a year that datetime knows."""
+
+    regex = "[1-9][0-9]{3}"
+
+    def to_python(self, value: str) -> int:
+        return int(value)
+
+    def to_url(self, value: int) -> str:
+        return f"{value:04d}"
+
+
+class MonthConverter:
+    """Two digits, 01 to 12."""
+
+    regex = "0[1-9]|1[0-2]"
+
+    def to_python(self, value: str) -> int:
+        return int(value)
+
+    def to_url(self, value: int) -> str:
+        return f"{value:02d}"

@@ -21,7 +21,7 @@ class BlogRss(Feed):
     description_template = None
 
     def get_object(self, request: HttpRequest, path: str) -> Node:
-        found = selectors.resolve(tree.current(), path, now()).node
+        found = selectors.resolve(tree.current(), path, now())
         if found is None or found.metadata.type != kinds.BLOG:
             raise Http404
         return found

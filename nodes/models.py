@@ -76,6 +76,8 @@ class Node(ReadOnlyModel):
     """A page, a blog post or a section, stored in cms.nodes."""
 
     metadata = EmbeddedModelField(Metadata)
+    # The beginning of the text, where a selector read it.
+    excerpt = ""
 
     class Meta:
         db_table = "cms.nodes"
@@ -90,6 +92,7 @@ class Node(ReadOnlyModel):
     def from_document(cls, document: Mapping[str, Any]) -> Self:
         """Return the node that a raw document (with aware datetimes) stands for."""
         node = cls(pk=document["_id"], metadata=Metadata.from_document(document["metadata"]))
+        node.excerpt = document.get("derived", {}).get("excerpt", "")
         node._state.adding = False
         node._state.db = "default"
         return node
@@ -101,6 +104,11 @@ class Node(ReadOnlyModel):
     @property
     def parent_id(self) -> ObjectId | None:
         return self.metadata.parent_id
+
+    @property
+    def blurb(self) -> str:
+        """What lists and previews say of the node: its summary or the beginning of its text."""
+        return self.metadata.summary or self.excerpt
 
     def is_live(self, moment: datetime) -> bool:
         """Return whether the node by itself is public at `moment`; whether its sections are is the tree's to say."""

@@ -2,6 +2,7 @@
 
 import re
 import unicodedata
+from urllib.parse import unquote
 
 from bson import ObjectId
 from django.conf import settings
@@ -42,7 +43,7 @@ def _is_slug_character(character: str) -> bool:
 
 def is_needed_by_a_route(slug: str, parent_id: ObjectId | None) -> bool:
     """Return whether the URL configuration answers the node's address, or what is below it, by another view."""
-    address = tree.current().url(parent_id, slug)
+    address = unquote(tree.current().url(parent_id, slug))
     if address == "/" or not address:
         return False
     if parent_id is None and f"/{slug}/" == settings.STATIC_URL:

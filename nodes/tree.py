@@ -33,6 +33,15 @@ class Section:
         return self.published is not None and self.published <= moment < self.expires
 
 
+@dataclass(frozen=True)
+class Link:
+    """A section as menus and lists show it."""
+
+    title: str
+    url: str
+    id: ObjectId
+
+
 class Tree:
     """All sections at one version of the site."""
 
@@ -73,6 +82,14 @@ class Tree:
         for parent_id in live:
             live.extend(section.id for section in self.children.get(parent_id, ()) if section.is_live(moment))
         return live
+
+    def live_children(self, section_id: ObjectId | None, moment: datetime) -> list[Link]:
+        """Return the live sections that stand in a (live) section, by title; None is the top."""
+        return [
+            Link(s.title, self.url(s.parent_id, s.slug), s.id)
+            for s in self.children.get(section_id, ())
+            if s.is_live(moment)
+        ]
 
     def child(self, parent_id: ObjectId | None, slug: str) -> Section | None:
         """Return the section `slug` of a section."""

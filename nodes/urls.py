@@ -1,16 +1,17 @@
-"""Addresses of what editors wrote. The last route takes what no other did: include this after all others."""
+"""Addresses of what editors wrote. The last routes take what no other did: include this after all others."""
 
 from django.urls import path, register_converter
 
-from nodes import feeds, views
-from nodes.converters import NodePathConverter, ObjectIdConverter
+from nodes import converters, feeds, views
 
-register_converter(ObjectIdConverter, "objectid")
-register_converter(NodePathConverter, "nodepath")
+register_converter(converters.ObjectIdConverter, "objectid")
+register_converter(converters.NodePathConverter, "nodepath")
+register_converter(converters.TagConverter, "tag")
 
 urlpatterns = [
     path("", views.home, name="home"),
-    path("tag/<str:tag>", views.tag, name="tag"),
+    path("tag/<tag:tag>", views.tag, name="tag"),
     path("<nodepath:path>/feed/<slug:form>", feeds.blog, name="blog-feed"),
     path("<nodepath:path>", views.node, name="node"),
+    path("<nodepath:path>/", views.without_slash, name="without-slash"),
 ]

@@ -1,9 +1,13 @@
 """Pages for readers: an address, a selector, a template."""
 
+import unicodedata
+from collections.abc import Callable
 from typing import Any
+from urllib.parse import unquote
 
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponsePermanentRedirect
-from django.shortcuts import redirect, render
+from django.shortcuts import render
+from django.urls import Resolver404, resolve
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
@@ -12,40 +16,56 @@ from nodes import kinds, rendering, tree
 from nodes.models import Node
 from nodes.selectors import nodes as selectors
 from nodes.selectors import site as site_selectors
+from nodes.selectors.listing import Listing
 
 
 @require_safe
 def home(request: HttpRequest) -> HttpResponse:
     """Show the top-level page with the slug `home` or, without one, the newest posts of all blogs."""
     sections, moment = tree.current(), now()
-    if page := selectors.resolve(sections, "", moment).node:
+    if page := selectors.resolve(sections, "", moment):
         return _show(request, page)
-    return render(
-        request, "nodes/home.html", {"listing": _listing(request, selectors.newest_entries, sections, moment)}
-    )
+    newest = listed(request, selectors.newest_entries, sections, moment)
+    return render(request, "nodes/home.html", {"listing": newest})
 
 
 @require_safe
 def node(request: HttpRequest, path: str) -> HttpResponse:
-    """Show the node at `path`, redirect to where it has moved, or answer 404."""
+    """Show the node at `path`; redirect to its one address where this is another, answer 404 where there is none."""
     found = selectors.resolve(tree.current(), path, now())
-    if found.redirect:
-        return HttpResponsePermanentRedirect(found.redirect)
-    if found.node is None:
+    if found is None:
         raise Http404(_("There is no page at this address."))
-    if request.path != found.node.get_absolute_url() and found.node.get_absolute_url() == "/":
-        return redirect("home", permanent=True)
-    return _show(request, found.node)
+    address = found.get_absolute_url()
+    if request.path_info != unquote(address):
+        return _moved(request, address)
+    return _show(request, found)
+
+
+@require_safe
+def without_slash(request: HttpRequest, path: str) -> HttpResponse:
+    """Redirect what ends in a slash to the address without it, or at once to where the node has moved."""
+    bare = f"/{path}"
+    try:
+        if resolve(bare).url_name != "node":
+            return _moved(request, request.path.rstrip("/"))
+    except Resolver404:
+        raise Http404(_("There is no page at this address.")) from None
+    return node(request, path)
+
+
+def _moved(request: HttpRequest, address: str) -> HttpResponse:
+    query = request.META.get("QUERY_STRING", "")
+    return HttpResponsePermanentRedirect(f"{address}?{query}" if query else address)
 
 
 @require_safe
 def tag(request: HttpRequest, tag: str) -> HttpResponse:
     """List what carries a tag."""
-    sections, moment = tree.current(), now()
-    listing = _listing(request, selectors.tagged, sections, tag, moment)
-    if not listing.nodes:
+    tag = unicodedata.normalize("NFC", tag)
+    tagged = listed(request, selectors.tagged, tree.current(), tag, now())
+    if not tagged.nodes:
         raise Http404(_("Nothing is tagged “%(tag)s”.") % {"tag": tag})
-    return render(request, "nodes/tag.html", {"tag": tag, "listing": listing})
+    return render(request, "nodes/tag.html", {"tag": tag, "listing": tagged})
 
 
 def _show(request: HttpRequest, shown: Node) -> HttpResponse:
@@ -57,22 +77,24 @@ def _more(request: HttpRequest, shown: Node) -> dict[str, Any]:
     moment = now()
     match shown.metadata.type:
         case kinds.BLOG:
-            return {"listing": _listing(request, selectors.entries, shown.pk, moment)}
+            return {"listing": listed(request, selectors.entries, shown.pk, moment)}
         case kinds.FOLDER:
-            sections = tree.current()
-            inside = [s for s in sections.children.get(shown.pk, ()) if s.is_live(moment)]
-            return {
-                "sections": [{"title": s.title, "url": sections.url(s.parent_id, s.slug)} for s in inside],
-                "pages": selectors.pages_of(shown.pk, moment),
-            }
+            return {"sections": tree.current().live_children(shown.pk, moment)} | _pages(request, shown, moment)
         case kinds.ENTRY:
             older, newer = selectors.neighbours(shown, moment)
             return {"older": older, "newer": newer}
     return {}
 
 
-def _listing(request: HttpRequest, select: Any, *arguments: Any) -> selectors.Listing:
-    """Return the page of a list that the request asks for by ?from=CURSOR."""
+def _pages(request: HttpRequest, folder: Node, moment: Any) -> dict[str, Any]:
+    """Return a folder's pages from ?from=SLUG on, and the slug that the next list begins after."""
+    size = selectors.PAGES_LISTED
+    pages = selectors.pages_of(folder.pk, moment, after=request.GET.get("from", ""), limit=size + 1)
+    return {"pages": pages[:size], "pages_after": pages[size - 1].metadata.slug if len(pages) > size else None}
+
+
+def listed(request: HttpRequest, select: Callable[..., Listing], *arguments: Any) -> Listing:
+    """Return the page of a list that the request asks for by ?from=CURSOR; Http404 where there is none."""
     size = site_selectors.current().settings.posts_per_page
     try:
         return select(*arguments, size=size, cursor=request.GET.get("from") or None)

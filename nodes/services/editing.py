@@ -8,7 +8,7 @@ from bson import ObjectId
 from pymongo.errors import DuplicateKeyError
 
 from mongo.connection import database, now
-from nodes import merging, slugs
+from nodes import derived, merging, slugs
 from nodes.collections import NODES, REVISIONS, TRASH
 from nodes.errors import EditConflict, NodeGone, SlugTaken, TooBusy
 from nodes.kinds import KINDS
@@ -69,7 +69,7 @@ def create(
     metadata.update(extra)
     insert_revision(node_id, None, metadata, actor, Submitted(form, {}) if form else None)
     try:
-        database()[NODES].insert_one({"_id": node_id, "metadata": metadata})
+        database()[NODES].insert_one({"_id": node_id, "metadata": metadata, "derived": derived.of(metadata)})
     except DuplicateKeyError as error:
         made_meanwhile = form is not None and database()[NODES].find_one({"_id": form}, {"_id": 1}) is not None
         if made_meanwhile or not wanted:

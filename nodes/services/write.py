@@ -9,7 +9,7 @@ from pymongo.client_session import ClientSession
 from pymongo.errors import DuplicateKeyError
 
 from mongo.connection import Document, database, now
-from nodes import merging, slugs, tree
+from nodes import derived, merging, slugs, tree
 from nodes.collections import NODES, REDIRECTS, REVISIONS
 from nodes.errors import InvalidPlace, SlugTaken
 from nodes.kinds import KINDS, may_hold
@@ -56,6 +56,7 @@ def compare_and_set(
             **{f"metadata.{path}": value for path, value in changes.items()},
             "metadata.nonce": nonce,
             "metadata.updated": moment,
+            "derived": derived.of(after),
         },
     }
     if tags.added:

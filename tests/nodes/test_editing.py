@@ -20,7 +20,7 @@ def test_created_node_has_the_shape_of_the_design(mongo):
     node_id = node("basic-page", "About", title="About us", text="Hello")
     document = mongo["cms.nodes"].find_one()
     assert document["_id"] == node_id
-    assert set(document) == {"_id", "metadata"}
+    assert set(document) == {"_id", "metadata", "derived"}
     metadata = document["metadata"]
     assert set(metadata) == {
         "nonce", "type", "parent_id", "slug", "title", "created", "updated", "published", "expires", "author", "tags",
@@ -101,7 +101,7 @@ def test_only_changed_fields_are_set(mongo, commands):
     with commands.recorded():
         save(node_id, nonce(node_id), title="New", detail__text="one", summary="")
     (update,) = [e.command["updates"][0] for e in commands.sent if e.command.get("update") == "cms.nodes"]
-    assert set(update["u"]["$set"]) == {"metadata.title", "metadata.nonce", "metadata.updated"}
+    assert set(update["u"]["$set"]) == {"metadata.title", "metadata.nonce", "metadata.updated", "derived"}
     assert set(update["q"]) == {"_id", "metadata.parent_id", "metadata.slug", "metadata.nonce"}
     assert stored(node_id)["detail"]["unknown"] == 1
     assert stored(node_id)["other"] == 2

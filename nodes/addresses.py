@@ -1,0 +1,20 @@
+"""Absolute addresses: of the site where SITE_URL names it, else of the host that was asked, which ALLOWED_HOSTS checks."""
+
+from urllib.parse import quote
+
+from django.conf import settings
+from django.http import HttpRequest
+
+
+def origin(request: HttpRequest) -> str:
+    """Return "https://example.org", without a slash at its end.
+
+    Raises DisallowedHost (answered with 400) for a host that ALLOWED_HOSTS does not name.
+    """
+    return settings.SITE_URL or f"{request.scheme}://{request.get_host()}"
+
+
+def canonical(request: HttpRequest) -> str:
+    """Return the one address of the page that was asked for: of its query only the place in a list counts."""
+    place = request.GET.get("from")
+    return origin(request) + quote(request.path) + (f"?from={quote(place, safe='')}" if place else "")

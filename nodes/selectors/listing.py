@@ -1,0 +1,125 @@
+"""Pages of lists by keyset, newest first: the cost of a page does not grow with its number."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any, Self
+
+from bson import ObjectId
+from bson.errors import InvalidId
+
+from mongo.connection import Document, database
+from nodes.collections import NODES
+from nodes.models import Node
+
+# Never the draft, never embedded comments.
+WHOLE = {"metadata": 1}
+# Of lists: everything but the text.
+LISTED = {
+    f"metadata.{name}": 1
+    for name in (
+        "nonce", "type", "parent_id", "slug", "title",
+        "created", "updated", "published", "expires", "author", "tags", "summary",
+    )
+} | {"derived.excerpt": 1}  # fmt: skip
+NEWEST_FIRST = [("metadata.published", -1), ("_id", -1)]
+OLDEST_FIRST = [("metadata.published", 1), ("_id", 1)]
+LATEST_MILLISECOND = 253_402_300_799_999  # of the year 9999
+
+
+def live(moment: datetime) -> dict[str, Any]:
+    """Return the filter of what is public at `moment` by itself. Its section must be live too: see Tree.live_ids."""
+    return {"metadata.published": {"$lte": moment}, "metadata.expires": {"$gt": moment}}
+
+
+@dataclass(frozen=True)
+class Cursor:
+    """The edge of a page of a list: what follows is newer or older than the node published at `time` with `id`."""
+
+    newer: bool
+    time: datetime
+    id: ObjectId
+
+    def __str__(self) -> str:
+        return f"{'>' if self.newer else '<'}{round(self.time.timestamp() * 1000)}.{self.id}"
+
+    @classmethod
+    def of(cls, node: Node, *, newer: bool) -> Self:
+        """Return the cursor of what is newer, or older, than a published node."""
+        return cls(newer, node.metadata.published, node.pk)
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Return the cursor that `text` spells; ValueError if it spells none."""
+        side, (milliseconds, dot, last_id) = text[:1], text[1:].partition(".")
+        if side not in ("<", ">") or not dot or not (milliseconds.isascii() and milliseconds.isdecimal()):
+            raise ValueError(text)
+        if len(milliseconds) > 15 or int(milliseconds) > LATEST_MILLISECOND:
+            raise ValueError(text)
+        try:
+            return cls(
+                side == ">",
+                datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=int(milliseconds)),
+                ObjectId(last_id),
+            )
+        except InvalidId as error:
+            raise ValueError(text) from error
+
+
+@dataclass(frozen=True)
+class Listing:
+    """A page of a list, newest first. `older` and `newer` are cursors of the pages beside it, None where there is none."""
+
+    nodes: tuple[Node, ...]
+    older: str | None = None
+    newer: str | None = None
+
+
+def listing(
+    base: Mapping[str, Any], index: str, moment: datetime, size: int, cursor: str | None = None, whole: bool = False
+) -> Listing:
+    """Return a page of the live nodes that match `base`, read in the order of `index`.
+
+    Raises ValueError for a cursor that is none.
+    """
+    edge = Cursor.parse(cursor) if cursor else None
+    documents = beside(base, index, moment, size + 1, edge, WHOLE if whole else LISTED)
+    more = len(documents) > size
+    nodes = [Node.from_document(document) for document in documents[:size]]
+    going_newer = edge is not None and edge.newer
+    if going_newer:
+        nodes.reverse()
+    if not nodes:
+        return Listing(())
+    has_older, has_newer = (True, more) if going_newer else (more, edge is not None)
+    return Listing(
+        tuple(nodes),
+        str(Cursor.of(nodes[-1], newer=False)) if has_older else None,
+        str(Cursor.of(nodes[0], newer=True)) if has_newer else None,
+    )
+
+
+def beside(
+    base: Mapping[str, Any],
+    index: str,
+    moment: datetime,
+    limit: int,
+    edge: Cursor | None,
+    fields: Mapping[str, Any] = LISTED,
+) -> list[Document]:
+    """Return up to `limit` live documents, newest first; with an edge those beyond it, the nearest first.
+
+    The index is named so that a plan chosen for one section is never kept for another where it reads much more.
+    """
+    condition = {**base, **live(moment)}
+    if edge is not None:
+        beyond = "$gt" if edge.newer else "$lt"
+        condition["metadata.published"] = (
+            {"$gte": edge.time, "$lte": moment} if edge.newer else {"$lte": min(edge.time, moment)}
+        )
+        condition["$or"] = [
+            {"metadata.published": {beyond: edge.time}},
+            {"metadata.published": edge.time, "_id": {beyond: edge.id}},
+        ]
+    order = OLDEST_FIRST if edge is not None and edge.newer else NEWEST_FIRST
+    return list(database()[NODES].find(condition, dict(fields)).sort(order).limit(limit).hint(index))
