@@ -238,7 +238,7 @@ class TestAddresses:
     @given(st.lists(st.text(max_size=8), max_size=4), st.booleans())
     def test_any_path_is_answered(self, client, blog, parts, slash):
         path = "/" + "/".join(parts) + ("/" if slash else "")
-        assert client.get(path.replace("?", "").replace("#", "")).status_code in (200, 301, 404)
+        assert client.get("/", PATH_INFO=path.encode().decode("latin-1")).status_code in (200, 301, 404)
 
     @pytest.mark.parametrize("method", ["post", "put", "delete"])
     def test_pages_are_only_read(self, client, blog, method):
