@@ -1,6 +1,10 @@
 """What every request begins with."""
 
+import logging
+import secrets
+import time
 from collections.abc import Callable
+from urllib.parse import quote
 from zoneinfo import ZoneInfo
 
 from django.http import HttpRequest, HttpResponse
@@ -8,7 +12,51 @@ from django.utils import timezone, translation
 from django.utils.cache import patch_cache_control, patch_vary_headers
 
 from cms.context_processors import is_personal
+from cms.logs import request_id
+from mongo.connection import answers
 from nodes.selectors import site as site_selectors
+
+logger = logging.getLogger("cms.requests")
+
+
+class HealthMiddleware:
+    """Answer /healthz (this process lives) and /readyz (it can serve: the database takes writes).
+
+    The first of all: a load balancer asks by address, over plain HTTP, and also while the database is away.
+    """
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        if request.path_info == "/healthz":
+            return HttpResponse("ok\n", content_type="text/plain")
+        if request.path_info == "/readyz":
+            ready = answers()
+            return HttpResponse("ready\n" if ready else "the database does not answer\n", status=200 if ready else 503)
+        return self.get_response(request)
+
+
+class RequestIdMiddleware:
+    """Give every request an id that its log lines, its answer and the error page carry, and log one line for it.
+
+    The line has no query, no address, no name: nothing personal.
+    """
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        token = request_id.set(secrets.token_hex(8))
+        started = time.perf_counter()
+        try:
+            response = self.get_response(request)
+            response["X-Request-ID"] = request_id.get()
+            took = (time.perf_counter() - started) * 1000
+            logger.info("%s %s %d %.0f ms", request.method, quote(request.path_info), response.status_code, took)
+            return response
+        finally:
+            request_id.reset(token)
 
 
 class SiteMiddleware:

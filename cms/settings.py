@@ -93,6 +93,8 @@ MIGRATION_MODULES = {
 }
 
 MIDDLEWARE = [
+    "cms.middleware.HealthMiddleware",
+    "cms.middleware.RequestIdMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "cms.middleware.SiteMiddleware",
@@ -186,7 +188,7 @@ LOG_LEVEL = one_of(env, "LOG_LEVEL", ("DEBUG", "INFO", "WARNING", "ERROR", "CRIT
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
-    "formatters": {"line": {"format": "{asctime} {levelname} {name}: {message}", "style": "{"}},
+    "formatters": {"line": {"()": "cms.logs.OneLineFormatter"}},
     "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
     "root": {"handlers": ["console"], "level": LOG_LEVEL},
 }

@@ -5,3 +5,5 @@ urlpatterns = [
     path("admin/", admin.site.urls),
     path("", include("nodes.urls")),
 ]
+
+handler500 = "cms.errors.server_error"

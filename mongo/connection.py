@@ -4,11 +4,13 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
+import pymongo
 from bson.codec_options import CodecOptions
 from django.db import DEFAULT_DB_ALIAS, connections
 from pymongo import MongoClient
 from pymongo.client_session import ClientSession
 from pymongo.database import Database
+from pymongo.errors import ConnectionFailure, PyMongoError
 from pymongo.read_concern import ReadConcern
 from pymongo.write_concern import WriteConcern
 
@@ -54,3 +56,24 @@ def transaction(work: Callable[[ClientSession], T], alias: str = DEFAULT_DB_ALIA
             read_concern=ReadConcern("snapshot"),
             write_concern=WriteConcern("majority", j=True),
         )
+
+
+def is_outage(error: BaseException | None) -> bool:
+    """Return whether an exception says that the database cannot be reached or does not answer in time.
+
+    The ORM wraps what the driver raised: its cause is looked at too.
+    """
+    while error is not None:
+        if isinstance(error, ConnectionFailure) or getattr(error, "timeout", False) is True:
+            return True
+        error = error.__cause__ or error.__context__
+    return False
+
+
+def answers(alias: str = DEFAULT_DB_ALIAS, *, seconds: float = 1.0) -> bool:
+    """Return whether a primary takes writes now, asked for at most `seconds`."""
+    try:
+        with pymongo.timeout(seconds):
+            return bool(client(alias).admin.command("hello").get("isWritablePrimary"))
+    except PyMongoError:
+        return False

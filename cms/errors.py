@@ -1,0 +1,70 @@
+"""Error pages. Those of a failing database or program need neither."""
+
+import sys
+from typing import Any
+
+from django.conf import settings
+from django.core.exceptions import SuspiciousOperation
+from django.http import HttpRequest, HttpResponse, RawPostDataException, UnreadablePostError
+from django.http.multipartparser import MultiPartParserError
+from django.template import loader
+from django.utils.cache import add_never_cache_headers
+from django.utils.translation import gettext as _
+
+from cms.logs import request_id
+from mongo.connection import is_outage
+
+# Seconds after which to come back: an election takes about as long.
+RETRY_AFTER = 15
+# Never sent back, not even to who sent it.
+_SECRET = ("password",)
+
+
+def server_error(request: HttpRequest) -> HttpResponse:
+    """Answer an exception that nobody caught: 503 where the database is away, else 500. Uses no database."""
+    if is_outage(sys.exception()):
+        return unavailable(request)
+    return _page(request, 500, _("Something went wrong"), _("The error was recorded. Please try again in a moment."))
+
+
+def unavailable(request: HttpRequest) -> HttpResponse:
+    """Answer 503; what a form had sent comes back in a form that sends it again."""
+    response = _page(
+        request,
+        503,
+        _("Back in a moment"),
+        _("The site cannot reach its database right now. Nothing is lost: please try again in a few seconds."),
+        sent=_sent_again(request),
+    )
+    response["Retry-After"] = str(RETRY_AFTER)
+    return response
+
+
+def _sent_again(request: HttpRequest) -> list[tuple[str, str]]:
+    """Return the text fields of a form that was sent, to be sent again; files cannot be given back."""
+    length = request.META.get("CONTENT_LENGTH") or "0"
+    if request.method != "POST" or not length.isdecimal() or int(length) > settings.DATA_UPLOAD_MAX_MEMORY_SIZE:
+        return []
+    try:
+        sent = request.POST
+    except (UnreadablePostError, SuspiciousOperation, MultiPartParserError, RawPostDataException):
+        return []
+    return [
+        (name, value)
+        for name, values in sent.lists()
+        for value in values
+        if not any(secret in name.lower() for secret in _SECRET)
+    ]
+
+
+def _page(request: HttpRequest, status: int, title: str, message: str, **more: Any) -> HttpResponse:
+    context = {
+        "title": title,
+        "message": message,
+        "request_id": request_id.get(),
+        "path": request.get_full_path(),
+        **more,
+    }
+    response = HttpResponse(loader.render_to_string("errors/plain.html", context), status=status)
+    add_never_cache_headers(response)
+    return response

@@ -1,0 +1,106 @@
+"""Error pages, health and logs."""
+
+import logging
+
+import pytest
+from django.test import Client
+from pymongo.errors import AutoReconnect, ServerSelectionTimeoutError
+
+from cms.logs import OneLineFormatter, request_id
+from nodes.selectors import site as site_selectors
+
+TEXT = "A long comment that took its author ten minutes to write and must not be lost to a failing database."
+
+
+@pytest.fixture
+def outage(mongo, monkeypatch):
+    """The first thing that a request reads fails as it does while no primary can be found."""
+
+    def fail():
+        raise ServerSelectionTimeoutError("no primary")
+
+    monkeypatch.setattr(site_selectors, "read", fail)
+
+
+@pytest.fixture
+def browser():
+    return Client(raise_request_exception=False)
+
+
+def test_outage_is_a_503_that_says_when_to_come_back(outage, browser):
+    answer = browser.get("/")
+    assert answer.status_code == 503
+    assert answer["Retry-After"] == "15"
+    assert "no-store" in answer["Cache-Control"]
+    assert b"Nothing is lost" in answer.content
+
+
+@pytest.mark.parametrize("kind", ["application/x-www-form-urlencoded", "multipart/form-data"])
+def test_outage_gives_a_form_back(outage, browser, kind):
+    data = {"text": TEXT, "name": "<b>Ann", "password1": "secret-word"}
+    if kind.startswith("multipart"):
+        answer = browser.post("/somewhere?a=1", data)
+    else:
+        answer = browser.post("/somewhere?a=1", "&".join(f"{k}={v}" for k, v in data.items()), content_type=kind)
+    page = answer.content.decode()
+    assert answer.status_code == 503
+    assert 'action="/somewhere?a=1"' in page
+    assert f"{TEXT}</textarea>" in page
+    assert "&lt;b&gt;Ann" in page
+    assert "secret-word" not in page
+
+
+def test_other_failures_are_a_500_with_the_id_of_the_log_line(mongo, browser, monkeypatch, caplog):
+    def fail():
+        raise KeyError("oops")
+
+    monkeypatch.setattr(site_selectors, "read", fail)
+    answer = browser.get("/")
+    assert answer.status_code == 500
+    assert answer["X-Request-ID"] in answer.content.decode()
+    assert "oops" not in answer.content.decode()
+
+
+def test_health_tells_the_truth(mongo, client):
+    assert client.get("/healthz").content == b"ok\n"
+    assert client.get("/readyz").status_code == 200
+
+
+def test_not_ready_while_the_database_is_away(mongo, client, monkeypatch):
+    monkeypatch.setattr("cms.middleware.answers", lambda: False)
+    assert client.get("/readyz").status_code == 503
+    assert client.get("/healthz").status_code == 200
+
+
+def test_health_is_answered_for_any_host(mongo, client):
+    assert client.get("/healthz", headers={"host": "10.0.0.7"}).status_code == 200
+
+
+def test_a_request_logs_one_line_without_anything_personal(mongo, client, caplog):
+    with caplog.at_level(logging.INFO, logger="cms.requests"):
+        client.get("/?secret=1", REMOTE_ADDR="203.0.113.9")
+    (record,) = [r for r in caplog.records if r.name == "cms.requests"]
+    assert record.getMessage().startswith("GET / 200 ")
+    assert "secret" not in record.getMessage()
+    assert "203.0.113.9" not in record.getMessage()
+
+
+def test_an_error_is_one_line_with_its_causes():
+    def fail():
+        try:
+            raise AutoReconnect("closed\nhere")
+        except AutoReconnect as cause:
+            raise ValueError("later") from cause
+
+    token = request_id.set("abc")
+    try:
+        fail()
+    except ValueError as error:
+        record = logging.LogRecord("x", logging.ERROR, "", 0, "bad", (), (ValueError, error, error.__traceback__))
+        line = OneLineFormatter().format(record)
+    finally:
+        request_id.reset(token)
+    assert "\n" not in line
+    assert "ERROR x abc bad" in line
+    assert "ValueError: later" in line
+    assert "caused by AutoReconnect: closed" in line
