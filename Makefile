@@ -7,7 +7,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 export PORT
 
-.PHONY: help run test test-slow lint clean chromium
+.PHONY: help run test test-slow lint bench soak clean chromium
 .DEFAULT_GOAL := help
 
 help: ## list these targets
@@ -27,6 +27,12 @@ lint: .venv/dev.stamp ## style, types and who may import whom
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+bench: .venv/dev.stamp ## the measurements that the documents quote (ARGS=name for one)
+	$(BIN)/python -m benchmarks $(ARGS)
+
+soak: .venv/dev.stamp ## five minutes of writing while the server is killed (ARGS="--minutes 60")
+	$(BIN)/python -m benchmarks.soak $(ARGS)
 
 clean: ## delete the virtual environment and what tools left; never the data in var/
 	rm -rf .venv build dist htmlcov .coverage .hypothesis .*_cache *.egg-info

@@ -1,0 +1,39 @@
+"""How long the embedded server takes to start and to end."""
+
+import os
+import signal
+import statistics
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from mongo.embedded import Embedded
+
+ROUNDS = 5
+
+
+def main() -> None:
+    """Print the median seconds of a first start, a later one, one after kill -9, and a clean end."""
+    taken: dict[str, list[float]] = {}
+
+    def measure(label: str, work: Callable[[], object]) -> None:
+        began = time.perf_counter()
+        work()
+        taken.setdefault(label, []).append(time.perf_counter() - began)
+
+    for _ in range(ROUNDS):
+        with tempfile.TemporaryDirectory(prefix="marginalia-bench-") as folder:
+            server = Embedded(Path(folder))
+            measure("first start", server.acquire)
+            measure("clean end", server.release)
+            state = server.acquire()
+            os.kill(state.pid, signal.SIGKILL)
+            while server.running():
+                time.sleep(0.01)
+            measure("start after kill -9", server.ensure)
+            server.release()
+            measure("later start", server.acquire)
+            server.release()
+    for label, seconds in taken.items():
+        print(f"  {label:20} {statistics.median(seconds):5.2f} s (worst of {ROUNDS}: {max(seconds):.2f})")

@@ -1,0 +1,57 @@
+"""What make says before it has an interpreter to work with."""
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture
+def make(tmp_path):
+    """Run make in a copy of the Makefile's folder without a virtual environment."""
+    for name in ("Makefile", "requirements.txt", "requirements-mongod.txt", "requirements-dev.txt"):
+        shutil.copy(ROOT / name, tmp_path)
+
+    def run(*words):
+        result = subprocess.run(["make", *words], cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert not (tmp_path / ".venv").exists()
+        return result
+
+    return run
+
+
+def interpreter(path, script):
+    path.write_text(f"#!/bin/sh\n{script}\n")
+    path.chmod(0o755)
+    return f"PYTHON={path}"
+
+
+def test_help_lists_every_target(make):
+    listed = {line.split()[1] for line in make().stdout.splitlines()}
+    assert listed == {"help", "run", "test", "test-slow", "lint", "bench", "soak", "clean"}
+
+
+def test_no_interpreter(make):
+    result = make("run", "PYTHON=no-such-python")
+    assert result.returncode
+    assert result.stderr.startswith("No no-such-python here: install Python 3.11 or later")
+
+
+def test_an_old_interpreter(make, tmp_path):
+    old = interpreter(
+        tmp_path / "old", """exec python3 -c "import sys; sys.version_info = (3, 9, 2); exec(sys.argv[1])" "$2" """
+    )
+    result = make("run", old)
+    assert result.returncode
+    assert "Marginalia needs Python 3.11 or later" in result.stderr
+    assert "is 3.9: name another" in result.stderr
+
+
+def test_an_interpreter_without_venv(make, tmp_path):
+    bare = interpreter(tmp_path / "bare", 'case "$2" in *ensurepip*) exit 1;; esac')
+    result = make("run", bare)
+    assert result.returncode
+    assert "lacks its venv module: on Debian and Ubuntu, apt-get install python3-venv" in result.stderr
