@@ -16,6 +16,7 @@ import logging
 import os
 import signal
 import socket
+import threading
 import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
@@ -39,6 +40,8 @@ __all__ = ["Embedded", "EphemeralMongod", "Mongod", "MongodError", "State", "loc
 logger = logging.getLogger(__name__)
 LOG_BYTES = 10_000_000
 DYING_SECONDS = 5.0
+
+_one_thread = threading.Lock()
 
 
 @dataclass(frozen=True)
@@ -65,10 +68,11 @@ class Embedded:
 
     def acquire(self) -> State:
         """Take a share, starting the server when none runs, and return where it is. Raises MongodError."""
-        if self._lease is None or self._owner != os.getpid():
-            self._lease = self._open("mongod.lease")
-            fcntl.flock(self._lease, fcntl.LOCK_SH)  # waits while a guard ends the server that nobody needed
-            self._owner = os.getpid()
+        with _one_thread:
+            if self._lease is None or self._owner != os.getpid():
+                self._lease = self._open("mongod.lease")
+                fcntl.flock(self._lease, fcntl.LOCK_SH)  # waits while a guard ends the server that nobody needed
+                self._owner = os.getpid()
         return self.ensure()
 
     def ensure(self) -> State:
@@ -210,11 +214,11 @@ _shares: dict[Path, Embedded] = {}
 
 def share(var: Path) -> Embedded:
     """Return this process's one share in the server of this var folder (acquire it to use it); given back at exit."""
-    embedded = _shares.get(var)
-    if embedded is None:
-        embedded = _shares[var] = Embedded(var)
-        atexit.register(embedded.release)
-    return embedded
+    with _one_thread:
+        if var not in _shares:
+            _shares[var] = Embedded(var)
+            atexit.register(_shares[var].release)
+        return _shares[var]
 
 
 def uri_for(var: Path) -> str:

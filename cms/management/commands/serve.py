@@ -29,8 +29,10 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, signal.default_int_handler)
+        if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # nohup
+            signal.signal(signal.SIGHUP, signal.default_int_handler)
         parent = os.getppid() if options["with_parent"] else None
         try:
             self._serve(options["port"], parent)
@@ -84,11 +86,14 @@ class Command(BaseCommand):
         self._say("\n".join([*lines, "Ctrl-C ends it."]))
 
     def _watch(self, web: subprocess.Popen[bytes], keeper: Keeper | None, parent: int | None) -> None:
+        port = keeper.state.port if keeper else 0
         while parent is None or os.getppid() == parent:
             if web.poll() is not None:
                 raise serving.CannotServe(f"The web server ended by itself (status {web.returncode}).")
             if keeper is not None:
                 keeper.look()
+                if keeper.state.port != port:  # another program took it meanwhile: the workers ask at the old one
+                    raise serving.CannotServe(f"MongoDB moved to port {keeper.state.port}: start the site again.")
             time.sleep(0.2)
 
     def _say(self, text: str) -> None:
