@@ -5,6 +5,7 @@ walks over the tags and knows what each element may hold, so the result is alway
 """
 
 import re
+from collections import Counter
 
 from .tokens import WHOLE, Token, attributes, close_of, is_block, tokens, visible
 
@@ -51,6 +52,8 @@ class _Writer:
         # Open blocks by name and start tag, and open formatting with the number of blocks around it.
         self.blocks: list[tuple[str, str]] = []
         self.inline: list[tuple[str, str, int]] = []
+        # How many blocks of each name are open, so that looking for one that is not costs nothing.
+        self.open: Counter[str] = Counter()
 
     def take(self, token: Token) -> None:
         """Take the next token of the body."""
@@ -79,26 +82,28 @@ class _Writer:
             self.pop()
         ended, within = ENDS.get(token.name, (set(), set()))
         for depth in range(len(self.blocks) - 1, -1, -1):
-            if self.blocks[depth][0] in within:
+            if self.blocks[depth][0] in within or not any(self.open[name] for name in ended):
                 break
             if self.blocks[depth][0] in ended:
                 while len(self.blocks) > depth:
                     self.pop()
         if token.kind == "open":
             self.blocks.append((token.name, token.source))
+            self.open[token.name] += 1
         if token.name != "p":
             single = token.kind != "open" or LAYOUT.get(token.name, "many") in ("all", "none")
             self.out.append(token.source + ("\n" if single else ""))
 
     def close(self, name: str) -> None:
         """An end tag: close down to its element; one that was never opened is dropped."""
-        if any(name == open_name for open_name, _ in self.blocks):
+        if self.open[name]:
             while self.pop() != name:
                 continue
 
     def pop(self) -> str:
         """Close the innermost block and what formatting was opened inside it."""
         name, _ = self.blocks.pop()
+        self.open[name] -= 1
         self.inline = [entry for entry in self.inline if entry[2] <= len(self.blocks)]
         if name != "p":
             self.out.append(close_of(name) + "\n")

@@ -1,0 +1,222 @@
+"""Turns a comment as WordPress stored it, HTML with line ends, into Markdown: what commenters here type and may edit.
+
+What Markdown cannot say for certain (formatting that begins or ends at punctuation inside a word) is left as plain
+text; no text is lost.
+"""
+
+import re
+from dataclasses import dataclass, field
+from html import unescape
+
+from .paragraphs import paragraphs
+from .tokens import BLOCKS, TAG, Token, attributes, is_block, tokens
+
+__all__ = ["to_markdown"]
+
+SPECIAL = re.compile(r"[\\`*_\[\]<>~|#]|&(?=#?\w+;)")
+LINE_START = re.compile(r"^(\d{1,9})(?=[.)])|^(?=[-+=:])")
+URL = re.compile(r"https?://[^\s<>]+[^\s<>.,;:!?)'\"]")
+NESTING = {"blockquote", "ul", "ol"}
+MARKS = {"b": "**", "strong": "**", "em": "*", "i": "*", "cite": "*"}
+BREAK = "\\\n"
+# Deeper quotations and lists are laid out as if they were not nested.
+DEEPEST = 12
+
+
+def to_markdown(html: str) -> str:
+    """`html`, text with some tags and line ends, as Markdown."""
+    writer = _Writer()
+    for token in tokens(paragraphs(html)):
+        writer.take(token)
+    return writer.end()
+
+
+@dataclass(slots=True)
+class _Frame:
+    """An open element: its finished blocks, and the line that is being written."""
+
+    name: str
+    rest: str = ""
+    blocks: list[str] = field(default_factory=list)
+    line: list[str] = field(default_factory=list)
+    holds_blocks: bool = False
+
+    def flush(self) -> None:
+        """Make a block of the line."""
+        # A line end here is always a break; one at the end of a block would show its backslash.
+        text = re.sub(r"(?:\\\n|\s)+\Z", "", "".join(self.line)).lstrip()
+        self.line = []
+        if text:
+            self.blocks.append(text)
+
+
+class _Writer:
+    """Keeps a frame for each open element; a closed one becomes text of the frame around it."""
+
+    def __init__(self) -> None:
+        self.frames = [_Frame("")]
+        # How many open elements are laid out by what stands in front of each of their lines.
+        self.depth = 0
+        self.links = 0
+
+    @property
+    def top(self) -> _Frame:
+        return self.frames[-1]
+
+    def take(self, token: Token) -> None:
+        """Take the next token."""
+        if token.kind in ("text", "shortcode"):
+            self.text(token.source)
+        elif token.kind == "open":
+            if is_block(token):
+                self.top.flush()
+            self.frames.append(_Frame(token.name, token.rest))
+            self.depth += token.name in NESTING
+            self.links += token.name == "a"
+        elif token.kind == "close":
+            self.close(self.frames.pop(), block=is_block(token))
+        elif token.kind == "void":
+            self.void(token)
+        elif token.name in ("pre", "xmp"):
+            self.block(_fenced(_inner(token)))
+        elif token.name == "code":
+            self.top.line.append(_code(_inner(token)))
+
+    def block(self, text: str) -> None:
+        """Add a block that is no line of text."""
+        self.top.flush()
+        self.top.blocks.append(text)
+        self.top.holds_blocks = True
+
+    def end(self) -> str:
+        """All that was taken."""
+        self.top.flush()
+        return "\n\n".join(self.top.blocks)
+
+    def text(self, source: str) -> None:
+        """Text, with all that Markdown would take for markup escaped; an address becomes a link."""
+        text = re.sub(r"\s+", " ", unescape(source).replace("\xa0", " "))
+        at_start = not self.written()
+        if at_start:
+            text = text.lstrip()
+        at = 0
+        for found in () if self.links else URL.finditer(text):
+            self.top.line.append(_escaped(text[at : found.start()], at_start and not at))
+            self.top.line.append(f"<{found[0]}>")
+            at = found.end()
+        self.top.line.append(_escaped(text[at:], at_start and not at))
+
+    def written(self) -> str:
+        """What was written last in the present line, "" at its start; open inline elements are looked through."""
+        for frame in reversed(self.frames):
+            for part in reversed(frame.line):
+                if part:
+                    return "" if part.endswith(BREAK) else part
+            if frame.name in BLOCKS:
+                break
+        return ""
+
+    def void(self, token: Token) -> None:
+        """A line break, a rule or a picture."""
+        values = attributes(token.rest)
+        if token.name == "br":
+            if self.written():
+                self.top.line.append(BREAK)
+        elif token.name == "hr":
+            self.block("* * *")
+        elif token.name == "img":
+            self.text(values.get("alt", "") or values.get("title", ""))
+
+    def close(self, frame: _Frame, *, block: bool) -> None:
+        """An element has ended."""
+        self.links -= frame.name == "a"
+        if not block:
+            self.top.line.append(self.inline(frame))
+            return
+        frame.flush()
+        self.depth -= frame.name in NESTING
+        if not frame.blocks:
+            return
+        if self.depth < DEEPEST:
+            self.lay_out(frame)
+        # Taking the list over keeps deep nesting cheap.
+        if self.top.blocks:
+            self.top.blocks.extend(frame.blocks)
+        else:
+            self.top.blocks = frame.blocks
+
+    def lay_out(self, frame: _Frame) -> None:
+        """Mark the lines of a block that has ended as what it was."""
+        name = frame.name
+        # A cell with one line of text can stand in a line with the others.
+        self.top.holds_blocks |= frame.holds_blocks or name not in ("td", "th") or len(frame.blocks) > 1
+        is_line = len(frame.blocks) == 1 and "\n" not in frame.blocks[0] and not frame.holds_blocks
+        if is_line and re.fullmatch("h[1-6]", name):
+            frame.blocks = [f"{'#' * int(name[1])} {frame.blocks[0]}"]
+        elif name == "blockquote":
+            frame.blocks = ["\n".join(f"> {line}".rstrip() for line in "\n\n".join(frame.blocks).split("\n"))]
+        elif name == "li":
+            frame.blocks = [re.sub(r"\n\n(?=- |1\. )", "\n", "\n\n".join(frame.blocks))]
+        elif name in ("ul", "ol"):
+            frame.blocks = ["\n".join(_item(name, number, text) for number, text in enumerate(frame.blocks, 1))]
+        elif name == "tr" and not frame.holds_blocks:
+            frame.blocks = [" \\| ".join(frame.blocks)]
+
+    def inline(self, frame: _Frame) -> str:
+        """What an inline element becomes in the line around it."""
+        text = "".join(frame.line)
+        if frame.name == "a":
+            return _link(attributes(frame.rest).get("href", "").strip(), text)
+        mark = MARKS.get(frame.name)
+        start, end = _edge(text), len(text) - _edge(text[::-1])
+        if not mark or start >= end or BREAK in text:
+            return text
+        before, inner, after = text[:start], text[start:end], text[end:]
+        # A mark beside another mark, or around or beside a part of one, could pair up wrongly.
+        if re.search(r"[*_`\[\]<>\\]", self.written()[-1:] + before + after):
+            return text
+        return f"{before}{mark}{inner}{mark}{after}"
+
+
+def _edge(text: str) -> int:
+    """How many characters stand in front of the first letter or digit."""
+    return len(text) if (found := re.search(r"\w", text)) is None else found.start()
+
+
+def _escaped(text: str, at_start: bool) -> str:
+    text = SPECIAL.sub(lambda found: "\\" + found[0], text)
+    return LINE_START.sub(lambda found: (found[1] or "") + "\\", text) if at_start else text
+
+
+def _inner(token: Token) -> str:
+    """The text inside an element that was taken whole."""
+    inner = token.source[token.source.index(">") + 1 : token.source.rindex("</")]
+    return unescape(TAG.sub("", re.sub(r"<br\s*/?>\n?", "\n", inner)))
+
+
+def _code(text: str) -> str:
+    """Code in a line."""
+    text = " ".join(text.split())
+    if not text:
+        return ""
+    fence = "`" * (max((len(run) for run in re.findall("`+", text)), default=0) + 1)
+    edge = " " if text[0] == "`" or text[-1] == "`" else ""
+    return f"{fence}{edge}{text}{edge}{fence}"
+
+
+def _fenced(text: str) -> str:
+    """Code in lines of its own."""
+    fence = "`" * max(3, max((len(run) for run in re.findall("`+", text)), default=0) + 1)
+    return f"{fence}\n{text.strip(chr(10))}\n{fence}"
+
+
+def _item(kind: str, number: int, text: str) -> str:
+    mark = "- " if kind == "ul" else f"{number}. "
+    return mark + re.sub(r"\n(?=[^\n])", "\n" + " " * len(mark), text)
+
+
+def _link(url: str, text: str) -> str:
+    """A link; only its text where the address is none that Markdown can carry."""
+    if not re.fullmatch(r"(?:https?|mailto):[^\s<>\\]+", url):
+        return text
+    return f"[{text}](<{url}>)" if text.strip() else f"<{url}>"
