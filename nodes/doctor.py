@@ -4,7 +4,7 @@ from mongo.connection import now
 from mongo.doctor import HotQuery
 from nodes.collections import NODES
 from nodes.kinds import ENTRY, SECTIONS
-from nodes.selectors.nodes import NEWEST_FIRST, live
+from nodes.selectors.listing import NEWEST_FIRST, live
 
 _SORT = dict(NEWEST_FIRST)
 
