@@ -100,6 +100,11 @@ def tagged(
     return listing(base, "by_tag", moment, size, cursor, whole)
 
 
+def holds_something(section_id: ObjectId) -> bool:
+    """Return whether any node, live or not, stands in a section."""
+    return database()[NODES].find_one({"metadata.parent_id": section_id}, {"_id": 1}) is not None
+
+
 def pages_of(
     section_id: ObjectId | None, moment: datetime, *, after: str = "", limit: int = PAGES_LISTED
 ) -> list[Node]:

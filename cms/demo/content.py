@@ -1,0 +1,74 @@
+"""Reading the demo's texts: Markdown files whose folders are the sections, with a few `name: value` lines at their head."""
+
+import hashlib
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path, PurePosixPath
+
+from bson import ObjectId
+
+from nodes import kinds
+
+FOLDER = Path(__file__).parent / "content"
+SECTION_FILE = "_section"
+
+
+@dataclass(frozen=True)
+class Item:
+    """One node of the demo. `path` names it, as "essays/on-lists"; `days` before loading it was published, None: a draft."""
+
+    path: PurePosixPath
+    type: str
+    title: str
+    summary: str
+    author: str
+    tags: tuple[str, ...]
+    days: float | None
+    text: str
+
+    @property
+    def id(self) -> ObjectId:
+        return identifier(str(self.path))
+
+    @property
+    def parent_id(self) -> ObjectId | None:
+        above = str(self.path.parent)
+        return None if above == "." else identifier(above)
+
+    def published(self, moment: datetime) -> datetime | None:
+        """Return when it was, or will be, published for a demo that is loaded at `moment`."""
+        return None if self.days is None else moment - timedelta(days=self.days)
+
+
+def identifier(path: str) -> ObjectId:
+    """Return the id of the demo's node at a path: always the same, so that loading twice changes nothing."""
+    return ObjectId(hashlib.sha256(f"marginalia demo {path}".encode()).digest()[:12])
+
+
+def items() -> list[Item]:
+    """Return all of the demo's nodes, sections before what stands in them."""
+    found = [_read(file) for file in FOLDER.rglob("*.md")]
+    sections = {item.path: item.type for item in found}
+    typed = [item if item.type else _typed(item, sections.get(item.path.parent)) for item in found]
+    return sorted(typed, key=lambda item: (len(item.path.parts), item.path))
+
+
+def _typed(item: Item, parent_type: str | None) -> Item:
+    return Item(**{**item.__dict__, "type": kinds.ENTRY if parent_type == kinds.BLOG else kinds.PAGE})
+
+
+def _read(file: Path) -> Item:
+    head, _, text = file.read_text(encoding="utf-8").partition("\n\n")
+    fields = dict(line.split(": ", 1) for line in head.splitlines())
+    path = PurePosixPath(file.relative_to(FOLDER).with_suffix("").as_posix())
+    days = fields["days"]
+    return Item(
+        path=path.parent if path.name == SECTION_FILE else path,
+        type=fields.get("type", ""),
+        title=fields["title"],
+        summary=fields.get("summary", ""),
+        author=fields.get("author", "Marginalia"),
+        tags=tuple(tag.strip() for tag in fields.get("tags", "").split(",") if tag.strip()),
+        days=None if days == "draft" else float(days),
+        text=text.strip(),
+    )

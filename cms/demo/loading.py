@@ -1,0 +1,107 @@
+"""Putting the demo site up and taking it away again, through the services that editors use."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+
+from cms.demo.content import Item, items
+from nodes.errors import InvalidPlace, NodeGone, SlugTaken
+from nodes.selectors import nodes as selectors
+from nodes.selectors import site as site_selectors
+from nodes.selectors.site import SiteSettings
+from nodes.services import editing, trash
+from nodes.services.site import save_settings
+from nodes.types import Actor
+
+NAMED = SiteSettings(name="Marginalia", tagline="A small magazine about reading, writing and making")
+UNNAMED = SiteSettings()
+
+
+@dataclass
+class Counts:
+    """What loading or removing came to."""
+
+    done: int = 0
+    left: int = 0
+
+
+def load(moment: datetime, step: Callable[[], object]) -> Counts:
+    """Create what is not there yet of the demo, as if written in the weeks before `moment`; call `step` after each item."""
+    counts = Counts()
+    _name_the_site(UNNAMED, NAMED)
+    for item in items():
+        if _create(item, moment):
+            counts.done += 1
+        else:
+            counts.left += 1
+        step()
+    return counts
+
+
+def _create(item: Item, moment: datetime) -> bool:
+    if selectors.get(item.id):
+        return False
+    fields = {
+        "summary": item.summary,
+        "published": item.published(moment),
+        "detail.text": item.text,
+        "author": {"_id": None, "name": item.author},
+    }
+    author = Actor(None, item.author)
+
+    def create(slug: str) -> None:
+        editing.create(
+            author,
+            type=item.type,
+            parent_id=item.parent_id,
+            slug=slug,
+            title=item.title,
+            fields=fields,
+            tags=item.tags,
+            node_id=item.id,
+            created=min(item.published(moment) or moment, moment),
+        )
+
+    try:
+        create(item.path.name)
+    except SlugTaken as error:
+        create(error.free)
+    except (NodeGone, InvalidPlace):  # an editor threw it, or its section, away
+        return False
+    return True
+
+
+def remove(step: Callable[[], object]) -> Counts:
+    """Delete all of the demo for good. A section stays as long as something of others stands in it."""
+    counts = Counts()
+    for item in reversed(items()):
+        if _delete(item):
+            counts.done += 1
+        elif selectors.get(item.id):
+            counts.left += 1
+        step()
+    _name_the_site(NAMED, UNNAMED)
+    return counts
+
+
+def _delete(item: Item) -> bool:
+    node = selectors.get(item.id)
+    if node and selectors.holds_something(item.id):
+        return False
+    try:
+        if node:
+            trash.trash(Actor(None, item.author), item.id, node.metadata.nonce)
+        trash.delete(item.id)
+    except NodeGone:
+        return False
+    except InvalidPlace:  # what stood in it is in the trash
+        trash.restore(Actor(None, item.author), item.id)
+        return False
+    return True
+
+
+def _name_the_site(old: SiteSettings, new: SiteSettings) -> None:
+    """Change the site's name and tagline from those of `old` to those of `new`, unless somebody chose others."""
+    site = site_selectors.read()
+    if (site.settings.name, site.settings.tagline) == (old.name, old.tagline) and old != new:
+        save_settings(site.nonce, {"name": new.name, "tagline": new.tagline})

@@ -1,0 +1,99 @@
+"""Bulk content for measurements: any number of posts and pages over ten years, the same each time."""
+
+import random
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+
+from bson import ObjectId
+
+from cms.demo.content import identifier
+from nodes import kinds, tree
+from nodes.selectors import nodes as selectors
+from nodes.services import bulk, editing, trash
+from nodes.types import Actor
+
+ROOT = "volume"
+AUTHORS = tuple(Actor(None, name) for name in ("Ines Okafor", "Tomás Ferreira", "Jun Watanabe", "Ada Lindqvist"))
+YEARS = 10
+DRAFTS = 0.05
+VOCABULARY = """
+    paper ink margin letter page reader binding thread needle morning river train lamp window
+    notebook sentence pencil garden bench winter harbour station kettle umbrella dictionary shelf corner street
+    market violin clock ladder quiet narrow patient folded borrowed unfinished yellow careful distant ordinary
+    stubborn familiar crooked gentle writes keeps forgets mends carries answers listens measures returns promises
+    counts waits
+"""
+WORDS = VOCABULARY.split()
+TAGS = tuple(f"topic-{number}" for number in range(1, 41))
+# Sections hold some thousands of posts, or some hundreds of pages.
+POSTS_A_BLOG, PAGES_A_FOLDER = 4_000, 250
+
+
+def load(count: int, moment: datetime) -> Iterator[int]:
+    """Create `count` posts and pages (four to one), yielding how many were new after each batch."""
+    parents = list(_sections(count, moment))
+    rows = (_row(number, parents, moment) for number in range(count))
+    yield from bulk.insert(rows)
+
+
+def _sections(count: int, moment: datetime) -> Iterator[tuple[ObjectId, str]]:
+    """Create the sections; yield (id, type of what it holds), five to a round: four posts, one page."""
+    root = _section(ROOT, kinds.FOLDER, None, "Volume", moment)
+    blogs = max(1, count * 4 // 5 // POSTS_A_BLOG)
+    folders = max(1, count // 5 // PAGES_A_FOLDER)
+    for number in range(max(blogs, folders)):
+        blog, folder = number % blogs + 1, number % folders + 1
+        blog_id = _section(f"blog-{blog}", kinds.BLOG, root, f"Volume blog {blog}", moment)
+        folder_id = _section(f"folder-{folder}", kinds.FOLDER, root, f"Volume folder {folder}", moment)
+        yield from [(blog_id, kinds.ENTRY)] * 4 + [(folder_id, kinds.PAGE)]
+
+
+def _section(slug: str, type: str, parent_id: ObjectId | None, title: str, moment: datetime) -> ObjectId:
+    section_id = identifier(f"volume {slug}")
+    if selectors.get(section_id) is None:
+        published = moment - timedelta(days=366 * YEARS)
+        editing.create(
+            AUTHORS[0],
+            type=type,
+            parent_id=parent_id,
+            slug=slug,
+            title=title,
+            fields={"published": published},
+            node_id=section_id,
+        )
+    return section_id
+
+
+def _row(number: int, parents: list[tuple[ObjectId, str]], moment: datetime) -> bulk.Row:
+    chance = random.Random(number)
+    parent_id, type = parents[number % len(parents)]
+    title = " ".join(chance.choices(WORDS, k=4)).capitalize()
+    published = moment - timedelta(seconds=chance.randrange(YEARS * 365 * 86_400))
+    return bulk.Row(
+        id=_id(number),
+        author=chance.choice(AUTHORS),
+        type=type,
+        parent_id=parent_id,
+        slug=f"{title.lower().replace(' ', '-')}-{number}",
+        title=title,
+        published=None if chance.random() < DRAFTS else published,
+        created=published,
+        tags=tuple(sorted(chance.sample(TAGS, 3))),
+        text="\n\n".join(" ".join(chance.choices(WORDS, k=40)).capitalize() + "." for _ in range(3)),
+    )
+
+
+def _id(number: int) -> ObjectId:
+    """Ids of one range, so that all of it can be found again: a time in 1985 and the number."""
+    return ObjectId(b"\x1d\x00\x00\x00demo" + number.to_bytes(4))
+
+
+def remove() -> Iterator[int]:
+    """Delete what `load` made, yielding how many nodes are gone after each batch; its sections, where nothing else is left."""
+    yield from bulk.delete(_id(0), _id(2**32 - 1))
+    root = identifier(f"volume {ROOT}")
+    for section_id in [*(section.id for section in tree.current().descendants(root)), root]:
+        section = selectors.get(section_id)
+        if section is not None and not selectors.holds_something(section.pk):
+            trash.trash(AUTHORS[0], section.pk, section.metadata.nonce)
+            trash.delete(section.pk)

@@ -1,0 +1,112 @@
+"""Many new nodes at once, for measurements: the documents that `editing.create` would write, in batches, one revision each."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import islice
+from typing import Any
+
+from bson import ObjectId
+from pymongo.errors import BulkWriteError
+
+from mongo.connection import Document, database, now
+from nodes import derived, slugs
+from nodes.collections import NODES, REDIRECTS, REVISIONS, TRASH
+from nodes.models import MARKDOWN
+from nodes.services.editing import NEVER
+from nodes.services.site import touch
+from nodes.services.write import check_place
+from nodes.types import Actor
+
+BATCH = 1_000
+DUPLICATE_KEY = 11000
+
+
+@dataclass(frozen=True)
+class Row:
+    """A node to be made, under an id chosen beforehand."""
+
+    id: ObjectId
+    author: Actor
+    type: str
+    parent_id: ObjectId | None
+    slug: str
+    title: str
+    published: datetime | None
+    created: datetime
+    tags: tuple[str, ...]
+    text: str
+
+
+def insert(rows: Iterable[Row]) -> Iterator[int]:
+    """Insert nodes with their revisions, those that are there already left as they are; yield how many were new, by batch.
+
+    Raises InvalidPlace, InvalidSlug; of a batch in which one is raised nothing is written.
+    """
+    rows = iter(rows)
+    checked: set[tuple[ObjectId | None, str]] = set()
+    while batch := list(islice(rows, BATCH)):
+        for row in batch:
+            if (row.parent_id, row.type) not in checked:
+                check_place(row.parent_id, row.type)
+                slugs.check(row.slug, row.parent_id)
+                checked.add((row.parent_id, row.type))
+        documents = [_document(row) for row in batch]
+        _insert_new(REVISIONS, [_revision(document) for document in documents])
+        yield _insert_new(NODES, documents)
+        touch()
+
+
+def _document(row: Row) -> Document:
+    metadata: dict[str, Any] = {
+        # A node made again must find its revision: the first nonce is worked out of the id.
+        "nonce": ObjectId(row.id.binary[:8][::-1] + row.id.binary[8:]),
+        "type": row.type,
+        "parent_id": row.parent_id,
+        "slug": slugs.normalized(row.slug),
+        "title": row.title,
+        "created": row.created,
+        "updated": row.created,
+        "published": row.published,
+        "expires": NEVER,
+        "author": row.author.as_document(),
+        "tags": sorted(set(row.tags)),
+        "summary": "",
+        "detail": {"text": row.text, "format": MARKDOWN},
+    }
+    return {"_id": row.id, "metadata": metadata, "derived": derived.of(metadata)}
+
+
+def _revision(document: Document) -> Document:
+    metadata = document["metadata"]
+    return {
+        "_id": metadata["nonce"],
+        "parent": None,
+        "node_id": document["_id"],
+        "metadata": metadata,
+        "saved_at": now(),
+        "saved_by": metadata["author"],
+    }
+
+
+def _insert_new(collection: str, documents: list[Document]) -> int:
+    try:
+        return len(database()[collection].insert_many(documents, ordered=False).inserted_ids)
+    except BulkWriteError as error:
+        if any(failure["code"] != DUPLICATE_KEY for failure in error.details["writeErrors"]):
+            raise
+        return int(error.details["nInserted"])
+
+
+def delete(first: ObjectId, last: ObjectId) -> Iterator[int]:
+    """Delete for good the nodes with ids from `first` to `last`, their history and old addresses; yield how many, by batch."""
+    span = {"$gte": first, "$lte": last}
+    for collection in (NODES, TRASH):
+        while ids := [d["_id"] for d in database()[collection].find({"_id": span}, {"_id": 1}).limit(BATCH)]:
+            database()[collection].delete_many({"_id": {"$in": ids}})
+            touch()
+            for other in (REVISIONS, REDIRECTS):
+                database()[other].delete_many({"node_id": {"$in": ids}})
+            yield len(ids)
+    # What a run that was broken off between the two left behind.
+    database()[REVISIONS].delete_many({"node_id": span})
