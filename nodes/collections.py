@@ -1,5 +1,7 @@
 """The collections of what editors write; every hot query's index stands here."""
 
+from typing import Any
+
 from mongo.collections import Collection, Index, ShardKey
 from nodes.kinds import PHOTO
 
@@ -47,6 +49,14 @@ def node_indexes() -> tuple[Index, ...]:
 def home_of(type: str) -> str:
     """Return the name of the collection in which nodes of a type stand: photos are files, all else are nodes."""
     return ASSET_FILES if type == PHOTO else NODES
+
+
+def standing(collection: str) -> dict[str, Any]:
+    """Return the filter of the documents of a collection that are nodes or photos, given by id.
+
+    Not so among files: contents that once were, or will be, a photo's; photos whose first upload is under way.
+    """
+    return {"metadata.content_id": {"$type": "objectId"}} if collection == ASSET_FILES else {}
 
 
 # What every GridFS driver would create by itself, under the names that it would give.

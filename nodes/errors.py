@@ -52,6 +52,10 @@ class InvalidPlace(NodeError):
     """The node cannot stand there: wrong type of section, its own descendant, or not there."""
 
 
+class NotReady(NodeError):
+    """The node lacks something without which it cannot be published."""
+
+
 class TooBusy(NodeError):
     """Others kept changing the same node; trying again is safe."""
 

@@ -21,6 +21,9 @@ class Kind:
 
 FOLDER, BLOG, GALLERY, PAGE, ENTRY, PHOTO = "folder", "blog", "gallery", "basic-page", "blog-entry", "photo"
 
+# The type of files that are a photo's present, former or coming content: documents of GridFS, but no nodes.
+CONTENT = "photo-content"
+
 KINDS = {
     kind.name: kind
     for kind in (

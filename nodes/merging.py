@@ -12,7 +12,9 @@ from markup import merge as text_merge
 # Merged paragraph by paragraph; every other field is one value.
 TEXTS = frozenset({"summary", "detail.text"})
 # Kept by the services themselves, or saved as differences.
-_NOT_FIELDS = frozenset({"nonce", "type", "created", "updated", "tags", "detail"})
+_NOT_FIELDS = frozenset(
+    {"nonce", "type", "created", "updated", "tags", "detail", "locked", "content_id", "doomed", "superseded"}
+)
 
 
 @dataclass(frozen=True)

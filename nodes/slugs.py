@@ -57,7 +57,7 @@ def is_needed_by_a_route(slug: str, parent_id: ObjectId | None) -> bool:
     return False
 
 
-def free(wanted: str, parent_id: ObjectId | None) -> str:
+def free(wanted: str, parent_id: ObjectId | None, collection: str = NODES) -> str:
     """Return `wanted` as a slug that is free in the section now, numbered if need be: "news", "news-2", "news-3"…
 
     One query, on the index of places.
@@ -65,7 +65,7 @@ def free(wanted: str, parent_id: ObjectId | None) -> str:
     stem = slugify(wanted)[: LONGEST - 8] or "page"
     taken = {
         document["metadata"]["slug"]
-        for document in database()[NODES].find(
+        for document in database()[collection].find(
             {"metadata.parent_id": parent_id, "metadata.slug": {"$regex": f"^{re.escape(stem)}"}},
             {"metadata.slug": 1, "_id": 0},
         )

@@ -5,13 +5,14 @@ from datetime import UTC, datetime
 from typing import Any
 
 from bson import ObjectId
+from django.utils.translation import gettext as _
 from pymongo.errors import DuplicateKeyError
 
 from mongo.connection import database, now
 from nodes import derived, merging, slugs
-from nodes.collections import NODES, REVISIONS, TRASH
-from nodes.errors import EditConflict, NodeGone, SlugTaken, TooBusy
-from nodes.kinds import KINDS
+from nodes.collections import NODES, REVISIONS, TRASH, standing
+from nodes.errors import EditConflict, InvalidPlace, NodeGone, SlugTaken, TooBusy
+from nodes.kinds import KINDS, PHOTO
 from nodes.services import placement
 from nodes.services.site import touch
 from nodes.services.write import base_for, check_place, compare_and_set, insert_revision, pull_tags
@@ -44,6 +45,8 @@ def create(
     if node_id is not None and (made := _made_before(actor, node_id)):
         whole = {"slug": slug or made["slug"], "parent_id": parent_id, "title": title, **(fields or {})}
         return save(actor, node_id, made["nonce"], whole, TagChange.between(made["tags"], tags), form=node_id)
+    if type == PHOTO:
+        raise InvalidPlace(_("A photo begins with its file: upload one."))
     check_place(parent_id, type)
     wanted = slugs.normalized(slug)
     slug = wanted or slugs.free(title, parent_id)
@@ -101,6 +104,7 @@ def save(
     tags: TagChange = NO_TAGS,
     *,
     form: ObjectId | None = None,
+    collection: str = NODES,
 ) -> Saved:
     """Save the fields `mine` of a form that was rendered when the node had the nonce `seen_nonce`, merging by itself.
 
@@ -110,7 +114,7 @@ def save(
     mine = normalized(mine)
     base: Mapping[str, Any] | None = None
     for _attempt in range(ATTEMPTS):
-        stored = database()[NODES].find_one({"_id": node_id}, {"metadata": 1})
+        stored = database()[collection].find_one({"_id": node_id, **standing(collection)}, {"metadata": 1})
         if stored is None:
             raise NodeGone(node_id)
         present = stored["metadata"]["nonce"]
@@ -146,16 +150,16 @@ def _moves_section(metadata: Mapping[str, Any], changes: Mapping[str, Any]) -> b
     return "parent_id" in changes and KINDS[metadata["type"]].is_section
 
 
-def change_tags(node_id: ObjectId, tags: TagChange) -> None:
+def change_tags(node_id: ObjectId, tags: TagChange, collection: str = NODES) -> None:
     """Add and remove tags without a nonce: tagging cannot conflict with an editor. Raises NodeGone."""
-    stored = database()[NODES].find_one({"_id": node_id}, {"metadata": 1})
+    stored = database()[collection].find_one({"_id": node_id, **standing(collection)}, {"metadata": 1})
     if stored is None:
         raise NodeGone(node_id)
     seen = Seen.of(stored)
     if tags.removed:
-        pull_tags(seen, tags.removed)
+        pull_tags(seen, tags.removed, collection)
     if tags.added:
-        database()[NODES].update_one(
+        database()[collection].update_one(
             {"_id": seen.id, "metadata.parent_id": seen.parent_id, "metadata.slug": seen.slug},
             {"$addToSet": {"metadata.tags": {"$each": sorted(tags.added)}}},
         )

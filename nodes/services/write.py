@@ -10,9 +10,9 @@ from pymongo.errors import DuplicateKeyError
 
 from mongo.connection import Document, database, now
 from nodes import derived, merging, slugs, tree
-from nodes.collections import NODES, REDIRECTS, REVISIONS
-from nodes.errors import InvalidPlace, SlugTaken
-from nodes.kinds import KINDS, may_hold
+from nodes.collections import NODES, REDIRECTS, REVISIONS, home_of
+from nodes.errors import InvalidPlace, NotReady, SlugTaken
+from nodes.kinds import KINDS, PHOTO, may_hold
 from nodes.types import NO_TAGS, Actor, Seen, Submitted, TagChange
 
 # How many saves back a form looks for its own.
@@ -34,9 +34,10 @@ def compare_and_set(
 
     The revision goes first, so that whoever meets this save later finds its base. `more_filter` and `more_update` join the
     same update: for what must change together with the node. `submitted`: what a form said, kept with the revision.
-    Raises SlugTaken, InvalidSlug, InvalidPlace.
+    Raises SlugTaken, InvalidSlug, InvalidPlace, NotReady.
     """
     seen, metadata = Seen.of(stored), stored["metadata"]
+    home = home_of(metadata["type"])
     place = changes.get("parent_id", seen.parent_id), changes.get("slug", seen.slug)
     if place != (seen.parent_id, seen.slug):
         check_place(place[0], metadata["type"])
@@ -45,9 +46,10 @@ def compare_and_set(
     nonce, moment = ObjectId(), now()
     after = {**metadata, **merging.nested({**merging.fields(metadata), **changes}), "nonce": nonce, "updated": moment}
     after["tags"] = sorted((set(metadata["tags"]) | tags.added) - tags.removed)
+    check_ready(after)
     insert_revision(seen.id, seen.nonce, after, actor, submitted)
     if tags.removed:
-        pull_tags(seen, tags.removed)
+        pull_tags(seen, tags.removed, home)
     extra = dict(more_update or {})
     update: dict[str, Any] = {
         **extra,
@@ -62,9 +64,9 @@ def compare_and_set(
     if tags.added:
         update["$addToSet"] = {"metadata.tags": {"$each": sorted(tags.added)}}
     try:
-        done = database()[NODES].update_one({**seen.as_filter(), **(more_filter or {})}, update, session=session)
+        done = database()[home].update_one({**seen.as_filter(), **(more_filter or {})}, update, session=session)
     except DuplicateKeyError as error:
-        raise SlugTaken(place[1], slugs.free(place[1], place[0])) from error
+        raise SlugTaken(place[1], slugs.free(place[1], place[0], home)) from error
     return nonce if done.matched_count else None
 
 
@@ -109,6 +111,14 @@ def check_place(parent_id: ObjectId | None, type: str) -> None:
         raise InvalidPlace(_("%(what)s cannot stand in: %(where)s.") % {"what": kind.label, "where": where})
 
 
+def check_ready(metadata: Mapping[str, Any]) -> None:
+    """Raise NotReady for a photo that would be published without words for those who cannot see it."""
+    if metadata["type"] == PHOTO and metadata["published"] and not (metadata["detail"].get("alt") or "").strip():
+        raise NotReady(
+            _("“%(title)s” needs an alternative text before it can be published: say what it shows.") % metadata
+        )
+
+
 def insert_revision(
     node_id: ObjectId,
     parent: ObjectId | None,
@@ -139,8 +149,8 @@ def _keep_old_address(seen: Seen) -> None:
     )
 
 
-def pull_tags(seen: Seen, removed: frozenset[str]) -> None:
-    database()[NODES].update_one(
+def pull_tags(seen: Seen, removed: frozenset[str], collection: str = NODES) -> None:
+    database()[collection].update_one(
         {"_id": seen.id, "metadata.parent_id": seen.parent_id, "metadata.slug": seen.slug},
         {"$pull": {"metadata.tags": {"$in": sorted(removed)}}},
     )
