@@ -54,7 +54,23 @@ class Text(DocumentPart):
     comments = models.CharField(max_length=20, blank=True)
 
 
-class Metadata(DocumentPart):
+class Photographed(DocumentPart):
+    """The detail of a photo: its file as it is shown, and what editors say of it."""
+
+    content_type = models.CharField(max_length=50)
+    filename = models.CharField(max_length=255)
+    resolution = ArrayField(models.IntegerField(), size=2)
+    size = models.BigIntegerField()
+    sha256 = models.CharField(max_length=64)
+    dhash = models.CharField(max_length=16, blank=True)
+    alt = models.CharField(max_length=500, blank=True)
+    focal = ArrayField(models.FloatField(), size=2, null=True)
+    # [{n, v}]: values of several types, searched by $elemMatch.
+    exif = ArrayField(models.JSONField(), default=list)
+    comments = models.CharField(max_length=20, blank=True)
+
+
+class CommonMetadata(DocumentPart):
     """What every node has, whatever its type."""
 
     nonce = ObjectIdField()
@@ -69,21 +85,33 @@ class Metadata(DocumentPart):
     author = EmbeddedModelField(Author, null=True)
     tags = ArrayField(models.CharField(max_length=100), default=list)
     summary = models.TextField(blank=True)
+
+    class Meta:
+        abstract = True
+
+
+class Metadata(CommonMetadata):
+    """The metadata of everything that is text."""
+
     detail = EmbeddedModelField(Text, null=True)
 
 
-class Node(ReadOnlyModel):
-    """A page, a blog post or a section, stored in cms.nodes."""
+class PhotoMetadata(CommonMetadata):
+    """The metadata of a photo: the same, and which of its contents is shown, and since when somebody writes to it."""
 
-    metadata = EmbeddedModelField(Metadata)
+    locked = models.DateTimeField(null=True)
+    content_id = ObjectIdField(null=True)
+    detail = EmbeddedModelField(Photographed, null=True)
+
+
+class Placed(ReadOnlyModel):
+    """What stands in a section under a slug: the code of nodes serves photos too."""
+
     # The beginning of the text, where a selector read it.
     excerpt = ""
 
     class Meta:
-        db_table = "cms.nodes"
-        verbose_name = _("page or post")
-        verbose_name_plural = _("pages and posts")
-        permissions = [("publish_node", "Can publish pages and posts")]
+        abstract = True
 
     def __str__(self) -> str:
         return self.metadata.title
@@ -91,7 +119,8 @@ class Node(ReadOnlyModel):
     @classmethod
     def from_document(cls, document: Mapping[str, Any]) -> Self:
         """Return the node that a raw document (with aware datetimes) stands for."""
-        node = cls(pk=document["_id"], metadata=Metadata.from_document(document["metadata"]))
+        metadata = cls._meta.get_field("metadata").embedded_model.from_document(document["metadata"])
+        node = cls(pk=document["_id"], metadata=metadata)
         node.excerpt = document.get("derived", {}).get("excerpt", "")
         node._state.adding = False
         node._state.db = "default"
@@ -120,3 +149,36 @@ class Node(ReadOnlyModel):
         from nodes import tree
 
         return tree.current().url(self.metadata.parent_id, self.metadata.slug)
+
+
+class Node(Placed):
+    """A page, a blog post or a section, stored in cms.nodes."""
+
+    metadata = EmbeddedModelField(Metadata)
+
+    class Meta:
+        db_table = "cms.nodes"
+        verbose_name = _("page or post")
+        verbose_name_plural = _("pages and posts")
+        permissions = [("publish_node", "Can publish pages and posts")]
+
+
+class Photo(Placed):
+    """A photo: a file in GridFS that is a node besides. Contents that are no photos stand in the same collection."""
+
+    metadata = EmbeddedModelField(PhotoMetadata)
+
+    class Meta:
+        managed = False
+        db_table = "cms.assets.files"
+        verbose_name = _("photo")
+        verbose_name_plural = _("photos")
+
+    @property
+    def filename(self) -> str:
+        return self.metadata.detail.filename
+
+    @property
+    def is_uploading(self) -> bool:
+        """Whether somebody has begun to write to it, and not ended."""
+        return self.metadata.locked is not None
