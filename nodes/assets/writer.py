@@ -46,6 +46,7 @@ class Writer:
         self._pending: list[Document] = []
         self._buffer = bytearray()
         self._written = 0
+        self._ended = False
         moment = now()
         self._files.insert_one(
             {
@@ -90,6 +91,7 @@ class Writer:
             {"$set": {"length": Int64(self.length), "metadata.locked": None, **(changes or {})}},
         )
         if done.matched_count:
+            self._ended = True
             return True
         if more_filter and self._files.find_one(self.lock.as_filter(), {"_id": 1}):
             return False
@@ -97,7 +99,11 @@ class Writer:
         raise UploadLost
 
     def abort(self) -> None:
-        """Leave nothing behind. The chunks go first: a crash in between leaves a stalled upload, which is swept."""
+        """Leave nothing behind of a file that is not finished. The chunks go first: a crash in between leaves a stalled
+        upload, which is swept."""
+        if self._ended:
+            return
+        self._ended = True
         self._heartbeat.stop()
         self._pending.clear()
         self._buffer.clear()

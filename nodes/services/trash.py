@@ -10,9 +10,10 @@ from pymongo.errors import DuplicateKeyError
 
 from mongo.connection import Document, database, now, transaction
 from nodes import slugs
-from nodes.collections import NODES, REDIRECTS, REVISIONS, TRASH
+from nodes.assets import contents
+from nodes.collections import ASSET_FILES, NODES, REDIRECTS, REVISIONS, TRASH, home_of, standing
 from nodes.errors import EditConflict, InvalidPlace, NodeGone, SlugTaken, TooBusy
-from nodes.kinds import KINDS
+from nodes.kinds import CONTENT, KINDS, PHOTO
 from nodes.merging import Merge
 from nodes.selectors import site as site_selectors
 from nodes.services import placement
@@ -22,17 +23,18 @@ from nodes.signals import node_deleted
 from nodes.types import Actor, Seen
 
 
-def trash(actor: Actor, node_id: ObjectId, seen_nonce: ObjectId) -> None:
+def trash(actor: Actor, node_id: ObjectId, seen_nonce: ObjectId, collection: str = NODES) -> None:
     """Move a node to the trash if it still has the nonce `seen_nonce`. What stands in a trashed section shows nowhere.
 
     Raises NodeGone, EditConflict.
     """
 
     def work(session: ClientSession) -> Document | None:
-        stored: Document | None = database()[NODES].find_one({"_id": node_id}, session=session)
+        wanted = {"_id": node_id, **standing(collection)}
+        stored: Document | None = database()[collection].find_one(wanted, session=session)
         if stored is None or stored["metadata"]["nonce"] != seen_nonce:
             return stored
-        database()[NODES].delete_one(Seen.of(stored).as_filter(), session=session)
+        database()[collection].delete_one(Seen.of(stored).as_filter(), session=session)
         database()[TRASH].insert_one(
             {**stored, "trashed_at": now(), "trashed_by": actor.as_document()}, session=session
         )
@@ -59,6 +61,7 @@ def restore(actor: Actor, node_id: ObjectId, *, slug: str | None = None) -> None
     seen_tree = site_selectors.read().tree
     check_place(place[0], metadata["type"])
     slugs.check(place[1], place[0])
+    home = home_of(metadata["type"])
     is_section = KINDS[metadata["type"]].is_section
     if is_section:
         placement.check_ancestors(node_id, place[0])
@@ -72,13 +75,13 @@ def restore(actor: Actor, node_id: ObjectId, *, slug: str | None = None) -> None
             return False
         stored["metadata"]["slug"] = place[1]
         del stored["trashed_at"], stored["trashed_by"]
-        database()[NODES].insert_one(stored, session=session)
+        database()[home].insert_one(stored, session=session)
         return True
 
     try:
         done = transaction(work)
     except DuplicateKeyError as error:
-        raise SlugTaken(place[1], slugs.free(place[1], place[0])) from error
+        raise SlugTaken(place[1], slugs.free(place[1], place[0], home)) from error
     if done is None:
         raise NodeGone(node_id)
     if not done:
@@ -98,13 +101,17 @@ def delete(node_id: ObjectId) -> None:
         found: Document | None = database()[TRASH].find_one_and_delete({"_id": node_id}, session=session)
         return found
 
-    if transaction(work) is None:
+    deleted = transaction(work)
+    if deleted is None:
         raise NodeGone(node_id)
+    if deleted["metadata"]["type"] == PHOTO:
+        contents.delete_all(node_id)
     database()[REDIRECTS].delete_many({"node_id": node_id})
     database()[REVISIONS].delete_many({"node_id": node_id})
     node_deleted.send(sender=None, node_id=node_id)
 
 
 def _holds_something(node_id: ObjectId) -> bool:
-    inside = {"metadata.parent_id": node_id}
-    return any(database()[name].find_one(inside, {"_id": 1}) for name in (NODES, TRASH))
+    # A photo's contents go with it.
+    inside = {"metadata.parent_id": node_id, "metadata.type": {"$ne": CONTENT}}
+    return any(database()[name].find_one(inside, {"_id": 1}) for name in (NODES, ASSET_FILES, TRASH))

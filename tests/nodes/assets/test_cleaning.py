@@ -88,6 +88,7 @@ def test_properties_are_what_photographers_search():
     }
 
 
+@pytest.mark.filterwarnings("ignore:Corrupt EXIF")
 @pytest.mark.parametrize(
     "block", [b"", b"II", b"II*\0\xff\xff\xff\xff", b"MM\0*\0\0\0\x08\xff\xff" + b"\xff" * 40, b"x" * 99]
 )

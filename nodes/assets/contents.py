@@ -1,0 +1,80 @@
+"""The contents of photos as files: finding the one that is shown, and deleting what nothing shows any more."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, BinaryIO, Self
+
+from bson import ObjectId
+
+from mongo.connection import database
+from nodes.assets.reader import SeekableFile
+from nodes.collections import ASSET_CHUNKS, ASSET_FILES, ASSETS, RENDITION_CHUNKS, RENDITION_FILES
+from nodes.kinds import CONTENT
+
+FILE = {"length": 1, "chunkSize": 1, "uploadDate": 1, "filename": 1}
+
+
+@dataclass(frozen=True)
+class Stored:
+    """A whole file of a bucket, to be read."""
+
+    bucket: str
+    id: ObjectId
+    length: int
+    chunk_size: int
+    uploaded: datetime
+
+    @classmethod
+    def of(cls, bucket: str, document: Mapping[str, Any]) -> Self:
+        return cls(bucket, document["_id"], document["length"], document["chunkSize"], document["uploadDate"])
+
+    def open(self) -> BinaryIO:
+        """Return the file as one that can be read and sought in."""
+        return SeekableFile(self.bucket, self.id, self.chunk_size, self.length)  # type: ignore[return-value]
+
+
+def place(photo_id: ObjectId, content_id: ObjectId) -> dict[str, Any]:
+    """Return where a later content of a photo stands: the shard key, so that a read of it is targeted."""
+    return {"metadata.parent_id": photo_id, "metadata.slug": str(content_id)}
+
+
+def selector(photo_id: ObjectId, content_id: ObjectId) -> dict[str, Any]:
+    """Return the filter of the files document of a content; the first one is the photo's own."""
+    return {"_id": content_id, **({} if content_id == photo_id else place(photo_id, content_id))}
+
+
+def find(photo_id: ObjectId, content_id: ObjectId) -> Stored | None:
+    """Return a content of a photo that is whole and stays; None if there is none."""
+    document = database()[ASSET_FILES].find_one(
+        {**selector(photo_id, content_id), "metadata.doomed": None, "length": {"$gt": 0}}, FILE
+    )
+    return Stored.of(ASSETS, document) if document else None
+
+
+def delete(photo_id: ObjectId, content_id: ObjectId) -> None:
+    """Delete a content that is no photo by itself, with the copies made of it: the document last."""
+    delete_renditions(content_id)
+    database()[ASSET_CHUNKS].delete_many({"files_id": content_id})
+    database()[ASSET_FILES].delete_one({**selector(photo_id, content_id), "metadata.type": CONTENT})
+
+
+def delete_all(photo_id: ObjectId) -> None:
+    """Delete all contents of a photo whose own document is gone already."""
+    for content in list(
+        database()[ASSET_FILES].find({"metadata.parent_id": photo_id, "metadata.type": CONTENT}, {"_id": 1})
+    ):
+        delete(photo_id, content["_id"])
+    delete_renditions(photo_id)
+    database()[ASSET_CHUNKS].delete_many({"files_id": photo_id})
+
+
+def delete_renditions(content_id: ObjectId) -> int:
+    """Delete the copies made of a content; return how many there were."""
+    made = list(database()[RENDITION_FILES].find({"metadata.source": content_id}, {"metadata.spec": 1}))
+    for rendition in made:
+        database()[RENDITION_CHUNKS].delete_many({"files_id": rendition["_id"]})
+        database()[RENDITION_FILES].delete_one(
+            {"_id": rendition["_id"], "metadata.source": content_id, "metadata.spec": rendition["metadata"]["spec"]}
+        )
+    return len(made)

@@ -1,0 +1,299 @@
+"""Photos: uploading, replacing and going back. What nodes do too (save, tags, trash…) is done by the same code."""
+
+import functools
+import unicodedata
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import PurePath
+from typing import Any
+
+from bson import ObjectId
+from django.utils.translation import gettext as _
+from pymongo.errors import DuplicateKeyError
+
+from mongo.connection import database, now
+from nodes import merging, slugs
+from nodes.assets import contents
+from nodes.assets.errors import PhotoLocked, UploadLost
+from nodes.assets.incoming import Incoming, Received
+from nodes.assets.locks import Lock, free_or_stale
+from nodes.assets.writer import Writer
+from nodes.collections import ASSET_FILES, ASSETS, REVISIONS, standing
+from nodes.errors import NodeError, NodeGone, SlugTaken, TooBusy
+from nodes.kinds import CONTENT, PHOTO
+from nodes.selectors import photos as selectors
+from nodes.services import editing, trash
+from nodes.services.site import touch
+from nodes.services.write import check_place, check_ready, compare_and_set, insert_revision
+from nodes.types import Actor, Saved
+
+LONGEST_NAME = 200
+# What belongs to the bytes and changes with them.
+OF_CONTENT = ("content_type", "filename", "resolution", "size", "sha256", "dhash", "exif")
+
+save = functools.partial(editing.save, collection=ASSET_FILES)
+change_tags = functools.partial(editing.change_tags, collection=ASSET_FILES)
+throw_away = functools.partial(trash.trash, collection=ASSET_FILES)
+
+
+@dataclass(frozen=True)
+class Uploaded:
+    """A photo whose bytes are all there. `duplicates` are other photos with the very same bytes."""
+
+    id: ObjectId
+    nonce: ObjectId
+    title: str
+    duplicates: tuple[ObjectId, ...] = field(default=())
+
+
+class Upload:
+    """A new photo on its way into a gallery: `feed` it, then `finish` or `abort`.
+
+    Its place is taken at the start, and nothing shows it until the end. Whatever is raised, nothing is left behind. `fields`
+    are further fields by path ("detail.alt", "published"…); without a title the file's name serves.
+    Raises InvalidPlace, SlugTaken (only for a slug that was asked for), InvalidSlug.
+    """
+
+    def __init__(
+        self,
+        actor: Actor,
+        gallery_id: ObjectId,
+        filename: str,
+        *,
+        title: str = "",
+        slug: str = "",
+        fields: Mapping[str, Any] | None = None,
+        tags: tuple[str, ...] = (),
+    ) -> None:
+        check_place(gallery_id, PHOTO)
+        self._actor = actor
+        self._filename = file_name(filename)
+        self._fields = dict(fields or {})
+        self.id, self.title = ObjectId(), title or _title(self._filename)
+        wanted = slugs.normalized(slug)
+        if wanted:
+            slugs.check(wanted, gallery_id)
+        self._begin(gallery_id, wanted, tags)
+        self._incoming = Incoming(self._writer, self._filename)
+
+    def _begin(self, gallery_id: ObjectId, wanted: str, tags: tuple[str, ...]) -> None:
+        moment = now()
+        metadata: dict[str, Any] = {
+            "nonce": ObjectId(),
+            "type": PHOTO,
+            "parent_id": gallery_id,
+            "slug": wanted,
+            "title": self.title,
+            "created": moment,
+            "updated": moment,
+            "published": None,
+            "expires": editing.NEVER,
+            "author": self._actor.as_document(),
+            "tags": sorted(set(tags)),
+            "summary": "",
+            "content_id": None,
+            "detail": {"filename": self._filename, "alt": "", "focal": None},
+        }
+        for _attempt in range(editing.ATTEMPTS):
+            metadata["slug"] = wanted or slugs.free(self.title, gallery_id, ASSET_FILES)
+            place = {"metadata.parent_id": gallery_id, "metadata.slug": metadata["slug"]}
+            try:
+                self._writer = Writer(ASSETS, self.id, self._filename, metadata, place=place)
+            except DuplicateKeyError as error:
+                if wanted:
+                    raise SlugTaken(wanted, slugs.free(wanted, gallery_id, ASSET_FILES)) from error
+                continue
+            return
+        raise TooBusy
+
+    def feed(self, data: bytes) -> None:
+        """Take the next bytes. Raises BadPicture, UploadLost."""
+        self._incoming.feed(data)
+
+    def finish(self) -> Uploaded:
+        """Judge what came, and make it a photo: a draft. Raises BadPicture, UploadLost, NotReady."""
+        received = self._incoming.end()
+        files = database()[ASSET_FILES]
+        for _attempt in range(editing.ATTEMPTS):
+            stored = files.find_one(self._writer.lock.as_filter(), {"metadata": 1})
+            if stored is None:
+                self.abort()
+                raise UploadLost
+            made = self._made(received)
+            before = stored["metadata"]
+            after = {
+                **before,
+                **merging.nested({**merging.fields(before), **made}),
+                "nonce": ObjectId(),
+                "locked": None,
+            }
+            self._checked(after)
+            insert_revision(self.id, None, after, self._actor)
+            changes = {f"metadata.{path}": value for path, value in made.items()}
+            changes["metadata.nonce"] = after["nonce"]
+            if self._writer.finish(changes, **{"metadata.nonce": before["nonce"]}):
+                touch()
+                return Uploaded(self.id, after["nonce"], self.title, selectors.same_bytes(received.sha256, self.id))
+        self.abort()
+        raise TooBusy
+
+    def abort(self) -> None:
+        """Leave nothing behind."""
+        self._incoming.abort()
+
+    def _made(self, received: Received) -> dict[str, Any]:
+        # The camera's words are a beginning; what the sender says replaces them.
+        words = {"summary": received.picture.description} if received.picture.description else {}
+        fields = editing.normalized(self._fields)
+        return {**words, **fields, **_of_content(received, self._filename), "content_id": self.id}
+
+    def _checked(self, metadata: Mapping[str, Any]) -> None:
+        try:
+            check_ready(metadata)
+        except NodeError:
+            self.abort()
+            raise
+
+
+class Replacement:
+    """A new content for a photo, on its way: `feed` it, then `finish` or `abort`. The photo shows the old one until the end.
+
+    The photo's identity stays, and with it comments, tags, revisions and address. Raises NodeGone; PhotoLocked while another
+    upload to the same photo is alive.
+    """
+
+    def __init__(self, actor: Actor, photo_id: ObjectId, filename: str) -> None:
+        self._actor, self._photo_id, self._filename = actor, photo_id, file_name(filename)
+        self._photos = database()[ASSET_FILES]
+        self._lock = _lock(photo_id)
+        self.id = ObjectId()
+        metadata = {"type": CONTENT, "parent_id": photo_id, "slug": str(self.id)}
+        self._writer = Writer(
+            ASSETS, self.id, self._filename, metadata, place=contents.place(photo_id, self.id), also=(self._lock,)
+        )
+        self._incoming = Incoming(self._writer, self._filename)
+
+    def feed(self, data: bytes) -> None:
+        """Take the next bytes. Raises BadPicture, UploadLost."""
+        try:
+            self._incoming.feed(data)
+        except NodeError:
+            self._lock.release()
+            raise
+
+    def finish(self) -> Saved:
+        """Judge what came, and show it: one compare-and-set on the photo. Raises BadPicture, UploadLost, NodeGone, TooBusy."""
+        try:
+            received = self._incoming.end()
+            self._writer.finish()
+            return _show(self._actor, self._photo_id, self.id, _of_content(received, self._filename), self._lock)
+        except NodeError:
+            contents.delete(self._photo_id, self.id)
+            self._lock.release()
+            raise
+
+    def abort(self) -> None:
+        """Leave nothing behind; the photo stays as it was."""
+        self._incoming.abort()
+        self._lock.release()
+
+
+def go_back(actor: Actor, photo_id: ObjectId, content_id: ObjectId) -> Saved:
+    """Show a former content again. Raises NodeGone (of the photo or that content), PhotoLocked, TooBusy."""
+    former = database()[REVISIONS].find_one(
+        {"node_id": photo_id, "metadata.content_id": content_id}, {"metadata.detail": 1}, sort=[("saved_at", -1)]
+    )
+    if former is None or contents.find(photo_id, content_id) is None:
+        raise NodeGone(content_id)
+    lock = _lock(photo_id)
+    detail = {f"detail.{name}": former["metadata"]["detail"].get(name) for name in OF_CONTENT}
+    shown = database()[ASSET_FILES].find_one({"_id": photo_id}, {"metadata.content_id": 1})
+    try:
+        saved = _show(actor, photo_id, content_id, detail, lock)
+    except NodeError:
+        lock.release()
+        raise
+    # The sweeper marks first and looks then who shows it; we show it first and look then whether it is marked.
+    if contents.find(photo_id, content_id) is None and shown:
+        go_back(actor, photo_id, shown["metadata"]["content_id"])
+        raise NodeGone(content_id)
+    return saved
+
+
+def _show(actor: Actor, photo_id: ObjectId, content_id: ObjectId, detail: Mapping[str, Any], lock: Lock) -> Saved:
+    """Make a whole content the one that the photo shows, if the lock is still ours.
+
+    The nonce is in the filter, so that history has every save, and new, so that what was kept under the old one is not shown
+    again. Raises NodeGone, UploadLost, TooBusy.
+    """
+    files = database()[ASSET_FILES]
+    for _attempt in range(editing.ATTEMPTS):
+        stored = files.find_one({"_id": photo_id, **standing(ASSET_FILES)}, {"metadata": 1})
+        if stored is None:
+            raise NodeGone(photo_id)
+        if stored["metadata"]["locked"] != lock.moment:
+            raise UploadLost
+        changes = {**detail, "content_id": content_id, "locked": None}
+        former = stored["metadata"]["content_id"]
+        if former == photo_id != content_id:
+            changes["superseded"] = now()
+        nonce = compare_and_set(actor, stored, changes, more_filter={"metadata.locked": lock.moment})
+        if nonce is None:
+            continue
+        _mark_superseded(photo_id, former, content_id)
+        touch()
+        return Saved(photo_id, nonce, tuple(changes))
+    raise TooBusy
+
+
+def _mark_superseded(photo_id: ObjectId, former: ObjectId, shown: ObjectId) -> None:
+    """Note since when a former content has been shown no more: from then its grace runs. The sweeper notes what we miss."""
+    files = database()[ASSET_FILES]
+    if former not in (photo_id, shown):
+        files.update_one(contents.selector(photo_id, former), {"$set": {"metadata.superseded": now()}})
+    files.update_one(
+        {**contents.selector(photo_id, shown), "metadata.superseded": {"$exists": True}},
+        {"$unset": {"metadata.superseded": ""}},
+    )
+
+
+def _lock(photo_id: ObjectId) -> Lock:
+    """Take the photo's lock. Raises NodeGone; PhotoLocked while somebody alive holds it."""
+    moment = now()
+    files = database()[ASSET_FILES]
+    # By _id alone: a rename must not lose the lock.
+    photo = {"_id": photo_id, **standing(ASSET_FILES)}
+    done = files.update_one({**photo, **free_or_stale(moment)}, {"$set": {"metadata.locked": moment}})
+    if not done.matched_count:
+        if files.find_one(photo, {"_id": 1}) is None:
+            raise NodeGone(photo_id)
+        raise PhotoLocked
+    return Lock(files, {"_id": photo_id}, moment)
+
+
+def _of_content(received: Received, filename: str) -> dict[str, Any]:
+    """Return the fields, by path, that belong to the bytes."""
+    picture = received.picture
+    return {
+        "detail.content_type": picture.content_type,
+        "detail.filename": filename,
+        "detail.resolution": list(picture.size),
+        "detail.size": received.length,
+        "detail.sha256": received.sha256,
+        "detail.dhash": picture.dhash,
+        "detail.exif": picture.exif,
+    }
+
+
+def file_name(given: str) -> str:
+    """Return the last part of a file's name as a sender gave it, without what no file system takes."""
+    name = PurePath(given.replace("\\", "/")).name
+    kept = "".join(c for c in unicodedata.normalize("NFC", name) if c.isprintable() and c not in '<>:"/\\|?*')
+    stem, dot, extension = kept.strip(" .").rpartition(".")
+    if not dot:
+        return (extension or _("photo"))[:LONGEST_NAME]
+    return f"{stem[: LONGEST_NAME - 20]}.{extension[:19]}"
+
+
+def _title(filename: str) -> str:
+    return PurePath(filename).stem.replace("_", " ").strip() or filename

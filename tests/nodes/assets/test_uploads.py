@@ -1,0 +1,234 @@
+"""From the first byte to a photo in its gallery."""
+
+import struct
+import threading
+import zlib
+from datetime import timedelta
+
+import pytest
+from gridfs import GridFSBucket
+
+from mongo.connection import database, now
+from nodes.assets import locks
+from nodes.assets.errors import BadPicture, UploadLost
+from nodes.assets.png import SIGNATURE, chunk
+from nodes.assets.writer import CHUNK, Writer
+from nodes.errors import InvalidPlace, NotReady, SlugTaken
+from nodes.services import photos
+from tests.nodes import build, pictures
+from tests.nodes.photo_build import audit, count, document, gallery, send, shown, upload
+
+pytestmark = pytest.mark.usefixtures("mongo")
+
+LARGE = pictures.encoded("PNG", pictures.image((1000, 800)).effect_spread(300), compress_level=0)
+
+
+def test_a_photo_has_the_shape_of_a_node_and_what_its_bytes_say():
+    parent = gallery()
+    photo_id = upload(parent, pictures.jpeg(6), tags=("lake",))
+    stored = document(photo_id)
+    metadata = stored["metadata"]
+    assert metadata["content_id"] == photo_id
+    assert metadata["locked"] is None
+    assert (metadata["type"], metadata["parent_id"], metadata["slug"], metadata["title"]) == (
+        "photo",
+        parent,
+        "lake",
+        "lake",
+    )
+    assert metadata["summary"] == "A lake"
+    assert metadata["detail"]["content_type"] == "image/jpeg"
+    assert metadata["detail"]["resolution"] == [40, 60]
+    assert metadata["detail"]["size"] == stored["length"] == len(shown(photo_id))
+    assert {"n": "camera", "v": "Nikon Z 8"} in metadata["detail"]["exif"]
+    assert database()["cms.revisions"].find_one({"_id": metadata["nonce"]})["metadata"]["detail"] == metadata["detail"]
+    assert not [secret for secret in pictures.SECRETS if secret in shown(photo_id)]
+    audit()
+
+
+def test_many_chunks_read_back_through_the_drivers_own_gridfs():
+    photo_id = upload(gallery(), LARGE, "noise.png", step=70_001)
+    assert len(LARGE) > 9 * CHUNK
+    assert shown(photo_id) == LARGE
+    audit()
+
+
+def test_a_locked_document_is_there_from_the_first_byte_and_shows_nowhere():
+    parent = gallery()
+    coming = photos.Upload(build.EDITOR, parent, "noise.png")
+    coming.feed(LARGE[:1000])
+    assert document(coming.id)["length"] == 0
+    assert now() - document(coming.id)["metadata"]["locked"] < timedelta(seconds=20)
+    assert photos.selectors.get(coming.id) is None
+    coming.feed(LARGE[1000:])
+    assert database()["cms.assets.chunks"].count_documents({"files_id": coming.id}) == 8
+    coming.finish()
+    assert photos.selectors.get(coming.id).metadata.title == "noise"
+
+
+def test_the_same_bytes_are_pointed_out_and_taken():
+    first = upload(gallery())
+    coming = photos.Upload(build.EDITOR, gallery("other"), "again.jpg")
+    send(coming, pictures.jpeg())
+    assert coming.finish().duplicates == (first,)
+
+
+def test_names_that_are_taken_are_numbered_and_a_wanted_slug_is_refused():
+    parent = gallery()
+    assert [document(upload(parent))["metadata"]["slug"] for _ in range(3)] == ["lake", "lake-2", "lake-3"]
+    with pytest.raises(SlugTaken, match="lake-4"):
+        photos.Upload(build.EDITOR, parent, "x.jpg", slug="lake")
+
+
+def test_photos_stand_in_galleries_only():
+    blog = build.node("blog", "blog")
+    with pytest.raises(InvalidPlace):
+        photos.Upload(build.EDITOR, blog, "x.jpg")
+    assert count()[0] == 0
+
+
+def test_a_photo_is_published_with_alternative_text_or_not_at_all():
+    parent = gallery()
+    before = count()
+    with pytest.raises(NotReady, match="alternative text"):
+        upload(parent, fields={"detail.alt": " "})
+    assert count() == before
+    photo_id = upload(parent, fields={"detail.alt": "", "published": None})
+    with pytest.raises(NotReady):
+        photos.save(build.EDITOR, photo_id, document(photo_id)["metadata"]["nonce"], {"published": build.PAST})
+    saved = photos.save(
+        build.EDITOR,
+        photo_id,
+        document(photo_id)["metadata"]["nonce"],
+        {"published": build.PAST, "detail.alt": "A lake"},
+    )
+    assert document(photo_id)["metadata"]["nonce"] == saved.nonce
+
+
+def _jpeg_of_size(width: int, height: int) -> bytes:
+    plain = pictures.encoded("JPEG")
+    at = plain.index(b"\xff\xc0") + 5
+    return plain[:at] + struct.pack(">HH", height, width) + plain[at + 4 :]
+
+
+def _png_of_size(width: int, height: int) -> bytes:
+    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    return SIGNATURE + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(bytes(1000))) + chunk(b"IEND", b"")
+
+
+def _bad() -> dict[str, tuple[str, bytes, str]]:
+    """Return 30 and more files by what is wrong with them: name, bytes, what the refusal says."""
+    jpeg, png, webp, gif = pictures.jpeg(), pictures.png(), pictures.webp(), pictures.gif()
+    svg = b'<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>'
+    html = b"<!DOCTYPE html><html><script>alert(1)</script></html>"
+    comment = pictures.segment(0xFE, html)
+    return {
+        "nothing": ("a.jpg", b"", "empty"),
+        "text": ("a.jpg", b"Lorem ipsum dolor sit amet" * 9, "no picture"),
+        "SVG": ("a.svg", svg, "SVG"),
+        "SVG as PNG": ("a.png", b'<?xml version="1.0"?>\n' + svg, "SVG"),
+        "SVG behind a byte order mark": ("a.jpg", b"\xef\xbb\xbf  " + svg, "SVG"),
+        "HTML as JPEG": ("a.jpg", html * 5, "web page"),
+        "PDF": ("a.jpg", b"%PDF-1.7\n" + bytes(90), "PDF"),
+        "ZIP": ("a.png", b"PK\x03\x04" + bytes(90), "ZIP"),
+        "program": ("a.gif", b"MZ\x90\0" + bytes(90), "EXE"),
+        "TIFF": ("a.tif", b"II*\0" + bytes(90), "TIFF"),
+        "BMP": ("a.bmp", pictures.encoded("BMP"), "BMP"),
+        "icon": ("a.ico", b"\0\0\1\0" + bytes(90), "ICO"),
+        "film": ("a.jpg", b"\0\0\0\x18ftypisom" + bytes(90), "MP4"),
+        "HEIC": ("a.heic", b"\0\0\0\x18ftypheic" + bytes(90), "HEIC"),
+        "PNG named JPEG": ("a.jpg", png, "PNG picture"),
+        "JPEG named PNG": ("a.png", jpeg, "JPEG picture"),
+        "GIF named HTML": ("a.html", gif, "GIF picture"),
+        "JPEG cut in its head": ("a.jpg", jpeg[:300], "not whole"),
+        "JPEG cut in its pixels": ("a.jpg", jpeg[:-40], "not whole"),
+        "JPEG without its end": ("a.jpg", jpeg[:-2], "not whole"),
+        "JPEG of nothing": ("a.jpg", b"\xff\xd8\xff\xd9" + bytes(90), "no picture"),
+        "JPEG with a torn segment": ("a.jpg", jpeg[:2] + b"\xff\xe1\0\1" + jpeg[2:], "damaged"),
+        "JPEG of no height": ("a.jpg", _jpeg_of_size(60, 0), "how large"),
+        "JPEG of 4 gigapixels": ("a.jpg", _jpeg_of_size(65_000, 65_000), "too many pixels"),
+        "JPEG with a page in its comment": ("a.jpg", jpeg[:2] + comment + jpeg[2:], "web page or program"),
+        "JPEG with an archive behind": ("a.jpg", jpeg + b"PK\x03\x04" + bytes(90), "behind the end"),
+        "JPEG with a page behind": ("a.jpg", jpeg + html, "behind the end"),
+        "JPEG with a page behind zeros": ("a.jpg", jpeg + bytes(900) + html, "behind the end"),
+        "PNG cut in its pixels": ("a.png", png[: len(png) // 2], "not whole|damaged"),
+        "PNG without its end": ("a.png", png[:-12], "not whole"),
+        "PNG with a wrong check sum": ("a.png", png.replace(b"IDAT", b"IDAT\x01", 1), "damaged"),
+        "PNG of 10 gigapixels": ("a.png", _png_of_size(100_000, 100_000), "too many pixels"),
+        "PNG of much memory": ("a.png", _png_of_size(10_000, 11_000), "memory"),
+        "PNG of too few pixels": ("a.png", _png_of_size(500, 500), "damaged"),
+        "PNG with a program behind": ("a.png", png + b"<?php system($_GET[0]);", "behind the end"),
+        "PNG with a program in a text": (
+            "a.png",
+            png[:33] + chunk(b"tEXt", b"a\0<?php x") + png[33:],
+            "web page or program",
+        ),
+        "WebP cut in its pixels": ("a.webp", webp[:100], "not whole|damaged"),
+        "WebP with a program behind": ("a.webp", webp + b"MZ" + bytes(90), "behind the end"),
+        "WebP of no picture": ("a.webp", b"RIFF\x0c\0\0\0WEBPEXIF\0\0\0\0" + bytes(64), "no picture"),
+        "GIF cut in its pixels": ("a.gif", gif[:100], "not whole"),
+        "GIF of 4 gigapixels": ("a.gif", gif[:6] + b"\xff\xff\xff\xff" + gif[10:], "too many pixels"),
+        "GIF with an archive behind": ("a.gif", gif + b"PK\x03\x04", "behind the end"),
+        "GIF of 700 pictures": ("a.gif", pictures.gif(2)[:-1] + _frame_of_gif() * 700 + b";", "frames"),
+    }
+
+
+def _frame_of_gif() -> bytes:
+    return b"\x2c\0\0\0\0\1\0\1\0\0\2\2\x44\1\0"
+
+
+BAD = _bad()
+
+
+@pytest.mark.parametrize("kind", BAD)
+def test_a_bad_file_is_refused_with_a_reason_and_leaves_nothing(kind):
+    parent = gallery()
+    before = count()
+    name, data, reason = BAD[kind]
+    coming = photos.Upload(build.EDITOR, parent, name)
+    with pytest.raises(BadPicture, match=reason):  # noqa: PT012 - some are seen on the way, some at the end
+        send(coming, data, 50)
+        coming.finish()
+    assert count() == before
+
+
+def test_thirty_bad_files_are_known():
+    assert len(BAD) >= 30
+
+
+def test_an_upload_that_is_given_up_leaves_nothing():
+    parent = gallery()
+    before = count()
+    coming = photos.Upload(build.EDITOR, parent, "noise.png")
+    coming.feed(LARGE[:-1000])
+    coming.abort()
+    assert count() == before
+
+
+def _until(condition) -> None:
+    waiting = threading.Event()
+    for _ in range(1000):
+        if condition():
+            return
+        waiting.wait(0.01)
+    raise AssertionError("this never came true")
+
+
+def test_a_slow_sender_keeps_the_lock_alive(mongo):
+    writer = Writer(
+        "cms.assets", build.ObjectId(), "slow", {"type": "photo-content"}, place={}, renew=timedelta(milliseconds=20)
+    )
+    first = writer.lock.moment
+    _until(lambda: mongo["cms.assets.files"].find_one({"_id": writer.id})["metadata"]["locked"] > first)
+    writer.write(b"at last")
+    assert writer.finish()
+    assert GridFSBucket(mongo, "cms.assets").open_download_stream(writer.id).read() == b"at last"
+
+
+def test_a_writer_that_lost_its_lock_stores_no_more(mongo):
+    writer = Writer("cms.assets", build.ObjectId(), "x", {"type": "photo-content"}, place={})
+    writer.write(bytes(9 * CHUNK))
+    mongo["cms.assets.files"].update_one({"_id": writer.id}, {"$set": {"metadata.locked": now() - locks.STALE}})
+    with pytest.raises(UploadLost):
+        writer.finish()
+    assert mongo["cms.assets.chunks"].count_documents({}) == 0
