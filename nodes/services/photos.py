@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from pymongo.errors import DuplicateKeyError
 
 from mongo.connection import database, now
-from nodes import merging, slugs
+from nodes import derived, merging, slugs
 from nodes.assets import contents
 from nodes.assets.errors import PhotoLocked, UploadLost
 from nodes.assets.incoming import Incoming, Received
@@ -130,7 +130,7 @@ class Upload:
             self._checked(after)
             insert_revision(self.id, None, after, self._actor)
             changes = {f"metadata.{path}": value for path, value in made.items()}
-            changes["metadata.nonce"] = after["nonce"]
+            changes |= {"metadata.nonce": after["nonce"], "derived": derived.of(after)}
             if self._writer.finish(changes, **{"metadata.nonce": before["nonce"]}):
                 touch()
                 return Uploaded(self.id, after["nonce"], self.title, selectors.same_bytes(received.sha256, self.id))
