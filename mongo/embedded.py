@@ -39,7 +39,8 @@ __all__ = ["Embedded", "EphemeralMongod", "Mongod", "MongodError", "State", "loc
 
 logger = logging.getLogger(__name__)
 LOG_BYTES = 10_000_000
-DYING_SECONDS = 5.0
+DYING_SECONDS = 5.0  # for a killed process to give back its locks
+LEAVING_SECONDS = 2.0  # for an ended one to give back its port, which comes after its locks
 
 _one_thread = threading.Lock()
 
@@ -113,8 +114,17 @@ class Embedded:
             self._end_guard()
         return True
 
-    def _start(self) -> State:
+    def _port(self) -> int:
+        """The port of last time, which keeps the set's configuration and whoever is connected valid; else 0, any."""
         known = self._read()
+        deadline = time.monotonic() + LEAVING_SECONDS
+        while known is not None and time.monotonic() < deadline:
+            if is_free(known.port):
+                return known.port
+            time.sleep(0.02)
+        return 0
+
+    def _start(self) -> State:
         _rotate(self.log)
         held = self._open("mongod")
         try:
@@ -122,8 +132,7 @@ class Embedded:
             os.ftruncate(held, 0)
             server = Mongod(
                 self.dbpath,
-                # The port of last time keeps the set's configuration, and whoever is connected, valid.
-                known.port if known and is_free(known.port) else 0,
+                self._port(),
                 binary=locate(self.var / "bin"),
                 log=self.log,
                 lease=self._locks / "mongod.lease",
