@@ -17,6 +17,7 @@ ASSET_FILES, ASSET_CHUNKS = f"{ASSETS}.files", f"{ASSETS}.chunks"
 RENDITION_FILES, RENDITION_CHUNKS = f"{RENDITIONS}.files", f"{RENDITIONS}.chunks"
 
 PLACE = (("metadata.parent_id", 1), ("metadata.slug", 1))
+CHANGED = (("metadata.updated", -1), ("_id", -1))
 NEWEST = (("metadata.published", -1), ("_id", -1))
 
 
@@ -73,9 +74,24 @@ COLLECTIONS = (
         NODES,
         (
             *node_indexes(),
-            Index("by_updated", (("metadata.updated", -1), ("_id", -1))),
-            Index("by_author", (("metadata.author._id", 1), ("metadata.updated", -1))),
-            Index("by_draft", (("draft.saved_at", -1),), sparse=True),
+            # The lists of the admin: what was changed last, of all or by one filter; and by state, newest first.
+            Index("by_updated", CHANGED),
+            Index("section_by_updated", (("metadata.parent_id", 1), *CHANGED)),
+            Index("type_by_updated", (("metadata.type", 1), *CHANGED)),
+            Index("tag_by_updated", (("metadata.tags", 1), *CHANGED)),
+            Index("author_by_updated", (("metadata.author._id", 1), *CHANGED)),
+            Index("by_published", (("metadata.published", -1), ("_id", -1), ("metadata.expires", 1))),
+            Index(
+                "by_author",
+                (
+                    ("metadata.author._id", 1),
+                    ("metadata.published", -1),
+                    ("_id", -1),
+                    ("metadata.expires", 1),
+                ),
+            ),
+            Index("by_expiry", (("metadata.expires", -1), ("_id", -1))),
+            Index("by_draft", (("draft.saved_at", -1), ("_id", -1)), sparse=True),
         ),
         shard_key=ShardKey(
             PLACE, unique=True, reason="Only a unique shard key keeps (section, slug) unique over shards."

@@ -1,6 +1,7 @@
 """URL converters."""
 
 from bson import ObjectId
+from django.urls import register_converter
 
 # What no slug contains: controls, spaces, and every ASCII sign but hyphen and underscore.
 _NO_SLUG = r"\x00-\x2c\x2e\x2f\x3a-\x40\x5b-\x5e\x60\x7b-\xa0"
@@ -64,3 +65,8 @@ class MonthConverter:
 
     def to_url(self, value: int) -> str:
         return f"{value:02d}"
+
+
+register_converter(ObjectIdConverter, "objectid")
+register_converter(NodePathConverter, "nodepath")
+register_converter(TagConverter, "tag")

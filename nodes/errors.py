@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 from bson import ObjectId
 from django.utils.translation import gettext as _
 
+from nodes.types import NO_TAGS, TagChange
+
 if TYPE_CHECKING:
     from nodes.merging import Merge
 
@@ -22,15 +24,27 @@ class NodeGone(NodeError):
         super().__init__(_("This page is no longer there: it was moved to the trash or deleted meanwhile."))
 
 
+class DraftGone(NodeError):
+    """The draft is not the one that was seen: somebody saved, published or discarded it meanwhile."""
+
+    def __init__(self, node_id: ObjectId) -> None:
+        self.node_id = node_id
+        super().__init__(
+            _("This draft was saved, published or discarded by somebody else meanwhile. Look at it again.")
+        )
+
+
 class EditConflict(NodeError):
     """Somebody else saved meanwhile, and the two versions cannot be merged by themselves.
 
     `base` is what the editor started from (None: not known any more), `theirs` the stored metadata, `merge` what could be
-    merged and which fields could not.
+    merged and which fields could not; `tags` what the editor wanted done to the tags, which always merge.
     """
 
-    def __init__(self, base: Mapping[str, Any] | None, theirs: Mapping[str, Any], merge: "Merge") -> None:
-        self.base, self.theirs, self.merge = base, theirs, merge
+    def __init__(
+        self, base: Mapping[str, Any] | None, theirs: Mapping[str, Any], merge: "Merge", tags: TagChange = NO_TAGS
+    ) -> None:
+        self.base, self.theirs, self.merge, self.tags = base, theirs, merge, tags
         super().__init__(_("Somebody else changed this page while you were editing it."))
 
 

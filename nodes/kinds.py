@@ -13,6 +13,7 @@ class Kind:
     name: str
     label: str | Promise
     holds: frozenset[str] = frozenset()
+    description: str | Promise = ""
 
     @property
     def is_section(self) -> bool:
@@ -27,11 +28,16 @@ CONTENT = "photo-content"
 KINDS = {
     kind.name: kind
     for kind in (
-        Kind(FOLDER, _("Folder"), frozenset({FOLDER, BLOG, GALLERY, PAGE})),
-        Kind(BLOG, _("Blog"), frozenset({ENTRY})),
-        Kind(GALLERY, _("Gallery"), frozenset({PHOTO})),
-        Kind(PAGE, _("Page")),
-        Kind(ENTRY, _("Blog post")),
+        Kind(
+            FOLDER,
+            _("Folder"),
+            frozenset({FOLDER, BLOG, GALLERY, PAGE}),
+            _("Holds pages and other sections."),
+        ),
+        Kind(BLOG, _("Blog"), frozenset({ENTRY}), _("Holds posts, the newest first.")),
+        Kind(GALLERY, _("Gallery"), frozenset({PHOTO}), _("Holds photos.")),
+        Kind(PAGE, _("Page"), description=_("Stands by itself, in a folder or at the top level.")),
+        Kind(ENTRY, _("Blog post"), description=_("Part of a blog, with a date.")),
         Kind(PHOTO, _("Photo")),
     )
 }

@@ -19,7 +19,11 @@ _NOT_FIELDS = frozenset(
 
 @dataclass(frozen=True)
 class FieldConflict:
-    """A field that both sides changed, each in another way."""
+    """A field that both sides changed, each in another way.
+
+    Of a text, `mine` and `theirs` differ only in the paragraphs that both changed: whichever is taken, what either side did to
+    other paragraphs stays.
+    """
 
     path: str
     base: Any
@@ -65,25 +69,34 @@ def merge(base: Mapping[str, Any] | None, mine: Mapping[str, Any], theirs: Mappi
     conflicts: list[FieldConflict] = []
     for path, wanted in mine.items():
         stored = theirs.get(path)
-        if _same(wanted, stored):
+        if same(wanted, stored):
             continue
         if base is None:
             conflicts.append(FieldConflict(path, None, wanted, stored))
             continue
         before = base.get(path)
-        if _same(wanted, before):
+        if same(wanted, before):
             merged.append(path)
-        elif _same(stored, before):
+        elif same(stored, before):
             changes[path] = wanted
-        elif path in TEXTS and (text := text_merge.merge(before or "", wanted or "", stored or "").text) is not None:
-            changes[path] = text
-            merged.append(path)
+        elif path in TEXTS:
+            text = text_merge.merge(before or "", wanted or "", stored or "")
+            if text.text is not None:
+                changes[path] = text.text
+                merged.append(path)
+            else:
+                conflicts.append(_text_conflict(path, before, text))
         else:
             conflicts.append(FieldConflict(path, before, wanted, stored))
     return Merge(changes, tuple(merged), tuple(conflicts))
 
 
-def _same(one: Any, other: Any) -> bool:
+def _text_conflict(path: str, before: Any, text: text_merge.Merged) -> FieldConflict:
+    mine = text_merge.resolve(text, ["mine"] * text.conflicts)
+    return FieldConflict(path, before, mine, text_merge.resolve(text, ["theirs"] * text.conflicts))
+
+
+def same(one: Any, other: Any) -> bool:
     """Compare as an editor would: no value and an empty one are alike, and so are a browser's line ends and ours."""
     if isinstance(one, str):
         one = one.replace("\r\n", "\n")

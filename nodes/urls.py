@@ -1,12 +1,8 @@
 """Addresses of what editors wrote. The last routes take what no other did: include this after all others."""
 
-from django.urls import path, register_converter
+from django.urls import path
 
-from nodes import converters, feeds, views
-
-register_converter(converters.ObjectIdConverter, "objectid")
-register_converter(converters.NodePathConverter, "nodepath")
-register_converter(converters.TagConverter, "tag")
+from nodes import feeds, views
 
 urlpatterns = [
     path("", views.home, name="home"),

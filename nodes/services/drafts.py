@@ -5,90 +5,101 @@ from typing import Any
 
 from bson import ObjectId
 
-from mongo.connection import database, now
+from mongo.connection import Document, database, now
 from nodes import merging
 from nodes.collections import NODES, REVISIONS
-from nodes.errors import EditConflict, NodeGone, TooBusy
-from nodes.services.editing import ATTEMPTS
+from nodes.errors import DraftGone, EditConflict, NodeGone, TooBusy
+from nodes.services.editing import ATTEMPTS, normalized
 from nodes.services.site import touch
-from nodes.services.write import base_of, compare_and_set
-from nodes.types import Actor, Saved, Seen
+from nodes.services.write import base_for, base_of, compare_and_set, insert_revision
+from nodes.types import NO_TAGS, Actor, Saved, Seen, Submitted, TagChange
 
 # Where a node stands is not drafted: addresses are live or they are not.
 NOT_DRAFTED = frozenset({"slug", "parent_id"})
 
 
-def save_draft(actor: Actor, node_id: ObjectId, seen_nonce: ObjectId, mine: Mapping[str, Any]) -> Saved:
+def save_draft(
+    actor: Actor,
+    node_id: ObjectId,
+    seen_nonce: ObjectId,
+    mine: Mapping[str, Any],
+    tags: TagChange = NO_TAGS,
+    *,
+    form: ObjectId | None = None,
+) -> Saved:
     """Save the fields `mine` as the node's draft; readers see the live version still.
 
     `seen_nonce` is the nonce that the form was rendered with: the draft's, or the node's where it had none. A draft that
     somebody else saved meanwhile is merged into as a node would be. Raises EditConflict, NodeGone, TooBusy.
     """
-    mine = {path: value for path, value in mine.items() if path not in NOT_DRAFTED}
+    mine = {path: value for path, value in normalized(mine).items() if path not in NOT_DRAFTED}
     base: Mapping[str, Any] | None = None
     for _attempt in range(ATTEMPTS):
-        stored = database()[NODES].find_one({"_id": node_id}, {"metadata": 1, "draft": 1})
-        if stored is None:
-            raise NodeGone(node_id)
+        stored = _read(node_id)
         draft = stored.get("draft")
         present = draft or stored["metadata"]
-        theirs = _flat(draft) if draft else merging.fields(stored["metadata"])
+        said = _drafted(stored)
+        theirs = merging.fields(said)
         if base is None:
-            base = theirs if present["nonce"] == seen_nonce else base_of(node_id, seen_nonce)
+            same = present["nonce"] == seen_nonce
+            base = theirs if same else base_for(node_id, seen_nonce, present["nonce"], form)
         merge = merging.merge(base, mine, theirs)
         if merge.conflicts:
-            raise EditConflict(base, merging.nested(theirs), merge)
-        if not merge.changes and draft:
+            raise EditConflict(base, said, merge, tags)
+        if draft and not merge.changes and not tags.changes(said["tags"]):
             return Saved(node_id, draft["nonce"], merged=merge.merged)
+        after = merging.nested({k: v for k, v in {**theirs, **merge.changes}.items() if k not in NOT_DRAFTED})
+        after["tags"] = sorted((set(said["tags"]) | tags.added) - tags.removed)
         nonce = ObjectId()
-        after = {k: v for k, v in {**theirs, **merge.changes}.items() if k not in NOT_DRAFTED}
+        # History follows `parent` from the node's nonce, so that this is the base of later merges and in no list.
+        submitted = Submitted(form, mine, was_merged=bool(merge.merged)) if form else None
+        insert_revision(node_id, present["nonce"], {**said, **after, "nonce": nonce}, actor, submitted, draft=True)
         written = {
             "nonce": nonce,
             "base_nonce": draft["base_nonce"] if draft else stored["metadata"]["nonce"],
-            "metadata": merging.nested(after),
+            "metadata": after,
             "saved_at": now(),
             "saved_by": actor.as_document(),
         }
-        # History follows `parent` from the node's nonce, so that this is the base of later merges and in no list.
-        database()[REVISIONS].insert_one(
-            {
-                "_id": nonce,
-                "parent": present["nonce"],
-                "node_id": node_id,
-                "metadata": {**stored["metadata"], **written["metadata"], "nonce": nonce},
-                "saved_at": written["saved_at"],
-                "saved_by": written["saved_by"],
-                "draft": True,
-            }
-        )
-        seen = Seen.of(stored)
         unchanged = {"draft.nonce": draft["nonce"]} if draft else {"draft": {"$exists": False}}
-        place = {"_id": seen.id, "metadata.parent_id": seen.parent_id, "metadata.slug": seen.slug}
-        if database()[NODES].update_one({**place, **unchanged}, {"$set": {"draft": written}}).matched_count:
+        if database()[NODES].update_one({**_place(stored), **unchanged}, {"$set": {"draft": written}}).matched_count:
             return Saved(node_id, nonce, tuple(merge.changes), merge.merged)
     raise TooBusy
 
 
-def publish_draft(actor: Actor, node_id: ObjectId, seen_draft: ObjectId) -> Saved:
+def publish_draft(
+    actor: Actor,
+    node_id: ObjectId,
+    seen_draft: ObjectId,
+    *,
+    seen_nonce: ObjectId | None = None,
+    mine: Mapping[str, Any] | None = None,
+    tags: TagChange = NO_TAGS,
+) -> Saved:
     """Make the draft the live version, merged with what was saved live since it was begun.
 
-    Raises EditConflict (also when the draft is not `seen_draft` any more), NodeGone, TooBusy.
+    After a conflict: `mine` is what the editor decided on seeing the live version `seen_nonce`; it takes the draft's place.
+    Raises EditConflict, DraftGone (saved anew, published or discarded meanwhile), NodeGone, TooBusy.
     """
     for _attempt in range(ATTEMPTS):
-        stored = database()[NODES].find_one({"_id": node_id}, {"metadata": 1, "draft": 1})
-        if stored is None:
-            raise NodeGone(node_id)
+        stored = _read(node_id)
         draft = stored.get("draft")
-        theirs = merging.fields(stored["metadata"])
         if draft is None or draft["nonce"] != seen_draft:
-            raise EditConflict(None, stored["metadata"], merging.Merge({}, (), ()))
-        merge = merging.merge(base_of(node_id, draft["base_nonce"]), _flat(draft), theirs)
+            raise DraftGone(node_id)
+        if mine is None or seen_nonce is None:
+            wanted, since = merging.fields(draft["metadata"]), draft["base_nonce"]
+            tags = _tags_of(node_id, draft)
+        else:
+            wanted, since = normalized(mine), seen_nonce
+        base = base_of(node_id, since)
+        merge = merging.merge(base, wanted, merging.fields(stored["metadata"]))
         if merge.conflicts:
-            raise EditConflict(base_of(node_id, draft["base_nonce"]), stored["metadata"], merge)
+            raise EditConflict(base, stored["metadata"], merge, tags)
         nonce = compare_and_set(
             actor,
             stored,
             merge.changes,
+            tags,
             more_filter={"draft.nonce": seen_draft},
             more_update={"$unset": {"draft": ""}},
         )
@@ -98,16 +109,40 @@ def publish_draft(actor: Actor, node_id: ObjectId, seen_draft: ObjectId) -> Save
     raise TooBusy
 
 
-def discard_draft(node_id: ObjectId, seen_draft: ObjectId) -> bool:
-    """Remove the draft if it is still `seen_draft`; return whether it was. Its revision stays, so that it can be found."""
-    stored = database()[NODES].find_one({"_id": node_id}, {"metadata": 1})
+def discard_draft(node_id: ObjectId, seen_draft: ObjectId) -> None:
+    """Remove the draft if it is still `seen_draft`. Raises DraftGone, NodeGone."""
+    done = database()[NODES].update_one(
+        {**_place(_read(node_id)), "draft.nonce": seen_draft}, {"$unset": {"draft": ""}}
+    )
+    if not done.modified_count:
+        raise DraftGone(node_id)
+
+
+def _read(node_id: ObjectId) -> Document:
+    stored = database()[NODES].find_one({"_id": node_id}, {"metadata": 1, "draft": 1})
     if stored is None:
         raise NodeGone(node_id)
+    return stored
+
+
+def _place(stored: Document) -> dict[str, Any]:
     seen = Seen.of(stored)
-    place = {"_id": seen.id, "metadata.parent_id": seen.parent_id, "metadata.slug": seen.slug}
-    done = database()[NODES].update_one({**place, "draft.nonce": seen_draft}, {"$unset": {"draft": ""}})
-    return bool(done.modified_count)
+    return {"_id": seen.id, "metadata.parent_id": seen.parent_id, "metadata.slug": seen.slug}
 
 
-def _flat(draft: Mapping[str, Any]) -> dict[str, Any]:
-    return merging.fields(draft["metadata"])
+def _drafted(stored: Document) -> dict[str, Any]:
+    """Return the metadata that the draft would make, under the draft's nonce; that of the node if there is no draft."""
+    draft = stored.get("draft")
+    if draft is None:
+        return dict(stored["metadata"])
+    said = {**stored["metadata"], **draft["metadata"], "nonce": draft["nonce"], "updated": draft["saved_at"]}
+    said["detail"] = {**(stored["metadata"].get("detail") or {}), **draft["metadata"]["detail"]}
+    return said
+
+
+def _tags_of(node_id: ObjectId, draft: Mapping[str, Any]) -> TagChange:
+    """Return what the draft did to the tags of the version that it was begun on."""
+    base = database()[REVISIONS].find_one({"_id": draft["base_nonce"], "node_id": node_id}, {"metadata.tags": 1})
+    if base is None or "tags" not in draft["metadata"]:
+        return TagChange(frozenset(draft["metadata"].get("tags", ())))
+    return TagChange.between(base["metadata"]["tags"], draft["metadata"]["tags"])

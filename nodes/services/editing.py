@@ -16,6 +16,7 @@ from nodes.kinds import KINDS, PHOTO
 from nodes.services import placement
 from nodes.services.site import touch
 from nodes.services.write import base_for, check_place, compare_and_set, insert_revision, pull_tags
+from nodes.tags import unique
 from nodes.types import NO_TAGS, Actor, Saved, Seen, Submitted, TagChange
 
 # Never null: $gt does not match null.
@@ -63,7 +64,7 @@ def create(
         "published": None,
         "expires": NEVER,
         "author": actor.as_document(),
-        "tags": sorted(set(tags)),
+        "tags": sorted(unique(tags)),
         "summary": "",
         "detail": {"text": "", "format": "markdown"},
     }
@@ -123,7 +124,7 @@ def save(
             base = theirs if present == seen_nonce else base_for(node_id, seen_nonce, present, form)
         merge = merging.merge(base, mine, theirs)
         if merge.conflicts:
-            raise EditConflict(base, stored["metadata"], merge)
+            raise EditConflict(base, stored["metadata"], merge, tags)
         if not merge.changes and not tags.changes(stored["metadata"]["tags"]):
             # It says already what I want: done, by me before or by somebody else. Readers may not have been told.
             touch()

@@ -125,6 +125,8 @@ def insert_revision(
     metadata: Mapping[str, Any],
     actor: Actor,
     submitted: Submitted | None = None,
+    *,
+    draft: bool = False,
 ) -> None:
     """Store what a node will be under the nonce `metadata["nonce"]`, before it is so. `parent`: the nonce it was before."""
     revision = {
@@ -135,6 +137,8 @@ def insert_revision(
         "saved_at": now(),
         "saved_by": actor.as_document(),
     }
+    if draft:
+        revision["draft"] = True
     if submitted is not None:
         revision["form"] = submitted.form
         if submitted.was_merged:

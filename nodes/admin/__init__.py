@@ -1,0 +1,8 @@
+"""The editors' pages in the admin. Thin: forms and templates here, access in nodes.access, rules in nodes.services."""
+
+from django.contrib import admin
+
+from nodes.admin.nodes import NodeAdmin
+from nodes.models import Node
+
+admin.site.register(Node, NodeAdmin)

@@ -1,0 +1,126 @@
+"""What can be done with many nodes at once: asked by name, checked for each node, told with a summary."""
+
+from typing import Any
+
+from bson import ObjectId
+from django import forms
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.utils.html import format_html_join
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
+
+from mongo.connection import now
+from nodes import access, tags
+from nodes.access import Action
+from nodes.admin.fields import TOP
+from nodes.admin.site import actor, title_link
+from nodes.services import many
+from nodes.services.many import Chosen, Summary
+from nodes.types import TagChange
+
+PUBLISH, UNPUBLISH, TAG, UNTAG, MOVE, TRASH = "publish", "unpublish", "tag", "untag", "move", "trash"
+LABELS = {
+    PUBLISH: gettext_lazy("Publish"),
+    UNPUBLISH: gettext_lazy("Take back from the public"),
+    TAG: gettext_lazy("Add tags"),
+    UNTAG: gettext_lazy("Remove tags"),
+    MOVE: gettext_lazy("Move to a section"),
+    TRASH: gettext_lazy("Move to the trash"),
+}
+NEEDED = {
+    PUBLISH: Action.PUBLISH,
+    UNPUBLISH: Action.PUBLISH,
+    TAG: Action.EDIT,
+    UNTAG: Action.EDIT,
+    MOVE: Action.MOVE,
+    TRASH: Action.TRASH,
+}
+# Conflicts that are named; of more, their number.
+NAMED = 20
+
+
+class BulkForm(forms.Form):
+    """An action and what it needs."""
+
+    action = forms.ChoiceField(label=gettext_lazy("Action"))
+    tags = forms.CharField(label=gettext_lazy("Tags"), required=False)
+    target = forms.ChoiceField(label=gettext_lazy("To section"), required=False)
+
+    def __init__(self, user: Any, data: Any = None) -> None:
+        super().__init__(data, auto_id="bulk-%s")
+        from nodes.admin.lists import sections
+
+        may_publish = user.has_perm("nodes.publish_node")
+        actions = [(name, label) for name, label in LABELS.items() if may_publish or NEEDED[name] is not Action.PUBLISH]
+        self.fields["action"].choices = [("", "---------"), *actions]
+        self.fields["target"].choices = [("", "---------"), *sections(user)]
+        self.fields["tags"].widget.attrs["placeholder"] = _("news, spring")
+
+    def clean(self) -> dict[str, Any]:
+        said: dict[str, Any] = super().clean() or {}
+        if said.get("action") == MOVE and not said.get("target"):
+            self.add_error("target", _("Choose the section to move to."))
+        if said.get("action") in (TAG, UNTAG) and not tags.parse(said.get("tags", "")):
+            self.add_error("tags", _("Type the tags, separated by commas."))
+        return said
+
+
+def run(request: HttpRequest) -> HttpResponse:
+    """Do what the list's form asks for; return to the list."""
+    form, chosen = BulkForm(request.user, request.POST), _chosen(request)
+    back = HttpResponseRedirect(request.get_full_path())
+    if not form.is_valid():
+        for reasons in form.errors.values():
+            messages.error(request, " ".join(str(reason) for reason in reasons))
+    elif not chosen:
+        messages.warning(request, _("Nothing was chosen, so nothing was changed."))
+    else:
+        _tell(request, form.cleaned_data["action"], _do(request, form.cleaned_data, chosen))
+    return back
+
+
+def _chosen(request: HttpRequest) -> list[Chosen]:
+    """Return the nodes that are ticked, each under the nonce that its row showed. Ids that were made up are 404."""
+    needed = NEEDED.get(request.POST.get("action", ""), Action.VIEW)
+    found = []
+    for text in request.POST.getlist("chosen"):
+        nonce = request.POST.get(f"nonce-{text}", "")
+        if not (ObjectId.is_valid(text) and ObjectId.is_valid(nonce)):
+            raise Http404
+        node_id = ObjectId(text)
+        try:
+            title = access.node(request.user, node_id, needed).node.metadata.title
+        except Http404:
+            title = text
+        found.append(Chosen(node_id, ObjectId(nonce), title))
+    return found
+
+
+def _do(request: HttpRequest, said: dict[str, Any], chosen: list[Chosen]) -> Summary:
+    who, typed = actor(request), frozenset(tags.parse(said["tags"]))
+    match said["action"]:
+        case "publish":
+            return many.change(who, chosen, {"published": now()})
+        case "unpublish":
+            return many.change(who, chosen, {"published": None})
+        case "tag":
+            return many.tag(chosen, TagChange(added=typed))
+        case "untag":
+            return many.tag(chosen, TagChange(removed=typed))
+        case "move":
+            target = None if said["target"] == TOP else ObjectId(said["target"])
+            return many.change(who, chosen, {"parent_id": target})
+    return many.throw_away(who, chosen)
+
+
+def _tell(request: HttpRequest, action: str, summary: Summary) -> None:
+    text = ngettext("%(action)s: %(done)d page done.", "%(action)s: %(done)d pages done.", summary.done)
+    messages.success(request, text % {"action": LABELS[action], "done": summary.done})
+    if summary.refused:
+        named = format_html_join(
+            "; ", "{}: {}", ((title_link(r.chosen.id, r.chosen.title), r.reason) for r in summary.refused[:NAMED])
+        )
+        count = len(summary.refused)
+        text = ngettext("%(count)d was left as it is:", "%(count)d were left as they are:", count) % {"count": count}
+        messages.warning(request, format_html_join(" ", "{}", ((text,), (named,))))

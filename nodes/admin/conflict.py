@@ -1,0 +1,123 @@
+"""The page on which an editor decides what both sides changed: mine, theirs, or written anew. Works without JavaScript.
+
+Its form carries the nonce of what is stored: deciding is a save like any other, and meets the next conflict the same way.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+from bson import ObjectId
+from django.forms import BoundField
+from django.http import QueryDict
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+
+from markup.diff import Change
+from nodes.admin import differences
+from nodes.admin.forms import FIELDS, PATHS, NodeForm
+from nodes.errors import EditConflict
+from nodes.selectors.editing import Version
+
+# What can be chosen; mine and theirs are also the prefixes of the hidden fields that keep either side as it was shown.
+MINE, THEIRS, EDIT = "mine", "theirs", "edit"
+
+
+@dataclass(frozen=True)
+class Clash:
+    """A field that both sides changed: either side with the other's differences marked, and a box to write in."""
+
+    name: str
+    label: str
+    theirs: list[Change]
+    mine: list[Change]
+    choice: str
+    box: BoundField
+    kept: tuple[SafeString, SafeString]
+
+
+@dataclass(frozen=True)
+class Decided:
+    """What a posted conflict page says: the data of the form, the fields to decide, and those not decided, with the reason."""
+
+    data: QueryDict
+    names: tuple[str, ...] = ()
+    undecided: tuple[tuple[str, str], ...] = ()
+
+
+def decide(posted: QueryDict) -> Decided:
+    """Read a posted form; one that is no conflict page comes back as it is."""
+    names = tuple(name for name in posted.getlist("conflict") if name in PATHS)
+    data, undecided = posted.copy(), []
+    for name in names:
+        choice, typed = posted.get(f"choice-{name}"), _values(posted, name)
+        sides = {side: _values(posted, f"{side}-{name}") for side in (MINE, THEIRS)}
+        if choice in sides and typed in (sides[MINE], sides[choice]):
+            for rest, values in sides[choice].items():
+                data.setlist(f"{name}{rest}", values)
+        elif choice in sides:
+            undecided.append((name, _("You wrote something new here: choose “Write it myself”, or put it back.")))
+        elif choice != EDIT:
+            undecided.append((name, _("Choose whose version to keep.")))
+    return Decided(data, names, tuple(undecided))
+
+
+def _values(posted: QueryDict, name: str) -> dict[str, list[str]]:
+    """Return what the widget `name` sent, by the rest of each key: a date and its time are two."""
+    return {
+        key.removeprefix(name): [value.replace("\r\n", "\n") for value in posted.getlist(key)]
+        for key in posted
+        if key == name or key.startswith(f"{name}_")
+    }
+
+
+class Deciding:
+    """The forms of a conflict page: the one to decide in, and either side as it was, hidden."""
+
+    def __init__(self, form: NodeForm, mine: NodeForm, theirs: NodeForm, names: Sequence[str]) -> None:
+        self.form, self.mine, self.theirs, self.names = form, mine, theirs, names
+
+    @classmethod
+    def after(cls, error: EditConflict, form_id: ObjectId, user: Any, type: str) -> Self:
+        """Return the forms after a refused save: what is stored, with all that merged by itself, and mine where both changed."""
+        stored = Version.of(error.theirs, error.theirs["updated"])
+        found = [conflict for conflict in error.merge.conflicts if conflict.path in FIELDS]
+        mine = {FIELDS[conflict.path]: conflict.mine for conflict in found}
+        theirs = {FIELDS[conflict.path]: conflict.theirs for conflict in found}
+        merged = {FIELDS[path]: value for path, value in error.merge.changes.items() if path in FIELDS}
+        tags = ", ".join(sorted((set(stored.tags) | error.tags.added) - error.tags.removed))
+        shared: dict[str, Any] = {"user": user, "type": type, "seen": stored}
+        shown = {**merged, **mine, "tags": tags, "form": form_id}
+        return cls(
+            NodeForm(initial=shown, **shared),
+            NodeForm(initial=mine, prefix=MINE, **shared),
+            NodeForm(initial=theirs, prefix=THEIRS, **shared),
+            tuple(mine),
+        )
+
+    @classmethod
+    def again(cls, form: NodeForm, decided: Decided, user: Any, type: str) -> Self:
+        """Return the forms of a posted conflict page that must be shown again."""
+        sides = [NodeForm(decided.data, prefix=side, user=user, type=type, seen=form.seen) for side in (MINE, THEIRS)]
+        for side in sides:
+            side.is_valid()
+        return cls(form, sides[0], sides[1], decided.names)
+
+    def clashes(self, posted: Mapping[str, Any]) -> list[Clash]:
+        """Return the fields to decide, with the choices that were made already."""
+        return [self._clash(name, posted.get(f"choice-{name}", "")) for name in self.names]
+
+    def _clash(self, name: str, choice: str) -> Clash:
+        path, forms = PATHS[name], (self.mine, self.theirs)
+        mine, theirs = (
+            differences.display(path, form.cleaned_data.get(name) if form.is_bound else form.initial.get(name))
+            for form in forms
+        )
+        left, right = differences.sides(theirs, mine)
+        kept = self.mine[name].as_hidden(), self.theirs[name].as_hidden()
+        return Clash(name, differences.label(path), left, right, choice, self.form[name], kept)
+
+
+def merged(error: EditConflict) -> str:
+    """Return what merged by itself beside the conflict, as an editor knows it: "Title, Tags"."""
+    return differences.labels(error.merge.merged)

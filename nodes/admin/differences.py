@@ -1,0 +1,67 @@
+"""What an editor said and what somebody else said, for the eye: words that differ are marked."""
+
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any
+
+from bson import ObjectId
+from django.utils import formats, timezone
+from django.utils.translation import gettext as _
+
+from markup import diff
+from markup.diff import Change
+from nodes import tree
+from nodes.admin.forms import FIELDS, NodeForm
+from nodes.services.editing import NEVER
+
+
+def sides(old: str, new: str) -> tuple[list[Change], list[Change]]:
+    """Return the old text and the new one, each with what the other lacks marked."""
+    both = diff.words(old, new)
+    return [p for p in both if p.kind != "insert"], [p for p in both if p.kind != "delete"]
+
+
+def labels(paths: Any) -> str:
+    """Return the names of fields as an editor knows them: "Title, Text"."""
+    return ", ".join(dict.fromkeys(label(path) for path in paths))
+
+
+def label(path: str) -> str:
+    """Return the name of a field as an editor knows it."""
+    if path == "parent_id":
+        return _("Section")
+    if path == "author":
+        return _("Author")
+    name = FIELDS.get(path, path)
+    return str(NodeForm.base_fields[name].label) if name in NodeForm.base_fields else path.rpartition(".")[2]
+
+
+def display(path: str, value: Any) -> str:
+    """Return the value of a field as text for the eye."""
+    if path == "parent_id":
+        return section_name(value)
+    if path == "author":
+        return value["name"] if value else ""
+    if value == NEVER:
+        return _("Never")
+    if isinstance(value, datetime):
+        return formats.date_format(timezone.localtime(value), "DATETIME_FORMAT")
+    if isinstance(value, list | tuple):
+        return ", ".join(str(part) for part in value)
+    return "" if value is None else str(value)
+
+
+def section_name(section_id: ObjectId | None) -> str:
+    """Return where a section stands: "News › Sports"."""
+    if section_id is None:
+        return _("Top level")
+    chain = tree.current().ancestors(section_id)
+    return " › ".join(section.title for section in chain) if chain else _("A section that is not there any more")
+
+
+def changes(old: dict[str, Any], new: dict[str, Any]) -> Iterator[tuple[str, list[Change]]]:
+    """Yield (label, pieces) of each field by path that differs."""
+    for path in {**old, **new}:
+        before, after = display(path, old.get(path)), display(path, new.get(path))
+        if before != after:
+            yield label(path), diff.words(before, after)

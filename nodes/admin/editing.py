@@ -1,0 +1,288 @@
+"""Making and changing a node: the form, what its buttons do, and what becomes of a refusal. Nothing typed is ever lost."""
+
+from typing import Any
+
+from bson import ObjectId
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse, QueryDict
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_http_methods, require_safe
+
+from mongo.connection import now
+from nodes import access, slugs
+from nodes.access import Action
+from nodes.admin import conflict
+from nodes.admin.fields import TOP, section_choices
+from nodes.admin.forms import FIELDS, PATHS, NodeForm
+from nodes.admin.site import actor, address, page, tell_saved
+from nodes.errors import EditConflict, InvalidPlace, InvalidSlug, NodeError, NodeGone, SlugTaken
+from nodes.kinds import KINDS, Kind
+from nodes.selectors import editing as selectors
+from nodes.selectors import history
+from nodes.selectors.editing import Editable, Version
+from nodes.services import drafts, editing
+from nodes.types import Saved
+
+# A form posted only to be shown again: after a log-in that had expired.
+KEPT = "_kept"
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def add(request: HttpRequest) -> HttpResponse:
+    """Choose a type, then write; one form makes one node, however often it is sent."""
+    kind = KINDS.get(request.GET.get("type", ""))
+    if kind is None:
+        kinds = [kind for kind in KINDS.values() if _can_add(request.user, kind)]
+        return page(request, "choose_type", _("Add"), kinds=kinds, section=request.GET.get("section", ""))
+    if not access.may_create(request.user, kind.name):
+        raise PermissionDenied
+    if request.method != "POST":
+        given: dict[str, Any] = {"author": actor(request).as_document()}
+        if "section" in request.GET:
+            given["section"] = _id_or_none(request.GET["section"])
+        return _show_new(request, kind, NodeForm(user=request.user, type=kind.name, initial=given))
+    form = NodeForm(request.POST, user=request.user, type=kind.name)
+    if KEPT in request.POST or not form.is_valid():
+        return _show_new(request, kind, form)
+    try:
+        saved = _create(request, kind, form)
+    except EditConflict:
+        # This form has made its node, somebody else changed it since, and now it says something else again.
+        return change(request, form.cleaned_data["form"])
+    except NodeError as error:
+        _refuse(form, error)
+        return _show_new(request, kind, form)
+    return _done(request, saved, form)
+
+
+def _can_add(user: Any, kind: Kind) -> bool:
+    return access.may_create(user, kind.name) and bool(section_choices(user, kind.name))
+
+
+def _create(request: HttpRequest, kind: Kind, form: NodeForm) -> Saved:
+    fields = form.mine()
+    if "_publish" in request.POST:
+        if not request.user.has_perm("nodes.publish_node"):
+            raise PermissionDenied
+        fields["published"] = fields.get("published") or now()
+    title, slug, parent_id = (fields.pop(name) for name in ("title", "slug", "parent_id"))
+    who = actor(request)
+    fields["author"] = fields.get("author") or who.as_document()
+    return editing.create(
+        who,
+        type=kind.name,
+        parent_id=parent_id,
+        slug=slug,
+        title=title,
+        fields=fields,
+        tags=form.cleaned_data["tags"],
+        node_id=form.cleaned_data["form"],
+    )
+
+
+def _show_new(request: HttpRequest, kind: Kind, form: NodeForm) -> HttpResponse:
+    title = _("Add: %(type)s") % {"type": kind.label}
+    may_publish = request.user.has_perm("nodes.publish_node")
+    fieldsets = list(form.fieldsets())
+    return page(request, "form", title, form=form, kind=kind, fieldsets=fieldsets, may_publish=may_publish, is_new=True)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def change(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
+    """Show a node's form, or do what its buttons say."""
+    found = _find(request, node_id)
+    if found is None:
+        return _show_gone(request)
+    drafting = _is_drafting(request, found)
+    if request.method != "POST":
+        seen = found.draft if drafting and found.draft else found.live
+        return _show(request, found, _form(request, found, seen, drafting=drafting), drafting)
+    decided = conflict.decide(request.POST)
+    form = _form(request, found, _seen(request, node_id), decided.data, drafting=drafting)
+    valid = form.is_valid()
+    for name, reason in decided.undecided:
+        form.add_error(name, reason)
+    if KEPT in request.POST or not valid or decided.undecided:
+        return _show(request, found, form, drafting, decided)
+    try:
+        return _write(request, found, form, drafting)
+    except EditConflict as error:
+        data = form.cleaned_data
+        return _show_conflict(request, found, error, form_id=data["form"], seen=data["nonce"], drafting=drafting)
+    except NodeGone:
+        return _show_gone(request)
+    except NodeError as error:
+        _refuse(form, error)
+        return _show(request, found, form, drafting, decided)
+
+
+def _find(request: HttpRequest, node_id: ObjectId) -> Editable | None:
+    """Return the node; None if it went while its form was being filled in: what was typed must not go with it."""
+    try:
+        return access.node(request.user, node_id, Action.VIEW)
+    except Http404:
+        if request.method == "POST" and selectors.load(node_id) is None:
+            return None
+        raise
+
+
+def _is_drafting(request: HttpRequest, found: Editable) -> bool:
+    """Return whether the form is over the draft: where there is one, unless the live version is asked for."""
+    if not access.allowed(request.user, found.node, Action.EDIT):
+        return True
+    asked = (request.POST if request.method == "POST" else request.GET).get("version")
+    return asked == "draft" or (asked != "live" and request.method != "POST" and found.draft is not None)
+
+
+def _form(
+    request: HttpRequest, found: Editable, seen: Version | None, data: QueryDict | None = None, *, drafting: bool
+) -> NodeForm:
+    return _drafted(NodeForm(data, user=request.user, type=found.node.metadata.type, seen=seen), drafting)
+
+
+def _drafted(form: NodeForm, drafting: bool) -> NodeForm:
+    for path in drafts.NOT_DRAFTED if drafting else ():
+        del form.fields[FIELDS[path]]
+    return form
+
+
+def _seen(request: HttpRequest, node_id: ObjectId) -> Version | None:
+    nonce = _id_or_none(request.POST.get("nonce", ""))
+    return selectors.version(node_id, nonce) if nonce else None
+
+
+def _write(
+    request: HttpRequest, found: Editable, form: NodeForm, drafting: bool
+) -> HttpResponse:
+    """Do what the button says. Raises NodeError."""
+    mine, node_id, data, tags = form.mine(), found.node.pk, form.cleaned_data, form.tag_change()
+    seen, who = data["nonce"] or ObjectId(), actor(request)
+    publishing = _id_or_none(request.POST.get("publishing", ""))
+    if publishing:
+        access.node(request.user, node_id, Action.PUBLISH)
+        saved = drafts.publish_draft(who, node_id, publishing, seen_nonce=seen, mine=mine, tags=tags)
+    elif drafting or "_draft" in request.POST:
+        access.node(request.user, node_id, Action.DRAFT)
+        _check_place_left_alone(form, mine)
+        saved = drafts.save_draft(who, node_id, seen, mine, tags, form=data["form"])
+        if "_publish" in request.POST:
+            return publish_draft(request, access.node(request.user, node_id, Action.PUBLISH), saved.nonce)
+    else:
+        access.node(request.user, node_id, Action.EDIT)
+        if "_publish" in request.POST:
+            access.node(request.user, node_id, Action.PUBLISH)
+            mine["published"] = mine.get("published") or now()
+        saved = editing.save(who, node_id, seen, mine, tags, form=data["form"])
+    return _done(request, saved, form)
+
+
+def publish_draft(request: HttpRequest, found: Editable, draft_nonce: ObjectId) -> HttpResponse:
+    """Publish the draft as stored; show what to decide where the live version has changed too. Raises NodeError."""
+    node_id, form_id = found.node.pk, ObjectId()
+    try:
+        saved = drafts.publish_draft(actor(request), node_id, draft_nonce)
+    except EditConflict as error:
+        seen = found.draft.base_nonce if found.draft else None
+        return _show_conflict(request, found, error, form_id=form_id, seen=seen, drafting=True, publishing=draft_nonce)
+    tell_saved(request, saved, found.drafted().metadata.title, others_since(request, saved, None), form=form_id)
+    return HttpResponseRedirect(address("changelist"))
+
+
+def _check_place_left_alone(form: NodeForm, mine: dict[str, Any]) -> None:
+    said = form.seen.fields if form.seen else {}
+    if any(path in mine and path in said and mine[path] != said[path] for path in drafts.NOT_DRAFTED):
+        raise InvalidPlace(_("A draft cannot change the address. Put section and slug back, or save them live."))
+
+
+def _done(request: HttpRequest, saved: Saved, form: NodeForm) -> HttpResponse:
+    data = form.cleaned_data
+    tell_saved(request, saved, data.get("title", ""), others_since(request, saved, data["nonce"]), form=data["form"])
+    if "_preview" in request.POST:
+        return HttpResponseRedirect(address("preview", saved.id))
+    if "_save" in request.POST or "_publish" in request.POST:
+        return HttpResponseRedirect(address("changelist"))
+    return HttpResponseRedirect(address("change", saved.id))
+
+
+def others_since(request: HttpRequest, saved: Saved, seen: ObjectId | None) -> tuple[str, ...]:
+    """Return the names of the others whose saves since `seen` were merged with."""
+    savers = history.savers_since(saved.id, seen, saved.nonce) if saved.merged else ()
+    return tuple(name for name in savers if name != actor(request).name)
+
+
+def _refuse(form: NodeForm, error: NodeError) -> None:
+    """Say at its field why a write was refused."""
+    field = {SlugTaken: "slug", InvalidSlug: "slug", InvalidPlace: "section"}.get(type(error))
+    form.add_error(field if field in form.fields else None, str(error))
+    if isinstance(error, SlugTaken):
+        form.free_slug = error.free
+
+
+def _show(
+    request: HttpRequest,
+    found: Editable,
+    form: NodeForm,
+    drafting: bool,
+    decided: conflict.Decided | None = None,
+) -> HttpResponse:
+    context: dict[str, Any] = {}
+    if decided and decided.names:
+        deciding = conflict.Deciding.again(form, decided, request.user, found.node.metadata.type)
+        context = {"clashes": deciding.clashes(request.POST)}
+    return _page(request, found, form, drafting, **context)
+
+
+def _show_conflict(
+    request: HttpRequest,
+    found: Editable,
+    error: EditConflict,
+    *,
+    form_id: ObjectId,
+    seen: ObjectId | None,
+    drafting: bool,
+    **context: Any,
+) -> HttpResponse:
+    deciding = conflict.Deciding.after(error, form_id, request.user, found.node.metadata.type)
+    savers = history.savers_since(found.node.pk, seen, error.theirs["nonce"])
+    others = [name for name in savers if name != actor(request).name] or list(savers)
+    context |= {"savers": ", ".join(others), "merged": conflict.merged(error)}
+    context["clashes"] = deciding.clashes({})
+    return _page(request, found, _drafted(deciding.form, drafting), drafting, status=409, **context)
+
+
+def _page(request: HttpRequest, found: Editable, form: NodeForm, drafting: bool, **context: Any) -> HttpResponse:
+    can = {action.value: access.allowed(request.user, found.node, action) for action in Action}
+    fieldsets = list(form.fieldsets([clash.name for clash in context.get("clashes", ())]))
+    return page(
+        request, "form", found.node.metadata.title, form=form, fieldsets=fieldsets, found=found, kind=found.node.kind,
+        can=can, drafting=drafting, may_publish=can["publish"], is_live=found.node.is_live(now()), **context,
+    )  # fmt: skip
+
+
+def _show_gone(request: HttpRequest) -> HttpResponse:
+    """Show what was typed into the form of a node that is not there any more, to be saved as a new one."""
+    kind = KINDS.get(request.POST.get("type", ""))
+    if kind is None or not access.may_create(request.user, kind.name):
+        raise Http404
+    data = request.POST.copy()
+    data["form"] = str(ObjectId())
+    form = NodeForm(data, user=request.user, type=kind.name)
+    form.is_valid()
+    title, fieldsets = _("This page is gone"), list(form.fieldsets())
+    return page(
+        request, "form", title, form=form, fieldsets=fieldsets, kind=kind, is_new=True, is_gone=True, status=409
+    )
+
+
+@require_safe
+def propose_slug(request: HttpRequest) -> HttpResponse:
+    """Answer {"slug": …}: one made from ?title= that is free in ?section=."""
+    section = _id_or_none(request.GET.get("section", ""))
+    if not request.user.has_perm("nodes.add_node") or not access.may_place(request.user, section):
+        raise PermissionDenied
+    title = request.GET.get("title", "")[:300]
+    return JsonResponse({"slug": slugs.free(title, section) if title.strip() else ""})
+
+
+def _id_or_none(text: str) -> ObjectId | None:
+    return ObjectId(text) if text != TOP and ObjectId.is_valid(text) else None

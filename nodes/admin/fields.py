@@ -1,0 +1,138 @@
+"""Form fields over what a node says: each has one path under `metadata`, and gives back unchanged what was left unchanged."""
+
+from datetime import datetime
+from typing import Any
+
+from bson import ObjectId
+from django import forms
+from django.contrib.admin.widgets import AdminSplitDateTime, AdminTextInputWidget
+from django.contrib.auth import get_user_model
+from django.core.exceptions import ValidationError
+from django.utils.translation import gettext_lazy as _
+
+from nodes import access, kinds, tree
+from nodes.services.editing import NEVER
+
+TOP = "top"
+
+
+class TextField(forms.CharField):
+    """Text exactly as typed, with the line ends that are stored."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(strip=False, **kwargs)
+
+    def to_python(self, value: Any) -> str:
+        return str(super().to_python(value)).replace("\r\n", "\n").replace("\r", "\n")
+
+
+class MomentField(forms.SplitDateTimeField):
+    """A time in the site's zone. `seen`: the time that the form was rendered with, kept to the millisecond if left alone.
+
+    Left alone, it also needs no reading: an hour that the clocks go through twice cannot be read back.
+    """
+
+    widget = AdminSplitDateTime
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.seen: datetime | None = None
+
+    def clean(self, value: Any) -> datetime | None:
+        if self.seen is not None and list(value or ()) == self._rendered(self.seen):
+            return self.seen
+        cleaned: datetime | None = super().clean(value)
+        return cleaned
+
+    def _rendered(self, moment: datetime) -> list[str]:
+        parts = zip(self.widget.widgets, self.widget.decompress(moment), strict=True)
+        return [widget.format_value(part) for widget, part in parts]
+
+
+class EndField(MomentField):
+    """A time to expire; empty stands for no end, which is stored as a time that never comes."""
+
+    def prepare_value(self, value: Any) -> Any:
+        return None if value == NEVER else value
+
+    def clean(self, value: Any) -> datetime:
+        return super().clean(value) or NEVER
+
+
+class SectionField(forms.ChoiceField):
+    """Where a node stands: a section that may hold its type and that the user may put things into."""
+
+    def __init__(self, user: Any, type: str, seen: ObjectId | None, **kwargs: Any) -> None:
+        super().__init__(choices=section_choices(user, type, seen), **kwargs)
+
+    def prepare_value(self, value: Any) -> str:
+        return TOP if value is None else str(value)
+
+    def clean(self, value: Any) -> ObjectId | None:
+        chosen = super().clean(value)
+        return None if chosen == TOP else ObjectId(chosen)
+
+
+def section_choices(user: Any, type: str, seen: ObjectId | None = None) -> list[tuple[str, str]]:
+    """Return the sections that may hold nodes of a type as choices, each under its parent; `seen` is always among them."""
+    sections = tree.current()
+    found = []
+    if kinds.may_hold(None, type) and (access.may_place(user, None) or seen is None):
+        found.append((TOP, str(_("Top level"))))
+
+    def walk(parent_id: ObjectId | None, depth: int) -> None:
+        for section in sections.children.get(parent_id, ()):
+            if kinds.may_hold(section.type, type) and (section.id == seen or access.may_place(user, section.id)):
+                found.append((str(section.id), "\u2003" * depth + section.title))
+            walk(section.id, depth + 1)
+
+    walk(None, 0)
+    return found
+
+
+class AuthorWidget(forms.MultiWidget):
+    """An account and the name that readers see."""
+
+    template_name = "nodes/admin/author.html"
+
+    def __init__(self) -> None:
+        super().__init__({"account": forms.Select(), "name": AdminTextInputWidget()})
+
+    def decompress(self, value: Any) -> list[Any]:
+        return [str(value["_id"] or ""), value["name"]] if value else ["", ""]
+
+
+class HiddenAuthorWidget(AuthorWidget):
+    """The same two values, unseen."""
+
+    template_name = "django/forms/widgets/multiple_hidden.html"
+
+    def __init__(self) -> None:
+        forms.MultiWidget.__init__(self, {"account": forms.HiddenInput(), "name": forms.HiddenInput()})
+
+
+class AuthorField(forms.MultiValueField):
+    """Who wrote it: one of the accounts that may log in here, or somebody without one, and a name to show."""
+
+    widget = AuthorWidget
+    hidden_widget = HiddenAuthorWidget
+
+    def __init__(self, seen: dict[str, Any] | None, **kwargs: Any) -> None:
+        self.accounts = {"": str(_("No account"))}
+        if seen and seen["_id"]:
+            self.accounts[str(seen["_id"])] = seen["name"]
+        staff = get_user_model()._default_manager.filter(is_staff=True, is_active=True).order_by("username")
+        self.accounts.update({str(user.pk): user.get_full_name() or user.get_username() for user in staff})
+        account = forms.ChoiceField(choices=list(self.accounts.items()), required=False)
+        name = forms.CharField(max_length=200, required=False)
+        super().__init__((account, name), require_all_fields=False, **kwargs)
+        self.widget.widgets[0].choices = account.choices
+
+    def compress(self, values: Any) -> dict[str, Any] | None:
+        if not values:
+            return None
+        account, name = values
+        name = name or (self.accounts[account] if account else "")
+        if not name:
+            raise ValidationError(_("Choose an account, or type a name."))
+        return {"_id": ObjectId(account) if account else None, "name": name}

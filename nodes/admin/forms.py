@@ -1,0 +1,134 @@
+"""The flat form over a node: what it says by field, under the nonce that the form was rendered with."""
+
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any
+
+from bson import ObjectId
+from django import forms
+from django.contrib.admin.widgets import AdminTextareaWidget, AdminTextInputWidget
+from django.utils.translation import gettext_lazy as _
+from django_mongodb_backend.forms import ObjectIdField
+
+from nodes import kinds, tags
+from nodes.admin.fields import AuthorField, EndField, MomentField, SectionField, TextField
+from nodes.models import HTML, MARKDOWN
+from nodes.selectors.editing import Version
+from nodes.types import TagChange
+
+# Each field's path under `metadata`.
+PATHS = {
+    "title": "title",
+    "slug": "slug",
+    "section": "parent_id",
+    "text": "detail.text",
+    "format": "detail.format",
+    "summary": "summary",
+    "published": "published",
+    "expires": "expires",
+    "author": "author",
+    "comments": "detail.comments",
+}
+FIELDS = {path: name for name, path in PATHS.items()}
+FIELDSETS: tuple[tuple[Any, tuple[str, ...]], ...] = (
+    (None, ("title", "text")),
+    (_("Place"), ("section", "slug")),
+    (_("About"), ("summary", "tags", "author")),
+    (_("Publication"), ("published", "expires", "comments", "format")),
+)
+# What only those may say who may publish.
+_FOR_EDITORS = ("published", "expires", "author", "comments")
+
+
+class NodeForm(forms.Form):
+    """What an editor types of a node.
+
+    `seen` is what the node said under the nonce that the form carries: what equals it was left alone. None: a new node, or
+    not known any more.
+    """
+
+    title = forms.CharField(label=_("Title"), max_length=300, widget=AdminTextInputWidget)
+    text = TextField(label=_("Text"), required=False, widget=AdminTextareaWidget(attrs={"rows": 24}))
+    slug = forms.CharField(
+        label=_("Slug"),
+        max_length=200,
+        required=False,
+        widget=AdminTextInputWidget,
+        help_text=_("The last part of the address. Left empty, it is made from the title."),
+    )
+    summary = TextField(
+        label=_("Summary"),
+        required=False,
+        widget=AdminTextareaWidget(attrs={"rows": 3}),
+        help_text=_("For lists, search engines and feeds. Left empty, the text's beginning serves."),
+    )
+    tags = forms.CharField(
+        label=_("Tags"), required=False, widget=AdminTextInputWidget, help_text=_("Separated by commas.")
+    )
+    format = forms.ChoiceField(
+        label=_("Written in"), choices=[(MARKDOWN, "Markdown"), (HTML, "HTML")], initial=MARKDOWN
+    )
+    comments = forms.ChoiceField(
+        label=_("Comments"),
+        required=False,
+        choices=[("", _("As the site's settings say")), ("closed", _("Closed"))],
+    )
+    published = MomentField(
+        label=_("Published"),
+        required=False,
+        help_text=_("Empty: not published. Ahead: appears by itself at that time."),
+    )
+    expires = EndField(label=_("Expires"), required=False, help_text=_("Empty: never."))
+    nonce = ObjectIdField(required=False, widget=forms.HiddenInput)
+    form = ObjectIdField(widget=forms.HiddenInput)
+    tags_seen = forms.JSONField(required=False, widget=forms.HiddenInput)
+
+    def __init__(
+        self,
+        data: Mapping[str, Any] | None = None,
+        *,
+        user: Any,
+        type: str,
+        seen: Version | None = None,
+        initial: Mapping[str, Any] | None = None,
+        **kwargs: Any,
+    ) -> None:
+        said = seen.fields if seen else {}
+        shown = {name: said[path] for name, path in PATHS.items() if path in said} | {"form": ObjectId()}
+        if seen:
+            shown |= {"nonce": seen.nonce, "tags": ", ".join(seen.tags), "tags_seen": list(seen.tags)}
+        super().__init__(data, initial={**shown, **(initial or {})}, **kwargs)
+        self.seen = seen
+        # After a clash of slugs: one that was free.
+        self.free_slug = ""
+        self.fields["section"] = SectionField(user, type, said.get("parent_id"), label=_("Section"))
+        self.fields["author"] = AuthorField(said.get("author"), label=_("Author"))
+        if not seen:
+            self.fields["author"].required = False
+        for name in ("published", "expires"):
+            self.fields[name].seen = said.get(name)
+        if not user.has_perm("nodes.publish_node"):
+            for name in _FOR_EDITORS:
+                del self.fields[name]
+        if type in kinds.SECTIONS:
+            del self.fields["comments"]
+
+    def clean_tags(self) -> tuple[str, ...]:
+        return tags.parse(self.cleaned_data["tags"])
+
+    def clean_tags_seen(self) -> list[str]:
+        seen = self.cleaned_data["tags_seen"] or []
+        return [tag for tag in seen if isinstance(tag, str)] if isinstance(seen, list) else []
+
+    def mine(self) -> dict[str, Any]:
+        """Return what the (valid) form says, by path."""
+        return {path: self.cleaned_data[name] for name, path in PATHS.items() if name in self.cleaned_data}
+
+    def tag_change(self) -> TagChange:
+        """Return what the editor did to the tags that the form was rendered with."""
+        return TagChange.between(self.cleaned_data["tags_seen"], self.cleaned_data["tags"])
+
+    def fieldsets(self, without: Collection[str] = ()) -> Iterator[tuple[Any, list[forms.BoundField]]]:
+        """Yield (heading or None, fields) as the template shows them, but for fields `without`, shown elsewhere."""
+        for heading, names in FIELDSETS:
+            if fields := [self[name] for name in names if name in self.fields and name not in without]:
+                yield heading, fields

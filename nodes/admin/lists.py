@@ -1,0 +1,158 @@
+"""The list of nodes: filters, search, pages by keyset, and a row's nonce beside each checkbox for what is done in bulk."""
+
+from dataclasses import replace
+from typing import Any
+
+from bson import ObjectId
+from django import forms
+from django.contrib.auth import get_user_model
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse, QueryDict
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from django.views.decorators.http import require_http_methods
+
+from mongo.connection import now
+from nodes import access, kinds, tree
+from nodes.admin import bulk
+from nodes.admin.fields import TOP
+from nodes.admin.site import page
+from nodes.selectors import lists as selectors
+from nodes.selectors import site
+from nodes.selectors.lists import ANY, Filters
+
+STATES = {
+    selectors.LIVE: gettext_lazy("Public"),
+    selectors.SCHEDULED: gettext_lazy("Scheduled"),
+    selectors.UNPUBLISHED: gettext_lazy("Not published"),
+    selectors.EXPIRED: gettext_lazy("Expired"),
+    selectors.DRAFTED: gettext_lazy("With a draft"),
+}
+NO_ACCOUNT = "none"
+
+
+class FilterForm(forms.Form):
+    """What the list is narrowed to, in its address."""
+
+    q = forms.CharField(label=gettext_lazy("Search"), required=False, max_length=200)
+    section = forms.ChoiceField(label=gettext_lazy("Section"), required=False)
+    type = forms.ChoiceField(label=gettext_lazy("Type"), required=False)
+    state = forms.ChoiceField(label=gettext_lazy("State"), required=False)
+    tag = forms.CharField(label=gettext_lazy("Tag"), required=False, max_length=100)
+    author = forms.ChoiceField(label=gettext_lazy("Author"), required=False)
+
+    def __init__(self, data: QueryDict, user: Any) -> None:
+        super().__init__(data)
+        every = [("", _("All"))]
+        types = [(kind.name, kind.label) for kind in kinds.KINDS.values() if kind.name != kinds.PHOTO]
+        choices = {"section": sections(user), "type": types, "state": list(STATES.items())}
+        if access.sees_all(user):
+            choices["author"] = authors()
+        else:
+            del self.fields["author"]
+        for name, found in choices.items():
+            self.fields[name].choices = [*every, *found]
+        self.fields["q"].widget = forms.TextInput(attrs={"type": "search"})
+        self.fields["tag"].widget = forms.TextInput(attrs={"list": "tags-in-use"})
+
+    def filters(self, user: Any) -> Filters:
+        """Return the filters; those that say nothing that is known are left out. Who sees only his own is narrowed to it."""
+        self.is_valid()
+        said = {name: value for name, value in self.cleaned_data.items() if value}
+        filters = Filters(
+            section=ObjectId(said["section"]) if said.get("section", TOP) != TOP else None,
+            type=said.get("type", ""),
+            tag=said.get("tag", ""),
+            state=said.get("state", ""),
+            author=ObjectId(said["author"]) if said.get("author", NO_ACCOUNT) != NO_ACCOUNT else None,
+            search=said.get("q", ""),
+        )
+        filters = replace(
+            filters,
+            section=filters.section if "section" in said else ANY,
+            author=filters.author if "author" in said else ANY,
+        )
+        return filters if access.sees_all(user) else replace(filters, author=user.pk)
+
+
+def sections(user: Any) -> list[tuple[str, str]]:
+    """Return the sections that a user may put things into, as choices, each under its parent."""
+    found, known = [(TOP, _("Top level"))], tree.current()
+
+    def walk(parent_id: ObjectId | None, depth: int) -> None:
+        for section in known.children.get(parent_id, ()):
+            if access.may_place(user, section.id):
+                found.append((str(section.id), "\u2003" * depth + section.title))
+            walk(section.id, depth + 1)
+
+    walk(None, 1)
+    return found
+
+
+def authors() -> list[tuple[str, str]]:
+    """Return the accounts that may write, as choices."""
+    staff = get_user_model()._default_manager.filter(is_staff=True).order_by("username")
+    named = [(str(user.pk), user.get_full_name() or user.get_username()) for user in staff]
+    return [*named, (NO_ACCOUNT, _("No account"))]
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def changelist(request: HttpRequest) -> HttpResponse:
+    """Show a page of the list; do in bulk what is posted."""
+    user = request.user
+    if not user.has_perm("nodes.change_node") and not access.sees_all(user):
+        raise PermissionDenied
+    if request.method == "POST":
+        return bulk.run(request)
+    form, moment, version = FilterForm(request.GET, user), now(), site.current().version
+    filters = form.filters(user)
+    try:
+        found = selectors.page(filters, moment, cursor=request.GET.get("from", ""))
+    except ValueError as error:
+        raise Http404(_("There is no such page of this list.")) from error
+    counted = selectors.count(filters, version, moment.replace(second=0, microsecond=0))
+    total = f"{selectors.COUNTED:,}+" if counted > selectors.COUNTED and filters != Filters() else f"{counted:,}"
+    context: dict[str, Any] = {
+        "rows": [_row(row, moment) for row in found.rows],
+        "older": _address(request, found.older),
+        "newer": _address(request, found.newer),
+        "tags": selectors.tags(version),
+        "bulk": bulk.BulkForm(user),
+    }
+    return page(request, "list", _("Pages and posts"), filters=form, narrowed=bool(request.GET), total=total, **context)
+
+
+def _row(row: selectors.Row, moment: Any) -> dict[str, Any]:
+    metadata, sections_now = row.node.metadata, tree.current()
+    chain = sections_now.ancestors(metadata.parent_id)
+    hidden = chain is None or not all(section.is_live(moment) for section in chain)
+    return {
+        "node": row.node,
+        "nonce": metadata.nonce,
+        "kind": kinds.KINDS[metadata.type].label,
+        "sections": " › ".join(section.title for section in chain or ()),
+        "state": _state(row.node, moment),
+        "hidden": hidden,
+        "has_draft": row.has_draft,
+    }
+
+
+def _state(node: Any, moment: Any) -> tuple[str, Any]:
+    """Return the state of a node by itself: its name and how it is called."""
+    if node.metadata.published is None:
+        name = selectors.UNPUBLISHED
+    elif node.metadata.published > moment:
+        name = selectors.SCHEDULED
+    elif node.metadata.expires <= moment:
+        name = selectors.EXPIRED
+    else:
+        name = selectors.LIVE
+    return name, STATES[name]
+
+
+def _address(request: HttpRequest, cursor: str) -> str:
+    if not cursor:
+        return ""
+    query = request.GET.copy()
+    query["from"] = cursor
+    return f"?{query.urlencode()}"

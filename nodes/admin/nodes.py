@@ -1,0 +1,38 @@
+"""Where the pages of the content admin stand: their addresses, under the names that the admin gives its own."""
+
+from typing import Any
+
+from django.contrib import admin
+from django.http import HttpRequest
+from django.urls import URLPattern, path
+
+from nodes import converters  # noqa: F401 - registers <objectid:…>
+from nodes.admin import editing, lists
+
+PERMISSIONS = ("nodes.view_node", "nodes.add_node", "nodes.change_node", "nodes.publish_node")
+
+
+class NodeAdmin(admin.ModelAdmin):
+    """Pages and posts in the admin's index and navigation; every page is a view of ours."""
+
+    def get_urls(self) -> list[URLPattern]:
+        views = (
+            ("", lists.changelist, "changelist"),
+            ("add/", editing.add, "add"),
+            ("propose-slug/", editing.propose_slug, "propose_slug"),
+            ("<objectid:node_id>/change/", editing.change, "change"),
+        )
+        wrap = self.admin_site.admin_view
+        return [path(route, wrap(view), name=f"nodes_node_{name}") for route, view, name in views]
+
+    def has_module_permission(self, request: HttpRequest) -> bool:
+        return any(request.user.has_perm(permission) for permission in PERMISSIONS)
+
+    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return self.has_module_permission(request)
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return request.user.has_perm("nodes.change_node")
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False

@@ -1,0 +1,53 @@
+"""What every page of the content admin shares: its context, and who is asked for what."""
+
+from typing import Any
+
+from bson import ObjectId
+from django.contrib import admin, messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+
+from nodes.admin import differences
+from nodes.models import Node
+from nodes.types import Actor, Saved
+
+
+def page(request: HttpRequest, template: str, title: str, *, status: int = 200, **context: Any) -> HttpResponse:
+    """Answer with a page of the admin; `nodes/admin/TEMPLATE.html` gets `context` beside what every page has."""
+    shared = {**admin.site.each_context(request), "opts": Node._meta, "title": title, "is_nav_sidebar_enabled": True}
+    return render(request, f"nodes/admin/{template}.html", {**shared, **context}, status=status)
+
+
+def address(name: str, *args: Any, **query: str) -> str:
+    """Return the address of a page of the content admin: address("history", node_id)."""
+    return reverse(f"admin:nodes_node_{name}", args=args, query=query or None)
+
+
+def actor(request: HttpRequest) -> Actor:
+    """Return who makes the changes of this request."""
+    return Actor.of(request.user)
+
+
+def title_link(node_id: ObjectId, title: str) -> SafeString:
+    """Return a link to the page that edits a node."""
+    return format_html("<a href='{}'>{}</a>", address("change", node_id), title)
+
+
+def tell_saved(
+    request: HttpRequest, saved: Saved, title: str, savers: tuple[str, ...] = (), *, form: ObjectId | None = None
+) -> None:
+    """Say that a node was saved, what merged by itself, and to the browser which form needs not be kept any more."""
+    tags = f"saved-{form}" if form else ""
+    told = format_html(_("{} was saved."), title_link(saved.id, title))
+    if saved.merged:
+        names = ", ".join(savers) or _("somebody else")
+        merged = _("Merged with the changes of %(who)s to: %(fields)s.") % {
+            "who": names,
+            "fields": differences.labels(saved.merged),
+        }
+        told = format_html("{} {}", told, merged)
+    messages.success(request, told, extra_tags=tags)

@@ -1,0 +1,85 @@
+"""A node's history: the saves that led to what it is, by following each revision's parent from the present nonce.
+
+A revision whose write failed is in no such chain, so it is never shown.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from bson import ObjectId
+
+from mongo.connection import database
+from nodes import merging
+from nodes.collections import REVISIONS
+from nodes.selectors.editing import Version
+
+# Saves that are followed back. Older ones are there until purged, but not listed.
+FOLLOWED = 2_000
+SHOWN = 50
+
+
+@dataclass(frozen=True)
+class Revision:
+    """One save: what the node said after it, who made it, and the paths of the fields it changed."""
+
+    version: Version
+    parent: ObjectId | None
+    changed: tuple[str, ...]
+
+
+def newest(node_id: ObjectId, present: ObjectId, *, skip_until: ObjectId | None = None) -> tuple[list[Revision], bool]:
+    """Return up to SHOWN saves of a node, newest first, and whether there are older ones.
+
+    They begin at the nonce `present`, or after the nonce `skip_until`, the last of the page before.
+    """
+    nonces = _chain(node_id, present)
+    if skip_until in nonces:
+        nonces = nonces[nonces.index(skip_until) + 1 :]
+    # One more than shown: what a save changed is told by the one before it.
+    documents = {d["_id"]: d for d in database()[REVISIONS].find({"_id": {"$in": nonces[: SHOWN + 1]}})}
+    found = [
+        Revision(
+            Version.of(d["metadata"], d["saved_at"], d["saved_by"]["name"]),
+            d["parent"],
+            _changed(documents.get(d["parent"]), d),
+        )
+        for d in (documents[nonce] for nonce in nonces[:SHOWN])
+    ]
+    return found, len(nonces) > SHOWN
+
+
+def savers_since(node_id: ObjectId, seen: ObjectId | None, present: ObjectId) -> tuple[str, ...]:
+    """Return the names of those who saved after the nonce `seen`, up to `present`, each once; the newest first."""
+    links = _links(node_id)
+    names: dict[str, None] = {}
+    nonce: ObjectId | None = present
+    while nonce is not None and nonce != seen and nonce in links:
+        names[links[nonce]["saved_by"]["name"]] = None
+        nonce = links[nonce]["parent"]
+    return tuple(names)
+
+
+def _chain(node_id: ObjectId, present: ObjectId) -> list[ObjectId]:
+    links = _links(node_id)
+    nonces: list[ObjectId] = []
+    nonce: ObjectId | None = present
+    while nonce is not None and nonce in links and nonce not in nonces[-1:]:
+        nonces.append(nonce)
+        nonce = links[nonce]["parent"]
+    return nonces
+
+
+def _links(node_id: ObjectId) -> dict[ObjectId | None, Mapping[str, Any]]:
+    found = database()[REVISIONS].find({"node_id": node_id}, {"parent": 1, "saved_by.name": 1})
+    return {link["_id"]: link for link in found.sort("saved_at", -1).limit(FOLLOWED)}
+
+
+def _changed(before: Mapping[str, Any] | None, after: Mapping[str, Any]) -> tuple[str, ...]:
+    if before is None:
+        return ()
+    old, new = merging.fields(before["metadata"]), merging.fields(after["metadata"])
+    changed = [path for path in {**old, **new} if not merging.same(old.get(path), new.get(path))]
+    if sorted(before["metadata"]["tags"]) != sorted(after["metadata"]["tags"]):
+        changed.append("tags")
+    return tuple(changed)

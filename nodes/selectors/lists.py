@@ -1,0 +1,165 @@
+"""The lists of the admin, at any size: by keyset, on an index for each filter, with counts that stop at a bound.
+
+Without a state, what was changed last comes first. With one, the list is in the order of what makes the state: of what is
+public or to come, the newest first; of what is not published, the last made; of what has expired, the last to do so.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import lru_cache
+from typing import Any
+
+from bson import ObjectId
+
+from mongo.connection import database
+from nodes.collections import NODES
+from nodes.models import Node
+from nodes.selectors.nodes import LISTED
+
+SIZE = 50
+# Results of a search that are shown.
+FOUND = 100
+# Counts are exact up to here: "1,000+" costs the same in a site of a million nodes.
+COUNTED = 1_000
+LIVE, SCHEDULED, UNPUBLISHED, EXPIRED, DRAFTED = "live", "scheduled", "unpublished", "expired", "drafted"
+STATES = (LIVE, SCHEDULED, UNPUBLISHED, EXPIRED, DRAFTED)
+ANY = "any"
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True)
+class Filters:
+    """What a list is narrowed to. `section` and `author`: an id, None for the top level and for no account, or ANY."""
+
+    section: ObjectId | str | None = ANY
+    type: str = ""
+    tag: str = ""
+    state: str = ""
+    author: ObjectId | str | None = ANY
+    search: str = ""
+
+    def query(self, moment: datetime) -> dict[str, Any]:
+        """Return the filters as a query."""
+        wanted: dict[str, Any] = {}
+        if self.section != ANY:
+            wanted["metadata.parent_id"] = self.section
+        if self.type:
+            wanted["metadata.type"] = self.type
+        if self.tag:
+            wanted["metadata.tags"] = self.tag
+        if self.author != ANY:
+            wanted["metadata.author._id"] = self.author
+        if self.search:
+            wanted["$text"] = {"$search": self.search}
+        return {**wanted, **_state(self.state, moment)}
+
+
+def _state(state: str, moment: datetime) -> dict[str, Any]:
+    conditions: dict[str, dict[str, Any]] = {
+        LIVE: {"metadata.published": {"$lte": moment}, "metadata.expires": {"$gt": moment}},
+        SCHEDULED: {"metadata.published": {"$gt": moment}},
+        UNPUBLISHED: {"metadata.published": None},
+        EXPIRED: {"metadata.expires": {"$lte": moment}},
+        DRAFTED: {"draft.saved_at": {"$gte": EPOCH}},
+    }
+    return conditions.get(state, {})
+
+
+_ORDER = {
+    LIVE: "metadata.published",
+    SCHEDULED: "metadata.published",
+    UNPUBLISHED: "metadata.published",
+    EXPIRED: "metadata.expires",
+    DRAFTED: "draft.saved_at",
+}
+
+
+@dataclass(frozen=True)
+class Row:
+    """A node in a list, without its text."""
+
+    node: Node
+    has_draft: bool
+
+
+@dataclass(frozen=True)
+class Page:
+    """A page of a list. `older` and `newer`: cursors of the pages beside it, "" where there is none."""
+
+    rows: tuple[Row, ...]
+    older: str = ""
+    newer: str = ""
+
+
+def page(filters: Filters, moment: datetime, *, cursor: str = "", size: int = SIZE) -> Page:
+    """Return a page of a list; of a search the best, without further pages. Raises ValueError for a cursor that is none."""
+    if filters.search:
+        return _best(filters, moment)
+    path = _ORDER.get(filters.state, "metadata.updated")
+    going_newer = cursor.startswith(">")
+    query = filters.query(moment)
+    if cursor:
+        query = {"$and": [query, _beyond(path, cursor)]}
+    direction = 1 if going_newer else -1
+    found = database()[NODES].find(query, {**LISTED, "draft.saved_at": 1})
+    documents = list(found.sort([(path, direction), ("_id", direction)]).limit(size + 1))
+    more = len(documents) > size
+    documents = documents[:size]
+    if going_newer:
+        documents.reverse()
+    rows = tuple(Row(Node.from_document(document), "draft" in document) for document in documents)
+    if not rows:
+        return Page(())
+    has_older, has_newer = (True, more) if going_newer else (more, bool(cursor))
+    return Page(
+        rows,
+        _cursor("<", path, documents[-1]) if has_older else "",
+        _cursor(">", path, documents[0]) if has_newer else "",
+    )
+
+
+def _best(filters: Filters, moment: datetime) -> Page:
+    score = {"$meta": "textScore"}
+    fields = {**LISTED, "draft.saved_at": 1, "score": score}
+    found = database()[NODES].find(filters.query(moment), fields).sort([("score", score), ("_id", -1)]).limit(FOUND)
+    return Page(tuple(Row(Node.from_document(document), "draft" in document) for document in found))
+
+
+def _cursor(side: str, path: str, document: Mapping[str, Any]) -> str:
+    """Return "<" or ">" (older or newer than), the time in milliseconds or nothing, ".", the id."""
+    head, tail = path.split(".")
+    moment = document[head][tail]
+    return f"{side}{'' if moment is None else round((moment - EPOCH) / timedelta(milliseconds=1))}.{document['_id']}"
+
+
+def _beyond(path: str, cursor: str) -> dict[str, Any]:
+    side, (time, dot, last) = cursor[:1], cursor[1:].partition(".")
+    if side not in "<>" or not dot or not ObjectId.is_valid(last) or (time and not time.lstrip("-").isdecimal()):
+        raise ValueError(cursor)
+    compare = "$gt" if side == ">" else "$lt"
+    if not time:
+        return {path: None, "_id": {compare: ObjectId(last)}}
+    try:
+        moment = EPOCH + timedelta(milliseconds=int(time))
+    except OverflowError as error:
+        raise ValueError(cursor) from error
+    return {
+        path: {f"{compare}e": moment},
+        "$or": [{path: {compare: moment}}, {path: moment, "_id": {compare: ObjectId(last)}}],
+    }
+
+
+@lru_cache(maxsize=256)
+def count(filters: Filters, version: ObjectId | None, moment: datetime) -> int:
+    """Return how many nodes there are, COUNTED + 1 for more. Kept under the site's version and the (rounded) moment."""
+    if filters == Filters():
+        return int(database()[NODES].estimated_document_count())
+    return int(database()[NODES].count_documents(filters.query(moment), limit=COUNTED + 1))
+
+
+@lru_cache(maxsize=4)
+def tags(version: ObjectId | None) -> tuple[str, ...]:
+    """Return the tags in use, read from the index alone; kept under the site's version."""
+    found = database()[NODES].distinct("metadata.tags")
+    return tuple(sorted((tag for tag in found if isinstance(tag, str)), key=str.casefold))[:COUNTED]

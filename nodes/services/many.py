@@ -1,0 +1,66 @@
+"""The same change to many nodes: each by its own compare-and-set under the nonce that the list showed, so that an open
+editor or another list never loses anything. Without transaction: each node is done or is named among those that were not.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from bson import ObjectId
+
+from nodes.errors import EditConflict, NodeError
+from nodes.services import editing, trash
+from nodes.types import NO_TAGS, Actor, TagChange
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """A node as a list showed it."""
+
+    id: ObjectId
+    nonce: ObjectId
+    title: str
+
+
+@dataclass(frozen=True)
+class Refused:
+    """A node that was left as it is, and why."""
+
+    chosen: Chosen
+    reason: str
+    is_conflict: bool
+
+
+@dataclass(frozen=True)
+class Summary:
+    """How many nodes were changed, and which were not."""
+
+    done: int
+    refused: tuple[Refused, ...]
+
+
+def change(actor: Actor, chosen: Iterable[Chosen], fields: Mapping[str, Any], tags: TagChange = NO_TAGS) -> Summary:
+    """Set `fields` (by path) and tags of each node; what others changed meanwhile merges, or is named as a conflict."""
+    return _each(chosen, lambda one: editing.save(actor, one.id, one.nonce, fields, tags))
+
+
+def tag(chosen: Iterable[Chosen], tags: TagChange) -> Summary:
+    """Add and remove tags of each node: without nonce, as tags cannot conflict."""
+    return _each(chosen, lambda one: editing.change_tags(one.id, tags))
+
+
+def throw_away(actor: Actor, chosen: Iterable[Chosen]) -> Summary:
+    """Move each node to the trash, unless somebody changed it meanwhile."""
+    return _each(chosen, lambda one: trash.trash(actor, one.id, one.nonce))
+
+
+def _each(chosen: Iterable[Chosen], work: Callable[[Chosen], Any]) -> Summary:
+    done, refused = 0, []
+    for one in chosen:
+        try:
+            work(one)
+        except NodeError as error:
+            refused.append(Refused(one, str(error), isinstance(error, EditConflict)))
+        else:
+            done += 1
+    return Summary(done, tuple(refused))

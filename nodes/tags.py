@@ -1,0 +1,27 @@
+"""Tags as editors type them: separated by commas."""
+
+import unicodedata
+from collections.abc import Iterable
+
+LONGEST = 100
+MOST = 50
+
+
+def normalized(tag: str) -> str:
+    """Return a tag in the one form in which it is stored: NFC, single spaces, nothing that an address or a list would cut."""
+    plain = "".join(" " if unicodedata.category(c)[0] in "CZ" or c in ",/" else c for c in tag)
+    return unicodedata.normalize("NFC", " ".join(plain.split()))[:LONGEST].strip()
+
+
+def parse(typed: str) -> tuple[str, ...]:
+    """Return the tags of a text such as "spring, news", each once, in their order."""
+    return unique(part for part in typed.split(","))
+
+
+def unique(tags: Iterable[str]) -> tuple[str, ...]:
+    """Return the tags normalized, each once: "News" and "news" are one, spelled as it came first."""
+    found: dict[str, str] = {}
+    for tag in tags:
+        if plain := normalized(tag):
+            found.setdefault(plain.casefold(), plain)
+    return tuple(found.values())[:MOST]

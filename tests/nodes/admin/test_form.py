@@ -1,0 +1,92 @@
+"""The form over a node: what is made, what is saved, what a double click and a stale save come to."""
+
+from bson import ObjectId
+
+from tests.nodes.admin.conftest import fields
+from tests.nodes.build import node, nonce, stored
+
+ADD = "/admin/nodes/node/add/?type=basic-page"
+
+
+def change(node_id: ObjectId) -> str:
+    return f"/admin/nodes/node/{node_id}/change/"
+
+
+def test_double_click_on_save_makes_one_node(mongo, editor):
+    ann = editor()
+    form = ann.open(ADD)
+    answers = [ann.send(ADD, form, title="Hello", text="one", tags="b, a, b") for _ in range(2)]
+    assert {a.status_code for a in answers} == {302}
+    assert answers[0]["Location"] == answers[1]["Location"]
+    made = mongo["cms.nodes"].find_one()["metadata"]
+    assert mongo["cms.nodes"].count_documents({}) == 1
+    assert (made["slug"], made["title"], made["tags"], made["published"]) == ("hello", "Hello", ["a", "b"], None)
+    assert made["author"] == {"_id": ann.user.pk, "name": "ann"}
+
+
+def test_form_sent_as_it_stands_changes_nothing(mongo, editor):
+    ann = editor()
+    node_id = node(text="one\n\ntwo", tags=("a",), summary="s\n\nt")
+    before = mongo["cms.nodes"].find_one()
+    mongo["cms.nodes"].update_one({}, {"$set": {"metadata.published": before["metadata"]["published"]}})
+    assert ann.send(change(node_id), ann.open(change(node_id))).status_code == 302
+    assert mongo["cms.nodes"].find_one() == before
+    assert mongo["cms.revisions"].count_documents({}) == 1
+
+
+def test_every_save_leaves_a_revision(mongo, editor):
+    ann, node_id = editor(), node()
+    ann.send(change(node_id), ann.open(change(node_id)), title="Two")
+    revision = mongo["cms.revisions"].find_one({"_id": nonce(node_id)})
+    assert (revision["metadata"]["title"], revision["saved_by"]["name"]) == ("Two", "ann")
+
+
+def test_type_is_fixed(mongo, editor):
+    ann, node_id = editor(), node()
+    ann.send(change(node_id), ann.open(change(node_id)), title="Two", type="blog")
+    assert stored(node_id)["type"] == "basic-page"
+
+
+def test_stale_save_shows_both_versions_and_loses_nothing(mongo, editor):
+    ann, bob = editor("ann"), editor("bob")
+    node_id = node(title="Base", text="base text")
+    hers, his = ann.open(change(node_id)), bob.open(change(node_id))
+    assert bob.send(change(node_id), his, title="Bob's title", summary="Bob's summary").status_code == 302
+    answer = ann.send(change(node_id), hers, title="Ann's title", text="Ann's text")
+    html = answer.content.decode()
+    assert answer.status_code == 409
+    assert "bob changed this page" in html
+    after = fields(html)
+    assert (after["title"], after["mine-title"], after["text"]) == (["Ann's title"],) * 2 + (["Ann's text"],)
+    assert after["summary"] == ["Bob's summary"]
+    clash = html.partition('id="clash-title"')[2].partition("</fieldset>")[0]
+    assert ("<del>Bob</del>" in clash, "<ins>Ann</ins>" in clash) == (True, True)
+    assert stored(node_id)["title"] == "Bob's title"
+
+    assert ann.send(change(node_id), after).status_code == 200, "a choice is asked for"
+    assert ann.send(change(node_id), after, **{"choice-title": "mine"}).status_code == 302
+    assert (stored(node_id)["title"], stored(node_id)["summary"]) == ("Ann's title", "Bob's summary")
+    assert stored(node_id)["detail"]["text"] == "Ann's text"
+
+
+def test_clash_of_slugs_is_a_field_error_with_a_free_one(mongo, editor):
+    ann = editor()
+    node(slug="news")
+    answer = ann.send(ADD, ann.open(ADD), title="Other", slug="news", text="typed")
+    assert answer.status_code == 200
+    assert "“news-2” is free" in answer.content.decode()
+    assert fields(answer.content.decode())["text"] == ["typed"]
+
+
+def test_a_node_that_went_meanwhile_gives_the_text_back(mongo, editor, ann):
+    from nodes.services import trash
+
+    alice, node_id = editor("alice"), node(title="T")
+    form = alice.open(change(node_id))
+    trash.trash(ann, node_id, nonce(node_id))
+    answer = alice.send(change(node_id), form, text="typed long")
+    assert answer.status_code == 409
+    after = fields(answer.content.decode())
+    assert after["text"] == ["typed long"]
+    assert alice.send(ADD, after, slug="again").status_code == 302
+    assert mongo["cms.nodes"].find_one()["metadata"]["detail"]["text"] == "typed long"
