@@ -1,7 +1,17 @@
 from django.contrib import admin
+from django.contrib.auth import views as auth
 from django.urls import include, path
 
+# Under the names that the admin looks for: its log-in page then offers "Forgotten your password?".
+password_reset = [
+    path("", auth.PasswordResetView.as_view(), name="admin_password_reset"),
+    path("done/", auth.PasswordResetDoneView.as_view(), name="password_reset_done"),
+    path("<uidb64>/<token>/", auth.PasswordResetConfirmView.as_view(), name="password_reset_confirm"),
+    path("complete/", auth.PasswordResetCompleteView.as_view(), name="password_reset_complete"),
+]
+
 urlpatterns = [
+    path("admin/password-reset/", include(password_reset)),
     path("admin/", admin.site.urls),
     path("", include("nodes.urls")),
 ]

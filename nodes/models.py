@@ -182,3 +182,13 @@ class Photo(Placed):
     def is_uploading(self) -> bool:
         """Whether somebody has begun to write to it, and not ended."""
         return self.metadata.locked is not None
+
+
+class SiteSettings(Node):
+    """The site's settings, for the admin's index and for the right to change them; they are kept by nodes.services.site."""
+
+    class Meta:
+        proxy = True
+        default_permissions = ("change",)
+        verbose_name = _("site settings")
+        verbose_name_plural = _("site settings")

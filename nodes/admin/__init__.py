@@ -3,6 +3,8 @@
 from django.contrib import admin
 
 from nodes.admin.nodes import NodeAdmin
-from nodes.models import Node
+from nodes.admin.settings import SettingsAdmin
+from nodes.models import Node, SiteSettings
 
 admin.site.register(Node, NodeAdmin)
+admin.site.register(SiteSettings, SettingsAdmin)

@@ -79,7 +79,7 @@ class Deciding:
 
     @classmethod
     def after(cls, error: EditConflict, form_id: ObjectId, user: Any, type: str) -> Self:
-        """Return the forms after a refused save: what is stored, with all that merged by itself, and mine where both changed."""
+        """Return the forms after a refused save: what is stored or merged by itself, and mine where both changed."""
         stored = Version.of(error.theirs, error.theirs["updated"])
         found = [conflict for conflict in error.merge.conflicts if conflict.path in FIELDS]
         mine = {FIELDS[conflict.path]: conflict.mine for conflict in found}

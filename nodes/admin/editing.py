@@ -13,7 +13,7 @@ from nodes import access, slugs
 from nodes.access import Action
 from nodes.admin import conflict
 from nodes.admin.fields import TOP, section_choices
-from nodes.admin.forms import FIELDS, PATHS, NodeForm
+from nodes.admin.forms import FIELDS, NodeForm
 from nodes.admin.site import actor, address, page, tell_saved
 from nodes.errors import EditConflict, InvalidPlace, InvalidSlug, NodeError, NodeGone, SlugTaken
 from nodes.kinds import KINDS, Kind
@@ -151,9 +151,7 @@ def _seen(request: HttpRequest, node_id: ObjectId) -> Version | None:
     return selectors.version(node_id, nonce) if nonce else None
 
 
-def _write(
-    request: HttpRequest, found: Editable, form: NodeForm, drafting: bool
-) -> HttpResponse:
+def _write(request: HttpRequest, found: Editable, form: NodeForm, drafting: bool) -> HttpResponse:
     """Do what the button says. Raises NodeError."""
     mine, node_id, data, tags = form.mine(), found.node.pk, form.cleaned_data, form.tag_change()
     seen, who = data["nonce"] or ObjectId(), actor(request)

@@ -1,18 +1,27 @@
 """Writing the site's one document."""
 
+from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any
 
 from bson import ObjectId
-from pymongo import ReturnDocument
 
 from mongo.connection import database
 from nodes.collections import SITE
+from nodes.errors import TooBusy
 from nodes.selectors import site as site_selectors
 from nodes.selectors.site import SITE_ID
 
+# How often settings are tried while others keep saving theirs.
+ATTEMPTS = 20
+
 
 class SettingsConflict(Exception):
-    """Somebody else saved the settings since they were loaded."""
+    """Somebody else changed the same settings, to other values; `names` says which."""
+
+    def __init__(self, names: tuple[str, ...]) -> None:
+        self.names = names
+        super().__init__(", ".join(names))
 
 
 def touch() -> ObjectId:
@@ -29,20 +38,25 @@ def touch() -> ObjectId:
     return version
 
 
-def save_settings(seen: ObjectId | None, changes: dict[str, Any]) -> None:
-    """Store the changed settings if nobody changed them since `seen`, the nonce that the form was rendered with.
+def save_settings(changes: Mapping[str, Any], seen: Mapping[str, Any]) -> None:
+    """Store the changed settings; `seen` says what each was when its form was rendered.
 
-    Raises SettingsConflict otherwise.
+    What others changed meanwhile stays; what both changed, to different values, raises SettingsConflict and nothing is stored.
     """
-    if seen is None:
-        touch()
-        seen = site_selectors.read().nonce
-    stored = database()[SITE].find_one_and_update(
-        {"_id": SITE_ID, "nonce": seen},
-        {"$set": {"nonce": ObjectId(), **{f"settings.{name}": value for name, value in changes.items()}}},
-        projection={"_id": 1},
-        return_document=ReturnDocument.AFTER,
-    )
-    if stored is None:
-        raise SettingsConflict
-    touch()
+    for _attempt in range(ATTEMPTS):
+        stored = site_selectors.read()
+        if stored.nonce is None:
+            touch()
+            continue
+        present = asdict(stored.settings)
+        clashing = tuple(n for n, value in changes.items() if present[n] not in (seen[n], value))
+        if clashing:
+            raise SettingsConflict(clashing)
+        done = database()[SITE].update_one(
+            {"_id": SITE_ID, "nonce": stored.nonce},
+            {"$set": {"nonce": ObjectId(), **{f"settings.{name}": value for name, value in changes.items()}}},
+        )
+        if done.matched_count:
+            touch()
+            return
+    raise TooBusy

@@ -9,9 +9,11 @@ from django.contrib.auth import get_user_model
 from django.test import Client
 
 _FIELD = re.compile(
-    r'<input (?P<input>[^>]*)>|<textarea (?P<area>[^>]*)>(?P<text>.*?)</textarea>|<select (?P<select>[^>]*)>(?P<options>.*?)</select>',
+    r"<input (?P<input>[^>]*)>"
+    r"|<textarea (?P<area>[^>]*)>(?P<text>.*?)</textarea>"
+    r"|<select (?P<select>[^>]*)>(?P<options>.*?)</select>",
     re.S,
-)  # fmt: skip
+)
 
 
 def _attribute(tag: str, name: str) -> str | None:

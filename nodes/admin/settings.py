@@ -1,0 +1,113 @@
+"""The site's settings, one page in the admin: what two people changed at once merges, unless it is the same setting."""
+
+import zoneinfo
+from dataclasses import asdict
+from typing import Any
+
+from django import forms
+from django.conf import settings
+from django.contrib import admin, messages
+from django.contrib.admin.widgets import AdminTextInputWidget
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import URLPattern, path
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from django.views.decorators.http import require_http_methods
+
+from nodes.admin.site import page
+from nodes.selectors import site as selectors
+from nodes.services.site import SettingsConflict, save_settings
+
+PERMISSION = "nodes.change_sitesettings"
+
+
+def _time_zones() -> list[tuple[str, str]]:
+    return [(name, name.replace("_", " ")) for name in sorted(zoneinfo.available_timezones())]
+
+
+class SettingsForm(forms.Form):
+    """The settings; each field also sends what it was rendered with, so that only what was changed is saved."""
+
+    name = forms.CharField(label=gettext_lazy("Name"), max_length=100, widget=AdminTextInputWidget)
+    tagline = forms.CharField(
+        label=gettext_lazy("Tagline"), max_length=200, required=False, widget=AdminTextInputWidget
+    )
+    language = forms.ChoiceField(label=gettext_lazy("Language"), choices=settings.LANGUAGES)
+    time_zone = forms.ChoiceField(
+        label=gettext_lazy("Time zone"), choices=_time_zones, help_text=gettext_lazy("Editors type times of this zone.")
+    )
+    posts_per_page = forms.IntegerField(label=gettext_lazy("Posts a page"), min_value=1, max_value=100)
+    comment_policy = forms.ChoiceField(label=gettext_lazy("Comments"), choices=selectors.COMMENT_POLICIES)
+    comments_close_after_days = forms.IntegerField(
+        label=gettext_lazy("Close comments after days"),
+        min_value=0,
+        max_value=36_500,
+        help_text=gettext_lazy("0: never."),
+    )
+
+    def __init__(self, data: Any = None) -> None:
+        super().__init__(data, initial=asdict(selectors.read().settings))
+        for field in self.fields.values():
+            field.show_hidden_initial = True
+
+    def seen(self) -> dict[str, Any]:
+        """Return what each field was rendered with; None for what no browser of ours sent."""
+        return {name: self._seen(self[name]) for name in self.fields}
+
+    def _seen(self, bound: forms.BoundField) -> Any:
+        try:
+            return bound.field.to_python(self.data.get(bound.html_initial_name))
+        except forms.ValidationError:
+            return None
+
+    def changes(self) -> dict[str, Any]:
+        """Return what was changed."""
+        seen = self.seen()
+        return {name: value for name, value in self.cleaned_data.items() if value != seen[name]}
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def edit(request: HttpRequest) -> HttpResponse:
+    """Show the settings, or save what was changed."""
+    if not request.user.has_perm(PERMISSION):
+        raise PermissionDenied
+    form = SettingsForm(request.POST if request.method == "POST" else None)
+    if request.method == "POST" and form.is_valid():
+        try:
+            save_settings(form.changes(), form.seen())
+        except SettingsConflict as conflict:
+            return _show(request, _conflicted(form, conflict), status=409)
+        messages.success(request, _("The settings were saved."))
+        return HttpResponseRedirect(request.path)
+    return _show(request, form)
+
+
+def _conflicted(form: SettingsForm, conflict: SettingsConflict) -> SettingsForm:
+    """Say at each field what somebody else made of it; saving again replaces that."""
+    stored = asdict(selectors.read().settings)
+    again = form.data.copy()
+    for name in conflict.names:
+        told = dict(getattr(form.fields[name], "choices", ())).get(stored[name], stored[name])
+        reason = _("Somebody else changed this meanwhile, to “%(value)s”. Save again to replace that.")
+        form.add_error(name, reason % {"value": told})
+        again[form[name].html_initial_name] = stored[name]
+    form.data = again
+    return form
+
+
+def _show(request: HttpRequest, form: SettingsForm, status: int = 200) -> HttpResponse:
+    return page(request, "settings", _("Site settings"), form=form, status=status)
+
+
+class SettingsAdmin(admin.ModelAdmin):
+    """The settings in the admin's index."""
+
+    def get_urls(self) -> list[URLPattern]:
+        return [path("", self.admin_site.admin_view(edit), name="nodes_sitesettings_changelist")]
+
+    def has_module_permission(self, request: HttpRequest) -> bool:
+        return request.user.has_perm(PERMISSION)
+
+    has_view_permission = has_change_permission = lambda self, request, obj=None: self.has_module_permission(request)
+    has_add_permission = has_delete_permission = lambda self, request, obj=None: False
