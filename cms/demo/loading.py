@@ -104,4 +104,4 @@ def _name_the_site(old: SiteSettings, new: SiteSettings) -> None:
     """Change the site's name and tagline from those of `old` to those of `new`, unless somebody chose others."""
     site = site_selectors.read()
     if (site.settings.name, site.settings.tagline) == (old.name, old.tagline) and old != new:
-        save_settings(site.nonce, {"name": new.name, "tagline": new.tagline})
+        save_settings({"name": new.name, "tagline": new.tagline}, {"name": old.name, "tagline": old.tagline})
