@@ -1,0 +1,58 @@
+"""Rate limits that hold over all processes: one document a key, the times of what passed in it, removed by a TTL index.
+
+The window slides: at no moment have more than `limit` passed in the `seconds` before it. One findAndModify decides, by the
+server's clock, so that callers who come together cannot all pass.
+"""
+
+from typing import Any
+
+from django.db import DEFAULT_DB_ALIAS
+from pymongo import ReturnDocument
+
+from mongo.collections import Collection, Index
+from mongo.connection import database
+
+COLLECTION = "rate_limits"
+COLLECTIONS = (
+    Collection(
+        COLLECTION,
+        (Index("by_expiry", (("expires", 1),), expire_after_seconds=0),),
+        unsharded_because="findAndModify by _id, small, and short-lived",
+    ),
+)
+
+
+def take(key: str, *, limit: int, seconds: int, token: str, alias: str = DEFAULT_DB_ALIAS) -> bool:
+    """Return whether one more may pass under `key`, and count it if so.
+
+    `token` names what passes: the same one again passes again without being counted twice.
+    """
+    recent = {
+        "$filter": {
+            "input": {"$ifNull": ["$passed", []]},
+            "cond": {"$gt": ["$$this.at", {"$subtract": ["$$NOW", seconds * 1000]}]},
+        }
+    }
+    passes = {"$and": [{"$not": [{"$in": [_literal(token), "$passed.token"]}]}, {"$lt": [{"$size": "$passed"}, limit]}]}
+    entry = {"token": _literal(token), "at": "$$NOW"}
+    document = database(alias)[COLLECTION].find_one_and_update(
+        {"_id": key},
+        [
+            {"$set": {"passed": recent}},
+            {"$set": {"passed": {"$cond": [passes, {"$concatArrays": ["$passed", [entry]]}, "$passed"]}}},
+            {"$set": {"expires": {"$add": ["$$NOW", seconds * 1000]}}},
+        ],
+        upsert=True,
+        return_document=ReturnDocument.AFTER,
+    )
+    return document is not None and any(entry["token"] == token for entry in document["passed"])
+
+
+def give_back(key: str, *, token: str, alias: str = DEFAULT_DB_ALIAS) -> None:
+    """Undo a `take`: what passed did not come about."""
+    database(alias)[COLLECTION].update_one({"_id": key}, {"$pull": {"passed": {"token": token}}})
+
+
+def _literal(value: str) -> dict[str, Any]:
+    # In a pipeline a string that begins with $ is an expression.
+    return {"$literal": value}
