@@ -1,9 +1,10 @@
 """The section tree, kept in process under the site's version: it resolves addresses, gives menus, and says what is live."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
+from typing import Any
 from urllib.parse import quote
 
 from bson import ObjectId
@@ -27,6 +28,8 @@ class Section:
     title: str
     published: datetime | None
     expires: datetime
+    # The comment policy of what stands in it, "" for that of the section above.
+    comments: str = ""
 
     def is_live(self, moment: datetime) -> bool:
         """Return whether the section by itself is public at `moment`."""
@@ -140,7 +143,11 @@ def fresh() -> Tree:
 def load(version: ObjectId | None = None) -> Tree:
     """Read the tree from the database. `version` must have been read before this call."""
     wanted = ("parent_id", "type", "slug", "title", "published", "expires")
-    documents = database()[NODES].find(
-        {"metadata.type": {"$in": list(SECTIONS)}}, {f"metadata.{name}": 1 for name in wanted}
-    )
-    return Tree(version, (Section(d["_id"], **{name: d["metadata"][name] for name in wanted}) for d in documents))
+    fields = {f"metadata.{name}": 1 for name in (*wanted, "detail.comments")}
+    documents = database()[NODES].find({"metadata.type": {"$in": list(SECTIONS)}}, fields)
+    return Tree(version, (_section(d["_id"], d["metadata"], wanted) for d in documents))
+
+
+def _section(section_id: ObjectId, metadata: Mapping[str, Any], wanted: Iterable[str]) -> Section:
+    comments = (metadata.get("detail") or {}).get("comments") or ""
+    return Section(section_id, **{name: metadata[name] for name in wanted}, comments=comments)

@@ -1,5 +1,6 @@
 """Reading nodes for readers. What they may see is spelled once, in `listing.live`; editors read through nodes.access."""
 
+from collections.abc import Sequence
 from datetime import datetime
 
 from bson import ObjectId
@@ -71,6 +72,15 @@ def get(node_id: ObjectId | str) -> Node | None:
         return None
     document = database()[NODES].find_one({"_id": key}, WHOLE)
     return Node.from_document(document) if document else None
+
+
+def live_by_ids(sections: Tree, node_ids: Sequence[ObjectId], moment: datetime) -> list[Node]:
+    """Return those of some nodes that readers may see, without their texts, in no order."""
+    found = database()[NODES].find(
+        {"_id": {"$in": list(node_ids)}, **live(moment)}, LISTED | {"metadata.detail.comments": 1}
+    )
+    nodes = (Node.from_document(document) for document in found)
+    return [node for node in nodes if _is_live(sections, node, moment)]
 
 
 def entries(
