@@ -5,6 +5,7 @@ to one place, and name the epoch, so that a copy under way is never mixed with t
 """
 
 from comments import conf, targets
+from mongo import rate_limit
 from mongo.collections import Collection, Index, ShardKey
 
 DAY = 24 * 60 * 60
@@ -62,6 +63,12 @@ STATIC = (
         ),
         shard_key=ShardKey((("discussion_id", 1), ("slug", 1)), reason="read by comment"),
     ),
+    Collection(
+        "comments.flags",
+        (Index("by_last", (("last", -1), ("_id", -1))), Index("by_discussion", (("discussion_id", 1),))),
+        unsharded_because="a queue: moderators read the newest of all",
+    ),
+    *rate_limit.COLLECTIONS,
 )
 
 

@@ -39,6 +39,22 @@ DEFAULTS: dict[str, Any] = {
     # Import paths: source → clean HTML; (label, primary keys) → {primary key as str: object}.
     "RENDERER": "comments.rendering.render",
     "RESOLVER": "comments.targets.by_default_manager",
+    # Import path: object → comments.policy.Policy; the stock one says MODE for every object.
+    "POLICY": "comments.policy.stock",
+    "MODE": "hold-first",
+    # Minutes in which authors may change and delete their comments.
+    "EDIT_MINUTES": 15,
+    # Of the form: hours after which it must be sent again, seconds below which only a program can have filled it in.
+    "FORM_HOURS": 24,
+    "MIN_SECONDS": 3,
+    # Import paths of the spam rules, in the order in which they are asked.
+    "RULES": tuple(f"comments.spam.{name}" for name in ("trap", "speed", "links", "words", "rate", "repeat")),
+    # Links above which a comment is held, words that hold it, (comments, seconds) allowed from one address or account.
+    "MAX_LINKS": 2,
+    "WORDS": (),
+    "RATE": (8, 600),
+    # Import path: request → the client's network address.
+    "ADDRESS": "comments.addresses.remote",
     # Seconds: how long the old copy stays after a conversion, for readers who began in it.
     "KEEP_OLD_COPY": 60,
 }
@@ -102,6 +118,15 @@ def imported(key: str) -> Any:
         raise ImproperlyConfigured(f"COMMENTS[{key!r}]: {path!r} cannot be imported.") from error
 
 
+@lru_cache(maxsize=8)
+def imported_all(key: str) -> tuple[Any, ...]:
+    """Return what the import paths in the list COMMENTS[key] name. Raises ImproperlyConfigured."""
+    try:
+        return tuple(import_string(path) for path in get(key))
+    except ImportError as error:
+        raise ImproperlyConfigured(f"COMMENTS[{key!r}]: {error}") from error
+
+
 @lru_cache(maxsize=1)
 def _merged() -> dict[str, Any]:
     return {**DEFAULTS, **getattr(settings, "COMMENTS", {})}
@@ -110,5 +135,5 @@ def _merged() -> dict[str, Any]:
 @receiver(setting_changed)
 def _forget(*, setting: str, **kwargs: Any) -> None:
     if setting == "COMMENTS":
-        for cached in (_merged, storage, imported):
+        for cached in (_merged, storage, imported, imported_all):
             cached.cache_clear()

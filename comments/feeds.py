@@ -1,0 +1,57 @@
+"""The Atom feed of a discussion: its newest comments."""
+
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.utils.feedgenerator import Atom1Feed
+from django.utils.translation import get_language
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_safe
+
+from comments import selectors
+from comments.showing import Addresses
+from comments.types import Comment, Order, Target
+from comments.views.base import target_of
+
+ENTRIES = 50
+
+
+@require_safe
+def discussion(request: HttpRequest, label: str, pk: str) -> HttpResponse:
+    """Serve the newest comments, newest first, without anything about their authors but the name."""
+    target, obj = target_of(label, pk)
+    absolute = request.build_absolute_uri
+    feed = Atom1Feed(
+        title=_("Comments on “%(title)s”") % {"title": obj},
+        link=absolute(obj.get_absolute_url()),
+        description="",
+        language=get_language() or "en",
+        feed_url=absolute(request.path),
+    )
+    addresses = Addresses.of(target)
+    for comment in _newest(target):
+        feed.add_item(
+            title=_("Comment by %(name)s") % {"name": comment.author.name or _("Anonymous")},
+            link=absolute(addresses.permalink + comment.slug),
+            unique_id=f"urn:marginalia:comment:{target.id}:{comment.slug}",
+            description=comment.html,
+            author_name=comment.author.name or _("Anonymous"),
+            pubdate=comment.posted,
+            updateddate=comment.edited or comment.posted,
+        )
+    return _response(feed)
+
+
+def _newest(target: Target) -> list[Comment]:
+    page = selectors.page(target, order=Order.NEWEST, size=ENTRIES)
+    comments = page.comments
+    # The last page, which comes first here, may have only just begun.
+    if page.next:
+        comments += selectors.page(target, order=Order.NEWEST, size=ENTRIES, number=int(page.next)).comments
+    return [comment for comment in comments if not comment.removed][:ENTRIES]
+
+
+def _response(feed: Any) -> HttpResponse:
+    response = HttpResponse(content_type=feed.content_type)
+    feed.write(response, "utf-8")
+    return response

@@ -1,0 +1,92 @@
+"""The form for a comment. What it is about stands in its signed token, so that nothing can be posted to another place."""
+
+from typing import Any
+
+from django import forms
+from django.utils.translation import gettext_lazy as _
+
+from comments import conf, services
+from comments.services import MAX_NAME
+from comments.tokens import FormToken
+from comments.types import Author, Comment, Target
+
+
+class CommentForm(forms.Form):
+    """A new comment. For a logged-in user it asks for the text alone."""
+
+    name = forms.CharField(label=_("Name"), max_length=MAX_NAME, widget=forms.TextInput(attrs={"autocomplete": "name"}))
+    email = forms.EmailField(
+        label=_("E-mail"),
+        required=False,
+        help_text=_("Optional, and never shown."),
+        widget=forms.EmailInput(attrs={"autocomplete": "email"}),
+    )
+    text = forms.CharField(
+        label=_("Comment"),
+        widget=forms.Textarea(attrs={"rows": 8}),
+        error_messages={"required": _("Please write something.")},
+    )
+    token = forms.CharField(widget=forms.HiddenInput)
+    # Not seen by people, and named so that programs fill it in. Browsers are told to leave it alone.
+    homepage = forms.CharField(
+        label=_("Leave this empty"),
+        required=False,
+        widget=forms.TextInput(attrs={"tabindex": "-1", "autocomplete": "off"}),
+    )
+
+    def __init__(self, *args: Any, user: Any = None, **kwargs: Any) -> None:
+        super().__init__(*args, label_suffix="", **kwargs)
+        self.user = user if getattr(user, "is_authenticated", False) else None
+        self.fields["text"].max_length = conf.get("MAX_LENGTH")
+        self.fields["text"].widget.attrs["maxlength"] = str(conf.get("MAX_LENGTH"))
+        if self.user:
+            del self.fields["name"], self.fields["email"]
+
+    def clean_name(self) -> str:
+        """Return the name on one line."""
+        return " ".join(self.cleaned_data["name"].split())
+
+    @property
+    def author_name(self) -> str:
+        """The name that a logged-in user's comment will bear."""
+        return shown_name(self.user) if self.user else ""
+
+
+class EditForm(forms.Form):
+    """A comment's new text. `rev` is the revision that the author saw, `nonce` names the change."""
+
+    text = forms.CharField(label=_("Comment"), widget=forms.Textarea(attrs={"rows": 8}))
+    rev = forms.IntegerField(widget=forms.HiddenInput)
+    nonce = forms.CharField(max_length=64, widget=forms.HiddenInput)
+
+    @staticmethod
+    def first(comment: Comment) -> dict[str, Any]:
+        """Return what the form of a comment begins with."""
+        return {"text": comment.source, "rev": comment.rev, "nonce": services.new_token()}
+
+    def again(self, rev: int) -> "EditForm":
+        """Return the form with what was typed, as another change, of the revision `rev`."""
+        return EditForm(initial={"text": self.data["text"], "rev": rev, "nonce": services.new_token()})
+
+
+def blank(target: Target, user: Any = None, parent: str = "") -> CommentForm:
+    """Return a form for a new comment, with a token of its own."""
+    token = FormToken.new(target, parent, user_key(user))
+    return CommentForm(initial={"token": token.signed()}, user=user, auto_id="comment-%s")
+
+
+def user_key(user: Any) -> str:
+    """Return a logged-in user's primary key as a str, "" for anybody else."""
+    return str(user.pk) if getattr(user, "is_authenticated", False) else ""
+
+
+def shown_name(user: Any) -> str:
+    """Return the name under which a user comments: never an address, also where those serve as user names."""
+    return (user.get_full_name() or user.get_username().partition("@")[0])[:MAX_NAME]
+
+
+def author_of(user: Any, name: str) -> Author:
+    """Return who writes: the account, or a name without one."""
+    if key := user_key(user):
+        return Author(name=shown_name(user), id=key)
+    return Author(name=name)

@@ -1,0 +1,14 @@
+"""What comments tell the rest of a project."""
+
+from django.dispatch import Signal
+
+# Sent before a comment is stored. Arguments: comment (spam.Submission), target (Target), request. A receiver that answers
+# False vetoes it: the author gets the form back.
+comment_will_be_posted = Signal()
+
+# Sent after a comment was stored, once. Arguments: comment (Comment, or Held if it waits), target (Target), request.
+comment_was_posted = Signal()
+
+# Sent after a reader flagged a comment, or a moderator removed or approved one. Arguments: comment (Comment), flag ("flag",
+# "removal", "approval"), created (whether this reader had not flagged it before), request.
+comment_was_flagged = Signal()

@@ -1,0 +1,154 @@
+"""Spam rules. Each looks at a comment before it is stored and may mind it: by name to moderators, in a friendly sentence to
+the author. What a rule refuses claims no place in the discussion, and the form comes back with the text.
+
+COMMENTS["RULES"] lists the rules by import path, the cheap ones first; a project adds its own there.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from django.utils.crypto import salted_hmac
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+
+from comments import conf
+from comments.tokens import FormToken
+from mongo import rate_limit
+
+REPEAT_SECONDS = 24 * 60 * 60
+_LINK = re.compile(r"<a\s[^>]*href=", re.IGNORECASE)
+_SPACE = re.compile(r"\s+")
+
+
+@dataclass(frozen=True)
+class Submission:
+    """What rules know of a comment. `address` is a keyed hash; `trap` is what stands in the field that people do not see."""
+
+    token: FormToken
+    name: str
+    email: str
+    user: str
+    source: str
+    html: str
+    address: str
+    trap: str = ""
+
+    @property
+    def who(self) -> str:
+        """The author, for counting: the account, else the name as typed."""
+        return f"user:{self.user}" if self.user else f"name:{self.name.casefold()}"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What a rule minds. `sentence`: for the author of a comment that is refused; without one, it is held for moderators."""
+
+    rule: str
+    sentence: str | Promise = ""
+
+    @property
+    def refuses(self) -> bool:
+        """Whether the comment is not taken at all."""
+        return bool(self.sentence)
+
+
+@dataclass
+class Judgement:
+    """What came of all rules: the finding that refuses, or the names of those that hold, and what was counted meanwhile."""
+
+    refused: Finding | None = None
+    held_by: tuple[str, ...] = ()
+
+
+def judge(submission: Submission) -> Judgement:
+    """Ask the rules in their order, until one refuses."""
+    held: list[str] = []
+    for finding in _findings(submission):
+        if finding.refuses:
+            return Judgement(refused=finding)
+        held.append(finding.rule)
+    return Judgement(held_by=tuple(held))
+
+
+def _findings(submission: Submission) -> Iterator[Finding]:
+    for rule in conf.imported_all("RULES"):
+        if finding := rule(submission):
+            yield finding
+
+
+def trap(submission: Submission) -> Finding | None:
+    """Refuse who fills in the field that people do not see."""
+    if submission.trap:
+        return Finding("trap", _("Please leave the last field empty, and send your comment again."))
+    return None
+
+
+def speed(submission: Submission) -> Finding | None:
+    """Refuse what was sent faster than anyone types. A second try counts from the first form."""
+    if submission.token.age() < conf.get("MIN_SECONDS"):
+        return Finding("speed", _("That was quick! Please read it through once more, then send it again."))
+    return None
+
+
+def links(submission: Submission) -> Finding | None:
+    """Hold what carries many links."""
+    return Finding("links") if has_many_links(submission.html) else None
+
+
+def words(submission: Submission) -> Finding | None:
+    """Hold what contains a listed word, as a whole word, in text or name."""
+    found = listed_words(f"{submission.name}\n{submission.source}")
+    return Finding(f"words: {', '.join(found)}") if found else None
+
+
+def has_many_links(html: str) -> bool:
+    """Return whether a rendered text has more links than MAX_LINKS."""
+    return len(_LINK.findall(html)) > conf.get("MAX_LINKS")
+
+
+def listed_words(text: str) -> list[str]:
+    """Return which of WORDS are in a text, each once."""
+    listed = [re.escape(word.casefold()) for word in conf.get("WORDS") if word.strip()]
+    return sorted(set(re.findall(rf"(?<!\w)(?:{'|'.join(listed)})(?!\w)", text.casefold()))) if listed else []
+
+
+def rate(submission: Submission) -> Finding | None:
+    """Refuse more than so many comments from one address or account in so many seconds."""
+    limit, seconds = conf.get("RATE")
+    for key in _rate_keys(submission):
+        if not rate_limit.take(
+            key, limit=limit, seconds=seconds, token=submission.token.nonce, alias=conf.database_alias()
+        ):
+            return Finding("rate", _("You have sent many comments in a short time. Please wait a few minutes."))
+    return None
+
+
+def repeat(submission: Submission) -> Finding | None:
+    """Refuse the same text by the same author in answer to the same comment; elsewhere it may be said again."""
+    if rate_limit.take(
+        _repeat_key(submission),
+        limit=1,
+        seconds=REPEAT_SECONDS,
+        token=submission.token.nonce,
+        alias=conf.database_alias(),
+    ):
+        return None
+    return Finding("repeat", _("You have already said exactly this here."))
+
+
+def take_back(submission: Submission) -> None:
+    """Forget that a comment was counted: it was not stored, and will be sent again."""
+    for key in (*_rate_keys(submission), _repeat_key(submission)):
+        rate_limit.give_back(key, token=submission.token.nonce, alias=conf.database_alias())
+
+
+def _rate_keys(submission: Submission) -> list[str]:
+    keys = [f"comments.rate:address:{submission.address}"]
+    return [*keys, f"comments.rate:user:{submission.user}"] if submission.user else keys
+
+
+def _repeat_key(submission: Submission) -> str:
+    said = _SPACE.sub(" ", submission.source).strip().casefold()
+    parts = (submission.token.discussion, submission.token.parent, submission.who, said)
+    return "comments.repeat:" + salted_hmac("comments.repeat", "\x00".join(parts), algorithm="sha256").hexdigest()[:40]

@@ -1,0 +1,113 @@
+// Comments, made quicker: without this script every link and form here works as well, on a page of its own.
+(() => {
+  "use strict";
+
+  const fetched = async (url) => {
+    const response = await fetch(url, { credentials: "same-origin" });
+    if (!response.ok) throw new Error(String(response.status));
+    return new DOMParser().parseFromString(await response.text(), "text/html");
+  };
+
+  // The form, fetched into its place: the page that holds it is the same for everybody, the form is one reader's own.
+  const fragment = async (url) => {
+    const address = new URL(url, location.href);
+    address.searchParams.set("fragment", "1");
+    const found = (await fetched(address)).querySelector("[data-comments-fragment]");
+    if (!found) throw new Error("no form");
+    return document.adoptNode(found);
+  };
+
+  const fill = async (place) => {
+    try {
+      const form = await fragment(place.dataset.commentsForm);
+      place.replaceChildren(form);
+      for (const own of form.querySelectorAll("[data-comments-own]")) {
+        const actions = document.querySelector(`#${own.dataset.commentsOwn} .comment-actions`);
+        if (actions) {
+          actions.append(" ", ...own.querySelectorAll("a"));
+          own.remove();
+        }
+      }
+    } catch {
+      // The link to the form's own page stays.
+    }
+  };
+
+  const reply = async (link) => {
+    const comment = link.closest(".comment");
+    const open = comment.querySelector(":scope > [data-comments-fragment]");
+    if (open) {
+      open.remove();
+      return;
+    }
+    try {
+      const form = await fragment(link.href);
+      form.querySelectorAll(".comments-own").forEach((own) => own.remove());
+      comment.append(form);
+      form.querySelectorAll("[id]").forEach((field) => {
+        // The form at the end of the page has the same ids.
+        const label = form.querySelector(`label[for="${field.id}"]`);
+        field.id += `-${comment.id}`;
+        if (label) label.htmlFor = field.id;
+      });
+      form.querySelector("input:not([type=hidden]), textarea")?.focus();
+    } catch {
+      location.href = link.href;
+    }
+  };
+
+  // Another page or order of the comments, in place.
+  const turn = async (url, push) => {
+    const old = document.querySelector("[data-comments]");
+    try {
+      old.setAttribute("aria-busy", "true");
+      const page = await fetched(url);
+      const list = page.querySelector("[data-comments]");
+      if (!list) throw new Error("no list");
+      old.replaceWith(document.adoptNode(list));
+      if (push) {
+        history.replaceState({ comments: true }, "");
+        history.pushState({ comments: true }, "", url);
+      }
+      list.tabIndex = -1;
+      list.focus({ preventScroll: true });
+      list.scrollIntoView();
+      reveal();
+    } catch {
+      location.href = url;
+    }
+  };
+
+  // A comment that an address names may lie in a folded part.
+  const reveal = () => {
+    const named = location.hash.length > 1 && document.getElementById(location.hash.slice(1));
+    named?.closest("details:not([open])")?.setAttribute("open", "");
+    if (named?.classList.contains("comment")) named.scrollIntoView();
+  };
+
+  document.addEventListener("click", (event) => {
+    if (event.defaultPrevented || event.button || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
+    const link = event.target.closest?.("a[href]");
+    if (!link) return;
+    if (link.dataset.commentsReply) {
+      event.preventDefault();
+      reply(link);
+    } else if (link.closest(".comments-pager, .comments-orders") && link.closest("[data-comments]") && !link.type) {
+      event.preventDefault();
+      turn(link.href, true);
+    }
+  });
+
+  // Sent twice is posted once; but the second answer would be the one shown.
+  document.addEventListener("submit", (event) => {
+    const form = event.target;
+    if (!form.classList?.contains("comment-form")) return;
+    if (form.dataset.sent) event.preventDefault();
+    form.dataset.sent = "1";
+  });
+  addEventListener("pageshow", () => document.querySelectorAll("form[data-sent]").forEach((form) => delete form.dataset.sent));
+  addEventListener("popstate", (event) => event.state?.comments && turn(location.href, false));
+  addEventListener("hashchange", reveal);
+  document.querySelectorAll("[data-comments-form]").forEach(fill);
+  reveal();
+})();

@@ -1,0 +1,203 @@
+"""The tags of `{% load comments %}`; docs/reference/template-tags.md shows each.
+
+Every "for" takes an object or `app.model pk`, and then options: order, page, page_size, using.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from django import template
+from django.db.models import Model
+from django.http import HttpRequest
+from django.template.base import FilterExpression, Parser, Token, token_kwargs
+from django.template.context import Context
+from django.template.loader import select_template
+from django.urls import reverse
+from django.utils.safestring import SafeString
+
+from comments import forms, lists, selectors, showing, targets
+from comments.errors import TargetNotFound
+from comments.lists import Subject
+from comments.paging import Asked
+from comments.showing import Addresses, Shown
+from comments.types import Target
+
+register = template.Library()
+
+LIST_OPTIONS = frozenset({"order", "page", "page_size"})
+
+
+class ForNode(template.Node):
+    """A tag with "for": what it is about, its options, and the variable it fills, if any."""
+
+    def __init__(
+        self,
+        work: Callable[..., Any],
+        obj: FilterExpression | None,
+        label: str,
+        pk: FilterExpression | None,
+        options: dict[str, FilterExpression],
+        as_var: str,
+    ) -> None:
+        self.work, self.obj, self.label, self.pk, self.options, self.as_var = work, obj, label, pk, options, as_var
+
+    def render(self, context: Context) -> str:
+        subject = self.subject(context)
+        options = {name: value.resolve(context) for name, value in self.options.items()}
+        result = self.work(context, subject, **options) if subject else None
+        if self.as_var:
+            context[self.as_var] = result
+            return ""
+        return "" if result is None else str(result)
+
+    def subject(self, context: Context) -> Subject | None:
+        """Return what the tag is about; None for an object that is not there, as Django's own tags render nothing then."""
+        if self.obj is None:
+            pk = self.pk.resolve(context) if self.pk else None
+            return Subject(Target(self.label, str(pk))) if pk not in (None, "") else None
+        obj = self.obj.resolve(context, ignore_failures=True)
+        if not isinstance(obj, Model | Target):
+            return None
+        try:
+            return Subject.of(obj)
+        except TargetNotFound:
+            return None
+
+
+def for_tag(name: str, *, gives: bool, options: frozenset[str] = frozenset()) -> Callable[..., Any]:
+    """Register a function as a tag `{% name for … [option=…] [as variable] %}`; `gives`: it must fill a variable."""
+
+    def registered(work: Callable[..., Any]) -> Callable[..., Any]:
+        def compiled(parser: Parser, token: Token) -> ForNode:
+            return _compile(parser, token, work, gives, options)
+
+        register.tag(name, compiled)
+        return work
+
+    return registered
+
+
+def _compile(parser: Parser, token: Token, work: Callable[..., Any], gives: bool, allowed: frozenset[str]) -> ForNode:
+    name, *bits = token.split_contents()
+    if len(bits) < 2 or bits[0] != "for":
+        raise template.TemplateSyntaxError(
+            f"{{% {name} %}} begins with “for” and an object, or with “for app.model pk”."
+        )
+    bits, as_var = _without_as(name, bits[1:], gives)
+    positional = []
+    while bits and not token_kwargs(bits[:1], parser):
+        positional.append(bits.pop(0))
+    options = token_kwargs(bits, parser)
+    if bits or not 1 <= len(positional) <= 2:
+        raise template.TemplateSyntaxError(f"{{% {name} %}} cannot make sense of “{token.contents}”.")
+    if unknown := set(options) - allowed:
+        raise template.TemplateSyntaxError(f"{{% {name} %}} has no option {', '.join(sorted(unknown))}.")
+    if len(positional) == 1:
+        return ForNode(work, parser.compile_filter(positional[0]), "", None, options, as_var)
+    return ForNode(work, None, _label(name, positional[0]), parser.compile_filter(positional[1]), options, as_var)
+
+
+def _without_as(name: str, bits: list[str], gives: bool) -> tuple[list[str], str]:
+    """Return the bits before "as", and the variable after it."""
+    if gives != (len(bits) > 2 and bits[-2] == "as"):
+        raise template.TemplateSyntaxError(f"{{% {name} %}} {'ends in “as variable”' if gives else 'takes no “as”'}.")
+    return (bits[:-2], bits[-1]) if gives else (bits, "")
+
+
+def _label(name: str, text: str) -> str:
+    try:
+        return targets.model_of(text)._meta.label_lower
+    except TargetNotFound as error:
+        raise template.TemplateSyntaxError(f"{{% {name} %}}: {error}") from error
+
+
+@for_tag("get_comment_count", gives=True)
+def get_comment_count(context: Context, subject: Subject) -> int:
+    """How many public comments."""
+    return selectors.count(subject.target)
+
+
+@for_tag("get_comment_list", gives=True, options=LIST_OPTIONS)
+def get_comment_list(context: Context, subject: Subject, **options: Any) -> Sequence[Shown]:
+    """One page of comments, to loop over."""
+    return _listing(context, subject, **options)["comments"]
+
+
+@for_tag("render_comment_list", gives=False, options=LIST_OPTIONS | {"using"})
+def render_comment_list(context: Context, subject: Subject, using: str = "", **options: Any) -> SafeString:
+    """One page of comments with links to the others, through `comments/list.html`."""
+    return _render(context, subject, "list", using, _listing(context, subject, **options))
+
+
+@for_tag("get_comment_form", gives=True)
+def get_comment_form(context: Context, subject: Subject) -> forms.CommentForm:
+    """A form for a new comment."""
+    return forms.blank(subject.target, _user(context))
+
+
+@for_tag("render_comment_form", gives=False, options=frozenset({"using"}))
+def render_comment_form(context: Context, subject: Subject, using: str = "") -> SafeString:
+    """A form for a new comment, inline. The page is then one reader's own: a cache must not keep it for others."""
+    form = forms.blank(subject.target, _user(context))
+    return _render(context, subject, "form", using, {"form": form, "target": subject.target, "is_inline": True})
+
+
+@for_tag("render_comment_form_link", gives=False, options=frozenset({"using"}))
+def render_comment_form_link(context: Context, subject: Subject, using: str = "") -> SafeString:
+    """A link to the form's own page; a script, where there is one, fetches the form into its place."""
+    url = reverse("comments-form", args=[subject.target.label, subject.target.pk])
+    return _render(context, subject, "form_link", using, {"form_url": url, "target": subject.target})
+
+
+@register.simple_tag
+def get_comment_permalink(comment: Any, order: str = "") -> str:
+    """Return the address that opens the page with a comment, also in another order than the discussion's own."""
+    addresses = Addresses.of(comment.target, order)
+    return addresses.permalink + comment.slug + addresses.permalink_tail
+
+
+@register.simple_tag
+def comment_form_target() -> str:
+    """Return the address that forms are sent to."""
+    return reverse("comments-post-comment")
+
+
+@register.simple_tag
+def get_recent_comments(limit: int = 10, label: str = "") -> list[Shown]:
+    """Return the newest comments on whatever readers may see; each has `obj`, what it is about."""
+    # Some may be on what is not public: a few more are asked for, never all.
+    found = targets.with_objects(selectors.recent(int(limit) * 2, label=label.lower()))
+    return lists.scattered(found[: int(limit)])
+
+
+@register.simple_tag
+def get_comments_by(user: Any, limit: int = 50) -> list[Shown]:
+    """Return a user's comments, newest first, on whatever readers may see; each has `obj`."""
+    if not getattr(user, "pk", None):
+        return []
+    found = targets.with_objects(selectors.by_author(str(user.pk), limit=int(limit)))
+    return lists.scattered(found)
+
+
+def _listing(
+    context: Context, subject: Subject, order: Any = "", page: Any = 0, page_size: Any = None
+) -> dict[str, Any]:
+    request: HttpRequest | None = context.get("request")
+    asked = lists.asked_by(request)
+    if order and not asked.order:
+        asked = Asked(order=str(order))
+    if page:
+        asked = Asked(order=asked.order, number=int(page))
+    return lists.listing(
+        subject, asked, size=int(page_size) if page_size else None, path=request.path if request else ""
+    )
+
+
+def _render(context: Context, subject: Subject, name: str, using: str, more: dict[str, Any]) -> SafeString:
+    names = [using] if using else showing.template_names(subject.target, name)
+    return select_template(names).render(context.flatten() | more, context.get("request"))
+
+
+def _user(context: Context) -> Any:
+    request = context.get("request")
+    return context.get("user") or getattr(request, "user", None)

@@ -1,0 +1,1 @@
+"""What readers and authors are answered; moderators work in the admin."""

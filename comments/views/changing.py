@@ -1,0 +1,132 @@
+"""Changing what is there: authors edit and delete their own, readers flag, moderators approve. A GET only asks."""
+
+from typing import Any
+
+from django.contrib.auth.decorators import permission_required
+from django.core.exceptions import PermissionDenied
+from django.db.models import Model
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_http_methods
+
+from comments import addresses, flags, forms, own, policy, selectors, services, signals, spam, targets
+from comments.errors import CommentError, CommentNotFound, EditConflict
+from comments.forms import EditForm
+from comments.policy import Mode
+from comments.types import Comment
+from comments.views.base import comment_of, own_of, page, personal
+from comments.views.reading import whereabouts
+
+MODERATE = "comments.can_moderate"
+ask_or_do = require_http_methods(["GET", "HEAD", "POST"])
+
+
+@ask_or_do
+def edit(request: HttpRequest, label: str, pk: str, slug: str) -> HttpResponse:
+    """Let authors change their comment for a while, and moderators always."""
+    comment, obj = comment_of(label, pk, slug)
+    form = EditForm(request.POST or None, initial=EditForm.first(comment))
+    refused: Any = ""
+    if not _may_edit(request, comment, obj):
+        if request.method != "POST":
+            raise Http404(_("This comment can no longer be changed."))
+        refused = _("This comment can no longer be changed. Your text:")
+    elif request.method == "POST" and form.is_valid():
+        if refused := _edit(request, comment, form):
+            form = form.again(selectors.get(comment.target, slug).rev)
+        else:
+            return HttpResponseRedirect(whereabouts(comment.target, obj, slug))
+    context = {"form": form, "comment": comment, "obj": obj, "refused": refused}
+    return personal(page(request, comment.target, "edit", context, status=422 if refused or form.errors else 200))
+
+
+@ask_or_do
+def delete(request: HttpRequest, label: str, pk: str, slug: str) -> HttpResponse:
+    """Let authors delete their comment for a while, and moderators always."""
+    comment, obj = comment_of(label, pk, slug)
+    if comment.removed:
+        return HttpResponseRedirect(obj.get_absolute_url())
+    is_moderator = request.user.has_perm(MODERATE)
+    if not is_moderator and not own.may_change(comment, own_of(request), request.user):
+        raise Http404(_("This comment can no longer be deleted."))
+    if request.method == "POST":
+        removed = services.remove(comment.target, slug, by=forms.user_key(request.user))
+        if is_moderator:
+            flags.settle(comment.target, slug)
+            signals.comment_was_flagged.send(Comment, comment=removed, flag="removal", created=True, request=request)
+        return HttpResponseRedirect(obj.get_absolute_url())
+    return _asked(request, comment, obj, _("Delete this comment?"), _("Delete"))
+
+
+@ask_or_do
+def flag(request: HttpRequest, label: str, pk: str, slug: str) -> HttpResponse:
+    """Let readers bring a comment before the moderators."""
+    comment, obj = comment_of(label, pk, slug)
+    if comment.removed:
+        raise Http404(_("This comment was removed."))
+    if request.method == "POST":
+        key = forms.user_key(request.user)
+        created = flags.flag(comment, f"user:{key}" if key else f"address:{addresses.key(request)}")
+        signals.comment_was_flagged.send(Comment, comment=comment, flag="flag", created=created, request=request)
+        return personal(page(request, comment.target, "flagged", {"obj": obj, "comment": comment}))
+    return _asked(request, comment, obj, _("Bring this comment before a moderator?"), _("Flag it"))
+
+
+@permission_required(MODERATE)
+@ask_or_do
+def approve(request: HttpRequest, held_id: str) -> HttpResponse:
+    """Let moderators publish a held comment: the page that notices lead to."""
+    try:
+        held = selectors.get_held(held_id)
+    except CommentNotFound as error:
+        raise Http404(_("This comment does not wait any more.")) from error
+    obj = targets.resolve_many([held.target]).get(held.target)
+    if obj is None:
+        raise Http404(_("What this comment is about is not public."))
+    if request.method == "POST":
+        try:
+            comment = services.approve(held_id, by=forms.user_key(request.user))
+        except CommentError as error:
+            raise PermissionDenied(_("It cannot be published: what it answers was removed.")) from error
+        signals.comment_was_flagged.send(Comment, comment=comment, flag="approval", created=True, request=request)
+        return HttpResponseRedirect(whereabouts(comment.target, obj, comment.slug))
+    return _asked(request, held, obj, _("Publish this comment?"), _("Publish"))
+
+
+def _asked(request: HttpRequest, comment: Any, obj: Model, question: str, answer: str) -> HttpResponse:
+    context = {
+        "comment": comment, "obj": obj, "text": SafeString(comment.html), "question": question, "answer": answer,
+    }  # fmt: skip
+    return personal(page(request, comment.target, "ask", context))
+
+
+def _may_edit(request: HttpRequest, comment: Comment, obj: Model) -> bool:
+    if comment.removed:
+        return False
+    if request.user.has_perm(MODERATE):
+        return True
+    # Where everything is looked at first, nothing may change after it was.
+    return policy.of(obj).mode is not Mode.HOLD_ALL and own.may_change(comment, own_of(request), request.user)
+
+
+def _edit(request: HttpRequest, comment: Comment, form: EditForm) -> Any:
+    """Change the text; return a sentence that says why not, "" when it is done."""
+    source = form.cleaned_data["text"]
+    minds = spam.has_many_links(services.render(source)) or spam.listed_words(source)
+    if minds and not request.user.has_perm(MODERATE):
+        return _("With these links or words it would have to wait for a moderator: post it as a new comment instead.")
+    try:
+        services.edit(
+            comment.target,
+            comment.slug,
+            source=source,
+            rev=form.cleaned_data["rev"],
+            token=form.cleaned_data["nonce"],
+            by=forms.user_key(request.user),
+        )
+    except EditConflict:
+        return _("The comment was changed meanwhile, perhaps in another window. Sending this replaces that.")
+    except CommentError as error:
+        return str(error)
+    return ""
