@@ -4,3 +4,7 @@ from django.apps import AppConfig
 class CmsConfig(AppConfig):
     name = "cms"
     verbose_name = "Site"
+
+    def ready(self) -> None:
+        """Tie the apps to each other."""
+        import cms.receivers  # noqa: F401

@@ -167,7 +167,8 @@ SECURE_CONTENT_TYPE_NOSNIFF = True
 SECURE_REFERRER_POLICY = "strict-origin-when-cross-origin"
 X_FRAME_OPTIONS = "DENY"
 CSRF_TRUSTED_ORIGINS = web_origins(env, "CSRF_TRUSTED_ORIGINS")
-if switch(env, "BEHIND_PROXY", default=False):
+BEHIND_PROXY = switch(env, "BEHIND_PROXY", default=False)
+if BEHIND_PROXY:
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
 
 CONTENT_SECURITY_POLICY = {
@@ -196,4 +197,7 @@ LOGGING = {
 # The comments app (docs/reference/settings.md#comments).
 COMMENTS = {
     "DATABASE": "default",
+    "RESOLVER": "cms.comments.resolve",
+    "POLICY": "cms.comments.policy",
+    "ADDRESS": "comments.addresses.forwarded" if BEHIND_PROXY else "comments.addresses.remote",
 }

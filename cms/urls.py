@@ -13,6 +13,7 @@ password_reset = [
 urlpatterns = [
     path("admin/password-reset/", include(password_reset)),
     path("admin/", admin.site.urls),
+    path("comments/", include("comments.urls")),
     path("", include("nodes.urls")),
 ]
 

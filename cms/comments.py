@@ -1,0 +1,42 @@
+"""Comments on nodes: which nodes show them, and by which rules they are taken."""
+
+from typing import Any
+
+from bson import ObjectId
+from django.db.models import Model
+
+from comments.policy import Mode, Policy, closing
+from comments.targets import by_default_manager
+from mongo.connection import now
+from nodes import tree
+from nodes.models import Node
+from nodes.selectors import nodes as selectors
+from nodes.selectors import site as site_selectors
+
+NODE = Node._meta.label_lower
+
+
+def resolve(label: str, pks: list[str]) -> dict[str, Model]:
+    """Return {pk: object} of what readers may see: of nodes the live ones in live sections."""
+    if label != NODE:
+        return by_default_manager(label, pks)
+    ids = [ObjectId(pk) for pk in pks if ObjectId.is_valid(pk)]
+    return {str(node.pk): node for node in selectors.live_by_ids(tree.current(), ids, now())}
+
+
+def policy(obj: Any) -> Policy:
+    """Return the policy of a node: its own, else that of the nearest section that has one, else the site's."""
+    settings = site_selectors.current().settings
+    mode = settings.comment_policy
+    published = None
+    if isinstance(obj, Node):
+        published = obj.metadata.published
+        mode = _own_mode(obj) or mode
+    return Policy(Mode(mode), closing(published, settings.comments_close_after_days))
+
+
+def _own_mode(node: Node) -> str:
+    """Return what the node, or the nearest section above it that says anything, has for a mode."""
+    own = node.metadata.detail.comments if node.metadata.detail else ""
+    above = tree.current().ancestors(node.metadata.parent_id) or []
+    return next((mode for mode in (own, *(section.comments for section in reversed(above))) if mode in tuple(Mode)), "")

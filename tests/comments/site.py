@@ -1,0 +1,53 @@
+"""A post to comment on, readers with cookies of their own, and forms sent as a browser would send them."""
+
+import re
+from html import unescape
+from typing import Any
+
+from django.test import Client
+from django.urls import reverse
+
+from comments.types import Target
+from tests.nodes import build
+
+LABEL = "nodes.node"
+
+
+def entry(**fields: Any) -> Target:
+    """Publish a blog post; return the target that it is."""
+    blog = build.node("blog", "news")
+    return Target(LABEL, str(build.node("blog-entry", "hello", parent=blog, title="Hello", **fields)))
+
+
+def form_url(target: Target, parent: str = "") -> str:
+    return reverse("comments-form", args=[target.label, target.pk]) + (f"?parent={parent}" if parent else "")
+
+
+def fields_of(html: str) -> dict[str, str]:
+    """Return the values of a page's comment form."""
+    form = html[html.index('<form class="comment-form"') :]
+    form = form[: form.index("</form>")]
+    inputs = {
+        match["name"]: unescape(match["value"])
+        for match in re.finditer(r'<input[^>]*name="(?P<name>\w+)"[^>]*?value="(?P<value>[^"]*)"', form)
+    }
+    text = re.search(r"<textarea[^>]*>\n?(.*?)</textarea>", form, re.DOTALL)
+    return {**inputs, "text": unescape(text[1]) if text else ""}
+
+
+def fill(
+    client: Client, target: Target, text: str = "Hello", *, parent: str = "", name: str = "Ann", **more: str
+) -> dict[str, str]:
+    """Fetch a form and return it filled in."""
+    fetched = client.get(form_url(target, parent))
+    assert fetched.status_code == 200
+    return {**fields_of(fetched.content.decode()), "name": name, "text": text, **more}
+
+
+def send(client: Client, data: dict[str, str]) -> Any:
+    return client.post(reverse("comments-post-comment"), data)
+
+
+def post(client: Client, target: Target, text: str = "Hello", **more: str) -> Any:
+    """Fetch a form, fill it in, send it."""
+    return send(client, fill(client, target, text, **more))

@@ -1,0 +1,345 @@
+"""Reading, writing and changing comments by HTTP, as browsers without JavaScript do it."""
+
+import re
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from comments import selectors, services
+from comments.types import Author, Verdict
+from tests.comments import site
+
+pytestmark = pytest.mark.django_db
+
+
+def one(target, source="First", token="t1", **more):
+    return services.post(target, author=Author("Bea"), source=source, token=token, **more).comment
+
+
+def test_posted_comment_stands_on_the_post(client, post_page):
+    response = site.post(client, post_page, "I *agree*", name="Ann")
+    assert response.status_code == 302
+    address, anchor = response["Location"].split("#")
+    html = client.get(address).content.decode()
+    assert f'id="{anchor}"' in html
+    assert "1 comment<" in html
+    assert "Ann" in html
+
+
+def test_form_sent_twice_posts_once(client, post_page):
+    data = site.fill(client, post_page, "Only once")
+    first, second = site.send(client, data), site.send(client, data)
+    assert first["Location"] == second["Location"]
+    assert [comment.source for comment in selectors.iterate(post_page)] == ["Only once"]
+
+
+def test_other_text_in_a_form_that_was_sent_comes_back_with_a_fresh_token(client, post_page):
+    data = site.fill(client, post_page, "One")
+    site.send(client, data)
+    refused = site.send(client, {**data, "text": "Two"})
+    assert refused.status_code == 422
+    again = site.fields_of(refused.content.decode())
+    assert again["text"] == "Two"
+    assert again["token"] != data["token"]
+    assert site.send(client, again).status_code == 302
+    assert [comment.source for comment in selectors.iterate(post_page)] == ["One", "Two"]
+
+
+def test_reply_on_its_own_page_hangs_below_what_it_answers(client, post_page):
+    parent = one(post_page)
+    page = client.get(site.form_url(post_page, parent.slug)).content.decode()
+    assert "Reply to Bea" in page
+    assert "First" in page
+    site.post(client, post_page, "Answer", parent=parent.slug)
+    reply = list(selectors.iterate(post_page))[1]
+    assert (reply.parent, reply.source) == (parent.slug, "Answer")
+
+
+def test_preview_shows_the_text_and_posts_nothing(client, post_page):
+    shown = site.post(client, post_page, "One\n\nTwo", preview="1")
+    html = shown.content.decode()
+    assert re.search(r"<p>One</p>\s*<p>Two</p>", html)
+    assert selectors.count(post_page) == 0
+    assert site.send(client, site.fields_of(html)).status_code == 302
+    assert selectors.count(post_page) == 1
+
+
+REFUSALS = {
+    "no text": ({}, {"text": "  "}),
+    "no name": ({}, {"name": ""}),
+    "no address": ({}, {"email": "not an address"}),
+    "closed": ({"MODE": "closed"}, {}),
+    "members": ({"MODE": "members"}, {}),
+    "trap": ({}, {"homepage": "http://spam.example"}),
+    "speed": ({"MIN_SECONDS": 60}, {}),
+    "rate": ({"RATE": (0, 600)}, {}),
+    "too long": ({"MAX_LENGTH": 3}, {}),
+    "expired": ({"FORM_HOURS": -1}, {}),
+}
+
+
+@pytest.mark.parametrize("reason", REFUSALS)
+def test_refused_form_comes_back_with_text_and_fresh_token(client, post_page, rules, reason):
+    setting, field = REFUSALS[reason]
+    data = site.fill(client, post_page, "My long text", name="Ann") | field
+    rules(**setting)
+    refused = site.send(client, data)
+    assert refused.status_code == 422
+    again = site.fields_of(refused.content.decode())
+    assert again["text"].strip() == data["text"].strip()
+    assert again.get("name", "") == data["name"]
+    assert again["token"] != data["token"]
+    assert selectors.count(post_page) == 0
+    rules(MODE="open", MIN_SECONDS=0, RATE=(5, 600), MAX_LENGTH=100, FORM_HOURS=1)
+    mended = again | {"homepage": "", "text": "My long text", "name": "Ann", "email": ""}
+    assert site.send(client, mended).status_code == 302
+    assert selectors.count(post_page) == 1
+
+
+def test_lost_log_in_keeps_the_text(client, post_page, ann):
+    client.force_login(ann)
+    data = site.fill(client, post_page, "While logged in")
+    client.logout()
+    refused = site.send(client, data | {"name": ""})
+    assert refused.status_code == 422
+    again = site.fields_of(refused.content.decode())
+    assert again["text"] == "While logged in"
+    assert "no longer logged in" in refused.content.decode()
+    assert site.send(client, again | {"name": "Ann"}).status_code == 302
+
+
+def test_missing_csrf_cookie_keeps_the_text(post_page):
+    client = Client(enforce_csrf_checks=True)
+    data = site.fill(client, post_page, "My text")
+    client.cookies.clear()
+    refused = site.send(client, data)
+    assert refused.status_code == 422
+    again = site.fields_of(refused.content.decode())
+    assert again["text"] == "My text"
+    assert selectors.count(post_page) == 0
+    assert site.send(client, again).status_code == 302
+    assert selectors.count(post_page) == 1
+
+
+def test_forged_token_keeps_the_text_and_posts_nothing(client, post_page):
+    data = site.fill(client, post_page, "My text")
+    other = "nodes.node:" + "0" * 24
+    for token in ("", "x", data["token"][:-3] + "abc"):
+        response = site.send(client, data | {"token": token, "discussion": other})
+        assert response.status_code == 422
+        assert "My text" in response.content.decode()
+    assert selectors.count(post_page) == 0
+
+
+def test_answer_to_what_was_removed_meanwhile_keeps_the_text(client, post_page):
+    parent = one(post_page)
+    data = site.fill(client, post_page, "Answer", parent=parent.slug)
+    services.remove(post_page, parent.slug)
+    refused = site.send(client, data)
+    assert refused.status_code == 422
+    again = site.fields_of(refused.content.decode())
+    assert again["text"] == "Answer"
+    assert site.send(client, again).status_code == 302
+
+
+def test_held_comment_is_shown_to_its_author_alone(client, post_page, rules):
+    rules(MODE="hold-first")
+    response = site.post(client, post_page, "First words")
+    assert "First words" in client.get(response["Location"]).content.decode()
+    form = site.form_url(post_page)
+    assert "waits for a moderator" in client.get(form).content.decode()
+    stranger = Client()
+    assert "First words" not in stranger.get(form).content.decode()
+    assert stranger.get(response["Location"]).status_code == 404
+    assert selectors.count(post_page) == 0
+
+
+def test_author_is_known_once_a_comment_was_approved(client, post_page, rules):
+    rules(MODE="hold-first")
+    site.post(client, post_page, "First words")
+    services.approve(selectors.held()[0].id)
+    site.post(client, post_page, "More words")
+    assert selectors.count(post_page) == 2
+    site.post(Client(), post_page, "A stranger by the same name")
+    assert selectors.count(post_page) == 2
+
+
+def test_account_bears_its_name_and_is_known_by_its_comments(client, post_page, rules, ann):
+    rules(MODE="hold-first")
+    client.force_login(ann)
+    site.post(client, post_page, "Hello", name="Somebody else")
+    held = selectors.held()[0]
+    assert (held.author.name, held.author.id) == ("Ann", str(ann.pk))
+    services.approve(held.id)
+    client.cookies.pop("comments_own")
+    site.post(client, post_page, "Again")
+    assert selectors.count(post_page) == 2
+
+
+@pytest.mark.parametrize("order", ["oldest", "newest", "threaded"])
+def test_permalink_opens_the_page_with_the_comment(client, post_page, order):
+    comments = [one(post_page, f"Number {n}", f"t{n}") for n in range(120)]
+    wanted = comments[70]
+    url = reverse("comments-url-redirect", args=[post_page.label, post_page.pk, wanted.slug])
+    response = client.get(url, {"order": order})
+    address, anchor = response["Location"].split("#")
+    html = client.get(address).content.decode()
+    assert f'id="{anchor}"' in html
+    assert "Number 70<" in html
+    assert "Number 119<" not in html or "Number 0<" not in html
+
+
+def test_pages_lead_through_the_whole_discussion(client, post_page):
+    for n in range(120):
+        one(post_page, f"Number {n}.", f"t{n}")
+    url, seen = "/news/hello", []
+    for _ in range(5):
+        html = client.get(url).content.decode()
+        seen += re.findall(r"Number (\d+)\.", html)
+        following = re.search(r'rel="next" href="([^"]*comments=[^"]*)#', html)
+        if not following:
+            break
+        url = following[1]
+    assert [int(n) for n in seen] == list(range(120))
+
+
+def test_comments_of_what_is_not_public_are_nowhere(client, mongo, rules):
+    target = site.entry(published=None)
+    comment = one(target)
+    for name in ("form", "discussion", "feed"):
+        assert client.get(reverse(f"comments-{name}", args=[target.label, target.pk])).status_code == 404
+    for name in ("url-redirect", "thread", "flag", "delete", "edit"):
+        assert client.get(reverse(f"comments-{name}", args=[target.label, target.pk, comment.slug])).status_code == 404
+
+
+def test_users_and_sessions_are_no_targets(client, ann):
+    assert client.get(reverse("comments-form", args=["auth.user", str(ann.pk)])).status_code == 404
+
+
+def change_url(name, comment):
+    return reverse(f"comments-{name}", args=[comment.target.label, comment.target.pk, comment.slug])
+
+
+def own_comment(client, target, text="Mine"):
+    site.post(client, target, text)
+    return list(selectors.iterate(target))[-1]
+
+
+def test_author_edits_in_time(client, post_page):
+    comment = own_comment(client, post_page)
+    page = client.get(change_url("edit", comment)).content.decode()
+    response = client.post(change_url("edit", comment), site.fields_of(page) | {"text": "Mended"})
+    assert response.status_code == 302
+    assert selectors.get(post_page, comment.slug).source == "Mended"
+
+
+def test_author_edits_too_late_and_keeps_the_text(client, post_page, rules):
+    comment = own_comment(client, post_page)
+    data = site.fields_of(client.get(change_url("edit", comment)).content.decode())
+    rules(EDIT_MINUTES=0)
+    response = client.post(change_url("edit", comment), data | {"text": "Mended"})
+    assert response.status_code == 422
+    assert "Mended" in response.content.decode()
+    assert selectors.get(post_page, comment.slug).source == "Mine"
+    assert client.get(change_url("edit", comment)).status_code == 404
+
+
+def test_edit_meanwhile_changed_is_shown_and_sent_again(client, post_page):
+    comment = own_comment(client, post_page)
+    data = site.fields_of(client.get(change_url("edit", comment)).content.decode())
+    services.edit(post_page, comment.slug, source="Theirs", rev=comment.rev, token="x")
+    response = client.post(change_url("edit", comment), data | {"text": "Mended"})
+    assert response.status_code == 422
+    again = site.fields_of(response.content.decode())
+    assert again["text"] == "Mended"
+    assert client.post(change_url("edit", comment), again).status_code == 302
+    assert selectors.get(post_page, comment.slug).source == "Mended"
+
+
+@pytest.mark.parametrize("name", ["edit", "delete"])
+def test_strangers_change_nothing(client, post_page, name):
+    comment = own_comment(client, post_page)
+    stranger = Client()
+    assert stranger.get(change_url(name, comment)).status_code == 404
+    stranger.post(change_url(name, comment), {"text": "Mine now", "rev": comment.rev, "nonce": "n"})
+    assert selectors.get(post_page, comment.slug) == comment
+
+
+def test_author_deletes_by_post_alone(client, post_page):
+    comment = own_comment(client, post_page)
+    assert "Delete this comment?" in client.get(change_url("delete", comment)).content.decode()
+    assert not selectors.get(post_page, comment.slug).removed
+    client.post(change_url("delete", comment))
+    assert selectors.get(post_page, comment.slug).removed
+
+
+def test_flag_asks_and_counts_a_reader_once(client, post_page):
+    from comments import flags
+
+    comment = one(post_page)
+    client.get(change_url("flag", comment))
+    assert flags.flagged() == []
+    for _ in range(2):
+        client.post(change_url("flag", comment))
+    assert [(f.slug, f.count) for f in flags.flagged()] == [(comment.slug, 1)]
+
+
+def test_moderator_approves_by_post_alone(client, post_page, rules, moderator):
+    rules(MODE="hold-all")
+    site.post(client, post_page, "Waiting")
+    held = selectors.held()[0]
+    url = reverse("comments-approve", args=[held.id])
+    assert client.get(url).status_code == 302
+    client.force_login(moderator)
+    client.get(url)
+    assert selectors.get_held(held.id).verdict is Verdict.WAITING
+    client.post(url)
+    assert selectors.count(post_page) == 1
+
+
+def test_removed_comment_without_replies_leaves_nothing_and_with_them_its_place(client, post_page):
+    lone, parent = one(post_page, "Lone", "a"), one(post_page, "Parent", "b")
+    one(post_page, "Child", "c", parent=parent.slug)
+    for comment in (lone, parent):
+        services.remove(post_page, comment.slug)
+    html = client.get("/news/hello").content.decode()
+    assert lone.part not in html
+    assert parent.part in html
+    assert "Parent" not in html
+    assert html.count("This comment was removed.") == 1
+
+
+def test_thread_page_shows_a_comment_and_what_hangs_below(client, post_page):
+    top, other = one(post_page, "Top.", "a"), one(post_page, "Other.", "b")
+    child = one(post_page, "Child.", "c", parent=top.slug)
+    html = client.get(change_url("thread", top)).content.decode()
+    assert "Top." in html
+    assert child.part in html
+    assert other.part not in html
+
+
+def test_feed_is_atom_without_addresses(client, post_page):
+    site.post(client, post_page, "In the feed", email="ann@example.org")
+    response = client.get(reverse("comments-feed", args=[post_page.label, post_page.pk]))
+    feed = response.content.decode()
+    assert response["Content-Type"].startswith("application/atom+xml")
+    assert "In the feed" in feed
+    assert "example.org" not in feed
+
+
+def test_my_comments_are_for_who_is_logged_in(client, post_page, ann):
+    assert client.get(reverse("comments-mine")).status_code == 302
+    client.force_login(ann)
+    site.post(client, post_page, "By Ann")
+    assert "By Ann" in client.get(reverse("comments-mine")).content.decode()
+
+
+def test_page_for_all_carries_nothing_personal(client, post_page):
+    before = client.get("/news/hello")
+    assert not before.cookies
+    assert "csrf" not in before.content.decode()
+    site.post(client, post_page, "Mine", email="ann@example.org")
+    mine, others = client.get("/news/hello").content, Client().get("/news/hello").content
+    assert mine == others
+    assert b"example.org" not in mine
