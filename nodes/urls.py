@@ -2,11 +2,12 @@
 
 from django.urls import path
 
-from nodes import feeds, views
+from nodes import feeds, photo_views, views
 
 urlpatterns = [
     path("", views.home, name="home"),
     path("tag/<tag:tag>", views.tag, name="tag"),
+    path("media/<objectid:photo_id>/<objectid:content_id>/<str:spec>", photo_views.file, name="photo-file"),
     path("<nodepath:path>/feed/<slug:form>", feeds.blog, name="blog-feed"),
     path("<nodepath:path>", views.node, name="node"),
     path("<nodepath:path>/", views.without_slash, name="without-slash"),

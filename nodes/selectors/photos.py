@@ -1,11 +1,14 @@
 """Reading photos. What readers may see is spelled in nodes.selectors.nodes.live."""
 
+from datetime import datetime
+
 from bson import ObjectId
 from bson.errors import InvalidId
 
 from mongo.connection import database
 from nodes.collections import ASSET_FILES, standing
 from nodes.models import Photo
+from nodes.tree import Tree
 
 # Of one photo: all but what GridFS keeps for itself.
 WHOLE = {"metadata": 1}
@@ -29,3 +32,8 @@ def same_bytes(sha256: str, but: ObjectId | None = None) -> tuple[ObjectId, ...]
         {"metadata.detail.sha256": sha256, "_id": {"$ne": but}, **standing(ASSET_FILES)}, {"_id": 1}
     )
     return tuple(document["_id"] for document in found.limit(MOST_DUPLICATES))
+
+
+def is_public(photo: Photo, sections: Tree, moment: datetime) -> bool:
+    """Return whether everybody may see the photo: it and its galleries are live."""
+    return photo.is_live(moment) and sections.is_live(photo.metadata.parent_id, moment)

@@ -1,0 +1,95 @@
+"""Addresses of photos' files, and photos as HTML: what templates, texts and feeds show of them."""
+
+from typing import Any
+
+from django.urls import reverse
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+
+from nodes.assets.limits import limits
+from nodes.assets.renditions import Spec
+from nodes.models import Photo
+
+ORIGINAL = "original"
+# Where no layout says otherwise: the width of the text, or of the window if that is less.
+SIZES = "(min-width: 50rem) 46rem, 100vw"
+
+
+def original(photo: Photo) -> str:
+    """Return the path of the photo's file as it is stored."""
+    return _path(photo, ORIGINAL)
+
+
+def copy(photo: Photo, width: int, extension: str = "jpg") -> str:
+    """Return the path of a copy in one of the widths that are made."""
+    return _path(photo, str(Spec(width, extension)))
+
+
+def square(photo: Photo, width: int, extension: str = "jpg") -> str:
+    """Return the path of a square copy, cut around the photo's focal point."""
+    focal = photo.metadata.detail.focal
+    return _path(photo, str(Spec.square(width, extension, tuple(focal) if focal else None)))
+
+
+def _path(photo: Photo, spec: str) -> str:
+    return reverse("photo-file", args=[photo.pk, photo.metadata.content_id, spec])
+
+
+def widths(photo: Photo) -> tuple[int, ...]:
+    """Return the widths that are worth making of the photo: those below its own, and the first above."""
+    own = photo.metadata.detail.resolution[0]
+    made = sorted(limits().widths)
+    above = [width for width in made if width >= own][:1]
+    return (*(width for width in made if width < own), *above)
+
+
+def srcset(photo: Photo, extension: str) -> str:
+    """Return a srcset; what is narrower than asked for says how wide it really is."""
+    own = photo.metadata.detail.resolution[0]
+    return ", ".join(f"{copy(photo, width, extension)} {min(width, own)}w" for width in widths(photo))
+
+
+def picture(
+    photo: Photo, *, sizes: str = SIZES, alt: str | None = None, eager: bool = False, css_class: str = ""
+) -> SafeString:
+    """Return the photo as <picture>: WebP where that is known, JPEG elsewhere, in the size that the layout needs."""
+    across, down = photo.metadata.detail.resolution
+    made = widths(photo)
+    middle = next((width for width in made if width >= 960), made[-1])
+    return format_html(
+        '<picture><source type="image/webp" srcset="{}" sizes="{}">'
+        '<img src="{}" srcset="{}" sizes="{}" width="{}" height="{}" alt="{}"{}{}></picture>',
+        srcset(photo, "webp"),
+        sizes,
+        copy(photo, middle),
+        srcset(photo, "jpg"),
+        sizes,
+        across,
+        down,
+        photo.metadata.detail.alt if alt is None else alt,
+        _attributes({"class": css_class}),
+        SafeString(' fetchpriority="high"') if eager else SafeString(' loading="lazy" decoding="async"'),
+    )
+
+
+def thumbnail(photo: Photo, width: int, *, alt: str | None = None) -> SafeString:
+    """Return the photo as a square <picture> of `width` pixels, one of those that are made; sharper where there is a larger."""
+    larger = max((w for w in limits().squares if w > width), default=width)
+    sets = {
+        extension: f"{square(photo, width, extension)} 1x, {square(photo, larger, extension)} 2x"
+        for extension in ("webp", "jpg")
+    }
+    return format_html(
+        '<picture><source type="image/webp" srcset="{}">'
+        '<img src="{}" srcset="{}" width="{}" height="{}" alt="{}" loading="lazy" decoding="async"></picture>',
+        sets["webp"],
+        square(photo, width),
+        sets["jpg"],
+        width,
+        width,
+        photo.metadata.detail.alt if alt is None else alt,
+    )
+
+
+def _attributes(values: dict[str, Any]) -> SafeString:
+    return format_html_join("", ' {}="{}"', ((name, value) for name, value in values.items() if value))

@@ -1,0 +1,87 @@
+"""Files of photos: whether this visitor may have them, and then the bytes."""
+
+from collections.abc import AsyncIterator, Iterator
+
+from asgiref.sync import sync_to_async
+from bson import ObjectId
+from django.core.handlers.asgi import ASGIRequest
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, StreamingHttpResponse
+from django.http.response import HttpResponseBase
+from django.urls import reverse
+from django.views.decorators.http import require_safe
+
+from mongo.connection import now
+from nodes import tree
+from nodes.assets import contents, reader, renditions
+from nodes.assets.errors import BadPicture
+from nodes.assets.responses import FOR_EVER, NOT_KEPT, Asked, File, answer
+from nodes.errors import TooBusy
+from nodes.models import Photo
+from nodes.photo_addresses import ORIGINAL
+from nodes.selectors import photos as selectors
+
+
+@require_safe
+def file(request: HttpRequest, photo_id: ObjectId, content_id: ObjectId, spec: str) -> HttpResponseBase:
+    """Send a photo's file or a copy of it to whoever may see the photo; to others there is none."""
+    photo = selectors.get(photo_id)
+    if photo is None:
+        raise Http404
+    is_public = selectors.is_public(photo, tree.current(), now())
+    if not is_public and not may_see(request.user):
+        raise Http404
+    if content_id != photo.metadata.content_id and not (request.GET.get("former") and may_see(request.user)):
+        # Replaced since the page was made: what it shows now.
+        response = HttpResponseRedirect(reverse("photo-file", args=[photo_id, photo.metadata.content_id, spec]))
+        response["Cache-Control"] = NOT_KEPT
+        return response
+    try:
+        stored, named = _found(photo, content_id, spec)
+    except TooBusy:
+        return HttpResponse(status=503, headers={"Retry-After": "5", "Cache-Control": NOT_KEPT})
+    except (BadPicture, reader.Missing) as error:
+        raise Http404 from error
+    return send(request, stored, named, cache=FOR_EVER if is_public else NOT_KEPT)
+
+
+def may_see(user: object) -> bool:
+    """Return whether somebody may see photos that are not public."""
+    return bool(getattr(user, "is_staff", False) and user.has_perm("nodes.view_photo"))  # type: ignore[attr-defined]
+
+
+def _found(photo: Photo, content_id: ObjectId, spec: str) -> tuple[contents.Stored, File]:
+    """Return the file asked for, and what to say of it. Raises Http404, and what renditions.get raises."""
+    source, detail = contents.find(photo.pk, content_id), photo.metadata.detail
+    if source is None:
+        raise Http404
+    if spec == ORIGINAL:
+        return source, File(source.length, str(source.id), source.uploaded, detail.content_type, detail.filename)
+    wanted = renditions.parse(spec, tuple(detail.focal) if detail.focal else None)
+    if wanted is None:
+        raise Http404
+    made = renditions.get(source, detail.content_type, wanted)
+    name = f"{detail.filename.rpartition('.')[0] or detail.filename}-{wanted.width}.{wanted.extension}"
+    return made, File(made.length, str(made.id), made.uploaded, wanted.content_type, name)
+
+
+def send(request: HttpRequest, stored: contents.Stored, named: File, *, cache: str) -> HttpResponseBase:
+    """Answer a request for a stored file, a few chunks in memory at a time."""
+    headers = {name.lower(): value for name, value in request.headers.items()}
+    given = answer(Asked(request.method or "GET", headers), named, cache=cache, download="download" in request.GET)
+    if given.start == given.stop:
+        response: HttpResponseBase = HttpResponse(status=given.status)
+        del response.headers["Content-Type"]
+    else:
+        parts = reader.read(stored.bucket, stored.id, stored.chunk_size, given.start, given.stop)
+        body = _awaited(parts) if isinstance(request, ASGIRequest) else parts
+        response = StreamingHttpResponse(body, status=given.status)
+    for name, value in given.headers.items():
+        response.headers[name] = value
+    return response
+
+
+async def _awaited(parts: Iterator[bytes]) -> AsyncIterator[bytes]:
+    """Yield the parts without holding up the event loop; Django would collect a plain iterator first."""
+    following = sync_to_async(lambda: next(parts, b""))
+    while part := await following():
+        yield part

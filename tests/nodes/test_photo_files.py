@@ -1,0 +1,212 @@
+"""Photos' files over HTTP: who gets them, in which sizes, and that each is made once."""
+
+import io
+import threading
+
+import pytest
+from bson import ObjectId
+from django.contrib.auth.models import Permission, User
+from django.test import Client
+from PIL import Image
+
+from mongo.connection import database, now
+from nodes.assets import limits, renditions
+from nodes.assets.contents import find
+from nodes.assets.locks import STALE
+from nodes.errors import TooBusy
+from nodes.photo_addresses import copy, original, picture, square
+from nodes.selectors import photos as selectors
+from nodes.services import photos, trash
+from tests.nodes import build, pictures
+from tests.nodes.photo_build import audit, document, gallery, replace, shown, upload
+
+pytestmark = pytest.mark.usefixtures("mongo")
+
+
+def body(response) -> bytes:
+    return response.getvalue()
+
+
+def test_the_original_is_what_is_stored(client):
+    photo_id = upload(gallery(), pictures.jpeg(6), name="Lake Zürich.jpg")
+    response = client.get(original(selectors.get(photo_id)))
+    assert body(response) == shown(photo_id)
+    assert response.headers["Content-Type"] == "image/jpeg"
+    assert response.headers["ETag"] == f'"{photo_id}"'
+    assert response.headers["Cache-Control"] == "public, max-age=31536000, immutable"
+    assert response.headers["Content-Security-Policy"].startswith("default-src 'none'")
+    assert response.headers["X-Content-Type-Options"] == "nosniff"
+    assert "Cookie" not in response.headers.get("Vary", "")
+    download = client.get(original(selectors.get(photo_id)) + "?download")
+    assert download.headers["Content-Disposition"].startswith("attachment; ")
+
+
+def test_ranges_conditions_and_head(client):
+    photo_id = upload(
+        gallery(), pictures.encoded("PNG", pictures.image((600, 400)).effect_spread(200), compress_level=0), "a.png"
+    )
+    url, whole = original(selectors.get(photo_id)), shown(photo_id)
+    assert len(whole) > 2 * 255 * 1024
+    part = client.get(url, headers={"range": "bytes=260000-530000"})
+    assert (part.status_code, body(part)) == (206, whole[260000:530001])
+    assert body(client.get(url, headers={"range": "bytes=-10"})) == whole[-10:]
+    assert client.get(url, headers={"range": f"bytes={len(whole)}-"}).status_code == 416
+    unchanged = client.get(url, headers={"if-none-match": f'"{photo_id}"'})
+    assert (unchanged.status_code, body(unchanged)) == (304, b"")
+    head = client.head(url)
+    assert (head.status_code, body(head), head.headers["Content-Length"]) == (200, b"", str(len(whole)))
+
+
+@pytest.mark.parametrize("make", [pictures.jpeg, pictures.png, pictures.webp])
+@pytest.mark.parametrize("turned", [1, 3, 6, 8])
+def test_copies_are_upright_and_tell_nothing(client, make, turned):
+    name = {"jpeg": "a.jpg", "png": "a.png", "webp": "a.webp"}[make.__name__]
+    upright = pictures.image((900, 600))
+    turns = {3: Image.Transpose.ROTATE_180, 6: Image.Transpose.ROTATE_90, 8: Image.Transpose.ROTATE_270}
+    lying = upright.transpose(turns[turned]) if turned in turns else upright
+    photo = selectors.get(upload(gallery(), make(turned, lying), name))
+    assert photo.metadata.detail.resolution == [900, 600]
+    for address in (copy(photo, 320, "webp"), copy(photo, 320), copy(photo, 2560), square(photo, 160), original(photo)):
+        data = body(client.get(address))
+        assert not [secret for secret in pictures.SECRETS if secret in data]
+        if address == original(photo):
+            continue
+        with Image.open(io.BytesIO(data)) as image:
+            assert (
+                image.size
+                == {"w320": (320, 213), "w256": (900, 600), "s160": (160, 160)}[address.rpartition("/")[2][:4]]
+            )
+            if image.size[1] != 160:
+                red, green, blue = image.convert("RGB").getpixel((image.size[0] // 10, image.size[1] // 10))
+                assert red > 200 > 90 > green
+    audit()
+
+
+def test_a_square_keeps_the_focal_point(client):
+    wide = pictures.image((1200, 300))
+    photo_id = upload(gallery(), pictures.encoded("JPEG", wide), fields={"detail.focal": [0.9, 0.5]})
+    with Image.open(io.BytesIO(body(client.get(square(selectors.get(photo_id), 160))))) as image:
+        assert image.convert("L").getpixel((5, 80)) > 150
+
+
+@pytest.mark.parametrize(
+    "spec",
+    ["w321.webp", "w320.png", "w0320.jpg", "w320.jpg.exe", "s160-10x10.jpg", "s161-50x50.jpg", "s160-050x50.jpg", "w320", "x",
+     "w99999.jpg", "w٣٢٠.jpg", "..%2Foriginal"],
+)  # fmt: skip
+def test_other_copies_are_not_made(client, spec):
+    photo_id = upload(gallery())
+    assert client.get(f"/media/{photo_id}/{photo_id}/{spec}").status_code == 404
+    assert database()["cms.renditions.files"].count_documents({}) == 0
+
+
+def test_a_copy_is_made_once_and_kept(client):
+    photo = selectors.get(upload(gallery(), pictures.jpeg(1, pictures.image((700, 500)))))
+    first = client.get(copy(photo, 320))
+    again = client.get(copy(photo, 320))
+    assert first.headers["ETag"] == again.headers["ETag"]
+    assert database()["cms.renditions.files"].count_documents({}) == 1
+
+
+def test_sixteen_who_ask_at_once_get_the_one_that_is_made():
+    photo = selectors.get(upload(gallery(), pictures.jpeg(1, pictures.image((1600, 1200)))))
+    bodies: list[bytes] = []
+    start = threading.Barrier(16)
+
+    def ask() -> None:
+        start.wait()
+        bodies.append(body(Client().get(copy(photo, 640, "webp"))))
+
+    clients = [threading.Thread(target=ask) for _ in range(16)]
+    for one in clients:
+        one.start()
+    for one in clients:
+        one.join()
+    assert len(bodies) == 16
+    assert len(set(bodies)) == 1
+    assert Image.open(io.BytesIO(bodies[0])).size == (640, 480)
+    assert database()["cms.renditions.files"].count_documents({}) == 1
+    audit()
+
+
+def test_a_copy_whose_maker_died_is_made_anew(mongo, monkeypatch):
+    photo_id = upload(gallery())
+    source, spec = find(photo_id, photo_id), renditions.Spec(320, "jpg")
+    dead = {"source": photo_id, "spec": str(spec), "locked": now()}
+    mongo["cms.renditions.files"].insert_one({"length": 0, "chunkSize": 1, "uploadDate": now(), "metadata": dead})
+    monkeypatch.setattr(renditions, "PATIENCE", 0)
+    with pytest.raises(TooBusy):
+        renditions.get(source, "image/jpeg", spec)
+    mongo["cms.renditions.files"].update_one({}, {"$set": {"metadata.locked": now() - STALE - STALE}})
+    monkeypatch.setattr(renditions, "PATIENCE", 20)
+    assert renditions.get(source, "image/jpeg", spec).length > 0
+    audit()
+
+
+class TestWhoMaySee:
+    def hidden(self) -> dict[str, ObjectId]:
+        private = gallery("private", published=None)
+        return {
+            "draft": upload(gallery("public"), fields={"published": None}),
+            "in a private gallery": upload(private),
+            "expired": upload(gallery("old"), fields={"expires": build.PAST}),
+        }
+
+    def test_what_is_not_public_is_found_by_nobody(self, client):
+        for photo_id in self.hidden().values():
+            photo = selectors.get(photo_id)
+            for address in (original(photo), copy(photo, 320), square(photo, 160)):
+                assert client.get(address).status_code == 404
+
+    def test_nor_by_accounts_without_the_right(self, client):
+        client.force_login(User.objects.create_user("reader"))
+        for photo_id in self.hidden().values():
+            assert client.get(original(selectors.get(photo_id))).status_code == 404
+
+    def test_but_by_editors_and_kept_by_no_cache(self, client):
+        editor = User.objects.create_user("editor", is_staff=True)
+        editor.user_permissions.add(Permission.objects.get(codename="view_photo"))
+        client.force_login(editor)
+        for photo_id in self.hidden().values():
+            response = client.get(original(selectors.get(photo_id)))
+            assert (response.status_code, response.headers["Cache-Control"]) == (200, "private, no-store")
+
+    def test_what_is_in_the_trash_is_gone(self, client):
+        photo_id = upload(gallery())
+        address = original(selectors.get(photo_id))
+        photos.throw_away(build.EDITOR, photo_id, document(photo_id)["metadata"]["nonce"])
+        assert client.get(address).status_code == 404
+        trash.restore(build.EDITOR, photo_id)
+        assert client.get(address).status_code == 200
+        audit()
+
+    def test_what_was_never_finished_has_no_address(self, client):
+        coming = photos.Upload(build.EDITOR, gallery(), "a.jpg")
+        assert client.get(f"/media/{coming.id}/{coming.id}/original").status_code == 404
+        coming.abort()
+
+
+def test_the_address_of_replaced_bytes_leads_to_the_present_ones(client):
+    photo_id = upload(gallery())
+    old = original(selectors.get(photo_id))
+    content_id = replace(photo_id, pictures.png(), "new.png")
+    response = client.get(old)
+    assert (response.status_code, response.headers["Cache-Control"]) == (302, "private, no-store")
+    assert response.headers["Location"] == f"/media/{photo_id}/{content_id}/original"
+    assert body(client.get(response.headers["Location"])) == shown(photo_id)
+
+
+def test_a_picture_offers_what_the_layout_needs():
+    photo = selectors.get(
+        upload(gallery(), pictures.jpeg(1, pictures.image((1000, 500))), fields={"detail.alt": 'A "lake"'})
+    )
+    html = picture(photo, sizes="50vw")
+    assert 'width="1000" height="500" alt="A &quot;lake&quot;" loading="lazy"' in html
+    sources = html.split('srcset="')[1].split('"')[0]
+    assert [part.split()[-1] for part in sources.split(", ")] == ["320w", "640w", "960w", "1000w"]
+
+
+def test_settings_that_nothing_reads_are_refused(settings):
+    settings.PHOTOS = {"MAX_BYTE": 1}
+    with pytest.raises(limits.ImproperlyConfigured, match="MAX_BYTE"):
+        limits.limits()
