@@ -8,8 +8,8 @@ MOST = 50
 
 
 def normalized(tag: str) -> str:
-    """Return a tag in the one form in which it is stored: NFC, single spaces, nothing that an address or a list would cut."""
-    plain = "".join(" " if unicodedata.category(c)[0] in "CZ" or c in ",/" else c for c in tag)
+    """Return a tag in the one form in which it is stored: NFC, single spaces, no comma, which separates them."""
+    plain = "".join(" " if unicodedata.category(c)[0] in "CZ" or c == "," else c for c in tag)
     return unicodedata.normalize("NFC", " ".join(plain.split()))[:LONGEST].strip()
 
 

@@ -71,7 +71,7 @@ def test_loading_beside_other_content(mongo):
     editing_name = {"name": "My own name"}
     from nodes.services.site import save_settings
 
-    save_settings(site.nonce, editing_name)
+    save_settings(editing_name, {"name": site.settings.name})
     loading.load(now(), nothing)
     assert selectors.get(content.identifier("essays")).metadata.slug == "essays-2"
     assert site_selectors.read().settings.name == "My own name"
