@@ -1,0 +1,48 @@
+// The form over a node: proposes a slug while the title is typed, takes a proposed one, ticks "Write it myself" when writing.
+(() => {
+  "use strict";
+  const form = document.getElementById("node_form");
+  if (!form) return;
+  const field = (name) => form.elements.namedItem(name);
+
+  for (const button of form.querySelectorAll(".use-slug")) {
+    button.addEventListener("click", () => {
+      field("slug").value = button.dataset.slug;
+      field("slug").dispatchEvent(new Event("input", { bubbles: true }));
+      field("slug").focus();
+    });
+  }
+
+  for (const clash of form.querySelectorAll(".clash")) {
+    clash.querySelector(".box").addEventListener("input", () => {
+      clash.querySelector("input[type=radio][value=edit]").checked = true;
+    });
+  }
+
+  const propose = form.dataset.propose;
+  if (!propose || !field("slug") || field("slug").value) return;
+  let ours = true;
+  let asked = 0;
+  let timer;
+  const ask = async () => {
+    const number = ++asked;
+    const query = new URLSearchParams({ title: field("title").value, section: field("section").value });
+    try {
+      const answer = await fetch(`${propose}?${query}`, { headers: { Accept: "application/json" } });
+      if (!answer.ok || number !== asked || !ours) return;
+      field("slug").value = (await answer.json()).slug;
+    } catch {
+      // Without an answer the server makes the slug when the form is saved.
+    }
+  };
+  field("slug").addEventListener("input", (event) => {
+    if (event.isTrusted) ours = field("slug").value === "";
+  });
+  for (const name of ["title", "section"]) {
+    field(name).addEventListener("input", () => {
+      if (!ours) return;
+      clearTimeout(timer);
+      timer = setTimeout(ask, 250);
+    });
+  }
+})();

@@ -1,0 +1,32 @@
+// The list of nodes: choose all on the page, and say how many are chosen.
+(() => {
+  "use strict";
+  const form = document.getElementById("changelist-form");
+  const all = document.getElementById("choose-all");
+  if (!form || !all) return;
+  const boxes = [...form.querySelectorAll(".action-select")];
+  const count = form.querySelector(".chosen-count");
+  const action = form.querySelector("#bulk-action");
+  const show = () => {
+    const chosen = boxes.filter((box) => box.checked).length;
+    count.textContent = chosen ? `${chosen} ${count.dataset.label}` : "";
+    all.checked = chosen > 0 && chosen === boxes.length;
+    all.indeterminate = chosen > 0 && chosen < boxes.length;
+    for (const box of boxes) box.closest("tr").classList.toggle("selected", box.checked);
+  };
+  const needed = () => {
+    form.querySelector(".bulk-tags").hidden = !["tag", "untag"].includes(action.value);
+    form.querySelector(".bulk-target").hidden = action.value !== "move";
+  };
+  all.hidden = false;
+  all.addEventListener("change", () => {
+    for (const box of boxes) box.checked = all.checked;
+    show();
+  });
+  form.addEventListener("change", (event) => {
+    if (event.target.matches(".action-select")) show();
+  });
+  action.addEventListener("change", needed);
+  show();
+  needed();
+})();

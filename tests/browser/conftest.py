@@ -1,0 +1,142 @@
+"""A real Chromium at a live server on the test database.
+
+`browsing` makes pages, each in a context of its own (cookies, storage): one a person. A message on a page's console, a script
+error or a breach of the Content-Security-Policy fails the test, unless it was expected: `page.expected.append("part of it")`.
+"""
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from threading import Thread
+from typing import Any
+from wsgiref.simple_server import WSGIServer
+
+import pytest
+from django.conf import settings
+from django.contrib.auth import get_user_model
+from django.contrib.staticfiles.handlers import StaticFilesHandler
+from django.core.servers.basehttp import ThreadedWSGIServer, WSGIRequestHandler
+from django.core.wsgi import get_wsgi_application
+from django.test import Client
+from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+
+# Drivers are sync: Django must not take Playwright's loop for its own.
+os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"
+
+DESKTOP, PHONE = {"width": 1280, "height": 800}, {"width": 360, "height": 740}
+PASSWORD = "browse-4-marginalia"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if "tests/browser" in item.path.as_posix():
+            item.add_marker(pytest.mark.browser)
+
+
+class _Quiet(WSGIRequestHandler):
+    def log_message(self, format: str, *args: Any) -> None:
+        """The test's own assertions say enough."""
+
+
+@pytest.fixture(scope="session")
+def server(django_db_setup, django_db_blocker) -> Iterator[str]:
+    """The site, served by threads of this process on a free port of the loopback; its address without a slash at the end."""
+    with django_db_blocker.unblock():
+        served: WSGIServer = ThreadedWSGIServer(("127.0.0.1", 0), _Quiet)
+        served.daemon_threads = True
+        served.set_app(StaticFilesHandler(get_wsgi_application()))
+        thread = Thread(target=served.serve_forever, daemon=True)
+        thread.start()
+        yield f"http://127.0.0.1:{served.server_port}"
+        served.shutdown()
+        served.server_close()
+        thread.join()
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Browser]:
+    """One Chromium for all tests. Missing means failing."""
+    path = os.environ.get("CHROMIUM") or shutil.which("chromium")
+    assert path, "The browser tests need Chromium: install it, or name it in CHROMIUM."
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=path, args=["--no-sandbox"] if os.geteuid() == 0 else [], env={**os.environ, "TZ": "UTC"}
+        )
+        yield browser
+        browser.close()
+
+
+class Browsing:
+    """Makes pages and keeps what went wrong on them."""
+
+    def __init__(self, browser: Browser, server: str) -> None:
+        self.server, self._browser = server, browser
+        self._contexts: list[BrowserContext] = []
+        self._troubles: list[tuple[Page, str]] = []
+
+    def __call__(self, user: Any = None, **options: Any) -> Page:
+        """Return a page of a new person, logged in as `user` or a stranger. `options` go to the context: viewport, locale…"""
+        options = {"base_url": self.server, "viewport": DESKTOP, "locale": "en-GB", **options}
+        context = self._browser.new_context(**options)
+        context.set_default_timeout(10_000)
+        self._contexts.append(context)
+        if user is not None:
+            self.log_in(context, user)
+        return self.page(context)
+
+    def page(self, context: BrowserContext) -> Page:
+        """Return another page (a tab) of the same person."""
+        page = context.new_page()
+        page.expected = []
+        page.on("console", lambda message: self._note(page, message.type, message.text))
+        page.on("pageerror", lambda error: self._note(page, "error", str(error)))
+        page.add_init_script(
+            "document.addEventListener('securitypolicyviolation',"
+            " e => console.error('CSP', e.violatedDirective, e.blockedURI, e.sourceFile, e.lineNumber))"
+        )
+        return page
+
+    def log_in(self, context: BrowserContext, user: Any) -> None:
+        """Give a person the session of a user who has logged in."""
+        client = Client()
+        client.force_login(user)
+        session = client.cookies[settings.SESSION_COOKIE_NAME].value
+        context.add_cookies([{"name": settings.SESSION_COOKIE_NAME, "value": session, "url": self.server}])
+
+    def _note(self, page: Page, type: str, text: str) -> None:
+        if type in ("error", "warning"):
+            self._troubles.append((page, text))
+
+    def close(self) -> list[str]:
+        """Close every page; return what went wrong unexpectedly."""
+        for context in self._contexts:
+            context.close()
+        return [text for page, text in self._troubles if not any(part in text for part in page.expected)]
+
+
+@pytest.fixture
+def browsing(mongo, server, chromium) -> Iterator[Browsing]:
+    """Pages of one or more people: `page = browsing(user)`, `phone = browsing(viewport=PHONE)`."""
+    people = Browsing(chromium, server)
+    yield people
+    assert people.close() == []
+
+
+@pytest.fixture
+def page(browsing) -> Page:
+    """A stranger's page."""
+    return browsing()
+
+
+@pytest.fixture
+def account(mongo) -> Callable[..., Any]:
+    """Make an account that may log in to the admin: account("ann"), account("bob", groups=["Authors"])."""
+    from django.contrib.auth.models import Group
+
+    def make(name: str = "ann", groups: list[str] | None = None) -> Any:
+        manager = get_user_model()._default_manager
+        user = manager.create_user(name, f"{name}@example.org", PASSWORD, is_staff=True, is_superuser=not groups)
+        user.groups.set(Group.objects.filter(name__in=groups or []))
+        return user
+
+    return make
