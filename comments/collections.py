@@ -36,8 +36,9 @@ STATIC = (
             Index("by_page", (("discussion_id", 1), ("page", 1), ("epoch", 1)), unique=True),
             Index("by_until", (("discussion_id", 1), ("epoch", 1), ("until", 1))),
             Index("by_comment", (("discussion_id", 1), ("comments.slug", 1))),
+            Index("by_number", (("discussion_id", 1), ("epoch", 1), ("comments.number", 1))),
             Index("by_author", (("comments.author.id", 1),)),
-            Index("by_email", (("comments.author.email", 1),)),
+            Index("by_email", (("comments.author.email", 1),), sparse=True),
         ),
         shard_key=ShardKey(
             (("discussion_id", 1), ("page", 1)), reason="a page of comments is one document on one shard"

@@ -66,6 +66,7 @@ class Storage:
 
     schema: str
     order: Order
+    shown: Order
     options: dict[str, Any]
 
 
@@ -91,7 +92,7 @@ def storage(label: str) -> Storage:
         order = Order(own.get("ORDER", default["ORDER"]))
     except ValueError as error:
         raise ImproperlyConfigured(f"COMMENTS: {label} has an ORDER that does not exist.") from error
-    return Storage(schema, native(order), options(label, schema))
+    return Storage(schema, native(order), order, options(label, schema))
 
 
 def options(label: str, schema: str) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from pymongo.database import Database
 
 from comments.backends.changing import Changing
 from comments.backends.schema import Schema
+from comments.backends.schemas import Schemas
 from comments.backends.stored import NOBODY, Document, comment, place
 from comments.errors import CommentNotFound, EditConflict
 from comments.types import Comment, State, Target
@@ -20,7 +21,7 @@ BATCH = 200
 class Across:
     """Everything that is not about one discussion."""
 
-    def __init__(self, db: Database[Document], schemas: Mapping[str, Schema]) -> None:
+    def __init__(self, db: Database[Document], schemas: Schemas) -> None:
         self.db = db
         self.schemas = schemas
 
@@ -37,14 +38,14 @@ class Across:
             if len(newest) == limit and document["newest"] <= newest[-1].posted:
                 break
             where = place(document)
-            found = (comment(where.target, item) for item in self.schemas[where.schema].newest(where, limit))
+            found = (comment(where.target, item) for item in self.schemas.of(where).newest(where, limit))
             newest = heapq.nlargest(limit, (*newest, *found), key=lambda c: (c.posted, c.slug))
         return tuple(newest)
 
     def by_author(self, author_id: str, limit: int, before: datetime | None) -> tuple[Comment, ...]:
         """Return a user's newest public comments."""
         found: list[Comment] = []
-        for schema in self.schemas.values():
+        for schema in self.schemas.all:
             of_schema = 0
             for where_and_what in self._current(schema, {"id": author_id}, limit, before):
                 target, document = where_and_what
@@ -80,7 +81,7 @@ class Across:
         """Blank an author's comments one by one, by claim and commit like every change, then drop what was kept of
         them."""
         erased = 0
-        for schema in self.schemas.values():
+        for schema in self.schemas.all:
             for target, document in list(self._current(schema, query)):
                 erased += self._erase(changing, target, document)
         stored = {f"author.{key}": value for key, value in query.items()}

@@ -14,7 +14,7 @@ from pymongo.errors import DuplicateKeyError
 from comments import slugs
 from comments.backends.claims import Claim, Intent
 from comments.backends.posting import Posting
-from comments.backends.stored import BLANK, CHANGING, Document, comment
+from comments.backends.stored import BLANK, Document, comment
 from comments.errors import CommentNotFound, EditConflict, NothingToRestore
 from comments.types import Replaced, State, Target
 from mongo.connection import now
@@ -83,7 +83,7 @@ class Changing:
         intent = Intent(slugs.part(f"{change.kind}:{slug}:{token}"), slug, change.kind, delta=change.delta, rev=rev)
         while True:
             claim = self.discussions.claim(target, intent)
-            schema = self.posting.schemas[claim.place.schema]
+            schema = self.posting.schemas.of(claim.place)
             looked = schema.look(claim.place, [slug])
             stored = looked.found.get(slug)
             if stored is None:
@@ -152,8 +152,3 @@ class Changing:
                 made.add(entry["change"])
                 found.append(Replaced(comment(target, entry), entry["at"], entry["by"]))
         return tuple(found)
-
-
-def newer(document: Mapping[str, Any]) -> Document:
-    """Return the fields by which a copy of a comment is raised to this revision."""
-    return {name: document[name] for name in CHANGING}

@@ -8,7 +8,7 @@ Values go into the pipelines by $literal: there, a string that begins with $ wou
 """
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -70,7 +70,7 @@ class Claim:
     rev: int
     place: Place
     size: int
-    leftover: Mapping[str, Any] | None = None
+    leftovers: Sequence[Mapping[str, Any]] = ()
     taken: float = field(default_factory=time.monotonic)
 
     @property
@@ -143,7 +143,7 @@ class Discussions:
             _announce(intent),
             projection={
                 "claims": {"$elemMatch": {"op": intent.op}},
-                **dict.fromkeys(("schema", "order", "epoch", "bucket", "leftover"), 1),
+                **dict.fromkeys(("schema", "order", "epoch", "bucket", "leftovers"), 1),
             },
             return_document=ReturnDocument.AFTER,
         )
@@ -153,12 +153,16 @@ class Discussions:
         """Strike off the claim, count it, and give the discussion a new version; False if it was struck off before."""
         return self._strike(claim, claim.delta, newest)
 
-    def give_back(self, claim: Claim) -> None:
+    def give_back(self, claim: Claim, *, number_too: bool = False) -> None:
         """Strike off a claim under which nothing was written. The version is new here too: whoever wrote what was found
-        may have stopped before it could say so."""
-        self._strike(claim, 0, None)
+        may have stopped before it could say so.
 
-    def _strike(self, claim: Claim, delta: int, newest: datetime | None) -> bool:
+        `number_too`: its number may be given again, if it is still the last one. Only for a token whose comment is stored:
+        that is so for ever, so that nobody who shares this claim can write under it.
+        """
+        self._strike(claim, 0, None, claim.number if number_too else None)
+
+    def _strike(self, claim: Claim, delta: int, newest: datetime | None, unused: int | None = None) -> bool:
         same = [{"$eq": [f"$$this.{name}", {"$literal": value}]} for name, value in claim.key.items()]
         changes: Document = {
             "claims": {"$filter": {"input": "$claims", "cond": {"$not": [{"$and": same}]}}},
@@ -174,6 +178,9 @@ class Discussions:
         }
         if delta:
             changes["count"] = {"$add": ["$count", delta]}
+        if unused:
+            is_last = [{"$eq": ["$last_number", unused]}, {"$gt": [unused, "$last_held"]}]
+            changes["last_number"] = {"$cond": [{"$and": is_last}, Int64(unused - 1), "$last_number"]}
         if newest:
             changes["newest"] = {"$max": ["$newest", newest]}
         struck = self.collection.update_one(
@@ -205,12 +212,13 @@ def new_document(target: Target, schema: str, order: Order, bucket: int) -> Docu
         "version": ObjectId(),
         "count": 0,
         "last_number": Int64(0),
+        "last_held": Int64(0),
         "last_posted": BEGINNING,
         "newest": BEGINNING,
         "claims": [],
         "touched": [],
         "moving": None,
-        "leftover": None,
+        "leftovers": [],
     }
 
 
@@ -228,8 +236,8 @@ def _announce(intent: Intent) -> list[Document]:
             raised["last_posted"] = {"$max": ["$last_posted", {"$min": [intent.posted, "$$NOW"]}]}
             posted = intent.posted
     elif intent.number == "present":
-        raised = {"last_posted": later}
         number = {"$max": ["$last_number", Int64(1)]}
+        raised = {"last_posted": later, "last_held": number}
     elif isinstance(intent.number, int):
         raised = {"last_number": {"$max": ["$last_number", Int64(intent.number)]}}
         number, posted = Int64(intent.number), intent.posted
@@ -276,7 +284,7 @@ def claim_of(document: Document, entry: Mapping[str, Any]) -> Claim:
         rev=entry["rev"],
         place=place(document),
         size=int(document["bucket"]),
-        leftover=document.get("leftover"),
+        leftovers=tuple(document.get("leftovers", ())),
     )
 
 

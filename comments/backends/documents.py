@@ -29,8 +29,8 @@ class Documents(Schema):
     def orders(self, place: Place) -> tuple[Order, ...]:
         return (Order.OLDEST, Order.THREADED)
 
-    def look(self, place: Place, slugs: Sequence[str]) -> Looked:
-        cursor = self.db.comments.find({**self._of(place), "slug": {"$in": list(slugs)}}, PROJECTION)
+    def look(self, place: Place, wanted: Sequence[str]) -> Looked:
+        cursor = self.db.comments.find({**self._of(place), "slug": {"$in": list(wanted)}}, PROJECTION)
         return Looked({document["slug"]: document for document in cursor})
 
     def put(self, place: Place, document: Document, looked: Looked) -> Document | None:
@@ -60,8 +60,11 @@ class Documents(Schema):
         direction = DESCENDING if backwards else ASCENDING
         return list(self.db.comments.find(query, PROJECTION).sort([("full_slug", direction)]).limit(limit))
 
-    def iterate(self, place: Place, order: Order) -> Iterator[Document]:
-        yield from self.db.comments.find(self._of(place), PROJECTION, batch_size=1000).sort(SORT[order])
+    def iterate(self, place: Place, order: Order, after: Any = None) -> Iterator[Document]:
+        query = self._of(place)
+        if after is not None:
+            query |= {"full_slug": {"$gt": after}} if order is Order.THREADED else {"number": {"$gte": after}}
+        yield from self.db.comments.find(query, PROJECTION, batch_size=1000).sort(SORT[order])
 
     def newest(self, place: Place, limit: int) -> list[Document]:
         query = {**self._of(place), "state": "public"}

@@ -1,8 +1,11 @@
 """The back end on MongoDB: the contract, put together from the protocols; each discussion says in which schema it is
 kept."""
 
-from collections.abc import Iterable, Iterator, Mapping
+import contextlib
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from datetime import datetime
+from typing import Any
 
 from bson import ObjectId
 from pymongo import ReturnDocument
@@ -11,12 +14,15 @@ from comments import conf, slugs
 from comments.backends.across import Across
 from comments.backends.base import Backend
 from comments.backends.changing import Changing
-from comments.backends.documents import Documents
+from comments.backends.conversion import Conversion, Converted
+from comments.backends.memory import sort_key
 from comments.backends.posting import Posting
 from comments.backends.reading import Reading
-from comments.backends.schema import Schema
+from comments.backends.repairing import Repairing
+from comments.backends.schemas import Schemas
 from comments.backends.stored import Document, Place, comment, discussion, held, place
-from comments.errors import CommentNotFound
+from comments.conf import native
+from comments.errors import CommentNotFound, ConversionFailed
 from comments.types import (
     Comment,
     Discussion,
@@ -31,25 +37,63 @@ from comments.types import (
 )
 from mongo.connection import database, now
 
+# Seconds that a poster waits for others to end, to promote a discussion.
+PROMOTION_PATIENCE = 2.0
+
 
 class MongoBackend(Backend):
     def __init__(self) -> None:
         self.db = database(conf.database_alias())
-        self.schemas: Mapping[str, Schema] = {schema.name: schema(self.db) for schema in (Documents,)}
+        self.schemas = Schemas(self.db)
         self.posting = Posting(self.db, self.schemas)
         self.discussions_ = self.posting.discussions
         self.changing = Changing(self.posting)
         self.reading = Reading(self.schemas)
+        self.repairing = Repairing(self.posting)
+        self.conversion = Conversion(self.repairing)
         self.across = Across(self.db, self.schemas)
         self.pending = self.db["comments.pending"]
 
     # Writing ---------------------------------------------------------------------------------------------------------
 
     def post(self, target: Target, new: NewComment) -> Posted:
-        return self.posting.post(target, new)[0]
+        done = self.posting.post(target, new)
+        if done.outgrown:
+            self._promote(target, done.outgrown)
+        if done.has_leftovers:
+            self.conversion.drop_leftovers(target)
+        return done.posted
+
+    def _promote(self, target: Target, schema: str) -> None:
+        """Move a discussion that has outgrown its schema. Whoever posts next tries again, should this fail."""
+        with contextlib.suppress(ConversionFailed):
+            self.conversion.convert(target, schema, self.discussion(target).order, patience=PROMOTION_PATIENCE)
 
     def import_(self, target: Target, comments: Iterable[NewComment]) -> int:
-        return sum(self.posting.post(target, new)[0].new for new in comments)
+        new, disordered = 0, False
+        newest = self.discussion(target).newest
+        for one in comments:
+            done = self.posting.post(target, one)
+            new += done.posted.new
+            if done.posted.new and one.posted is not None:
+                disordered |= newest is not None and one.posted < newest
+                newest = one.posted if newest is None else max(newest, one.posted)
+            if done.outgrown:
+                self._promote(target, done.outgrown)
+        if disordered:
+            self.renumber(target)
+        return new
+
+    def renumber(self, target: Target) -> None:
+        """Number a discussion anew by (posted, slug), by converting it to what it is."""
+        found = self.discussion(target)
+        self.conversion.convert(target, found.schema, found.order, renumber=True)
+
+    def convert(
+        self, target: Target, schema: str, order: Order, *, progress: Callable[[int], None] = lambda copied: None
+    ) -> Converted | None:
+        """Convert a discussion to another schema or order while it is in use. Raises ConversionFailed."""
+        return self.conversion.convert(target, schema, order, progress=progress)
 
     def edit(self, target: Target, slug: str, *, source: str, html: str, rev: int, token: str, by: str = "") -> Comment:
         return comment(target, self.changing.edit(target, slug, source, html, rev, token, by))
@@ -73,10 +117,9 @@ class MongoBackend(Backend):
         found = self._document(target)
         if found is None:
             return 0
-        gone = sum(
-            1 for _ in self.reading.documents(place(found), self.schemas[found["schema"]].orders(place(found))[0])
-        )
-        for schema in self.schemas.values():
+        where = place(found)
+        gone = sum(1 for _ in self.reading.documents(where, self.schemas.of(where).orders(where)[0]))
+        for schema in self.schemas.all:
             schema.clear(place(found), {"$gte": 0})
         for name in ("comments.pending", "comments.history"):
             self.db[name].delete_many({"discussion_id": target.id})
@@ -167,15 +210,29 @@ class MongoBackend(Backend):
         before: str = "",
         at: str = "",
     ) -> Page:
-        found, where = self._where(target)
-        asked = order or found.order
-        if not found.begun:
-            if at:
-                raise CommentNotFound(at)
-            return Page(found, (), asked, asked, size, pages=1, number=1)
-        if asked is Order.THREADED:
-            return self.reading.threaded(found, where, size, after, before, at)
-        return self.reading.by_number(found, where, asked, size, number, at)
+        while True:
+            found, where = self._where(target)
+            asked = order or shown(found)
+            if not found.begun:
+                if at:
+                    raise CommentNotFound(at)
+                return Page(found, (), asked, asked, size, pages=1, number=1)
+            used = self._affordable(found, where, asked)
+            if used is Order.THREADED:
+                read = self.reading.threaded(found, where, size, after, before, at)
+            else:
+                read = self.reading.by_number(found, where, used, size, number, at)
+            # Nothing there: either there is nothing, or the copy was dropped between the two reads.
+            if read.comments or not found.last_number or self.discussion(target).epoch == found.epoch:
+                return replace(read, asked=asked)
+
+    def _affordable(self, found: Discussion, where: Place, asked: Order) -> Order:
+        """Return `asked` if the discussion is stored in that order, or short enough to be sorted; else its own
+        order."""
+        if native(asked) in self.schemas.of(where).orders(where):
+            return asked
+        cap = conf.options(found.target.label, found.schema)["CAP"]
+        return asked if max(found.last_number, found.count) <= cap else found.order
 
     def get(self, target: Target, slug: str) -> Comment:
         found, where = self._where(target)
@@ -188,9 +245,20 @@ class MongoBackend(Backend):
         return self.reading.below(found, where, slug, size, after)
 
     def iterate(self, target: Target, *, order: Order = Order.OLDEST) -> Iterator[Comment]:
+        order = native(order)
+        last: Any = None
         found, where = self._where(target)
-        if found.begun:
-            yield from self.reading.iterate(where, order)
+        while found.begun:
+            for document in self.reading.documents(where, order):
+                key = sort_key(document, order)
+                if last is None or key > last:
+                    last = key
+                    yield comment(target, document)
+            # A long reading may outlast the copy that it began in: then the rest is read from the present one.
+            epoch = where.epoch
+            found, where = self._where(target)
+            if where.epoch == epoch:
+                return
 
     def count(self, target: Target) -> int:
         return self.discussion(target).count
@@ -208,6 +276,13 @@ class MongoBackend(Backend):
     def email_of(self, target: Target, slug: str) -> str:
         _, where = self._where(target)
         return str(self.reading.get(where, slug)["author"].get("email", ""))
+
+
+def shown(found: Discussion) -> Order:
+    """Return the order in which a discussion is shown to who asks for none: its own, or newest first if settings say
+    so."""
+    configured = conf.storage(found.target.label).shown
+    return configured if native(configured) is found.order else found.order
 
 
 def unbegun(target: Target) -> Discussion:

@@ -4,6 +4,7 @@ The look comes after the claim, never before: a claim that is gone by then has l
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from bson import Int64, ObjectId
@@ -12,23 +13,33 @@ from pymongo.errors import DuplicateKeyError
 
 from comments import conf, slugs
 from comments.backends.claims import Claim, Discussions, Intent
-from comments.backends.schema import Looked, Schema
+from comments.backends.schema import Looked
+from comments.backends.schemas import Schemas
 from comments.backends.stored import Document, body, comment, held, place, placed
-from comments.errors import DiscussionClosed, InvalidParent
+from comments.errors import CommentError, DiscussionClosed, InvalidParent
 from comments.types import NewComment, Posted, State, Target, Verdict
 from mongo.connection import now
+
+
+@dataclass(frozen=True)
+class Done:
+    """A post, and what is left to do after it: a schema to move to, old copies to drop."""
+
+    posted: Posted
+    outgrown: str = ""
+    has_leftovers: bool = False
 
 
 class Posting:
     """Writes that make a comment."""
 
-    def __init__(self, db: Database[Document], schemas: Mapping[str, Schema]) -> None:
+    def __init__(self, db: Database[Document], schemas: Schemas) -> None:
         self.db = db
         self.schemas = schemas
         self.discussions = Discussions(db)
 
-    def post(self, target: Target, new: NewComment) -> tuple[Posted, Claim | None]:
-        """Store a comment; also return the claim under which this call wrote it."""
+    def post(self, target: Target, new: NewComment) -> Done:
+        """Store a comment."""
         slug = slug_of(new)
         intent = Intent(
             op=slug.rpartition("/")[2],
@@ -45,23 +56,24 @@ class Posting:
                 claim = self.discussions.claim(target, intent)
             except DiscussionClosed:
                 if stored := self.stored(target, slug):
-                    return Posted(comment(target, stored), new=False), None
+                    return Done(Posted(comment(target, stored), new=False))
                 raise
-            looked = self._look(claim, new.parent)
+            looked, outgrown = self._look(claim, new.parent), ""
             stored = looked.found.get(claim.slug)
             if stored is None:
                 answered = self._answered(claim, looked, new)
                 if claim.stale:
                     continue
                 document = placed(content, claim.slug, claim.number or 0, claim.posted, answered)
-                stored = self.schemas[claim.place.schema].put(claim.place, document, looked) or document
+                stored = self._put(claim, document, looked)
+                outgrown = self.schemas.of(claim.place).outgrown(claim.place, looked, document)
             if int(stored["number"]) != claim.number:
-                self.discussions.give_back(claim)
-                return Posted(comment(target, stored), new=False), None
+                self.discussions.give_back(claim, number_too=True)
+                return Done(Posted(comment(target, stored), new=False))
             if self.discussions.commit(claim, newest=claim.posted if claim.delta else None):
-                return Posted(comment(target, stored)), claim
+                return Done(Posted(comment(target, stored)), outgrown, bool(claim.leftovers))
             if stored := self.stored(target, claim.slug):  # another caller with the same token committed it
-                return Posted(comment(target, stored), new=False), None
+                return Done(Posted(comment(target, stored), new=False))
 
     def hold(self, target: Target, new: NewComment, reasons: tuple[str, ...]) -> Posted:
         """Put a comment into the queue."""
@@ -70,7 +82,7 @@ class Posting:
         content = body(new)
         while True:
             claim = self.discussions.claim(target, intent)
-            looked = self.schemas[claim.place.schema].look(claim.place, wanted(claim.slug, new.parent))
+            looked = self.schemas.of(claim.place).look(claim.place, wanted(claim.slug, new.parent))
             if stored := looked.found.get(claim.slug):
                 self.discussions.give_back(claim)
                 return Posted(comment(target, stored), new=False)
@@ -112,7 +124,7 @@ class Posting:
         )
         while True:
             claim = self.discussions.claim(target, intent)
-            schema = self.schemas[claim.place.schema]
+            schema = self.schemas.of(claim.place)
             looked = schema.look(claim.place, [claim.slug])
             stored = looked.found.get(claim.slug)
             if stored is None:
@@ -125,7 +137,7 @@ class Posting:
                     "change": claim.change,
                     "op": None,
                 }
-                stored = schema.put(claim.place, document, looked) or document
+                stored = self._put(claim, document, looked)
             if self.made_by(claim, stored, 1):
                 if self.discussions.commit(claim, newest=claim.posted):
                     return stored
@@ -134,6 +146,14 @@ class Posting:
                 return stored
             if again := self.stored(target, slug):
                 return again
+
+    def _put(self, claim: Claim, document: Document, looked: Looked) -> Document:
+        """Write under a claim and return what is stored; where it cannot be, nobody waits for the claim."""
+        try:
+            return self.schemas.of(claim.place).put(claim.place, document, looked) or document
+        except CommentError:
+            self.discussions.give_back(claim)
+            raise
 
     def made_by(self, claim: Claim, stored: Mapping[str, Any], rev: int) -> bool:
         """Return whether a comment's revision `rev` was written under this claim."""
@@ -146,7 +166,7 @@ class Posting:
         return replaced is not None
 
     def _look(self, claim: Claim, parent: str) -> Looked:
-        schema = self.schemas[claim.place.schema]
+        schema = self.schemas.of(claim.place)
         if schema.guards_discussion and not parent:
             return Looked({})
         return schema.look(claim.place, wanted(claim.slug, parent))
@@ -167,7 +187,7 @@ class Posting:
         if discussion is None:
             return None
         where = place(discussion)
-        return self.schemas[where.schema].look(where, [slug]).found.get(slug)
+        return self.schemas.of(where).look(where, [slug]).found.get(slug)
 
 
 # What a queued comment shares with a stored one.

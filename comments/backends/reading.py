@@ -1,9 +1,11 @@
 """Pages: by number, by cursor, around one comment; two commands each, whatever the discussion's length."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from comments import slugs
+from comments.backends.memory import sort_key
 from comments.backends.schema import Schema
+from comments.backends.schemas import Schemas
 from comments.backends.stored import Document, Place, comment
 from comments.errors import CommentNotFound
 from comments.types import Comment, Discussion, Order, Page
@@ -15,31 +17,32 @@ LAST = "~"
 class Reading:
     """Reads of one copy of a discussion."""
 
-    def __init__(self, schemas: Mapping[str, Schema]) -> None:
+    def __init__(self, schemas: Schemas) -> None:
         self.schemas = schemas
 
     def get(self, place: Place, slug: str) -> Document:
         """Return a stored comment. Raises CommentNotFound."""
-        found = self.schemas[place.schema].look(place, [slug]).found.get(slug) if slugs.is_slug(slug) else None
+        found = self.schemas.of(place).look(place, [slug]).found.get(slug) if slugs.is_slug(slug) else None
         if found is None:
             raise CommentNotFound(slug)
         return found
 
     def by_number(self, discussion: Discussion, place: Place, order: Order, size: int, number: int, at: str) -> Page:
         """Return the page of `number`, or the one that holds the slug `at`."""
-        schema = self.schemas[place.schema]
+        schema = self.schemas.of(place)
         backwards = order is Order.NEWEST
         pages = max(1, -(-discussion.last_number // size))
         if at:
             number = page_of(self.get(place, at)["number"], size)
         number = min(number, pages) or (pages if backwards else 1)
         found = schema.by_number(place, size * (number - 1) + 1, size * number)
+        is_last = False
         if not found and discussion.last_number:
-            number, found = self._pass_over(schema, place, number, size, backwards)
+            number, found, is_last = self._pass_over(schema, place, number, size, backwards)
         if backwards:
             found.reverse()
-        earlier = str(number - 1) if number > 1 else ""
-        later = str(number + 1) if number < pages else ""
+        earlier = str(number - 1) if number > 1 and not (is_last and backwards) else ""
+        later = str(number + 1) if number < pages and not (is_last and not backwards) else ""
         return Page(
             discussion,
             as_comments(place, found),
@@ -54,21 +57,22 @@ class Reading:
 
     def _pass_over(
         self, schema: Schema, place: Place, number: int, size: int, backwards: bool
-    ) -> tuple[int, list[Document]]:
-        """Return the next page in reading direction that has comments, or the last before it."""
+    ) -> tuple[int, list[Document], bool]:
+        """Return the next page in reading direction that has comments, or the last before it, and whether that was so."""
         low, high = size * (number - 1) + 1, size * number
         ahead, behind = (-1, 1) if backwards else (1, -1)
-        nearest = schema.nearest(place, high if ahead > 0 else low, ahead)
+        nearest, is_last = schema.nearest(place, high if ahead > 0 else low, ahead), False
         if nearest is None:
+            is_last = True
             nearest = schema.nearest(place, low if behind < 0 else high, behind)
         if nearest is None:
-            return number, []
+            return number, [], True
         number = page_of(nearest, size)
-        return number, schema.by_number(place, size * (number - 1) + 1, size * number)
+        return number, schema.by_number(place, size * (number - 1) + 1, size * number), is_last
 
     def threaded(self, discussion: Discussion, place: Place, size: int, after: str, before: str, at: str) -> Page:
         """Return a threaded page after or before a cursor, or one in which `at` is read below its ancestors."""
-        schema = self.schemas[place.schema]
+        schema = self.schemas.of(place)
         if at:
             return self._around(discussion, place, size, self.get(place, at))
         if before:
@@ -79,7 +83,7 @@ class Reading:
         return cut(discussion, place, found[:size], size, more_before=bool(after), more_after=len(found) > size)
 
     def _around(self, discussion: Discussion, place: Place, size: int, wanted: Document) -> Page:
-        schema = self.schemas[place.schema]
+        schema = self.schemas.of(place)
         root = wanted["full_slug"].partition("/")[0]
         found = schema.by_path(place, just_below(root), LAST, size + 1)
         if not any(document["slug"] == wanted["slug"] for document in found[:size]):
@@ -93,25 +97,19 @@ class Reading:
     def below(self, discussion: Discussion, place: Place, slug: str, size: int, after: str) -> Page:
         """Return a comment and its descendants, by cursor."""
         top = self.get(place, slug)
-        low, high = slugs.descendants(top["full_slug"])
         room = size if after else size - 1
-        found = self.schemas[place.schema].by_path(place, max(after, low), high, room + 1)
+        found = self.schemas.of(place).below(place, top, after, room + 1)
         shown = found[:room] if after else [top, *found[:room]]
         return cut(discussion, place, shown, size, more_before=False, more_after=len(found) > room)
 
-    def iterate(self, place: Place, order: Order) -> Iterator[Comment]:
-        """Yield all comments; an order that the schema is not sorted by is sorted in memory."""
-        for document in self.documents(place, order):
-            yield comment(place.target, document)
-
     def documents(self, place: Place, order: Order) -> Iterator[Document]:
-        """As iterate, as stored."""
-        schema = self.schemas[place.schema]
+        """Yield all comments; an order that the schema is not sorted by is sorted in memory."""
+        schema = self.schemas.of(place)
         native = schema.orders(place)
         if order in native:
             yield from schema.iterate(place, order)
         else:
-            yield from sorted(schema.iterate(place, native[0]), key=sort_key(order))
+            yield from sorted(schema.iterate(place, native[0]), key=lambda item: sort_key(item, order))
 
 
 def cut(
@@ -142,10 +140,3 @@ def page_of(number: int, size: int) -> int:
 def just_below(full_slug: str) -> str:
     """Return a key below a full slug and above all that come before it: nothing lies between it and the slug."""
     return full_slug[:-1] + chr(ord(full_slug[-1]) - 1) + LAST
-
-
-def sort_key(order: Order):  # type: ignore[no-untyped-def]
-    """Return the key function by which stored comments are sorted in an order."""
-    if order is Order.THREADED:
-        return lambda document: document["full_slug"]
-    return lambda document: (document["number"], document["posted"], document["slug"])

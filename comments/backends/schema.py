@@ -12,6 +12,7 @@ from typing import Any
 
 from pymongo.database import Database
 
+from comments import slugs
 from comments.backends.stored import Document, Place
 from comments.types import Order
 
@@ -39,7 +40,7 @@ class Schema(ABC):
         """Return the orders that cost only what is read (of OLDEST and THREADED)."""
 
     @abstractmethod
-    def look(self, place: Place, slugs: Sequence[str]) -> Looked:
+    def look(self, place: Place, wanted: Sequence[str]) -> Looked:
         """Return the comments that have one of these slugs, in one command."""
 
     @abstractmethod
@@ -68,9 +69,19 @@ class Schema(ABC):
     def by_path(self, place: Place, low: str, high: str, limit: int, *, backwards: bool = False) -> list[Document]:
         """Return up to `limit` comments with low < full_slug < high in order; `backwards`: the last ones, reversed."""
 
+    def below(self, place: Place, top: Document, after: str, limit: int) -> list[Document]:
+        """Return up to `limit` descendants of a stored comment whose full slug is above `after`, threaded."""
+        low, high = slugs.descendants(top["full_slug"])
+        return self.by_path(place, max(after, low), high, limit)
+
+    def outgrown(self, place: Place, looked: Looked, document: Document) -> str:
+        """Return the schema that the discussion had better be kept in once `document` was put, "" while it fits."""
+        return ""
+
     @abstractmethod
-    def iterate(self, place: Place, order: Order) -> Iterator[Document]:
-        """Yield all comments in one of `orders`, a batch in memory at a time."""
+    def iterate(self, place: Place, order: Order, after: Any = None) -> Iterator[Document]:
+        """Yield all comments in one of `orders`, a batch in memory at a time; `after` leaves out those with a lower
+        number (or with this full slug or a lower one)."""
 
     @abstractmethod
     def newest(self, place: Place, limit: int) -> list[Document]:

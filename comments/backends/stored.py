@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from bson import Int64, ObjectId
+from bson import Int64
 
 from comments import slugs
 from comments.types import Author, Comment, Discussion, Held, Kind, NewComment, Order, State, Target, Verdict
@@ -158,6 +158,6 @@ def held(document: Mapping[str, Any]) -> Held:
     )
 
 
-def new_change() -> ObjectId:
-    """Return the id of a change, by which its writer knows it again."""
-    return ObjectId()
+def newer(document: Mapping[str, Any]) -> Document:
+    """Return the fields by which a copy of a comment is raised to this revision."""
+    return {name: document[name] for name in CHANGING}

@@ -1,0 +1,83 @@
+"""Comparing two copies of a discussion, comment by comment."""
+
+import hashlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import bson
+
+from comments.backends.memory import sort_key
+from comments.backends.schema import Schema
+from comments.backends.stored import FIELDS, Document, Place
+from comments.errors import ConversionFailed
+from comments.types import Order
+
+PULSE = 1_000
+
+
+@dataclass(frozen=True)
+class Side:
+    """A copy, and how its comments are to be seen when they are compared."""
+
+    schema: Schema
+    place: Place
+    seen: Callable[[Document], Document] = lambda document: document
+
+    def iterate(self, order: Order | None) -> Iterator[Document]:
+        """Yield the comments, in `order` or in whatever order costs least."""
+        for document in self.schema.iterate(self.place, order or self.schema.orders(self.place)[0]):
+            yield self.seen({name: document[name] for name in FIELDS})
+
+
+def differences(source: Side, copy: Side, order: Order | None, pulse: Callable[[], None]) -> Iterator[str]:
+    """Yield the slugs that the copy lacks, or has in an earlier revision. `pulse` is called now and then.
+
+    In an `order` that both are stored in, two streams are merged in flat memory; without, digests of one side are kept.
+    Raises ConversionFailed for a comment that differs in the same revision, or that only the copy has.
+    """
+    if order is None:
+        yield from _by_digest(source, copy, pulse)
+        return
+    theirs = copy.iterate(order)
+    other = next(theirs, None)
+    for count, document in enumerate(source.iterate(order)):
+        if count % PULSE == 0:
+            pulse()
+        while other is not None and sort_key(other, order) < sort_key(document, order):
+            _refuse(other, source)
+            other = next(theirs, None)
+        if other is None or other["slug"] != document["slug"]:
+            yield document["slug"]
+            continue
+        if other["rev"] < document["rev"]:
+            yield document["slug"]
+        elif other["rev"] == document["rev"] and other != document:
+            raise ConversionFailed(f"{copy.place.discussion_id}: the copy of {document['slug']} differs.")
+        other = next(theirs, None)
+    while other is not None:
+        _refuse(other, source)
+        other = next(theirs, None)
+
+
+def _refuse(extra: Document, source: Side) -> None:
+    """A comment that only the copy showed: it may have come to the source while that was read."""
+    if extra["slug"] not in source.schema.look(source.place, [extra["slug"]]).found:
+        raise ConversionFailed(f"{source.place.discussion_id}: only the copy has {extra['slug']}.")
+
+
+def _by_digest(source: Side, copy: Side, pulse: Callable[[], None]) -> Iterator[str]:
+    digests = {document["slug"]: (document["rev"], _digest(document)) for document in copy.iterate(None)}
+    for count, document in enumerate(source.iterate(None)):
+        if count % PULSE == 0:
+            pulse()
+        rev, digest = digests.pop(document["slug"], (0, b""))
+        if rev < document["rev"]:
+            yield document["slug"]
+        elif rev == document["rev"] and digest != _digest(document):
+            raise ConversionFailed(f"{copy.place.discussion_id}: the copy of {document['slug']} differs.")
+    for slug in digests:
+        _refuse({"slug": slug}, source)
+
+
+def _digest(document: Document) -> bytes:
+    return hashlib.blake2b(bson.encode(dict(sorted(document.items()))), digest_size=8).digest()

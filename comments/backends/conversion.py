@@ -1,0 +1,402 @@
+"""Moving a living discussion to another schema, order or numbering, while people post to it and change it.
+
+Every writer is in `claims` from before its write until its commit; a commit made while `moving` is set also says in
+`touched` which comment it was. So: copy everything, copy again what was touched, and switch in one update whose filter
+wants both lists empty. The filter makes it right; the gate, which keeps new claims out for a second, only makes it
+end.
+
+Each plan has an epoch of its own: whoever stalls in an abandoned plan writes into a copy that nobody reads.
+"""
+
+import time
+from bisect import bisect_right
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from bson import Int64, ObjectId
+from pymongo import ReturnDocument
+
+from comments import conf
+from comments.backends.claims import PACE, Discussions
+from comments.backends.comparing import Side, differences
+from comments.backends.memory import sort_key
+from comments.backends.repairing import Repairing
+from comments.backends.schema import Schema
+from comments.backends.stored import Document, Place, newer, place
+from comments.errors import ConversionFailed
+from comments.types import Order, Target
+
+BATCH = 1_000
+# Seconds: a converter that has not been heard of for so long is relieved.
+LEASE = 30
+GATE_MS = 1_000
+# How many comments are sorted in memory; longer discussions go by way of one document each, which has every order.
+SORTED_IN_MEMORY = 20_000
+FEW = 5
+
+
+@dataclass(frozen=True)
+class Converted:
+    """What a conversion did: how many comments it copied, and for how long (seconds) writers had to wait at the
+    most."""
+
+    comments: int
+    shut: float
+
+
+class Conversion:
+    """Conversions of discussions on one database."""
+
+    def __init__(self, repairing: Repairing) -> None:
+        self.repairing = repairing
+        self.schemas = repairing.posting.schemas
+        self.discussions: Discussions = repairing.posting.discussions
+
+    def convert(
+        self,
+        target: Target,
+        schema: str,
+        order: Order,
+        *,
+        renumber: bool = False,
+        patience: float | None = None,
+        progress: Callable[[int], None] = lambda copied: None,
+    ) -> Converted | None:
+        """Convert a discussion; None if it is so already. `patience`: after so many seconds of waiting for writers,
+        give up.
+
+        Raises ConversionFailed: another converter is at work or took over, the target cannot hold the comments,
+        writers do not end, or the copies differ.
+        """
+        found = self.discussions.find(target)
+        if found is None:
+            return None
+        source = place(found)
+        if source.schema == schema and not renumber:
+            if source.order is order:
+                return None
+            if schema != "buckets":
+                return self._reorder(source, order)
+        if self._needs_a_detour(found, source, schema, order, renumber):
+            self.convert(target, "documents", order, renumber=renumber, patience=patience, progress=progress)
+            return self.convert(target, schema, order, patience=patience, progress=progress)
+        return _Run(self, source, schema, order, renumber, patience, progress).run()
+
+    def _reorder(self, source: Place, order: Order) -> Converted:
+        """Change the order of a schema that has them all."""
+        query = {"_id": source.discussion_id, "epoch": source.epoch, "moving": None}
+        change = {"$set": {"order": order.value, "version": ObjectId()}}
+        if not self.discussions.collection.update_one(query, change).modified_count:
+            raise ConversionFailed(f"{source.discussion_id} is being converted.")
+        return Converted(0, 0.0)
+
+    def _needs_a_detour(self, found: Document, source: Place, schema: str, order: Order, renumber: bool) -> bool:
+        if source.schema == schema == "embedded":
+            return True  # there is only one array to be in
+        if "documents" in (source.schema, schema) or source.schema == "embedded":
+            return False
+        wanted = order if schema == "buckets" else Order.OLDEST
+        foreign = wanted not in self.schemas.of(source).orders(source) or renumber
+        return bool(foreign and found["last_number"] > SORTED_IN_MEMORY)
+
+    def drop_leftovers(self, target: Target) -> int:
+        """Delete old copies whose time has come; return how many are still kept."""
+        found = self.discussions.collection.find_one({"_id": target.id}, {"leftovers": 1, "now": "$$NOW"})
+        if found is None:
+            return 0
+        kept = 0
+        for leftover in found["leftovers"]:
+            if leftover["due"] > found["now"]:
+                kept += 1
+                continue
+            old = Place(target, leftover["schema"], Order(leftover["order"]), leftover["epoch"], 1)
+            self.schemas.of(old).clear(old, {"$lte": leftover["epoch"]})
+            self.discussions.collection.update_one(
+                {"_id": target.id}, {"$pull": {"leftovers": {"epoch": leftover["epoch"]}}}
+            )
+        return kept
+
+
+class _Run:
+    """One attempt at one conversion."""
+
+    def __init__(
+        self,
+        conversion: Conversion,
+        source: Place,
+        schema: str,
+        order: Order,
+        renumber: bool,
+        patience: float | None,
+        progress: Callable[[int], None],
+    ) -> None:
+        self.conversion, self.schemas = conversion, conversion.schemas
+        self.collection = conversion.discussions.collection
+        self.source, self.order, self.renumber = source, order, renumber
+        self.patience, self.progress = patience, progress
+        self.me = ObjectId()
+        self.numbers = Numbers()
+        self.schema = schema
+        self.copied = 0
+        self.claims: list[Document] = []
+
+    def run(self) -> Converted:
+        moving = self._take()
+        self.to = replace(self.source, schema=self.schema, order=self.order, epoch=int(moving["epoch"]))
+        try:
+            self._copy(moving["copied"])
+            self._compare()
+            while self._drain() > FEW:
+                continue
+            shut = self._switch()
+        except ConversionFailed:
+            self.collection.update_one({**self._mine()}, {"$set": {"moving": None}})
+            raise
+        if self.renumber:
+            self._renumber_queue()
+        return Converted(self.copied, shut)
+
+    def _mine(self) -> Document:
+        return {"_id": self.source.discussion_id, "moving.id": self.me}
+
+    # (a) ---------------------------------------------------------------------------------------------------------------
+
+    def _take(self) -> Document:
+        """Take the discussion, or over from a converter that is not heard of any more, where that one had got to."""
+        plan = {"to": self.schema, "order": self.order.value}
+        same = {
+            "$and": [
+                *({"$eq": [f"$moving.{name}", {"$literal": value}]} for name, value in plan.items()),
+                # A numbering is made once for each attempt.
+                not self.renumber,
+            ]
+        }
+        unheard = {"$lt": ["$moving.beat", {"$subtract": ["$$NOW", int(LEASE * 1000)]}]}
+        found = self.collection.find_one_and_update(
+            {
+                "_id": self.source.discussion_id,
+                "epoch": self.source.epoch,
+                "$or": [{"moving": None}, {"$expr": unheard}],
+            },
+            [
+                {
+                    "$set": {
+                        "moving": {
+                            **plan,
+                            "id": self.me,
+                            "renumber": self.renumber,
+                            "gate": None,
+                            "beat": "$$NOW",
+                            "epoch": {"$cond": [same, "$moving.epoch", {"$add": ["$last_epoch", 1]}]},
+                            "copied": {"$cond": [same, {"$ifNull": ["$moving.copied", None]}, None]},
+                        }
+                    }
+                },
+                {"$set": {"last_epoch": {"$max": ["$last_epoch", "$moving.epoch"]}}},
+            ],
+            return_document=ReturnDocument.AFTER,
+        )
+        if found is None:
+            raise ConversionFailed(f"{self.source.discussion_id} is being converted by another process.")
+        self.kept = [leftover["epoch"] for leftover in found["leftovers"]]
+        moving: Document = found["moving"]
+        return moving
+
+    def _beat(self, **progress: Any) -> None:
+        """Say that this converter is alive. Raises ConversionFailed if it was relieved."""
+        fields = {"moving.beat": "$$NOW", **{f"moving.{name}": {"$literal": v} for name, v in progress.items()}}
+        if not self.collection.update_one(self._mine(), [{"$set": fields}]).matched_count:
+            raise ConversionFailed(f"{self.source.discussion_id} was taken over by another converter.")
+
+    # (b) ---------------------------------------------------------------------------------------------------------------
+
+    def _copy(self, after: Any) -> None:
+        source, to = self.schemas.of(self.source), self.schemas.of(self.to)
+        # Epochs only rise: what is below this plan's and neither read nor left for slow readers is of abandoned plans.
+        to.clear(self.to, {"$lt": self.to.epoch, "$nin": [self.source.epoch, *self.kept]})
+        if self.renumber:
+            self.numbers = Numbers.of(source.iterate(self.source, source.orders(self.source)[0]))
+        for batch in in_batches(self._in_order(source, after)):
+            self._fits(batch)
+            to.copy(self.to, [self._numbered(document) for document in batch])
+            self.copied += len(batch)
+            self.progress(self.copied)
+            last = batch[-1]["full_slug"] if self._copying_order(source) is Order.THREADED else int(batch[-1]["number"])
+            self._beat(copied=last)
+        to.finish_copy(self.to)
+
+    def _copying_order(self, source: Schema) -> Order:
+        wanted = Order.THREADED if self.to.schema == "buckets" and self.order is Order.THREADED else Order.OLDEST
+        return wanted if wanted in source.orders(self.source) else source.orders(self.source)[0]
+
+    def _in_order(self, source: Schema, after: Any) -> Iterator[Document]:
+        """Yield the source in the order in which the copy is kept, so that it is written front to back."""
+        order = self._copying_order(source)
+        documents = source.iterate(self.source, order, after)
+        wanted = Order.THREADED if self.to.schema == "buckets" and self.order is Order.THREADED else Order.OLDEST
+        if order is wanted and not self.renumber:
+            return documents
+        return iter(sorted(source.iterate(self.source, order), key=lambda item: sort_key(self._numbered(item), wanted)))
+
+    def _fits(self, batch: list[Document]) -> None:
+        if self.to.schema != "embedded":
+            return
+        options = conf.options(self.to.target.label, "embedded")
+        if self.copied + len(batch) > options["BOUND"]:
+            raise ConversionFailed(f"{self.source.discussion_id} has more comments than its target can hold.")
+
+    def _numbered(self, document: Document) -> Document:
+        return {**document, "number": Int64(self.numbers.new(document))} if self.renumber else document
+
+    def _compare(self) -> None:
+        """Compare every comment of both sides; what was changed meanwhile is copied again, anything else is an
+        error."""
+        source, to = self.schemas.of(self.source), self.schemas.of(self.to)
+        shared = [order for order in source.orders(self.source) if order in to.orders(self.to)]
+        order = shared[0] if shared and not self.renumber else None
+        sides = Side(source, self.source, self._numbered), Side(to, self.to)
+        for slug in differences(*sides, order, self._beat):
+            self._again([slug])
+        self._beat()
+
+    # (c) ---------------------------------------------------------------------------------------------------------------
+
+    def _drain(self) -> int:
+        """Copy again what was touched; return how many entries that were, and keep the claims that were seen."""
+        found = self.collection.find_one(self._mine(), {"touched": 1, "claims": 1})
+        if found is None:
+            raise ConversionFailed(f"{self.source.discussion_id} was taken over by another converter.")
+        self._beat()
+        touched = found["touched"]
+        slugs = list(dict.fromkeys(entry["slug"] for entry in touched))
+        for start in range(0, len(slugs), 100):
+            self._again(slugs[start : start + 100])
+        if touched:
+            done = {"$pull": {"touched": {"id": {"$in": [entry["id"] for entry in touched]}}}}
+            self.collection.update_one(self._mine(), done)
+        self.claims = found["claims"]
+        return len(touched)
+
+    def _again(self, slugs: list[str]) -> None:
+        """Copy comments again: insert, or raise to a higher revision, never lower."""
+        source, to = self.schemas.of(self.source), self.schemas.of(self.to)
+        for document in source.look(self.source, slugs).found.values():
+            copied = to.put(self.to, self._numbered(document), to.look(self.to, [document["slug"]]))
+            while copied is not None and copied["rev"] < document["rev"]:
+                looked = to.look(self.to, [document["slug"]])
+                to.change(self.to, document["slug"], {"$lt": document["rev"]}, newer(document), looked)
+                copied = to.look(self.to, [document["slug"]]).found.get(document["slug"])
+
+    # (d) ---------------------------------------------------------------------------------------------------------------
+
+    def _switch(self) -> float:
+        """Shut the gate, wait until nobody writes, and switch; return for how many seconds new writers had to wait."""
+        deadline = None if self.patience is None else time.monotonic() + self.patience
+        while True:
+            shut = time.monotonic()
+            gate = {"moving.gate": {"$add": ["$$NOW", GATE_MS]}}
+            self.collection.update_one(self._mine(), [{"$set": gate}])
+            while time.monotonic() - shut < GATE_MS / 1000:
+                if self._drain() == 0 and not self.claims and self._switched():
+                    return time.monotonic() - shut
+                time.sleep(PACE / 4)
+            if deadline is not None and time.monotonic() > deadline:
+                raise ConversionFailed(f"{self.source.discussion_id}: writers did not end.")
+            # Somebody may have stopped while holding a claim. Let the others write until it counts as abandoned.
+            self.conversion.repairing.repair_claims(self.source.target)
+            self._open_for_a_while()
+
+    def _open_for_a_while(self) -> None:
+        opened = time.monotonic()
+        self.collection.update_one(self._mine(), {"$set": {"moving.gate": None}})
+        while time.monotonic() - opened < 2 * GATE_MS / 1000:
+            self._drain()
+            time.sleep(PACE)
+
+    def _switched(self) -> bool:
+        changes: Document = {
+            "schema": self.to.schema,
+            "order": self.to.order.value,
+            "epoch": self.to.epoch,
+            "version": ObjectId(),
+            "moving": None,
+            "leftovers": {
+                "$concatArrays": [
+                    "$leftovers",
+                    [
+                        {
+                            "schema": self.source.schema,
+                            "order": self.source.order.value,
+                            "epoch": self.source.epoch,
+                            "due": {"$add": ["$$NOW", int(conf.get("KEEP_OLD_COPY") * 1000)]},
+                        }
+                    ],
+                ]
+            },
+        }
+        if self.renumber:
+            changes["last_number"] = {"$add": ["$last_number", Int64(self.numbers.shift)]}
+            changes["last_held"] = changes["last_number"]
+        switched = self.collection.update_one(
+            {**self._mine(), "epoch": self.source.epoch, "claims": [], "touched": []}, [{"$set": changes}]
+        )
+        return bool(switched.modified_count)
+
+    def _renumber_queue(self) -> None:
+        pending = self.conversion.repairing.posting.db["comments.pending"]
+        for waiting in pending.find({"discussion_id": self.source.discussion_id}, {"posted": 1}):
+            number = Int64(self.numbers.at(waiting["posted"]))
+            pending.update_one({"_id": waiting["_id"]}, {"$set": {"number": number}})
+
+
+class Numbers:
+    """A new numbering by (posted, slug): what a comment's number becomes."""
+
+    def __init__(self) -> None:
+        self.ranks: dict[str, int] = {}
+        self.times: list[Any] = []
+        self.highest = 0
+
+    @classmethod
+    def of(cls, documents: Iterator[Document]) -> "Numbers":
+        """Number these comments; about 250 bytes of memory each."""
+        numbers = cls()
+        pairs = []
+        for document in documents:
+            pairs.append((document["posted"], document["slug"]))
+            numbers.highest = max(numbers.highest, int(document["number"]))
+        pairs.sort()
+        numbers.times = [posted for posted, _ in pairs]
+        numbers.ranks = {slug: rank for rank, (_, slug) in enumerate(pairs, start=1)}
+        return numbers
+
+    @property
+    def shift(self) -> int:
+        """What is to be added to numbers that were given after the numbering was made."""
+        return len(self.times) - self.highest
+
+    def new(self, document: Document) -> int:
+        """Return a comment's new number, also for one that was posted or approved since."""
+        known = self.ranks.get(document["slug"])
+        if known is not None:
+            return known
+        if document["number"] > self.highest:
+            return int(document["number"]) + self.shift
+        return self.at(document["posted"])
+
+    def at(self, posted: Any) -> int:
+        """Return the number of the last comment at or before a time, at least 1."""
+        return max(1, bisect_right(self.times, posted))
+
+
+def in_batches(documents: Iterator[Document]) -> Iterator[list[Document]]:
+    """Yield lists of up to BATCH."""
+    batch: list[Document] = []
+    for document in documents:
+        batch.append(document)
+        if len(batch) == BATCH:
+            yield batch
+            batch = []
+    if batch:
+        yield batch

@@ -1,0 +1,193 @@
+"""Comments inside the document of their target: nothing is faster to show, nothing else so soon too long.
+
+The array `comments` belongs to the copy that `comments_epoch` names. Writes name the whole shard key of the target's
+collection, as the look found it: by `_id` alone they would be sent to every shard. A target that moved in between is
+looked up again.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+import bson
+from pymongo.collection import Collection
+
+from comments import collections, conf, targets
+from comments.backends.memory import ByNumberInMemory, ByPathInMemory, sort_key
+from comments.backends.schema import Looked
+from comments.backends.stored import Document, Place
+from comments.errors import DiscussionBusy, TargetNotFound
+from comments.types import Order
+
+LOOK_AGAIN = 50
+BY_NUMBER = {"number": 1, "posted": 1, "slug": 1}
+# Bytes of comments at which a target takes no more until it is promoted: far from the server's 16 MB.
+FULL = 4_000_000
+
+
+class Embedded(ByPathInMemory, ByNumberInMemory):
+    name = "embedded"
+
+    def _collection(self, label: str) -> Collection[Document]:
+        return self.db[targets.collection_of(label)]
+
+    def orders(self, place: Place) -> tuple[Order, ...]:
+        # All of it is read at once: no order costs more than another.
+        return (Order.OLDEST, Order.THREADED)
+
+    def _read(self, place: Place, projection: Mapping[str, Any]) -> Document | None:
+        return self._collection(place.target.label).find_one(
+            {"_id": targets.key_of(place.target)}, {"comments_epoch": 1, **projection}
+        )
+
+    def look(self, place: Place, wanted: Sequence[str]) -> Looked:
+        chosen = {"$in": ["$$this.slug", {"$literal": list(wanted)}]}
+        present = {"$ifNull": ["$comments", []]}
+        keys = collections.shard_key_of(targets.collection_of(place.target.label))
+        document = self._read(
+            place,
+            {
+                **dict.fromkeys(keys, 1),
+                "comments": {"$filter": {"input": present, "cond": chosen}},
+                "held": {"$size": present},
+                "bytes": {"$bsonSize": {"comments": present}},
+            },
+        )
+        if document is None:
+            return Looked({})
+        where = {"_id": document["_id"], **{key: _at(document, key) for key in keys}}
+        epoch = document.get("comments_epoch")
+        if epoch != place.epoch:
+            return Looked({}, {"where": where, "held": 0, "bytes": 0, "stale": epoch})
+        found = {item["slug"]: item for item in document["comments"]}
+        return Looked(found, {"where": where, "held": document["held"], "bytes": document["bytes"]})
+
+    def put(self, place: Place, document: Document, looked: Looked) -> Document | None:
+        slug = document["slug"]
+        for _ in range(LOOK_AGAIN):
+            if "where" not in looked.hint:
+                raise TargetNotFound(place.discussion_id)
+            if looked.hint["bytes"] > FULL:
+                raise DiscussionBusy(place.discussion_id)
+            self._make_way(place, looked)
+            written = self._collection(place.target.label).update_one(
+                {
+                    **looked.hint["where"],
+                    "comments_epoch": {"$in": [place.epoch, None]},
+                    "comments.slug": {"$ne": slug},
+                },
+                {
+                    "$push": {"comments": {"$each": [document], "$sort": BY_NUMBER}},
+                    "$set": {"comments_epoch": place.epoch},
+                },
+            )
+            if written.matched_count:
+                return None
+            looked = self.look(place, [slug])
+            if stored := looked.found.get(slug):
+                return stored
+        raise DiscussionBusy(place.discussion_id)
+
+    def _make_way(self, place: Place, looked: Looked) -> None:
+        """Drop what is left of an earlier copy: epochs only rise, so that a lower one is read by nobody."""
+        stale = looked.hint.get("stale")
+        if stale is not None and stale < place.epoch:
+            self._collection(place.target.label).update_one(
+                {**looked.hint["where"], "comments_epoch": stale},
+                {"$set": {"comments": [], "comments_epoch": place.epoch}},
+            )
+
+    def change(
+        self, place: Place, slug: str, revs: Mapping[str, Any] | int, fields: Mapping[str, Any], looked: Looked
+    ) -> bool:
+        if "where" not in looked.hint:
+            raise TargetNotFound(place.discussion_id)
+        changed = self._collection(place.target.label).update_one(
+            {
+                **looked.hint["where"],
+                "comments_epoch": place.epoch,
+                "comments": {"$elemMatch": {"slug": slug, "rev": revs}},
+            },
+            {"$set": {f"comments.$.{name}": value for name, value in fields.items()}},
+        )
+        return bool(changed.modified_count)
+
+    def outgrown(self, place: Place, looked: Looked, document: Document) -> str:
+        options = conf.options(place.target.label, self.name)
+        held = looked.hint.get("held", 0) + 1
+        size = looked.hint.get("bytes", 0) + len(bson.encode(document))
+        too_much = held >= options["BOUND"] or size >= options["BOUND_BYTES"]
+        return str(options["PROMOTE_TO"]) if too_much else ""
+
+    def iterate(self, place: Place, order: Order, after: Any = None) -> Iterator[Document]:
+        document = self._read(place, {"comments": 1})
+        if document and document.get("comments_epoch") == place.epoch:
+            # Once begun anew is cheap here: `after` leaves nothing out.
+            yield from sorted(document.get("comments", []), key=lambda item: sort_key(item, order))
+
+    def by_author(
+        self, query: Mapping[str, str], *, limit: int = 0, before: datetime | None = None
+    ) -> Iterator[tuple[str, int, Document]]:
+        ((key, value),) = query.items()
+        by_author = {"$eq": [f"$$this.author.{key}", {"$literal": value}]}
+        found = [
+            (f"{label}:{document['_id']}", int(document.get("comments_epoch") or 0), item)
+            for label in collections.embedding_labels()
+            for document in self._collection(label).find(
+                {f"comments.author.{key}": value},
+                {"comments_epoch": 1, "comments": {"$filter": {"input": "$comments", "cond": by_author}}},
+            )
+            for item in document["comments"]
+            if before is None or item["posted"] < before
+        ]
+        yield from sorted(found, key=lambda entry: entry[2]["posted"], reverse=True)
+
+    def copy(self, place: Place, documents: Sequence[Document]) -> None:
+        if self._replace(place, list(documents)):
+            return
+        for document in documents:
+            self.put(place, document, self.look(place, [document["slug"]]))
+
+    def finish_copy(self, place: Place) -> None:
+        self._replace(place, [])
+
+    def _replace(self, place: Place, documents: list[Document]) -> bool:
+        """Begin the copy in the place of an earlier one; False if it was begun before (or a later one was)."""
+        earlier = {"$or": [{"comments_epoch": None}, {"comments_epoch": {"$lt": place.epoch}}]}
+        changed = self._collection(place.target.label).update_one(
+            {"_id": targets.key_of(place.target), **earlier},
+            {"$set": {"comments": documents, "comments_epoch": place.epoch}},
+        )
+        return bool(changed.matched_count)
+
+    def clear(self, place: Place, epochs: Mapping[str, Any]) -> int:
+        try:
+            own = {"_id": targets.key_of(place.target), "comments_epoch": dict(epochs)}
+            collection = self._collection(place.target.label)
+        except TargetNotFound:
+            return 0
+        return int(collection.update_one(own, {"$unset": {"comments": "", "comments_epoch": ""}}).modified_count)
+
+    def epochs(self, place: Place) -> set[int]:
+        try:
+            document = self._read(place, {"_id": 1})
+        except TargetNotFound:
+            return set()
+        return {int(document["comments_epoch"])} if document and document.get("comments_epoch") is not None else set()
+
+    def faults(self, place: Place) -> Iterable[str]:
+        document = self._read(place, {"comments": 1})
+        if document is None:
+            yield "its target is gone"
+        elif (items := document.get("comments", [])) and items != sorted(
+            items, key=lambda item: sort_key(item, Order.OLDEST)
+        ):
+            yield "its array is out of order"
+
+
+def _at(document: Mapping[str, Any], path: str) -> Any:
+    """Return what lies at a dotted path."""
+    value: Any = document
+    for step in path.split("."):
+        value = value[step]
+    return value

@@ -1,0 +1,219 @@
+"""Threaded buckets: each holds the comments whose full slug lies in [page, until); one that is too full is split.
+
+A reader finds the bucket of any cursor by its end, so that every page costs the same whatever root its replies hang
+from.
+"""
+
+import contextlib
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
+from typing import Any
+
+from pymongo import ASCENDING, DESCENDING, ReturnDocument
+from pymongo.client_session import ClientSession
+from pymongo.errors import DuplicateKeyError
+
+from comments import conf
+from comments.backends.buckets import Buckets
+from comments.backends.memory import ByNumberInMemory
+from comments.backends.schema import Looked
+from comments.backends.stored import Document, Place
+from comments.types import Order, State
+from mongo.connection import transaction
+
+FIRST = ""
+# Above every full slug, which begin with a digit.
+LAST = "~"
+# A bucket may hold so many times its size while it waits to be split.
+SLACK = 2
+READ_AGAIN = 20
+
+
+class Leaves(ByNumberInMemory, Buckets):
+    """Threaded: `page` is the lowest full slug that a bucket may hold, `until` where the next begins."""
+
+    def orders(self, place: Place) -> tuple[Order, ...]:
+        return (Order.THREADED,)
+
+    def put(self, place: Place, document: Document, looked: Looked) -> Document | None:
+        key, slug = document["full_slug"], document["slug"]
+        while True:
+            leaf = self.db.comment_pages.find_one(
+                {**self._of(place), "until": {"$gt": key}}, {"page": 1}, sort=[("until", ASCENDING)]
+            )
+            page = leaf["page"] if leaf else FIRST
+            try:
+                written = self.db.comment_pages.find_one_and_update(
+                    {
+                        **self._of(place),
+                        "page": page,
+                        "until": {"$gt": key},
+                        "count": {"$lt": SLACK * place.bucket},
+                        "comments.slug": {"$ne": slug},
+                    },
+                    {
+                        "$push": {"comments": {"$each": [document], "$sort": {"full_slug": 1}}},
+                        "$inc": {"count": 1},
+                        **({} if leaf else {"$setOnInsert": {"until": LAST}}),
+                    },
+                    projection={"count": 1},
+                    upsert=leaf is None,
+                    return_document=ReturnDocument.AFTER,
+                )
+            except DuplicateKeyError:  # somebody began the discussion at the same time
+                continue
+            if written:
+                if written["count"] > place.bucket:
+                    self.split(place, page)
+                return None
+            if stored := self._stored(place, page, slug):
+                return stored
+            # It was split meanwhile, or waits to be.
+            self.split(place, page)
+
+    def split(self, place: Place, page: str) -> None:
+        """Share a bucket out between itself and a new one after it, if it holds more than it should."""
+
+        def work(session: ClientSession) -> None:
+            leaf = self.db.comment_pages.find_one({**self._of(place), "page": page}, session=session)
+            if leaf is None or leaf["count"] <= place.bucket:
+                return
+            # What is appended at the end leaves full buckets behind, what is put in between half full ones.
+            appending = leaf["until"] == LAST and leaf["comments"][-1]["posted"] == max(
+                item["posted"] for item in leaf["comments"]
+            )
+            at = place.bucket if appending else len(leaf["comments"]) // 2
+            kept, moved = leaf["comments"][:at], leaf["comments"][at:]
+            middle = moved[0]["full_slug"]
+            self.db.comment_pages.insert_one(
+                {
+                    **self._of(place),
+                    "page": middle,
+                    "until": leaf["until"],
+                    "count": len(moved),
+                    "comments": moved,
+                },
+                session=session,
+            )
+            self.db.comment_pages.update_one(
+                {**self._of(place), "page": page},
+                {"$set": {"until": middle, "count": len(kept), "comments": kept}},
+                session=session,
+            )
+
+        # Two splitters of one leaf make the same new one: the first did it for both.
+        with contextlib.suppress(DuplicateKeyError):
+            transaction(work, conf.database_alias())
+
+    def by_path(self, place: Place, low: str, high: str, limit: int, *, backwards: bool = False) -> list[Document]:
+        # Leaves are half full or more, but for the last: mostly one command.
+        leaves = 2 * limit // place.bucket + 2
+        found: list[Document] = []
+        bound = high if backwards else low
+        while True:
+            chain = self._chain(place, bound, leaves, backwards)
+            for leaf in chain:
+                inside = [item for item in leaf["comments"] if low < item["full_slug"] < high]
+                found += reversed(inside) if backwards else inside
+            bound = (chain[-1]["page"] if backwards else chain[-1]["until"]) if chain else LAST
+            if len(found) >= limit or not chain or (bound <= low if backwards else bound >= min(high, LAST)):
+                return found[:limit]
+
+    def _chain(self, place: Place, bound: str, limit: int, backwards: bool) -> list[Document]:
+        """Return neighbouring leaves: upwards from the one that holds `bound`, or downwards from the one just below it.
+
+        A split between two batches of one cursor may show one half of a leaf and not the other: what does not join up
+        is read again.
+        """
+        query = {"page": {"$lt": bound}} if backwards else {"until": {"$gt": bound}}
+        path, direction = ("page", DESCENDING) if backwards else ("until", ASCENDING)
+        fields = {"page": 1, "until": 1, "comments": 1}
+        chain: list[Document] = []
+        for _ in range(READ_AGAIN):
+            cursor = self.db.comment_pages.find({**self._of(place), **query}, fields)
+            chain = list(cursor.sort(path, direction).limit(limit))
+            if not chain:
+                return chain
+            upwards = chain[::-1] if backwards else chain
+            starts_right = upwards[-1]["until"] >= bound if backwards else upwards[0]["page"] <= bound
+            if starts_right and all(a["until"] == b["page"] for a, b in pairwise(upwards)):
+                return chain
+        return chain  # broken by more than a split: `check_comments` names it
+
+    def iterate(self, place: Place, order: Order, after: Any = None) -> Iterator[Document]:
+        after = after or ""
+        while found := self.by_path(place, after, LAST, 1_000):
+            yield from found
+            after = found[-1]["full_slug"]
+
+    def newest(self, place: Place, limit: int) -> list[Document]:
+        last = self.db.comment_pages.find_one(
+            self._of(place), {"comments.number": 1}, sort=[("comments.number", DESCENDING)]
+        )
+        if last is None:
+            return []
+        high = max(item["number"] for item in last["comments"])
+        found: list[Document] = []
+        while high > 0 and len(found) < limit:
+            low = high - 2 * limit
+            among = self._numbered(place, low, high)
+            found += [item for item in reversed(among) if item["state"] == State.PUBLIC.value]
+            high = low
+        return found[:limit]
+
+    def _numbered(self, place: Place, low: int, high: int) -> list[Document]:
+        """Return the comments with low < number ≤ high, by the index on numbers."""
+        inside = {"$and": [{"$gt": ["$$this.number", low]}, {"$lte": ["$$this.number", high]}]}
+        cursor = self.db.comment_pages.find(
+            {**self._of(place), "comments": {"$elemMatch": {"number": {"$gt": low, "$lte": high}}}},
+            {"comments": {"$filter": {"input": "$comments", "cond": inside}}},
+        )
+        found = [item for bucket in cursor for item in bucket["comments"]]
+        return sorted(found, key=lambda item: (item["number"], item["posted"], item["slug"]))
+
+    def copy(self, place: Place, documents: Sequence[Document]) -> None:
+        for start in range(0, len(documents), place.bucket):
+            self._append(place, list(documents[start : start + place.bucket]))
+
+    def _append(self, place: Place, documents: list[Document]) -> None:
+        """Add comments that come after all others as a leaf of their own; where they do not, one by one."""
+        first = documents[0]["full_slug"]
+
+        def work(session: ClientSession) -> bool:
+            last = self.db.comment_pages.find_one({**self._of(place), "until": LAST}, session=session)
+            leaf = {
+                **self._of(place),
+                "page": first if last else FIRST,
+                "until": LAST,
+                "count": len(documents),
+                "comments": documents,
+            }
+            if last and (not last["comments"] or last["comments"][-1]["full_slug"] >= first):
+                return False
+            self.db.comment_pages.insert_one(leaf, session=session)
+            if last:
+                self.db.comment_pages.update_one(
+                    {**self._of(place), "page": last["page"]}, {"$set": {"until": first}}, session=session
+                )
+            return True
+
+        if not transaction(work, conf.database_alias()):
+            for document in documents:
+                self.put(place, document, Looked({}))
+
+    def finish_copy(self, place: Place) -> None:
+        """The first post begins the first leaf."""
+
+    def faults(self, place: Place) -> Iterable[str]:
+        end = FIRST
+        for leaf in self.db.comment_pages.find(self._of(place), batch_size=20).sort("page", ASCENDING):
+            keys = [item["full_slug"] for item in leaf["comments"]]
+            if leaf["page"] != end:
+                yield f"the leaf {leaf['page']!r} does not begin where the one before it ends"
+            if leaf["count"] != len(keys):
+                yield f"the leaf {leaf['page']!r} counts {leaf['count']} of {len(keys)} comments"
+            if keys != sorted(keys) or any(not leaf["page"] <= key < leaf["until"] for key in keys):
+                yield f"the leaf {leaf['page']!r} is out of order"
+            end = leaf["until"]
+        if end not in (FIRST, LAST):
+            yield "the last leaf does not reach the end"

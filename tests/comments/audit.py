@@ -1,0 +1,86 @@
+"""Reading what is really stored: the documents of a discussion, checked against everything that is promised of them."""
+
+from bson import Int64, ObjectId
+
+from comments.backends.stored import FIELDS
+from comments.slugs import parent_of, stamp
+from comments.types import Target
+from mongo.connection import database
+
+
+def stored(target: Target, collection: str = "", *, quiet: bool = True) -> list[dict]:
+    """Return the comments of a discussion as stored, by (number, posted, slug), after checking them.
+
+    `quiet` means that nobody is writing: no claims are left, and the count is exact.
+    """
+    db = database()
+    discussion = db.discussions.find_one({"_id": target.id})
+    if discussion is None:
+        return []
+    read = {"documents": documents, "embedded": embedded, "buckets": buckets}[discussion["schema"]]
+    found = read(db, discussion, collection)
+    assert len({item["slug"] for item in found}) == len(found), "a slug is there twice"
+    by_slug = {item["slug"]: item for item in found}
+    for item in found:
+        check(item, by_slug)
+    if quiet:
+        assert discussion["claims"] == []
+        assert discussion["touched"] == []
+        assert discussion["count"] == sum(item["state"] == "public" for item in found)
+    assert discussion["last_number"] >= max((item["number"] for item in found), default=0)
+    return sorted(found, key=in_time)
+
+
+def in_time(item):
+    return item["number"], item["posted"], item["slug"]
+
+
+def check(item, by_slug):
+    assert set(item) == set(FIELDS)
+    assert isinstance(item["number"], (Int64, int))
+    assert (item["parent_id"] or "") == parent_of(item["slug"])
+    own = f"{stamp(item['posted'])}:{item['slug'][-16:]}"
+    above = by_slug[item["parent_id"]]["full_slug"] + "/" if item["parent_id"] else ""
+    assert item["full_slug"] == above + own
+    assert item["rev"] >= 1
+    if item["state"] == "removed":
+        assert (item["source"], item["html"], item["author"]) == ("", "", {"id": None, "name": "", "url": ""})
+
+
+def documents(db, discussion, collection):
+    found = list(db.comments.find({"discussion_id": discussion["_id"], "epoch": discussion["epoch"]}))
+    for item in found:
+        for name in ("_id", "discussion_id", "epoch"):
+            del item[name]
+    return found
+
+
+def embedded(db, discussion, collection):
+    pk = ObjectId(discussion["_id"].partition(":")[2])
+    document = db[collection].find_one({"_id": pk})
+    found = document.get("comments", [])
+    assert document.get("comments_epoch") in (discussion["epoch"], None)
+    assert found == sorted(found, key=in_time)
+    return found
+
+
+def buckets(db, discussion, collection):
+    query = {"discussion_id": discussion["_id"], "epoch": discussion["epoch"]}
+    found = list(db.comment_pages.find(query).sort("page", 1))
+    for bucket in found:
+        assert bucket["count"] == len(bucket["comments"]) > 0
+    if discussion["order"] == "threaded":
+        ends = [""] + [leaf["until"] for leaf in found]
+        assert [leaf["page"] for leaf in found] == ends[:-1]
+        assert not found or ends[-1] == "~"
+        for leaf in found:
+            keys = [item["full_slug"] for item in leaf["comments"]]
+            assert keys == sorted(keys)
+            assert all(leaf["page"] <= key < leaf["until"] for key in keys)
+            assert leaf["count"] <= discussion["bucket"]
+    else:
+        for bucket in found:
+            assert bucket["comments"] == sorted(bucket["comments"], key=in_time)
+            pages = {(item["number"] - 1) // discussion["bucket"] + 1 for item in bucket["comments"]}
+            assert pages == {bucket["page"]}
+    return [item for bucket in found for item in bucket["comments"]]

@@ -1,0 +1,76 @@
+"""The contract, for each schema and native order, on targets with and without a shard key, and for the specification."""
+
+import pytest
+from bson import ObjectId
+
+from comments.backends.mongodb import MongoBackend
+from comments.types import Target
+from tests.comments import audit
+from tests.comments.contract import Contract
+from tests.comments.specification import Specification
+
+# Small enough that these tests split buckets.
+OPTIONS = {"buckets": {"SIZE": 4}}
+
+
+class OnMongoDB(Contract):
+    schema = "documents"
+    order = "oldest"
+    label = "auth.user"
+    collection = "auth_user"
+
+    @pytest.fixture
+    def backend(self, mongo, settings):
+        entry = {"SCHEMA": self.schema, "ORDER": self.order, "OPTIONS": OPTIONS.get(self.schema, {})}
+        settings.COMMENTS = {"TARGETS": {self.label: entry}}
+        return MongoBackend()
+
+    @pytest.fixture
+    def targets(self, mongo):
+        keys = [ObjectId() for _ in range(3)]
+        mongo[self.collection].insert_many(
+            {"_id": key, "username": f"u{n}", "metadata": {"parent_id": None, "slug": f"s{n}"}}
+            for n, key in enumerate(keys)
+        )
+        return [Target(self.label, str(key)) for key in keys]
+
+    def audit(self, target):
+        return audit.stored(target, self.collection)
+
+
+class TestDocuments(OnMongoDB):
+    pass
+
+
+class TestDocumentsThreaded(OnMongoDB):
+    order = "threaded"
+
+
+class TestEmbedded(OnMongoDB):
+    schema = "embedded"
+
+
+class TestEmbeddedInNodes(OnMongoDB):
+    schema = "embedded"
+    order = "threaded"
+    label = "nodes.node"
+    collection = "cms.nodes"
+
+
+class TestBuckets(OnMongoDB):
+    schema = "buckets"
+
+
+class TestBucketsThreaded(OnMongoDB):
+    schema = "buckets"
+    order = "threaded"
+
+
+class TestSpecification(Contract):
+    @pytest.fixture
+    def backend(self):
+        return Specification()
+
+    @pytest.fixture
+    def targets(self):
+        return [Target("auth.user", str(n)) for n in range(3)]
