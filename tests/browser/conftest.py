@@ -18,7 +18,7 @@ from django.contrib.staticfiles.handlers import StaticFilesHandler
 from django.core.servers.basehttp import ThreadedWSGIServer, WSGIRequestHandler
 from django.core.wsgi import get_wsgi_application
 from django.test import Client
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, sync_playwright
 
 # Drivers are sync: Django must not take Playwright's loop for its own.
 os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"
@@ -66,6 +66,10 @@ def chromium() -> Iterator[Browser]:
         browser.close()
 
 
+def _told(message: ConsoleMessage) -> str:
+    return f"{message.text} ({message.location.get('url', '')})"
+
+
 class Browsing:
     """Makes pages and keeps what went wrong on them."""
 
@@ -88,7 +92,7 @@ class Browsing:
         """Return another page (a tab) of the same person."""
         page = context.new_page()
         page.expected = []
-        page.on("console", lambda message: self._note(page, message.type, message.text))
+        page.on("console", lambda message: self._note(page, message.type, _told(message)))
         page.on("pageerror", lambda error: self._note(page, "error", str(error)))
         page.add_init_script(
             "document.addEventListener('securitypolicyviolation',"
@@ -104,7 +108,7 @@ class Browsing:
         context.add_cookies([{"name": settings.SESSION_COOKIE_NAME, "value": session, "url": self.server}])
 
     def _note(self, page: Page, type: str, text: str) -> None:
-        if type in ("error", "warning"):
+        if type in ("error", "warning") and "/favicon.ico" not in text:
             self._troubles.append((page, text))
 
     def close(self) -> list[str]:
