@@ -17,12 +17,13 @@ from pathlib import Path
 from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.contrib.staticfiles.finders import get_finders
-from django.core.management import call_command, get_commands
+from django.core.management import call_command
 
 from cms.environment import kept_secret
 from mongo import indexes
 from mongo.mongod import is_free
 from mongo.processes import command_line, guarded, listener, open_lock
+from nodes.models import Node
 
 EDITOR = "editor"
 LEAVING_SECONDS = 5.0  # how long the rest of a killed run may still hold a port
@@ -94,12 +95,16 @@ def set_up() -> None:
 
 
 def load_demo() -> bool:
-    """Load the demo site into an empty database, unless DEMO says no; return whether it was."""
-    from nodes.models import Node
+    """Load the demo site into an empty database, unless DEMO says no; return whether it was.
 
-    if not settings.DEMO or "load_demo" not in get_commands() or Node.objects.exists():
+    A load that was broken off is taken up again: the command leaves what is there as it is.
+    """
+    unfinished = settings.VAR_DIR / "demo.unfinished"
+    if not settings.DEMO or (Node.objects.exists() and not unfinished.exists()):
         return False
+    unfinished.touch()
     call_command("load_demo", verbosity=0)
+    unfinished.unlink()
     return True
 
 

@@ -102,7 +102,14 @@ def test_it_ends_with_a_user_that_is_killed(tmp_path):
     assert command_line(state.pid) == ""
 
 
-@pytest.mark.parametrize("victims", [("pid",), ("guard",), ("guard", "pid")], ids=["mongod", "guard", "both"])
+@pytest.mark.parametrize(
+    "victims",
+    [
+        pytest.param(("pid",), id="mongod", marks=pytest.mark.slow),
+        pytest.param(("guard",), id="guard", marks=pytest.mark.slow),
+        pytest.param(("guard", "pid"), id="both"),
+    ],
+)
 def test_it_comes_back_with_its_data_on_its_port(server, victims):
     keep_a_document(server)
     before = server.running()
@@ -150,6 +157,7 @@ def test_data_that_a_stranger_holds_are_left_alone(tmp_path, monkeypatch):
     os.close(held)
 
 
+@pytest.mark.slow
 def test_a_mongod_that_lost_its_guard_and_its_state_is_ended(tmp_path):
     dbpath = tmp_path / "mongod"
     orphan = Mongod(dbpath).start()

@@ -1,0 +1,318 @@
+"""`manage.py serve`, as `make run` calls it: the real thing, in a var folder and on a port of its own."""
+
+import contextlib
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+import pytest
+from pymongo import MongoClient
+from pymongo.errors import PyMongoError
+
+from mongo.embedded import Embedded, EphemeralMongod, Mongod
+from mongo.mongod import free_port, is_free
+from mongo.processes import command_line, listener
+
+ROOT = Path(__file__).parents[2]
+
+
+class Site:
+    """A var folder, a port, and the runs of `manage.py serve` for them."""
+
+    def __init__(self, var, **environment):
+        self.var = var
+        self.port = free_port()
+        self.url = f"http://127.0.0.1:{self.port}/"
+        self.environment = {
+            **{
+                name: value
+                for name, value in os.environ.items()
+                if name not in ("MONGODB_URI", "ALLOWED_HOSTS", "DEBUG")
+            },
+            "DJANGO_SETTINGS_MODULE": "cms.settings",
+            "VAR_DIR": str(var),
+            "PORT": str(self.port),
+            "DEMO": "0",
+            **environment,
+        }
+        self.run = None
+
+    def manage(self, *words, **options):
+        return subprocess.run(
+            [sys.executable, "manage.py", *words],
+            cwd=ROOT,
+            env=self.environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+            **options,
+        )
+
+    def start(self):
+        """Start serving; return what it printed until it was up."""
+        self.var.mkdir(exist_ok=True)
+        self.output = self.var / "output"
+        with self.output.open("w") as output:
+            self.run = subprocess.Popen(
+                [sys.executable, "manage.py", "serve"],
+                cwd=ROOT,
+                env=self.environment,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        until(lambda: "Ctrl-C ends it" in self.output.read_text() or self.run.poll() is not None, seconds=90)
+        assert self.run.poll() is None, self.output.read_text()
+        return self.output.read_text()
+
+    def stop(self, number=signal.SIGINT):
+        """Send a signal, wait for the end and return the exit status."""
+        self.run.send_signal(number)
+        return self.run.wait(60)
+
+    def fetch(self, path=""):
+        """The status of a page."""
+        try:
+            with urllib.request.urlopen(self.url + path, timeout=20) as page:
+                return page.status
+        except urllib.error.HTTPError as error:
+            return error.code
+
+    @property
+    def mongod(self):
+        return Embedded(self.var).running()
+
+    @property
+    def gunicorn(self):
+        """gunicorn's process, not one of its workers: the child of the guard."""
+        worker = listener(self.port)
+        parent = int(re.search(r"PPid:\s+(\d+)", Path(f"/proc/{worker}/status").read_text())[1])
+        return parent if "gunicorn" in command_line(parent) and "guard.py" not in command_line(parent) else worker
+
+    def left(self):
+        """The command lines of processes that still name this var folder or port."""
+        own = (str(self.var), f"127.0.0.1:{self.port} ")
+        lines = [command_line(int(path.name)) for path in Path("/proc").glob("[0-9]*")]
+        return [line for line in lines if any(word in f"{line} " for word in own)]
+
+
+def until(condition, seconds=30):
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "waited in vain"
+        time.sleep(0.05)
+
+
+@pytest.fixture
+def site(tmp_path):
+    site = Site(tmp_path / "var")
+    yield site
+    if site.run is not None and site.run.poll() is None:
+        site.stop()
+    until(lambda: not site.left())
+
+
+def refusal(site):
+    """What a start that is refused says: one line, and exit status 1."""
+    result = site.manage("serve")
+    assert result.returncode == 1
+    assert "Traceback" not in result.stderr
+    line = result.stderr.strip().splitlines()[-1]
+    assert line.startswith("CommandError: ")
+    return line.removeprefix("CommandError: ")
+
+
+def test_from_nothing_to_a_site_and_back(site):
+    said = site.start()
+    assert site.fetch("admin/login/") == 200
+    assert site.url in said
+    assert f"{site.url}admin/" in said
+    kept = site.var / "editor-password"
+    assert f"password:  {kept.read_text()} " in said
+    assert kept.stat().st_mode & 0o077 == 0
+
+    assert refusal(site) == f"Process {site.run.pid} serves this site already, at {site.url}."
+    neighbour = Site(site.var.with_name("neighbour"))
+    neighbour.environment["PORT"] = str(site.port)
+    assert re.match(rf"Port {site.port} is held by process \d+ \(.*gunicorn.*\); PORT=", refusal(neighbour))
+    assert neighbour.left() == []
+
+    counted = site.manage(
+        "shell", "-v0", "-c", "from django.contrib.auth.models import User; print(User.objects.count())"
+    )
+    assert counted.stdout.strip() == "1", counted.stderr
+
+    before = site.mongod
+    os.kill(before.pid, signal.SIGKILL)
+    until(lambda: site.mongod and site.mongod != before)
+    assert site.fetch("admin/login/") == 200
+    assert f"it runs again as process {site.mongod.pid}" in site.output.read_text()
+
+    assert site.stop() == 0
+    assert "Traceback" not in site.output.read_text()
+    assert site.left() == []
+    assert is_free(site.port)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["makemigrations", "--check", "--dry-run"],
+        pytest.param(["check"], marks=pytest.mark.slow),
+        pytest.param(["--help"], marks=pytest.mark.slow),
+        pytest.param(["collectstatic", "--noinput"], marks=pytest.mark.slow),
+    ],
+    ids=" ".join,
+)
+def test_commands_without_a_database_start_none(site, words):
+    result = site.manage(*words)
+    assert result.returncode == 0, result.stderr
+    assert not (site.var / "mongod.json").exists()
+
+
+def test_a_command_starts_the_server_for_its_own_duration(site):
+    result = site.manage("migrate", "-v0")
+    assert result.returncode == 0, result.stderr
+    assert json.loads((site.var / "mongod.json").read_text())["uri"].startswith("mongodb://127.0.0.1:")
+    assert site.mongod is None
+    assert site.left() == []
+
+
+def test_mongod_in_the_foreground(site):
+    site.var.mkdir()
+    run = subprocess.Popen(
+        [sys.executable, "manage.py", "mongod"], cwd=ROOT, env=site.environment, stdout=subprocess.PIPE, text=True
+    )
+    first, uri = run.stdout.readline(), run.stdout.readline().strip()
+    assert first.startswith(f"mongod is process {site.mongod.pid}.")
+    assert uri == site.mongod.uri
+    second = site.manage("mongod")
+    assert second.returncode == 1
+    assert f"It runs already: mongod is process {site.mongod.pid}" in second.stderr
+    run.send_signal(signal.SIGINT)
+    assert run.wait(20) == 0
+    assert run.stdout.read() == "mongod has ended.\n"
+    assert site.mongod is None
+
+
+def test_without_a_mongod_it_says_where_one_may_be(site):
+    site.environment["MONGOD"] = str(site.var / "none")
+    result = site.manage("migrate")
+    assert result.returncode == 1
+    assert result.stderr.strip() == f"MONGOD names {site.var / 'none'}, which is not a program that can be run."
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_other_signals_end_it_as_well(site, number):
+    site.start()
+    assert site.stop(number) == 0
+    assert site.left() == []
+
+
+@pytest.mark.slow
+def test_a_second_start_takes_seconds_and_keeps_the_password(site):
+    site.start()
+    password = (site.var / "editor-password").read_text()
+    assert site.stop() == 0
+    began = time.monotonic()
+    assert password in site.start()
+    assert time.monotonic() - began < 10
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "victims", [["run"], ["gunicorn"], ["mongod", "gunicorn"], ["run", "gunicorn", "mongod", "guards"]]
+)
+def test_it_comes_back_after_kill_9(site, victims):
+    site.start()
+    pids = {"run": [site.run.pid], "gunicorn": [site.gunicorn], "mongod": [site.mongod.pid]}
+    pids["guards"] = [
+        int(path.name)
+        for path in Path("/proc").glob("[0-9]*")
+        if re.search(rf"guard\.py .*{site.var}", command_line(int(path.name)))
+    ]
+    acknowledged = []
+    writer = threading.Thread(target=write, args=(site.mongod.uri, acknowledged))
+    writer.start()
+    until(lambda: len(acknowledged) > 20)
+    for victim in victims:
+        for pid in pids[victim]:
+            os.kill(pid, signal.SIGKILL)
+    if "run" not in victims:
+        assert site.run.wait(30) == 1
+        assert "The web server ended by itself" in site.output.read_text()
+    else:
+        site.run.wait(30)
+    site.start()
+    assert site.fetch("admin/login/") == 200
+    writer.join()
+    with MongoClient(site.mongod.uri) as client:
+        assert client.marginalia.kept.count_documents({"_id": {"$in": acknowledged}}) == len(acknowledged)
+
+
+def write(uri, acknowledged):
+    """Insert documents, noting each that the server acknowledged, until it is gone or there are many."""
+    with contextlib.suppress(PyMongoError), MongoClient(uri, timeoutMS=1000) as client:
+        for number in range(2000):
+            client.marginalia.kept.insert_one({"_id": number})
+            acknowledged.append(number)
+
+
+@pytest.mark.slow
+def test_it_ends_with_the_make_that_started_it(site):
+    site.var.mkdir()
+    with (site.var / "output").open("w") as output:
+        maker = subprocess.Popen(
+            [sys.executable, "-c", "import subprocess, sys; subprocess.run([sys.executable, *sys.argv[1:]])"]
+            + ["manage.py", "serve", "--with-parent"],
+            cwd=ROOT,
+            env=site.environment,
+            stdout=output,
+            start_new_session=True,
+        )
+    until(lambda: "Ctrl-C ends it" in (site.var / "output").read_text(), seconds=90)
+    maker.kill()
+    maker.wait()
+    assert site.url in site.start()
+
+
+@pytest.mark.slow
+def test_a_replica_set_of_others_is_used(site):
+    with EphemeralMongod() as server:
+        site.environment["MONGODB_URI"] = server.uri
+        site.start()
+        assert site.fetch("admin/login/") == 200
+        assert site.stop() == 0
+        assert not (site.var / "mongod").exists()
+        with MongoClient(server.uri) as client:
+            assert client.marginalia.auth_user.count_documents({}) == 1
+
+
+@pytest.mark.slow
+def test_an_unreachable_server_is_refused(site):
+    site.environment["MONGODB_URI"] = "mongodb://127.0.0.1:9/"
+    assert refusal(site).startswith("MongoDB at 127.0.0.1:9 cannot be reached")
+
+
+def test_a_standalone_is_refused(site, tmp_path):
+    with Mongod(tmp_path / "data", replset="") as server:
+        site.environment["MONGODB_URI"] = server.uri
+        assert "is a standalone server" in refusal(site)
+
+
+def test_a_port_that_a_stranger_holds_is_named(site):
+    with socket.create_server(("127.0.0.1", site.port)):
+        assert f"Port {site.port} is held by process {os.getpid()} (" in refusal(site)

@@ -1,0 +1,66 @@
+"""The first set-up of a served site: demo, first account, static files."""
+
+import pytest
+from django.contrib.auth import get_user_model
+
+from cms import serving
+from nodes.models import Node
+
+
+@pytest.fixture
+def var(settings, tmp_path, mongo):
+    """A fresh var folder and an empty database."""
+    settings.VAR_DIR = tmp_path
+    settings.LOCAL = settings.DEMO = True
+    return tmp_path
+
+
+def test_the_demo_is_loaded_into_an_empty_site_alone(var, mongo):
+    assert serving.load_demo()
+    assert Node.objects.count() > 5
+    mongo["cms.nodes"].delete_one({"metadata.type": "blog-entry"})
+    assert not serving.load_demo()
+
+
+def test_a_demo_broken_off_is_taken_up_again(var, mongo):
+    serving.load_demo()
+    whole = Node.objects.count()
+    mongo["cms.nodes"].delete_one({"metadata.type": "blog-entry"})
+    (var / "demo.unfinished").touch()
+    assert serving.load_demo()
+    assert Node.objects.count() == whole
+    assert not serving.load_demo()
+
+
+def test_demo_may_be_left_out(var, settings):
+    settings.DEMO = False
+    assert not serving.load_demo()
+    assert not Node.objects.exists()
+
+
+def test_the_first_account_has_a_password_of_its_own(var):
+    login = serving.first_login()
+    assert len(login.password) >= 12
+    assert get_user_model().objects.get(username=login.name).check_password(login.password)
+    assert login.kept_in.stat().st_mode & 0o777 == 0o600
+    assert serving.first_login() == login
+
+
+def test_a_password_that_was_changed_is_not_shown(var):
+    serving.first_login()
+    editor = get_user_model().objects.get()
+    editor.set_password("their own")
+    editor.save()
+    assert serving.first_login().password is None
+
+
+def test_no_account_is_made_beside_others(var):
+    get_user_model().objects.create_user("ann")
+    assert serving.first_login() is None
+    assert get_user_model().objects.count() == 1
+
+
+def test_no_account_is_made_on_a_site_open_to_others(var, settings):
+    settings.LOCAL = False
+    assert serving.first_login() is None
+    assert not get_user_model().objects.exists()
