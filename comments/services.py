@@ -11,7 +11,7 @@ from dataclasses import replace
 from django.db.models import Model
 from django.utils.translation import gettext as _
 
-from comments import conf, selectors, targets
+from comments import conf, selectors, slugs, targets
 from comments.backends import backend
 from comments.errors import InvalidComment
 from comments.types import Author, Comment, Held, Kind, NewComment, Posted, Target, Verdict
@@ -153,6 +153,17 @@ def import_(target: Model | Target, comments: Iterable[NewComment]) -> int:
     InvalidParent.
     """
     return backend().import_(targets.of(target), (checked(new) for new in comments))
+
+
+def hold_imported(target: Model | Target, new: NewComment, *, reasons: Iterable[str] = ()) -> Posted:
+    """Put a comment that waited elsewhere into the queue, with the `posted` it carries, also where the discussion is
+    closed. Once for each token. Raises InvalidComment, InvalidParent."""
+    return backend().hold(targets.of(target), checked(new), tuple(reasons))
+
+
+def slug_of(new: NewComment) -> str:
+    """Return the slug that an imported comment will have, or has: its replies name it as `parent`."""
+    return slugs.join(slugs.allowed_parent(new.parent, conf.get("MAX_DEPTH")), new.part or slugs.part(new.token))
 
 
 def imported(new: NewComment, *, key: str) -> NewComment:

@@ -105,8 +105,8 @@ class Backend(ABC):
     @abstractmethod
     def hold(self, target: Target, new: NewComment, reasons: tuple[str, ...] = ()) -> Posted:
         """Put a comment into the queue, once for each token, in the place (`number`, `posted`) it would have had,
-        without using the number up. A token that was posted or approved before returns its public comment. Raises as
-        `post`."""
+        without using the number up. A token that was posted or approved before returns its public comment. An imported
+        one keeps the `posted` it carries, and closed discussions take it too. Raises as `post`."""
 
     @abstractmethod
     def approve(self, held_id: str, by: str = "") -> Comment:

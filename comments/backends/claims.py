@@ -228,13 +228,13 @@ def _announce(intent: Intent) -> list[Document]:
     posted: Any = "$last_posted"
     raised: Document = {}
     later: Document = {"$max": ["$$NOW", {"$add": ["$last_posted", 1]}]}
+    if intent.posted:
+        # An import's times are its own; those ahead of the present must not drag along what is posted next.
+        later = {"$max": ["$last_posted", {"$min": [intent.posted, "$$NOW"]}]}
+        posted = intent.posted
     if intent.number == "next":
         raised = {"last_number": {"$add": ["$last_number", 1]}, "last_posted": later}
         number = "$last_number"
-        if intent.posted:
-            # An import's times are its own; those ahead of the present must not drag along what is posted next.
-            raised["last_posted"] = {"$max": ["$last_posted", {"$min": [intent.posted, "$$NOW"]}]}
-            posted = intent.posted
     elif intent.number == "present":
         number = {"$max": ["$last_number", Int64(1)]}
         raised = {"last_posted": later, "last_held": number}

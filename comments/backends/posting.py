@@ -78,7 +78,14 @@ class Posting:
     def hold(self, target: Target, new: NewComment, reasons: tuple[str, ...]) -> Posted:
         """Put a comment into the queue."""
         slug = slug_of(new)
-        intent = Intent(slug.rpartition("/")[2], slug, kind="hold", number="present", needs_open=True)
+        intent = Intent(
+            op=slug.rpartition("/")[2],
+            slug=slug,
+            kind="hold",
+            number="present",
+            posted=new.posted,
+            needs_open=new.posted is None,
+        )
         content = body(new)
         while True:
             claim = self.discussions.claim(target, intent)

@@ -1,10 +1,12 @@
 """The services and selectors, end to end, with their budgets of MongoDB commands."""
 
+from datetime import UTC, datetime
+
 import pytest
 
 from comments import selectors, services
 from comments.errors import DiscussionClosed, EditConflict, InvalidComment, InvalidParent
-from comments.types import Author, Target
+from comments.types import Author, NewComment, Target
 
 TARGET = Target("auth.user", "650000000000000000000001")
 ANN = Author("Ann", id="7")
@@ -107,3 +109,31 @@ def test_erased_author_leaves_tombstones_and_no_way_back(mongo):
     assert services.erase_author(id="7") == 1
     assert selectors.get(TARGET, first.slug).removed
     assert (selectors.count(TARGET), selectors.history(TARGET, first.slug)) == (0, ())
+
+
+WRITTEN = datetime(2014, 12, 10, 8, 56, tzinfo=UTC)
+
+
+def imported(source, token, **kwargs):
+    return NewComment(author=ANN, source=source, html=source, token=token, posted=WRITTEN, **kwargs)
+
+
+def test_slug_of_an_import_is_the_one_it_gets_also_below_the_deepest_level(mongo):
+    parent = ""
+    for depth in range(10):
+        new = imported("Deeper", f"level {depth}", parent=parent)
+        parent = services.slug_of(new)
+        assert services.import_(TARGET, [new]) == 1
+        assert selectors.get(TARGET, parent).source == "Deeper"
+    assert parent.count("/") == 7
+
+
+def test_held_import_keeps_its_time_once_also_where_nobody_may_post(mongo):
+    services.import_(TARGET, [imported("First", "one")])
+    services.close(TARGET)
+    first, again = (services.hold_imported(TARGET, imported("Waits", "two"), reasons=("imported",)) for _ in range(2))
+    assert (first.new, again.new, first.held) == (True, False, again.held)
+    assert (first.held.posted, first.held.reasons) == (WRITTEN, ("imported",))
+    assert services.approve(first.held.id).posted == WRITTEN
+    services.open(TARGET)
+    assert post(token="three").comment.posted > WRITTEN
