@@ -233,11 +233,15 @@ def _show(actor: Actor, photo_id: ObjectId, content_id: ObjectId, detail: Mappin
             raise NodeGone(photo_id)
         if stored["metadata"]["locked"] != lock.moment:
             raise UploadLost
+        if content_id == photo_id and stored["metadata"].get("doomed"):
+            raise NodeGone(content_id)
         changes = {**detail, "content_id": content_id, "locked": None}
         former = stored["metadata"]["content_id"]
         if former == photo_id != content_id:
             changes["superseded"] = now()
-        nonce = compare_and_set(actor, stored, changes, more_filter={"metadata.locked": lock.moment})
+        # The first content's mark is on the photo itself.
+        still = {"metadata.locked": lock.moment} | ({"metadata.doomed": None} if content_id == photo_id else {})
+        nonce = compare_and_set(actor, stored, changes, more_filter=still)
         if nonce is None:
             continue
         _mark_superseded(photo_id, former, content_id)

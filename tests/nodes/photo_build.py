@@ -25,7 +25,7 @@ def upload(
     return coming.finish().id
 
 
-def replace(photo_id: ObjectId, data: bytes, name: str = "other.jpg") -> ObjectId:
+def replace(photo_id: ObjectId, data: bytes, name: str = "other") -> ObjectId:
     """Replace a photo's content; return the content's id."""
     coming = photos.Replacement(build.EDITOR, photo_id, name)
     send(coming, data)

@@ -1,0 +1,271 @@
+"""Uploads and replacements stopped after each of their writes, and what they race with."""
+
+import threading
+from datetime import timedelta
+
+import pytest
+from bson import ObjectId
+
+from mongo.connection import database, now
+from nodes.assets import contents
+from nodes.assets.errors import BadPicture, PhotoLocked, UploadLost
+from nodes.assets.locks import STALE
+from nodes.errors import NodeGone
+from nodes.photo_addresses import original
+from nodes.selectors import photos as selectors
+from nodes.services import photos, trash
+from nodes.services.sweeping import Swept, sweep
+from nodes.types import Actor, TagChange
+from tests.crashing import killed_after
+from tests.nodes import build, pictures
+from tests.nodes.photo_build import audit, count, document, gallery, replace, send, shown, upload
+
+pytestmark = pytest.mark.usefixtures("mongo")
+
+OLD = pictures.encoded("PNG", pictures.image((700, 500)).effect_spread(100), compress_level=0)
+NEW = pictures.encoded("PNG", pictures.image((1100, 800), seed=5).effect_spread(100), compress_level=0)
+SOON, LATER = timedelta(minutes=10), timedelta(days=3)
+
+
+def test_an_upload_killed_after_any_write_is_there_or_leaves_nothing():
+    parent = gallery()
+    empty = count()[:2]
+    writes = 0
+    while killed_after(writes, lambda: upload(parent, NEW, "a.png")):
+        writes += 1
+        found = [selectors.get(d["_id"]) for d in database()["cms.assets.files"].find()]
+        sweep(moment=now() + SOON)
+        for photo in filter(None, found):
+            assert shown(photo.pk) == NEW
+            database()["cms.assets.chunks"].delete_many({"files_id": photo.pk})
+            database()["cms.assets.files"].delete_one({"_id": photo.pk})
+        assert count()[:2] == empty
+    assert writes >= 6
+    audit()
+
+
+def test_a_replacement_killed_after_any_write_shows_old_bytes_or_new(client):
+    photo_id = upload(gallery(), OLD, "a.png", tags=("lake",))
+    before, writes, seen = document(photo_id)["metadata"], 0, set()
+    while killed_after(writes, lambda: replace(photo_id, NEW, "b.png")):
+        writes += 1
+        served = client.get(original(selectors.get(photo_id))).getvalue()
+        assert served == shown(photo_id)
+        assert served in (OLD, NEW)
+        seen.add(served)
+        for moment in (SOON, SOON, LATER, LATER + LATER):
+            sweep(moment=now() + moment)
+            assert shown(photo_id) == served
+        audit()
+        assert count()[0] == 1 + (document(photo_id)["metadata"]["content_id"] != photo_id)
+    assert writes >= 9
+    assert seen == {OLD, NEW}
+    assert shown(photo_id) == NEW
+    after = document(photo_id)["metadata"]
+    for name in ("slug", "parent_id", "title", "tags", "created", "author", "summary", "published"):
+        assert after[name] == before[name]
+
+
+def test_sweeping_killed_after_any_write_is_done_by_the_next_one():
+    parent, other = gallery(), gallery("other")
+
+    def mess() -> ObjectId:
+        photo_id = upload(parent, OLD, "a.png")
+        replace(photo_id, NEW)
+        replace(photo_id, OLD)
+        photos.Upload(build.EDITOR, other, "stalled.png").feed(NEW)
+        return photo_id
+
+    made, writes = [mess()], 0
+    while killed_after(writes, lambda: sweep(moment=now() + LATER)):
+        writes += 1
+        assert shown(made[-1]) == OLD
+        sweep(moment=now() + LATER)
+        audit()
+        made.append(mess())
+    assert writes >= 9
+    audit()
+    assert count()[0] == 2 * len(made)
+
+
+def test_a_dry_run_counts_what_a_sweep_then_does():
+    photo_id = upload(gallery(), OLD, "a.png")
+    replace(photo_id, NEW)
+    photos.Upload(build.EDITOR, gallery("other"), "stalled.png").feed(NEW)
+    database()["cms.assets.chunks"].insert_one({"files_id": ObjectId(), "n": 0, "data": b"x"})
+    before = count()
+    pretended = sweep(dry_run=True, moment=now() + LATER)
+    assert count() == before
+    assert pretended == Swept(stalled=1, superseded=1, orphans=1)
+    assert sweep(moment=now() + LATER) == pretended
+    assert sweep(moment=now() + LATER) == Swept()
+    audit()
+
+
+def test_a_living_replacement_keeps_others_out_and_a_dead_one_does_not():
+    photo_id = upload(gallery(), OLD, "a.png")
+    first = photos.Replacement(build.EDITOR, photo_id, "b.png")
+    with pytest.raises(PhotoLocked):
+        photos.Replacement(build.EDITOR, photo_id, "c.png")
+    assert shown(photo_id) == OLD
+    stale = now() - STALE - timedelta(seconds=1)
+    database()["cms.assets.files"].update_many({"metadata.locked": {"$ne": None}}, {"$set": {"metadata.locked": stale}})
+    replace(photo_id, NEW)
+    send(first, OLD)
+    with pytest.raises(UploadLost):
+        first.finish()
+    assert shown(photo_id) == NEW
+    sweep(moment=now() + LATER)
+    audit()
+
+
+def test_who_lost_the_photos_lock_but_not_his_files_replaces_nothing():
+    """The lock in the filter of the one update decides, not what was known before."""
+    photo_id = upload(gallery(), OLD, "a.png")
+    first = photos.Replacement(build.EDITOR, photo_id, "b.png")
+    send(first, NEW)
+    database()["cms.assets.files"].update_one({"_id": photo_id}, {"$set": {"metadata.locked": now() - STALE - STALE}})
+    second = photos.Replacement(build.EDITOR, photo_id, "c.png")
+    with pytest.raises(UploadLost):
+        first.finish()
+    assert shown(photo_id) == OLD
+    send(second, NEW)
+    second.finish()
+    assert shown(photo_id) == NEW
+    sweep(moment=now() + LATER)
+    audit()
+
+
+def test_an_upload_that_is_slow_but_alive_is_not_swept():
+    coming = photos.Upload(build.EDITOR, gallery(), "a.png")
+    coming.feed(OLD[:1000])
+    # As if the upload had begun long ago and its heart had beaten just now.
+    assert coming._writer.lock.renew()
+    begun = coming.id.generation_time
+    assert sweep(moment=now() + STALE - timedelta(seconds=30)) == Swept()
+    assert begun <= now()
+    send(coming, OLD[1000:])
+    assert shown(coming.finish().id) == OLD
+
+
+def test_a_bad_replacement_leaves_the_photo_as_it_was():
+    photo_id = upload(gallery(), OLD, "a.png")
+    before = count()
+    coming = photos.Replacement(build.EDITOR, photo_id, "b.png")
+    with pytest.raises(BadPicture):
+        send(coming, b"<html>" * 100)
+    assert count() == before
+    assert shown(photo_id) == OLD
+    replace(photo_id, NEW, "b.png")
+
+
+def test_a_save_and_tags_that_race_a_replacement_survive(monkeypatch):
+    photo_id = upload(gallery(), OLD, "a.png", tags=("old",))
+    real, raced = photos.compare_and_set, []
+
+    def late(actor, stored, changes, **options):
+        if not raced:
+            raced.append(photos.save(Actor(None, "Bob"), photo_id, stored["metadata"]["nonce"], {"title": "Edited"}))
+            photos.change_tags(photo_id, TagChange(frozenset({"new"}), frozenset({"old"})))
+        return real(actor, stored, changes, **options)
+
+    monkeypatch.setattr(photos, "compare_and_set", late)
+    replace(photo_id, NEW, "b.png")
+    metadata = document(photo_id)["metadata"]
+    assert (metadata["title"], metadata["tags"], shown(photo_id)) == ("Edited", ["new"], NEW)
+    # History has the editor's save: it follows `parent` from the nonce now stored.
+    revision = database()["cms.revisions"].find_one({"_id": metadata["nonce"]})
+    assert revision["parent"] == raced[0].nonce
+    assert revision["metadata"]["title"] == "Edited"
+    assert database()["cms.assets.files"].count_documents({"metadata.type": "photo"}) == 1
+
+
+def test_editors_who_save_all_the_time_race_with_replacements():
+    photo_id = upload(gallery(), OLD, "a.png")
+    stop, saves = threading.Event(), []
+
+    def edit() -> None:
+        while not stop.is_set():
+            nonce = document(photo_id)["metadata"]["nonce"]
+            saves.append(photos.save(build.EDITOR, photo_id, nonce, {"title": f"Title {len(saves)}"}).nonce)
+
+    editor = threading.Thread(target=edit)
+    editor.start()
+    for number in range(6):
+        replace(photo_id, NEW if number % 2 == 0 else OLD, "b.png")
+    stop.set()
+    editor.join()
+    metadata = document(photo_id)["metadata"]
+    assert metadata["title"] == f"Title {len(saves) - 1}"
+    assert shown(photo_id) == OLD
+    history, nonce = [], metadata["nonce"]
+    while nonce:
+        history.append(nonce)
+        nonce = database()["cms.revisions"].find_one({"_id": nonce})["parent"]
+    assert set(saves) <= set(history)
+
+
+def test_going_back_shows_the_former_bytes_until_they_are_swept():
+    photo_id = upload(gallery(), OLD, "a.png")
+    second = replace(photo_id, NEW, "b.png")
+    photos.go_back(build.EDITOR, photo_id, photo_id)
+    assert (shown(photo_id), document(photo_id)["metadata"]["detail"]["filename"]) == (OLD, "a.png")
+    sweep(moment=now() + SOON)
+    photos.go_back(build.EDITOR, photo_id, second)
+    assert (shown(photo_id), document(photo_id)["metadata"]["detail"]["resolution"]) == (NEW, [1100, 800])
+    sweep(moment=now() + LATER)
+    sweep(moment=now() + LATER)
+    with pytest.raises(NodeGone):
+        photos.go_back(build.EDITOR, photo_id, photo_id)
+    assert shown(photo_id) == NEW
+    audit()
+
+
+def test_going_back_and_sweeping_at_once_lose_nothing(monkeypatch):
+    photo_id = upload(gallery(), OLD, "a.png")
+    second = replace(photo_id, NEW, "b.png")
+    replace(photo_id, OLD, "c.png")
+    real = contents.find
+    looks = []
+
+    def found(*ids):
+        looks.append(real(*ids))
+        if len(looks) == 1:
+            # After the first look, before the photo shows it: the sweeper comes.
+            sweep(moment=now() + LATER)
+        return looks[-1]
+
+    monkeypatch.setattr(contents, "find", found)
+    with pytest.raises(NodeGone):
+        photos.go_back(build.EDITOR, photo_id, second)
+    monkeypatch.undo()
+    assert shown(photo_id) == OLD
+    sweep(moment=now() + LATER)
+    audit()
+
+
+def test_a_download_under_way_ends_on_the_old_bytes(client):
+    photo_id = upload(gallery(), OLD, "a.png")
+    parts = iter(client.get(original(selectors.get(photo_id))))
+    begun = next(parts)
+    replace(photo_id, NEW, "b.png")
+    sweep(moment=now() + SOON)
+    assert begun + b"".join(parts) == OLD
+
+
+def test_deleting_for_good_deletes_every_byte():
+    photo_id = upload(gallery(), OLD, "a.png")
+    replace(photo_id, NEW, "b.png")
+    photos.throw_away(build.EDITOR, photo_id, document(photo_id)["metadata"]["nonce"])
+    sweep(moment=now() + LATER)
+    trash.delete(photo_id)
+    assert count() == (0, 0, 1)
+    audit()
+
+
+def test_a_photo_in_the_trash_keeps_what_it_shows():
+    photo_id = upload(gallery(), OLD, "a.png")
+    photos.throw_away(build.EDITOR, photo_id, document(photo_id)["metadata"]["nonce"])
+    assert sweep(moment=now() + LATER) == Swept()
+    trash.restore(build.EDITOR, photo_id)
+    assert shown(photo_id) == OLD
