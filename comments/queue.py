@@ -1,0 +1,125 @@
+"""The moderation queue: who looks at which comment, what was decided, how much waits.
+
+A moderator takes comments under a lease, one findAndModify each, so that two never work on the same one by accident. A lease
+ends by itself; a decision needs none, because approving and rejecting are safe however many do it.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from django.db.models import Model
+from django.utils.translation import gettext as _
+
+from comments import conf, flags, selectors, services, targets
+from comments.backends.stored import held as as_held
+from comments.errors import CommentError, CommentNotFound, InvalidParent
+from comments.types import Comment, Held, Verdict
+from mongo.connection import database, now
+
+LEASE = timedelta(minutes=10)
+# Beyond this a number says "more than".
+COUNTED = 1000
+ACTIONS = ("approve", "reject", "spam", "wait")
+_VERDICTS = {"reject": Verdict.REJECTED, "spam": Verdict.SPAM, "wait": Verdict.WAITING}
+
+
+@dataclass(frozen=True)
+class Case:
+    """A held comment with what a moderator needs to judge it. `obj` is None where readers do not see it."""
+
+    held: Held
+    obj: Model | None
+    parent: Comment | None
+    earlier: int
+
+
+@dataclass(frozen=True)
+class Decided:
+    """What came of decisions: the ids that were decided, and (id, reason) of those that were not."""
+
+    done: tuple[str, ...]
+    failed: tuple[tuple[str, str], ...]
+
+
+def take(by: str, size: int) -> tuple[Held, ...]:
+    """Return up to `size` waiting comments, the longest waiting first, and lease them to the moderator `by`."""
+    moment = now()
+    mine = {"state": Verdict.WAITING.value, "lease.by": by, "lease.until": {"$gt": moment}}
+    taken = list(_pending().find(mine).sort([("created", 1), ("_id", 1)]).limit(size))
+    while len(taken) < size:
+        found = _pending().find_one_and_update(
+            {"state": Verdict.WAITING.value, "lease.until": {"$not": {"$gt": moment}}},
+            {"$set": {"lease": {"by": by, "until": moment + LEASE}}},
+            sort=[("created", 1), ("_id", 1)],
+        )
+        if found is None:
+            break
+        taken.append(found)
+    return tuple(as_held(document) for document in taken)
+
+
+def release(by: str) -> int:
+    """Give back all that a moderator has taken; return how many comments that were."""
+    changed = _pending().update_many({"state": Verdict.WAITING.value, "lease.by": by}, {"$unset": {"lease": 1}})
+    return int(changed.modified_count)
+
+
+def cases(taken: Iterable[Held]) -> list[Case]:
+    """Return held comments with their context."""
+    taken = list(taken)
+    objects = targets.resolve_many({held.target for held in taken})
+    return [Case(held, objects.get(held.target), _parent(held), _earlier(held)) for held in taken]
+
+
+def decide(action: str, ids: Iterable[str], by: str) -> Decided:
+    """Do one of ACTIONS to each; what cannot be done does not keep the others from it."""
+    done, failed = [], []
+    for held_id in ids:
+        try:
+            _decide(action, held_id, by)
+        except InvalidParent:
+            failed.append((held_id, _("What it answers was removed.")))
+        except CommentNotFound:
+            failed.append((held_id, _("It does not wait any more.")))
+        except CommentError as error:
+            failed.append((held_id, str(error) or type(error).__name__))
+        else:
+            done.append(held_id)
+    return Decided(tuple(done), tuple(failed))
+
+
+def _decide(action: str, held_id: str, by: str) -> None:
+    if action == "approve":
+        services.approve(held_id, by=by)
+        return
+    held = services.reject(held_id, by=by, verdict=_VERDICTS[action])
+    if held.verdict is Verdict.APPROVED and action == "wait":
+        # Undone: what was published goes, and can be restored from its own page.
+        services.remove(held.target, held.slug, by=by)
+    elif held.verdict is not _VERDICTS[action]:
+        raise CommentNotFound(held_id)
+
+
+def counts() -> dict[str, int]:
+    """Return how many comments wait, are spam, were rejected, are flagged: each counted up to COUNTED, along an index."""
+    states = (Verdict.WAITING, Verdict.SPAM, Verdict.REJECTED)
+    counted = {state.value: _pending().count_documents({"state": state.value}, limit=COUNTED) for state in states}
+    return {**counted, "flagged": flags.count()}
+
+
+def _parent(held: Held) -> Comment | None:
+    try:
+        return selectors.get(held.target, held.parent) if held.parent else None
+    except CommentNotFound:
+        return None
+
+
+def _earlier(held: Held) -> int:
+    """Return how many public comments the account has, up to 10; 0 for an author without one."""
+    return len(selectors.by_author(held.author.id, limit=10)) if held.author.id else 0
+
+
+def _pending() -> Any:
+    return database(conf.database_alias())["comments.pending"]

@@ -1,0 +1,28 @@
+// The queue by keyboard; every key presses a button that is there for the mouse as well.
+(() => {
+  "use strict";
+  const cases = [...document.querySelectorAll("#queue .comments-case")];
+  const here = () => document.activeElement?.closest(".comments-case") ?? cases[0];
+  const go = (step) => cases[Math.min(cases.length - 1, Math.max(0, cases.indexOf(here()) + step))]?.focus();
+
+  document.addEventListener("keydown", (event) => {
+    if (event.metaKey || event.ctrlKey || event.altKey || event.repeat) return;
+    if (event.target.matches("input:not([type=checkbox]), textarea, select")) return;
+    if (event.key === "j" || event.key === "k") {
+      if (cases.includes(document.activeElement?.closest(".comments-case"))) go(event.key === "j" ? 1 : -1);
+      else cases[0]?.focus();
+    } else if (event.key === "x") {
+      here()?.querySelector("input[type=checkbox]")?.click();
+    } else if (event.key === "u") {
+      document.querySelector("[data-key=u]")?.click();
+    } else if ("ars".includes(event.key)) {
+      here()?.querySelector(`[data-key=${event.key}]`)?.click();
+    } else return;
+    event.preventDefault();
+  });
+
+  document.querySelector("[data-all]")?.addEventListener("change", (event) => {
+    document.querySelectorAll("#queue [name=chosen]").forEach((box) => { box.checked = event.target.checked; });
+  });
+  cases[0]?.focus({ preventScroll: true });
+})();

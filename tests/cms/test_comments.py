@@ -1,0 +1,73 @@
+"""What ties comments to nodes: which are shown, by which policy, and what goes with a node."""
+
+from dataclasses import asdict
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from cms import comments as ties
+from comments import policy, selectors, services, targets
+from comments.errors import TargetNotFound
+from comments.types import Author, Target
+from mongo.connection import now
+from nodes.selectors import nodes as node_selectors
+from nodes.selectors import site as site_selectors
+from nodes.services import site as site_services
+from nodes.signals import node_deleted
+from tests.nodes import build
+
+pytestmark = pytest.mark.usefixtures("mongo")
+
+
+def target_of(node_id) -> Target:
+    return Target("nodes.node", str(node_id))
+
+
+def change_site(**changes) -> None:
+    site_services.save_settings(changes, asdict(site_selectors.read().settings))
+
+
+def policy_of(node_id) -> policy.Policy:
+    return policy.of(node_selectors.get(node_id))
+
+
+def test_live_node_in_live_sections_is_a_target():
+    node_id = build.node("blog-entry", "post", parent=build.node("blog", "news"))
+    assert targets.resolve(target_of(node_id)).pk == node_id
+
+
+@pytest.mark.parametrize("published", [None, datetime(2999, 1, 1, tzinfo=UTC)])
+def test_draft_and_scheduled_nodes_are_none_and_neither_is_what_stands_in_them(published):
+    blog = build.node("blog", "news", published=published)
+    inside = build.node("blog-entry", "post", parent=blog)
+    for node_id in (blog, inside):
+        with pytest.raises(TargetNotFound):
+            targets.resolve(target_of(node_id))
+
+
+def test_policy_is_the_sites_then_the_sections_then_the_nodes():
+    blog = build.node("blog", "news")
+    plain = build.node("blog-entry", "plain", parent=blog)
+    assert policy_of(plain).mode == "hold-first"
+    change_site(comment_policy="open")
+    assert policy_of(plain).mode == "open"
+    strict = build.node("blog", "strict", **{"detail.comments": "members"})
+    assert policy_of(build.node("blog-entry", "inside", parent=strict)).mode == "members"
+    assert policy_of(build.node("blog-entry", "own", parent=strict, **{"detail.comments": "closed"})).mode == "closed"
+
+
+def test_discussions_close_after_the_days_that_the_site_sets():
+    blog = build.node("blog", "news")
+    old = build.node("blog-entry", "old", parent=blog, published=now() - timedelta(days=8))
+    new = build.node("blog-entry", "new", parent=blog, published=now() - timedelta(days=6))
+    change_site(comments_close_after_days=7)
+    closed = [policy_of(node).is_closed(selectors.discussion(target_of(node))) for node in (old, new)]
+    assert closed == [True, False]
+
+
+def test_discussion_goes_with_its_node():
+    target = target_of(build.node("basic-page", "page"))
+    services.post(target, author=Author("Ann"), source="Hello", token="t")
+    node_deleted.send(object, node_id=node_selectors.get(target.pk).pk)
+    assert selectors.count(target) == 0
+    assert ties.resolve("nodes.node", [target.pk])

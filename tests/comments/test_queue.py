@@ -1,0 +1,185 @@
+"""The moderation queue: leases, decisions, and its pages in the admin."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from comments import flags, queue, selectors, services
+from comments.types import Author, Target, Verdict
+from mongo.connection import now
+
+pytestmark = pytest.mark.django_db
+QUEUE = reverse("admin:comments_moderation_changelist")
+DECIDE = reverse("admin:comments_moderation_decide")
+
+
+def hold(target, n=1, start=0):
+    return [
+        services.hold(target, author=Author(f"A{i}"), source=f"Held {i}", token=f"h{i}", reasons=["links"]).held
+        for i in range(start, start + n)
+    ]
+
+
+@pytest.fixture
+def staff(client, moderator) -> Client:
+    client.force_login(moderator)
+    return client
+
+
+def test_two_moderators_never_take_the_same_comment(post_page):
+    hold(post_page, 5)
+    ann, bob = queue.take("ann", 3), queue.take("bob", 3)
+    assert [len(ann), len(bob)] == [3, 2]
+    assert not {held.id for held in ann} & {held.id for held in bob}
+    assert queue.take("ann", 3) == ann
+
+
+def test_moderators_who_come_together_share_the_queue_out(post_page):
+    hold(post_page, 40)
+    with ThreadPoolExecutor(8) as pool:
+        taken = list(pool.map(lambda who: queue.take(f"m{who}", 5), range(8)))
+    ids = [held.id for batch in taken for held in batch]
+    assert len(ids) == len(set(ids)) == 40
+
+
+def test_lease_ends_by_itself_and_by_release(post_page, monkeypatch):
+    hold(post_page, 2)
+    queue.take("ann", 2)
+    assert queue.take("bob", 2) == ()
+    queue.release("ann")
+    assert len(queue.take("bob", 2)) == 2
+    monkeypatch.setattr(queue, "now", lambda: now() + queue.LEASE * 2)
+    assert len(queue.take("ann", 2)) == 2
+
+
+def test_two_moderators_approving_the_same_comment_publish_it_once(post_page):
+    (held,) = hold(post_page)
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda who: queue.decide("approve", [held.id], f"m{who}"), range(8)))
+    assert [comment.source for comment in selectors.iterate(post_page)] == ["Held 0"]
+    assert selectors.count(post_page) == 1
+
+
+def test_approved_comment_appears_where_it_would_have_been(post_page):
+    (held,) = hold(post_page)
+    services.post(post_page, author=Author("B"), source="Later", token="later")
+    queue.decide("approve", [held.id], "ann")
+    assert [comment.source for comment in selectors.iterate(post_page)] == ["Held 0", "Later"]
+    assert selectors.get(post_page, held.slug).posted == held.posted
+
+
+def test_decision_that_fails_does_not_keep_others_from_theirs(post_page):
+    (held,) = hold(post_page)
+    decided = queue.decide("reject", ["0" * 24, held.id], "ann")
+    assert decided.done == (held.id,)
+    assert [failed for failed, _ in decided.failed] == ["0" * 24]
+
+
+def test_queue_page_shows_reason_context_and_parent(staff, post_page):
+    parent = services.post(post_page, author=Author("Bea"), source="What do you say?", token="p").comment
+    services.hold(
+        post_page,
+        author=Author("Ann"),
+        source="Buy",
+        token="h",
+        parent=parent.slug,
+        email="a@b.example",
+        reasons=["links"],
+    )
+    html = staff.get(QUEUE).content.decode()
+    for shown in ("What do you say?", "Buy", "links", "a@b.example", "/news/hello", ">Hello<"):
+        assert shown in html
+
+
+@pytest.mark.parametrize(
+    ("action", "verdict", "public"),
+    [("approve", Verdict.APPROVED, 2), ("reject", Verdict.REJECTED, 0), ("spam", Verdict.SPAM, 0)],
+)
+def test_bulk_decision_and_undo(staff, post_page, action, verdict, public):
+    ids = [held.id for held in hold(post_page, 2)]
+    staff.post(DECIDE, {"action": action, "chosen": ids})
+    assert {selectors.get_held(i).verdict for i in ids} == {verdict}
+    assert selectors.get_held(ids[0]).decided_by
+    assert selectors.count(post_page) == public
+    page = staff.get(QUEUE).content.decode()
+    assert "Undo" in page
+    staff.post(DECIDE, {"action": "wait", "chosen": ids})
+    assert selectors.count(post_page) == 0
+
+
+def test_button_of_one_comment_decides_that_one(staff, post_page):
+    first, second = hold(post_page, 2)
+    staff.post(DECIDE, {"action": f"spam:{first.id}", "chosen": [second.id]})
+    assert selectors.get_held(first.id).verdict is Verdict.SPAM
+    assert selectors.get_held(second.id).verdict is Verdict.WAITING
+
+
+def test_counts_stop_at_a_thousand_and_use_the_index(post_page, commands):
+    hold(post_page, 3)
+    with commands.recorded():
+        assert queue.counts()["waiting"] == 3
+    counted = [event.command for event in commands.sent if event.command_name == "aggregate"]
+    assert all({"$limit": queue.COUNTED} in command["pipeline"] for command in counted)
+
+
+@pytest.mark.parametrize("url", [QUEUE, reverse("admin:comments_moderation_published")])
+def test_pages_are_for_moderators(client, post_page, ann, url):
+    ann.is_staff = True
+    ann.save()
+    client.force_login(ann)
+    assert client.get(url).status_code == 403
+
+
+def test_get_decides_nothing(staff, post_page):
+    (held,) = hold(post_page)
+    assert staff.get(DECIDE, {"action": f"approve:{held.id}"}).status_code == 404
+    assert selectors.count(post_page) == 0
+
+
+def comment_url(comment):
+    return reverse("admin:comments_moderation_comment", args=[comment.target.label, comment.target.pk, comment.slug])
+
+
+def test_comment_is_edited_removed_and_restored_with_its_history(staff, post_page):
+    comment = services.post(post_page, author=Author("Ann"), source="First", token="a", email="ann@b.example").comment
+    url = comment_url(comment)
+    assert "ann@b.example" in staff.get(url).content.decode()
+    staff.post(url, {"edit": "1", "text": "Second", "rev": 1, "nonce": "n"})
+    assert selectors.get(post_page, comment.slug).source == "Second"
+    assert "First" in staff.get(url).content.decode()
+    staff.post(url, {"remove": "1", "rev": 2})
+    assert selectors.get(post_page, comment.slug).removed
+    staff.post(url, {"restore": "1", "rev": 3})
+    assert selectors.get(post_page, comment.slug).source == "Second"
+
+
+def test_stale_edit_by_a_moderator_keeps_the_text(staff, post_page):
+    comment = services.post(post_page, author=Author("Ann"), source="First", token="a").comment
+    services.edit(post_page, comment.slug, source="Theirs", rev=1, token="t")
+    response = staff.post(comment_url(comment), {"edit": "1", "text": "Mine", "rev": 1, "nonce": "n"})
+    html = response.content.decode()
+    assert "Mine" in html
+    assert "meanwhile" in html
+    assert selectors.get(post_page, comment.slug).source == "Theirs"
+
+
+def test_flagged_comment_is_listed_until_settled(staff, post_page):
+    comment = services.post(post_page, author=Author("Ann"), source="Rude words", token="a").comment
+    flags.flag(comment, "address:x")
+    page = reverse("admin:comments_moderation_published")
+    assert "Flagged by readers" in staff.get(page).content.decode()
+    staff.post(comment_url(comment), {"settle": "1"})
+    assert "Flagged by readers" not in staff.get(page).content.decode()
+
+
+def test_rejected_comments_leave_no_gap(mongo, rules):
+    target = Target("nodes.node", "0" * 24)
+    for i in range(3):
+        services.post(target, author=Author("A"), source=f"Good {i}", token=f"g{i}")
+        hold(target, 20, start=i * 20)
+    for held in selectors.held(limit=1000):
+        services.reject(held.id)
+    services.post(target, author=Author("A"), source="Good 3", token="g3")
+    assert [comment.number for comment in selectors.iterate(target)] == [1, 2, 3, 4]
