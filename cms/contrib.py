@@ -9,6 +9,7 @@ OBJECT_ID = "django_mongodb_backend.fields.ObjectIdAutoField"
 
 class AdminConfig(StockAdminConfig):
     default_auto_field = OBJECT_ID
+    default_site = "cms.admin_site.Site"
 
 
 class AuthConfig(StockAuthConfig):

@@ -24,7 +24,7 @@ def home(request: HttpRequest) -> HttpResponse:
     """Show the top-level page with the slug `home` or, without one, the newest posts of all blogs."""
     sections, moment = tree.current(), now()
     if page := selectors.resolve(sections, "", moment):
-        return _show(request, page)
+        return show(request, page)
     newest = listed(request, selectors.newest_entries, sections, moment)
     return render(request, "nodes/home.html", {"listing": newest})
 
@@ -38,7 +38,7 @@ def node(request: HttpRequest, path: str) -> HttpResponse:
     address = found.get_absolute_url()
     if request.path_info != unquote(address):
         return _moved(request, address)
-    return _show(request, found)
+    return show(request, found)
 
 
 @require_safe
@@ -68,7 +68,8 @@ def tag(request: HttpRequest, tag: str) -> HttpResponse:
     return render(request, "nodes/tag.html", {"tag": tag, "listing": tagged})
 
 
-def _show(request: HttpRequest, shown: Node) -> HttpResponse:
+def show(request: HttpRequest, shown: Node) -> HttpResponse:
+    """Answer the page of a node, whoever may see it."""
     context = {"node": shown, "body": rendering.body(shown), "breadcrumbs": breadcrumbs(shown)}
     return render(request, f"nodes/{shown.metadata.type}.html", context | _more(request, shown))
 

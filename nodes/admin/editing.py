@@ -108,7 +108,7 @@ def change(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
         return _write(request, found, form, drafting)
     except EditConflict as error:
         data = form.cleaned_data
-        return _show_conflict(request, found, error, form_id=data["form"], seen=data["nonce"], drafting=drafting)
+        return show_conflict(request, found, error, form_id=data["form"], seen=data["nonce"], drafting=drafting)
     except NodeGone:
         return _show_gone(request)
     except NodeError as error:
@@ -181,7 +181,7 @@ def publish_draft(request: HttpRequest, found: Editable, draft_nonce: ObjectId) 
         saved = drafts.publish_draft(actor(request), node_id, draft_nonce)
     except EditConflict as error:
         seen = found.draft.base_nonce if found.draft else None
-        return _show_conflict(request, found, error, form_id=form_id, seen=seen, drafting=True, publishing=draft_nonce)
+        return show_conflict(request, found, error, form_id=form_id, seen=seen, drafting=True, publishing=draft_nonce)
     tell_saved(request, saved, found.drafted().metadata.title, others_since(request, saved, None), form=form_id)
     return HttpResponseRedirect(address("changelist"))
 
@@ -199,6 +199,12 @@ def _done(request: HttpRequest, saved: Saved, form: NodeForm) -> HttpResponse:
         return HttpResponseRedirect(address("preview", saved.id))
     if "_save" in request.POST or "_publish" in request.POST:
         return HttpResponseRedirect(address("changelist"))
+    return HttpResponseRedirect(address("change", saved.id))
+
+
+def saved_elsewhere(request: HttpRequest, saved: Saved, title: str, seen: ObjectId | None) -> HttpResponse:
+    """Tell of a save that another page than the form made, and go to the form."""
+    tell_saved(request, saved, title, others_since(request, saved, seen))
     return HttpResponseRedirect(address("change", saved.id))
 
 
@@ -230,7 +236,7 @@ def _show(
     return _page(request, found, form, drafting, **context)
 
 
-def _show_conflict(
+def show_conflict(
     request: HttpRequest,
     found: Editable,
     error: EditConflict,
@@ -240,6 +246,7 @@ def _show_conflict(
     drafting: bool,
     **context: Any,
 ) -> HttpResponse:
+    """Show what both sides changed since the nonce `seen`, to be decided; the form stays `form_id`."""
     deciding = conflict.Deciding.after(error, form_id, request.user, found.node.metadata.type)
     savers = history.savers_since(found.node.pk, seen, error.theirs["nonce"])
     others = [name for name in savers if name != actor(request).name] or list(savers)

@@ -9,10 +9,11 @@ from django.contrib.admin.widgets import AdminTextareaWidget, AdminTextInputWidg
 from django.utils.translation import gettext_lazy as _
 from django_mongodb_backend.forms import ObjectIdField
 
-from nodes import kinds, tags
+from nodes import tags
 from nodes.admin.fields import AuthorField, EndField, MomentField, SectionField, TextField
 from nodes.models import HTML, MARKDOWN
 from nodes.selectors.editing import Version
+from nodes.selectors.site import COMMENT_POLICIES
 from nodes.types import TagChange
 
 # Each field's path under `metadata`.
@@ -70,7 +71,7 @@ class NodeForm(forms.Form):
     comments = forms.ChoiceField(
         label=_("Comments"),
         required=False,
-        choices=[("", _("As the site's settings say")), ("closed", _("Closed"))],
+        choices=[("", _("As for the section, or the site")), *COMMENT_POLICIES],
     )
     published = MomentField(
         label=_("Published"),
@@ -109,8 +110,6 @@ class NodeForm(forms.Form):
         if not user.has_perm("nodes.publish_node"):
             for name in _FOR_EDITORS:
                 del self.fields[name]
-        if type in kinds.SECTIONS:
-            del self.fields["comments"]
 
     def clean_tags(self) -> tuple[str, ...]:
         return tags.parse(self.cleaned_data["tags"])

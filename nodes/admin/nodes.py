@@ -7,7 +7,7 @@ from django.http import HttpRequest
 from django.urls import URLPattern, path
 
 from nodes import converters  # noqa: F401 - registers <objectid:…>
-from nodes.admin import editing, lists
+from nodes.admin import drafts, editing, history, lists, operations
 
 PERMISSIONS = ("nodes.view_node", "nodes.add_node", "nodes.change_node", "nodes.publish_node")
 
@@ -20,7 +20,20 @@ class NodeAdmin(admin.ModelAdmin):
             ("", lists.changelist, "changelist"),
             ("add/", editing.add, "add"),
             ("propose-slug/", editing.propose_slug, "propose_slug"),
+            ("trash/", operations.trash_list, "trash"),
             ("<objectid:node_id>/change/", editing.change, "change"),
+            ("<objectid:node_id>/move/", operations.move, "move"),
+            ("<objectid:node_id>/duplicate/", operations.duplicate, "duplicate"),
+            ("<objectid:node_id>/delete/", operations.throw_away, "delete"),
+            ("<objectid:node_id>/restore/", operations.restore, "restore"),
+            ("<objectid:node_id>/delete-for-good/", operations.delete, "delete_for_good"),
+            ("<objectid:node_id>/history/", history.index, "history"),
+            ("<objectid:node_id>/compare/", history.compare, "compare"),
+            ("<objectid:node_id>/history/<objectid:nonce>/", history.restore, "restore_version"),
+            ("<objectid:node_id>/publish/", drafts.publish, "publish"),
+            ("<objectid:node_id>/discard/", drafts.discard, "discard"),
+            ("<objectid:node_id>/preview/", drafts.preview, "preview"),
+            ("<objectid:node_id>/preview-link/", drafts.preview_link, "preview_link"),
         )
         wrap = self.admin_site.admin_view
         return [path(route, wrap(view), name=f"nodes_node_{name}") for route, view, name in views]

@@ -4,7 +4,7 @@ from bson import ObjectId
 from django.utils.translation import gettext as _
 
 from mongo.connection import database
-from nodes import merging, slugs
+from nodes import merging
 from nodes.collections import NODES
 from nodes.errors import NodeGone
 from nodes.services.editing import create
@@ -16,7 +16,7 @@ _NOT_COPIED = frozenset({"slug", "parent_id", "title", "published", "author", "d
 def duplicate(actor: Actor, node_id: ObjectId, *, parent_id: ObjectId | None, new_id: ObjectId | None = None) -> Saved:
     """Copy a node into a section, as a draft by `actor`. A section is copied without what stands in it.
 
-    Raises NodeGone, InvalidPlace.
+    `new_id`: the copy's id, chosen beforehand: repeated with the same, it makes no other. Raises NodeGone, InvalidPlace.
     """
     stored = database()[NODES].find_one({"_id": node_id}, {"metadata": 1})
     if stored is None:
@@ -27,7 +27,7 @@ def duplicate(actor: Actor, node_id: ObjectId, *, parent_id: ObjectId | None, ne
         actor,
         type=metadata["type"],
         parent_id=parent_id,
-        slug=slugs.free(metadata["slug"], parent_id),
+        slug="",
         title=_("Copy of %(title)s") % {"title": metadata["title"]},
         fields=kept,
         tags=tuple(metadata["tags"]),

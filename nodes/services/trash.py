@@ -3,6 +3,8 @@
 Transactions, so that a comment that is stored in the node's document and arrives meanwhile is not lost.
 """
 
+from typing import Any
+
 from bson import ObjectId
 from django.utils.translation import gettext as _
 from pymongo.client_session import ClientSession
@@ -18,7 +20,7 @@ from nodes.merging import Merge
 from nodes.selectors import site as site_selectors
 from nodes.services import placement
 from nodes.services.site import touch
-from nodes.services.write import check_place
+from nodes.services.write import check_place, insert_revision, keep_old_address
 from nodes.signals import node_deleted
 from nodes.types import Actor, Seen
 
@@ -48,32 +50,40 @@ def trash(actor: Actor, node_id: ObjectId, seen_nonce: ObjectId, collection: str
     touch()
 
 
-def restore(actor: Actor, node_id: ObjectId, *, slug: str | None = None) -> None:
-    """Put a trashed node back in its place, under `slug` if its own was taken meanwhile.
+def restore(
+    actor: Actor, node_id: ObjectId, seen_nonce: ObjectId | None = None, *, slug: str | None = None, **place: Any
+) -> None:
+    """Put a trashed node back, under `slug` if its own was taken meanwhile, into `parent_id` if its section is gone.
 
-    Raises NodeGone, InvalidPlace (its section is not there), SlugTaken.
+    With `seen_nonce`: only if that is the node's nonce still. In another place it gets a new one, and a revision.
+    Raises NodeGone, InvalidPlace (its section is not there), InvalidSlug, SlugTaken, TooBusy.
     """
-    trashed = database()[TRASH].find_one({"_id": node_id}, {"metadata": 1})
+    trashed = database()[TRASH].find_one(_trashed(node_id, seen_nonce), {"metadata": 1})
     if trashed is None:
         raise NodeGone(node_id)
     metadata = trashed["metadata"]
-    place = metadata["parent_id"], slugs.normalized(slug) if slug else metadata["slug"]
+    changes = {"parent_id": place.get("parent_id", metadata["parent_id"]), "slug": metadata["slug"]}
+    if slug:
+        changes["slug"] = slugs.normalized(slug)
     seen_tree = site_selectors.read().tree
-    check_place(place[0], metadata["type"])
-    slugs.check(place[1], place[0])
+    check_place(changes["parent_id"], metadata["type"])
+    slugs.check(changes["slug"], changes["parent_id"])
+    if is_section := KINDS[metadata["type"]].is_section:
+        placement.check_ancestors(node_id, changes["parent_id"])
+    changes = {name: value for name, value in changes.items() if value != metadata[name]}
+    if changes:
+        changes |= {"nonce": ObjectId(), "updated": now()}
+        insert_revision(node_id, metadata["nonce"], {**metadata, **changes}, actor)
     home = home_of(metadata["type"])
-    is_section = KINDS[metadata["type"]].is_section
-    if is_section:
-        placement.check_ancestors(node_id, place[0])
 
     def work(session: ClientSession) -> bool | None:
-        stored = database()[TRASH].find_one_and_delete({"_id": node_id}, session=session)
+        stored = database()[TRASH].find_one_and_delete(_trashed(node_id, metadata["nonce"]), session=session)
         if stored is None:
             return None
         if is_section and not placement.count_move(seen_tree, session):
             session.abort_transaction()
             return False
-        stored["metadata"]["slug"] = place[1]
+        stored["metadata"].update(changes)
         del stored["trashed_at"], stored["trashed_by"]
         database()[home].insert_one(stored, session=session)
         return True
@@ -81,7 +91,8 @@ def restore(actor: Actor, node_id: ObjectId, *, slug: str | None = None) -> None
     try:
         done = transaction(work)
     except DuplicateKeyError as error:
-        raise SlugTaken(place[1], slugs.free(place[1], place[0], home)) from error
+        wanted = {**metadata, **changes}
+        raise SlugTaken(wanted["slug"], slugs.free(wanted["slug"], wanted["parent_id"], home)) from error
     if done is None:
         raise NodeGone(node_id)
     if not done:
@@ -89,16 +100,24 @@ def restore(actor: Actor, node_id: ObjectId, *, slug: str | None = None) -> None
     touch()
 
 
-def delete(node_id: ObjectId) -> None:
-    """Delete a trashed node for good, with its history, its old addresses and (by signal) its comments.
+def _trashed(node_id: ObjectId, nonce: ObjectId | None) -> dict[str, Any]:
+    return {"_id": node_id} if nonce is None else {"_id": node_id, "metadata.nonce": nonce}
 
-    Raises NodeGone, InvalidPlace (something still stands in it).
+
+def delete(node_id: ObjectId, seen_nonce: ObjectId | None = None) -> None:
+    """Delete a trashed node for good, with its history and (by signal) its comments; its place is kept as one that was.
+
+    Raises NodeGone (or not `seen_nonce` any more), InvalidPlace (something still stands in it).
     """
+    trashed = database()[TRASH].find_one(_trashed(node_id, seen_nonce), {"metadata": 1})
+    if trashed is None:
+        raise NodeGone(node_id)
     if _holds_something(node_id):
         raise InvalidPlace(_("This section is not empty. Move or delete what stands in it first."))
+    keep_old_address(Seen.of(trashed))
 
     def work(session: ClientSession) -> Document | None:
-        found: Document | None = database()[TRASH].find_one_and_delete({"_id": node_id}, session=session)
+        found: Document | None = database()[TRASH].find_one_and_delete(_trashed(node_id, seen_nonce), session=session)
         return found
 
     deleted = transaction(work)
@@ -106,9 +125,10 @@ def delete(node_id: ObjectId) -> None:
         raise NodeGone(node_id)
     if deleted["metadata"]["type"] == PHOTO:
         contents.delete_all(node_id)
-    database()[REDIRECTS].delete_many({"node_id": node_id})
-    database()[REVISIONS].delete_many({"node_id": node_id})
+    # Told before its traces go: whoever keeps something of it can find it again if this stops in between.
     node_deleted.send(sender=None, node_id=node_id)
+    database()[REDIRECTS].update_many({"node_id": node_id}, {"$set": {"deleted_at": now()}})
+    database()[REVISIONS].delete_many({"node_id": node_id})
 
 
 def _holds_something(node_id: ObjectId) -> bool:

@@ -42,7 +42,7 @@ def compare_and_set(
     if place != (seen.parent_id, seen.slug):
         check_place(place[0], metadata["type"])
         slugs.check(place[1], place[0])
-        _keep_old_address(seen)
+        keep_old_address(seen)
     nonce, moment = ObjectId(), now()
     after = {**metadata, **merging.nested({**merging.fields(metadata), **changes}), "nonce": nonce, "updated": moment}
     after["tags"] = sorted((set(metadata["tags"]) | tags.added) - tags.removed)
@@ -146,7 +146,7 @@ def insert_revision(
     database()[REVISIONS].insert_one(revision)
 
 
-def _keep_old_address(seen: Seen) -> None:
+def keep_old_address(seen: Seen) -> None:
     """Remember where the node stood, before it leaves: a crash in between leaves a redirect too many, never a dead link."""
     database()[REDIRECTS].update_one(
         {"_id": {"parent_id": seen.parent_id, "slug": seen.slug}}, {"$set": {"node_id": seen.id}}, upsert=True

@@ -60,7 +60,8 @@
   window.addEventListener("pagehide", keep);
 
   const kept = read(key);
-  if (!kept || plain(kept.fields) === rendered) return;
+  // What the server shows again after a refusal goes on from the same form: it holds the text already.
+  if (!kept || kept.form === form.dataset.form || plain(kept.fields) === rendered) return;
   const offer = document.getElementById("kept-text");
   if (!offer) return;
   offer.querySelector("time").textContent = new Date(kept.at).toLocaleString(document.documentElement.lang || undefined);

@@ -1,0 +1,93 @@
+"""What is done with drafts beside the form: publishing, discarding, previews, and links to show others."""
+
+from bson import ObjectId
+from django import forms
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django_mongodb_backend.forms import ObjectIdField
+
+from nodes import access, preview_views, previews
+from nodes.access import Action
+from nodes.admin import differences
+from nodes.admin.editing import publish_draft
+from nodes.admin.site import address, page
+from nodes.errors import NodeError
+from nodes.previews import Preview
+from nodes.selectors.editing import Editable, Version
+from nodes.services import drafts
+
+
+class DraftForm(forms.Form):
+    """The draft as it was shown."""
+
+    draft = ObjectIdField(widget=forms.HiddenInput)
+
+
+def _form(request: HttpRequest, draft: Version) -> DraftForm:
+    return DraftForm(request.POST if request.method == "POST" else None, initial={"draft": draft.nonce})
+
+
+def _with_draft(request: HttpRequest, node_id: ObjectId, action: Action) -> tuple[Editable, Version]:
+    found = access.node(request.user, node_id, action)
+    if found.draft is None:
+        raise Http404(_("There is no draft of this page any more."))
+    return found, found.draft
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def publish(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
+    """Show what a draft changes; make it the live version."""
+    found, draft = _with_draft(request, node_id, Action.PUBLISH)
+    form = _form(request, draft)
+    if request.method == "POST" and form.is_valid():
+        try:
+            return publish_draft(request, found, form.cleaned_data["draft"])
+        except NodeError as error:
+            form.add_error(None, str(error))
+    return _show(request, found, draft, form, _("Publish the draft"))
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def discard(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
+    """Show what a draft changes; remove it."""
+    found, draft = _with_draft(request, node_id, Action.DRAFT)
+    form = _form(request, draft)
+    if request.method == "POST" and form.is_valid():
+        try:
+            drafts.discard_draft(node_id, form.cleaned_data["draft"])
+        except NodeError as error:
+            form.add_error(None, str(error))
+        else:
+            messages.success(request, _("The draft was discarded. The live version is as it was."))
+            return HttpResponseRedirect(address("change", node_id))
+    return _show(request, found, draft, form, _("Discard the draft"))
+
+
+def _show(request: HttpRequest, found: Editable, draft: Version, form: DraftForm, title: str) -> HttpResponse:
+    if form.errors:
+        form.data = {**form.data.dict(), "draft": str(draft.nonce)}
+    live = {path: found.live.fields.get(path) for path in draft.fields}
+    changes = list(
+        differences.changes({**live, "tags": sorted(found.live.tags)}, {**draft.fields, "tags": sorted(draft.tags)})
+    )
+    return page(request, "draft", title, found=found, form=form, changes=changes)
+
+
+@require_safe
+def preview(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
+    """Show an editor the page as it would be, with its draft if there is one; ?version=live without."""
+    found = access.node(request.user, node_id, Action.VIEW)
+    return preview_views.show(request, found.node if request.GET.get("version") == "live" else found.drafted())
+
+
+@require_POST
+def preview_link(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
+    """Make a link that shows others the page as it would be."""
+    found = access.node(request.user, node_id, Action.DRAFT)
+    path = previews.link(Preview(node_id, found.draft.base_nonce if found.draft else None))
+    return page(
+        request, "preview_link", _("Preview for others"), found=found, link=request.build_absolute_uri(path),
+        days=previews.DAYS,
+    )  # fmt: skip

@@ -1,0 +1,81 @@
+"""A node's history: who saved what, the difference of any two versions, and going back, which is a save like any other."""
+
+from bson import ObjectId
+from django.http import Http404, HttpRequest, HttpResponse
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_http_methods, require_safe
+
+from nodes import access
+from nodes.access import Action
+from nodes.admin import differences
+from nodes.admin.editing import saved_elsewhere, show_conflict
+from nodes.admin.operations import Confirmation
+from nodes.admin.site import actor, page
+from nodes.errors import EditConflict, NodeError
+from nodes.selectors import editing as selectors
+from nodes.selectors import history
+from nodes.selectors.editing import Version
+from nodes.services import editing
+from nodes.types import TagChange
+
+# Going back to an old text neither moves a page nor takes it from the public.
+NOT_RESTORED = frozenset({"slug", "parent_id", "published", "expires", "author"})
+
+
+@require_safe
+def index(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
+    """List the saves of a node, newest first."""
+    found = access.node(request.user, node_id, Action.VIEW)
+    after = request.GET.get("after", "")
+    revisions, has_older = history.newest(
+        node_id, found.live.nonce, skip_until=ObjectId(after) if ObjectId.is_valid(after) else None
+    )
+    rows = [{"revision": r, "changed": differences.labels(r.changed), "is_first": r.parent is None} for r in revisions]
+    older = str(revisions[-1].version.nonce) if has_older else ""
+    return page(request, "history", _("History"), found=found, rows=rows, older=older)
+
+
+@require_safe
+def compare(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
+    """Show the difference of two versions, older first; of ?old= and its forerunner where ?new= alone is named."""
+    found = access.node(request.user, node_id, Action.VIEW)
+    old, new = (_version(node_id, request.GET.get(name, "")) for name in ("old", "new"))
+    if old.saved_at > new.saved_at:
+        old, new = new, old
+    before, after = ({**version.fields, "tags": sorted(version.tags)} for version in (old, new))
+    changes = list(differences.changes(before, after))
+    return page(request, "compare", _("Differences"), found=found, old=old, new=new, changes=changes)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def restore(request: HttpRequest, node_id: ObjectId, nonce: ObjectId) -> HttpResponse:
+    """Show an old version beside the present one; go back to it."""
+    found = access.node(request.user, node_id, Action.VIEW)
+    old, form = _version(node_id, str(nonce)), Confirmation(request, found)
+    wanted = {path: value for path, value in old.fields.items() if path not in NOT_RESTORED}
+    if request.method == "POST" and form.is_valid():
+        found, seen = access.node(request.user, node_id, Action.EDIT), form.cleaned_data["nonce"]
+        tags = TagChange.between(found.live.tags, old.tags)
+        try:
+            saved = editing.save(actor(request), node_id, seen, wanted, tags)
+        except EditConflict as error:
+            return show_conflict(request, found, error, form_id=ObjectId(), seen=seen, drafting=False)
+        except NodeError as error:
+            form.add_error(None, str(error))
+        else:
+            return saved_elsewhere(request, saved, found.node.metadata.title, seen)
+    present = {path: value for path, value in found.live.fields.items() if path not in NOT_RESTORED}
+    changes = list(
+        differences.changes({**present, "tags": sorted(found.live.tags)}, {**wanted, "tags": sorted(old.tags)})
+    )
+    may_edit = access.allowed(request.user, found.node, Action.EDIT)
+    return page(
+        request, "restore", _("An older version"), found=found, old=old, changes=changes, form=form, may_edit=may_edit
+    )
+
+
+def _version(node_id: ObjectId, nonce: str) -> Version:
+    version = selectors.version(node_id, ObjectId(nonce)) if ObjectId.is_valid(nonce) else None
+    if version is None:
+        raise Http404(_("That version is not known any more."))
+    return version

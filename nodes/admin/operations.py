@@ -1,0 +1,172 @@
+"""Moving, copying, throwing away, putting back, deleting for good: a page that says what will happen, then one POST."""
+
+from typing import Any
+
+from bson import ObjectId
+from django import forms
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.utils.html import format_html
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from django.views.decorators.http import require_http_methods, require_safe
+from django_mongodb_backend.forms import ObjectIdField
+
+from nodes import access, kinds
+from nodes.access import Action
+from nodes.admin.fields import SectionField
+from nodes.admin.site import actor, address, page, tell_saved, title_link
+from nodes.errors import EditConflict, NodeError, SlugTaken
+from nodes.selectors import trash as selectors
+from nodes.selectors.editing import Editable
+from nodes.services import duplicating, editing, trash
+
+
+class Confirmation(forms.Form):
+    """What is confirmed: the node as it was shown, and more if the operation needs it."""
+
+    nonce = ObjectIdField(widget=forms.HiddenInput)
+
+    def __init__(self, request: HttpRequest, found: Editable, **more: forms.Field) -> None:
+        nonce = found.live.nonce
+        super().__init__(request.POST if request.method == "POST" else None, initial={"nonce": nonce})
+        self.fields.update(more)
+
+
+def _section(request: HttpRequest, found: Editable) -> SectionField:
+    metadata = found.node.metadata
+    field = SectionField(request.user, metadata.type, metadata.parent_id, label=_("Section"))
+    field.initial = metadata.parent_id
+    return field
+
+
+def _confirm(request: HttpRequest, found: Editable, form: forms.Form, title: str, **context: Any) -> HttpResponse:
+    if form.errors:
+        # What is shown now is what the next press confirms.
+        form.data = form.data.copy()
+        form.data["nonce"] = str(found.live.nonce)
+    return page(request, "confirm", title, form=form, found=found, **context)
+
+
+def _refuse(form: forms.Form, error: NodeError) -> None:
+    if isinstance(error, EditConflict):
+        form.add_error(None, _("Somebody changed this page meanwhile. Look at it again, then confirm once more."))
+    else:
+        form.add_error("slug" if isinstance(error, SlugTaken) and "slug" in form.fields else None, str(error))
+
+
+def _goes_with(found: Editable) -> str:
+    """Say what an operation on a section means for what stands in it."""
+    return _("What stands in it goes with it.") if found.node.kind.is_section else ""
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def move(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
+    """Move a node to another section; its old addresses lead to the new one."""
+    found = access.node(request.user, node_id, Action.MOVE)
+    form = Confirmation(request, found, section=_section(request, found))
+    if request.method == "POST" and form.is_valid():
+        try:
+            moved = {"parent_id": form.cleaned_data["section"]}
+            saved = editing.save(actor(request), node_id, form.cleaned_data["nonce"], moved)
+        except NodeError as error:
+            _refuse(form, error)
+        else:
+            tell_saved(request, saved, found.node.metadata.title)
+            return HttpResponseRedirect(address("change", node_id))
+    text = [_goes_with(found), _("Old addresses go on working: they lead to the new place.")]
+    return _confirm(request, found, form, _("Move"), button=_("Move"), text=" ".join(text).strip())
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def duplicate(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
+    """Copy a node into a section; one form makes one copy."""
+    found = access.node(request.user, node_id, Action.VIEW)
+    if not access.may_create(request.user, found.node.metadata.type):
+        raise PermissionDenied
+    new_id = ObjectIdField(widget=forms.HiddenInput, initial=ObjectId)
+    form = Confirmation(request, found, section=_section(request, found), new_id=new_id)
+    if request.method == "POST" and form.is_valid():
+        said = form.cleaned_data
+        try:
+            saved = duplicating.duplicate(actor(request), node_id, parent_id=said["section"], new_id=said["new_id"])
+        except NodeError as error:
+            _refuse(form, error)
+        else:
+            messages.success(request, _("This is the copy. It is not published."))
+            return HttpResponseRedirect(address("change", saved.id))
+    text = _("The copy is not published, and has no comments.")
+    return _confirm(request, found, form, _("Duplicate"), button=_("Duplicate"), text=text)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def throw_away(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
+    """Move a node to the trash."""
+    found = access.node(request.user, node_id, Action.TRASH)
+    form = Confirmation(request, found)
+    if request.method == "POST" and form.is_valid():
+        try:
+            trash.trash(actor(request), node_id, form.cleaned_data["nonce"])
+        except NodeError as error:
+            _refuse(form, error)
+        else:
+            link = format_html("<a href='{}'>{}</a>", address("restore", node_id), _("Put it back"))
+            messages.success(request, format_html("{} {}", _("Moved to the trash."), link))
+            return HttpResponseRedirect(address("changelist"))
+    text = " ".join([_("Readers do not see it any more. It can be put back from the trash."), _goes_with(found)])
+    return _confirm(request, found, form, _("Move to the trash"), button=_("Move to the trash"), text=text)
+
+
+@require_safe
+def trash_list(request: HttpRequest) -> HttpResponse:
+    """List what is in the trash and the user may see."""
+    rows = [
+        {
+            "item": item,
+            "kind": kinds.KINDS[item.node.metadata.type].label,
+            "may_restore": access.allowed(request.user, item.node, Action.TRASH),
+            "may_delete": access.allowed(request.user, item.node, Action.DELETE),
+        }
+        for item in selectors.newest()
+        if access.allowed(request.user, item.node, Action.VIEW)
+    ]
+    return page(request, "trash", _("Trash"), rows=rows)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def restore(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
+    """Put a node from the trash back into its place, or into another."""
+    found = access.trashed(request.user, node_id, Action.TRASH)
+    slug = forms.CharField(label=gettext_lazy("Slug"), max_length=200, initial=found.node.metadata.slug)
+    form = Confirmation(request, found, section=_section(request, found), slug=slug)
+    if request.method == "POST" and form.is_valid():
+        said = form.cleaned_data
+        try:
+            trash.restore(actor(request), node_id, said["nonce"], slug=said["slug"], parent_id=said["section"])
+        except NodeError as error:
+            _refuse(form, error)
+        else:
+            title = title_link(node_id, found.node.metadata.title)
+            messages.success(request, format_html(_("{} was put back."), title))
+            return HttpResponseRedirect(address("trash"))
+    return _confirm(request, found, form, _("Put back"), button=_("Put back"), text="", in_trash=True)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def delete(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
+    """Delete a node in the trash for good."""
+    found = access.trashed(request.user, node_id, Action.DELETE)
+    form = Confirmation(request, found)
+    if request.method == "POST" and form.is_valid():
+        try:
+            trash.delete(node_id, form.cleaned_data["nonce"])
+        except NodeError as error:
+            _refuse(form, error)
+        else:
+            messages.success(request, _("Deleted for good."))
+            return HttpResponseRedirect(address("trash"))
+    text = _("Its text, its history and its comments are deleted. This cannot be undone.")
+    return _confirm(
+        request, found, form, _("Delete for good"), button=_("Delete for good"), text=text, in_trash=True, is_final=True
+    )
