@@ -1,0 +1,79 @@
+"""Characters that must not reach a page, and entities, decoded without surprises."""
+
+import html
+import re
+import unicodedata
+from typing import Final
+
+# For character classes: scripts that put no spaces between words, where each character is about a word, and where it
+# is a letter.
+IDEOGRAPHS: Final = (
+    "\u3040-\u30ff\u3100-\u312f\u31a0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\ua000-\ua4cf\uf900-\ufaff\uff66-\uff9d"
+    "\U00020000-\U0003ffff"
+)
+UNSPACED: Final = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"
+
+# Control characters that XML forbids, C1 controls, non-characters; and the bidirectional embeddings, overrides and
+# isolates, which can turn round what follows them ("Trojan Source", CVE-2021-42574). The marks U+200E, U+200F and
+# U+061C act on one place only and stay.
+_UNWANTED = re.compile("[\x00-\x08\x0b\x0e-\x1f\x7f-\x84\x86-\x9f\u202a-\u202e\u2066-\u2069\ufffe\uffff]")
+_SURROGATE = re.compile("[\ud800-\udfff]")
+# int() refuses more than 4,300 digits, so html.unescape would raise on them; no code point has more than seven.
+_LONG_REFERENCE = re.compile(r"&#\d{8,}+;?|&#[xX][0-9a-fA-F]{8,}+;?")
+
+
+def scrub(text: str) -> str:
+    """Return `text` without characters that no page should carry: controls, bidirectional overrides, halves of
+    surrogate pairs.
+
+    A lone surrogate becomes U+FFFD (it cannot be encoded), a form feed a space; tabs and line ends stay. Idempotent.
+    """
+    if _SURROGATE.search(text):
+        text = _SURROGATE.sub("\ufffd", text)
+    return _UNWANTED.sub("", text).replace("\x0c", " ")
+
+
+def unescape(text: str) -> str:
+    """Return `text` with character references decoded, as html.unescape does, but for any input: never raises."""
+    if "&" not in text:
+        return text
+    return html.unescape(_LONG_REFERENCE.sub("\ufffd", text))
+
+
+def newlines(text: str) -> str:
+    """Return `text` with CRLF (as browsers send it) and CR turned into LF."""
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def cut(text: str, length: int) -> str:
+    """Return at most `length` characters from the start of `text`, never splitting a base letter from its marks or an
+    emoji sequence.
+    """
+    if len(text) <= length:
+        return text
+    end = max(length, 0)
+    while end > 0 and _continues(text, end):
+        end -= 1
+    # A "character" longer than the limit (stacked marks without end) is cut hard.
+    return text[: end or max(length, 0)]
+
+
+def _continues(text: str, index: int) -> bool:
+    """Tell whether the character at `index` belongs to the one before it."""
+    character, before = text[index], text[index - 1]
+    return (
+        unicodedata.category(character) in {"Mn", "Me", "Mc"}
+        or character in "\u200d\ufe0e\ufe0f"
+        or before == "\u200d"
+        or "\U0001f3fb" <= character <= "\U0001f3ff"  # skin tones
+        or "\U000e0020" <= character <= "\U000e007f"  # tags of regional flags
+        or ("\U0001f1e6" <= character <= "\U0001f1ff" and _odd_indicators(text, index))
+    )
+
+
+def _odd_indicators(text: str, index: int) -> bool:
+    """Tell whether an odd number of regional indicators stands right before `index`: the one there ends a flag."""
+    start = index
+    while start > 0 and "\U0001f1e6" <= text[start - 1] <= "\U0001f1ff":
+        start -= 1
+    return (index - start) % 2 == 1

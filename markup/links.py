@@ -1,0 +1,43 @@
+"""Which addresses a text may link to."""
+
+import re
+from typing import Final
+
+LINK_SCHEMES: Final = frozenset({"http", "https", "mailto", "tel"})
+COMMENT_SCHEMES: Final = frozenset({"http", "https", "mailto"})
+IMAGE_SCHEMES: Final = frozenset({"http", "https", "photo"})
+
+# Browsers drop tabs and line ends anywhere in an address, and controls and spaces at its start, before they look for
+# the scheme.
+_IGNORED = re.compile("[\t\n\r]")
+_LEADING: Final = "".join(map(chr, range(0x21))) + "\x7f\u00a0\u00ad\u200b\u200c\u200d\u2028\u2029\u2060\ufeff"
+_SCHEME = re.compile(r"([a-zA-Z][a-zA-Z0-9+.-]*):")
+
+
+def scheme(url: str) -> str | None:
+    """Return the scheme of `url` as a browser would read it, in lower case; None for a relative address.
+
+    What stands before a colon but is no scheme ("java script:") is returned as "?": neither a scheme nor a path that
+    one would type.
+    """
+    url = _IGNORED.sub("", url).lstrip(_LEADING)
+    found = _SCHEME.match(url)
+    if found:
+        return found[1].lower()
+    head = re.split(r"[/?#\\]", url, maxsplit=1)[0]
+    return "?" if ":" in head or "&colon" in head.lower() else None
+
+
+def allowed(url: str, schemes: frozenset[str] = LINK_SCHEMES) -> bool:
+    """Tell whether `url` is relative or has one of `schemes`."""
+    found = scheme(url)
+    return found is None or found in schemes
+
+
+def is_external(url: str) -> bool:
+    """Tell whether `url` names its host: such a link may leave the site."""
+    found = scheme(url)
+    if found is not None:
+        return found in {"http", "https"}
+    # Browsers read a backslash as a slash, so "/\host" leaves the site too.
+    return _IGNORED.sub("", url).lstrip(_LEADING)[:2].replace("\\", "/") == "//"
