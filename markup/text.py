@@ -1,0 +1,260 @@
+"""Text out of HTML: plain, excerpts, word counts, search extracts, slugs."""
+
+import re
+import unicodedata
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from itertools import islice
+from typing import Final
+
+from markup import tags
+from markup.characters import IDEOGRAPHS, UNSPACED, cut, scrub, unescape
+
+SLUG_LENGTH: Final = 80  # characters
+
+# What stands on lines of its own, and what has an empty line around it.
+_LINES: Final = tags.names(
+    "address article aside br caption center dd details dir div dt fieldset figcaption footer form header hgroup legend"
+    " li main menu nav option section summary tr"
+)
+_PARAGRAPHS: Final = tags.names("blockquote dl figure h1 h2 h3 h4 h5 h6 hr ol p pre table ul")
+_LISTS: Final = frozenset({"dl", "ol", "ul"})
+_HEADINGS: Final = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
+# Read alone, at the top of an extract, these say little.
+_NO_PROSE: Final = _HEADINGS | {"figcaption", "pre", "table"}
+_SPACES: Final = re.compile(r"[ \t\n\r\f]+")
+
+_WORD: Final = re.compile(rf"[{IDEOGRAPHS}]|[^\s{IDEOGRAPHS}]+")
+_UNSPACED_CHARACTER: Final = re.compile(f"[{UNSPACED}]")
+_SINGLE: Final = re.compile(f"[{IDEOGRAPHS}{UNSPACED}]")
+_LETTERS_IN_UNSPACED_WORD: Final = 5
+# A longer run of letters is no word of any language (an address, a hash, a prank): it counts as several.
+_LONGEST_WORD: Final = 40
+# Of Latin, Greek, Cyrillic, Hebrew and Arabic letters. Elsewhere a mark makes another letter, as in Japanese or Hindi.
+_ACCENTS: Final = re.compile("[\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0670]")
+_MOST_TERMS: Final = 20
+_LONGEST_TERM: Final = 100
+_MOST_SEARCHED: Final = 200_000  # characters
+_MOST_MATCHES: Final = 1_000
+
+# Stand-ins while text is collected, for what may follow only once the whole line is known. scrub() leaves none of
+# them in a text.
+_LINE: Final = "\x01"
+_PARAGRAPH: Final = "\x02"
+_TAB: Final = "\x03"
+_INDENT: Final = "\x04"
+
+
+def plain(html: str) -> str:
+    """Return `html` as text for reading: one line a block, an empty line between paragraphs, references decoded.
+
+    Scripts and the like are left out, `pre` keeps its lines. Cells of a table are separated by tabs. The result is
+    text, not HTML: it may hold "<".
+    """
+    return _plain(html, frozenset())
+
+
+def excerpt(html: str, words: int = 50) -> str:
+    """Return the first `words` words of `html` as one line of text, ending in "…" where something was left out.
+
+    Headings, captions, code and tables are passed over unless there is nothing else. A Chinese or Japanese character
+    counts as a word.
+    """
+    text = _plain(html, _NO_PROSE) or plain(html)
+    text = " ".join(text.split())
+    left = words
+    for found in _WORD.finditer(text):
+        weight = _weight(found[0])
+        if weight > left:
+            end = found.start() + (len(cut(found[0], left * _LETTERS_IN_UNSPACED_WORD)) if weight > 1 else 0)
+            return text[:end].rstrip(" \u3000,;:-–—、，；：") + "…"
+        left -= weight
+    return text
+
+
+def word_count(text: str) -> int:
+    """Return how many words `text` has; a Chinese or Japanese character counts as one, five letters of Thai, Lao,
+    Khmer or Burmese too.
+    """
+    return sum(_weight(found[0]) for found in _WORD.finditer(text) if any(map(str.isalnum, found[0])))
+
+
+def highlight(text: str, terms: Sequence[str], around: int = 80, extracts: int = 3) -> list[tuple[str, bool]]:
+    """Return extracts of `text` around `terms` as pieces (piece, whether it is a term); joined, they read as one line.
+
+    Terms are found at the start of words, whatever their case and accents. Up to `extracts` places are shown, each
+    with about `around` characters on either side and "…" for what is left out; without any, the start of the text.
+    Pieces are text, for the template to escape.
+    """
+    text = " ".join(scrub(text[:_MOST_SEARCHED]).split())
+    matches = _matches(text, terms)
+    if not matches:
+        end = _word_end(text, 2 * around)
+        return [(text[:end] + " …" if end < len(text) else text, False)] if text else []
+    pieces: list[tuple[str, bool]] = []
+    position = 0
+    for start, end in islice(_windows(text, matches, around), extracts):
+        if start > position:
+            _add(pieces, " … " if pieces else "… ", marked=False)
+        position = start
+        for left, right in matches[bisect_left(matches, (start, 0)) :]:
+            if right > end:
+                break
+            _add(pieces, text[position:left], marked=False)
+            _add(pieces, text[left:right], marked=True)
+            position = right
+        _add(pieces, text[position:end], marked=False)
+        position = end
+    if position < len(text):
+        _add(pieces, " …", marked=False)
+    return pieces
+
+
+def slugify(text: str) -> str:
+    """Return `text` as part of an address: letters, marks and digits of any script, lower-cased, NFC, with hyphens
+    between words.
+
+    At most SLUG_LENGTH characters, cut between words where that leaves half of it; "" when nothing is left, so that
+    the caller chooses. slugify(slugify(x)) == slugify(x).
+    """
+    text = unicodedata.normalize("NFC", unicodedata.normalize("NFC", scrub(text)).lower())
+    kept: list[str] = []
+    for character in text:
+        category = unicodedata.category(character)
+        if category[0] in "LN" or (category[0] == "M" and kept and kept[-1] != "-"):
+            kept.append(character)
+        elif category not in {"Cf", "Cn"} and character not in "'’" or character == "\u200c":
+            kept.append("-")
+    slug = re.sub("-+", "-", "".join(kept)).strip("-")
+    if len(slug) > SLUG_LENGTH:
+        head = cut(slug, SLUG_LENGTH)
+        between = head.rfind("-") if slug[len(head)] != "-" else -1
+        slug = (head[:between] if between >= SLUG_LENGTH // 2 else head).strip("-")
+    return slug
+
+
+def _plain(html: str, passed_over: frozenset[str]) -> str:
+    parts: list[str] = []
+    hidden = preformatted = lists = 0
+    for name, text, closing in tags.tokens(scrub(html)):
+        step = -1 if closing else 1
+        if not name:
+            if not hidden:
+                parts.append(_preformatted(text) if preformatted else _SPACES.sub(" ", scrub(unescape(text))))
+        elif name in _LISTS:
+            parts.append(_PARAGRAPH if lists == (1 if closing else 0) else _LINE)
+            lists = max(lists + step, 0)
+        elif name in _PARAGRAPHS:
+            parts.append(_LINE if lists and name != "pre" else _PARAGRAPH)
+        elif name in _LINES:
+            parts.append(_LINE)
+        elif name in {"td", "th"} and not closing:
+            parts.append(_TAB)
+        if name in passed_over:
+            hidden = max(hidden + step, 0)
+        if name == "pre":
+            preformatted = max(preformatted + step, 0)
+    # Each step is linear: runs are joined before anything is matched around them.
+    joined = re.sub(f"[ {_TAB}]+", lambda found: "\t" if _TAB in found[0] else " ", "".join(parts))
+    joined = re.sub(
+        f"[ \t]?[{_LINE}{_PARAGRAPH}][ \t{_LINE}{_PARAGRAPH}]*",
+        lambda found: "\n\n" if _PARAGRAPH in found[0] else "\n",
+        joined,
+    )
+    return joined.strip(" \t\n").replace(_INDENT, " ").rstrip()
+
+
+def _preformatted(text: str) -> str:
+    return scrub(unescape(text)).expandtabs(4).replace(" ", _INDENT)
+
+
+def _weight(word: str) -> int:
+    """Return for how many words a run of characters counts."""
+    if not any(map(str.isalnum, word)):
+        return 0
+    letters = len(word) if len(word) > _LONGEST_WORD else len(_UNSPACED_CHARACTER.findall(word))
+    return max(-(-letters // _LETTERS_IN_UNSPACED_WORD), 1)
+
+
+@lru_cache(maxsize=4096)
+def _folded(character: str) -> str:
+    """Return `character` without case and accents: "" for an accent that stands alone, "ss" for "ß"."""
+    return unicodedata.normalize("NFKC", _ACCENTS.sub("", unicodedata.normalize("NFKD", character.casefold())))
+
+
+def _matches(text: str, terms: Sequence[str]) -> list[tuple[int, int]]:
+    """Return the places of `terms` in `text`, in order, without overlaps."""
+    wanted = {"".join(map(_folded, scrub(term).strip()))[:_LONGEST_TERM] for term in terms[:_MOST_TERMS]} - {""}
+    if not wanted:
+        return []
+    # Longest first: of two terms that begin alike, the longer is marked.
+    ordered = sorted(wanted, key=lambda term: (-len(term), term))
+    pattern = "|".join(
+        ("" if _SINGLE.match(term) or not term[0].isalnum() else r"(?<!\w)") + re.escape(term) for term in ordered
+    )
+    folded: list[str] = []
+    origin: list[int] = []
+    for index, character in enumerate(text):
+        parts = _folded(character)
+        folded.append(parts)
+        origin.extend([index] * len(parts))
+    origin.append(len(text))
+    found = []
+    end = 0
+    for match in re.finditer(pattern, "".join(folded)):
+        start = origin[match.start()]
+        if start < end:
+            continue
+        end = max(origin[match.end()], origin[match.end() - 1] + 1)
+        found.append((start, end))
+        if len(found) == _MOST_MATCHES:
+            break
+    return found
+
+
+def _windows(text: str, matches: Sequence[tuple[int, int]], around: int) -> Iterator[tuple[int, int]]:
+    """Yield the parts of `text` that lie around `matches`, from word to word, joined where they overlap - but none
+    much longer than four times `around`.
+    """
+    start = end = -1
+    for left, right in matches:
+        low, high = _word_start(text, max(left - around, 0), left), _word_end(text, right + around, right)
+        if start >= 0 and (low > end or right > start + 4 * around):
+            end = min(end, left)
+            yield start, end
+            start, low = -1, max(low, end)
+        if start < 0:
+            start = low
+        end = max(end, high)
+    if start >= 0:
+        yield start, end
+
+
+def _word_start(text: str, index: int, limit: int) -> int:
+    """Return the first start of a word at or after `index`, before `limit`; `limit` - or in text without spaces,
+    `index` - if there is none.
+    """
+    if index <= 0 or text[index - 1] == " ":
+        return max(index, 0)
+    space = text.find(" ", index, limit)
+    return space + 1 if space >= 0 else limit if _SINGLE.match(text, index) is None else index
+
+
+def _word_end(text: str, index: int, limit: int = 0) -> int:
+    """Return the last end of a word at or before `index`, not before `limit`."""
+    if index >= len(text) or text[index] == " ":
+        return min(index, len(text))
+    space = text.rfind(" ", limit, index)
+    if space > limit:
+        return space
+    return len(cut(text, index)) if _SINGLE.match(text, index) or not limit else limit
+
+
+def _add(pieces: list[tuple[str, bool]], text: str, *, marked: bool) -> None:
+    if not text:
+        return
+    if pieces and not marked and not pieces[-1][1]:
+        pieces[-1] = (pieces[-1][0] + text, False)
+    else:
+        pieces.append((text, marked))

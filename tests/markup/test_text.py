@@ -1,0 +1,169 @@
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from markup.characters import scrub
+from markup.text import SLUG_LENGTH, excerpt, highlight, plain, slugify, word_count
+from tests.markup.properties import holds, soup
+
+
+@pytest.mark.parametrize(
+    ("html", "text"),
+    [
+        ("<p>a  b\n c<br>d</p><p>e</p>", "a b c\nd\n\ne"),
+        ("<h1>a</h1><div>b</div><div>c</div>", "a\n\nb\nc"),
+        ("<ul><li>a<ul><li>b</li></ul></li><li><p>c</p></li></ul>d", "a\nb\nc\n\nd"),
+        ("x<pre>  a\n\n\tb</pre>y", "x\n\n  a\n\n    b\n\ny"),
+        ("<table><tr><th>a</th><th>b</th></tr><tr><td>c</td><td>d</td></tr></table>", "a\tb\nc\td"),
+        ("<p>&lt;b&gt; &amp; &eacute;&#x41;</p>", "<b> & éA"),
+        ("a<script>b</script><style>c</style><!-- d -->e", "ae"),
+        ("<b>a</b><i>b</i>", "ab"),
+        ('<p>a <img src="x" alt="b"> c</p>', "a c"),
+        ("<ruby>漢<rp>(</rp><rt>かん</rt><rp>)</rp></ruby>", "漢(かん)"),
+        ("\u202ea&#x202e;&#1;b", "ab"),
+        ("1 < 2", "1 < 2"),
+        ("", ""),
+    ],
+)
+def test_plain(html, text):
+    assert plain(html) == text
+
+
+@holds
+@given(soup)
+def test_plain_of_any_html(html):
+    text = plain(html)
+    assert text == text.strip(" \t\n")
+    assert "\n\n\n" not in text or "<pre" in html.lower()
+    assert not set(text) & set("\x00\x01\x02\x03\x04\u202e")
+
+
+@pytest.mark.parametrize(
+    ("html", "words", "text"),
+    [
+        ("<p>one two three</p>", 3, "one two three"),
+        ("<p>one two, three</p>", 2, "one two…"),
+        ("<p>one</p><p>two</p>", 5, "one two"),
+        ("<h2>Head</h2><p>one two</p><pre>x</pre>", 5, "one two"),
+        ("<h2>Only a head</h2>", 2, "Only a…"),
+        ("<p>一二三四五。六七</p>", 5, "一二三四五。…"),
+        ("<p>" + "ก" * 100 + "</p>", 2, "ก" * 10 + "…"),
+        ("<p>" + "x" * 1000 + "</p>", 3, "x" * 15 + "…"),
+        ("<p>a &lt;b&gt; c</p>", 2, "a <b>…"),
+        ("<p>a – b</p>", 1, "a…"),
+        ("", 5, ""),
+        ("<p>a</p>", 0, "…"),
+    ],
+)
+def test_excerpt(html, words, text):
+    assert excerpt(html, words) == text
+
+
+@holds
+@given(soup, st.integers(0, 12))
+def test_excerpts_are_one_short_line(html, words):
+    text = excerpt(html, words)
+    assert "\n" not in text
+    assert word_count(text) <= words
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        ("", 0),
+        ("one", 1),
+        ("one two\nthree", 3),
+        ("a - b", 2),
+        ("don't", 1),
+        ("你好，世界", 4),
+        ("ภาษาไทยง่าย", 3),
+        ("x" * 60, 12),
+    ],
+)
+def test_word_count(text, count):
+    assert word_count(text) == count
+
+
+def marked(text, terms, **options):
+    """Return the pieces as one string, terms in brackets."""
+    return "".join(f"[{piece}]" if term else piece for piece, term in highlight(text, terms, **options))
+
+
+@pytest.mark.parametrize(
+    ("text", "terms", "around", "expected"),
+    [
+        ("The quick brown fox", ["quick"], 80, "The [quick] brown fox"),
+        ("Café, CAFE, cafe\u0301", ["café"], 80, "[Café], [CAFE], [cafe\u0301]"),
+        ("decafé", ["cafe"], 80, "decafé"),
+        ("running", ["run"], 80, "[run]ning"),
+        ("Straße strasse", ["STRASSE"], 80, "[Straße] [strasse]"),
+        ("a red redwood", ["red", "redwood"], 80, "a [red] [redwood]"),
+        ("北京是中国的首都", ["中国"], 80, "北京是[中国]的首都"),
+        ("が か", ["か"], 80, "が [か]"),
+        ("one two three four five six seven", ["four"], 6, "… three [four] five …"),
+        ("one two three four five six seven", [], 6, "one two …"),
+        ("one two three four five six seven", ["zzz", " ", ""], 6, "one two …"),
+        ("a\n\n<b>x</b>", ["x"], 80, "a <b>[x]</b>"),
+        ("", ["x"], 80, ""),
+        ("1+1 (x)", ["+1", "(x"], 80, "1[+1] [(x])"),
+    ],
+)
+def test_highlight(text, terms, around, expected):
+    assert marked(text, terms, around=around) == expected
+
+
+def test_highlight_shows_as_many_places_as_asked_for():
+    text = ("needle" + " hay" * 50 + " ") * 5
+    assert marked(text, ["needle"], around=5, extracts=2) == "[needle] hay … hay [needle] hay …"
+
+
+def test_highlight_of_a_dense_text_stays_short():
+    pieces = highlight("x " * 50_000, ["x"], around=40)
+    assert sum(len(piece) for piece, _ in pieces) < 3 * 6 * 40
+
+
+@holds
+@given(st.text(max_size=60), st.lists(st.text(max_size=3), max_size=3), st.integers(0, 30))
+def test_highlight_loses_nothing_between_its_gaps(text, terms, around):
+    shown = "".join(piece for piece, _ in highlight(text, terms, around))
+    line = " ".join(scrub(text).split())
+    assert all(extract.strip() in line for extract in shown.split("…"))
+
+
+@pytest.mark.parametrize(
+    ("text", "slug"),
+    [
+        ("Hello, World!", "hello-world"),
+        ("  --A__b.c/d--  ", "a-b-c-d"),
+        ("Größe & Maß", "größe-maß"),
+        ("日本語 タイトル", "日本語-タイトル"),
+        ("हिन्दी में", "हिन्दी-में"),
+        ("don't Don’t", "dont-dont"),
+        ("e\u0301te\u0301", "été"),
+        ("می\u200cخواهم", "می-خواهم"),
+        ("zero\u200bwidth so\u00adft", "zerowidth-soft"),
+        ("\u0301x", "x"),
+        ("!?", ""),
+        ("😀", ""),
+        ("", ""),
+        ("a" * 100, "a" * 80),
+        ("word " * 40, "-".join(["word"] * 16)),
+        ("x" * 79 + " yz", "x" * 79),
+    ],
+)
+def test_slugify(text, slug):
+    assert slugify(text) == slug
+
+
+@holds
+@given(st.text(st.characters(), max_size=120))
+def test_slugs_are_safe_and_settled(text):
+    slug = slugify(text)
+    assert slugify(slug) == slug
+    assert len(slug) <= SLUG_LENGTH
+    assert unicodedata.is_normalized("NFC", slug)
+    assert not slug.startswith("-")
+    assert not slug.endswith("-")
+    assert all(character == "-" or unicodedata.category(character)[0] in "LMN" for character in slug)
