@@ -1,0 +1,83 @@
+"""Ids, links into the page and links out of it, in HTML that the sanitizer has written."""
+
+import re
+from typing import Final
+from urllib.parse import unquote
+
+from markup import links
+from markup.characters import cut
+from markup.tags import attributes, quote
+from markup.text import plain, slugify
+
+# Every id of a text begins with this: none can shadow a variable of a script ("DOM clobbering") or an id of the page
+# around it.
+ID_PREFIX: Final = "s-"
+
+# The sanitizer's own output: names in lower case, all values in double quotes, no "<" or ">" inside them.
+_WITH_ID: Final = re.compile(r'<(h[1-6](?=[ >])|[a-z][a-z0-9]*(?= [^<>]*\bid="))([^<>]*)>')
+_LINK: Final = re.compile(r"<a( [^<>]*)>")
+_ID: Final = re.compile(r' id="([^"]*)"')
+_HREF: Final = re.compile(r' href="([^"]*)"')
+_NOT_IN_IDS: Final = re.compile(r"[^\w.:-]+")
+_LONGEST_ID: Final = 100
+_LONGEST_HEADING: Final = 2_000  # characters of HTML that are looked at
+
+
+def anchor(html: str) -> str:
+    """Return sanitized `html` with an id on every heading, all ids prefixed and unique, and rel="noopener" on links
+    to other sites.
+
+    A link to "#name" leads to the prefixed id where the text has that; else it stays (it may mean a place of the page
+    around the text).
+    """
+    used: dict[str, int] = {}
+    html = _WITH_ID.sub(lambda found: _identified(found, used), html)
+    return _LINK.sub(lambda found: _linked(found, used), html)
+
+
+def _identified(found: re.Match[str], used: dict[str, int]) -> str:
+    """Return a start tag with its id prefixed; a heading gets one if it has none. An id that is taken is numbered
+    (heading) or dropped.
+    """
+    name, text = found[1], found[2]
+    heading = name[0] == "h" and name[1:].isdigit()
+    typed = _ID.search(text)
+    wanted = _prefixed(attributes(typed[0])["id"]) if typed else ""
+    if not wanted and heading:
+        end = found.string.find(f"</{name}>", found.end(), found.end() + _LONGEST_HEADING)
+        wanted = _prefixed(slugify(plain(found.string[found.end() : end]))) if end >= 0 else ""
+        wanted = wanted or f"{ID_PREFIX}section"
+    if heading:
+        wanted = _numbered(wanted, used)
+    written = "" if not wanted or wanted in used else f' id="{quote(wanted)}"'
+    if written:
+        used[wanted] = 1
+    before, after = (text[: typed.start()], text[typed.end() :]) if typed else (text, "")
+    return f"<{name}{before}{written}{after}>"
+
+
+def _numbered(wanted: str, used: dict[str, int]) -> str:
+    """Return `wanted`, or the first of wanted-2, wanted-3, ... that is free."""
+    free = wanted
+    while free in used:
+        used[wanted] += 1
+        free = f"{wanted}-{used[wanted]}"
+    return free
+
+
+def _prefixed(identifier: str) -> str:
+    """Return `identifier` as an id of ours; "" if nothing is left of it."""
+    kept = _NOT_IN_IDS.sub("-", identifier.removeprefix(ID_PREFIX)).strip("-")
+    return ID_PREFIX + cut(kept, _LONGEST_ID) if kept else ""
+
+
+def _linked(found: re.Match[str], used: dict[str, int]) -> str:
+    href = _HREF.search(found[1])
+    if not href:
+        return found[0]
+    url = attributes(href[0])["href"]
+    if links.is_external(url):
+        return f'<a{found[1]} rel="noopener">'
+    if url.startswith("#") and (fragment := unquote(url[1:])) not in used and (target := _prefixed(fragment)) in used:
+        return f'<a{found[1][: href.start()]} href="#{quote(target)}"{found[1][href.end() :]}>'
+    return found[0]
