@@ -1,0 +1,92 @@
+"""Markdown to clean HTML."""
+
+import re
+from html import escape
+from typing import Final
+
+from markdown_it import MarkdownIt
+from markdown_it.rules_core import StateCore
+
+from markup import images, limits, links
+from markup.autolink import autolink
+from markup.characters import newlines, scrub
+from markup.html import Profile, clean
+
+_SCHEMES: Final = links.LINK_SCHEMES | links.IMAGE_SCHEMES
+_ALIGNMENT: Final = re.compile("text-align:(left|right|center)")
+_EMPTY_LINES: Final = re.compile(r"\n[ \t]*\n\s*")
+
+
+class _Markdown(MarkdownIt):
+    """CommonMark with tables and strikethrough, whose links have known schemes only."""
+
+    def __init__(self, *, html: bool, breaks: bool, nesting: int) -> None:
+        super().__init__("commonmark", {"html": html, "breaks": breaks, "maxNesting": nesting, "xhtmlOut": False})
+        self.enable(["table", "strikethrough"])
+        limits.limit(self)
+
+    def validateLink(self, url: str) -> bool:
+        """Tell whether `url` may become a link; what may not stays on the page as it was typed."""
+        return links.allowed(url, _SCHEMES)
+
+
+def _parser(*, html: bool, breaks: bool, mail: bool) -> MarkdownIt:
+    """Return a parser that nests blocks deep, but what stands in a line only 20 levels: the time for "[[[[..." grows
+    with these.
+    """
+    blocks = _Markdown(html=html, breaks=breaks, nesting=2 * limits.DEEPEST)
+    lines = _Markdown(html=html, breaks=breaks, nesting=20)
+
+    def inline(state: StateCore) -> None:
+        for token in state.tokens:
+            if token.type == "inline":
+                token.children = lines.inline.parse(token.content, lines, state.env, [])
+
+    blocks.core.ruler.at("inline", inline)
+    autolink(lines, blocks, mail=mail)
+    blocks.core.ruler.push("alignment", _align)
+    return blocks
+
+
+def _align(state: StateCore) -> None:
+    """Write the alignment of a table's columns as attributes: style attributes are not allowed."""
+    for token in state.tokens:
+        if token.type in {"th_open", "td_open"} and (found := _ALIGNMENT.fullmatch(str(token.attrGet("style")))):
+            token.attrs = {"align": found[1]}
+
+
+# Editors may mix HTML in (texts from WordPress are little else); who comments sees it as it was typed, and the line
+# ends too.
+_PARSERS: Final[dict[str, MarkdownIt]] = {
+    "article": _parser(html=True, breaks=False, mail=True),
+    "comment": _parser(html=False, breaks=True, mail=False),
+}
+
+
+def render(source: str, profile: Profile = "comment", *, resolve_image: images.Resolver | None = None) -> str:
+    """Return Markdown `source` as HTML that `markup.html.clean` has cleaned for `profile`. Never raises; takes about
+    10 µs a mark at worst.
+
+    In an article, `![alt](photo:slug)` is replaced by what `resolve_image` returns for it, which must be trusted
+    HTML; without it such images stay as <img src="photo:slug">, to be resolved when they are shown
+    (`markup.images.resolve`).
+    """
+    source = newlines(scrub(source))
+    html = clean(_html(source, profile), profile)
+    return html if resolve_image is None else images.resolve(html, resolve_image)
+
+
+def _html(source: str, profile: Profile) -> str:
+    if limits.excessive(source):
+        return _as_typed(source)
+    env = {"references": limits.References(budget=max(2 * len(source), 100_000))}
+    try:
+        return str(_PARSERS[profile].render(source, env))
+    except RecursionError:
+        # Nesting is bounded, but not how deep the caller's own stack was.
+        return _as_typed(source)
+
+
+def _as_typed(source: str) -> str:
+    paragraphs = _EMPTY_LINES.split(source.strip("\n"))
+    return "\n".join(f"<p>{escape(paragraph, quote=False)}</p>" for paragraph in paragraphs)

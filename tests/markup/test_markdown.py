@@ -1,0 +1,220 @@
+import sys
+import time
+
+import pytest
+from hypothesis import given, settings
+
+from markup.limits import DEEPEST, MOST_MARKS
+from markup.markdown import render
+from markup.text import plain
+from tests.markup.policy import violations
+from tests.markup.properties import holds, markdown, soup
+
+PROFILES = pytest.mark.parametrize("profile", ["article", "comment"])
+
+
+@PROFILES
+@pytest.mark.parametrize(
+    ("source", "html"),
+    [
+        ("", ""),
+        ("*a* **b** ~~c~~ `d`", "<p><em>a</em> <strong>b</strong> <s>c</s> <code>d</code></p>"),
+        ("a\n\nb", "<p>a</p>\n<p>b</p>"),
+        ("a\r\n\r\nb", "<p>a</p>\n<p>b</p>"),
+        ("- a\n- b", "<ul>\n<li>a</li>\n<li>b</li>\n</ul>"),
+        ("3. a", '<ol start="3">\n<li>a</li>\n</ol>'),
+        ("> a", "<blockquote>\n<p>a</p>\n</blockquote>"),
+        ("```py\nx < 1\n```", '<pre><code class="language-py">x &lt; 1\n</code></pre>'),
+        ("```\n\nx\n```", "<pre><code>\nx\n</code></pre>"),
+        ("---", "<hr>"),
+        ("[a](javascript:b)", "<p>[a](javascript:b)</p>"),
+        ("a\x00b\u202ec\ud800", "<p>abc\ufffd</p>"),
+        ("&lt;b&gt; &copy;", "<p>&lt;b&gt; ©</p>"),
+    ],
+)
+def test_both_profiles(source, html, profile):
+    assert render(source, profile) == html
+
+
+@pytest.mark.parametrize(
+    ("source", "html"),
+    [
+        ("## Über *uns*", '<h2 id="s-über-uns">Über <em>uns</em></h2>'),
+        ("# a\n## b", '<h2 id="s-a">a</h2>\n<h3 id="s-b">b</h3>'),
+        ("[b](#a)\n## a", '<p><a href="#s-a">b</a></p>\n<h2 id="s-a">a</h2>'),
+        ("a\nb", "<p>a\nb</p>"),
+        ("a <b>c</b> <script>d</script>", "<p>a <b>c</b> </p>"),
+        ("<div class=alignleft>\n\n*a*\n\n</div>", '<div class="alignleft">\n<p><em>a</em></p>\n</div>'),
+        ("![a](/b.jpg \"c\")", '<p><img src="/b.jpg" alt="a" title="c"></p>'),
+        ("[a](https://b.example)", '<p><a href="https://b.example" rel="noopener">a</a></p>'),
+        ("[a](/b)", '<p><a href="/b">a</a></p>'),
+        (
+            "|a|b|\n|:-|-:|\n|1|2|",
+            '<table>\n<thead>\n<tr>\n<th align="left">a</th>\n<th align="right">b</th>\n</tr>\n</thead>\n<tbody>\n<tr>\n'
+            '<td align="left">1</td>\n<td align="right">2</td>\n</tr>\n</tbody>\n</table>',
+        ),
+    ],
+)  # fmt: skip
+def test_articles(source, html):
+    assert render(source, "article") == html
+
+
+@pytest.mark.parametrize(
+    ("source", "html"),
+    [
+        ("# a\n## b", "<p><strong>a</strong></p>\n<p><strong>b</strong></p>"),
+        ("a\n---", "<p><strong>a</strong></p>"),
+        ("a\nb", "<p>a<br>\nb</p>"),
+        ("a <b>c</b> <!-- d -->", "<p>a &lt;b&gt;c&lt;/b&gt; &lt;!-- d --&gt;</p>"),
+        ("<div>\n*a*\n</div>", "<p>&lt;div&gt;<br>\n<em>a</em><br>\n&lt;/div&gt;</p>"),
+        ("![a](/b.jpg)", '<p><a href="/b.jpg" rel="ugc nofollow noopener">a</a></p>'),
+        ("[a](/b)", '<p><a href="/b" rel="ugc nofollow noopener">a</a></p>'),
+    ],
+)
+def test_comments(source, html):
+    assert render(source, "comment") == html
+
+
+def test_the_stricter_profile_is_the_default():
+    assert render("<b>a</b> ![b](/c)") == render("<b>a</b> ![b](/c)", "comment")
+
+
+@PROFILES
+@settings(holds, max_examples=400)
+@given(source=markdown)
+def test_markdown_of_any_kind_is_clean(source, profile):
+    assert violations(render(source, profile), profile) == []
+
+
+@PROFILES
+@holds
+@given(source=soup)
+def test_markdown_with_html_of_any_kind_is_clean(source, profile):
+    assert violations(render(source, profile), profile) == []
+
+
+@pytest.mark.parametrize("mark", [">", "- ", "1. ", "> - "])
+def test_what_is_nested_too_deep_is_text_and_not_lost(mark):
+    html = render(mark * 3 * DEEPEST + "treasure", "comment")
+    assert "treasure" in html
+    assert html.count("<blockquote>") + html.count("<li>") <= DEEPEST + 2
+
+
+def test_a_caller_deep_in_the_stack_gets_the_text_as_it_was_typed():
+    def deep(left):
+        return render("- " * 50 + "*treasure*", "comment") if not left else deep(left - 1)
+
+    frames = 0
+    frame = sys._getframe()
+    while frame := frame.f_back:
+        frames += 1
+    assert "treasure" in deep(sys.getrecursionlimit() - frames - 60)
+
+
+HOSTILE = [
+    *(
+        "[",
+        "]",
+        "[]",
+        "[a](",
+        "![",
+        "![](",
+        ">",
+        "> ",
+        "- ",
+        "- a\n",
+        "1. ",
+        "*",
+        "**a ",
+        "*a_ ",
+        "`a",
+        "~~a ",
+        "<",
+        "<a ",
+        "<!-- ",
+    ),
+    *(
+        "<?",
+        "&",
+        "\\",
+        "|",
+        "|a\n|-\n",
+        "http://",
+        "http://(",
+        "http://a.b ",
+        "www.",
+        "a@a.",
+        "\n",
+        "[a]: b\n",
+        "[a]: <\n",
+    ),
+    *(
+        '[a]: b "\n',
+        "# a\n",
+        "a\n===\n",
+        "<div>\n\n",
+        "<b>",
+        "\x00",
+        "\u202e",
+        "<h2 id=a>",
+        "![a](photo:b)",
+        "\u0301",
+        "\t",
+    ),
+]
+
+
+@pytest.mark.parametrize("profile", ["article", "comment"])
+@pytest.mark.parametrize("pattern", HOSTILE)
+def test_hostile_markdown_takes_no_longer_than_its_length(pattern, profile):
+    """The limit is far from what 40 KB take (under a second): it stands for "not hours"."""
+    source = pattern * (40_000 // len(pattern))
+    start = time.process_time()
+    html = render(source, profile)
+    assert time.process_time() - start < 10
+    assert len(html) < 15 * len(source)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "|" + "a|" * 500 + "\n|" + "-|" * 500 + "\n" + "a\n" * 5_000,
+        "[a]: http://x/" + "y" * 20_000 + "\n\n" + "[a] " * 20_000,
+        "[a" * 10_000 + "](b)" * 10_000,
+        "![a" * 10_000 + "](b)" * 10_000,
+        "".join("  " * level + "- a\n" for level in range(300)),
+        "*a " * 20_000 + "b* " * 20_000,
+        "[a](" + "(" * 50_000,
+        "<http://" + "a" * 100_000,
+    ],
+    ids=["wide table", "long reference", "nested links", "nested images", "lists", "emphasis", "brackets", "autolink"],
+)  # fmt: skip
+def test_hostile_markdown_makes_no_giants(source):
+    start = time.process_time()
+    assert len(render(source, "article")) < 15 * len(source)
+    assert time.process_time() - start < 10
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("profile", ["article", "comment"])
+@pytest.mark.parametrize("pattern", HOSTILE)
+def test_a_megabyte_of_it_too(pattern, profile):
+    source = pattern * (1_000_000 // len(pattern))
+    start = time.process_time()
+    render(source, profile)
+    assert time.process_time() - start < 60
+
+
+def test_a_text_of_marks_only_is_shown_as_it_was_typed():
+    source = "[" * MOST_MARKS + "\n\n\n<b>*x*"
+    assert render(source, "article") == f"<p>{'[' * MOST_MARKS}</p>\n<p>&lt;b&gt;*x*</p>"
+
+
+def test_a_usual_table_is_not_taken_for_an_attack():
+    rows = "".join(f"| {n} | x | y |\n" for n in range(500))
+    assert render("| a | b | c |\n|---|---|---|\n" + rows, "comment").count("<td>") == 1500
+
+
+def test_a_long_text_keeps_every_word():
+    source = "\n\n".join(f"## Part {n}\n\nSome *words* of [part {n}](#x), number {n}." for n in range(500))
+    assert plain(render(source, "article")).count("number") == 500
