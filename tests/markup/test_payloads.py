@@ -1,0 +1,91 @@
+"""Every known trick, through every way in: nothing but what the policy allows may come out."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from markup.html import clean
+from markup.markdown import render
+from markup.text import plain
+from tests.markup.policy import violations
+
+PAYLOADS = json.loads((Path(__file__).parent / "payloads.json").read_text())
+ALL = [payload for kind in PAYLOADS.values() for payload in kind]
+# Where a text can put what it brings: alone, inside of words, in quotations, lists, tables, links, attributes, open tags.
+SURROUNDINGS = [
+    "{}",
+    "some {} words",
+    "> {}\n",
+    "- {}\n- x",
+    "| a |\n|---|\n| {} |",
+    "# {}",
+    "**{}**",
+    "[{}](https://good.example)",
+    "[x]({})",
+    "![{}](photo:x)",
+    "<div>{}</div>",
+    "<p title='{}'>x</p>",
+    '<a href="{}">x</a>',
+    '<img src="{}" alt="x">',
+    "<table><tr><td>{}</td></tr></table>",
+    "<pre>{}",
+    "<svg>{}",
+    "<math><mtext>{}",
+    "<b {}>x</b>",
+    "<!-- {} -->",
+]
+
+
+def test_there_are_enough_of_them():
+    assert len(ALL) == len(set(ALL))
+    assert len(ALL) >= 300
+
+
+@pytest.mark.parametrize("profile", ["article", "comment"])
+@pytest.mark.parametrize("kind", PAYLOADS)
+def test_only_what_is_allowed_comes_out(kind, profile):
+    for payload in PAYLOADS[kind]:
+        for around in SURROUNDINGS:
+            source = around.replace("{}", payload)
+            for way in (clean, render):
+                html = way(source, profile)
+                assert violations(html, profile) == [], (way, source, html)
+                assert way is render or clean(html, profile) == html, source
+
+
+def test_a_resolver_sees_only_slugs_and_its_answer_stays_whole():
+    for payload in ALL:
+        seen = []
+
+        def resolver(ref, seen=seen):
+            seen.append(ref)
+            return "\ue000"
+
+        html = render(f"![x](photo:y) {payload}\n\n<p>{payload}</p>", "article", resolve_image=resolver)
+        assert html.count("\ue000") == len(seen)
+        assert violations(html, "article") == [], payload
+
+
+def test_plain_text_of_all_of_them_is_text():
+    for payload in ALL:
+        plain(payload)
+        assert violations(render(plain(payload), "comment"), "comment") == []
+
+
+@pytest.mark.parametrize(
+    ("html", "found"),
+    [
+        ("<p>fine</p>", False),
+        ("<script>alert(1)</script>", True),
+        ("<p onclick=alert(1)>x</p>", True),
+        ('<a href="javascript:alert(1)" rel="ugc nofollow noopener">x</a>', True),
+        ('<a href="java\nscript:alert(1)" rel="ugc nofollow noopener">x</a>', True),
+        ('<a href="https://x">no rel</a>', True),
+        ("<!-- x -->", True),
+        ("a < b", True),
+        ("<p", True),
+    ],
+)
+def test_the_policy_itself_finds_them(html, found):
+    assert bool(violations(html, "comment")) is found
