@@ -1,0 +1,162 @@
+"""What changed between two texts, word by word."""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from markup.characters import IDEOGRAPHS
+from markup.sequences import Budget, Region, pairs, regions
+
+_PARAGRAPH_END: Final = re.compile(r"(\n[ \t\r]*\n[ \t\r\n]*)")
+_THAI_MARKS: Final = "\u0e31\u0e34-\u0e3a\u0e47-\u0e4e\u0eb1\u0eb4-\u0ebc\u0ec8-\u0ecd"
+_PUNCTUATION: Final = (
+    "!-/:-@\\[-`{-~\u00a1-\u00bf\u2010-\u205e\u3001-\u303f\uff01-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65"
+)
+# Words, white space, single signs. Chinese and Japanese by character, Thai and Lao by letter with its marks.
+_WORD: Final = re.compile(
+    rf"\s+|[{IDEOGRAPHS}]|[\u0e00-\u0eff][{_THAI_MARKS}]*|[{_PUNCTUATION}]"
+    rf"|[^\s{IDEOGRAPHS}{_PUNCTUATION}\u0e00-\u0eff]+"
+)
+_SMALL: Final = 12  # characters
+
+
+@dataclass(frozen=True)
+class Change:
+    """A piece of text that is in both versions, only in the new one, or only in the old one."""
+
+    kind: Literal["equal", "insert", "delete"]
+    text: str
+
+
+@dataclass(frozen=True)
+class Row:
+    """A paragraph of the old version beside what it became: `old` holds equal and deleted pieces, `new` equal and
+    inserted ones; either may be empty.
+    """
+
+    kind: Literal["equal", "change", "insert", "delete"]
+    old: tuple[Change, ...]
+    new: tuple[Change, ...]
+
+
+def words(old: str, new: str) -> list[Change]:
+    """Return the pieces of `old` and `new` in order, a deletion before the insertion that replaced it.
+
+    Without the insertions they join to `old`, without the deletions to `new`, character for character. Paragraphs are
+    compared first, then the words of those that changed; what stands between two changes and is smaller than both is
+    taken as changed too, for it says nothing to a reader.
+    """
+    return _changes(old, new, Budget())
+
+
+def _changes(old: str, new: str, budget: Budget) -> list[Change]:
+    old_parts, new_parts = _PARAGRAPH_END.split(old), _PARAGRAPH_END.split(new)
+    changes: list[Change] = []
+    for region, equal in regions(old_parts, new_parts, budget):
+        before, after = (
+            "".join(old_parts[region.old_start : region.old_end]),
+            "".join(new_parts[region.new_start : region.new_end]),
+        )
+        changes.extend([Change("equal", before)] if equal else _words(before, after, budget))
+    return _tidy(changes)
+
+
+def side_by_side(old: str, new: str) -> list[Row]:
+    """Return the paragraphs of both versions as rows for two columns, with the changed words of those that changed."""
+    before, after = _paragraphs(old), _paragraphs(new)
+    rows: list[Row] = []
+    budget = Budget()
+    for region, equal in regions(before, after, budget):
+        if equal:
+            pieces = ((Change("equal", text),) for text in before[region.old_start : region.old_end])
+            rows.extend(Row("equal", piece, piece) for piece in pieces)
+        else:
+            rows.extend(_changed_rows(before, after, region, budget))
+    return rows
+
+
+def became(olds: Sequence[str], news: Sequence[str]) -> list[tuple[int, int]]:
+    """Return which of the paragraphs `olds` became which of `news`, as indexes in order: those that share most words
+    (Dice's coefficient of the bags of words).
+    """
+    old_bags, new_bags = (
+        [Counter(word for word in _WORD.findall(text) if word[0].isalnum()) for text in texts] for texts in (olds, news)
+    )
+
+    def likeness(i: int, j: int) -> float:
+        count = old_bags[i].total() + new_bags[j].total()
+        return 2 * (old_bags[i] & new_bags[j]).total() / count if count else float(olds[i] == news[j])
+
+    return pairs(len(olds), len(news), likeness)
+
+
+def _changed_rows(before: Sequence[str], after: Sequence[str], region: Region, budget: Budget) -> Iterator[Row]:
+    olds, news = before[region.old_start : region.old_end], after[region.new_start : region.new_end]
+    at_old = at_new = 0
+    for i, j in [*became(olds, news), (len(olds), len(news))]:
+        yield from (Row("delete", (Change("delete", text),), ()) for text in olds[at_old:i])
+        yield from (Row("insert", (), (Change("insert", text),)) for text in news[at_new:j])
+        if i < len(olds):
+            changes = _changes(olds[i], news[j], budget)
+            yield Row(
+                "change",
+                tuple(change for change in changes if change.kind != "insert"),
+                tuple(change for change in changes if change.kind != "delete"),
+            )
+        at_old, at_new = i + 1, j + 1
+
+
+def _paragraphs(text: str) -> list[str]:
+    return [part for part in _PARAGRAPH_END.split(text)[::2] if part.strip()]
+
+
+def _words(old: str, new: str, budget: Budget) -> list[Change]:
+    before, after = _WORD.findall(old), _WORD.findall(new)
+    changes = []
+    for region, equal in regions(before, after, budget):
+        gone, come = (
+            "".join(before[region.old_start : region.old_end]),
+            "".join(after[region.new_start : region.new_end]),
+        )
+        changes.extend([Change("equal", gone)] if equal else [Change("delete", gone), Change("insert", come)])
+    return changes
+
+
+def _tidy(changes: Sequence[Change]) -> list[Change]:
+    """Return `changes` with neighbours joined and without equal pieces that only cut up a change."""
+    steps: list[tuple[str, str, str]] = []  # (equal text, deleted after it, inserted after it)
+    for change in changes:
+        equal, gone, come = steps.pop() if steps else ("", "", "")
+        if change.kind == "equal" and (gone or come):
+            steps += [(equal, gone, come), (change.text, "", "")]
+        elif change.kind == "equal":
+            steps.append((equal + change.text, "", ""))
+        elif change.kind == "delete":
+            steps.append((equal, gone + change.text, come))
+        else:
+            steps.append((equal, gone, come + change.text))
+    tidied: list[tuple[str, str, str]] = []
+    for equal, gone, come in steps:
+        step = (equal, gone, come)
+        while tidied and _idle(tidied[-1], step):
+            before, old, new = tidied.pop()
+            step = (before, old + step[0] + step[1], new + step[0] + step[2])
+        tidied.append(step)
+    kinds: tuple[Literal["equal", "delete", "insert"], ...] = ("equal", "delete", "insert")
+    return [Change(kind, text) for step in tidied for kind, text in zip(kinds, step, strict=True) if text]
+
+
+def _idle(before: tuple[str, str, str], step: tuple[str, str, str]) -> bool:
+    """Tell whether the equal text between two changes is less than either: white space, or some small word (as in
+    Google's diff-match-patch).
+    """
+    equal = step[0]
+    if not (before[1] or before[2]) or not (step[1] or step[2]) or "\n" in equal:
+        return False
+    return not equal.strip() or (
+        len(equal) <= max(len(before[1]), len(before[2]))
+        and len(equal) <= max(len(step[1]), len(step[2]))
+        and len(equal) <= _SMALL
+    )

@@ -1,0 +1,226 @@
+"""What two sequences have in common, in bounded time: the ground that differences and merges stand on."""
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+# Sequences of some ten thousand parts that have little in common use up their steps; what is not compared then counts
+# as changed, which is true, if not the shortest account.
+_STEPS_A_PART: Final = 20
+_LEAST_STEPS: Final = 30_000
+_MOST_PAIRS: Final = 2_500
+
+
+class Block(NamedTuple):
+    """`size` equal parts: old[old:old + size] == new[new:new + size]."""
+
+    old: int
+    new: int
+    size: int
+
+
+@dataclass
+class Budget:
+    """How many steps (a third of a microsecond or so each) several comparisons may take together."""
+
+    steps: int = 400_000
+
+
+class Region(NamedTuple):
+    """old[old_start:old_end] became new[new_start:new_end]."""
+
+    old_start: int
+    old_end: int
+    new_start: int
+    new_end: int
+
+
+def blocks(old: Sequence[Hashable], new: Sequence[Hashable], budget: Budget | None = None) -> list[Block]:
+    """Return what `old` and `new` have in common, in order, the longest possible blocks, none touching the next on
+    both sides.
+
+    Equal ends are cut off first; then parts that occur once on both sides are anchors (patience diff, Bram Cohen
+    2003); between anchors, where there are none left, the shortest edit script decides (E. Myers, "An O(ND)
+    difference algorithm and its variations", 1986).
+    """
+    budget = budget or Budget()
+    comparison = _Comparison(old, new, budget.steps)
+    comparison.run()
+    budget.steps -= comparison.steps
+    joined: list[Block] = []
+    for block in sorted(comparison.found):
+        last = joined[-1] if joined else None
+        if last and last.old + last.size == block.old and last.new + last.size == block.new:
+            joined[-1] = Block(last.old, last.new, last.size + block.size)
+        else:
+            joined.append(block)
+    return joined
+
+
+def regions(
+    old: Sequence[Hashable], new: Sequence[Hashable], budget: Budget | None = None
+) -> Iterator[tuple[Region, bool]]:
+    """Yield all of both sequences in order as regions, each with whether its two sides are equal."""
+    at_old = at_new = 0
+    for block in [*blocks(old, new, budget), Block(len(old), len(new), 0)]:
+        if at_old < block.old or at_new < block.new:
+            yield Region(at_old, block.old, at_new, block.new), False
+        at_old, at_new = block.old + block.size, block.new + block.size
+        if block.size:
+            yield Region(block.old, at_old, block.new, at_new), True
+
+
+def pairs(
+    count_old: int, count_new: int, similarity: Callable[[int, int], float], least: float = 0.3
+) -> list[tuple[int, int]]:
+    """Return which old part became which new one, in order, so that the sum of `similarity` (0 to 1) is greatest;
+    below `least`, none did.
+
+    Where as many parts stand on both sides they are paired one to one, unless that hardly fits and another pairing
+    does. Of too many, none are paired but in this way.
+    """
+    straight = [(index, index) for index in range(count_old)] if count_old == count_new else []
+    if count_old * count_new > _MOST_PAIRS or count_old == 1 == count_new:
+        return straight
+    table = [[0.0] * (count_new + 1) for _ in range(count_old + 1)]
+    values = [[similarity(i, j) for j in range(count_new)] for i in range(count_old)]
+    for i in range(count_old - 1, -1, -1):
+        for j in range(count_new - 1, -1, -1):
+            together = values[i][j] + table[i + 1][j + 1] if values[i][j] >= least else 0.0
+            table[i][j] = max(together, table[i + 1][j], table[i][j + 1])
+    if straight:
+        fit = sum(values[i][i] for i in range(count_old))
+        if fit >= 0.1 * count_old or table[0][0] < 0.6 * (count_old - 1):
+            return straight
+    chosen = []
+    i = j = 0
+    while i < count_old and j < count_new:
+        if values[i][j] >= least and table[i][j] == values[i][j] + table[i + 1][j + 1]:
+            chosen.append((i, j))
+            i, j = i + 1, j + 1
+        elif table[i][j] == table[i + 1][j]:
+            i += 1
+        else:
+            j += 1
+    return chosen
+
+
+class _Comparison:
+    def __init__(self, old: Sequence[Hashable], new: Sequence[Hashable], steps: int) -> None:
+        numbers: dict[Hashable, int] = {}
+        self._old = [numbers.setdefault(part, len(numbers)) for part in old]
+        self._new = [numbers.setdefault(part, len(numbers)) for part in new]
+        self._most = min(_LEAST_STEPS + _STEPS_A_PART * (len(old) + len(new)), steps)
+        self.steps = 0
+        self.found: list[Block] = []
+
+    def run(self) -> None:
+        waiting = [Region(0, len(self._old), 0, len(self._new))]
+        while waiting:
+            region = self._trimmed(waiting.pop())
+            if region.old_start == region.old_end or region.new_start == region.new_end:
+                continue
+            self.steps += region.old_end - region.old_start + region.new_end - region.new_start
+            if self.steps > self._most:
+                continue
+            anchors = self._anchors(region)
+            if anchors:
+                waiting.extend(_between(region, anchors))
+            else:
+                self._shortest(region)
+
+    def _trimmed(self, region: Region) -> Region:
+        """Record what is equal at both ends of `region`; return the rest."""
+        old, new = self._old, self._new
+        a, b, c, d = region
+        while a < b and c < d and old[a] == new[c]:
+            a, c = a + 1, c + 1
+        if a > region.old_start:
+            self.found.append(Block(region.old_start, region.new_start, a - region.old_start))
+        end = b
+        while a < b and c < d and old[b - 1] == new[d - 1]:
+            b, d = b - 1, d - 1
+        if b < end:
+            self.found.append(Block(b, d, end - b))
+        return Region(a, b, c, d)
+
+    def _anchors(self, region: Region) -> list[tuple[int, int]]:
+        """Return places of parts that occur once on each side: the longest list of them that is in order on both."""
+        old = self._old[region.old_start : region.old_end]
+        new = self._new[region.new_start : region.new_end]
+        in_old, in_new = Counter(old), Counter(new)
+        place = {part: index for index, part in enumerate(new, region.new_start) if in_new[part] == 1 == in_old[part]}
+        common = [(index, place[part]) for index, part in enumerate(old, region.old_start) if part in place]
+        # Longest increasing subsequence by patience sorting.
+        tops: list[int] = []
+        piles: list[int] = []
+        before: list[int] = []
+        for number, (_, at) in enumerate(common):
+            pile = bisect_left(tops, at)
+            before.append(piles[pile - 1] if pile else -1)
+            if pile == len(tops):
+                tops.append(at)
+                piles.append(number)
+            else:
+                tops[pile] = at
+                piles[pile] = number
+        chain = []
+        number = piles[-1] if piles else -1
+        while number >= 0:
+            chain.append(common[number])
+            number = before[number]
+        return chain[::-1]
+
+    def _shortest(self, region: Region) -> None:
+        """Record the blocks of the shortest edit script of `region`, if the steps that are left suffice to find it."""
+        old = self._old[region.old_start : region.old_end]
+        new = self._new[region.new_start : region.new_end]
+        if not set(old) & set(new):
+            return
+        furthest = {1: 0}
+        trace: list[dict[int, int]] = []
+        for distance in range(len(old) + len(new) + 1):
+            trace.append({})
+            for diagonal in range(-distance, distance + 1, 2):
+                down = diagonal == -distance or (
+                    diagonal != distance and furthest.get(diagonal - 1, -1) < furthest.get(diagonal + 1, -1)
+                )
+                x = furthest[diagonal + 1] if down else furthest[diagonal - 1] + 1
+                start = x
+                y = x - diagonal
+                while 0 <= y < len(new) and x < len(old) and old[x] == new[y]:
+                    x, y = x + 1, y + 1
+                furthest[diagonal] = trace[-1][diagonal] = x
+                self.steps += 1 + x - start
+                if x >= len(old) and y >= len(new):
+                    self._walk_back(region, trace, len(old), len(new))
+                    return
+            if self.steps > self._most:
+                return
+
+    def _walk_back(self, region: Region, trace: list[dict[int, int]], x: int, y: int) -> None:
+        """Record the diagonals of the path that ends at (x, y)."""
+        for distance in range(len(trace) - 1, -1, -1):
+            diagonal = x - y
+            earlier = trace[distance - 1] if distance else {}
+            down = diagonal == -distance or (
+                diagonal != distance and earlier.get(diagonal - 1, -1) < earlier.get(diagonal + 1, -1)
+            )
+            previous = diagonal + 1 if down else diagonal - 1
+            from_x = earlier[previous] if distance else 0
+            start_x = from_x if down or not distance else from_x + 1
+            if x > start_x:
+                start_y = start_x - diagonal
+                self.found.append(Block(region.old_start + start_x, region.new_start + start_y, x - start_x))
+            x, y = from_x, from_x - previous
+
+
+def _between(region: Region, anchors: Sequence[tuple[int, int]]) -> Iterator[Region]:
+    """Yield the regions before, between and after `anchors`; each anchor opens the region after it."""
+    a, c = region.old_start, region.new_start
+    for old, new in anchors:
+        yield Region(a, old, c, new)
+        a, c = old, new
+    yield Region(a, region.old_end, c, region.new_end)
