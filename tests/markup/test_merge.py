@@ -1,0 +1,222 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from markup.characters import newlines
+from markup.merge import Chunk, Typed, merge, resolve
+from tests.markup.properties import holds
+
+BASE = "one a b\n\ntwo c d\n\nthree e f"
+
+
+@pytest.mark.parametrize(
+    ("mine", "theirs", "merged"),
+    [
+        pytest.param("one X b\n\ntwo c d\n\nthree e f", "one a b\n\ntwo c d\n\nthree Y f",
+                     "one X b\n\ntwo c d\n\nthree Y f", id="apart"),
+        pytest.param("one X b\n\ntwo c d\n\nthree e f", "one a b\n\ntwo Y d\n\nthree e f",
+                     "one X b\n\ntwo Y d\n\nthree e f", id="neighbours"),
+        pytest.param("quite other\n\ntwo c d\n\nthree e f", "one a b\n\nsomething else\n\nthree e f",
+                     "quite other\n\nsomething else\n\nthree e f", id="neighbours rewritten"),
+        pytest.param("zero\n\n" + BASE, BASE + "\n\nfour", "zero\n\n" + BASE + "\n\nfour", id="both ends"),
+        pytest.param("one a b\n\nnew\n\ntwo c d\n\nthree e f", "one a b\n\ntwo c d\n\nthree e f\n\nmore",
+                     "one a b\n\nnew\n\ntwo c d\n\nthree e f\n\nmore", id="inserted at two places"),
+        pytest.param("one a b\n\nnew\n\ntwo c d\n\nthree e f", "one X b\n\ntwo c d\n\nthree e f",
+                     "one X b\n\nnew\n\ntwo c d\n\nthree e f", id="inserted after a changed one"),
+        pytest.param("one a b\n\nnew\n\ntwo c d\n\nthree e f", "one a b\n\ntwo X d\n\nthree e f",
+                     "one a b\n\nnew\n\ntwo X d\n\nthree e f", id="inserted before a changed one"),
+        pytest.param("one X b\n\nnew\n\ntwo c d\n\nthree e f", "one a b\n\ntwo Y d\n\nthree e f",
+                     "one X b\n\nnew\n\ntwo Y d\n\nthree e f", id="changed and inserted beside a change"),
+        pytest.param("two c d\n\nthree e f", BASE + "\n\nfour", "two c d\n\nthree e f\n\nfour", id="deleted, appended"),
+        pytest.param("one a b\n\ntwo c d", BASE + "\n\nfour", "one a b\n\ntwo c d\n\nfour", id="end deleted, appended"),
+        pytest.param("one a b\n\ntwo c d", "one X b\n\ntwo c d\n\nthree e f", "one X b\n\ntwo c d", id="deleted, changed"),
+        pytest.param("three e f\n\none a b\n\ntwo c d", BASE, "three e f\n\none a b\n\ntwo c d", id="moved"),
+        pytest.param(BASE.replace("\n", "\r\n"), "one X b\r\n\r\ntwo c d\r\n\r\nthree e f",
+                     "one X b\n\ntwo c d\n\nthree e f", id="line ends of browsers"),
+        pytest.param("one a b\n\n\n\ntwo c d\n\nthree e f\n", "one X b\n\ntwo c d\n\nthree e f",
+                     "one X b\n\n\n\ntwo c d\n\nthree e f\n", id="empty lines"),
+        pytest.param("", BASE, "", id="all deleted"),
+        pytest.param(BASE.upper(), BASE.upper(), BASE.upper(), id="the same"),
+    ],
+)  # fmt: skip
+def test_what_merges_by_itself(mine, theirs, merged):
+    assert merge(BASE, mine, theirs).text == merged
+    assert merge(BASE, theirs, mine).text == merged
+
+
+@pytest.mark.parametrize(
+    ("mine", "theirs", "conflict"),
+    [
+        pytest.param("one a b\n\ntwo X d\n\nthree e f", "one a b\n\ntwo Y d\n\nthree e f",
+                     ("two c d", "two X d", "two Y d"), id="same paragraph"),
+        pytest.param("one a b\n\nnew\n\ntwo c d\n\nthree e f", "one a b\n\nother\n\ntwo c d\n\nthree e f",
+                     ("", "new", "other"), id="inserted at one place"),
+        pytest.param(BASE + "\n\nnew", BASE + "\n\nother", ("", "new", "other"), id="both appended"),
+        pytest.param("one a b\n\nthree e f", "one a b\n\ntwo Y d\n\nthree e f",
+                     ("two c d", "", "two Y d"), id="deleted and changed"),
+        pytest.param("one X b\n\ntwo X d\n\nthree X f", "one X b\n\ntwo Y d\n\nthree X f",
+                     ("two c d", "two X d", "two Y d"), id="a conflict holds no more than it must"),
+        pytest.param("new", "other", (BASE, "new", "other"), id="all rewritten"),
+    ],
+)  # fmt: skip
+def test_what_an_editor_has_to_settle(mine, theirs, conflict):
+    merged = merge(BASE, mine, theirs)
+    assert merged.text is None
+    assert merged.conflicts == 1
+    found = next(chunk for chunk in merged.chunks if chunk.kind == "conflict")
+    assert (found.base, found.mine, found.theirs, found.text) == (*conflict, None)
+
+
+def test_the_first_version_of_a_text_from_two_sides():
+    assert merge("", "a", "").text == "a"
+    assert merge("", "a", "b").chunks == (Chunk("conflict", "", "a", "b", None, "\n\n"),)
+
+
+@pytest.mark.parametrize(
+    ("pick", "text"),
+    [
+        ("base", "one a b\n\ntwo c d\n\nthree T f"),
+        ("mine", "one a b\n\ntwo X d\n\nthree T f"),
+        ("theirs", "one a b\n\ntwo Y d\n\nthree T f"),
+        ("both", "one a b\n\ntwo X d\n\ntwo Y d\n\nthree T f"),
+        (Typed("my\r\nown\n"), "one a b\n\nmy\nown\n\nthree T f"),
+        (Typed(""), "one a b\n\nthree T f"),
+    ],
+)
+def test_resolve(pick, text):
+    merged = merge(BASE, "one a b\n\ntwo X d\n\nthree e f", "one a b\n\ntwo Y d\n\nthree T f")
+    assert resolve(merged, [pick]) == text
+
+
+@pytest.mark.parametrize("picks", [[], ["mine", "mine"]])
+def test_resolve_wants_a_pick_for_each_conflict(picks):
+    with pytest.raises(ValueError, match="1 conflict"):
+        resolve(merge("a", "b", "c"), picks)
+
+
+def test_chunks_say_who_changed_what():
+    merged = merge(BASE, "one X b\n\ntwo Z d\n\nthree e f", "one a b\n\ntwo Z d\n\nthree Y f\n\nfour")
+    assert [(chunk.kind, chunk.text) for chunk in merged.chunks] == [
+        ("mine", "one X b"),
+        ("both", "two Z d"),
+        ("theirs", "three Y f"),
+        ("theirs", "four"),
+    ]
+
+
+paragraphs = st.sampled_from(["a", "b", "c", "d", "a b", "a\nb", "long one with words", "    code", "- x\n- y", "漢字"])
+gaps = st.sampled_from(["\n\n", "\n\n", "\n\n\n", "\n \n", "\n", "\r\n\r\n"])
+texts = st.builds(
+    lambda lead, parts, tail: lead + "".join(part + gap for part, gap in parts) + tail,
+    st.sampled_from(["", "", "\n", "  "]),
+    st.lists(st.tuples(paragraphs, gaps), max_size=8),
+    st.sampled_from(["", "", "end", " ", "\n"]),
+)
+
+
+@st.composite
+def versions(draw):
+    """A base and two texts that come from it by some edits - or not."""
+    base = draw(texts)
+    return base, *(draw(texts) if draw(st.integers(0, 4)) == 0 else _edited(draw, base) for _ in range(2))
+
+
+def _edited(draw, text):
+    parts = text.split("\n\n")
+    for _ in range(draw(st.integers(0, 3))):
+        place = draw(st.integers(0, len(parts) - 1))
+        match draw(st.sampled_from(["change", "insert", "delete", "move"])):
+            case "change":
+                parts[place] += draw(st.sampled_from([" p", " q", "\nr"]))
+            case "insert":
+                parts.insert(place, draw(st.sampled_from(["new p", "new q", "a"])))
+            case "delete" if len(parts) > 1:
+                del parts[place]
+            case "move":
+                parts.append(parts.pop(place))
+    return "\n\n".join(parts)
+
+
+@holds
+@given(texts, texts)
+def test_one_sides_changes_are_taken_as_they_are(base, other):
+    assert merge(base, base, other).text == newlines(other)
+    assert merge(base, other, base).text == newlines(other)
+    assert merge(base, other, other).text == newlines(other)
+
+
+@holds
+@given(versions())
+def test_exchanged_sides_give_the_same(three):
+    base, mine, theirs = three
+    one, other = merge(base, mine, theirs), merge(base, theirs, mine)
+    exchanged = {"mine": "theirs", "theirs": "mine"}
+    assert one.text == other.text
+    assert [(exchanged.get(c.kind, c.kind), c.base, c.theirs, c.mine, c.text, c.gap) for c in one.chunks] == [
+        (c.kind, c.base, c.mine, c.theirs, c.text, c.gap) for c in other.chunks
+    ]
+
+
+def _lines(text):
+    return {line.strip() for line in newlines(text).split("\n")} - {""}
+
+
+@holds
+@given(versions())
+def test_nothing_typed_is_lost(three):
+    base, mine, theirs = three
+    merged = merge(base, mine, theirs)
+    kept = set()
+    for chunk in merged.chunks:
+        kept |= _lines(chunk.text) if chunk.text is not None else _lines(chunk.mine) | _lines(chunk.theirs)
+    assert (_lines(mine) | _lines(theirs)) - _lines(base) <= kept
+    assert kept <= _lines(mine) | _lines(theirs) | _lines(base)
+
+
+@holds
+@given(versions(), st.data())
+def test_every_conflict_can_be_settled(three, data):
+    merged = merge(*three)
+    picks = [
+        data.draw(st.sampled_from(["base", "mine", "theirs", "both", Typed("typed")])) for _ in range(merged.conflicts)
+    ]
+    text = resolve(merged, picks)
+    assert ("typed" in text) == (Typed("typed") in picks)
+    # What was settled is what a second merge with the same sides leaves alone.
+    assert merge(text, text, text).text == text
+
+
+@holds
+@given(st.lists(st.sampled_from(["keep", "mine", "theirs"]), max_size=12), st.booleans())
+def test_edits_of_different_paragraphs_never_conflict(who, rewrite):
+    base = [f"paragraph {number} of the text {number}" for number in range(len(who))]
+
+    def version(side):
+        change = "{0} anew" if rewrite else "{1} {0}"
+        return [
+            change.format(f"{side}{number}", text) if who[number] == side else text for number, text in enumerate(base)
+        ]
+
+    mine, theirs = version("mine"), version("theirs")
+    merged = merge("\n\n".join(base), "\n\n".join(mine), "\n\n".join(theirs))
+    both = [m if w == "mine" else t for w, m, t in zip(who, mine, theirs, strict=True)]
+    assert merged.text == "\n\n".join(both)
+
+
+@holds
+@given(st.sets(st.integers(0, 8), max_size=4), st.sets(st.integers(0, 8), max_size=4))
+def test_paragraphs_inserted_at_different_places_never_conflict(mine, theirs):
+    base = [f"paragraph {number}" for number in range(8)]
+
+    def version(places, name):
+        parts = []
+        for number in range(9):
+            parts += [f"{name} at {number}"] if number in places else []
+            parts += base[number : number + 1]
+        return "\n\n".join(parts)
+
+    theirs -= mine
+    merged = merge("\n\n".join(base), version(mine, "mine"), version(theirs, "theirs"))
+    assert merged.conflicts == 0
+    assert merged.text.count("mine") == len(mine)
+    assert merged.text.count("theirs") == len(theirs)
