@@ -8,7 +8,7 @@ from datetime import datetime
 
 from django.db.models import Model
 
-from comments import conf, targets
+from comments import conf, targets, versions
 from comments.backends import backend
 from comments.types import Comment, Discussion, Held, Order, Page, Replaced, Target, Verdict
 
@@ -16,17 +16,22 @@ from comments.types import Comment, Discussion, Held, Order, Page, Replaced, Tar
 def discussion(target: Model | Target) -> Discussion:
     """Return a target's discussion; `begun` is False if nobody has posted. Take it before the comments: see
     `version`."""
-    return backend().discussion(targets.of(target))
+    found = backend().discussion(targets.of(target))
+    versions.note(found)
+    return found
 
 
 def discussions(wanted: Iterable[Model | Target]) -> dict[Target, Discussion]:
     """Return the discussions of many targets in one look-up: for lists that show counts."""
-    return backend().discussions([targets.of(target) for target in wanted])
+    found = backend().discussions([targets.of(target) for target in wanted])
+    for one in found.values():
+        versions.note(one)
+    return found
 
 
 def count(target: Model | Target) -> int:
     """Return how many public comments a target has."""
-    return backend().count(targets.of(target))
+    return discussion(target).count
 
 
 def page(
@@ -44,7 +49,7 @@ def page(
     `order` may be a word from a request: one that does not exist means the discussion's own. Raises CommentNotFound
     for `at`.
     """
-    return backend().page(
+    found = backend().page(
         targets.of(target),
         order=_order(order),
         size=max(1, min(size or conf.get("PAGE_SIZE"), conf.get("MAX_PAGE_SIZE"))),
@@ -53,6 +58,8 @@ def page(
         before=before,
         at=at,
     )
+    versions.note(found.discussion)
+    return found
 
 
 def _order(word: Order | str | None) -> Order | None:
@@ -64,6 +71,7 @@ def _order(word: Order | str | None) -> Order | None:
 
 def get(target: Model | Target, slug: str) -> Comment:
     """Return one comment, also a tombstone. Raises CommentNotFound."""
+    versions.note_fleeting()
     return backend().get(targets.of(target), slug)
 
 
@@ -75,7 +83,9 @@ def permalink(target: Model | Target, slug: str, *, order: Order | str | None = 
 def subdiscussion(target: Model | Target, slug: str, *, size: int | None = None, after: str = "") -> Page:
     """Return a comment and all that hangs below it, threaded. Raises CommentNotFound."""
     wanted = max(1, min(size or conf.get("PAGE_SIZE"), conf.get("MAX_PAGE_SIZE")))
-    return backend().subdiscussion(targets.of(target), slug, size=wanted, after=after)
+    found = backend().subdiscussion(targets.of(target), slug, size=wanted, after=after)
+    versions.note(found.discussion)
+    return found
 
 
 def iterate(target: Model | Target, *, order: Order = Order.OLDEST) -> Iterator[Comment]:
@@ -86,11 +96,13 @@ def iterate(target: Model | Target, *, order: Order = Order.OLDEST) -> Iterator[
 def recent(limit: int = 10, *, label: str = "") -> tuple[Comment, ...]:
     """Return the newest public comments of all discussions. Whether readers may see their targets is for
     `targets.with_objects` to say."""
+    versions.note_fleeting()
     return backend().recent(limit, label=label)
 
 
 def by_author(author_id: str, *, limit: int = 50, before: datetime | None = None) -> tuple[Comment, ...]:
     """Return a user's public comments, newest first."""
+    versions.note_fleeting()
     return backend().by_author(author_id, limit=limit, before=before)
 
 

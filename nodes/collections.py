@@ -33,6 +33,8 @@ def node_indexes() -> tuple[Index, ...]:
         ),
         Index("by_type", (("metadata.type", 1), *NEWEST, ("metadata.expires", 1), ("metadata.parent_id", 1))),
         Index("by_tag", (("metadata.tags", 1), *NEWEST, ("metadata.expires", 1), ("metadata.parent_id", 1))),
+        # What has expired, for editors; and when the site next changes by itself.
+        Index("by_expiry", (("metadata.expires", -1), ("_id", -1))),
         # The pages of a folder, by name.
         Index(
             "by_name",
@@ -90,7 +92,6 @@ COLLECTIONS = (
                     ("metadata.expires", 1),
                 ),
             ),
-            Index("by_expiry", (("metadata.expires", -1), ("_id", -1))),
             Index("by_draft", (("draft.saved_at", -1), ("_id", -1)), sparse=True),
         ),
         shard_key=ShardKey(

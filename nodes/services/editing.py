@@ -1,7 +1,7 @@
 """Creating, saving and tagging nodes: what editors, commands and imports call."""
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 from bson import ObjectId
@@ -17,10 +17,8 @@ from nodes.services import placement
 from nodes.services.site import touch
 from nodes.services.write import base_for, check_place, compare_and_set, insert_revision, pull_tags
 from nodes.tags import unique
-from nodes.types import NO_TAGS, Actor, Saved, Seen, Submitted, TagChange
+from nodes.types import NEVER, NO_TAGS, Actor, Saved, Seen, Submitted, TagChange
 
-# Never null: $gt does not match null.
-NEVER = datetime(9999, 12, 31, tzinfo=UTC)
 # How often a save is merged again while others keep saving the same node.
 ATTEMPTS = 50
 

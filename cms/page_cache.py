@@ -1,0 +1,173 @@
+"""Pages for readers without a session, kept in process under the versions they were made from. Never stale.
+
+The site's version is read before anything else (SiteMiddleware), each discussion's before its comments, and writers set new
+versions after their change can be read. What was made under the present versions is therefore as new as the data; an entry
+is compared with the database at every request, never trusted for a while.
+"""
+
+import hashlib
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from urllib.parse import parse_qsl
+
+from bson import ObjectId
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
+from django.utils.cache import get_conditional_response
+from django.utils.http import quote_etag
+
+from cms.context_processors import is_personal
+from comments import paging, versions
+from comments import selectors as comments
+from comments.types import Target
+from mongo.connection import now
+from nodes.selectors import due
+from nodes.selectors import site as site_selectors
+
+# The routes whose answers are kept, each with the parameters that it reads. A request with any other is answered anew.
+KEPT: Mapping[str, frozenset[str]] = {
+    "home": frozenset({"from"}),
+    "node": frozenset({"from", paging.PARAMETER}),
+    "tag": frozenset({"from"}),
+}
+# However well an entry compares, it ends this long after it was made: relative times on it grow old.
+LONGEST = timedelta(seconds=60)
+# Of a request's bytes: longer addresses are not worth a place.
+LONGEST_KEY = 2_000
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A page as it was sent, what it was made from, and when it changes by itself at the latest."""
+
+    site_version: ObjectId
+    discussions: Mapping[str, str]
+    until: datetime
+    content: bytes
+    headers: tuple[tuple[str, str], ...]
+
+    @property
+    def size(self) -> int:
+        """Bytes, about: the content and what is kept beside it."""
+        return len(self.content) + 1_000
+
+    def holds(self) -> bool:
+        """Return whether the page is still what it would be if it were made now. Asks the database for the discussions."""
+        if self.site_version != site_selectors.current().version or now() >= self.until:
+            return False
+        if not self.discussions:
+            return True
+        found = comments.discussions([Target.parse(id) for id in self.discussions])
+        return all(found[Target.parse(id)].version == version for id, version in self.discussions.items())
+
+    def response(self, request: HttpRequest) -> HttpResponse:
+        response = HttpResponse(self.content)
+        for name, value in self.headers:
+            response[name] = value
+        return get_conditional_response(request, etag=response["ETag"], response=response) or response
+
+
+class PageCache:
+    """Entries by request, the longest unused dropped when they need more than `most` bytes together."""
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self.size = 0
+        self._entries: OrderedDict[tuple[str, ...], Entry] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, key: tuple[str, ...]) -> Entry | None:
+        with self._lock:
+            if key in self._entries:
+                self._entries.move_to_end(key)
+            return self._entries.get(key)
+
+    def put(self, key: tuple[str, ...], entry: Entry) -> None:
+        with self._lock:
+            self._forget(key)
+            if entry.size > self.most // 10:
+                return
+            self._entries[key] = entry
+            self.size += entry.size
+            while self.size > self.most:
+                self._forget(next(iter(self._entries)))
+
+    def clear(self) -> None:
+        with self._lock:
+            self._entries.clear()
+            self.size = 0
+
+    def _forget(self, key: tuple[str, ...]) -> None:
+        if old := self._entries.pop(key, None):
+            self.size -= old.size
+
+
+cache = PageCache(settings.PAGE_CACHE_BYTES)
+
+
+class PageCacheMiddleware:
+    """Answer from the cache what holds; keep what may be kept."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        key = key_of(request)
+        if key is None:
+            return self.get_response(request)
+        entry = cache.get(key)
+        if entry is not None and entry.holds():
+            return entry.response(request)
+        site_version = site_selectors.current().version
+        with versions.recorded() as seen:
+            response = self.get_response(request)
+        if site_version is None or not seen.lasting or not is_for_all(request, response):
+            return response
+        moment = now()
+        until = min(filter(None, (moment + LONGEST, due.next_due(moment))))
+        response["ETag"] = quote_etag(hashlib.blake2b(response.content, digest_size=16).hexdigest())
+        response.setdefault("Cache-Control", "no-cache")
+        cache.put(key, Entry(site_version, seen.versions, until, response.content, tuple(response.items())))
+        return get_conditional_response(request, etag=response["ETag"], response=response) or response
+
+
+def key_of(request: HttpRequest) -> tuple[str, ...] | None:
+    """Return what an answer to the request is kept under, or None where it must not come from the cache.
+
+    Parameters that no kept route reads make it None, so that a stranger cannot fill the cache with one page.
+    """
+    if request.method not in ("GET", "HEAD") or is_personal(request) or "Authorization" in request.headers:
+        return None
+    query = request.META.get("QUERY_STRING", "")
+    if len(request.path_info) + len(query) > LONGEST_KEY:
+        return None
+    parameters = sorted(parse_qsl(query, keep_blank_values=True)) if query else []
+    if any(name not in _ALL_PARAMETERS for name, _value in parameters):
+        return None
+    return (
+        request.scheme or "",
+        request.get_host(),
+        site_selectors.current().settings.language,
+        request.path_info,
+        *(part for pair in parameters for part in pair),
+    )
+
+
+def is_for_all(request: HttpRequest, response: HttpResponse) -> bool:
+    """Return whether an answer may be shown to every reader who has no session."""
+    match = request.resolver_match
+    if match is None or match.url_name not in KEPT or set(request.GET) - KEPT[match.url_name]:
+        return False
+    return (
+        response.status_code == 200
+        and not response.streaming
+        and not response.cookies
+        and "cookie" not in response.get("Vary", "").lower()
+        and not {"private", "no-store"} & {part.strip() for part in response.get("Cache-Control", "").split(",")}
+    )
+
+
+_ALL_PARAMETERS = frozenset().union(*KEPT.values())

@@ -1,0 +1,47 @@
+"""Which versions of which discussions an answer was made from: what must be checked before it is shown again."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+
+from comments.types import Discussion
+
+
+@dataclass
+class Seen:
+    """What was read in a `recorded()` block: the version of each discussion, by id, as it was before its comments.
+
+    `lasting` is False if something was read that no version stands for, such as the newest comments of all discussions.
+    """
+
+    versions: dict[str, str] = field(default_factory=dict)
+    lasting: bool = True
+
+
+_seen: ContextVar[Seen | None] = ContextVar("seen", default=None)
+
+
+@contextmanager
+def recorded() -> Iterator[Seen]:
+    """Record what the block reads through comments.selectors."""
+    token = _seen.set(seen := Seen())
+    try:
+        yield seen
+    finally:
+        _seen.reset(token)
+
+
+def note(discussion: Discussion) -> None:
+    """Record that comments were read after this version of their discussion."""
+    if (seen := _seen.get()) is not None and seen.versions.setdefault(discussion.target.id, discussion.version) != (
+        discussion.version
+    ):
+        # It was changed between two reads: the answer is of no single version.
+        seen.lasting = False
+
+
+def note_fleeting() -> None:
+    """Record that something was read which no discussion's version stands for."""
+    if (seen := _seen.get()) is not None:
+        seen.lasting = False

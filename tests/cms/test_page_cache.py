@@ -1,0 +1,158 @@
+"""The page cache: what is kept, what is not, and that nothing stale is ever shown."""
+
+from datetime import timedelta
+
+import pytest
+from bson import ObjectId
+from django.contrib.auth import get_user_model
+
+from cms import page_cache
+from comments import services as comments
+from comments.types import Author
+from mongo.connection import now
+from nodes.models import Node
+from nodes.services import editing
+from nodes.services.site import save_settings
+from nodes.types import NO_TAGS
+from tests.nodes.build import EDITOR, node, nonce
+
+
+@pytest.fixture(autouse=True)
+def _empty_cache(mongo):
+    page_cache.cache.clear()
+    yield
+    page_cache.cache.clear()
+
+
+@pytest.fixture
+def post(mongo):
+    blog = node("blog", "blog", published=now() - timedelta(days=2))
+    return node("blog-entry", "post", parent=blog, text="First text", published=now() - timedelta(days=1))
+
+
+def save(node_id, **fields):
+    return editing.save(EDITOR, node_id, nonce(node_id), {k.replace("__", "."): v for k, v in fields.items()}, NO_TAGS)
+
+
+def test_second_reader_costs_two_commands(post, client, commands):
+    first = client.get("/blog/post")
+    with commands.recorded():
+        second = client.get("/blog/post")
+    assert second.content == first.content
+    assert commands.names == ["find", "find"]  # the site's version and the discussion's
+    assert second["Content-Type"] == first["Content-Type"]
+    assert second["Content-Security-Policy"] == first["Content-Security-Policy"]
+
+
+def test_a_save_shows_at_once(post, client):
+    assert b"First text" in client.get("/blog/post").content
+    save(post, detail__text="Second text")
+    assert b"Second text" in client.get("/blog/post").content
+
+
+def test_a_comment_shows_at_once(post, client):
+    client.get("/blog/post")
+    comments.post(Node.objects.get(pk=post), author=Author("Bea"), source="Hello there", token="t" * 16)
+    assert b"Hello there" in client.get("/blog/post").content
+
+
+def test_conditional_request(post, client):
+    etag = client.get("/blog/post")["ETag"]
+    assert client.get("/blog/post", headers={"if-none-match": etag}).status_code == 304
+    save(post, title="Changed")
+    changed = client.get("/blog/post", headers={"if-none-match": etag})
+    assert changed.status_code == 200
+    assert changed["ETag"] != etag
+
+
+def test_no_304_after_what_was_due(post, client, mongo):
+    """A page whose text expires, or that something joins, changes without a write."""
+    soon = now() + timedelta(seconds=30)
+    save(post, expires=soon)
+    etag = client.get("/blog/post")["ETag"]
+    (entry,) = page_cache.cache._entries.values()
+    assert entry.until == soon
+    assert client.get("/blog/post", headers={"if-none-match": etag}).status_code == 304
+
+
+@pytest.mark.parametrize("field", ["published", "expires"])
+def test_entry_ends_at_the_next_due_time_of_anything(post, client, field):
+    soon = now() + timedelta(seconds=20)
+    node(slug="other", **{field: soon})
+    client.get("/blog/post")
+    (entry,) = page_cache.cache._entries.values()
+    assert entry.until == soon
+
+
+def test_entry_ends_when_comments_close(post, client, mongo):
+    save_settings({"comments_close_after_days": 1}, {"comments_close_after_days": 0})
+    near = now() - timedelta(days=1) + timedelta(seconds=25)
+    save(post, published=near)
+    client.get("/blog/post")
+    (entry,) = page_cache.cache._entries.values()
+    assert entry.until == near + timedelta(days=1)
+
+
+def test_entry_ends_after_a_minute(post, client):
+    client.get("/blog/post")
+    (entry,) = page_cache.cache._entries.values()
+    assert timedelta(seconds=55) < entry.until - now() <= timedelta(seconds=60)
+
+
+def test_a_retry_that_changes_nothing_gives_a_new_version(post, client):
+    client.get("/blog/post")
+    before = next(iter(page_cache.cache._entries.values())).site_version
+    save(post, title="Post")
+    client.get("/blog/post")
+    assert next(iter(page_cache.cache._entries.values())).site_version != before
+
+
+def test_nothing_is_kept_for_a_session(post, client):
+    client.force_login(get_user_model().objects.create_superuser("ann", password="x"))
+    assert client.get("/blog/post").status_code == 200
+    assert not page_cache.cache._entries
+
+
+def test_a_session_is_never_shown_what_was_kept(post, client):
+    client.get("/blog/post")
+    client.force_login(get_user_model().objects.create_superuser("ann", password="x"))
+    assert "ETag" not in client.get("/blog/post")
+
+
+@pytest.mark.parametrize(
+    "path", ["/blog/post?utm=1", "/blog/post?comments=newest&x=2", "/nothing-here", "/admin/login/", "/blog/post/"]
+)
+def test_what_is_not_kept(post, client, path):
+    client.get(path)
+    assert not page_cache.cache._entries
+
+
+def test_parameters_of_another_route_are_not_kept(post, client):
+    client.get("/?comments=oldest")
+    assert not page_cache.cache._entries
+
+
+def test_hosts_languages_and_schemes_are_kept_apart(post, client):
+    client.get("/blog/post", headers={"host": "localhost"})
+    client.get("/blog/post", headers={"host": "127.0.0.1"})
+    client.get("/blog/post", secure=True)
+    assert len(page_cache.cache._entries) == 3
+
+
+def test_head_is_answered_from_the_page_and_without_it(post, client):
+    client.get("/blog/post")
+    answer = client.head("/blog/post")
+    assert answer.status_code == 200
+    assert not answer.content
+
+
+def test_bytes_are_bounded():
+    small = page_cache.PageCache(100_000)
+    for n in range(200):
+        entry = page_cache.Entry(ObjectId(), {}, now(), b"x" * 1_000, ())
+        small.put((str(n),), entry)
+        assert small.size <= small.most
+    assert small.get(("199",))
+    assert small.get(("0",)) is None
+    small.put(("big",), page_cache.Entry(ObjectId(), {}, now(), b"x" * 20_000, ()))
+    assert small.get(("big",)) is None
