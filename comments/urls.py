@@ -18,6 +18,12 @@ class LabelConverter:
         return value
 
 
+class KeyConverter(LabelConverter):
+    """A primary key as a str, as short as the rest allows: a reply's slug has slashes too."""
+
+    regex = ".+?"
+
+
 class SlugConverter(LabelConverter):
     """A comment's slug: parts of 16 characters. "1" is in none and stands for one while addresses are made."""
 
@@ -25,9 +31,10 @@ class SlugConverter(LabelConverter):
 
 
 register_converter(LabelConverter, "label")
+register_converter(KeyConverter, "commentkey")
 register_converter(SlugConverter, "commentslug")
 
-OF = "<label:label>/<path:pk>"
+OF = "<label:label>/<commentkey:pk>"
 ONE = f"{OF}/<commentslug:slug>"
 
 urlpatterns = [

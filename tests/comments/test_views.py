@@ -190,6 +190,18 @@ def test_permalink_opens_the_page_with_the_comment(client, post_page, order):
     assert "Number 119<" not in html or "Number 0<" not in html
 
 
+def test_every_address_of_a_reply_leads_to_it(client, post_page):
+    first = one(post_page, "First", "t1")
+    reply = one(post_page, "Reply", "t2", parent=first.slug)
+    last = one(post_page, "Last", "t3", parent=reply.slug)
+    for comment in (first, reply, last):
+        arguments = [post_page.label, post_page.pk, comment.slug]
+        address, anchor = client.get(reverse("comments-url-redirect", args=arguments))["Location"].split("#")
+        assert f'id="{anchor}"' in client.get(address).content.decode()
+        assert "Last" in client.get(reverse("comments-thread", args=arguments)).content.decode()
+        assert client.get(reverse("comments-flag", args=arguments)).status_code == 200
+
+
 def test_pages_lead_through_the_whole_discussion(client, post_page):
     for n in range(120):
         one(post_page, f"Number {n}.", f"t{n}")
