@@ -18,3 +18,4 @@ urlpatterns = [
 ]
 
 handler500 = "cms.errors.server_error"
+handler404 = "nodes.finding.not_found"

@@ -20,6 +20,27 @@ PLACE = (("metadata.parent_id", 1), ("metadata.slug", 1))
 CHANGED = (("metadata.updated", -1), ("_id", -1))
 NEWEST = (("metadata.published", -1), ("_id", -1))
 
+# Words are stemmed as English, which does little harm elsewhere; `pairs` serves scripts without spaces. No document
+# has a field by the name of language_override: "language", the default, would be taken from what editors write.
+SEARCH = Index(
+    "by_words",
+    tuple(
+        (path, "text")
+        for path in ("metadata.title", "metadata.tags", "metadata.summary", "derived.text", "derived.pairs")
+    ),
+    options={
+        "weights": {
+            "metadata.title": 10,
+            "metadata.tags": 6,
+            "metadata.summary": 4,
+            "derived.pairs": 2,
+            "derived.text": 1,
+        },
+        "default_language": "english",
+        "language_override": "text_language",
+    },
+)
+
 
 def node_indexes() -> tuple[Index, ...]:
     """Return the indexes that nodes and photos share: the same code queries either."""
@@ -76,6 +97,7 @@ COLLECTIONS = (
         NODES,
         (
             *node_indexes(),
+            SEARCH,
             # The lists of the admin: what was changed last, of all or by one filter; and by state, newest first.
             Index("by_updated", CHANGED),
             Index("section_by_updated", (("metadata.parent_id", 1), *CHANGED)),

@@ -44,9 +44,9 @@ class TagConverter:
 
 
 class YearConverter:
-    """Four digits of a year that datetime knows."""
+    """The four digits of a year from 1000 to 2999."""
 
-    regex = "[1-9][0-9]{3}"
+    regex = "[12][0-9]{3}"
 
     def to_python(self, value: str) -> int:
         return int(value)
@@ -70,3 +70,5 @@ class MonthConverter:
 register_converter(ObjectIdConverter, "objectid")
 register_converter(NodePathConverter, "nodepath")
 register_converter(TagConverter, "tag")
+register_converter(YearConverter, "year")
+register_converter(MonthConverter, "month")

@@ -1,80 +1,130 @@
-"""Feeds: the newest posts of a blog, whole, for feed readers."""
+"""Feeds of the site, a blog or a tag: the newest posts, whole, for feed readers.
 
+Ids are made of the nodes' own and never change; addresses are absolute, inside the texts too. The entity tag is the digest
+of what is sent, so that a reader that has it already gets a 304.
+"""
+
+import hashlib
+import unicodedata
+from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
-from django.contrib.syndication.views import Feed
 from django.http import Http404, HttpRequest, HttpResponse
-from django.utils.feedgenerator import Atom1Feed
+from django.urls import reverse
+from django.utils.cache import get_conditional_response
+from django.utils.http import http_date
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
+from markup.absolute import absolute
 from mongo.connection import now
-from nodes import kinds, rendering, tree
+from nodes import addresses, kinds, rendering, tree
+from nodes.feedformats import FORMS, Channel, Item
 from nodes.models import Node
 from nodes.selectors import nodes as selectors
+from nodes.selectors import site as site_selectors
 
 ENTRIES = 20
 
 
-class BlogRss(Feed):
-    """RSS 2.0 of one blog."""
+@dataclass(frozen=True)
+class Source:
+    """What a feed is about: its title, its description, the path of its page, and what it lists."""
 
-    description_template = None
-
-    def get_object(self, request: HttpRequest, path: str) -> Node:
-        found = selectors.resolve(tree.current(), path, now())
-        if found is None or found.metadata.type != kinds.BLOG:
-            raise Http404
-        return found
-
-    def title(self, blog: Node) -> str:
-        return blog.metadata.title
-
-    def link(self, blog: Node) -> str:
-        return blog.get_absolute_url()
-
-    def description(self, blog: Node) -> str:
-        return blog.metadata.summary or blog.metadata.title
-
-    def items(self, blog: Node) -> tuple[Node, ...]:
-        return selectors.entries(blog.pk, now(), size=ENTRIES, whole=True).nodes
-
-    def item_title(self, entry: Node) -> str:
-        return entry.metadata.title
-
-    def item_description(self, entry: Node) -> str:
-        return rendering.body(entry)
-
-    def item_guid(self, entry: Node) -> str:
-        return f"urn:marginalia:{entry.pk}"
-
-    item_guid_is_permalink = False
-
-    def item_pubdate(self, entry: Node) -> datetime:
-        return entry.metadata.published
-
-    def item_updateddate(self, entry: Node) -> datetime:
-        return entry.metadata.updated
-
-    def item_author_name(self, entry: Node) -> str | None:
-        return entry.metadata.author.name if entry.metadata.author else None
-
-    def item_categories(self, entry: Node) -> list[str]:
-        return entry.metadata.tags
+    title: str
+    description: str
+    path: str
+    nodes: tuple[Node, ...]
+    changed: datetime | None = None
 
 
-class BlogAtom(BlogRss):
-    """Atom of one blog."""
+def _of_site() -> Source:
+    settings = site_selectors.current().settings
+    listing = selectors.newest_entries(tree.current(), now(), size=ENTRIES, whole=True)
+    return Source(settings.name, settings.tagline or settings.name, "/", listing.nodes)
 
-    feed_type = Atom1Feed
-    subtitle = BlogRss.description
+
+def _of_blog(path: str) -> Source:
+    moment = now()
+    blog = selectors.resolve(tree.current(), path, moment)
+    if blog is None or blog.metadata.type != kinds.BLOG:
+        raise Http404(_("There is no feed at this address."))
+    listing = selectors.entries(blog.pk, moment, size=ENTRIES, whole=True)
+    metadata = blog.metadata
+    title = f"{metadata.title} · {site_selectors.current().settings.name}"
+    return Source(title, metadata.summary or metadata.title, blog.get_absolute_url(), listing.nodes, metadata.updated)
 
 
-FORMS = {"rss": BlogRss(), "atom": BlogAtom()}
+def _of_tag(tag: str) -> Source:
+    tag = unicodedata.normalize("NFC", tag)
+    listing = selectors.tagged(tree.current(), tag, now(), size=ENTRIES, whole=True)
+    if not listing.nodes:
+        raise Http404(_("Nothing is tagged “%(tag)s”.") % {"tag": tag})
+    title = f"{tag} · {site_selectors.current().settings.name}"
+    description = _("Tagged “%(tag)s”") % {"tag": tag}
+    return Source(title, description, reverse("tag", args=[tag]), listing.nodes)
+
+
+@require_safe
+def site(request: HttpRequest, form: str) -> HttpResponse:
+    """Answer the feed of all blogs."""
+    return _answer(request, form, _of_site)
 
 
 @require_safe
 def blog(request: HttpRequest, path: str, form: str) -> HttpResponse:
-    """Answer a blog's feed in one of FORMS."""
+    """Answer the feed of a blog."""
+    return _answer(request, form, lambda: _of_blog(path))
+
+
+@require_safe
+def tag(request: HttpRequest, tag: str, form: str) -> HttpResponse:
+    """Answer the feed of what carries a tag."""
+    return _answer(request, form, lambda: _of_tag(tag))
+
+
+def _answer(request: HttpRequest, form: str, read: Callable[[], Source]) -> HttpResponse:
     if form not in FORMS:
-        raise Http404
-    return FORMS[form](request, path=path)
+        raise Http404(_("There is no feed at this address."))
+    write, content_type = FORMS[form]
+    source = read()
+    items = [_item(node, request) for node in source.nodes]
+    times = [time for item in items for time in (item.updated, item.published)]
+    changed = max([*times, *([source.changed] if source.changed else [])], default=None)
+    body = write(_channel(source, changed, request), items)
+    digest = hashlib.sha256(body).hexdigest()[:32]
+    modified = int(changed.timestamp()) if changed else None
+    response = HttpResponse(body, content_type=content_type)
+    response["ETag"] = f'"{digest}"'
+    if modified:
+        response["Last-Modified"] = http_date(modified)
+    return get_conditional_response(request, response["ETag"], modified, response) or response
+
+
+def _channel(source: Source, changed: datetime | None, request: HttpRequest) -> Channel:
+    origin = addresses.origin(request)
+    return Channel(
+        title=source.title,
+        description=source.description,
+        link=origin + source.path,
+        feed_url=addresses.canonical(request),
+        language=site_selectors.current().settings.language,
+        updated=changed or datetime.fromtimestamp(0, now().tzinfo),
+    )
+
+
+def _item(node: Node, request: HttpRequest) -> Item:
+    metadata = node.metadata
+    link = addresses.origin(request) + node.get_absolute_url()
+    values: dict[str, Any] = {"title": metadata.title, "link": link, "summary": node.blurb}
+    return Item(
+        id=f"urn:marginalia:{node.pk}",
+        html=absolute(rendering.body(node), link),
+        published=metadata.published,
+        updated=max(metadata.updated, metadata.published),
+        author=metadata.author.name if metadata.author else "",
+        tags=tuple(metadata.tags),
+        **values,
+    )

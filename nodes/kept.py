@@ -10,8 +10,8 @@ from nodes.selectors import site
 
 T = TypeVar("T")
 
-# Answers kept at once: tables of months, links of the footer.
-MOST = 1_000
+# Answers kept at once: neighbours of posts, tables of months, links of the footer. Some 10 MB.
+MOST = 5_000
 
 _version: ObjectId | None = None
 _answers: dict[Hashable, tuple[datetime | None, Any]] = {}

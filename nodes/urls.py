@@ -2,14 +2,23 @@
 
 from django.urls import path
 
-from nodes import feeds, photo_views, preview_views, views
+from nodes import feeds, finding, photo_views, preview_views, sitemaps, views
 
 urlpatterns = [
     path("", views.home, name="home"),
     path("preview/<str:token>", preview_views.by_link, name="preview"),
+    path("robots.txt", sitemaps.robots, name="robots"),
+    path("sitemap.xml", sitemaps.index, name="sitemap"),
+    path("sitemap-<slug:kind>-<int:number>.xml", sitemaps.page, name="sitemap-page"),
+    path("search", finding.search_page, name="search"),
+    path("feed/<slug:form>", feeds.site, name="site-feed"),
+    path("tag/<tag:tag>/feed/<slug:form>", feeds.tag, name="tag-feed"),
     path("tag/<tag:tag>", views.tag, name="tag"),
     path("media/<objectid:photo_id>/<objectid:content_id>/<str:spec>", photo_views.file, name="photo-file"),
     path("<nodepath:path>/feed/<slug:form>", feeds.blog, name="blog-feed"),
+    path("<nodepath:path>/archive", finding.archive, name="archive"),
+    path("<nodepath:path>/archive/<year:year>", finding.archive_of, name="archive-year"),
+    path("<nodepath:path>/archive/<year:year>/<month:month>", finding.archive_of, name="archive-month"),
     path("<nodepath:path>", views.node, name="node"),
     path("<nodepath:path>/", views.without_slash, name="without-slash"),
 ]

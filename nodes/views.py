@@ -23,7 +23,7 @@ from nodes.selectors.listing import Listing
 def home(request: HttpRequest) -> HttpResponse:
     """Show the top-level page with the slug `home` or, without one, the newest posts of all blogs."""
     sections, moment = tree.current(), now()
-    if page := selectors.resolve(sections, "", moment):
+    if page := selectors.front_page(sections, moment):
         return show(request, page)
     newest = listed(request, selectors.newest_entries, sections, moment)
     return render(request, "nodes/home.html", {"listing": newest})

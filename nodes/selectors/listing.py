@@ -25,6 +25,7 @@ LISTED = {
 NEWEST_FIRST = [("metadata.published", -1), ("_id", -1)]
 OLDEST_FIRST = [("metadata.published", 1), ("_id", 1)]
 LATEST_MILLISECOND = 253_402_300_799_999  # of the year 9999
+EVER = datetime(1, 1, 1, tzinfo=UTC)
 
 
 def live(moment: datetime) -> dict[str, Any]:
@@ -67,6 +68,14 @@ class Cursor:
 
 
 @dataclass(frozen=True)
+class Span:
+    """From when to when (both included) something was published."""
+
+    since: datetime
+    until: datetime
+
+
+@dataclass(frozen=True)
 class Listing:
     """A page of a list, newest first. `older` and `newer` are cursors of the pages beside it, None where there is none."""
 
@@ -76,14 +85,21 @@ class Listing:
 
 
 def listing(
-    base: Mapping[str, Any], index: str, moment: datetime, size: int, cursor: str | None = None, whole: bool = False
+    base: Mapping[str, Any],
+    index: str,
+    moment: datetime,
+    size: int,
+    cursor: str | None = None,
+    *,
+    whole: bool = False,
+    span: Span | None = None,
 ) -> Listing:
     """Return a page of the live nodes that match `base`, read in the order of `index`.
 
     Raises ValueError for a cursor that is none.
     """
     edge = Cursor.parse(cursor) if cursor else None
-    documents = beside(base, index, moment, size + 1, edge, WHOLE if whole else LISTED)
+    documents = beside(base, index, moment, size + 1, edge, WHOLE if whole else LISTED, span)
     more = len(documents) > size
     nodes = [Node.from_document(document) for document in documents[:size]]
     going_newer = edge is not None and edge.newer
@@ -106,20 +122,21 @@ def beside(
     limit: int,
     edge: Cursor | None,
     fields: Mapping[str, Any] = LISTED,
+    span: Span | None = None,
 ) -> list[Document]:
     """Return up to `limit` live documents, newest first; with an edge those beyond it, the nearest first.
 
     The index is named so that a plan chosen for one section is never kept for another where it reads much more.
     """
     condition = {**base, **live(moment)}
+    since, until = (span.since, min(span.until, moment)) if span else (EVER, moment)
     if edge is not None:
+        since, until = (max(since, edge.time), until) if edge.newer else (since, min(until, edge.time))
         beyond = "$gt" if edge.newer else "$lt"
-        condition["metadata.published"] = (
-            {"$gte": edge.time, "$lte": moment} if edge.newer else {"$lte": min(edge.time, moment)}
-        )
         condition["$or"] = [
             {"metadata.published": {beyond: edge.time}},
             {"metadata.published": edge.time, "_id": {beyond: edge.id}},
         ]
+    condition["metadata.published"] = {"$gte": since, "$lte": until}
     order = OLDEST_FIRST if edge is not None and edge.newer else NEWEST_FIRST
     return list(database()[NODES].find(condition, dict(fields)).sort(order).limit(limit).hint(index))

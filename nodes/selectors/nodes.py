@@ -1,7 +1,8 @@
 """Reading nodes for readers. What they may see is spelled once, in `listing.live`; editors read through nodes.access."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
+from typing import Any
 
 from bson import ObjectId
 from bson.errors import InvalidId
@@ -11,7 +12,7 @@ from nodes import kept, slugs
 from nodes.collections import NODES, REDIRECTS
 from nodes.kinds import BLOG, ENTRY, PAGE
 from nodes.models import Node
-from nodes.selectors.listing import LISTED, WHOLE, Cursor, Listing, beside, listing, live
+from nodes.selectors.listing import LISTED, OLDEST_FIRST, WHOLE, Cursor, Listing, beside, listing, live
 from nodes.tree import HOME, Tree
 
 # The most pages of a folder that are listed at once.
@@ -24,7 +25,7 @@ def resolve(sections: Tree, path: str, moment: datetime) -> Node | None:
     Sections are found in the tree. A level that finds nothing looks in the redirects and goes on with the node found there, so
     that whoever compares the node's address with the one asked for needs one redirect at most.
     """
-    parts = [slugs.normalized(part) for part in path.split("/") if part] or [HOME]
+    parts = [slugs.normalized(part) for part in path.split("/")]
     section_id = None
     for slug in parts[:-1]:
         section_id = _section_at(sections, section_id, slug)
@@ -35,6 +36,12 @@ def resolve(sections: Tree, path: str, moment: datetime) -> Node | None:
         moved = _moved_to(section_id, parts[-1])
         node = get(moved) if moved else None
     return node if node and _is_live(sections, node, moment) else None
+
+
+def front_page(sections: Tree, moment: datetime) -> Node | None:
+    """Return the live node at the top level with the slug `home`; None: the front page lists the newest posts."""
+    node = _node_at(sections, None, HOME)
+    return node if node and node.is_live(moment) else None
 
 
 def _section_at(sections: Tree, parent_id: ObjectId | None, slug: str) -> ObjectId | None:
@@ -90,7 +97,9 @@ def entries(
 
     Raises ValueError for a cursor that is none.
     """
-    return listing({"metadata.parent_id": blog_id, "metadata.type": ENTRY}, "by_section", moment, size, cursor, whole)
+    return listing(
+        {"metadata.parent_id": blog_id, "metadata.type": ENTRY}, "by_section", moment, size, cursor, whole=whole
+    )
 
 
 def newest_entries(
@@ -99,7 +108,7 @@ def newest_entries(
     """Return `size` live posts of all blogs, newest first. Raises ValueError for a cursor that is none."""
     blogs = [i for i in sections.live_ids(moment) if i is not None and sections.sections[i].type == BLOG]
     base = {"metadata.type": ENTRY, "metadata.parent_id": {"$in": blogs}}
-    return listing(base, "by_type", moment, size, cursor, whole)
+    return listing(base, "by_type", moment, size, cursor, whole=whole)
 
 
 def tagged(
@@ -107,7 +116,7 @@ def tagged(
 ) -> Listing:
     """Return `size` live nodes that carry the tag, newest first. Raises ValueError for a cursor that is none."""
     base = {"metadata.tags": tag, "metadata.parent_id": {"$in": sections.live_ids(moment)}}
-    return listing(base, "by_tag", moment, size, cursor, whole)
+    return listing(base, "by_tag", moment, size, cursor, whole=whole)
 
 
 def holds_something(section_id: ObjectId) -> bool:
@@ -125,13 +134,25 @@ def pages_of(
 
 
 def neighbours(node: Node, moment: datetime) -> tuple[Node | None, Node | None]:
-    """Return the live posts before and after a post in its section."""
+    """Return the live posts before and after a live post in its section. Kept in process."""
     base = {"metadata.parent_id": node.metadata.parent_id, "metadata.type": node.metadata.type}
-    older, newer = (beside(base, "by_section", moment, 1, Cursor.of(node, newer=newer)) for newer in (False, True))
-    return (
-        Node.from_document(older[0]) if older else None,
-        Node.from_document(newer[0]) if newer else None,
-    )
+
+    def read() -> tuple[tuple[Node | None, Node | None], datetime | None]:
+        sides = (beside(base, "by_section", moment, 1, Cursor.of(node, newer=newer)) for newer in (False, True))
+        older, newer = (Node.from_document(found[0]) if found else None for found in sides)
+        ends = [found.metadata.expires for found in (older, newer) if found]
+        # What is scheduled will be newer than all that is live: it matters to the newest only.
+        scheduled = None if newer else _next_scheduled(base, moment)
+        return (older, newer), min([*ends, *([scheduled] if scheduled else [])], default=None)
+
+    return kept.under_version(("neighbours", node.pk), moment, read)
+
+
+def _next_scheduled(base: Mapping[str, Any], moment: datetime) -> datetime | None:
+    """Return when the next node that matches `base`, which names a section, is published."""
+    ahead = {**base, "metadata.published": {"$gt": moment}}
+    found = database()[NODES].find(ahead, {"metadata.published": 1}).sort(OLDEST_FIRST).limit(1).hint("by_section")
+    return next((document["metadata"]["published"] for document in found), None)
 
 
 def links_at_top(moment: datetime, *, limit: int = 12) -> list[tuple[str, str]]:

@@ -300,3 +300,20 @@ def test_links_of_the_footer_follow_changes_and_times(client, mongo):
     while now() < soon:
         pass
     assert "Imprint" in client.get("/").content.decode()
+
+
+def test_neighbours_follow_what_appears_and_what_expires(client, blog):
+    node("blog-entry", "first", parent=blog, title="First", published=datetime(2022, 1, 1, tzinfo=UTC))
+    soon = now() + timedelta(milliseconds=400)
+    last = node("blog-entry", "last", parent=blog, title="Last", published=datetime(2022, 1, 2, tzinfo=UTC))
+    node("blog-entry", "next", parent=blog, title="Next", published=soon)
+    assert client.get("/news/last").context["newer"] is None
+    while now() < soon:
+        pass
+    assert client.get("/news/last").context["newer"].metadata.title == "Next"
+    soon = now() + timedelta(milliseconds=400)
+    editing.save(EDITOR, last, nonce(last), {"expires": soon})
+    assert client.get("/news/first").context["newer"].metadata.title == "Last"
+    while now() < soon:
+        pass
+    assert client.get("/news/first").context["newer"].metadata.title == "Next"

@@ -1,0 +1,149 @@
+"""RSS 2.0, Atom and JSON Feed, of the same items: each form writes bytes that depend on nothing else."""
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from io import BytesIO
+from typing import Any
+
+from django.utils.feedgenerator import Atom1Feed, Rss201rev2Feed, SyndicationFeed, rfc3339_date
+
+# What XML 1.0 cannot hold, not even escaped.
+_NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+@dataclass(frozen=True)
+class Channel:
+    """A feed without its items. Addresses are absolute; `updated` is when it last changed."""
+
+    title: str
+    description: str
+    link: str
+    feed_url: str
+    language: str
+    updated: datetime
+
+
+@dataclass(frozen=True)
+class Item:
+    """One post. `id` never changes; `html` is its whole text, `summary` plain text."""
+
+    id: str
+    title: str
+    link: str
+    summary: str
+    html: str
+    published: datetime
+    updated: datetime
+    author: str
+    tags: tuple[str, ...]
+
+
+class _Rss(Rss201rev2Feed):
+    """RSS with whole texts in content:encoded, and the author's name in dc:creator: <author> would be an e-mail address."""
+
+    def rss_attributes(self) -> dict[str, str]:
+        return super().rss_attributes() | {"xmlns:content": "http://purl.org/rss/1.0/modules/content/"}
+
+    def add_item_elements(self, handler: Any, item: dict[str, Any]) -> None:
+        super().add_item_elements(handler, item)
+        handler.addQuickElement("content:encoded", item["html"])
+
+    def latest_post_date(self) -> datetime:
+        return self.feed["updated"]
+
+
+class _Atom(Atom1Feed):
+    """Atom with whole texts in <content>, and summaries as plain text."""
+
+    def add_item_elements(self, handler: Any, item: dict[str, Any]) -> None:
+        super().add_item_elements(handler, {**item, "description": None})
+        if item["description"]:
+            handler.addQuickElement("summary", item["description"])
+        handler.addQuickElement("content", item["html"], {"type": "html"})
+
+    def latest_post_date(self) -> datetime:
+        return self.feed["updated"]
+
+
+def _xml(form: type[SyndicationFeed], channel: Channel, items: Sequence[Item]) -> bytes:
+    feed = form(
+        title=_text(channel.title),
+        link=channel.link,
+        description=_text(channel.description),
+        subtitle=_text(channel.description),
+        feed_url=channel.feed_url,
+        language=channel.language,
+        author_name=_text(channel.title) if form is _Atom else None,
+        updated=channel.updated,
+    )
+    for item in items:
+        feed.add_item(
+            title=_text(item.title),
+            link=item.link,
+            description=_text(item.summary or item.title),
+            html=_text(item.html),
+            unique_id=item.id,
+            unique_id_is_permalink=False,
+            author_name=_text(item.author) or None,
+            pubdate=item.published,
+            updateddate=item.updated,
+            categories=[_text(tag) for tag in item.tags],
+        )
+    written = BytesIO()
+    feed.write(written, "utf-8")
+    return written.getvalue()
+
+
+def _text(text: str) -> str:
+    return _NOT_XML.sub("", str(text))
+
+
+def rss(channel: Channel, items: Sequence[Item]) -> bytes:
+    """Return RSS 2.0."""
+    return _xml(_Rss, channel, items)
+
+
+def atom(channel: Channel, items: Sequence[Item]) -> bytes:
+    """Return Atom (RFC 4287)."""
+    return _xml(_Atom, channel, items)
+
+
+def json_feed(channel: Channel, items: Sequence[Item]) -> bytes:
+    """Return JSON Feed 1.1 (https://www.jsonfeed.org/version/1.1/)."""
+    feed = {
+        "version": "https://jsonfeed.org/version/1.1",
+        "title": channel.title,
+        "home_page_url": channel.link,
+        "feed_url": channel.feed_url,
+        "description": channel.description,
+        "language": channel.language,
+        "items": [_json_item(item) for item in items],
+    }
+    return json.dumps(feed, ensure_ascii=False).encode()
+
+
+def _json_item(item: Item) -> dict[str, Any]:
+    written: dict[str, Any] = {
+        "id": item.id,
+        "url": item.link,
+        "title": item.title,
+        "content_html": item.html,
+        "date_published": rfc3339_date(item.published),
+        "date_modified": rfc3339_date(item.updated),
+        "tags": list(item.tags),
+    }
+    if item.summary:
+        written["summary"] = item.summary
+    if item.author:
+        written["authors"] = [{"name": item.author}]
+    return written
+
+
+FORMS = {
+    "rss": (rss, "application/rss+xml; charset=utf-8"),
+    "atom": (atom, "application/atom+xml; charset=utf-8"),
+    "json": (json_feed, "application/feed+json; charset=utf-8"),
+}

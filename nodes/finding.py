@@ -1,0 +1,82 @@
+"""Pages that help readers to find others: archives, search, and what stands where nothing is."""
+
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponsePermanentRedirect
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_safe
+
+from mongo.connection import now
+from nodes import kinds, tree
+from nodes.models import Node
+from nodes.selectors import archives, search
+from nodes.selectors import nodes as selectors
+from nodes.views import breadcrumbs, listed
+
+RESULTS = 10
+SUGGESTIONS = 5
+# A wrong address must not cost more than a right one.
+SUGGESTING_MILLISECONDS = 200
+
+
+def _blog(path: str) -> Node:
+    blog = selectors.resolve(tree.current(), path, now())
+    if blog is None or blog.metadata.type != kinds.BLOG:
+        raise Http404(_("There is no archive at this address."))
+    return blog
+
+
+@require_safe
+def archive(request: HttpRequest, path: str) -> HttpResponse:
+    """List the months in which a blog has posts."""
+    blog = _blog(path)
+    months = archives.months(blog.pk, now(), timezone.get_current_timezone())
+    crumbs = _crumbs(blog)
+    return render(request, "nodes/archive.html", {"node": blog, "months": months, "breadcrumbs": crumbs})
+
+
+@require_safe
+def archive_of(request: HttpRequest, path: str, year: int, month: int | None = None) -> HttpResponse:
+    """List a blog's posts of one year or month."""
+    blog = _blog(path)
+    zone = timezone.get_current_timezone()
+    posts = listed(request, archives.entries_of, blog.pk, year, month, now(), zone)
+    if not posts.nodes:
+        raise Http404(_("Nothing was published here then."))
+    first_day = archives.Month(year, month or 1, 0).first_day
+    context = {"node": blog, "listing": posts, "first_day": first_day, "by_month": month is not None}
+    return render(request, "nodes/archive-of.html", context | {"breadcrumbs": _crumbs(blog, with_archive=True)})
+
+
+def _crumbs(blog: Node, *, with_archive: bool = False) -> list[dict[str, str]]:
+    url = blog.get_absolute_url()
+    crumbs = [*breadcrumbs(blog), {"title": blog.metadata.title, "url": url}]
+    return [*crumbs, {"title": _("Archive"), "url": f"{url}/archive"}] if with_archive else crumbs
+
+
+@require_safe
+def search_page(request: HttpRequest) -> HttpResponse:
+    """Search the site for ?q=, page ?page= of what is found."""
+    query = request.GET.get("q", "").replace("\x00", "").strip()[: search.LONGEST_QUERY]
+    page = request.GET.get("page", "1")
+    number = int(page) if page.isascii() and page.isdecimal() and len(page) < 4 else 0
+    last = search.MOST // RESULTS
+    if not 1 <= number <= last:
+        raise Http404(_("There is no such page of results."))
+    results = search.search(tree.current(), query, now(), page=number, size=RESULTS)
+    if number > 1 and not results.hits:
+        return HttpResponsePermanentRedirect(reverse("search"))
+    more = number + 1 if results.total > number * RESULTS else None
+    context = {"query": query, "results": results, "page": number, "previous": number - 1, "more": more}
+    return render(request, "nodes/search.html", context)
+
+
+def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """Answer 404 with what the reader may have meant: pages whose words are those of the address."""
+    words = " ".join(request.path.rsplit("/", 1)[-1].replace("-", " ").split())
+    found: tuple[search.Hit, ...] = ()
+    if words and "." not in words:
+        arguments = {"page": 1, "size": SUGGESTIONS, "milliseconds": SUGGESTING_MILLISECONDS}
+        found = search.search(tree.current(), words, now(), **arguments).hits
+    return render(request, "404.html", {"suggestions": [hit.node for hit in found], "words": words}, status=404)

@@ -1,0 +1,72 @@
+"""Archives of a blog: which months have posts, and the posts of a year or month."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta, tzinfo
+from typing import Any
+
+from bson import ObjectId
+
+from mongo.connection import database
+from nodes import kept
+from nodes.collections import NODES
+from nodes.kinds import ENTRY
+from nodes.selectors.listing import EVER, Listing, Span, listing
+
+
+@dataclass(frozen=True)
+class Month:
+    """A month with live posts, and how many."""
+
+    year: int
+    month: int
+    count: int
+
+    @property
+    def first_day(self) -> datetime:
+        return datetime(self.year, self.month, 1, tzinfo=UTC)
+
+
+def months(blog_id: ObjectId, moment: datetime, zone: tzinfo) -> tuple[Month, ...]:
+    """Return the months, as the clock in `zone` counts them, in which the blog has live posts; the newest first.
+
+    One pass over index keys, kept in process under the site's version until the next post appears or expires.
+    """
+
+    def read() -> tuple[tuple[Month, ...], datetime | None]:
+        published, expires = "$metadata.published", "$metadata.expires"
+        is_live = {"$and": [{"$lte": [published, moment]}, {"$gt": [expires, moment]}]}
+        ahead = {"$cond": [{"$gt": [published, moment]}, published, {"$cond": [is_live, expires, None]}]}
+        name = {"$dateToString": {"date": published, "format": "%Y-%m", "timezone": str(zone)}}
+        pipeline: list[dict[str, Any]] = [
+            {"$match": {"metadata.parent_id": blog_id, "metadata.type": ENTRY, "metadata.published": {"$gt": EVER}}},
+            {"$group": {"_id": name, "count": {"$sum": {"$cond": [is_live, 1, 0]}}, "due": {"$min": ahead}}},
+            {"$sort": {"_id": -1}},
+        ]
+        groups = list(database()[NODES].aggregate(pipeline, hint="by_section"))
+        found = (Month(int(group["_id"][:4]), int(group["_id"][5:]), group["count"]) for group in groups)
+        due = min((group["due"] for group in groups if group["due"]), default=None)
+        return tuple(month for month in found if month.count), due
+
+    return kept.under_version(("months", blog_id, str(zone)), moment, read)
+
+
+def entries_of(
+    blog_id: ObjectId,
+    year: int,
+    month: int | None,
+    moment: datetime,
+    zone: tzinfo,
+    *,
+    size: int,
+    cursor: str | None = None,
+) -> Listing:
+    """Return `size` live posts of one year, or month, by the clock in `zone`; newest first.
+
+    Raises ValueError for a cursor that is none.
+    """
+    begin = datetime(year, month or 1, 1, tzinfo=zone)
+    following = datetime(year + 1, 1, 1, tzinfo=zone)
+    end = datetime(year, month + 1, 1, tzinfo=zone) if month and month < 12 else following
+    span = Span(begin.astimezone(UTC), end.astimezone(UTC) - timedelta(milliseconds=1))
+    base = {"metadata.parent_id": blog_id, "metadata.type": ENTRY}
+    return listing(base, "by_section", moment, size, cursor, span=span)

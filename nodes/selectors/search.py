@@ -1,0 +1,128 @@
+"""Search over what is live, on the text index. Bounded: in results, in words and in time."""
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import pymongo
+from pymongo.errors import PyMongoError
+
+from markup import text
+from mongo.connection import database
+from nodes import derived
+from nodes.collections import NODES
+from nodes.models import Node
+from nodes.selectors.listing import LISTED, live
+from nodes.tree import Tree
+
+# Nobody reads a hundred results: whoever has so many needs another word.
+MOST = 100
+MOST_WORDS = 10
+LONGEST_QUERY = 200
+MILLISECONDS = 1_500
+_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
+_BEST_FIRST: list[tuple[str, Any]] = [("score", {"$meta": "textScore"}), ("_id", -1)]
+
+
+class TooSlow(Exception):
+    """A search took longer than it may."""
+
+
+@dataclass(frozen=True)
+class Hit:
+    """A node that was found, with extracts of its text as pieces (piece, whether it is a word searched for)."""
+
+    node: Node
+    pieces: list[tuple[str, bool]]
+
+
+@dataclass(frozen=True)
+class Results:
+    """A page of results. `total` counts at most MOST; `all_words`: False where nothing holds every word."""
+
+    words: tuple[str, ...]
+    hits: tuple[Hit, ...] = ()
+    total: int = 0
+    all_words: bool = True
+    is_cut_short: bool = False
+
+
+def words_of(query: str) -> tuple[str, ...]:
+    """Return the words of what somebody typed, at most MOST_WORDS; operators and other signs mean nothing."""
+    return tuple(_WORD.findall(query[:LONGEST_QUERY])[:MOST_WORDS])
+
+
+def search(
+    sections: Tree, query: str, moment: datetime, *, page: int, size: int, milliseconds: float = MILLISECONDS
+) -> Results:
+    """Return page `page` (from 1) of the live nodes that hold every word of `query`, the best first; else of those with any.
+
+    A search that takes longer than `milliseconds` answers what an unordered look finds first.
+    """
+    words = words_of(query)
+    if not words:
+        return Results(())
+    public = {"metadata.parent_id": {"$in": sections.live_ids(moment)}, **live(moment)}
+    parts = [*derived.spaced(" ".join(words)).split(), *_parts_of_unspaced(words)]
+    wanted = " ".join(f'"{part}"' for part in parts)
+    try:
+        found, all_words = _ids(wanted, public, milliseconds), True
+        if not found and len(parts) > 1:
+            found, all_words = _ids(" ".join(parts), public, milliseconds), False
+        cut_short = False
+    except TooSlow:
+        found, all_words, cut_short = _any_ids(wanted, public, milliseconds), True, True
+    shown = found[(page - 1) * size : page * size]
+    return Results(words, _hits(shown, words), len(found), all_words, cut_short)
+
+
+def _parts_of_unspaced(words: Sequence[str]) -> list[str]:
+    """Return what to look for of scripts without spaces: pairs, or characters that stand alone."""
+    pairs = derived.pairs(" ".join(words))
+    in_pairs = {character for pair in pairs if len(pair) > 1 for character in pair}
+    return sorted(pair for pair in pairs if len(pair) > 1 or pair not in in_pairs)[: 2 * MOST_WORDS]
+
+
+def _ids(wanted: str, public: dict[str, Any], milliseconds: float) -> list[Any]:
+    fields = {"_id": 1, "score": {"$meta": "textScore"}}
+    with _at_most(milliseconds):
+        found = database()[NODES].find({"$text": {"$search": wanted}, **public}, fields).sort(_BEST_FIRST).limit(MOST)
+        return [document["_id"] for document in found]
+
+
+def _any_ids(wanted: str, public: dict[str, Any], milliseconds: float) -> list[Any]:
+    try:
+        with _at_most(milliseconds):
+            found = database()[NODES].find({"$text": {"$search": wanted}, **public}, {"_id": 1}).limit(MOST)
+            return [document["_id"] for document in found]
+    except TooSlow:
+        return []
+
+
+@contextmanager
+def _at_most(milliseconds: float) -> Iterator[None]:
+    """Give what is read in the block a limit of time, at the server too. Raises TooSlow."""
+    try:
+        with pymongo.timeout(milliseconds / 1_000):
+            yield
+    except PyMongoError as error:
+        if error.timeout:
+            raise TooSlow from error
+        raise
+
+
+def _hits(ids: Sequence[Any], words: Sequence[str]) -> tuple[Hit, ...]:
+    if not ids:
+        return ()
+    documents = {
+        d["_id"]: d for d in database()[NODES].find({"_id": {"$in": list(ids)}}, {**LISTED, "derived.text": 1})
+    }
+    hits = []
+    for document in (documents[i] for i in ids if i in documents):
+        node = Node.from_document(document)
+        body = document.get("derived", {}).get("text") or node.metadata.summary
+        hits.append(Hit(node, text.highlight(body, words)))
+    return tuple(hits)

@@ -1,0 +1,51 @@
+"""Addresses in feeds' texts."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from markup.absolute import absolute
+
+PAGE = "https://example.org/news/post"
+
+
+@pytest.mark.parametrize(
+    ("html", "expected"),
+    [
+        ('<a href="/x">', '<a href="https://example.org/x">'),
+        ('<a href="other">', '<a href="https://example.org/news/other">'),
+        ('<a href="#note">', '<a href="https://example.org/news/post#note">'),
+        ('<a href="?a=1&amp;b=2">', '<a href="https://example.org/news/post?a=1&amp;b=2">'),
+        ('<a href="//cdn.example/x">', '<a href="https://cdn.example/x">'),
+        ('<a href="mailto:a@example.org">', '<a href="mailto:a@example.org">'),
+        ('<a title="a > b" href="/x">', '<a title="a > b" href="https://example.org/x">'),
+        ('<img alt="" src="/i.png">', '<img alt="" src="https://example.org/i.png">'),
+        (
+            '<img srcset="/a.png 1x, /b.png 2x" src="/a.png">',
+            '<img srcset="https://example.org/a.png 1x, https://example.org/b.png 2x" src="https://example.org/a.png">',
+        ),
+        ('<blockquote cite="/q">', '<blockquote cite="https://example.org/q">'),
+        ('<p>Type href="/x" here</p>', '<p>Type href="/x" here</p>'),
+        ('<code>&lt;a href="/x"&gt;</code>', '<code>&lt;a href="/x"&gt;</code>'),
+        ('<a data-href="/x">', '<a data-href="/x">'),
+        ('<a href="http://[">', '<a href="http://[">'),
+        ('<a href="/&quot;x">', '<a href="https://example.org/&quot;x">'),
+    ],
+)
+def test_addresses_become_absolute(html, expected):
+    assert absolute(html, PAGE) == expected
+    assert absolute(expected, PAGE) == expected
+
+
+@given(st.text(alphabet='<>a"= /&h ref'))
+def test_text_without_tags_with_attributes_stays(html):
+    if '="' not in html:
+        assert absolute(html, PAGE) == html
+
+
+@given(st.text())
+def test_quotes_cannot_be_left(address):
+    from html import escape
+
+    made = absolute(f'<a href="{escape(address)}">', PAGE)
+    assert made.count('"') == 2
