@@ -5,7 +5,7 @@ to one place, and name the epoch, so that a copy under way is never mixed with t
 """
 
 from comments import conf, targets
-from mongo import rate_limit
+from mongo import queue, rate_limit
 from mongo.collections import Collection, Index, ShardKey
 
 DAY = 24 * 60 * 60
@@ -70,6 +70,7 @@ STATIC = (
         unsharded_because="a queue: moderators read the newest of all",
     ),
     *rate_limit.COLLECTIONS,
+    *queue.COLLECTIONS,
 )
 
 

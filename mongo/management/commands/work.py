@@ -1,0 +1,59 @@
+"""Do the jobs that wait in the queue."""
+
+import signal
+import threading
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+from django.db import DEFAULT_DB_ALIAS
+
+from mongo import queue
+
+# Seconds between two looks into an empty queue.
+PAUSE = 2.0
+
+
+class Command(BaseCommand):
+    help = "Do jobs as they come, until interrupted; with --once those that are due now, for cron."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--once", action="store_true", help="end when nothing more is due")
+        parser.add_argument("--failed", action="store_true", help="list the jobs that failed for good, do nothing")
+        parser.add_argument("--retry-failed", action="store_true", help="try the failed ones again first")
+        parser.add_argument("--database", default=DEFAULT_DB_ALIAS, help="alias of the connection with the queue")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        alias: str = options["database"]
+        if options["failed"]:
+            self._list(alias)
+            return
+        if options["retry_failed"]:
+            self.stdout.write(f"{queue.retry_failures(alias)} failed jobs will be tried again.")
+        stopping = threading.Event()
+        if threading.current_thread() is threading.main_thread():
+            for name in (signal.SIGTERM, signal.SIGINT):
+                signal.signal(name, lambda *_: stopping.set())
+        number = self._work(alias, stopping, once=options["once"])
+        self.stdout.write(self.style.SUCCESS(f"{number} jobs taken."))
+
+    def _work(self, alias: str, stopping: threading.Event, *, once: bool) -> int:
+        number = 0
+        while not stopping.is_set():
+            job = queue.work(alias)
+            if job:
+                number += 1
+                self.stdout.write(f"{job.kind} {job.id}")
+            elif once:
+                break
+            else:
+                stopping.wait(PAUSE)
+        return number
+
+    def _list(self, alias: str) -> None:
+        jobs = queue.failures(alias=alias)
+        for job in jobs:
+            self.stdout.write(f"{job.id}  {job.kind}  {job.tries} tries  {job.error}")
+        if jobs:
+            raise CommandError(f"{len(jobs)} jobs failed.")
+        self.stdout.write("No job failed.")

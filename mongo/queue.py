@@ -1,0 +1,199 @@
+"""A worker queue: jobs are put by whoever has work that may wait or fail; `manage.py work` takes them, one findAndModify each.
+
+A job that is taken is leased: a worker that dies leaves it to the next. One that fails is tried again, later each time, and
+after TRIES times stays as failed, to be looked at. A `key` names the work: put twice, it is done once.
+"""
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from bson import ObjectId
+from django.db import DEFAULT_DB_ALIAS
+from pymongo import ReturnDocument
+from pymongo.errors import DuplicateKeyError
+
+from mongo.collections import Collection, Index
+from mongo.connection import Document, database, now
+
+COLLECTION = "jobs"
+DAY = 24 * 60 * 60
+COLLECTIONS = (
+    Collection(
+        COLLECTION,
+        (
+            Index("by_key", (("key", 1),), unique=True),
+            Index("by_due", (("state", 1), ("due", 1), ("_id", 1))),
+            Index("done_long_ago", (("finished", 1),), expire_after_seconds=30 * DAY),
+        ),
+        unsharded_because="a queue: findAndModify takes the one that is due first",
+    ),
+)
+
+LEASE = timedelta(minutes=5)
+TRIES = 8
+FIRST_WAIT = timedelta(seconds=30)
+# Of an error, kept with the job. Never its payload.
+LONGEST_ERROR = 500
+
+WAITING, RUNNING, DONE, FAILED = "waiting", "running", "done", "failed"
+
+logger = logging.getLogger(__name__)
+Handler = Callable[["Job"], None]
+_handlers: dict[str, Handler] = {}
+
+
+class Postponed(Exception):
+    """Raised by a handler: it could not be done now, and is to be tried again. The message is kept with the job."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """A job as it was taken: `tries` counts this one; `lease` is renewed and finished by whoever holds it alone."""
+
+    id: ObjectId
+    kind: str
+    payload: Mapping[str, Any]
+    tries: int
+    lease: ObjectId | None = None
+    error: str = ""
+    alias: str = DEFAULT_DB_ALIAS
+
+
+def handler(kind: str) -> Callable[[Handler], Handler]:
+    """Register what does the jobs of a kind; it may be called again for the same job, after a worker died."""
+
+    def register(work: Handler) -> Handler:
+        _handlers[kind] = work
+        return work
+
+    return register
+
+
+def put(kind: str, payload: Mapping[str, Any], *, key: str = "", alias: str = DEFAULT_DB_ALIAS) -> bool:
+    """Put a job; return whether it is new, False if one with its key was put before."""
+    job_id, moment = ObjectId(), now()
+    try:
+        _jobs(alias).insert_one(
+            {
+                "_id": job_id,
+                "kind": kind,
+                "key": key or str(job_id),
+                "payload": dict(payload),
+                "state": WAITING,
+                "created": moment,
+                "due": moment,
+                "tries": 0,
+                "lease": None,
+                "error": "",
+            }
+        )
+    except DuplicateKeyError:
+        return False
+    return True
+
+
+def take(alias: str = DEFAULT_DB_ALIAS) -> Job | None:
+    """Take the job that is due first, also one whose worker's lease has run out; None if nothing is due."""
+    moment = now()
+    found = None
+    # `due` of a running job is the end of its lease.
+    for state in (RUNNING, WAITING):
+        found = _jobs(alias).find_one_and_update(
+            {"state": state, "due": {"$lte": moment}},
+            {"$set": {"state": RUNNING, "due": moment + LEASE, "lease": ObjectId()}, "$inc": {"tries": 1}},
+            sort=[("due", 1), ("_id", 1)],
+            return_document=ReturnDocument.AFTER,
+        )
+        if found:
+            break
+    return _job(found, alias) if found else None
+
+
+def keep(job: Job) -> bool:
+    """Renew the lease of a long job; return whether it was still held."""
+    changed = _jobs(job.alias).update_one(_held(job), {"$set": {"due": now() + LEASE}})
+    return bool(changed.matched_count)
+
+
+def done(job: Job) -> bool:
+    """Record that a job is done, its payload dropped; return whether its lease was still held."""
+    update = {"$set": {"state": DONE, "finished": now(), "payload": {}, "lease": None, "error": ""}}
+    return bool(_jobs(job.alias).update_one(_held(job), update).matched_count)
+
+
+def failed(job: Job, error: str) -> None:
+    """Let a job be tried again, after twice as long each time, or leave it as failed after TRIES."""
+    final = job.tries >= TRIES
+    wait = FIRST_WAIT * 2 ** (job.tries - 1)
+    fields = {
+        "state": FAILED if final else WAITING,
+        "due": now() + wait,
+        "lease": None,
+        "error": error[:LONGEST_ERROR],
+    }
+    _jobs(job.alias).update_one(_held(job), {"$set": fields})
+
+
+def work(alias: str = DEFAULT_DB_ALIAS) -> Job | None:
+    """Take one job and do it; return it, None if nothing was due. What a handler raises is kept with the job."""
+    job = take(alias)
+    if job is None:
+        return None
+    if job.tries > TRIES:
+        # Its workers died, every one: it may be what kills them.
+        failed(job, job.error or "no worker survived it")
+        return job
+    run = _handlers.get(job.kind)
+    if run is None:
+        failed(job, f"nothing handles jobs of the kind {job.kind!r}")
+        return job
+    try:
+        run(job)
+    except Postponed as error:
+        failed(job, str(error))
+    except Exception as error:  # noqa: BLE001 - one job that fails must not keep the others from being done
+        logger.exception("Job %s (%s) failed", job.id, job.kind)
+        failed(job, f"{type(error).__name__}: {error}")
+    else:
+        done(job)
+    return job
+
+
+def failures(limit: int = 100, alias: str = DEFAULT_DB_ALIAS) -> list[Job]:
+    """Return the jobs that failed for good, the oldest first."""
+    return [_job(document, alias) for document in _jobs(alias).find({"state": FAILED}).sort("due", 1).limit(limit)]
+
+
+def retry_failures(alias: str = DEFAULT_DB_ALIAS) -> int:
+    """Let all failed jobs be tried anew; return how many."""
+    fields = {"state": WAITING, "due": now(), "tries": 0}
+    return int(_jobs(alias).update_many({"state": FAILED}, {"$set": fields}).modified_count)
+
+
+def drop(query: Mapping[str, Any], alias: str = DEFAULT_DB_ALIAS) -> int:
+    """Delete the jobs whose payload matches {field: value}; return how many."""
+    wanted = {f"payload.{name}": value for name, value in query.items()}
+    return int(_jobs(alias).delete_many(wanted).deleted_count)
+
+
+def _held(job: Job) -> Document:
+    return {"_id": job.id, "state": RUNNING, "lease": job.lease}
+
+
+def _job(document: Document, alias: str) -> Job:
+    return Job(
+        document["_id"],
+        document["kind"],
+        document["payload"],
+        document["tries"],
+        document["lease"],
+        document["error"],
+        alias,
+    )
+
+
+def _jobs(alias: str) -> Any:
+    return database(alias)[COLLECTION]

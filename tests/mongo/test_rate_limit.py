@@ -1,0 +1,77 @@
+"""Rate limits: never more than the limit, however many ask at once."""
+
+import multiprocessing
+import os
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from mongo import rate_limit
+
+pytestmark = pytest.mark.usefixtures("mongo")
+
+
+def take(n, limit=5, key="k", seconds=60):
+    return rate_limit.take(key, limit=limit, seconds=seconds, token=f"t{n}")
+
+
+def test_limit_passes_and_no_more():
+    assert [take(n) for n in range(8)] == [True] * 5 + [False] * 3
+    assert take(1, key="other")
+
+
+def test_same_token_passes_again_uncounted():
+    assert all(take(0) for _ in range(20))
+    assert [take(n) for n in range(1, 8)] == [True] * 4 + [False] * 3
+
+
+def test_what_is_given_back_may_be_taken():
+    assert [take(n, 1) for n in (0, 1)] == [True, False]
+    rate_limit.give_back("k", token="t0")
+    assert take(1, 1)
+
+
+def test_window_slides(mongo):
+    assert [take(n, 2) for n in range(3)] == [True, True, False]
+    oldest = mongo.rate_limits.find_one()["passed"][0]
+    earlier = oldest["at"].replace(year=oldest["at"].year - 1)
+    mongo.rate_limits.update_one({"passed.token": "t0"}, {"$set": {"passed.$.at": earlier}})
+    assert [take(n, 2) for n in (3, 4)] == [True, False]
+
+
+def test_token_that_looks_like_an_expression_is_a_token():
+    assert rate_limit.take("$key", limit=1, seconds=60, token="$$ROOT")
+    assert not rate_limit.take("$key", limit=1, seconds=60, token="$passed")
+
+
+def test_threads_that_come_together_never_pass_more_than_the_limit():
+    with ThreadPoolExecutor(16) as pool:
+        assert sum(pool.map(take, range(100))) == 5
+
+
+def _process(uri: str, name: str, start, n: int, passed) -> None:
+    os.environ["DJANGO_SETTINGS_MODULE"] = "tests.settings"
+    import django
+    from django.db import connections
+
+    django.setup()
+    connections.settings["default"].update(HOST=uri, NAME=name)
+    rate_limit.take("warm", limit=1, seconds=60, token=str(n))
+    start.wait()
+    for i in range(5):
+        passed.put(rate_limit.take("many", limit=7, seconds=60, token=f"{n}.{i}"))
+
+
+@pytest.mark.slow
+def test_forty_processes_never_pass_more_than_the_limit(mongo):
+    context = multiprocessing.get_context("spawn")
+    passed, start = context.Queue(), context.Event()
+    arguments = os.environ["TEST_MONGODB_URI"], mongo.name, start
+    processes = [context.Process(target=_process, args=(*arguments, n, passed)) for n in range(40)]
+    for process in processes:
+        process.start()
+    start.set()
+    answers = [passed.get(timeout=120) for _ in range(200)]
+    for process in processes:
+        process.join(30)
+    assert sum(answers) == 7
