@@ -1,11 +1,17 @@
-"""Network addresses: whose a request is, and the key under which it is counted. What is kept is never the address itself."""
+"""Network addresses: whose a request is, and the key under which it is counted.
+
+What is kept is never the address itself but a keyed hash of its network, apart from the comments, for 30 days (by a TTL).
+"""
 
 import ipaddress
+from typing import Any
 
 from django.http import HttpRequest
 from django.utils.crypto import salted_hmac
 
 from comments import conf
+from comments.types import Target
+from mongo.connection import database, now
 
 # What is left of an address before it is hashed: a household, not a device.
 KEPT_BITS = {4: 24, 6: 48}
@@ -33,3 +39,28 @@ def key(request: HttpRequest) -> str:
             parsed = parsed.ipv4_mapped
         network = str(ipaddress.ip_network((parsed, KEPT_BITS[parsed.version]), strict=False))
     return salted_hmac("comments.addresses", network, algorithm="sha256").hexdigest()[:32]
+
+
+def note(target: Target, slug: str, address: str) -> None:
+    """Keep from where a comment was sent, for 30 days; `address` is a `key`."""
+    _kept().insert_one({"discussion_id": target.id, "slug": slug, "address": address, "at": now()})
+
+
+def of_comment(target: Target, slug: str) -> str:
+    """Return the key of the address that a comment was sent from, "" where it is not kept (any more)."""
+    found = _kept().find_one({"discussion_id": target.id, "slug": slug})
+    return str(found["address"]) if found else ""
+
+
+def erase(target: Target, slug: str) -> int:
+    """Forget from where a comment was sent; return how many records went."""
+    return int(_kept().delete_many({"discussion_id": target.id, "slug": slug}).deleted_count)
+
+
+def forget(target: Target) -> None:
+    """Forget a discussion that is deleted."""
+    _kept().delete_many({"discussion_id": target.id})
+
+
+def _kept() -> Any:
+    return database(conf.database_alias())["comments.addresses"]

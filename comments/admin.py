@@ -97,7 +97,7 @@ class ModerationAdmin(admin.ModelAdmin):
         return HttpResponseRedirect(f"{where}?state={state}" if state in tuple(Verdict) else where)
 
     def _decided(self, request: HttpRequest, action: str, ids: list[str]) -> None:
-        decided = queue.decide(action, ids, _who(request))
+        decided = queue.decide(action, ids, _who(request), request.build_absolute_uri("/").rstrip("/"))
         for _id, reason in decided.failed:
             messages.error(request, _("One could not be decided: %(reason)s") % {"reason": reason})
         if decided.done:

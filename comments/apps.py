@@ -7,5 +7,5 @@ class CommentsConfig(AppConfig):
     verbose_name = _("Comments")
 
     def ready(self) -> None:
-        """Register the system checks."""
-        from comments import checks  # noqa: F401
+        """Let the worker know what sends mails."""
+        import comments.notices  # noqa: F401

@@ -69,6 +69,23 @@ STATIC = (
         (Index("by_last", (("last", -1), ("_id", -1))), Index("by_discussion", (("discussion_id", 1),))),
         unsharded_because="a queue: moderators read the newest of all",
     ),
+    Collection(
+        "comments.subscriptions",
+        (
+            Index("by_slug", (("discussion_id", 1), ("slugs", 1))),
+            Index("by_email", (("email", 1),)),
+            Index("never_confirmed", (("asked", 1),), expire_after_seconds=7 * DAY),
+        ),
+        unsharded_because="small: one document a subscriber and discussion",
+    ),
+    Collection(
+        "comments.addresses",
+        (
+            Index("by_comment", (("discussion_id", 1), ("slug", 1))),
+            Index("kept_for_a_month", (("at", 1),), expire_after_seconds=30 * DAY),
+        ),
+        unsharded_because="small, and short-lived",
+    ),
     *rate_limit.COLLECTIONS,
     *queue.COLLECTIONS,
 )

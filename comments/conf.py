@@ -53,6 +53,8 @@ DEFAULTS: dict[str, Any] = {
     "MAX_LINKS": 2,
     "WORDS": (),
     "RATE": (8, 600),
+    # Addresses that hear of comments that wait; without any, those of settings.MANAGERS.
+    "MODERATORS": (),
     # Import path: request → the client's network address.
     "ADDRESS": "comments.addresses.remote",
     # Seconds: how long the old copy stays after a conversion, for readers who began in it.

@@ -21,6 +21,7 @@ class CommentForm(forms.Form):
         help_text=_("Optional, and never shown."),
         widget=forms.EmailInput(attrs={"autocomplete": "email"}),
     )
+    notify = forms.BooleanField(label=_("Tell me of replies by mail"), required=False)
     text = forms.CharField(
         label=_("Comment"),
         widget=forms.Textarea(attrs={"rows": 8}),
@@ -41,6 +42,17 @@ class CommentForm(forms.Form):
         self.fields["text"].widget.attrs["maxlength"] = str(conf.get("MAX_LENGTH"))
         if self.user:
             del self.fields["name"], self.fields["email"]
+
+    def clean(self) -> dict[str, Any]:
+        """Ask for an address to send notices to."""
+        data: dict[str, Any] = super().clean() or self.cleaned_data
+        if data.get("notify") and "email" not in self.errors and not self.reply_to():
+            self.add_error("email" if "email" in self.fields else "notify", _("An address is needed to write to."))
+        return data
+
+    def reply_to(self) -> str:
+        """Return where notices of replies go, "" if there is no address."""
+        return str(self.user.email if self.user else self.cleaned_data.get("email", ""))
 
     def clean_name(self) -> str:
         """Return the name on one line."""

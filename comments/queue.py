@@ -12,7 +12,7 @@ from typing import Any
 from django.db.models import Model
 from django.utils.translation import gettext as _
 
-from comments import conf, flags, selectors, services, targets
+from comments import conf, flags, notices, selectors, services, targets
 from comments.backends.stored import held as as_held
 from comments.errors import CommentError, CommentNotFound, InvalidParent
 from comments.types import Comment, Held, Verdict
@@ -73,12 +73,15 @@ def cases(taken: Iterable[Held]) -> list[Case]:
     return [Case(held, objects.get(held.target), _parent(held), _earlier(held)) for held in taken]
 
 
-def decide(action: str, ids: Iterable[str], by: str) -> Decided:
-    """Do one of ACTIONS to each; what cannot be done does not keep the others from it."""
+def decide(action: str, ids: Iterable[str], by: str, origin: str = "") -> Decided:
+    """Do one of ACTIONS to each; what cannot be done does not keep the others from it.
+
+    `origin`, scheme and host, is for the links of notices about what is published; without it none are sent.
+    """
     done, failed = [], []
     for held_id in ids:
         try:
-            _decide(action, held_id, by)
+            _decide(action, held_id, by, origin)
         except InvalidParent:
             failed.append((held_id, _("What it answers was removed.")))
         except CommentNotFound:
@@ -90,9 +93,11 @@ def decide(action: str, ids: Iterable[str], by: str) -> Decided:
     return Decided(tuple(done), tuple(failed))
 
 
-def _decide(action: str, held_id: str, by: str) -> None:
+def _decide(action: str, held_id: str, by: str, origin: str) -> None:
     if action == "approve":
-        services.approve(held_id, by=by)
+        comment = services.approve(held_id, by=by)
+        if origin:
+            notices.published(comment, origin)
         return
     held = services.reject(held_id, by=by, verdict=_VERDICTS[action])
     if held.verdict is Verdict.APPROVED and action == "wait":

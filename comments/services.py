@@ -11,7 +11,7 @@ from dataclasses import replace
 from django.db.models import Model
 from django.utils.translation import gettext as _
 
-from comments import conf, selectors, slugs, targets
+from comments import addresses, conf, flags, selectors, slugs, subscriptions, targets
 from comments.backends import backend
 from comments.errors import InvalidComment
 from comments.types import Author, Comment, Held, Kind, NewComment, Posted, Target, Verdict
@@ -182,5 +182,8 @@ def open(target: Model | Target) -> None:
 
 
 def forget(target: Model | Target) -> int:
-    """Delete a discussion with its queue and history: its target is gone for good. Returns how many comments went."""
-    return backend().forget(targets.of(target))
+    """Delete a discussion with all that is kept of it: its target is gone for good. Returns how many comments went."""
+    subject = targets.of(target)
+    for beside in (flags, subscriptions, addresses):
+        beside.forget(subject)
+    return backend().forget(subject)

@@ -23,7 +23,8 @@ _SPACE = re.compile(r"\s+")
 
 @dataclass(frozen=True)
 class Submission:
-    """What rules know of a comment. `address` is a keyed hash; `trap` is what stands in the field that people do not see."""
+    """What rules know of a comment. `address` is a keyed hash; `trap` is what stands in the field that people do not see,
+    `notify` the address that asks for notices of replies."""
 
     token: FormToken
     name: str
@@ -33,6 +34,7 @@ class Submission:
     html: str
     address: str
     trap: str = ""
+    notify: str = ""
 
     @property
     def who(self) -> str:

@@ -8,7 +8,7 @@ from django.http import HttpRequest
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
-from comments import conf, policy, selectors, services, signals, slugs, spam
+from comments import addresses, conf, notices, policy, selectors, services, signals, slugs, spam
 from comments.errors import (
     CommentError,
     CommentNotFound,
@@ -60,10 +60,22 @@ def submit(sender: Sender, obj: Model, submission: Submission) -> Posted:
         spam.take_back(submission)
         raise
     if posted.new:
-        signals.comment_was_posted.send(
-            Submission, comment=posted.comment or posted.held, target=submission.token.target, request=sender.request
-        )
+        _follow_up(sender.request, submission, posted)
     return posted
+
+
+def _follow_up(request: HttpRequest, submission: Submission, posted: Posted) -> None:
+    """Do what a new comment entails: note the address, tell whoever wants to know."""
+    target, slug = submission.token.target, slug_of(submission.token)
+    origin = request.build_absolute_uri("/").rstrip("/")
+    addresses.note(target, slug, submission.address)
+    if submission.notify:
+        notices.ask(target, slug, submission.notify, origin)
+    if posted.comment:
+        notices.published(posted.comment, origin)
+    elif posted.held:
+        notices.held(posted.held, origin)
+    signals.comment_was_posted.send(Submission, comment=posted.comment or posted.held, target=target, request=request)
 
 
 def earlier(submission: Submission) -> Posted | None:

@@ -3,7 +3,7 @@
 from django.urls import path, register_converter
 
 from comments import feeds
-from comments.views import changing, posting, reading
+from comments.views import changing, posting, reading, subscribing
 
 
 class LabelConverter:
@@ -49,5 +49,7 @@ urlpatterns = [
     path(f"delete/{ONE}", changing.delete, name="comments-delete"),
     path(f"flag/{ONE}", changing.flag, name="comments-flag"),
     path("approve/<str:held_id>", changing.approve, name="comments-approve"),
+    path("subscribe/<str:signed>", subscribing.subscribe, name="comments-subscribe"),
+    path("unsubscribe/<str:signed>", subscribing.unsubscribe, name="comments-unsubscribe"),
     path(f"feed/{OF}", feeds.discussion, name="comments-feed"),
 ]

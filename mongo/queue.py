@@ -162,6 +162,17 @@ def work(alias: str = DEFAULT_DB_ALIAS) -> Job | None:
     return job
 
 
+def once(job: Job) -> bool:
+    """Return True to the first who asks for a job: for what must not be done twice, even if a worker dies while doing it."""
+    query = {"_id": job.id, "once": {"$exists": False}}
+    return bool(_jobs(job.alias).update_one(query, {"$set": {"once": now()}}).modified_count)
+
+
+def once_more(job: Job) -> None:
+    """Undo `once`: it was certainly not done."""
+    _jobs(job.alias).update_one({"_id": job.id}, {"$unset": {"once": 1}})
+
+
 def failures(limit: int = 100, alias: str = DEFAULT_DB_ALIAS) -> list[Job]:
     """Return the jobs that failed for good, the oldest first."""
     return [_job(document, alias) for document in _jobs(alias).find({"state": FAILED}).sort("due", 1).limit(limit)]

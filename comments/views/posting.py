@@ -68,6 +68,7 @@ def submission(request: HttpRequest, token: FormToken, form: CommentForm) -> Sub
         html=services.render(data["text"]),
         address=addresses.key(request),
         trap=data["homepage"],
+        notify=form.reply_to() if data["notify"] else "",
     )
 
 

@@ -95,7 +95,7 @@ def test_failure_is_tried_again_later_each_time_and_then_listed(seen, clock):
     queue.put("fail", {})
     waits = []
     for _ in range(queue.TRIES):
-        while (job := queue.work()) is None:
+        while queue.work() is None:
             clock(queue.FIRST_WAIT)
             waits.append(1)
         waits.append(0)

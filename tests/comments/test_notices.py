@@ -1,0 +1,170 @@
+"""Mails: to moderators, to who asked for replies and confirmed it; each once, whatever happens to workers."""
+
+import re
+from smtplib import SMTPServerDisconnected
+
+import pytest
+from django.core import mail
+from django.test import Client
+
+from comments import addresses, queue, selectors, services, subscriptions
+from mongo import queue as jobs
+from tests.comments import site
+
+pytestmark = pytest.mark.django_db
+
+
+def work() -> None:
+    while jobs.work():
+        pass
+
+
+def last_link(part: str) -> str:
+    return re.search(rf"http://testserver(/comments/{part}/\S+)", mail.outbox[-1].body)[1]
+
+
+@pytest.fixture
+def subscribed(client, post_page):
+    """A comment whose author confirmed to want notices of replies."""
+    site.post(client, post_page, "Ask me", email="ann@example.org", notify="on")
+    work()
+    Client().post(last_link("subscribe"))
+    return list(selectors.iterate(post_page))[0]
+
+
+def test_moderators_hear_of_what_waits_once(client, post_page, rules):
+    rules(MODE="hold-all", MODERATORS=["mona@example.org"])
+    data = site.fill(client, post_page, "Please look")
+    for _ in range(2):
+        site.send(client, data)
+    work()
+    assert [message.bcc for message in mail.outbox] == [["mona@example.org"]]
+    assert "Please look" in mail.outbox[0].body
+    assert selectors.held()[0].id in mail.outbox[0].body
+
+
+def test_moderators_are_not_told_of_what_was_decided_meanwhile(client, post_page, rules):
+    rules(MODE="hold-all", MODERATORS=["mona@example.org"])
+    site.post(client, post_page, "Please look")
+    services.reject(selectors.held()[0].id)
+    work()
+    assert mail.outbox == []
+
+
+def test_address_is_asked_first_and_a_get_changes_nothing(client, post_page):
+    site.post(client, post_page, "Ask me", email="ann@example.org", notify="on")
+    work()
+    assert mail.outbox[0].bcc == ["ann@example.org"]
+    link = last_link("subscribe")
+    assert "<button>" in client.get(link).content.decode()
+    (subscription,) = subscriptions.of("ann@example.org")
+    assert subscription.confirmed is None
+    client.post(link)
+    assert subscriptions.get(subscription.id).confirmed
+
+
+def test_reply_is_told_once_with_a_link_to_leave(client, post_page, subscribed):
+    data = site.fill(Client(), post_page, "My answer", parent=subscribed.slug, name="Bob")
+    for _ in range(2):
+        site.send(Client(), data)
+    work()
+    notice = mail.outbox[-1]
+    assert len(mail.outbox) == 2
+    assert notice.bcc == ["ann@example.org"]
+    assert "My answer" in notice.body
+    link = last_link("unsubscribe")
+    assert link in notice.extra_headers["List-Unsubscribe"]
+    client.get(link)
+    assert subscriptions.of("ann@example.org")
+    client.post(link)
+    assert not subscriptions.of("ann@example.org")
+    assert client.get(link).status_code == 200
+
+
+def test_who_has_not_confirmed_or_has_left_hears_nothing(client, post_page):
+    site.post(client, post_page, "Ask me", email="ann@example.org", notify="on")
+    work()
+    parent = list(selectors.iterate(post_page))[0]
+    site.post(Client(), post_page, "Answer", parent=parent.slug, name="Bob")
+    work()
+    assert len(mail.outbox) == 1
+
+
+def test_nobody_hears_of_own_replies_or_of_other_threads(client, post_page, subscribed):
+    site.post(Client(), post_page, "Own", parent=subscribed.slug, email="ANN@example.org")
+    site.post(Client(), post_page, "Elsewhere")
+    work()
+    assert len(mail.outbox) == 1
+
+
+def test_reply_that_was_held_is_told_when_it_is_approved(post_page, subscribed, rules):
+    rules(MODE="hold-all")
+    site.post(Client(), post_page, "Answer", parent=subscribed.slug, name="Bob")
+    work()
+    assert len(mail.outbox) == 1
+    queue.decide("approve", [selectors.held()[0].id], "mona", "http://testserver")
+    work()
+    assert "Answer" in mail.outbox[-1].body
+
+
+def test_mail_that_the_server_refused_is_sent_later(client, post_page, rules, monkeypatch, settings):
+    rules(MODE="hold-all", MODERATORS=["mona@example.org"])
+    site.post(client, post_page, "Please look")
+    monkeypatch.setattr("django.core.mail.EmailMessage.send", refuse := Refusal())
+    work()
+    assert refuse.asked == 1
+    monkeypatch.undo()
+    jobs._jobs("default").update_many({}, {"$set": {"due": jobs.now()}})
+    work()
+    assert len(mail.outbox) == 1
+
+
+class Refusal:
+    """A mail server that is not there."""
+
+    asked = 0
+
+    def __call__(self, *args, **kwargs):
+        self.asked += 1
+        raise SMTPServerDisconnected("gone")
+
+
+def test_worker_that_died_while_sending_leaves_no_second_mail(client, post_page, rules):
+    rules(MODE="hold-all", MODERATORS=["mona@example.org"])
+    site.post(client, post_page, "Please look")
+    job = jobs.take()
+    jobs._handlers[job.kind](job)
+    jobs._jobs("default").update_many({}, {"$set": {"due": jobs.now()}})
+    work()
+    assert len(mail.outbox) == 1
+
+
+def test_notices_need_an_address_and_keep_the_text(client, post_page):
+    refused = site.post(client, post_page, "Ask me", notify="on")
+    assert refused.status_code == 422
+    assert site.fields_of(refused.content.decode())["text"] == "Ask me"
+    assert selectors.count(post_page) == 0
+
+
+def test_subscription_is_for_one_discussion_and_forged_links_lead_nowhere(client, post_page, subscribed):
+    assert client.get("/comments/subscribe/forged").status_code == 404
+    link = f"/comments/unsubscribe/{subscriptions.token('0' * 40)}"
+    client.post(link)
+    assert subscriptions.of("ann@example.org")
+
+
+def test_address_is_kept_as_a_keyed_hash_and_goes_by_itself(client, post_page, mongo):
+    site.post(client, post_page, "Hello")
+    comment = list(selectors.iterate(post_page))[0]
+    kept = mongo["comments.addresses"].find_one()
+    assert addresses.of_comment(post_page, comment.slug) == kept["address"]
+    assert "127.0" not in str(kept)
+    expiry = mongo["comments.addresses"].index_information()["kept_for_a_month"]
+    assert expiry["expireAfterSeconds"] == 30 * 24 * 3600
+
+
+def test_nothing_is_left_of_a_discussion_that_is_forgotten(client, post_page, mongo, subscribed):
+    client.post(f"/comments/flag/{post_page.label}/{post_page.pk}/{subscribed.slug}")
+    services.forget(post_page)
+    left = {name for name in mongo.list_collection_names() if mongo[name].find_one({"discussion_id": post_page.id})}
+    assert left == set()

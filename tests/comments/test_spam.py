@@ -1,0 +1,127 @@
+"""Each spam rule minds what it should, by its name, and lets pass what it should."""
+
+import pytest
+from django.test import Client
+
+from comments import addresses, selectors, services, spam
+from comments.tokens import FormToken
+from comments.types import Target
+from tests.comments import site
+
+TARGET = Target("nodes.node", "0" * 24)
+
+
+def submission(text="Hello", **fields):
+    values = {
+        "token": FormToken(TARGET.id, fields.pop("parent", ""), fields.pop("nonce", "n1"), 0),
+        "name": "Ann",
+        "email": "",
+        "user": "",
+        "source": text,
+        "html": services.render(text),
+        "address": "a",
+    }
+    return spam.Submission(**values | fields)
+
+
+def rules_that_mind(*args, **fields):
+    judgement = spam.judge(submission(*args, **fields))
+    refused = (judgement.refused.rule,) if judgement.refused else ()
+    return (*judgement.held_by, *refused)
+
+
+pytestmark = pytest.mark.usefixtures("mongo", "rules")
+
+
+def test_plain_comment_is_minded_by_none():
+    assert rules_that_mind("Hello, see https://example.org") == ()
+
+
+def test_trap_minds_who_fills_in_what_people_do_not_see():
+    assert rules_that_mind(trap="http://spam.example") == ("trap",)
+
+
+def test_speed_minds_who_types_faster_than_people(rules):
+    rules(MIN_SECONDS=3)
+    assert rules_that_mind(token=FormToken.new(TARGET)) == ("speed",)
+    assert rules_that_mind() == ()
+
+
+def test_links_holds_many(rules):
+    rules(MAX_LINKS=2)
+    html = '<a href="https://a.example">x</a>'
+    assert rules_that_mind(html=html * 2) == ()
+    assert rules_that_mind(html=html * 3, nonce="n2", source="other") == ("links",)
+
+
+def test_words_holds_listed_ones_in_text_and_name(rules):
+    rules(WORDS=["Casino", "best price", "赌场"])
+    assert rules_that_mind("The CASINO is open") == ("words: casino",)
+    assert rules_that_mind("x", name="Best Price") == ("words: best price",)
+    assert rules_that_mind("casinos and prices") == ()
+
+
+def test_rate_minds_an_address_and_an_account(rules):
+    rules(RATE=(2, 60))
+    minded = [rules_that_mind(f"Text {n}", nonce=f"n{n}") for n in range(3)]
+    assert minded == [(), (), ("rate",)]
+    minded = [rules_that_mind(f"Text {n}", nonce=f"m{n}", address=f"x{n}", user="7") for n in range(3)]
+    assert minded == [(), (), ("rate",)]
+
+
+def test_repeat_knows_author_text_and_parent():
+    assert rules_that_mind("I agree") == ()
+    assert rules_that_mind("I  AGREE ", nonce="n2") == ("repeat",)
+    assert rules_that_mind("I agree", nonce="n3", parent="a" * 16) == ()
+    assert rules_that_mind("I agree", nonce="n4", name="Bob") == ()
+    assert rules_that_mind("I agree") == (), "the same form again is no repetition"
+
+
+def test_what_is_taken_back_may_be_said_again():
+    first = submission("I agree")
+    spam.judge(first)
+    spam.take_back(first)
+    assert rules_that_mind("I agree", nonce="n2") == ()
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("192.0.2.7", "192.0.2.99", True),
+        ("192.0.2.7", "192.0.3.7", False),
+        ("2001:db8:1::1", "2001:db8:1:ffff::2", True),
+        ("2001:db8:1::1", "2001:db8:2::1", False),
+        ("192.0.2.7", "::ffff:192.0.2.8", True),
+    ],
+)
+def test_addresses_are_counted_by_network(rf, one, other, same):
+    keys = {addresses.key(rf.get("/", REMOTE_ADDR=address)) for address in (one, other)}
+    assert (len(keys) == 1) is same
+    assert not any(one in key for key in keys)
+
+
+def test_rate_limit_holds_over_forms_and_keeps_the_text(client, post_page, rules):
+    rules(RATE=(2, 60))
+    for n in range(2):
+        assert site.post(Client(), post_page, f"Text {n}").status_code == 302
+    refused = site.post(Client(), post_page, "Text 2")
+    assert refused.status_code == 422
+    assert site.fields_of(refused.content.decode())["text"] == "Text 2"
+    assert selectors.count(post_page) == 2
+
+
+def test_held_comment_names_the_rule_to_moderators_alone(client, post_page, rules):
+    rules(WORDS=["casino"])
+    response = site.post(client, post_page, "The casino")
+    assert selectors.held()[0].reasons == ("words: casino",)
+    assert "words:" not in client.get(response["Location"]).content.decode()
+
+
+def test_project_adds_a_rule_by_its_import_path(client, post_page, rules):
+    rules(RULES=["tests.comments.test_spam.no_shouting"])
+    assert site.post(client, post_page, "HELLO").status_code == 422
+    assert site.post(client, post_page, "Hello").status_code == 302
+
+
+def no_shouting(submission):
+    return spam.Finding("no_shouting", "Not so loud.") if submission.source.isupper() else None
