@@ -1,10 +1,12 @@
 """What can be done with many nodes at once: asked by name, checked for each node, told with a summary."""
 
+from dataclasses import replace
 from typing import Any
 
 from bson import ObjectId
 from django import forms
 from django.contrib import messages
+from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.html import format_html_join
 from django.utils.translation import gettext as _
@@ -16,7 +18,7 @@ from nodes.access import Action
 from nodes.admin.fields import TOP
 from nodes.admin.site import actor, title_link
 from nodes.services import many
-from nodes.services.many import Chosen, Summary
+from nodes.services.many import Chosen, Refused, Summary
 from nodes.types import TagChange
 
 PUBLISH, UNPUBLISH, TAG, UNTAG, MOVE, TRASH = "publish", "unpublish", "tag", "untag", "move", "trash"
@@ -68,33 +70,38 @@ class BulkForm(forms.Form):
 
 def run(request: HttpRequest) -> HttpResponse:
     """Do what the list's form asks for; return to the list."""
-    form, chosen = BulkForm(request.user, request.POST), _chosen(request)
-    back = HttpResponseRedirect(request.get_full_path())
+    form, back = BulkForm(request.user, request.POST), HttpResponseRedirect(request.get_full_path())
     if not form.is_valid():
         for reasons in form.errors.values():
             messages.error(request, " ".join(str(reason) for reason in reasons))
-    elif not chosen:
+        return back
+    action = form.cleaned_data["action"]
+    chosen, denied = _chosen(request, NEEDED[action])
+    if not chosen and not denied:
         messages.warning(request, _("Nothing was chosen, so nothing was changed."))
-    else:
-        _tell(request, form.cleaned_data["action"], _do(request, form.cleaned_data, chosen))
+        return back
+    summary = _do(request, form.cleaned_data, chosen)
+    _tell(request, action, replace(summary, refused=(*summary.refused, *denied)))
     return back
 
 
-def _chosen(request: HttpRequest) -> list[Chosen]:
-    """Return the nodes that are ticked, each under the nonce that its row showed. Ids that were made up are 404."""
-    needed = NEEDED.get(request.POST.get("action", ""), Action.VIEW)
-    found = []
+def _chosen(request: HttpRequest, needed: Action) -> tuple[list[Chosen], list[Refused]]:
+    """Return the nodes that are ticked, each under the nonce that its row showed, and those that the user may not change."""
+    found, denied = [], []
     for text in request.POST.getlist("chosen"):
         nonce = request.POST.get(f"nonce-{text}", "")
         if not (ObjectId.is_valid(text) and ObjectId.is_valid(nonce)):
             raise Http404
-        node_id = ObjectId(text)
+        one = Chosen(ObjectId(text), ObjectId(nonce), text)
         try:
-            title = access.node(request.user, node_id, needed).node.metadata.title
+            title = access.node(request.user, one.id, needed).node.metadata.title
         except Http404:
-            title = text
-        found.append(Chosen(node_id, ObjectId(nonce), title))
-    return found
+            denied.append(Refused(one, _("It is not there (any more)."), is_conflict=False))
+        except PermissionDenied:
+            denied.append(Refused(one, _("This is not yours to do."), is_conflict=False))
+        else:
+            found.append(replace(one, title=title))
+    return found, denied
 
 
 def _do(request: HttpRequest, said: dict[str, Any], chosen: list[Chosen]) -> Summary:

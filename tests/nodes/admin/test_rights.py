@@ -1,0 +1,174 @@
+"""Who may do what: Authors their own drafts, Editors everything but final deletion, strangers nothing, not even know."""
+
+import pytest
+from bson import ObjectId
+from django.contrib.auth.models import Group
+
+from nodes.services import drafts, editing
+from nodes.types import Actor
+from tests.nodes.admin.conftest import fields
+from tests.nodes.build import node, nonce, stored
+
+PAGES = "change", "history", "move", "duplicate", "delete", "preview"
+
+
+@pytest.fixture
+def member(editor):
+    """Make an editor in one of the groups that the migration made."""
+
+    def make(group, name=None):
+        made = editor(name or group.lower(), is_superuser=False)
+        made.user.groups.add(Group.objects.get(name=group))
+        return made
+
+    return make
+
+
+def address(node_id, page="change"):
+    return f"/admin/nodes/node/{node_id}/{page}/"
+
+
+def own(person, **options):
+    options = {"published": None, **options}
+    return editing.create(
+        Actor.of(person.user), type="basic-page", parent_id=None, slug="", title=options.pop("title", "Own"),
+        fields=options,
+    ).id  # fmt: skip
+
+
+def statuses(person, node_id, pages=PAGES):
+    return {page: person.client.get(address(node_id, page)).status_code for page in pages}
+
+
+def test_stranger_to_a_node_gets_404_everywhere(mongo, member):
+    """Holds the access check."""
+    author, others = member("Authors"), node(published=None)
+    revision = nonce(others)
+    assert set(statuses(author, others).values()) == {404}
+    assert author.client.get(f"{address(others, 'compare')}?old={revision}&new={revision}").status_code == 404
+    assert author.client.get(f"{address(others, 'history')}{revision}/").status_code == 404
+    for page in (*PAGES, "publish", "discard", "preview-link", "restore", "delete-for-good"):
+        sent = author.client.post(address(others, page), {"nonce": str(revision), "section": "top"})
+        assert sent.status_code in (404, 405), page
+    assert nonce(others) == revision
+    assert mongo["cms.trash"].count_documents({}) == 0
+
+
+def test_guessed_ids_are_404_like_those_of_others(mongo, editor):
+    ann = editor()
+    assert set(statuses(ann, ObjectId()).values()) == {404}
+    assert ann.client.get("/admin/nodes/node/1/change/").status_code == 404
+    node_id, other = node(), node(slug="other")
+    assert ann.client.get(f"{address(node_id, 'history')}{nonce(other)}/").status_code == 404, "a revision of another"
+
+
+def test_author_edits_own_drafts_but_does_not_publish(mongo, member):
+    author = member("Authors")
+    node_id = own(author)
+    form = author.open(address(node_id))
+    assert "published_0" not in form
+    assert author.send(address(node_id), form, title="Better").status_code == 302
+    assert stored(node_id)["title"] == "Better"
+    form = author.open(address(node_id))
+    assert author.send(address(node_id), form, "_publish").status_code == 403
+    author.send(address(node_id), form, published_0="2020-01-01", published_1="00:00")
+    assert stored(node_id)["published"] is None
+
+
+def test_author_writes_a_draft_beside_own_public_page(mongo, member):
+    from tests.nodes.build import PAST
+
+    author, chief = member("Authors"), member("Editors")
+    node_id = own(author, published=PAST)
+    form = author.open(address(node_id))
+    assert author.send(address(node_id), form, title="Live?", version="live").status_code == 302
+    assert stored(node_id)["title"] == "Own"
+    draft = mongo["cms.nodes"].find_one()["draft"]
+    assert draft["metadata"]["title"] == "Live?"
+    assert author.client.post(address(node_id, "publish"), {"draft": str(draft["nonce"])}).status_code == 403
+    assert statuses(author, node_id, ("move", "delete")) == {"move": 403, "delete": 403}
+    assert chief.client.post(address(node_id, "publish"), {"draft": str(draft["nonce"])}).status_code == 302
+    assert stored(node_id)["title"] == "Live?"
+
+
+def test_author_puts_nothing_where_readers_see_nothing(mongo, member):
+    """Both ends are checked: the node, and the section that it goes to."""
+    author = member("Authors")
+    hidden, public = node("folder", "hidden", published=None), node("folder", "public")
+    node_id = own(author)
+    for page, more in (("move", {}), ("duplicate", {"new_id": str(ObjectId())})):
+        sent = {"nonce": str(nonce(node_id)), "section": str(hidden), **more}
+        answer = author.client.post(address(node_id, page), sent)
+        assert answer.status_code == 200, "the choice is refused"
+        assert str(hidden) not in author.client.get(address(node_id, page)).content.decode()
+    assert stored(node_id)["parent_id"] is None
+    assert mongo["cms.nodes"].count_documents({}) == 3
+    sent = {"nonce": str(nonce(node_id)), "section": str(public)}
+    assert author.client.post(address(node_id, "move"), sent).status_code == 302
+    assert stored(node_id)["parent_id"] == public
+
+
+def test_author_lists_own_nodes_only(mongo, member):
+    author = member("Authors")
+    own(author, title="My own page")
+    node(title="Somebody else's")
+    html = author.client.get("/admin/nodes/node/").content.decode()
+    assert "My own page" in html
+    assert "Somebody else" not in html
+    html = author.client.get("/admin/nodes/node/?author=none").content.decode()
+    assert "Somebody else" not in html
+
+
+def test_author_does_in_bulk_only_what_he_may(mongo, member):
+    author, others = member("Authors"), node(published=None)
+    sent = {"action": "trash", "chosen": str(others), f"nonce-{others}": str(nonce(others))}
+    author.client.post("/admin/nodes/node/", sent)
+    assert mongo["cms.nodes"].count_documents({"_id": others}) == 1
+    mine = own(author)
+    sent = {"action": "publish", "chosen": str(mine), f"nonce-{mine}": str(nonce(mine))}
+    author.client.post("/admin/nodes/node/", sent)
+    assert stored(mine)["published"] is None
+
+
+def test_editor_does_everything_but_delete_for_good(mongo, member):
+    chief, node_id = member("Editors"), node()
+    assert set(statuses(chief, node_id).values()) == {200}
+    assert chief.client.post(address(node_id, "delete"), {"nonce": str(nonce(node_id))}).status_code == 302
+    assert chief.client.get(address(node_id, "delete-for-good")).status_code == 403
+    assert chief.client.get(address(node_id, "restore")).status_code == 200
+    admin = member("Administrators")
+    seen = mongo["cms.trash"].find_one()["metadata"]["nonce"]
+    assert admin.client.post(address(node_id, "delete-for-good"), {"nonce": str(seen)}).status_code == 302
+    assert mongo["cms.trash"].count_documents({}) == 0
+
+
+def test_moderator_has_no_business_with_nodes(mongo, member):
+    moderator, node_id = member("Moderators"), node()
+    assert set(statuses(moderator, node_id).values()) == {404}
+    assert moderator.client.get("/admin/nodes/node/").status_code == 403
+    assert moderator.client.get("/admin/nodes/node/add/?type=basic-page").status_code == 403
+
+
+def test_who_may_not_log_in_to_the_admin_sees_nothing(mongo, member):
+    reader, node_id = member("Editors", "reader"), node()
+    reader.user.is_staff = False
+    reader.user.save()
+    assert set(statuses(reader, node_id).values()) == {302}
+
+
+def test_drafts_do_not_show_in_the_form_of_others(mongo, member):
+    author, chief = member("Authors"), member("Editors")
+    node_id = own(author)
+    drafts.save_draft(Actor.of(author.user), node_id, nonce(node_id), {"title": "Drafted"})
+    assert "Drafted" in chief.client.get(address(node_id)).content.decode()
+    assert member("Authors", "other").client.get(address(node_id)).status_code == 404
+
+
+def test_operations_write_by_post_alone(mongo, editor):
+    """A GET of every page, whoever follows the links, changes nothing."""
+    ann, node_id = editor(), node()
+    before = mongo["cms.nodes"].find_one()
+    for page in (*PAGES, "preview-link", "publish", "discard"):
+        ann.client.get(address(node_id, page))
+    assert mongo["cms.nodes"].find_one() == before
+    assert fields(ann.client.get(address(node_id, "delete")).content.decode(), "confirm_form")["nonce"]
