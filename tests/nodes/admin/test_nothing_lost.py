@@ -1,0 +1,198 @@
+"""Whatever happens between typing and saving, what was typed comes back."""
+
+from django.test import Client
+
+from nodes.services import drafts
+from nodes.types import Actor
+from tests.nodes.admin.conftest import fields
+from tests.nodes.build import node, nonce, stored
+
+ADD = "/admin/nodes/node/add/?type=basic-page"
+
+
+def change(node_id):
+    return f"/admin/nodes/node/{node_id}/change/"
+
+
+def log_in_again(ann, address, html, password="pw"):
+    kept = fields(html, "login-form")
+    assert "_password" in kept
+    return ann.client.post(address, {**kept, "_username": "ann", "_password": password})
+
+
+def test_expired_log_in_gives_the_form_back(mongo, editor):
+    ann, node_id = editor(), node(text="old")
+    form = ann.open(change(node_id))
+    ann.client.logout()
+    asked = ann.send(change(node_id), form, text="typed\n\nlong", title="T <b>")
+    assert asked.status_code == 403
+    wrong = log_in_again(ann, change(node_id), asked.content.decode(), "wrong")
+    assert wrong.status_code == 403
+    again = log_in_again(ann, change(node_id), wrong.content.decode())
+    html = again.content.decode()
+    assert again.status_code == 200
+    form = fields(html)
+    assert (form["text"], form["title"]) == (["typed\n\nlong"], ["T <b>"])
+    assert stored(node_id)["title"] != "T <b>", "nothing is saved before it was seen again"
+    assert ann.send(change(node_id), form).status_code == 302
+    assert (stored(node_id)["detail"]["text"], stored(node_id)["title"]) == ("typed\n\nlong", "T <b>")
+
+
+def test_expired_log_in_gives_a_new_page_back(mongo, editor):
+    ann = editor()
+    form = ann.open(ADD)
+    ann.client.logout()
+    asked = ann.send(ADD, form, text="typed", title="T")
+    form = fields(log_in_again(ann, ADD, asked.content.decode()).content.decode())
+    assert ann.send(ADD, form).status_code == 302
+    assert mongo["cms.nodes"].find_one()["metadata"]["title"] == "T"
+
+
+def test_forged_form_is_not_saved_by_logging_in(mongo, editor):
+    """Without its token a form is refused before anything is asked."""
+    ann, node_id = editor(), node(title="Old")
+    strict = Client(enforce_csrf_checks=True)
+    assert strict.post(change(node_id), {"title": "x", "_username": "ann", "_password": "pw"}).status_code == 403
+    assert "sessionid" not in strict.cookies
+    assert ann.client.get(change(node_id)).status_code == 200
+
+
+def test_invalid_form_keeps_all_that_was_typed(mongo, editor):
+    ann, node_id = editor(), node(text="old")
+    answer = ann.send(change(node_id), ann.open(change(node_id)), title="", text="typed", published_0="nonsense")
+    form = fields(answer.content.decode())
+    assert (form["text"], form["published_0"]) == (["typed"], ["nonsense"])
+
+
+def test_second_conflict_while_resolving_the_first(mongo, editor):
+    ann, bob = editor("ann"), editor("bob")
+    node_id = node(title="Base", text="one\n\ntwo")
+    hers = ann.open(change(node_id))
+    bob.send(change(node_id), bob.open(change(node_id)), title="Bob 1")
+    deciding = fields(ann.send(change(node_id), hers, title="Ann", text="one of Ann\n\ntwo").content.decode())
+    bob.send(change(node_id), bob.open(change(node_id)), title="Bob 2", text="one\n\ntwo of Bob")
+    answer = ann.send(change(node_id), deciding, **{"choice-title": "mine"})
+    assert answer.status_code == 409
+    deciding = fields(answer.content.decode())
+    assert (deciding["mine-title"], deciding["theirs-title"]) == (["Ann"], ["Bob 2"])
+    assert deciding["text"] == ["one of Ann\n\ntwo of Bob"]
+    assert ann.send(change(node_id), deciding, title="Both", **{"choice-title": "edit"}).status_code == 302
+    assert (stored(node_id)["title"], stored(node_id)["detail"]["text"]) == ("Both", "one of Ann\n\ntwo of Bob")
+
+
+def test_same_paragraph_keeps_what_either_did_elsewhere(mongo, editor):
+    ann, bob = editor("ann"), editor("bob")
+    node_id = node(text="one\n\ntwo\n\nthree")
+    hers = ann.open(change(node_id))
+    bob.send(change(node_id), bob.open(change(node_id)), text="one\n\ntwo of Bob\n\nthree of Bob")
+    answer = ann.send(change(node_id), hers, text="one of Ann\n\ntwo of Ann\n\nthree")
+    deciding = fields(answer.content.decode())
+    assert ann.send(change(node_id), deciding, **{"choice-text": "theirs"}).status_code == 302
+    assert stored(node_id)["detail"]["text"] == "one of Ann\n\ntwo of Bob\n\nthree of Bob"
+
+
+def test_what_was_written_in_the_box_is_not_dropped_for_a_choice(mongo, editor):
+    ann, bob = editor("ann"), editor("bob")
+    node_id = node(title="Base")
+    hers = ann.open(change(node_id))
+    bob.send(change(node_id), bob.open(change(node_id)), title="Bob")
+    deciding = fields(ann.send(change(node_id), hers, title="Ann").content.decode())
+    answer = ann.send(change(node_id), deciding, title="Something new", **{"choice-title": "theirs"})
+    assert answer.status_code == 200
+    assert fields(answer.content.decode())["title"] == ["Something new"]
+    assert stored(node_id)["title"] == "Bob"
+
+
+def test_own_second_tab_with_the_same_content_raises_nothing(mongo, editor):
+    ann, node_id = editor(), node(title="Old")
+    first, second = ann.open(change(node_id)), ann.open(change(node_id))
+    assert ann.send(change(node_id), first, title="New", tags="a").status_code == 302
+    after = nonce(node_id)
+    assert ann.send(change(node_id), second, title="New", tags="a").status_code == 302
+    assert nonce(node_id) == after
+
+
+def test_back_and_saved_again_goes_on(mongo, editor):
+    ann, node_id = editor(), node(text="one")
+    form = ann.open(change(node_id))
+    for text in ("one two", "one two three"):
+        assert ann.send(change(node_id), form, text=text).status_code == 302
+    assert stored(node_id)["detail"]["text"] == "one two three"
+
+
+def test_conflict_without_a_known_base_shows_every_difference(mongo, editor):
+    """Holds the merge base: without it nobody can tell who changed what."""
+    ann, node_id = editor(), node(title="Base", text="base")
+    form = ann.open(change(node_id))
+    mongo["cms.revisions"].delete_many({})
+    mongo["cms.nodes"].update_one({}, {"$set": {"metadata.nonce": node_id, "metadata.title": "Theirs"}})
+    answer = ann.send(change(node_id), form, text="mine")
+    deciding = fields(answer.content.decode())
+    assert deciding["conflict"] == ["title", "text"] or sorted(deciding["conflict"]) == ["text", "title"]
+    assert stored(node_id)["title"] == "Theirs"
+
+
+def test_draft_that_clashes_with_the_live_version_is_decided_on_publishing(mongo, editor):
+    ann, bob = editor("ann"), editor("bob")
+    node_id = node(title="Base", text="text")
+    ann.send(change(node_id), ann.open(change(node_id)), "_draft", title="Drafted", tags="of-draft")
+    assert stored(node_id)["title"] == "Base"
+    bob.send(change(node_id), bob.open(f"{change(node_id)}?version=live"), title="Bob's", summary="Bob's")
+    draft = mongo["cms.nodes"].find_one()["draft"]["nonce"]
+    answer = ann.client.post(f"/admin/nodes/node/{node_id}/publish/", {"draft": str(draft)})
+    assert answer.status_code == 409
+    deciding = fields(answer.content.decode())
+    assert deciding["tags"] == ["of-draft"]
+    assert ann.send(change(node_id), deciding, "_publish", **{"choice-title": "mine"}).status_code == 302
+    metadata = stored(node_id)
+    assert (metadata["title"], metadata["summary"], metadata["tags"]) == ("Drafted", "Bob's", ["of-draft"])
+    assert "draft" not in mongo["cms.nodes"].find_one()
+
+
+def test_readers_see_the_live_version_while_there_is_a_draft(mongo, editor, client):
+    ann, node_id = editor(), node(slug="page", title="Live", text="Live text")
+    form = ann.open(change(node_id))
+    ann.send(change(node_id), form, "_draft", title="Drafted", text="Drafted text")
+    public = client.get("/page").content.decode()
+    assert "Live text" in public
+    assert "Drafted" not in public
+    assert "Drafted text" in ann.client.get(f"/admin/nodes/node/{node_id}/preview/").content.decode()
+    ann.send(change(node_id), ann.open(change(node_id)), "_publish", title="Drafted again")
+    assert stored(node_id)["title"] == "Drafted again"
+    assert "Drafted text" in client.get("/page").content.decode()
+
+
+def test_draft_of_a_draft_form_saved_twice_raises_nothing(mongo, editor):
+    ann, node_id = editor(), node(title="Live")
+    form = ann.open(change(node_id))
+    for text in ("one", "one two", "one two"):
+        assert ann.send(change(node_id), form, "_draft", text=text).status_code == 302
+    assert mongo["cms.nodes"].find_one()["draft"]["metadata"]["detail"]["text"] == "one two"
+
+
+def test_preview_link_shows_others_this_draft_until_it_expires(mongo, editor, client):
+    from unittest.mock import patch
+
+    ann, node_id = editor(), node(slug="page", title="Live", text="Live text")
+    drafts.save_draft(Actor.of(ann.user), node_id, nonce(node_id), {"detail.text": "Drafted text"})
+    html = ann.client.post(f"/admin/nodes/node/{node_id}/preview-link/").content.decode()
+    path = html.partition("http://testserver")[2].partition('"')[0]
+    shown = client.get(path)
+    assert "Drafted text" in shown.content.decode()
+    assert "no-store" in shown["Cache-Control"]
+    assert shown["X-Robots-Tag"] == "noindex"
+    assert client.get(path[:-3] + "abc").status_code == 404
+    with patch("django.core.signing.time.time", return_value=4_000_000_000):
+        assert client.get(path).status_code == 404
+    draft = mongo["cms.nodes"].find_one()["draft"]["nonce"]
+    drafts.publish_draft(Actor.of(ann.user), node_id, draft)
+    drafts.save_draft(Actor.of(ann.user), node_id, nonce(node_id), {"detail.text": "A later secret"})
+    assert "secret" not in client.get(path, follow=True).content.decode()
+
+
+def test_preview_link_of_what_is_not_published(mongo, editor, client):
+    ann, node_id = editor(), node("blog-entry", parent=node("blog", "blog"), published=None, text="Not yet public")
+    html = ann.client.post(f"/admin/nodes/node/{node_id}/preview-link/").content.decode()
+    path = html.partition("http://testserver")[2].partition('"')[0]
+    assert "Not yet public" in client.get(path).content.decode()
+    assert client.get("/blog/page").status_code == 404
