@@ -10,9 +10,11 @@ from django.http.multipartparser import MultiPartParserError
 from django.template import loader
 from django.utils.cache import add_never_cache_headers
 from django.utils.translation import gettext as _
+from django.views.csrf import csrf_failure as stock_csrf_failure
 
 from cms.logs import request_id
 from mongo.connection import is_outage
+from nodes.admin.relogin import show_again
 
 # Seconds after which to come back: an election takes about as long.
 RETRY_AFTER = 15
@@ -38,6 +40,11 @@ def unavailable(request: HttpRequest) -> HttpResponse:
     )
     response["Retry-After"] = str(RETRY_AFTER)
     return response
+
+
+def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
+    """Answer a form without a valid security token: an editor gets what was typed back, anybody else a page that explains."""
+    return show_again(request) or stock_csrf_failure(request, reason)
 
 
 def _sent_again(request: HttpRequest) -> list[tuple[str, str]]:

@@ -54,3 +54,14 @@ def kept_fields(posted: QueryDict) -> QueryDict:
         del kept[name]
     kept[KEPT] = "1"
     return kept
+
+
+def show_again(request: HttpRequest) -> HttpResponse | None:
+    """Answer a node's form whose security token is too old (a log-in in another tab changes it): one press shows it again.
+
+    Saves nothing, as the form may be forged. None for other forms.
+    """
+    match = request.resolver_match
+    if match is None or not match.view_name.startswith("admin:nodes_node_") or request.method != "POST":
+        return None
+    return page(request, "show_again", _("This form is too old"), kept=kept_fields(request.POST).lists(), status=403)

@@ -57,6 +57,21 @@ def test_forged_form_is_not_saved_by_logging_in(mongo, editor):
     assert ann.client.get(change(node_id)).status_code == 200
 
 
+def test_form_older_than_its_token_gives_the_text_back(mongo, editor):
+    """A log-in in another tab changes the token."""
+    ann, node_id = editor(), node(title="Old")
+    form = ann.open(change(node_id))
+    ann.client.handler.enforce_csrf_checks = True
+    refused = ann.send(change(node_id), form | {"csrfmiddlewaretoken": "x" * 64}, text="typed")
+    assert refused.status_code == 403
+    again = fields(refused.content.decode(), "again-form")
+    assert again["text"] == ["typed"]
+    shown = ann.client.post(change(node_id), again)
+    assert shown.status_code == 200
+    assert fields(shown.content.decode())["text"] == ["typed"]
+    assert stored(node_id)["detail"]["text"] == ""
+
+
 def test_invalid_form_keeps_all_that_was_typed(mongo, editor):
     ann, node_id = editor(), node(text="old")
     answer = ann.send(change(node_id), ann.open(change(node_id)), title="", text="typed", published_0="nonsense")
