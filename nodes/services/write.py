@@ -149,7 +149,9 @@ def insert_revision(
 def keep_old_address(seen: Seen) -> None:
     """Remember where the node stood, before it leaves: a crash in between leaves a redirect too many, never a dead link."""
     database()[REDIRECTS].update_one(
-        {"_id": {"parent_id": seen.parent_id, "slug": seen.slug}}, {"$set": {"node_id": seen.id}}, upsert=True
+        {"_id": {"parent_id": seen.parent_id, "slug": seen.slug}},
+        {"$set": {"node_id": seen.id, "kept_at": now()}},
+        upsert=True,
     )
 
 

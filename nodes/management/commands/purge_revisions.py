@@ -1,0 +1,32 @@
+"""`manage.py purge_revisions --keep N --older-than DAYS`: thin out the history of every page."""
+
+from argparse import ArgumentParser
+from datetime import timedelta
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+from tqdm import tqdm
+
+from nodes.selectors import chains
+from nodes.services import revisions
+
+
+class Command(BaseCommand):
+    help = (
+        "Delete old revisions: of each page all but the newest N that are older than DAYS days. The present one stays."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument(
+            "--keep", type=int, required=True, metavar="N", help="newest revisions to keep of each page"
+        )
+        parser.add_argument("--older-than", type=int, required=True, metavar="DAYS", help="keep what is younger")
+        parser.add_argument("--dry-run", action="store_true", help="only say what would be deleted")
+
+    def handle(self, *args: Any, keep: int, older_than: int, dry_run: bool, **options: Any) -> None:
+        if keep < 1 or older_than < 0:
+            raise CommandError("--keep must be at least 1, and --older-than not negative.")
+        with tqdm(total=chains.count(), unit=" revisions", leave=False, disable=not self.stdout.isatty()) as bar:
+            done = revisions.purge(keep, timedelta(days=older_than), dry_run=dry_run, progress=bar.update)
+        verb = "Pretending to delete" if dry_run else "Deleted"
+        self.stdout.write(f"{verb} {done.deleted} revisions of {done.nodes} pages; {done.kept} kept.")

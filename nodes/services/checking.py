@@ -1,0 +1,126 @@
+"""What a crash may leave off in nodes, found and mended: orphan revisions, needless redirects, nodes whose section is gone.
+
+Never more: no node, no text and no comment is ever deleted here. What lost its section goes to the trash, whole.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from itertools import islice
+from typing import Any
+
+from bson import ObjectId
+from pymongo.cursor import Cursor
+
+from mongo.connection import Document, database, now
+from nodes import tree
+from nodes.collections import ASSET_FILES, NODES, REDIRECTS, REVISIONS, TRASH, standing
+from nodes.errors import NodeError
+from nodes.kinds import CONTENT
+from nodes.selectors import chains
+from nodes.services import trash
+from nodes.types import Actor
+
+# What is younger may belong to a save that is under way.
+AGE = timedelta(days=1)
+BATCH = 500
+ORPHAN, BROKEN_HISTORY, REDIRECT, PARENT, CYCLE = "orphan", "history", "redirect", "parent", "cycle"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something off: what kind, where, and whether it was mended."""
+
+    kind: str
+    about: str
+    fixed: bool
+
+
+def check(*, fix: bool = False) -> Iterator[Finding]:
+    """Yield all that is off; mend it if `fix`."""
+    before = now() - AGE
+    yield from _orphans(before, fix)
+    yield from _redirects(before, fix)
+    for collection in (NODES, ASSET_FILES):
+        yield from _lost(collection, fix)
+    yield from _cycles()
+
+
+def _orphans(before: datetime, fix: bool) -> Iterator[Finding]:
+    for found in chains.all_chains():
+        if not found.is_whole:
+            yield Finding(BROKEN_HISTORY, f"{found.node_id}: the revision of its present version is missing", False)
+            continue
+        orphans = [link.nonce for link in found.others if link.saved_at < before]
+        for batch in chains.batches(orphans):
+            if fix:
+                database()[REVISIONS].delete_many({"_id": {"$in": batch}, "node_id": found.node_id})
+        yield from (Finding(ORPHAN, f"{found.node_id}: revision {nonce}", fix) for nonce in orphans)
+
+
+def _redirects(before: datetime, fix: bool) -> Iterator[Finding]:
+    """Yield redirects from where their node stands, as a rename leaves that failed, and those to nodes nobody deleted."""
+    for batch in _batches(database()[REDIRECTS].find({"deleted_at": {"$exists": False}})):
+        ids = list({redirect["node_id"] for redirect in batch})
+        places = _places(ids)
+        for redirect in batch:
+            place = redirect["_id"]["parent_id"], redirect["_id"]["slug"]
+            if redirect.get("kept_at", before) > before or places.get(redirect["node_id"], place) != place:
+                continue
+            if fix:
+                database()[REDIRECTS].delete_one({"_id": redirect["_id"], "node_id": redirect["node_id"]})
+            yield Finding(REDIRECT, f"{place[1]} in {place[0] or 'the top level'}", fix)
+
+
+def _places(ids: list[ObjectId]) -> dict[ObjectId, tuple[ObjectId | None, str]]:
+    found = {}
+    for collection in (NODES, ASSET_FILES, TRASH):
+        query = {"_id": {"$in": ids}, **standing(collection)}
+        for document in database()[collection].find(query, {"metadata.parent_id": 1, "metadata.slug": 1}):
+            found[document["_id"]] = document["metadata"]["parent_id"], document["metadata"]["slug"]
+    return found
+
+
+def _lost(collection: str, fix: bool) -> Iterator[Finding]:
+    """Yield nodes whose section is neither there nor in the trash."""
+    parents = database()[collection].aggregate(
+        [{"$match": {"metadata.type": {"$ne": CONTENT}}}, {"$group": {"_id": "$metadata.parent_id"}}]
+    )
+    for batch in _batches(parents):
+        ids = [group["_id"] for group in batch if group["_id"] is not None]
+        there = set(_places(ids))
+        for parent_id in ids:
+            if parent_id not in there:
+                yield from _throw_away(collection, parent_id, fix)
+
+
+def _throw_away(collection: str, parent_id: ObjectId, fix: bool) -> Iterator[Finding]:
+    query = {"metadata.parent_id": parent_id, **standing(collection)}
+    for document in database()[collection].find(query, {"metadata.nonce": 1, "metadata.slug": 1}):
+        about = f"{document['_id']} ({document['metadata']['slug']}): its section {parent_id} is gone"
+        fixed = fix
+        if fix:
+            try:
+                trash.trash(Actor(None, "check_nodes"), document["_id"], document["metadata"]["nonce"], collection)
+            except NodeError:  # changed meanwhile: somebody looks after it
+                fixed = False
+        yield Finding(PARENT, about, fixed)
+
+
+def _cycles() -> Iterator[Finding]:
+    """Yield sections that stand in themselves. Moves cannot make one; only somebody who writes past the services can."""
+    sections = tree.load()
+    for section in sections.sections.values():
+        seen = {section.id}
+        above = section.parent_id
+        while above in sections.sections and above not in seen:
+            seen.add(above)
+            above = sections.sections[above].parent_id
+        if above == section.id:
+            yield Finding(CYCLE, f"{section.id} ({section.slug}) stands in itself", False)
+
+
+def _batches(cursor: Any | Cursor[Document]) -> Iterator[list[Document]]:
+    rest = iter(cursor)
+    while batch := list(islice(rest, BATCH)):
+        yield batch
