@@ -355,3 +355,12 @@ def test_page_for_all_carries_nothing_personal(client, post_page):
     mine, others = client.get("/news/hello").content, Client().get("/news/hello").content
     assert mine == others
     assert b"example.org" not in mine
+
+
+def test_markdown_is_rendered_and_what_could_do_harm_is_cleaned(client, post_page):
+    site.post(client, post_page, "*Yes*, see https://spam.example\n\n<script>alert(1)</script> [x](javascript:alert(2))")
+    html = client.get("/news/hello").content.decode()
+    assert "<em>Yes</em>" in html
+    assert 'rel="ugc nofollow noopener"' in html
+    assert "<script>alert" not in html
+    assert 'href="javascript:' not in html
