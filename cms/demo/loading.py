@@ -5,11 +5,12 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from cms.demo.content import Item, items
+from cms.demo.discussing import discuss, discussions
 from nodes.errors import InvalidPlace, NodeGone, SlugTaken
 from nodes.selectors import nodes as selectors
 from nodes.selectors import site as site_selectors
 from nodes.selectors.site import SiteSettings
-from nodes.services import editing, trash
+from nodes.services import bulk, editing, trash
 from nodes.services.site import save_settings
 from nodes.types import Actor
 
@@ -29,9 +30,11 @@ def load(moment: datetime, step: Callable[[], object]) -> Counts:
     """Create what is not there yet of the demo, as if written in the weeks before `moment`; call `step` after each item."""
     counts = Counts()
     _name_the_site(UNNAMED, NAMED)
+    talk = discussions()
     for item in items():
         if _create(item, moment):
             counts.done += 1
+            discuss(item, talk.get(item.path, []), moment)
         else:
             counts.left += 1
         step()
@@ -80,6 +83,7 @@ def remove(step: Callable[[], object]) -> Counts:
         elif selectors.get(item.id):
             counts.left += 1
         step()
+    bulk.forget_places([item.id for item in items()])
     _name_the_site(NAMED, UNNAMED)
     return counts
 

@@ -92,8 +92,10 @@ def remove() -> Iterator[int]:
     """Delete what `load` made, yielding how many nodes are gone after each batch; its sections, where nothing else is left."""
     yield from bulk.delete(_id(0), _id(2**32 - 1))
     root = identifier(f"volume {ROOT}")
-    for section_id in [*(section.id for section in tree.current().descendants(root)), root]:
+    section_ids = [*(section.id for section in tree.current().descendants(root)), root]
+    for section_id in section_ids:
         section = selectors.get(section_id)
         if section is not None and not selectors.holds_something(section.pk):
             trash.trash(AUTHORS[0], section.pk, section.metadata.nonce)
             trash.delete(section.pk)
+    bulk.forget_places(section_ids)

@@ -1,6 +1,6 @@
 """Many new nodes at once, for measurements: the documents that `editing.create` would write, in batches, one revision each."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
@@ -110,3 +110,8 @@ def delete(first: ObjectId, last: ObjectId) -> Iterator[int]:
             yield len(ids)
     # What a run that was broken off between the two left behind.
     database()[REVISIONS].delete_many({"node_id": span})
+
+
+def forget_places(ids: Sequence[ObjectId]) -> None:
+    """Forget where nodes stood that were deleted for good, for content that nobody is meant to remember."""
+    database()[REDIRECTS].delete_many({"node_id": {"$in": list(ids)}, "deleted_at": {"$exists": True}})

@@ -7,7 +7,7 @@ from cms.demo import content, loading, volume
 from mongo.connection import now
 from nodes.selectors import nodes as selectors
 from nodes.selectors import site as site_selectors
-from nodes.services import editing, trash
+from nodes.services import bulk, editing, trash
 from tests.conftest import KEPT
 from tests.nodes.build import EDITOR, node, nonce
 
@@ -42,6 +42,9 @@ def test_holds_what_a_visitor_should_meet(mongo, client):
     assert "A small magazine about reading, writing and making" in page
     assert "short guide to fog" not in page
     assert "世界文学" in page
+    post = client.get("/essays/the-wide-margin").content.decode()
+    assert post.index("gravy counts as illustrations") < post.index("The flour shows up beautifully.")
+    assert "Old Compositor" in post
 
 
 def test_removing_leaves_nothing(mongo):
@@ -104,6 +107,7 @@ def test_bulk_content_is_what_the_editor_would_have_made(mongo, client):
     assert mongo["cms.revisions"].count_documents({"node_id": made["_id"]}) == 2
     trash.trash(EDITOR, twin, nonce(twin))
     trash.delete(twin)
+    bulk.forget_places([twin])
     assert sum(volume.remove()) == 310
     assert documents(mongo) == {}
 

@@ -1,0 +1,45 @@
+"""The demo's discussions, put in by the service that imports use: with their times, and once only."""
+
+import tomllib
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from cms.demo.content import Item
+from comments import services, slugs
+from comments.types import Author, NewComment, Target
+from nodes.models import Node
+
+FILE = Path(__file__).parent / "discussions.toml"
+
+
+def discussions() -> dict[PurePosixPath, list[dict[str, Any]]]:
+    """Return the comments of each item, by its path, as they stand in the file."""
+    return {PurePosixPath(path): rows for path, rows in tomllib.loads(FILE.read_text(encoding="utf-8")).items()}
+
+
+def discuss(item: Item, rows: list[dict[str, Any]], moment: datetime) -> int:
+    """Add the comments on an item that was published already; return how many were new."""
+    began = item.published(moment)
+    if began is None or began > moment:
+        return 0
+    target = Target(Node._meta.label_lower, str(item.id))
+    return services.import_(target, _comments(item, rows, began, moment))
+
+
+def _comments(item: Item, rows: list[dict[str, Any]], began: datetime, moment: datetime) -> Iterator[NewComment]:
+    paths: list[str] = []
+    for number, row in enumerate(rows, 1):
+        part = slugs.part(f"demo {item.path} {number}")
+        parent = paths[row["to"] - 1] if "to" in row else ""
+        paths.append(slugs.join(parent, part))
+        yield NewComment(
+            author=Author(row["by"]),
+            source=row["text"],
+            html=services.render(row["text"]),
+            token=f"demo {item.path} {number}",
+            parent=parent,
+            part=part,
+            posted=min(began + timedelta(hours=row["hours"]), moment),
+        )
