@@ -131,9 +131,9 @@ HOSTILE = [
         "~~a ",
         "<",
         "<a ",
-        "<!-- ",
     ),
     *(
+        "<!-- ",
         "<?",
         "&",
         "\\",
@@ -146,9 +146,9 @@ HOSTILE = [
         "a@a.",
         "\n",
         "[a]: b\n",
-        "[a]: <\n",
     ),
     *(
+        "[a]: <\n",
         '[a]: b "\n',
         "# a\n",
         "a\n===\n",
@@ -158,17 +158,16 @@ HOSTILE = [
         "\u202e",
         "<h2 id=a>",
         "![a](photo:b)",
-        "\u0301",
-        "\t",
     ),
+    *("\u0301", "\t"),
 ]
 
 
 @pytest.mark.parametrize("profile", ["article", "comment"])
 @pytest.mark.parametrize("pattern", HOSTILE)
 def test_hostile_markdown_takes_no_longer_than_its_length(pattern, profile):
-    """The limit is far from what 40 KB take (under a second): it stands for "not hours"."""
-    source = pattern * (40_000 // len(pattern))
+    """The limit is far from what 20 KB take (under a second): it stands for "not hours"."""
+    source = pattern * (20_000 // len(pattern))
     start = time.process_time()
     html = render(source, profile)
     assert time.process_time() - start < 10
