@@ -1,5 +1,6 @@
 """What make says before it has an interpreter to work with."""
 
+import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -16,7 +17,10 @@ def make(tmp_path):
         shutil.copy(ROOT / name, tmp_path)
 
     def run(*words):
-        result = subprocess.run(["make", *words], cwd=tmp_path, capture_output=True, text=True, check=False)
+        outside = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))}
+        result = subprocess.run(
+            ["make", *words], cwd=tmp_path, env=outside, capture_output=True, text=True, check=False
+        )
         assert not (tmp_path / ".venv").exists()
         return result
 

@@ -358,7 +358,9 @@ def test_page_for_all_carries_nothing_personal(client, post_page):
 
 
 def test_markdown_is_rendered_and_what_could_do_harm_is_cleaned(client, post_page):
-    site.post(client, post_page, "*Yes*, see https://spam.example\n\n<script>alert(1)</script> [x](javascript:alert(2))")
+    site.post(
+        client, post_page, "*Yes*, see https://spam.example\n\n<script>alert(1)</script> [x](javascript:alert(2))"
+    )
     html = client.get("/news/hello").content.decode()
     assert "<em>Yes</em>" in html
     assert 'rel="ugc nofollow noopener"' in html
