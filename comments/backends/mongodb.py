@@ -5,10 +5,12 @@ import contextlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from datetime import datetime
+from itertools import pairwise
 from typing import Any
 
 from bson import ObjectId
 from pymongo import ReturnDocument
+from pymongo.database import Database
 
 from comments import conf, slugs
 from comments.backends.across import Across
@@ -42,8 +44,10 @@ PROMOTION_PATIENCE = 2.0
 
 
 class MongoBackend(Backend):
-    def __init__(self) -> None:
-        self.db = database(conf.database_alias())
+    """All schemas on one database: the one that COMMENTS["DATABASE"] names, unless another is given."""
+
+    def __init__(self, db: Database[Document] | None = None) -> None:
+        self.db = database(conf.database_alias()) if db is None else db
         self.schemas = Schemas(self.db)
         self.posting = Posting(self.db, self.schemas)
         self.discussions_ = self.posting.discussions
@@ -70,17 +74,19 @@ class MongoBackend(Backend):
             self.conversion.convert(target, schema, self.discussion(target).order, patience=PROMOTION_PATIENCE)
 
     def import_(self, target: Target, comments: Iterable[NewComment]) -> int:
-        new, disordered = 0, False
-        newest = self.discussion(target).newest
+        new, suspicious = 0, False
+        found = self._document(target)
+        latest = found["last_posted"] if found else None
         for one in comments:
             done = self.posting.post(target, one)
-            new += done.posted.new
             if done.posted.new and one.posted is not None:
-                disordered |= newest is not None and one.posted < newest
-                newest = one.posted if newest is None else max(newest, one.posted)
+                new += 1
+                suspicious |= latest is not None and one.posted < latest
+                latest = one.posted if latest is None else max(latest, one.posted)
             if done.outgrown:
                 self._promote(target, done.outgrown)
-        if disordered:
+        # The last time given out may be that of a comment that came to nothing.
+        if suspicious and any(a.posted > b.posted for a, b in pairwise(self.iterate(target))):
             self.renumber(target)
         return new
 
@@ -88,6 +94,11 @@ class MongoBackend(Backend):
         """Number a discussion anew by (posted, slug), by converting it to what it is."""
         found = self.discussion(target)
         self.conversion.convert(target, found.schema, found.order, renumber=True)
+
+    def walk(self, label: str = "") -> Iterator[Discussion]:
+        """Yield every discussion, of one label if it is given."""
+        for document in self.discussions_.walk(label):
+            yield discussion(document)
 
     def convert(
         self, target: Target, schema: str, order: Order, *, progress: Callable[[int], None] = lambda copied: None

@@ -40,12 +40,12 @@ class Repairing:
 
     # Claims ----------------------------------------------------------------------------------------------------------
 
-    def repair_claims(self, target: Target, *, older_than: float = ABANDONED) -> int:
-        """Commit or drop the claims of a discussion that are older than so many seconds; return how many."""
+    def repair_claims(self, target: Target, *, older_than: float | None = None) -> int:
+        """Commit or drop the claims of a discussion that are older than so many seconds (else: abandoned)."""
         found = self.discussions.collection.find_one({"_id": target.id}, {"touched": 0})
         if found is None:
             return 0
-        due = now() - timedelta(seconds=older_than)
+        due = now() - timedelta(seconds=ABANDONED if older_than is None else older_than)
         repaired = 0
         for entry in found["claims"]:
             if entry["at"] <= due:

@@ -1,4 +1,5 @@
-"""The contract, for each schema and native order, on targets with and without a shard key, and for the specification."""
+"""The contract, for each schema and native order, on targets with and without a shard key, and for the
+specification."""
 
 import pytest
 from bson import ObjectId

@@ -1,0 +1,67 @@
+"""Convert discussions to another schema or order while they are in use."""
+
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+from tqdm import tqdm
+
+from comments import conf, maintenance
+from comments.errors import ConversionFailed, TargetNotFound
+from comments.types import Order
+
+
+class Command(BaseCommand):
+    help = "Convert discussions to another schema or order. Readers and writers notice nothing; run it again to go on."
+    requires_migrations_checks = False
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--to", required=True, choices=conf.SCHEMAS, help="the schema")
+        parser.add_argument("--order", choices=list(Order), help="the order it is stored in; else it keeps its own")
+        parser.add_argument("--target", default="", metavar="LABEL", help="only discussions of this model (app.model)")
+        parser.add_argument("--discussion", default="", metavar="ID", help="only this one (app.model:pk)")
+        parser.add_argument("--dry-run", action="store_true", help="say what would be done, do nothing")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        schema, order = options["to"], Order(options["order"]) if options["order"] else None
+        converted = comments = passed = failed = 0
+        try:
+            for found in maintenance.wanted(label=options["target"].lower(), discussion_id=options["discussion"]):
+                if not maintenance.needs_converting(found, schema, order):
+                    maintenance.drop_old_copies(found.target)
+                    passed += 1
+                    continue
+                if options["dry_run"]:
+                    self.stdout.write(f"Pretending to convert {found.target.id} ({found.count} comments).")
+                    converted, comments = converted + 1, comments + found.count
+                    continue
+                try:
+                    done = self._convert(found, schema, order)
+                except (ConversionFailed, TargetNotFound) as error:
+                    self.stderr.write(str(error))
+                    failed += 1
+                else:
+                    converted, comments = converted + 1, comments + done
+        except TargetNotFound as error:
+            raise CommandError(str(error)) from error
+        verb = "to convert" if options["dry_run"] else "converted"
+        self.stdout.write(f"{converted} discussions {verb} ({comments} comments), {passed} were so already.")
+        if failed:
+            raise CommandError(f"{failed} discussions could not be converted.")
+
+    def _convert(self, found: Any, schema: str, order: Order | None) -> int:
+        with tqdm(
+            total=found.last_number,
+            desc=found.target.id,
+            unit=" comments",
+            leave=False,
+            disable=not self.stdout.isatty(),
+        ) as bar:
+
+            def progress(copied: int) -> None:
+                bar.n = copied
+                bar.refresh()
+
+            done = maintenance.convert(found.target, schema, order, progress=progress)
+        maintenance.drop_old_copies(found.target)
+        return done.comments if done else 0

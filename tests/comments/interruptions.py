@@ -1,0 +1,88 @@
+"""Stopping a process between two database calls, before or after the server has done what it was asked to.
+
+An Interrupted back end works on a database whose collections count the calls made through them: at the chosen one, or
+by chance, Crash is raised instead of making it (fail-before), or after it was made (fail-after).
+"""
+
+import random
+
+from comments.backends.mongodb import MongoBackend
+
+CALLS = {
+    "find",
+    "find_one",
+    "find_one_and_update",
+    "insert_one",
+    "insert_many",
+    "update_one",
+    "update_many",
+    "delete_one",
+    "delete_many",
+    "bulk_write",
+    "distinct",
+}
+
+
+class Crash(BaseException):
+    """The process ends here. Not an Exception, so that nothing in the product can catch it."""
+
+
+class Interruption:
+    """When to stop: at the call number `at` (from 1), after it if `after`, or by chance."""
+
+    def __init__(self, at=0, after=False, chance=0.0):
+        self.at, self.after, self.chance = at, after, chance
+        self.calls = 0
+        self.where = ""
+
+    def before(self, name):
+        self.calls += 1
+        if (self.calls == self.at and not self.after) or random.random() < self.chance / 2:
+            self.where = name
+            raise Crash(f"before {name}")
+
+    def then(self, name):
+        if (self.calls == self.at and self.after) or random.random() < self.chance / 2:
+            self.where = name
+            raise Crash(f"after {name}")
+
+
+class Fragile:
+    """A collection whose calls may be the last."""
+
+    def __init__(self, collection, interruption):
+        self._collection, self._interruption = collection, interruption
+
+    def __getattr__(self, name):
+        method = getattr(self._collection, name)
+        if name not in CALLS:
+            return method
+
+        def call(*args, **kwargs):
+            self._interruption.before(name)
+            done = method(*args, **kwargs)
+            self._interruption.then(name)
+            return done
+
+        return call
+
+
+class FragileDatabase:
+    """A database of fragile collections."""
+
+    def __init__(self, db, interruption):
+        self._db, self._interruption = db, interruption
+
+    def __getattr__(self, name):
+        return self[name]
+
+    def __getitem__(self, name):
+        return Fragile(self._db[name], self._interruption)
+
+
+class Interrupted(MongoBackend):
+    """The back end on MongoDB, about to stop."""
+
+    def __init__(self, backend, at=0, after=False, chance=0.0):
+        self.interruption = Interruption(at, after, chance)
+        super().__init__(FragileDatabase(backend.db, self.interruption))

@@ -1,0 +1,83 @@
+"""convert_comments and check_comments: what they say, and what they leave."""
+
+from datetime import timedelta
+from io import StringIO
+
+import pytest
+from bson import ObjectId
+from django.core.management import CommandError, call_command
+
+from comments.backends.claims import Intent
+from comments.types import Target
+from mongo.connection import now
+from tests.comments.contract import new
+from tests.comments.test_conversion import configure, lively
+
+# target is a fixture.
+from tests.comments.test_conversion import target as target  # noqa: PLC0414
+
+
+def run(*args):
+    out = StringIO()
+    call_command(*args, stdout=out, stderr=out)
+    return out.getvalue().splitlines()
+
+
+def test_all_discussions_are_converted_and_a_second_run_finds_nothing_to_do(mongo, settings, target):
+    backend = configure(settings)
+    lively(backend, target)
+    backend.post(Target("nodes.node", str(ObjectId())), new("other"))
+    count = backend.count(target)
+    told = run("convert_comments", "--to", "buckets", "--order", "threaded", "--dry-run")
+    assert told[-1] == f"2 discussions to convert ({count + 1} comments), 0 were so already."
+    assert backend.discussion(target).schema == "documents"
+    told = run("convert_comments", "--to", "buckets", "--order", "threaded", "--target", "auth.user")
+    assert told[-1].startswith("1 discussions converted")
+    told = run("convert_comments", "--to", "buckets", "--order", "threaded")
+    assert told == ["1 discussions converted (1 comments), 1 were so already."]
+    assert run("check_comments")[-1] == f"2 discussions with {count + 1} comments: 0 faults, 0 mended."
+
+
+def test_what_cannot_be_converted_is_named_and_fails(mongo, settings, target):
+    backend = configure(settings)
+    backend.post(target, new("one"))
+    with pytest.raises(CommandError, match="1 discussions could not be converted"):
+        run("convert_comments", "--to", "embedded")
+    with pytest.raises(CommandError, match="There is no discussion auth.user:1"):
+        run("convert_comments", "--to", "buckets", "--discussion", "auth.user:1")
+
+
+def test_wrong_count_is_found_and_mended(mongo, settings, target):
+    lively(configure(settings), target)
+    right = mongo.discussions.find_one_and_update({"_id": target.id}, {"$inc": {"count": 3}})["count"]
+    with pytest.raises(CommandError, match="1 faults are left"):
+        run("check_comments")
+    assert run("check_comments", "--fix")[-1].endswith("1 faults, 1 mended.")
+    assert mongo.discussions.find_one({"_id": target.id})["count"] == right
+
+
+@pytest.mark.parametrize("written", [True, False])
+def test_old_claim_is_committed_if_its_comment_is_stored_else_dropped(mongo, settings, target, written):
+    backend = configure(settings)
+    backend.post(target, new("one"))
+    claim = backend.posting.discussions.claim(target, Intent("op", "op", "post", number="next", delta=1))
+    if written:
+        template = mongo.comments.find_one({}, {"_id": 0})
+        mongo.comments.insert_one({**template, "slug": "op", "number": claim.number, "posted": claim.posted})
+    long_ago = now() - timedelta(hours=1)
+    mongo.discussions.update_one({"_id": target.id}, {"$set": {"claims.0.at": long_ago}})
+    backend.repairing.repair_claims(target)
+    found = mongo.discussions.find_one({"_id": target.id})
+    assert (found["claims"], found["count"]) == ([], 2 if written else 1)
+
+
+def test_doubled_and_misplaced_comments_are_named(mongo, settings, target):
+    backend = configure(settings, "buckets")
+    lively(backend, target)
+    bucket = mongo.comment_pages.find_one({"page": 1})
+    mongo.comment_pages.update_one({"page": 2}, {"$push": {"comments": bucket["comments"][0]}})
+    with pytest.raises(CommandError, match="faults are left"):
+        run("check_comments", "--fix")
+    kinds = [fault.what for fault in backend.repairing.audit(target)]
+    assert any("twice" in what for what in kinds)
+    assert any("belongs elsewhere" in what for what in kinds)

@@ -1,0 +1,228 @@
+"""Converting a discussion from any schema and order to any, while it is written to."""
+
+import itertools
+
+import pytest
+from bson import ObjectId
+
+from comments.backends.conversion import _Run
+from comments.backends.mongodb import MongoBackend
+from comments.errors import ConversionFailed
+from comments.types import Order, Target, Verdict
+from tests.comments import audit
+from tests.comments.contract import imported, new
+from tests.comments.interruptions import Crash, Interrupted
+
+FORMS = [
+    ("documents", Order.OLDEST),
+    ("documents", Order.THREADED),
+    ("embedded", Order.OLDEST),
+    ("buckets", Order.OLDEST),
+    ("buckets", Order.THREADED),
+]
+OPTIONS = {"SIZE": 4, "BOUND": 40}
+
+
+def configure(settings, schema="documents", order=Order.OLDEST, **options):
+    """Keep discussions of auth.user in a schema, buckets and bounds small."""
+    known = {"documents": ("CAP",), "embedded": ("BOUND", "BOUND_BYTES"), "buckets": ("SIZE", "CAP")}
+    chosen = {key: value for key, value in {**OPTIONS, **options}.items() if key in known[schema]}
+    settings.COMMENTS = {"TARGETS": {"auth.user": {"SCHEMA": schema, "ORDER": str(order), "OPTIONS": chosen}}}
+    return MongoBackend()
+
+
+@pytest.fixture
+def target(mongo):
+    key = ObjectId()
+    mongo.auth_user.insert_one({"_id": key, "username": str(key)})
+    return Target("auth.user", str(key))
+
+
+def lively(backend, target):
+    """A discussion of everything that there can be: threads, edits, tombstones, gaps, shared numbers, a queue."""
+    posted = []
+    for n in range(24):
+        parent = posted[n // 3].slug if n % 3 else ""
+        posted.append(backend.post(target, new(f"{n} $$ROOT", parent, email=f"{n}@example.org")).comment)
+        if n % 8 == 2:
+            backend.edit(target, posted[n].slug, source=f"edited {n}", html="", rev=1, token=f"e{n}")
+        if n % 11 == 5:
+            backend.approve(backend.hold(target, new(f"held {n}")).held.id)
+    for n in (4, 9):
+        backend.remove(target, posted[n].slug, rev=1, token=f"r{n}")
+    backend.hold(target, new("waiting"))
+    return posted
+
+
+def state(backend, target):
+    """All that readers can see, in every order."""
+    return (
+        list(backend.iterate(target)),
+        list(backend.iterate(target, order=Order.THREADED)),
+        backend.count(target),
+        backend.held(target=target),
+        [backend.email_of(target, c.slug) for c in backend.iterate(target)],
+        [backend.history(target, c.slug) for c in backend.iterate(target)],
+    )
+
+
+@pytest.mark.parametrize(("before", "after"), list(itertools.permutations(FORMS, 2)), ids=lambda form: "-".join(form))
+def test_nothing_changes_but_the_form(mongo, settings, target, before, after):
+    backend = configure(settings, *before)
+    posted = lively(backend, target)
+    expected = state(backend, target)
+    version = backend.discussion(target).version
+    configure(settings, "embedded")
+    assert backend.convert(target, *after) is not None
+    found = backend.discussion(target)
+    assert (found.schema, found.order, found.moving) == (*after, "")
+    assert found.version != version
+    assert state(backend, target) == expected
+    audit.stored(target, "auth_user")
+    # Tokens sent again, and changes, go on as if nothing had happened.
+    assert not backend.post(target, new("5 $$ROOT", posted[1].slug)).new
+    assert backend.restore(target, posted[9].slug, rev=2, token="u").source == "9 $$ROOT"
+    assert backend.post(target, new("later", posted[0].slug)).new
+    audit.stored(target, "auth_user")
+
+
+def test_converting_to_what_it_is_does_nothing(mongo, settings, target):
+    backend = configure(settings)
+    backend.post(target, new("one"))
+    assert backend.convert(target, "documents", Order.OLDEST) is None
+
+
+def test_old_copy_goes_when_its_time_has_come(mongo, settings, target):
+    backend = configure(settings)
+    lively(backend, target)
+    backend.convert(target, "buckets", Order.OLDEST)
+    assert backend.conversion.drop_leftovers(target) == 1
+    assert mongo.comments.count_documents({"discussion_id": target.id}) > 0
+    settings.COMMENTS = {**settings.COMMENTS, "KEEP_OLD_COPY": 0}
+    backend.convert(target, "buckets", Order.THREADED)
+    backend.post(target, new("whoever posts next tidies up"))
+    assert mongo.comment_pages.distinct("epoch", {"discussion_id": target.id}) == [3]
+
+
+def test_dead_converter_is_relieved_where_it_had_got_to(mongo, settings, target, monkeypatch):
+    backend = configure(settings)
+    lively(backend, target)
+    expected = state(backend, target)
+    monkeypatch.setattr("comments.backends.conversion.BATCH", 5)
+
+    class Killed(BaseException):
+        """Not to be caught by anyone."""
+
+    def killed(copied):
+        if copied == 10:
+            raise Killed
+
+    with pytest.raises(Killed):
+        backend.convert(target, "buckets", Order.OLDEST, progress=killed)
+    with pytest.raises(ConversionFailed):
+        backend.convert(target, "buckets", Order.OLDEST)
+    backend.post(target, new("meanwhile"))
+    first = expected[0][0]
+    backend.edit(target, first.slug, source="meanwhile", html="", rev=first.rev, token="m")
+    monkeypatch.setattr("comments.backends.conversion.LEASE", -1)
+    done = backend.convert(target, "buckets", Order.OLDEST)
+    assert done.comments < len(expected[0])
+    assert len(list(backend.iterate(target))) == len(expected[0]) + 1
+    assert backend.get(target, first.slug).source == "meanwhile"
+    audit.stored(target, "auth_user")
+
+
+def test_another_plan_begins_afresh(mongo, settings, target, monkeypatch):
+    backend = configure(settings)
+    lively(backend, target)
+    monkeypatch.setattr("comments.backends.conversion.BATCH", 5)
+    monkeypatch.setattr("comments.backends.conversion.LEASE", -1)
+    with pytest.raises(ZeroDivisionError):
+        backend.convert(target, "buckets", Order.OLDEST, progress=lambda copied: 1 // (10 - copied))
+    expected = state(backend, target)
+    configure(settings, "embedded")
+    backend.convert(target, "embedded", Order.THREADED)
+    assert state(backend, target) == expected
+    audit.stored(target, "auth_user")
+    faults = backend.repairing.audit(target)
+    assert [fault.kind for fault in faults] == ["copies"]
+    assert backend.repairing.mend(target, faults) == 1
+    assert backend.repairing.audit(target) == []
+
+
+def test_embedded_discussion_promotes_itself_at_its_bound(mongo, settings, target):
+    backend = configure(settings, "embedded", BOUND=10)
+    posted = [backend.post(target, new(str(n))).comment for n in range(25)]
+    assert backend.discussion(target).schema == "buckets"
+    assert list(backend.iterate(target)) == posted
+    audit.stored(target, "auth_user")
+
+
+def test_embedded_discussion_promotes_itself_by_bytes(mongo, settings, target):
+    backend = configure(settings, "embedded", Order.THREADED, BOUND=1000, BOUND_BYTES=20_000)
+    posted = [backend.post(target, new(str(n), source="x" * 3_000)).comment for n in range(12)]
+    assert (backend.discussion(target).schema, backend.discussion(target).order) == ("buckets", Order.THREADED)
+    assert list(backend.iterate(target)) == posted
+
+
+def test_too_many_comments_do_not_go_into_their_target(mongo, settings, target):
+    backend = configure(settings)
+    for n in range(45):
+        backend.post(target, new(str(n)))
+    configure(settings, "embedded")
+    with pytest.raises(ConversionFailed):
+        backend.convert(target, "embedded", Order.OLDEST)
+    assert (backend.discussion(target).schema, backend.discussion(target).moving) == ("documents", "")
+    assert backend.convert(target, "buckets", Order.OLDEST) is not None
+
+
+@pytest.mark.parametrize("stops_at", [0, 3])
+def test_switch_waits_for_who_writes_and_for_what_was_touched(mongo, settings, target, monkeypatch, stops_at):
+    """The gate opens by itself while the converter stalls before its switch: the filter alone keeps a post from getting
+    lost. The poster stops before its commit (its third call after looking at the discussion), or ends."""
+    backend = configure(settings)
+    lively(backend, target)
+    switched, late = _Run._switched, []
+
+    def stalled(run):
+        if not late:
+            mongo.discussions.update_one({"_id": target.id}, {"$set": {"moving.gate": None}})
+            late.append("late")
+            try:
+                Interrupted(MongoBackend(), at=stops_at).post(target, new("late"))
+            except Crash:
+                late.append("stopped")
+        return switched(run)
+
+    monkeypatch.setattr(_Run, "_switched", stalled)
+    monkeypatch.setattr("comments.backends.repairing.ABANDONED", 0)
+    backend.convert(target, "buckets", Order.THREADED)
+    assert late == ["late", "stopped"] if stops_at else ["late"]
+    assert backend.post(target, new("late")).new is False
+    audit.stored(target, "auth_user")
+
+
+def test_long_discussion_goes_by_way_of_documents(mongo, settings, target, monkeypatch):
+    backend = configure(settings, "buckets")
+    lively(backend, target)
+    expected = state(backend, target)
+    monkeypatch.setattr("comments.backends.conversion.SORTED_IN_MEMORY", 5)
+    backend.convert(target, "buckets", Order.THREADED)
+    assert backend.discussion(target).epoch == 3
+    assert state(backend, target) == expected
+    audit.stored(target, "auth_user")
+
+
+@pytest.mark.parametrize("form", FORMS, ids=lambda form: "-".join(form))
+def test_numbering_anew_moves_the_queue_along(mongo, settings, target, form):
+    backend = configure(settings, *form)
+    backend.import_(target, [imported(n) for n in (10, 20, 30)])
+    held = backend.hold(target, new("held")).held
+    backend.post(target, new("now"))
+    backend.import_(target, [imported(n) for n in (5, 15, 25)])
+    assert [c.source for c in backend.iterate(target)] == ["5", "10", "15", "20", "25", "30", "now"]
+    assert backend.get_held(held.id).number == 6
+    backend.approve(held.id)
+    assert [c.source for c in backend.iterate(target)] == ["5", "10", "15", "20", "25", "30", "held", "now"]
+    assert backend.held(verdict=Verdict.APPROVED)[0].number == 6
+    audit.stored(target, "auth_user")
