@@ -10,7 +10,8 @@ from mongo.connection import database
 from nodes import kept
 from nodes.collections import NODES
 from nodes.kinds import ENTRY
-from nodes.selectors.listing import EVER, Listing, Span, listing
+from nodes.selectors import due
+from nodes.selectors.listing import Listing, Span, listing, live
 
 
 @dataclass(frozen=True)
@@ -29,23 +30,19 @@ class Month:
 def months(blog_id: ObjectId, moment: datetime, zone: tzinfo) -> tuple[Month, ...]:
     """Return the months, as the clock in `zone` counts them, in which the blog has live posts; the newest first.
 
-    One pass over index keys, kept in process under the site's version until the next post appears or expires.
+    One pass over index keys, kept in process under the site's version until anything on it is next due.
     """
 
     def read() -> tuple[tuple[Month, ...], datetime | None]:
-        published, expires = "$metadata.published", "$metadata.expires"
-        is_live = {"$and": [{"$lte": [published, moment]}, {"$gt": [expires, moment]}]}
-        ahead = {"$cond": [{"$gt": [published, moment]}, published, {"$cond": [is_live, expires, None]}]}
-        name = {"$dateToString": {"date": published, "format": "%Y-%m", "timezone": str(zone)}}
+        name = {"$dateToString": {"date": "$metadata.published", "format": "%Y-%m", "timezone": str(zone)}}
         pipeline: list[dict[str, Any]] = [
-            {"$match": {"metadata.parent_id": blog_id, "metadata.type": ENTRY, "metadata.published": {"$gt": EVER}}},
-            {"$group": {"_id": name, "count": {"$sum": {"$cond": [is_live, 1, 0]}}, "due": {"$min": ahead}}},
+            {"$match": {"metadata.parent_id": blog_id, "metadata.type": ENTRY, **live(moment)}},
+            {"$group": {"_id": name, "count": {"$sum": 1}}},
             {"$sort": {"_id": -1}},
         ]
-        groups = list(database()[NODES].aggregate(pipeline, hint="by_section"))
-        found = (Month(int(group["_id"][:4]), int(group["_id"][5:]), group["count"]) for group in groups)
-        due = min((group["due"] for group in groups if group["due"]), default=None)
-        return tuple(month for month in found if month.count), due
+        groups = database()[NODES].aggregate(pipeline, hint="by_section")
+        found = tuple(Month(int(g["_id"][:4]), int(g["_id"][5:]), g["count"]) for g in groups)
+        return found, due.next_due(moment)
 
     return kept.under_version(("months", blog_id, str(zone)), moment, read)
 

@@ -34,9 +34,11 @@ def _first(field: str, after: datetime) -> datetime | None:
         query["metadata.type"] = {"$in": list(KINDS)}  # by_type, one scan a type, merged
     else:
         query[path]["$lt"] = NEVER
-    found = [
-        document["metadata"][field]
-        for name in (NODES, ASSET_FILES)
-        for document in database()[name].find(query, {path: 1, "_id": 0}).sort(path, 1).limit(1)
+    one: list[dict[str, Any]] = [
+        {"$match": query},
+        {"$sort": {path: 1}},
+        {"$limit": 1},
+        {"$project": {path: 1, "_id": 0}},
     ]
-    return min(found, default=None)
+    both = [*one, {"$unionWith": {"coll": ASSET_FILES, "pipeline": one}}]
+    return min((found["metadata"][field] for found in database()[NODES].aggregate(both)), default=None)

@@ -1,8 +1,7 @@
 """Reading nodes for readers. What they may see is spelled once, in `listing.live`; editors read through nodes.access."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime
-from typing import Any
 
 from bson import ObjectId
 from bson.errors import InvalidId
@@ -12,7 +11,8 @@ from nodes import kept, slugs
 from nodes.collections import NODES, REDIRECTS
 from nodes.kinds import BLOG, ENTRY, PAGE
 from nodes.models import Node
-from nodes.selectors.listing import LISTED, OLDEST_FIRST, WHOLE, Cursor, Listing, beside, listing, live
+from nodes.selectors import due
+from nodes.selectors.listing import LISTED, WHOLE, Cursor, Listing, beside, listing, live
 from nodes.tree import HOME, Tree
 
 # The most pages of a folder that are listed at once.
@@ -140,31 +140,16 @@ def neighbours(node: Node, moment: datetime) -> tuple[Node | None, Node | None]:
     def read() -> tuple[tuple[Node | None, Node | None], datetime | None]:
         sides = (beside(base, "by_section", moment, 1, Cursor.of(node, newer=newer)) for newer in (False, True))
         older, newer = (Node.from_document(found[0]) if found else None for found in sides)
-        ends = [found.metadata.expires for found in (older, newer) if found]
-        # What is scheduled will be newer than all that is live: it matters to the newest only.
-        scheduled = None if newer else _next_scheduled(base, moment)
-        return (older, newer), min([*ends, *([scheduled] if scheduled else [])], default=None)
+        return (older, newer), due.next_due(moment)
 
     return kept.under_version(("neighbours", node.pk), moment, read)
-
-
-def _next_scheduled(base: Mapping[str, Any], moment: datetime) -> datetime | None:
-    """Return when the next node that matches `base`, which names a section, is published."""
-    ahead = {**base, "metadata.published": {"$gt": moment}}
-    found = database()[NODES].find(ahead, {"metadata.published": 1}).sort(OLDEST_FIRST).limit(1).hint("by_section")
-    return next((document["metadata"]["published"] for document in found), None)
 
 
 def links_at_top(moment: datetime, *, limit: int = 12) -> list[tuple[str, str]]:
     """Return (title, slug) of the first live pages at the top level, by slug: what no section leads to. Kept in process."""
 
     def read() -> tuple[list[tuple[str, str]], datetime | None]:
-        fields = {f"metadata.{name}": 1 for name in ("title", "slug", "published", "expires")}
-        wanted = {"metadata.parent_id": None, "metadata.type": PAGE, "metadata.expires": {"$gt": moment}}
-        found = [d["metadata"] for d in database()[NODES].find(wanted, fields).limit(PAGES_LISTED).hint("by_name")]
-        shown = [m for m in found if m["published"] and m["slug"] != HOME]
-        ahead = [time for m in shown for time in (m["published"], m["expires"]) if time > moment]
-        live_now = [(m["title"], m["slug"]) for m in shown if m["published"] <= moment]
-        return live_now[:limit], min(ahead, default=None)
+        pages = [page.metadata for page in pages_of(None, moment, limit=limit + 1) if page.metadata.slug != HOME]
+        return [(page.title, page.slug) for page in pages[:limit]], due.next_due(moment)
 
     return kept.under_version("links_at_top", moment, read)

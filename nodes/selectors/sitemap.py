@@ -3,6 +3,8 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import islice
+from typing import Any
 
 from bson import ObjectId
 
@@ -10,7 +12,8 @@ from mongo.connection import database
 from nodes import kept
 from nodes.collections import NODES
 from nodes.kinds import ENTRY, PAGE
-from nodes.selectors.listing import EVER, OLDEST_FIRST, live
+from nodes.selectors import due
+from nodes.selectors.listing import OLDEST_FIRST, live
 from nodes.tree import Tree
 
 # The protocol allows 50,000 addresses a file; this many are made in a second or so.
@@ -38,36 +41,20 @@ class Entry:
 def starts(sections: Tree, type: str, moment: datetime) -> tuple[Start, ...]:
     """Return where each page of the live nodes of a type begins, the oldest first.
 
-    One pass over index keys, kept in process under the site's version until the next node appears or expires.
+    One pass over index keys, kept in process under the site's version until anything on it is next due.
     """
 
     def read() -> tuple[tuple[Start, ...], datetime | None]:
-        found: list[Start] = []
-        due: datetime | None = None
-        count = 0
-        for key in _keys(sections, type, moment):
-            published, expires = key["metadata"]["published"], key["metadata"]["expires"]
-            change = published if published > moment else expires
-            due = change if due is None else min(due, change)
-            if published <= moment:
-                if count % SIZE == 0:
-                    found.append(Start(published, key["_id"]))
-                count += 1
-        section_due = sections.next_due(moment)
-        return tuple(found), min((d for d in (due, section_due) if d), default=None)
+        keys = database()[NODES].find(_public(sections, type, moment), {"metadata.published": 1}).sort(OLDEST_FIRST)
+        # The first of every SIZE: index keys alone are read, and most of them only passed over.
+        first = islice(keys.hint("by_type").batch_size(SIZE), 0, None, SIZE)
+        return tuple(Start(key["metadata"]["published"], key["_id"]) for key in first), due.next_due(moment)
 
     return kept.under_version(("sitemap", type), moment, read)
 
 
-def _keys(sections: Tree, type: str, moment: datetime) -> Iterator[dict]:
-    wanted = {
-        "metadata.type": type,
-        "metadata.published": {"$gt": EVER},
-        "metadata.expires": {"$gt": moment},
-        "metadata.parent_id": {"$in": sections.live_ids(moment)},
-    }
-    fields = {"metadata.published": 1, "metadata.expires": 1}
-    return database()[NODES].find(wanted, fields).sort(OLDEST_FIRST).hint("by_type").batch_size(SIZE)
+def _public(sections: Tree, type: str, moment: datetime) -> dict[str, Any]:
+    return {"metadata.type": type, "metadata.parent_id": {"$in": sections.live_ids(moment)}, **live(moment)}
 
 
 def entries(sections: Tree, type: str, number: int, moment: datetime) -> Iterator[Entry] | None:
@@ -77,9 +64,7 @@ def entries(sections: Tree, type: str, number: int, moment: datetime) -> Iterato
         return None
     start = pages[number - 1]
     wanted = {
-        "metadata.type": type,
-        "metadata.parent_id": {"$in": sections.live_ids(moment)},
-        **live(moment),
+        **_public(sections, type, moment),
         "metadata.published": {"$gte": start.published, "$lte": moment},
         "$or": [
             {"metadata.published": {"$gt": start.published}},
