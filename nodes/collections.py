@@ -115,6 +115,8 @@ COLLECTIONS = (
                 ),
             ),
             Index("by_draft", (("draft.saved_at", -1), ("_id", -1)), sparse=True),
+            # What a photo is used on.
+            Index("by_photo", (("derived.photos", 1),), sparse=True),
         ),
         shard_key=ShardKey(
             PLACE, unique=True, reason="Only a unique shard key keeps (section, slug) unique over shards."

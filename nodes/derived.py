@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import Any
 
 from markup import text
-from nodes import rendering
+from nodes import photo_texts, rendering
 from nodes.models import MARKDOWN
 
 EXCERPT_WORDS = 40
@@ -18,17 +18,21 @@ _UNSPACED = re.compile(
 )
 
 
-def of(metadata: Mapping[str, Any]) -> dict[str, str]:
-    """Return the derived part of a node: `excerpt` for lists, `text` and `pairs` for search."""
+def of(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the derived part of a node: `excerpt` for lists, `text` and `pairs` for search, `photos` that the text shows."""
     detail = metadata.get("detail") or {}
     html = rendering.to_html(detail.get("text") or "", detail.get("format") or MARKDOWN)
     plain = text.plain(html)[:SEARCHED]
     everything = " ".join((metadata["title"], metadata.get("summary") or "", *metadata.get("tags", ()), plain))
-    return {
+    parts: dict[str, Any] = {
         "excerpt": text.excerpt(html, EXCERPT_WORDS),
         "text": plain,
         "pairs": " ".join(sorted(pairs(everything))),
     }
+    # Only where there are any: no index has an entry for the others.
+    if shown := photo_texts.ids(html):
+        parts["photos"] = shown
+    return parts
 
 
 def pairs(words: str) -> set[str]:

@@ -93,3 +93,19 @@ def thumbnail(photo: Photo, width: int, *, alt: str | None = None) -> SafeString
 
 def _attributes(values: dict[str, Any]) -> SafeString:
     return format_html_join("", ' {}="{}"', ((name, value) for name, value in values.items() if value))
+
+
+def library(gallery_id: Any = None) -> str:
+    """Return the path of the admin's list of photos, of one gallery or of all."""
+    return reverse("admin:nodes_photo_changelist", query={"section": str(gallery_id)} if gallery_id else None)
+
+
+def in_admin(photo_id: Any) -> str:
+    """Return the path of the page that edits a photo."""
+    return reverse("admin:nodes_photo_change", args=[photo_id])
+
+
+def markdown(photo: Photo) -> str:
+    """Return how a text shows the photo. By id, so that moving or renaming it breaks nothing."""
+    alt = photo.metadata.detail.alt.replace("[", "(").replace("]", ")").replace("\\", "/")
+    return f"![{' '.join(alt.split())}](photo:{photo.pk})"

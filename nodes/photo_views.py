@@ -17,6 +17,7 @@ from nodes.assets.errors import BadPicture
 from nodes.assets.responses import FOR_EVER, NOT_KEPT, Asked, File, answer
 from nodes.errors import TooBusy
 from nodes.models import Photo
+from nodes.photo_access import may_see
 from nodes.photo_addresses import ORIGINAL
 from nodes.selectors import photos as selectors
 
@@ -42,11 +43,6 @@ def file(request: HttpRequest, photo_id: ObjectId, content_id: ObjectId, spec: s
     except (BadPicture, reader.Missing) as error:
         raise Http404 from error
     return send(request, stored, named, cache=FOR_EVER if is_public else NOT_KEPT)
-
-
-def may_see(user: object) -> bool:
-    """Return whether somebody may see photos that are not public."""
-    return bool(getattr(user, "is_staff", False) and user.has_perm("nodes.view_photo"))  # type: ignore[attr-defined]
 
 
 def _found(photo: Photo, content_id: ObjectId, spec: str) -> tuple[contents.Stored, File]:

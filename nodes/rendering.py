@@ -6,18 +6,19 @@ from bson import ObjectId
 from django.utils.safestring import SafeString
 
 from markup import html, markdown
-from nodes.models import HTML, Node
+from nodes import photo_texts
+from nodes.models import HTML, Placed
 
 # Texts kept rendered, a process. At 20 KB each some 10 MB.
 KEPT = 512
 
 
-def body(node: Node) -> SafeString:
-    """Return the node's text as clean HTML."""
-    detail = node.metadata.detail
-    if detail is None or not detail.text:
+def body(node: Placed) -> SafeString:
+    """Return the node's text as clean HTML, with the photos that readers may see now."""
+    text = getattr(node.metadata.detail, "text", "")
+    if not text:
         return SafeString("")
-    return SafeString(_render(node.metadata.nonce, detail.text, detail.format))
+    return photo_texts.shown(_render(node.metadata.nonce, text, node.metadata.detail.format))
 
 
 @lru_cache(maxsize=KEPT)

@@ -3,8 +3,10 @@
 from django.contrib import admin
 
 from nodes.admin.nodes import NodeAdmin
+from nodes.admin.photos import PhotoAdmin
 from nodes.admin.settings import SettingsAdmin
-from nodes.models import Node, SiteSettings
+from nodes.models import Node, Photo, SiteSettings
 
 admin.site.register(Node, NodeAdmin)
+admin.site.register(Photo, PhotoAdmin)
 admin.site.register(SiteSettings, SettingsAdmin)

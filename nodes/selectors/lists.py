@@ -13,8 +13,8 @@ from typing import Any
 from bson import ObjectId
 
 from mongo.connection import database
-from nodes.collections import NODES
-from nodes.models import Node
+from nodes.collections import ASSET_FILES, NODES, standing
+from nodes.models import Node, Photo
 from nodes.selectors.nodes import LISTED
 
 SIZE = 50
@@ -38,6 +38,8 @@ class Filters:
     state: str = ""
     author: ObjectId | str | None = ANY
     search: str = ""
+    # Of photos: what their files say, (name, value) of each.
+    exif: tuple[tuple[str, Any], ...] = ()
 
     def query(self, moment: datetime) -> dict[str, Any]:
         """Return the filters as a query."""
@@ -52,6 +54,9 @@ class Filters:
             wanted["metadata.author._id"] = self.author
         if self.search:
             wanted["$text"] = {"$search": self.search}
+        if self.exif:
+            said = [{"$elemMatch": {"n": name, "v": value}} for name, value in self.exif]
+            wanted["metadata.detail.exif"] = {"$all": said}
         return {**wanted, **_state(self.state, moment)}
 
 
@@ -77,9 +82,9 @@ _ORDER = {
 
 @dataclass(frozen=True)
 class Row:
-    """A node in a list, without its text."""
+    """A node or photo in a list, without its text."""
 
-    node: Node
+    node: Node | Photo
     has_draft: bool
 
 
@@ -92,23 +97,31 @@ class Page:
     newer: str = ""
 
 
-def page(filters: Filters, moment: datetime, *, cursor: str = "", size: int = SIZE) -> Page:
+# What rows are read of, and made into.
+_FIELDS: dict[str, dict[str, int]] = {
+    NODES: {**LISTED, "draft.saved_at": 1},
+    ASSET_FILES: {**LISTED, "metadata.detail": 1, "metadata.content_id": 1, "metadata.locked": 1},
+}
+_MODELS: dict[str, type[Node] | type[Photo]] = {NODES: Node, ASSET_FILES: Photo}
+
+
+def page(filters: Filters, moment: datetime, *, cursor: str = "", size: int = SIZE, collection: str = NODES) -> Page:
     """Return a page of a list; of a search the best, without further pages. Raises ValueError for a cursor that is none."""
     if filters.search:
-        return _best(filters, moment)
+        return _best(filters, moment, collection)
     path = _ORDER.get(filters.state, "metadata.updated")
     going_newer = cursor.startswith(">")
-    query = filters.query(moment)
+    query = filters.query(moment) | standing(collection)
     if cursor:
         query = {"$and": [query, _beyond(path, cursor)]}
     direction = 1 if going_newer else -1
-    found = database()[NODES].find(query, {**LISTED, "draft.saved_at": 1})
+    found = database()[collection].find(query, _FIELDS[collection])
     documents = list(found.sort([(path, direction), ("_id", direction)]).limit(size + 1))
     more = len(documents) > size
     documents = documents[:size]
     if going_newer:
         documents.reverse()
-    rows = tuple(Row(Node.from_document(document), "draft" in document) for document in documents)
+    rows = tuple(_row(document, collection) for document in documents)
     if not rows:
         return Page(())
     has_older, has_newer = (True, more) if going_newer else (more, bool(cursor))
@@ -119,11 +132,17 @@ def page(filters: Filters, moment: datetime, *, cursor: str = "", size: int = SI
     )
 
 
-def _best(filters: Filters, moment: datetime) -> Page:
+def _row(document: Mapping[str, Any], collection: str) -> Row:
+    return Row(_MODELS[collection].from_document(document), "draft" in document)
+
+
+def _best(filters: Filters, moment: datetime, collection: str) -> Page:
     score = {"$meta": "textScore"}
-    fields = {**LISTED, "draft.saved_at": 1, "score": score}
-    found = database()[NODES].find(filters.query(moment), fields).sort([("score", score), ("_id", -1)]).limit(FOUND)
-    return Page(tuple(Row(Node.from_document(document), "draft" in document) for document in found))
+    found = database()[collection].find(
+        filters.query(moment) | standing(collection), _FIELDS[collection] | {"score": score}
+    )
+    best = found.sort([("score", score), ("_id", -1)]).limit(FOUND)
+    return Page(tuple(_row(document, collection) for document in best))
 
 
 def _cursor(side: str, path: str, document: Mapping[str, Any]) -> str:
@@ -151,15 +170,16 @@ def _beyond(path: str, cursor: str) -> dict[str, Any]:
 
 
 @lru_cache(maxsize=256)
-def count(filters: Filters, version: ObjectId | None, moment: datetime) -> int:
+def count(filters: Filters, version: ObjectId | None, moment: datetime, collection: str = NODES) -> int:
     """Return how many nodes there are, COUNTED + 1 for more. Kept under the site's version and the (rounded) moment."""
-    if filters == Filters():
+    if filters == Filters() and collection == NODES:
         return int(database()[NODES].estimated_document_count())
-    return int(database()[NODES].count_documents(filters.query(moment), limit=COUNTED + 1))
+    query = filters.query(moment) | standing(collection)
+    return int(database()[collection].count_documents(query, limit=COUNTED + 1))
 
 
 @lru_cache(maxsize=4)
-def tags(version: ObjectId | None) -> tuple[str, ...]:
+def tags(version: ObjectId | None, collection: str = NODES) -> tuple[str, ...]:
     """Return the tags in use, read from the index alone; kept under the site's version."""
-    found = database()[NODES].distinct("metadata.tags")
+    found = database()[collection].distinct("metadata.tags")
     return tuple(sorted((tag for tag in found if isinstance(tag, str)), key=str.casefold))[:COUNTED]

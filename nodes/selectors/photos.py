@@ -1,19 +1,27 @@
 """Reading photos. What readers may see is spelled in nodes.selectors.nodes.live."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
+from typing import Any
 
 from bson import ObjectId
 from bson.errors import InvalidId
 
 from mongo.connection import database
-from nodes.collections import ASSET_FILES, standing
-from nodes.models import Photo
+from nodes.collections import ASSET_FILES, NODES, standing
+from nodes.kinds import CONTENT
+from nodes.models import Node, Photo
+from nodes.selectors.listing import LISTED
 from nodes.tree import Tree
 
 # Of one photo: all but what GridFS keeps for itself.
 WHOLE = {"metadata": 1}
 # Duplicates pointed out; more help nobody.
 MOST_DUPLICATES = 5
+MOST_VALUES = 200
+MOST_USES = 100
 
 
 def get(photo_id: ObjectId | str) -> Photo | None:
@@ -37,3 +45,77 @@ def same_bytes(sha256: str, but: ObjectId | None = None) -> tuple[ObjectId, ...]
 def is_public(photo: Photo, sections: Tree, moment: datetime) -> bool:
     """Return whether everybody may see the photo: it and its galleries are live."""
     return photo.is_live(moment) and sections.is_live(photo.metadata.parent_id, moment)
+
+
+def metadata(photo_id: ObjectId) -> dict[str, Any]:
+    """Return a photo's metadata as stored. Raises LookupError if there is no such photo."""
+    document = database()[ASSET_FILES].find_one({"_id": photo_id, **standing(ASSET_FILES)}, WHOLE)
+    if document is None:
+        raise LookupError(photo_id)
+    stored: dict[str, Any] = document["metadata"]
+    return stored
+
+
+def find(gallery_id: ObjectId | None, slug: str) -> Photo | None:
+    """Return the photo at a place, live or not; None if there is none."""
+    place = {"metadata.parent_id": gallery_id, "metadata.slug": slug}
+    document = database()[ASSET_FILES].find_one({**place, **standing(ASSET_FILES)}, WHOLE)
+    return Photo.from_document(document) if document else None
+
+
+@lru_cache(maxsize=16)
+def values(name: str, version: ObjectId | None) -> tuple[Any, ...]:
+    """Return the values that a property has in the files of photos, sorted: cameras, lenses, years. Kept under the version."""
+    said = database()[ASSET_FILES].aggregate(
+        [
+            {"$match": {"metadata.detail.exif": {"$elemMatch": {"n": name}}, **standing(ASSET_FILES)}},
+            {"$unwind": "$metadata.detail.exif"},
+            {"$match": {"metadata.detail.exif.n": name}},
+            {"$group": {"_id": "$metadata.detail.exif.v"}},
+            {"$sort": {"_id": 1}},
+            {"$limit": MOST_VALUES},
+        ],
+        hint="by_exif",
+    )
+    return tuple(document["_id"] for document in said)
+
+
+@dataclass(frozen=True)
+class Former:
+    """What was a photo's content until it was replaced, and can still be gone back to."""
+
+    id: ObjectId
+    filename: str
+    length: int
+    uploaded: datetime
+
+
+def former_contents(photo: Photo) -> list[Former]:
+    """Return the contents that a photo showed before and that were not swept yet, the latest first."""
+    mine = {"metadata.parent_id": photo.pk, "metadata.type": CONTENT, "metadata.locked": None}
+    either = {"$or": [mine, {"_id": photo.pk}], "metadata.doomed": None, "length": {"$gt": 0}}
+    fields = {"filename": 1, "length": 1, "uploadDate": 1}
+    found = database()[ASSET_FILES].find({**either, "_id": {"$ne": photo.metadata.content_id}}, fields)
+    contents = [Former(d["_id"], d["filename"], d["length"], d["uploadDate"]) for d in found]
+    return sorted(contents, key=lambda former: former.uploaded, reverse=True)
+
+
+def used_on(photo_id: ObjectId) -> list[Node]:
+    """Return the pages and posts whose texts show a photo, live or not, the last changed first."""
+    found = database()[NODES].find({"derived.photos": photo_id}, LISTED).sort("metadata.updated", -1).limit(MOST_USES)
+    return [Node.from_document(document) for document in found]
+
+
+def by_ids(photo_ids: Sequence[ObjectId]) -> list[Photo]:
+    """Return those photos, live or not, in no order."""
+    if not photo_ids:
+        return []
+    found = database()[ASSET_FILES].find({"_id": {"$in": list(photo_ids)}, **standing(ASSET_FILES)}, WHOLE)
+    return [Photo.from_document(document) for document in found]
+
+
+def by_slugs(gallery_ids: Sequence[ObjectId], slugs: Sequence[str]) -> list[Photo]:
+    """Return the photos that have one of these slugs in one of these galleries, live or not, in no order."""
+    place = {"metadata.parent_id": {"$in": list(gallery_ids)}, "metadata.slug": {"$in": list(slugs)}}
+    found = database()[ASSET_FILES].find({**place, **standing(ASSET_FILES)}, WHOLE)
+    return [Photo.from_document(document) for document in found]

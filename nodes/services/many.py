@@ -8,6 +8,7 @@ from typing import Any
 
 from bson import ObjectId
 
+from nodes.collections import NODES
 from nodes.errors import EditConflict, NodeError
 from nodes.services import editing, trash
 from nodes.types import NO_TAGS, Actor, TagChange
@@ -39,19 +40,26 @@ class Summary:
     refused: tuple[Refused, ...]
 
 
-def change(actor: Actor, chosen: Iterable[Chosen], fields: Mapping[str, Any], tags: TagChange = NO_TAGS) -> Summary:
+def change(
+    actor: Actor,
+    chosen: Iterable[Chosen],
+    fields: Mapping[str, Any],
+    tags: TagChange = NO_TAGS,
+    *,
+    collection: str = NODES,
+) -> Summary:
     """Set `fields` (by path) and tags of each node; what others changed meanwhile merges, or is named as a conflict."""
-    return _each(chosen, lambda one: editing.save(actor, one.id, one.nonce, fields, tags))
+    return _each(chosen, lambda one: editing.save(actor, one.id, one.nonce, fields, tags, collection=collection))
 
 
-def tag(chosen: Iterable[Chosen], tags: TagChange) -> Summary:
+def tag(chosen: Iterable[Chosen], tags: TagChange, *, collection: str = NODES) -> Summary:
     """Add and remove tags of each node: without nonce, as tags cannot conflict."""
-    return _each(chosen, lambda one: editing.change_tags(one.id, tags))
+    return _each(chosen, lambda one: editing.change_tags(one.id, tags, collection))
 
 
-def throw_away(actor: Actor, chosen: Iterable[Chosen]) -> Summary:
+def throw_away(actor: Actor, chosen: Iterable[Chosen], *, collection: str = NODES) -> Summary:
     """Move each node to the trash, unless somebody changed it meanwhile."""
-    return _each(chosen, lambda one: trash.trash(actor, one.id, one.nonce))
+    return _each(chosen, lambda one: trash.trash(actor, one.id, one.nonce, collection))
 
 
 def _each(chosen: Iterable[Chosen], work: Callable[[Chosen], Any]) -> Summary:

@@ -110,8 +110,12 @@ class Upload:
         """Take the next bytes. Raises BadPicture, UploadLost."""
         self._incoming.feed(data)
 
-    def finish(self) -> Uploaded:
-        """Judge what came, and make it a photo: a draft. Raises BadPicture, UploadLost, NotReady."""
+    def finish(self, fields: Mapping[str, Any] | None = None, tags: tuple[str, ...] = ()) -> Uploaded:
+        """Judge what came, and make it a photo: a draft unless `fields` say otherwise. Raises BadPicture, UploadLost, NotReady.
+
+        `fields` and `tags` join those given at the start: a form's other fields may follow its files.
+        """
+        self._fields |= fields or {}
         received = self._incoming.end()
         files = database()[ASSET_FILES]
         for _attempt in range(editing.ATTEMPTS):
@@ -127,13 +131,14 @@ class Upload:
                 "nonce": ObjectId(),
                 "locked": None,
             }
+            after["tags"] = sorted({*before["tags"], *tags})
             self._checked(after)
             insert_revision(self.id, None, after, self._actor)
             changes = {f"metadata.{path}": value for path, value in made.items()}
-            changes |= {"metadata.nonce": after["nonce"], "derived": derived.of(after)}
+            changes |= {"metadata.tags": after["tags"], "metadata.nonce": after["nonce"], "derived": derived.of(after)}
             if self._writer.finish(changes, **{"metadata.nonce": before["nonce"]}):
                 touch()
-                return Uploaded(self.id, after["nonce"], self.title, selectors.same_bytes(received.sha256, self.id))
+                return Uploaded(self.id, after["nonce"], after["title"], selectors.same_bytes(received.sha256, self.id))
         self.abort()
         raise TooBusy
 

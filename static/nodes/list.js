@@ -3,16 +3,16 @@
   "use strict";
   const form = document.getElementById("changelist-form");
   const all = document.getElementById("choose-all");
-  if (!form || !all) return;
+  const action = form?.querySelector("#bulk-action");
+  if (!form || !all || !action) return;
   const boxes = [...form.querySelectorAll(".action-select")];
   const count = form.querySelector(".chosen-count");
-  const action = form.querySelector("#bulk-action");
   const show = () => {
     const chosen = boxes.filter((box) => box.checked).length;
     count.textContent = chosen ? `${chosen} ${count.dataset.label}` : "";
     all.checked = chosen > 0 && chosen === boxes.length;
     all.indeterminate = chosen > 0 && chosen < boxes.length;
-    for (const box of boxes) box.closest("tr").classList.toggle("selected", box.checked);
+    for (const box of boxes) box.closest("tr, li").classList.toggle("selected", box.checked);
   };
   const needed = () => {
     form.querySelector(".bulk-tags").hidden = !["tag", "untag"].includes(action.value);

@@ -1,0 +1,169 @@
+"""The library of photos: a grid or a list, filters, a place to drop new files, and what is done in bulk."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from bson import ObjectId
+from django import forms
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.utils.html import format_html, format_html_join
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
+from django.views.decorators.http import require_http_methods
+
+from mongo.connection import now
+from nodes import kinds, photo_access, photo_addresses, tags
+from nodes.admin import bulk
+from nodes.admin.fields import section_choices
+from nodes.admin.lists import STATES, _address, _state
+from nodes.admin.photo_site import page
+from nodes.admin.site import actor
+from nodes.assets.limits import limits
+from nodes.collections import ASSET_FILES
+from nodes.selectors import lists as selectors
+from nodes.selectors import photos as photo_selectors
+from nodes.selectors import site
+from nodes.selectors.lists import Filters
+from nodes.services import many
+from nodes.services.many import Chosen, Summary
+from nodes.types import TagChange
+
+# Photos on a page of the grid.
+SIZE = 60
+GRID, LIST = "grid", "list"
+
+
+class PhotoFilterForm(forms.Form):
+    """What the library is narrowed to, in its address."""
+
+    section = forms.ChoiceField(label=gettext_lazy("Gallery"), required=False)
+    state = forms.ChoiceField(label=gettext_lazy("State"), required=False)
+    tag = forms.CharField(label=gettext_lazy("Tag"), required=False, max_length=100)
+    camera = forms.ChoiceField(label=gettext_lazy("Camera"), required=False)
+    lens = forms.ChoiceField(label=gettext_lazy("Lens"), required=False)
+    focal_length = forms.FloatField(label=gettext_lazy("Focal length (mm)"), required=False, min_value=0)
+    year = forms.IntegerField(label=gettext_lazy("Year"), required=False, min_value=1800, max_value=9999)
+
+    def __init__(self, data: Any, user: Any) -> None:
+        super().__init__(data)
+        every, version = [("", _("All"))], site.current().version
+        self.fields["section"].choices = [*every, *section_choices(user, kinds.PHOTO)]
+        states = [(name, label) for name, label in STATES.items() if name != selectors.DRAFTED]
+        self.fields["state"].choices = [*every, *states]
+        for name in ("camera", "lens"):
+            known = photo_selectors.values(name, version)
+            self.fields[name].choices = [*every, *((value, value) for value in known)]
+        self.fields["tag"].widget = forms.TextInput(attrs={"list": "tags-in-use"})
+
+    def filters(self) -> Filters:
+        """Return the filters; those that say nothing that is known are left out."""
+        self.is_valid()
+        said = {name: value for name, value in self.cleaned_data.items() if value}
+        filters = Filters(type=kinds.PHOTO, tag=said.get("tag", ""), state=said.get("state", ""))
+        names = ("camera", "lens", "focal_length", "year")
+        filters = replace(filters, exif=tuple((name, said[name]) for name in names if name in said))
+        return replace(filters, section=ObjectId(said["section"])) if "section" in said else filters
+
+    @property
+    def gallery(self) -> ObjectId | None:
+        """The gallery that the library is narrowed to."""
+        chosen = self.cleaned_data.get("section")
+        return ObjectId(chosen) if chosen else None
+
+
+class PhotoBulkForm(bulk.BulkForm):
+    """An action on the chosen photos, and what it needs."""
+
+    def __init__(self, user: Any, data: Any = None) -> None:
+        super().__init__(user, data)
+        wanted = (bulk.PUBLISH, bulk.UNPUBLISH, bulk.TAG, bulk.UNTAG, bulk.MOVE, bulk.TRASH)
+        self.fields["action"].choices = [("", "---------"), *((name, bulk.LABELS[name]) for name in wanted)]
+        self.fields["target"].choices = [("", "---------"), *section_choices(user, kinds.PHOTO)]
+        self.fields["target"].label = _("To gallery")
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def library(request: HttpRequest) -> HttpResponse:
+    """Show a page of the library; do in bulk what is posted."""
+    if not photo_access.may_see(request.user):
+        raise PermissionDenied
+    if request.method == "POST":
+        return _run(request)
+    form, moment, version = PhotoFilterForm(request.GET, request.user), now(), site.current().version
+    filters = form.filters()
+    try:
+        found = selectors.page(filters, moment, cursor=request.GET.get("from", ""), size=SIZE, collection=ASSET_FILES)
+    except ValueError as error:
+        raise Http404(_("There is no such page of this list.")) from error
+    counted = selectors.count(filters, version, moment.replace(second=0, microsecond=0), ASSET_FILES)
+    context: dict[str, Any] = {
+        "rows": [{"photo": row.node, "state": _state(row.node, moment)} for row in found.rows],
+        "older": _address(request, found.older),
+        "newer": _address(request, found.newer),
+        "total": f"{selectors.COUNTED:,}+" if counted > selectors.COUNTED else f"{counted:,}",
+        "tags": selectors.tags(version, ASSET_FILES),
+        "layout": LIST if request.GET.get("layout") == LIST else GRID,
+        "most_mb": limits().max_bytes >> 20,
+    }
+    if photo_access.may_change(request.user):
+        context["bulk"] = PhotoBulkForm(request.user)
+    if photo_access.may_add(request.user):
+        context["galleries"] = section_choices(request.user, kinds.PHOTO)
+    return page(
+        request, "photos", _("Photos"), filters=form, gallery=form.gallery, narrowed=bool(request.GET), **context
+    )
+
+
+def _run(request: HttpRequest) -> HttpResponse:
+    if not photo_access.may_change(request.user):
+        raise PermissionDenied
+    form, chosen = PhotoBulkForm(request.user, request.POST), _chosen(request)
+    if not form.is_valid():
+        for reasons in form.errors.values():
+            messages.error(request, " ".join(str(reason) for reason in reasons))
+    elif not chosen:
+        messages.warning(request, _("Nothing was chosen, so nothing was changed."))
+    else:
+        _tell(request, form.cleaned_data["action"], _work(request, form.cleaned_data)(chosen))
+    return HttpResponseRedirect(request.get_full_path())
+
+
+def _chosen(request: HttpRequest) -> list[Chosen]:
+    found = []
+    for text in request.POST.getlist("chosen"):
+        nonce = request.POST.get(f"nonce-{text}", "")
+        if not (ObjectId.is_valid(text) and ObjectId.is_valid(nonce)):
+            raise Http404
+        photo = photo_selectors.get(text)
+        found.append(Chosen(ObjectId(text), ObjectId(nonce), photo.metadata.title if photo else text))
+    return found
+
+
+def _work(request: HttpRequest, said: dict[str, Any]) -> Callable[[list[Chosen]], Summary]:
+    """Return what the action does with the chosen photos."""
+    who, typed = actor(request), frozenset(tags.parse(said["tags"]))
+    if said["action"] in (bulk.TAG, bulk.UNTAG):
+        change = TagChange(added=typed) if said["action"] == bulk.TAG else TagChange(removed=typed)
+        return lambda chosen: many.tag(chosen, change, collection=ASSET_FILES)
+    if said["action"] == bulk.TRASH:
+        return lambda chosen: many.throw_away(who, chosen, collection=ASSET_FILES)
+    fields: dict[str, Any] = {"published": now() if said["action"] == bulk.PUBLISH else None}
+    if said["action"] == bulk.MOVE:
+        fields = {"parent_id": ObjectId(said["target"])}
+    return lambda chosen: many.change(who, chosen, fields, collection=ASSET_FILES)
+
+
+def _tell(request: HttpRequest, action: str, summary: Summary) -> None:
+    text = ngettext("%(action)s: %(done)d photo done.", "%(action)s: %(done)d photos done.", summary.done)
+    messages.success(request, text % {"action": bulk.LABELS[action], "done": summary.done})
+    if summary.refused:
+        links = (
+            (format_html("<a href='{}'>{}</a>", photo_addresses.in_admin(r.chosen.id), r.chosen.title), r.reason)
+            for r in summary.refused[: bulk.NAMED]
+        )
+        count = len(summary.refused)
+        text = ngettext("%(count)d was left as it is:", "%(count)d were left as they are:", count) % {"count": count}
+        messages.warning(request, format_html("{} {}", text, format_html_join("; ", "{}: {}", links)))

@@ -1,0 +1,120 @@
+"""Where pictures arrive: many new ones for a gallery, or one in place of another. Answers a page, or JSON to a script."""
+
+from collections.abc import Callable
+from typing import Any
+
+from bson import ObjectId
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
+from django.utils.html import format_html
+from django.utils.translation import gettext as _
+from django.views.decorators.csrf import csrf_exempt, csrf_protect
+from django.views.decorators.http import require_POST
+
+from mongo.connection import now
+from nodes import access, photo_access, photo_addresses, tags
+from nodes.admin.site import actor
+from nodes.errors import NodeError
+from nodes.selectors import photos as selectors
+from nodes.services.photos import Replacement, Upload, Uploaded
+from nodes.types import Saved
+from nodes.uploads import Arrived, Coming, PictureUploadHandler
+
+Results = list[dict[str, Any]]
+Work = Callable[[HttpRequest, PictureUploadHandler], Results]
+
+
+@csrf_exempt
+@require_POST
+def upload(request: HttpRequest, gallery_id: ObjectId) -> HttpResponse:
+    """Take new photos for a gallery. Rights first, then the bytes, then the token, and only then do they become photos."""
+    if not photo_access.may_add(request.user) or not access.may_place(request.user, gallery_id):
+        raise PermissionDenied
+    who = actor(request)
+    return _receiving(
+        request, lambda name: Upload(who, gallery_id, name), _uploaded, photo_addresses.library(gallery_id)
+    )
+
+
+@csrf_exempt
+@require_POST
+def replace(request: HttpRequest, photo_id: ObjectId) -> HttpResponse:
+    """Take one picture in the place of a photo's present one."""
+    if not photo_access.may_change(request.user):
+        raise PermissionDenied
+    who = actor(request)
+    return _receiving(
+        request, lambda name: Replacement(who, photo_id, name), _replaced, photo_addresses.in_admin(photo_id)
+    )
+
+
+def _receiving(request: HttpRequest, begin: Callable[[str], Coming], work: Work, back: str) -> HttpResponse:
+    handler = PictureUploadHandler(request, begin)
+    request.upload_handlers = [handler]
+
+    def protected(checked: HttpRequest) -> HttpResponse:
+        # Where the token was checked the body was read, through the handler; in a test it may not have been.
+        checked.FILES  # noqa: B018
+        return _answer(checked, work(checked, handler), back)
+
+    try:
+        return csrf_protect(protected)(request)
+    finally:
+        handler.discard()
+
+
+def _uploaded(request: HttpRequest, handler: PictureUploadHandler) -> Results:
+    fields = {"detail.alt": request.POST.get("alt", "").strip()[:500]}
+    if title := request.POST.get("title", "").strip()[:300]:
+        fields["title"] = title
+    if request.POST.get("publish") and photo_access.may_publish(request.user):
+        fields["published"] = now()
+    wanted = tags.parse(request.POST.get("tags", ""))
+    return [_result(one, lambda coming: coming.finish(fields, wanted)) for one in handler.arrived]
+
+
+def _replaced(request: HttpRequest, handler: PictureUploadHandler) -> Results:
+    return [_result(one, lambda coming: coming.finish()) for one in handler.arrived[:1]]
+
+
+def _result(one: Arrived, finish: Callable[[Any], Uploaded | Saved]) -> dict[str, Any]:
+    """Return what has come of one file, for the page and for its script."""
+    if one.coming is None:
+        return {"name": one.name, "ok": False, "reason": one.refusal}
+    try:
+        done = finish(one.coming)
+    except NodeError as error:
+        return {"name": one.name, "ok": False, "reason": str(error)}
+    photo = selectors.get(done.id)
+    if photo is None:
+        return {"name": one.name, "ok": False, "reason": _("It was deleted meanwhile.")}
+    result = {
+        "name": one.name,
+        "ok": True,
+        "id": str(photo.pk),
+        "title": photo.metadata.title,
+        "url": photo_addresses.in_admin(photo.pk),
+        "thumbnail": photo_addresses.square(photo, 160),
+        "markdown": photo_addresses.markdown(photo),
+    }
+    if isinstance(done, Uploaded) and done.duplicates:
+        twins = [twin for twin in (selectors.get(i) for i in done.duplicates) if twin]
+        result["note"] = _("The same picture is there already: %(titles)s.") % {
+            "titles": ", ".join(f"“{twin.metadata.title}”" for twin in twins)
+        }
+    return result
+
+
+def _answer(request: HttpRequest, results: Results, back: str) -> HttpResponse:
+    if not results:
+        results = [{"name": "", "ok": False, "reason": _("No file was sent.")}]
+    if "application/json" in request.headers.get("Accept", ""):
+        return JsonResponse({"results": results}, status=200 if any(r["ok"] for r in results) else 422)
+    for result in results:
+        if result["ok"]:
+            link = format_html("<a href='{}'>{}</a>", result["url"], result["title"])
+            messages.success(request, format_html(_("{} is there. {}"), link, result.get("note", "")))
+        else:
+            messages.error(request, f"{result['name']}: {result['reason']}" if result["name"] else result["reason"])
+    return HttpResponseRedirect(back)

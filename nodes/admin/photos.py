@@ -1,0 +1,45 @@
+"""Where the pages about photos stand in the admin."""
+
+from typing import Any
+
+from django.contrib import admin
+from django.http import HttpRequest
+from django.urls import URLPattern, path
+
+from nodes import (
+    converters,  # noqa: F401 - registers <objectid:…>
+    photo_access,
+)
+from nodes.admin import photo_editing, photo_library, photo_uploads
+
+
+class PhotoAdmin(admin.ModelAdmin):
+    """Photos in the admin's index and navigation; every page is a view of ours."""
+
+    def get_urls(self) -> list[URLPattern]:
+        views = (
+            ("", photo_library.library, "changelist"),
+            ("upload/<objectid:gallery_id>/", photo_uploads.upload, "upload"),
+            ("<objectid:photo_id>/replace/", photo_uploads.replace, "replace"),
+            ("<objectid:photo_id>/go-back/", photo_editing.go_back, "go_back"),
+            ("<objectid:photo_id>/trash/", photo_editing.throw_away, "trash"),
+            ("<objectid:photo_id>/change/", photo_editing.change, "change"),
+        )
+        wrap = self.admin_site.admin_view
+        return [path(route, wrap(view), name=f"nodes_photo_{name}") for route, view, name in views]
+
+    def has_module_permission(self, request: HttpRequest) -> bool:
+        return photo_access.may_see(request.user)
+
+    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return photo_access.may_see(request.user)
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        # New photos are dropped on the list: there is no page for adding one.
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return photo_access.may_change(request.user)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False

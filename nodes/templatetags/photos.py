@@ -1,0 +1,42 @@
+"""{% load photos %}: photos as pictures of the size that the layout needs."""
+
+from typing import Any
+
+from django import template
+from django.utils.safestring import SafeString
+
+from nodes import kinds, photo_access, photo_addresses
+from nodes.admin.fields import section_choices
+from nodes.models import Photo
+
+register = template.Library()
+
+
+@register.simple_tag
+def photo_picture(photo: Photo, sizes: str = photo_addresses.SIZES, *, eager: bool = False) -> SafeString:
+    """{% photo_picture photo sizes="50vw" eager=True %}: the whole photo, WebP and JPEG, in the widths that are made."""
+    return photo_addresses.picture(photo, sizes=sizes, eager=eager)
+
+
+@register.simple_tag
+def photo_thumbnail(photo: Photo, width: int, alt: str | None = None) -> SafeString:
+    """{% photo_thumbnail photo 160 %}: the photo cut square around its focal point."""
+    return photo_addresses.thumbnail(photo, width, alt=alt)
+
+
+@register.simple_tag
+def photo_original(photo: Photo) -> str:
+    """{% photo_original photo %}: the path of the photo's file as it was uploaded, but for what its metadata gave away."""
+    return photo_addresses.original(photo)
+
+
+@register.inclusion_tag("nodes/admin/_pictures.html", takes_context=True)
+def picture_dialog(context: Any) -> dict[str, Any]:
+    """{% picture_dialog %}: asks for gallery and alternative text of a picture that was dropped or pasted into a text."""
+    user = context["user"]
+    galleries = section_choices(user, kinds.PHOTO) if photo_access.may_add(user) else []
+    return {
+        "galleries": galleries,
+        "may_publish": photo_access.may_publish(user),
+        "csrf_token": context.get("csrf_token"),
+    }

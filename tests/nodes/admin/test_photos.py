@@ -1,0 +1,263 @@
+"""The photo library of the admin: uploads through forms, the page of one photo, bulk."""
+
+import io
+from html import unescape
+from typing import Any
+
+import pytest
+from bson import ObjectId
+from django.contrib.auth.models import Permission, User
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client
+from django.urls import reverse
+
+from mongo.connection import database
+from nodes.photo_addresses import in_admin, library
+from nodes.services import photos
+from tests.nodes import build, pictures
+from tests.nodes.admin.conftest import fields
+from tests.nodes.photo_build import audit, count, document, gallery, replace, shown, upload
+
+pytestmark = pytest.mark.usefixtures("mongo")
+
+JSON = {"accept": "application/json"}
+
+
+def user(*permissions: str, name: str = "editor") -> User:
+    account = User.objects.create_user(name, is_staff=True)
+    for codename in permissions:
+        account.user_permissions.add(Permission.objects.get(codename=codename))
+    return account
+
+
+@pytest.fixture
+def editor(client) -> Client:
+    client.force_login(user("publish_node", "change_node"))
+    return client
+
+
+def files(**named: bytes) -> list[SimpleUploadedFile]:
+    return [SimpleUploadedFile(name.replace("__", "."), data) for name, data in named.items()]
+
+
+def send(client: Client, parent: ObjectId, sent: list[SimpleUploadedFile], **more):
+    return client.post(reverse("admin:nodes_photo_upload", args=[parent]), {"files": sent, **more}, headers=JSON)
+
+
+class TestUploading:
+    def test_several_files_each_have_a_result(self, editor):
+        parent = gallery()
+        sent = files(
+            one__jpg=pictures.jpeg(), two__png=pictures.png(), bad__jpg=b"<html>" * 20, three__jpg=pictures.jpeg()
+        )
+        results = send(editor, parent, sent).json()["results"]
+        assert [(r["name"], r["ok"]) for r in results] == [
+            ("one.jpg", True), ("two.png", True), ("bad.jpg", False), ("three.jpg", True),
+        ]  # fmt: skip
+        assert "web page" in results[2]["reason"]
+        assert "“one”" in results[3]["note"]
+        assert document(ObjectId(results[0]["id"]))["metadata"]["parent_id"] == parent
+        assert document(ObjectId(results[0]["id"]))["metadata"]["published"] is None
+        assert editor.get(results[0]["thumbnail"]).status_code == 200
+        audit()
+
+    def test_without_a_script_it_is_a_form_like_others(self, editor):
+        parent = gallery()
+        url = reverse("admin:nodes_photo_upload", args=[parent])
+        response = editor.post(url, {"files": files(lake__jpg=pictures.jpeg(), bad__png=b"x" * 99)}, follow=True)
+        assert response.redirect_chain == [(library(parent), 302)]
+        text = unescape(response.content.decode())
+        assert "lake" in text
+        assert "Bad.png: This is no picture that the site knows" in text
+
+    def test_words_and_publication_come_with_the_file(self, editor):
+        result = send(editor, gallery(), files(a__jpg=pictures.jpeg()), alt="A lake", publish="1", tags="x, y").json()
+        metadata = document(ObjectId(result["results"][0]["id"]))["metadata"]
+        assert metadata["published"]
+        assert (metadata["detail"]["alt"], metadata["tags"]) == ("A lake", ["x", "y"])
+        assert result["results"][0]["markdown"] == f"![A lake](photo:{result['results'][0]['id']})"
+
+    def test_nothing_is_published_without_words(self, editor):
+        parent = gallery()
+        before = count()
+        response = send(editor, parent, files(a__jpg=pictures.jpeg()), publish="1")
+        assert response.status_code == 422
+        assert "alternative text" in response.json()["results"][0]["reason"]
+        assert count() == before
+
+    def test_without_the_token_nothing_stays(self):
+        parent = gallery()
+        before = count()
+        strict = Client(enforce_csrf_checks=True)
+        strict.force_login(user("publish_node"))
+        response = send(strict, parent, files(a__jpg=pictures.jpeg()))
+        assert response.status_code == 403
+        assert count() == before
+
+    def test_without_the_right_no_byte_is_taken(self, client, monkeypatch):
+        parent = gallery()
+        client.force_login(user("view_node"))
+        monkeypatch.setattr(photos.Upload, "__init__", lambda *a, **k: pytest.fail("began to write"))
+        assert send(client, parent, files(a__jpg=pictures.jpeg())).status_code == 403
+        client.logout()
+        assert send(client, parent, files(a__jpg=pictures.jpeg())).status_code == 302
+
+    def test_a_body_that_breaks_off_leaves_nothing(self, editor):
+        parent = gallery()
+        before = count()
+        head = b'--x\r\nContent-Disposition: form-data; name="files"; filename="a.jpg"\r\n\r\n'
+        url = reverse("admin:nodes_photo_upload", args=[parent])
+        response = editor.post(
+            url, head + pictures.jpeg()[:400], content_type="multipart/form-data; boundary=x", headers=JSON
+        )
+        assert response.status_code == 422
+        assert count() == before
+
+    def test_many_chunks_come_through_a_form(self, editor):
+        noise = pictures.encoded("PNG", pictures.image((1000, 800)).effect_spread(300), compress_level=0)
+        result = send(editor, gallery(), files(noise__png=noise)).json()["results"][0]
+        assert shown(ObjectId(result["id"])) == noise
+
+
+class TestOnePhoto:
+    def form(self, client: Client, photo_id: ObjectId, **changed) -> dict[str, Any]:
+        return fields(client.get(in_admin(photo_id)).content.decode()) | changed
+
+    def test_saving_changes_what_was_typed(self, editor):
+        photo_id = upload(gallery(), tags=("lake",))
+        data = self.form(editor, photo_id, title="Evening", alt="A lake at night", tags="lake, night", focal="0.2, 0.9")
+        response = editor.post(in_admin(photo_id), {**data, "_save": "1"})
+        assert response.status_code == 302
+        metadata = document(photo_id)["metadata"]
+        assert (metadata["title"], metadata["tags"]) == ("Evening", ["lake", "night"])
+        assert (metadata["detail"]["alt"], metadata["detail"]["focal"]) == ("A lake at night", [0.2, 0.9])
+        assert metadata["detail"]["sha256"]
+
+    def test_publishing_needs_words(self, editor):
+        photo_id = upload(gallery(), fields={"published": None, "detail.alt": ""})
+        response = editor.post(in_admin(photo_id), {**self.form(editor, photo_id), "_publish": "1"})
+        assert "alternative text" in str(response.context["form"].errors["alt"])
+        data = self.form(editor, photo_id, alt="A lake")
+        assert editor.post(in_admin(photo_id), {**data, "_publish": "1"}).status_code == 302
+        assert document(photo_id)["metadata"]["published"]
+
+    def test_a_clash_shows_both_and_loses_nothing(self, editor):
+        photo_id = upload(gallery())
+        mine = self.form(editor, photo_id, title="Mine", summary="Mine too")
+        seen = document(photo_id)["metadata"]["nonce"]
+        photos.save(build.EDITOR, photo_id, seen, {"title": "Theirs", "detail.alt": "Their words"})
+        response = editor.post(in_admin(photo_id), {**mine, "_save": "1"})
+        assert response.status_code == 409
+        form = response.context["form"]
+        assert form["title"].value() == "Mine"
+        assert "Theirs" in str(form.errors["title"])
+        again = mine | {"nonce": form["nonce"].value(), "alt": form["alt"].value()}
+        assert editor.post(in_admin(photo_id), {**again, "_save": "1"}).status_code == 302
+        metadata = document(photo_id)["metadata"]
+        assert (metadata["title"], metadata["summary"], metadata["detail"]["alt"]) == (
+            "Mine",
+            "Mine too",
+            "Their words",
+        )
+
+    def test_replacing_keeps_the_photo(self, editor):
+        photo_id = upload(gallery())
+        url = reverse("admin:nodes_photo_replace", args=[photo_id])
+        result = editor.post(url, {"files": files(new__png=pictures.png())}, headers=JSON).json()["results"][0]
+        assert (result["ok"], result["id"]) == (True, str(photo_id))
+        assert shown(photo_id).startswith(b"\x89PNG")
+        bad = editor.post(url, {"files": files(new__png=b"no")}, headers=JSON)
+        assert bad.status_code == 422
+        audit()
+
+    def test_a_former_file_can_be_shown_again(self, editor):
+        photo_id = upload(gallery())
+        replace(photo_id, pictures.png())
+        page = editor.get(in_admin(photo_id))
+        [former] = page.context["former"]
+        assert former.id == photo_id
+        editor.post(reverse("admin:nodes_photo_go_back", args=[photo_id]), {"content": str(former.id)})
+        assert document(photo_id)["metadata"]["content_id"] == photo_id
+
+    def test_what_texts_show_it_is_listed(self, editor):
+        photo_id = upload(gallery())
+        blog = build.node("blog", "blog")
+        build.node("blog-entry", "post", parent=blog, title="On lakes", text=f"![](photo:{photo_id})")
+        assert [node.metadata.title for node in editor.get(in_admin(photo_id)).context["used_on"]] == ["On lakes"]
+
+    def test_to_the_trash_unless_it_changed(self, editor):
+        photo_id = upload(gallery())
+        url = reverse("admin:nodes_photo_trash", args=[photo_id])
+        editor.post(url, {"nonce": str(ObjectId())})
+        assert document(photo_id)
+        editor.post(url, {"nonce": str(document(photo_id)["metadata"]["nonce"])})
+        assert document(photo_id) is None
+        assert database()["cms.trash"].find_one({"_id": photo_id})
+
+    def test_a_stranger_sees_no_photo(self, client):
+        photo_id = upload(gallery())
+        client.force_login(user("view_user"))
+        assert client.get(in_admin(photo_id)).status_code == 404
+        assert client.get(library()).status_code == 403
+
+    def test_who_may_only_write_sees_but_does_not_change(self, client):
+        photo_id = upload(gallery())
+        client.force_login(user("add_node", "change_node"))
+        assert client.get(in_admin(photo_id)).status_code == 200
+        assert client.post(in_admin(photo_id), {"title": "x"}).status_code == 403
+        assert client.post(reverse("admin:nodes_photo_replace", args=[photo_id])).status_code == 403
+
+
+class TestLibrary:
+    def test_filters(self, editor):
+        first, second = gallery("first"), gallery("second")
+        lake = upload(first, tags=("lake",))
+        plain = upload(second, pictures.png(), "b.png", fields={"published": None})
+        other = upload(second, pictures.encoded("JPEG"), "c.jpg")
+
+        def found(**query: str) -> set[ObjectId]:
+            return {row["photo"].pk for row in editor.get(library(), query).context["rows"]}
+
+        assert found() == {lake, plain, other}
+        assert found(section=str(second)) == {plain, other}
+        assert found(state="unpublished") == {plain}
+        assert found(tag="lake") == {lake}
+        assert found(camera="Nikon Z 8") == {lake, plain}
+        assert found(camera="Nikon Z 8", lens="Z 50mm f/1.8 S", focal_length="50", year="2024", layout="list") == {
+            lake,
+            plain,
+        }
+        assert found(year="2023") == set()
+
+    def test_what_is_done_in_bulk(self, editor):
+        first, second = gallery("first"), gallery("second")
+        ids = [upload(first, name=f"{n}.jpg", fields={"published": None}) for n in range(3)]
+
+        def run(**said):
+            nonces = {f"nonce-{i}": str(document(i)["metadata"]["nonce"]) for i in ids if document(i)}
+            return editor.post(library(), {"chosen": [str(i) for i in ids], **nonces, **said}, follow=True)
+
+        run(action="publish")
+        run(action="tag", tags="lake")
+        run(action="move", target=str(second))
+        stored = [document(i)["metadata"] for i in ids]
+        assert all(m["published"] and m["tags"] == ["lake"] and m["parent_id"] == second for m in stored)
+        photos.save(build.EDITOR, ids[0], stored[0]["nonce"], {"detail.alt": ""} | {"published": None})
+        text = unescape(run(action="publish").content.decode())
+        assert "alternative text" in text
+        run(action="trash")
+        assert [document(i) for i in ids] == [None, None, None]
+
+    def test_photos_have_pages_of_sixty(self, editor, monkeypatch):
+        monkeypatch.setattr("nodes.admin.photo_library.SIZE", 2)
+        parent = gallery()
+        ids = [upload(parent, name=f"{n}.jpg") for n in range(3)]
+        first = editor.get(library())
+        assert [row["photo"].pk for row in first.context["rows"]] == ids[:0:-1]
+        second = editor.get(library() + first.context["older"])
+        assert [row["photo"].pk for row in second.context["rows"]] == ids[:1]
+
+
+def test_the_driver_reads_what_came_through_a_form(editor):
+    result = send(editor, gallery(), files(a__gif=pictures.gif())).json()["results"][0]
+    assert io.BytesIO(shown(ObjectId(result["id"]))).read(6) == b"GIF89a"
