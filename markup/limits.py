@@ -17,6 +17,7 @@ from markdown_it.rules_inline.image import image
 DEEPEST: Final = 60  # levels of quotations and lists (a list takes two a level)
 MOST_MARKS: Final = 150_000
 _IMAGES_IN_ALTS: Final = 3
+_SMALL_TABLE: Final = 200  # cells
 _MARKS: Final = re.compile(r"[\n!&*\[\]_`<\\~|:]")
 
 
@@ -77,7 +78,7 @@ def _sane_table(state: StateBlock, start: int, end: int, silent: bool) -> bool:
         return False
     columns = state.src.count("|", state.bMarks[start + 1], state.eMarks[start + 1]) + 1
     last = _paragraph_ends(state)[start]
-    if columns * (last - start) > 1_000 + 2 * (state.eMarks[last - 1] - state.bMarks[start]):
+    if columns * (last - start) > _SMALL_TABLE + state.eMarks[last - 1] - state.bMarks[start]:
         return False
     return table(state, start, end, silent)
 

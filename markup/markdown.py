@@ -64,8 +64,10 @@ _PARSERS: Final[dict[str, MarkdownIt]] = {
 
 
 def render(source: str, profile: Profile = "comment", *, resolve_image: images.Resolver | None = None) -> str:
-    """Return Markdown `source` as HTML that `markup.html.clean` has cleaned for `profile`. Never raises; takes about
-    10 µs a mark at worst.
+    """Return Markdown `source` as HTML that `markup.html.clean` has cleaned for `profile`.
+
+    Never raises. Takes about 10 µs a mark, and gives less than 30 characters for one of `source` (and 10,000), at
+    worst.
 
     In an article, `![alt](photo:slug)` is replaced by what `resolve_image` returns for it, which must be trusted
     HTML; without it such images stay as <img src="photo:slug">, to be resolved when they are shown
@@ -79,7 +81,7 @@ def render(source: str, profile: Profile = "comment", *, resolve_image: images.R
 def _html(source: str, profile: Profile) -> str:
     if limits.excessive(source):
         return _as_typed(source)
-    env = {"references": limits.References(budget=max(2 * len(source), 100_000))}
+    env = {"references": limits.References(budget=2_000 + 4 * len(source))}
     try:
         return str(_PARSERS[profile].render(source, env))
     except RecursionError:

@@ -171,7 +171,7 @@ def test_hostile_markdown_takes_no_longer_than_its_length(pattern, profile):
     start = time.process_time()
     html = render(source, profile)
     assert time.process_time() - start < 10
-    assert len(html) < 15 * len(source)
+    assert len(html) < 30 * len(source) + 10_000
 
 
 @pytest.mark.parametrize(
@@ -190,8 +190,54 @@ def test_hostile_markdown_takes_no_longer_than_its_length(pattern, profile):
 )  # fmt: skip
 def test_hostile_markdown_makes_no_giants(source):
     start = time.process_time()
-    assert len(render(source, "article")) < 15 * len(source)
+    assert len(render(source, "article")) < 30 * len(source) + 10_000
     assert time.process_time() - start < 10
+
+
+LONGER = [
+    *(
+        "#\n",
+        "# a\n\n",
+        "[](a)",
+        "![](a)",
+        "[a]",
+        "<h2>",
+        "<dt>",
+        "<td>",
+        "a\n***\n",
+        "-\n",
+        "-\n\n",
+        "- - - - - - - - a\n\n\nb\n\n",
+    ),
+    *(
+        "```\n",
+        "&nbsp;",
+        "&",
+        "www.a.b ",
+        "<http:a>",
+        "*a*",
+        ">" * DEEPEST + "a\n\n",
+        "- " * 29 + "a\n\n\nb\n\n",
+        "1)\n",
+        "a\n",
+    ),
+    *("||||||\n|-|-|-|-|-|\n||||||\n\n", "|a|b\n-|-\n|\n|\n|\n\n", "|\n|-\n|\n\n"),
+]
+
+
+@pytest.mark.parametrize("profile", ["article", "comment"])
+@pytest.mark.parametrize("size", [100, 10_000])
+def test_html_is_at_most_thirty_times_as_long(size, profile):
+    """So that who stores it knows how much room a text of the greatest length can take."""
+    for pattern in LONGER:
+        for source in (
+            pattern * (size // len(pattern)),
+            "[a]: <http://a.example/b>\n\n" + pattern * (size // len(pattern)),
+        ):
+            assert len(render(source, profile)) < 30 * len(source) + 10_000, pattern
+    for columns in (1, 2, 3, 10, 100, 1_000):
+        table = "|" + "a|" * columns + "\n|" + ":-:|" * columns + "\n" + "|\n" * (size // 2)
+        assert len(render(table, profile)) < 30 * len(table) + 10_000, columns
 
 
 @pytest.mark.slow
