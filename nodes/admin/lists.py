@@ -110,16 +110,23 @@ def changelist(request: HttpRequest) -> HttpResponse:
         found = selectors.page(filters, moment, cursor=request.GET.get("from", ""))
     except ValueError as error:
         raise Http404(_("There is no such page of this list.")) from error
-    counted = selectors.count(filters, version, moment.replace(second=0, microsecond=0))
-    total = f"{selectors.COUNTED:,}+" if counted > selectors.COUNTED and filters != Filters() else f"{counted:,}"
     context: dict[str, Any] = {
         "rows": [_row(row, moment) for row in found.rows],
         "older": _address(request, found.older),
         "newer": _address(request, found.newer),
+        "total": _total(filters, found, version, moment),
         "tags": selectors.tags(version),
         "bulk": bulk.BulkForm(user),
     }
-    return page(request, "list", _("Pages and posts"), filters=form, narrowed=bool(request.GET), total=total, **context)
+    return page(request, "list", _("Pages and posts"), filters=form, narrowed=bool(request.GET), **context)
+
+
+def _total(filters: Filters, found: selectors.Page, version: ObjectId | None, moment: Any) -> str:
+    """Return how many there are, as far as it is worth counting."""
+    if filters.search:
+        return f"{len(found.rows)}" if len(found.rows) < selectors.FOUND else f"{selectors.FOUND}+"
+    counted = selectors.count(filters, version, moment.replace(second=0, microsecond=0))
+    return f"{selectors.COUNTED:,}+" if counted > selectors.COUNTED and filters != Filters() else f"{counted:,}"
 
 
 def _row(row: selectors.Row, moment: Any) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from bson import ObjectId
 from mongo.connection import database
 from nodes.collections import ASSET_FILES, NODES, standing
 from nodes.models import Node, Photo
+from nodes.selectors import search
 from nodes.selectors.nodes import LISTED
 
 SIZE = 50
@@ -53,7 +54,7 @@ class Filters:
         if self.author != ANY:
             wanted["metadata.author._id"] = self.author
         if self.search:
-            wanted["$text"] = {"$search": self.search}
+            wanted["$text"] = {"$search": search.every_word(self.search)}
         if self.exif:
             said = [{"$elemMatch": {"n": name, "v": value}} for name, value in self.exif]
             wanted["metadata.detail.exif"] = {"$all": said}
@@ -137,12 +138,16 @@ def _row(document: Mapping[str, Any], collection: str) -> Row:
 
 
 def _best(filters: Filters, moment: datetime, collection: str) -> Page:
+    """Return what a search finds; in no order where ordering takes too long."""
     score = {"$meta": "textScore"}
-    found = database()[collection].find(
-        filters.query(moment) | standing(collection), _FIELDS[collection] | {"score": score}
-    )
-    best = found.sort([("score", score), ("_id", -1)]).limit(FOUND)
-    return Page(tuple(_row(document, collection) for document in best))
+    query, fields = filters.query(moment) | standing(collection), _FIELDS[collection]
+    try:
+        with search.at_most(search.MILLISECONDS):
+            best = database()[collection].find(query, fields | {"score": score})
+            documents = list(best.sort([("score", score), ("_id", -1)]).limit(FOUND))
+    except search.TooSlow:
+        documents = list(database()[collection].find(query, fields).limit(FOUND))
+    return Page(tuple(_row(document, collection) for document in documents))
 
 
 def _cursor(side: str, path: str, document: Mapping[str, Any]) -> str:

@@ -66,8 +66,8 @@ def search(
     if not words:
         return Results(())
     public = {"metadata.parent_id": {"$in": sections.live_ids(moment)}, **live(moment)}
-    parts = [*derived.spaced(" ".join(words)).split(), *_parts_of_unspaced(words)]
-    wanted = " ".join(f'"{part}"' for part in parts)
+    parts = _parts(words)
+    wanted = _all_of(parts)
     try:
         found, all_words = _ids(wanted, public, milliseconds), True
         if not found and len(parts) > 1:
@@ -79,6 +79,19 @@ def search(
     return Results(words, _hits(shown, words), len(found), all_words, cut_short)
 
 
+def every_word(query: str) -> str:
+    """Return what the text index is asked for, for documents that hold every word of `query`; "" if there is no word."""
+    return _all_of(_parts(words_of(query)))
+
+
+def _all_of(parts: Sequence[str]) -> str:
+    return " ".join(f'"{part}"' for part in parts)
+
+
+def _parts(words: Sequence[str]) -> list[str]:
+    return [*derived.spaced(" ".join(words)).split(), *_parts_of_unspaced(words)]
+
+
 def _parts_of_unspaced(words: Sequence[str]) -> list[str]:
     """Return what to look for of scripts without spaces: pairs, or characters that stand alone."""
     pairs = derived.pairs(" ".join(words))
@@ -88,14 +101,14 @@ def _parts_of_unspaced(words: Sequence[str]) -> list[str]:
 
 def _ids(wanted: str, public: dict[str, Any], milliseconds: float) -> list[Any]:
     fields = {"_id": 1, "score": {"$meta": "textScore"}}
-    with _at_most(milliseconds):
+    with at_most(milliseconds):
         found = database()[NODES].find({"$text": {"$search": wanted}, **public}, fields).sort(_BEST_FIRST).limit(MOST)
         return [document["_id"] for document in found]
 
 
 def _any_ids(wanted: str, public: dict[str, Any], milliseconds: float) -> list[Any]:
     try:
-        with _at_most(milliseconds):
+        with at_most(milliseconds):
             found = database()[NODES].find({"$text": {"$search": wanted}, **public}, {"_id": 1}).limit(MOST)
             return [document["_id"] for document in found]
     except TooSlow:
@@ -103,7 +116,7 @@ def _any_ids(wanted: str, public: dict[str, Any], milliseconds: float) -> list[A
 
 
 @contextmanager
-def _at_most(milliseconds: float) -> Iterator[None]:
+def at_most(milliseconds: float) -> Iterator[None]:
     """Give what is read in the block a limit of time, at the server too. Raises TooSlow."""
     try:
         with pymongo.timeout(milliseconds / 1_000):

@@ -1,0 +1,151 @@
+"""Saves, moves and drafts stopped after each of their writes: the node is whole, and the next merge has its base."""
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from bson import ObjectId
+
+from mongo.connection import database, now
+from nodes import tree
+from nodes.services import checking, drafts, editing, trash, write
+from nodes.types import Actor, TagChange
+from tests.crashing import killed_after
+from tests.nodes.build import node, nonce, stored
+
+pytestmark = pytest.mark.usefixtures("mongo")
+
+ANN, BOB = Actor(None, "Ann"), Actor(None, "Bob")
+
+
+def audit() -> None:
+    """Assert that nothing is off but what check_nodes mends, and that every node has the base of its next merge."""
+    database()["cms.revisions"].update_many({}, {"$set": {"saved_at": now() - timedelta(days=2)}})
+    database()["cms.redirects"].update_many({}, {"$set": {"kept_at": now() - timedelta(days=2)}})
+    assert {finding.kind for finding in checking.check(fix=True)} <= {checking.ORPHAN, checking.REDIRECT}
+    assert list(checking.check()) == []
+    for name in ("cms.nodes", "cms.trash"):
+        for document in database()[name].find():
+            assert write.base_of(document["_id"], document["metadata"]["nonce"]) is not None
+
+
+def killed_at_each_write(work: Callable[[], Any], check: Callable[[], None]) -> int:
+    """Stop `work` after 0, 1, 2… writes, each time followed by `check`; return how many writes it has."""
+    writes = 0
+    while killed_after(writes, work):
+        writes += 1
+        check()
+        audit()
+    return writes
+
+
+def test_save_killed_after_any_write_leaves_the_node_whole_and_a_base():
+    node_id = node(slug="page", title="Old", text="one\n\ntwo", tags=("a",))
+    seen = nonce(node_id)
+    mine = {"title": "New", "detail.text": "one of Ann\n\ntwo", "slug": "renamed"}
+    tags = TagChange.between("a", "b")
+
+    def check() -> None:
+        metadata = stored(node_id)
+        whole = metadata["title"], metadata["detail"]["text"], metadata["slug"]
+        assert whole in (("Old", "one\n\ntwo", "page"), ("New", "one of Ann\n\ntwo", "renamed"))
+        # Somebody whose form is as old as Ann's still merges.
+        editing.save(BOB, node_id, seen, {"detail.text": "one\n\ntwo of Bob"})
+        editing.save(BOB, node_id, nonce(node_id), {"detail.text": whole[1]})
+
+    assert killed_at_each_write(lambda: editing.save(ANN, node_id, seen, mine, tags), check) >= 5
+    assert stored(node_id)["title"] == "New"
+    assert stored(node_id)["tags"] == ["b"]
+    assert database()["cms.redirects"].find_one()["node_id"] == node_id
+
+
+def test_creation_killed_after_any_write_makes_the_node_or_nothing():
+    chosen = ObjectId()
+
+    def make() -> None:
+        editing.create(ANN, type="basic-page", parent_id=None, slug="made", title="Made", node_id=chosen)
+
+    def check() -> None:
+        made = database()["cms.nodes"].find_one()
+        assert made is None or made["metadata"]["title"] == "Made"
+
+    assert killed_at_each_write(make, check) >= 2
+    assert database()["cms.nodes"].count_documents({}) == 1
+
+
+@pytest.mark.slow  # the server ends a transaction whose client died after a minute
+def test_section_moved_and_killed_after_any_write_stands_in_one_place():
+    outer, section = node("folder", "outer"), node("folder", "section")
+    inside = node(slug="inside", parent=section)
+
+    def check() -> None:
+        assert stored(section)["parent_id"] in (None, outer)
+        assert tree.load().ancestors(section) is not None
+        assert stored(inside)["parent_id"] == section
+
+    def move() -> None:
+        editing.save(ANN, section, nonce(section), {"parent_id": outer})
+
+    assert killed_at_each_write(move, check) >= 4
+    assert stored(section)["parent_id"] == outer
+
+
+def test_draft_killed_after_any_write_is_old_or_new_and_publishes():
+    node_id = node(title="Live", text="text")
+    first = drafts.save_draft(ANN, node_id, nonce(node_id), {"title": "First"}).nonce
+
+    def check() -> None:
+        document = database()["cms.nodes"].find_one()
+        assert document["metadata"]["title"] == "Live"
+        assert document["draft"]["metadata"]["title"] in ("First", "Second")
+
+    assert killed_at_each_write(lambda: drafts.save_draft(ANN, node_id, first, {"title": "Second"}), check) >= 2
+
+    def published() -> None:
+        document = database()["cms.nodes"].find_one()
+        assert ("draft" in document, document["metadata"]["title"]) in ((True, "Live"), (False, "Second"))
+
+    def publish() -> None:
+        draft = database()["cms.nodes"].find_one()["draft"]
+        drafts.publish_draft(ANN, node_id, draft["nonce"])
+
+    assert killed_after(0, publish)
+    published()
+    assert killed_after(1, publish)
+    published()
+    assert killed_after(2, publish), "the site's version is set last"
+    published()
+    assert stored(node_id)["title"] == "Second"
+
+
+@pytest.mark.slow  # the server ends a transaction whose client died after a minute
+def test_trash_and_restore_killed_after_any_write_keep_one_of_the_node():
+    node_id = node(slug="page", text="text")
+
+    def one() -> None:
+        found = [d for name in ("cms.nodes", "cms.trash") for d in database()[name].find({"_id": node_id})]
+        assert [d["metadata"]["detail"]["text"] for d in found] == ["text"]
+
+    def back() -> None:
+        if database()["cms.trash"].find_one():
+            trash.restore(ANN, node_id)
+
+    def away() -> None:
+        trash.trash(ANN, node_id, nonce(node_id))
+
+    writes = 0
+    while killed_after(writes, away):
+        writes += 1
+        one()
+        back()
+        audit()
+    one()
+    writes = 0
+    while killed_after(writes, lambda: trash.restore(ANN, node_id, slug="other")):
+        writes += 1
+        one()
+        if database()["cms.nodes"].find_one({"_id": node_id}):
+            away()
+    assert stored(node_id)["slug"] == "other"
+    audit()

@@ -1,0 +1,200 @@
+"""The list of nodes: filters, pages, search, and what is done in bulk."""
+
+import re
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from bson import ObjectId
+
+from mongo.connection import now
+from nodes.selectors import lists
+from nodes.selectors.lists import Filters
+from nodes.services import drafts, editing
+from nodes.types import TagChange
+from tests.commands import explain, stages
+from tests.nodes.build import EDITOR, node, nonce, stored
+
+LIST = "/admin/nodes/node/"
+FUTURE = datetime(2100, 1, 1, tzinfo=UTC)
+
+
+def titles(person, **query):
+    html = person.client.get(LIST, query).content.decode()
+    return re.findall(r'/change/">([^<]*)</a></th>', html)
+
+
+@pytest.fixture
+def site(mongo):
+    """A blog with a post in each state, and a page at the top."""
+    blog = node("blog", "blog", title="Blog")
+    posts = {
+        "live": node("blog-entry", "live", parent=blog, title="Live", tags=("news",)),
+        "scheduled": node("blog-entry", "scheduled", parent=blog, title="Scheduled", published=FUTURE),
+        "unpublished": node("blog-entry", "unpublished", parent=blog, title="Unpublished", published=None),
+        "expired": node("blog-entry", "expired", parent=blog, title="Expired", expires=now() - timedelta(days=1)),
+        "drafted": node("blog-entry", "drafted", parent=blog, title="Drafted", text="zebra crossing"),
+    }
+    drafts.save_draft(EDITOR, posts["drafted"], nonce(posts["drafted"]), {"title": "New title"})
+    node(title="Page", author={"_id": ObjectId("a" * 24), "name": "Somebody"})
+    return blog
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ({}, ["Page", "Drafted", "Expired", "Unpublished", "Scheduled", "Live", "Blog"]),
+        ({"state": "live"}, ["Page", "Drafted", "Live", "Blog"]),
+        ({"state": "scheduled"}, ["Scheduled"]),
+        ({"state": "unpublished"}, ["Unpublished"]),
+        ({"state": "expired"}, ["Expired"]),
+        ({"state": "drafted"}, ["Drafted"]),
+        ({"type": "blog"}, ["Blog"]),
+        ({"tag": "news"}, ["Live"]),
+        ({"section": "top"}, ["Page", "Blog"]),
+        ({"q": "zebra"}, ["Drafted"]),
+        ({"q": "nothing of that"}, []),
+        ({"q": "$where"}, []),
+        ({"state": "nonsense"}, ["Page", "Drafted", "Expired", "Unpublished", "Scheduled", "Live", "Blog"]),
+    ],
+)
+def test_filters(site, editor, query, found):
+    assert titles(editor(), **query) == found
+
+
+def test_filters_by_section_and_author(site, editor):
+    ann = editor()
+    assert len(titles(ann, section=str(site))) == 5
+    editing.create(editing_actor(ann), type="basic-page", parent_id=None, slug="", title="By Ann")
+    assert titles(ann, author=str(ann.user.pk)) == ["By Ann"]
+    assert titles(ann, section=str(site), state="live") == ["Drafted", "Live"]
+
+
+def editing_actor(person):
+    from nodes.types import Actor
+
+    return Actor.of(person.user)
+
+
+@pytest.mark.parametrize("filters", [Filters(), Filters(state="live"), Filters(state="unpublished")])
+def test_pages_go_there_and_back(mongo, filters):
+    made = [
+        node(slug=f"p{i}", published=None if filters.state == "unpublished" else now() - timedelta(days=i // 3))
+        for i in range(23)
+    ]
+    seen, cursor = [], ""
+    while True:
+        page = lists.page(filters, now(), cursor=cursor, size=5)
+        seen.append([row.node.pk for row in page.rows])
+        if not page.older:
+            break
+        cursor = page.older
+    assert sorted(sum(seen, [])) == sorted(made)
+    back = lists.page(filters, now(), cursor=page.newer, size=5)
+    assert [row.node.pk for row in back.rows] == seen[-2]
+
+
+@pytest.mark.parametrize("cursor", ["x", "<1", "<1.zzz", "<99999999999999999999.aaaaaaaaaaaaaaaaaaaaaaaa"])
+def test_cursor_that_is_none_is_404(mongo, editor, cursor):
+    assert editor().client.get(LIST, {"from": cursor}).status_code == 404
+
+
+SHAPES = [
+    Filters(),
+    Filters(section=None),
+    Filters(type="blog-entry"),
+    Filters(tag="t1"),
+    Filters(author=None),
+    *(Filters(state=state) for state in lists.STATES),
+    *(Filters(state=state, section=None) for state in (lists.LIVE, lists.SCHEDULED, lists.UNPUBLISHED)),
+    *(Filters(state=state, type="basic-page") for state in (lists.LIVE, lists.UNPUBLISHED)),
+    *(Filters(state=state, tag="t1") for state in (lists.LIVE, lists.UNPUBLISHED)),
+    *(Filters(state=state, author=None) for state in (lists.LIVE, lists.UNPUBLISHED)),
+]
+
+
+def test_every_filter_is_an_index_scan_without_sorting(mongo, commands):
+    for i in range(60):
+        published = (None, FUTURE, now() - timedelta(days=i))[min(i % 4, 2)]
+        expires = now() - timedelta(hours=1) if i % 4 == 3 else FUTURE
+        author = {"_id": None, "name": "A"}
+        made = node(slug=f"p{i}", published=published, expires=expires, tags=(f"t{i % 2}",), author=author)
+        if i % 10 == 0:
+            drafts.save_draft(EDITOR, made, nonce(made), {"title": "d"})
+    for filters in SHAPES:
+        for cursor in ("", lists.page(filters, now(), size=2).older):
+            with commands.recorded():
+                found = lists.page(filters, now(), cursor=cursor, size=5)
+            explained = explain(mongo, commands.sent[0])
+            assert not stages(explained) & {"COLLSCAN", "SORT"}, (filters, stages(explained))
+            read = explained["executionStats"]["totalDocsExamined"]
+            assert read <= 2 * len(found.rows) + 2, (filters, read, len(found.rows))
+
+
+def bulk(person, action, *chosen, **more):
+    """Do something in bulk as the list showed it; return the messages."""
+    sent = {
+        "action": action,
+        "chosen": [str(c) for c, _ in chosen],
+        **{f"nonce-{c}": str(n) for c, n in chosen},
+        **more,
+    }
+    html = person.client.post(LIST, sent, follow=True).content.decode()
+    return " ".join(re.findall(r'<li class="(?:success|warning|error)">(.*?)</li>', html, re.S))
+
+
+def test_bulk_publish_unpublish_tag_move_and_trash(mongo, editor):
+    ann, folder = editor(), node("folder", "folder")
+    made = [node(slug=f"p{i}", published=None) for i in range(3)]
+
+    def chosen():
+        return [(m, nonce(m)) for m in made]
+
+    assert "Publish: 3 pages done" in bulk(ann, "publish", *chosen())
+    assert all(stored(m)["published"] <= now() for m in made)
+    assert "3 pages done" in bulk(ann, "unpublish", *chosen())
+    assert all(stored(m)["published"] is None for m in made)
+    assert "3 pages done" in bulk(ann, "tag", *chosen(), tags="x, y")
+    bulk(ann, "untag", *chosen(), tags="x")
+    assert all(stored(m)["tags"] == ["y"] for m in made)
+    assert "Choose the section" in bulk(ann, "move", *chosen())
+    assert "3 pages done" in bulk(ann, "move", *chosen(), target=str(folder))
+    assert all(stored(m)["parent_id"] == folder for m in made)
+    assert "3 pages done" in bulk(ann, "trash", *chosen())
+    assert mongo["cms.trash"].count_documents({}) == 3
+
+
+def test_bulk_names_conflicts_and_does_the_rest(mongo, editor):
+    ann, one, other = editor(), node(slug="one", title="One"), node(slug="other", title="Other")
+    chosen = [(one, nonce(one)), (other, nonce(other))]
+    editing.save(EDITOR, one, nonce(one), {"title": "Changed"})
+    told = bulk(ann, "trash", *chosen)
+    assert "1 page done" in told
+    assert "Changed</a>: Somebody else changed this page" in told
+    assert mongo["cms.trash"].find_one()["_id"] == other
+
+
+def test_bulk_publish_against_an_open_editor_loses_nothing(mongo, editor):
+    ann, bob = editor("ann"), editor("bob")
+    made = [node(slug=f"p{i}", published=None, text="text") for i in range(3)]
+    address = f"/admin/nodes/node/{made[1]}/change/"
+    form, seen = bob.open(address), [(m, nonce(m)) for m in made]
+    editing.save(EDITOR, made[0], nonce(made[0]), {"title": "saved between list and button"})
+    assert "3 pages done" in bulk(ann, "publish", *seen)
+    assert bob.send(address, form, text="Bob's text").status_code == 302
+    assert stored(made[0])["title"] == "saved between list and button"
+    assert stored(made[1])["detail"]["text"] == "Bob's text"
+    assert all(stored(m)["published"] for m in made)
+
+
+def test_count_stops_at_its_bound(mongo, commands):
+    node(tags=("a",))
+    with commands.recorded():
+        assert lists.count(Filters(tag="a"), ObjectId(), now()) == 1
+    assert commands.sent[0].command["pipeline"][1] == {"$limit": lists.COUNTED + 1}
+
+
+def test_tagging_in_bulk_takes_no_nonce(mongo):
+    made = node()
+    seen = nonce(made)
+    editing.change_tags(made, TagChange(added=frozenset({"a"})))
+    assert nonce(made) == seen
