@@ -1,18 +1,31 @@
-"""Two editors at their browsers."""
+"""Two editors at their browsers: what both do survives, what both changed is shown, and nothing typed is lost."""
 
+import re
+
+import pytest
 from playwright.sync_api import expect
 
-from tests.nodes.build import node, stored
+from nodes.services import editing, trash
+from tests.browser.conftest import PHONE
+from tests.nodes.build import EDITOR, node, nonce, stored
+
+ADD = "/admin/nodes/node/add/?type=basic-page"
 
 
 def change(node_id):
     return f"/admin/nodes/node/{node_id}/change/"
 
 
-def test_disjoint_edits_both_survive(browsing, account):
-    ann, bob = browsing(account("ann")), browsing(account("bob"))
+@pytest.fixture
+def two(browsing, account):
+    """Ann's and Bob's pages."""
+    return browsing(account("ann")), browsing(account("bob"))
+
+
+def test_disjoint_edits_both_survive(two):
+    ann, bob = two
     node_id = node(title="Old", text="one\n\ntwo\n\nthree")
-    for editor in (ann, bob):
+    for editor in two:
         editor.goto(change(node_id))
     bob.fill("#id_text", "one\n\ntwo\n\nthree of Bob")
     bob.fill("#id_title", "Bob's title")
@@ -22,3 +35,219 @@ def test_disjoint_edits_both_survive(browsing, account):
     expect(ann.locator(".messagelist")).to_contain_text("Merged with the changes of bob to: Title, Text")
     assert stored(node_id)["title"] == "Bob's title"
     assert stored(node_id)["detail"]["text"] == "one of Ann\n\ntwo\n\nthree of Bob"
+
+
+@pytest.mark.parametrize("scripts", [True, False], ids=["scripts", "no-scripts"])
+def test_the_same_paragraph_shows_both_and_one_decides(browsing, account, scripts):
+    bob = browsing(account("bob"))
+    ann = browsing(account("ann"), java_script_enabled=scripts, viewport=PHONE)
+    ann.expected.append("409")
+    node_id = node(text="The cat sat on the mat.\n\nSame.")
+    for editor in (ann, bob):
+        editor.goto(change(node_id))
+    bob.fill("#id_text", "The dog sat on the mat.\n\nSame.")
+    bob.click("[name=_continue]")
+    ann.fill("#id_text", "The cat slept on the mat.\n\nSame.")
+    ann.click("[name=_continue]")
+    expect(ann.locator(".errornote")).to_contain_text("bob changed this page while you were editing it")
+    clash = ann.locator("#clash-text")
+    assert clash.locator("del").all_inner_texts() == ["dog sat"] or "dog" in clash.locator("del").first.inner_text()
+    expect(clash.locator("ins").first).to_be_visible()
+    assert stored(node_id)["detail"]["text"].startswith("The dog sat")
+    clash.locator("textarea").fill("The cat and the dog slept on the mat.\n\nSame.")
+    if not scripts:
+        clash.locator("[value=edit]").check()
+    ann.click("[name=_continue]")
+    expect(ann.locator(".messagelist")).to_contain_text("was saved")
+    assert stored(node_id)["detail"]["text"].startswith("The cat and the dog slept")
+
+
+def test_double_click_on_save_makes_one_page_and_one_save(browsing, account, mongo):
+    ann = browsing(account("ann"))
+    ann.goto(ADD)
+    ann.fill("#id_title", "Twice")
+    ann.fill("#id_text", "Text")
+    ann.dblclick("[name=_continue]")
+    expect(ann.locator(".messagelist")).to_contain_text("Twice was saved")
+    assert mongo["cms.nodes"].count_documents({}) == 1
+    ann.fill("#id_text", "Text two")
+    ann.dblclick("[name=_continue]")
+    expect(ann.locator(".messagelist")).to_contain_text("Twice was saved")
+    assert mongo["cms.nodes"].find_one()["metadata"]["detail"]["text"] == "Text two"
+
+
+def test_back_and_save_raises_nothing(browsing, account):
+    ann, node_id = browsing(account("ann")), node(title="Old", text="one")
+    ann.goto(change(node_id))
+    ann.fill("#id_text", "one two")
+    ann.click("[name=_save]")
+    ann.go_back()
+    ann.fill("#id_text", "one two three")
+    ann.click("[name=_continue]")
+    expect(ann.locator(".messagelist")).to_contain_text("was saved")
+    assert stored(node_id)["detail"]["text"] == "one two three"
+
+
+def test_slug_is_proposed_while_the_title_is_typed(browsing, account):
+    node(slug="über-uns-关于")
+    ann = browsing(account("ann"))
+    ann.goto(ADD)
+    ann.fill("#id_title", "Über uns 关于")
+    expect(ann.locator("#id_slug")).to_have_value("über-uns-关于-2")
+    ann.fill("#id_slug", "mine")
+    ann.fill("#id_title", "Another title")
+    ann.click("[name=_continue]")
+    expect(ann.locator("#id_slug")).to_have_value("mine")
+
+
+def test_clash_of_slugs_offers_a_free_one(browsing, account):
+    node(slug="news")
+    ann = browsing(account("ann"))
+    ann.goto(ADD)
+    ann.fill("#id_slug", "news")
+    ann.fill("#id_title", "Other")
+    ann.click("[name=_continue]")
+    ann.get_by_role("button", name="Use “news-2”").click()
+    ann.click("[name=_continue]")
+    expect(ann.locator("#id_slug")).to_have_value("news-2")
+
+
+def test_lost_connection_keeps_the_text_in_the_browser_until_saved(browsing, account):
+    ann, node_id = browsing(account("ann")), node(text="old")
+    ann.expected.append("ERR_INTERNET_DISCONNECTED")
+    ann.goto(change(node_id))
+    ann.fill("#id_text", "typed on the train")
+    ann.context.set_offline(True)
+    ann.click("[name=_continue]")
+    ann.context.set_offline(False)
+    other = browsing.page(ann.context)
+    ann.close()
+    editing.save(EDITOR, node_id, nonce(node_id), {"title": "Saved by somebody else meanwhile"})
+    other.goto(change(node_id))
+    expect(other.locator("#id_text")).to_have_value("old")
+    other.get_by_role("button", name="Take it back").click()
+    expect(other.locator("#id_text")).to_have_value("typed on the train")
+    other.click("[name=_continue]")
+    expect(other.locator(".messagelist")).to_contain_text("Merged with the changes of Ann to: Title")
+    assert stored(node_id)["detail"]["text"] == "typed on the train"
+    assert stored(node_id)["title"] == "Saved by somebody else meanwhile"
+    other.goto(change(node_id))
+    expect(other.locator("#kept-text")).to_be_hidden()
+
+
+def test_kept_text_is_another_account_s_business(browsing, account):
+    ann, node_id = browsing(account("ann")), node(text="old")
+    ann.goto(change(node_id))
+    ann.fill("#id_text", "Ann's")
+    ann.goto("/admin/nodes/node/")
+    browsing.log_in(ann.context, account("bob"))
+    ann.goto(change(node_id))
+    expect(ann.locator("#kept-text")).to_be_hidden()
+
+
+def test_expired_log_in_is_renewed_on_the_spot(browsing, account):
+    from tests.browser.conftest import PASSWORD
+
+    ann, node_id = browsing(account("ann")), node(text="old")
+    ann.expected.append("403")
+    ann.goto(change(node_id))
+    ann.fill("#id_text", "typed long ago")
+    ann.context.clear_cookies(name="sessionid")
+    ann.click("[name=_continue]")
+    ann.fill("#id_username", "ann")
+    ann.fill("#id_password", PASSWORD)
+    ann.get_by_role("button", name="Log in").click()
+    expect(ann.locator("#id_text")).to_have_value("typed long ago")
+    ann.click("[name=_continue]")
+    expect(ann.locator(".messagelist")).to_contain_text("was saved")
+    assert stored(node_id)["detail"]["text"] == "typed long ago"
+
+
+def test_page_thrown_away_meanwhile_gives_its_text_back(browsing, account, mongo):
+    ann, node_id = browsing(account("ann")), node(text="old")
+    ann.expected.append("409")
+    ann.goto(change(node_id))
+    ann.fill("#id_text", "typed")
+    trash.trash(EDITOR, node_id, nonce(node_id))
+    ann.click("[name=_continue]")
+    expect(ann.locator(".errornote").first).to_contain_text("moved to the trash")
+    ann.get_by_role("button", name="Save as a new page").click()
+    expect(ann.locator(".messagelist")).to_contain_text("was saved")
+    assert mongo["cms.nodes"].find_one()["metadata"]["detail"]["text"] == "typed"
+
+
+def test_draft_preview_publish(browsing, account):
+    ann, node_id = browsing(account("ann")), node(slug="page", title="Live", text="Live text")
+    reader = browsing()
+    ann.goto(change(node_id))
+    ann.fill("#id_text", "Drafted text")
+    ann.get_by_role("button", name="Save as draft").click()
+    expect(ann.locator(".state-note").first).to_contain_text("This is a draft")
+    ann.get_by_role("link", name="Preview", exact=True).click()
+    expect(ann.locator("article")).to_contain_text("Drafted text")
+    ann.go_back()
+    ann.get_by_role("button", name="Preview for others").click()
+    link = ann.locator(".preview-address").input_value()
+    reader.goto(link)
+    expect(reader.locator("article")).to_contain_text("Drafted text")
+    reader.goto("/page")
+    expect(reader.locator("article")).to_contain_text("Live text")
+    ann.goto(change(node_id))
+    ann.get_by_role("link", name="Publish the draft").click()
+    expect(ann.locator(".difference")).to_contain_text("Drafted")
+    ann.locator("#confirm_form [type=submit]").click()
+    expect(ann.locator(".messagelist")).to_contain_text("was saved")
+    reader.goto("/page")
+    expect(reader.locator("article")).to_contain_text("Drafted text")
+
+
+def test_history_difference_and_going_back(browsing, account):
+    ann, node_id = browsing(account("ann")), node(title="First", text="one two")
+    editing.save(EDITOR, node_id, nonce(node_id), {"title": "Second", "detail.text": "one three"})
+    ann.goto(change(node_id))
+    ann.get_by_role("link", name="History").click()
+    expect(ann.locator(".history tbody tr")).to_have_count(2)
+    expect(ann.locator(".history tbody tr").first).to_contain_text("Title, Text")
+    ann.get_by_role("button", name="Show the difference").click()
+    expect(ann.locator(".difference-of").filter(has_text="Text").locator("ins")).to_have_text("three")
+    ann.go_back()
+    ann.get_by_role("link", name="Look, go back").click()
+    ann.get_by_role("button", name="Go back to this version").click()
+    expect(ann.locator("#id_title")).to_have_value("First")
+    assert stored(node_id)["detail"]["text"] == "one two"
+    ann.goto(f"/admin/nodes/node/{node_id}/history/")
+    expect(ann.locator(".history tbody tr")).to_have_count(3)
+
+
+def test_bulk_actions_from_the_list(browsing, account):
+    ann = browsing(account("ann"))
+    made = [node(slug=f"p{i}", title=f"Page {i}", published=None) for i in range(3)]
+    ann.goto("/admin/nodes/node/?state=unpublished")
+    ann.check("#choose-all")
+    expect(ann.locator(".chosen-count")).to_have_text("3 chosen")
+    editing.save(EDITOR, made[0], nonce(made[0]), {"title": "Changed meanwhile"})
+    ann.select_option("#bulk-action", "trash")
+    ann.get_by_role("button", name="Go").click()
+    expect(ann.locator(".messagelist")).to_contain_text("2 pages done")
+    expect(ann.locator(".messagelist")).to_contain_text("Changed meanwhile: Somebody else changed this page")
+
+
+def test_move_copy_trash_and_put_back(browsing, account, mongo):
+    ann, reader, folder = browsing(account("ann")), browsing(), node("folder", "folder", title="Folder")
+    node_id = node(slug="page", title="Page")
+    ann.goto(change(node_id))
+    ann.get_by_role("link", name="Move", exact=True).click()
+    ann.select_option("#id_section", str(folder))
+    ann.locator("#confirm_form [type=submit]").click()
+    reader.goto("/page")
+    expect(reader).to_have_url(re.compile("/folder/page$"))
+    ann.get_by_role("link", name="Duplicate").click()
+    ann.locator("#confirm_form [type=submit]").click()
+    expect(ann.locator("#id_title")).to_have_value("Copy of Page")
+    ann.goto(change(node_id))
+    ann.get_by_role("link", name="Move to the trash").click()
+    ann.locator("#confirm_form [type=submit]").click()
+    ann.get_by_role("link", name="Put it back").click()
+    ann.locator("#confirm_form [type=submit]").click()
+    expect(ann.locator(".messagelist")).to_contain_text("Page was put back")
+    assert stored(node_id)["parent_id"] == folder
