@@ -47,8 +47,8 @@ class Library(Protocol):
     def page(self, url: str) -> str:
         """The new address of the old site's page at `url` (absolute); "" when it is none that visitors may see."""
 
-    def file(self, url: str) -> File | None:
-        """The old site's file at `url` (absolute); None when it is another site's."""
+    def file(self, url: str) -> File:
+        """The picture at `url` (absolute), the old site's or another's."""
 
     def gallery(self, ids: Sequence[int]) -> Sequence[File]:
         """The pictures with these ids, or, without any, the post's own."""
@@ -173,7 +173,7 @@ class _Rewriter:
         return _with(values, "a", href=self.library.page(url) or url)
 
     def image(self, token: Token) -> str:
-        """A picture: the old site's by its new address or in words, another site's as it is."""
+        """A picture by its new address, or what stands for it: pages here show none from elsewhere."""
         values = attributes(token.rest)
         alt = values.get("alt", "").strip()
         if EMOJI.search(values.get("class", "")):
@@ -182,8 +182,6 @@ class _Rewriter:
         if not url:
             return escape(alt, quote=False)
         file = self.library.file(url)
-        if file is None:
-            return _with({name: values[name] for name in values if name != "srcset"}, "img", src=url)
         return _picture(file, self.missing, alt or values.get("title", "").strip(), linked=self.in_link)
 
     def player(self, token: Token) -> str:

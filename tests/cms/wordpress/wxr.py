@@ -1,6 +1,6 @@
 """Writes small WordPress exports for tests."""
 
-from xml.sax.saxutils import escape
+from xml.sax.saxutils import escape, quoteattr
 
 EMPTY_DATE = "0000-00-00 00:00:00"
 
@@ -104,7 +104,7 @@ def comment(
 
 def term(name: str, domain: str | None = "category", slug: str | None = None) -> str:
     """A category or tag of an item; WXR 1.0 also wrote them without domain and slug."""
-    attributes = "" if domain is None else f' domain="{domain}" nicename="{slug or name.lower()}"'
+    attributes = "" if domain is None else f' domain="{domain}" nicename={quoteattr(slug or name.lower())}'
     return f"<category{attributes}>{cdata(name)}</category>"
 
 

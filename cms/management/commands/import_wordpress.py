@@ -1,0 +1,94 @@
+"""`manage.py import_wordpress`: bring the posts, pages and comments of a WordPress export here."""
+
+import time
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+from tqdm import tqdm
+
+from cms.wordpress.importer import Importer, Options, SectionError
+from cms.wordpress.records import WxrError
+
+# Seconds between two lines where there is no terminal to draw a bar on.
+LINE_EVERY = 10.0
+INTERRUPTED = 130
+
+
+class Command(BaseCommand):
+    help = (
+        "Import a WordPress export (WXR 1.0 to 1.2): posts, pages with their tree, tags, comments with their threads. "
+        "What is there already stays as it is: run it again to go on after an interruption."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("file", type=Path, help="the XML file that WordPress exported")
+        parser.add_argument("--media", type=Path, metavar="DIR", help="the old site's uploads, to see what is missing")
+        parser.add_argument("--section", default="", metavar="SLUG", help="put all of it into this folder at the top")
+        parser.add_argument("--dry-run", action="store_true", help="only say what would be done")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        path, media = options["file"], options["media"]
+        if not path.is_file():
+            raise CommandError(f"There is no file {path}.")
+        if media is not None and not media.is_dir():
+            raise CommandError(f"--media: there is no folder {media}.")
+        pretend = options["dry_run"]
+        self.stdout.write(f"{'Pretending to import' if pretend else 'Importing'} {path.name}")
+        progress = Progress(self.stdout, quiet=options["verbosity"] == 0)
+        chosen = Options(section=options["section"], media=media, pretend=pretend)
+        importer = Importer(path, chosen, begin=progress.begin, step=progress.step)
+        try:
+            importer.run()
+        except WxrError as error:
+            self._tell(importer, progress, options["verbosity"])
+            raise CommandError(f"{path.name}, {error}. What is whole before it was imported.") from error
+        except SectionError as error:
+            raise CommandError(str(error)) from error
+        except KeyboardInterrupt as error:
+            self._tell(importer, progress, options["verbosity"])
+            raise CommandError("Interrupted: the same command goes on.", returncode=INTERRUPTED) from error
+        finally:
+            progress.end()
+        self._tell(importer, progress, options["verbosity"])
+        if importer.report.failed:
+            raise CommandError(f"{importer.report.failed} of the posts and pages could not be imported: see above.")
+
+    def _tell(self, importer: Importer, progress: "Progress", verbosity: int) -> None:
+        progress.end()
+        for line in importer.report.lines(everything=verbosity > 1):
+            self.stdout.write(line)
+
+
+class Progress:
+    """A bar on a terminal, elsewhere a line now and then."""
+
+    def __init__(self, stdout: Any, *, quiet: bool) -> None:
+        self.stdout, self.quiet = stdout, quiet
+        self.bar: Any = None
+        self.total = self.done = 0
+        self.unit = ""
+        self.told = time.monotonic()
+
+    def begin(self, total: int, unit: str) -> None:
+        """Begin to count to `total`; what was counted before has ended."""
+        self.end()
+        self.total, self.done, self.unit = total, 0, unit
+        if not self.quiet and self.stdout.isatty():
+            self.bar = tqdm(total=total, unit=unit or " items", unit_scale=bool(unit), leave=False)
+
+    def step(self, number: int) -> None:
+        """Count `number` more."""
+        self.done += number
+        if self.bar is not None:
+            self.bar.update(number)
+        elif not self.quiet and time.monotonic() - self.told > LINE_EVERY:
+            self.told = time.monotonic()
+            self.stdout.write(f"{self.done} of {self.total} {self.unit or 'posts and pages'}")
+
+    def end(self) -> None:
+        """Take the bar away."""
+        if self.bar is not None:
+            self.bar.close()
+            self.bar = None

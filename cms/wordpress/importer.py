@@ -1,0 +1,291 @@
+"""Brings a WordPress export to this site, by the services that editors use.
+
+The file is read at least twice: first for what it holds (scan.py), so that every address is known, then for the texts; again
+while pages wait for a parent that stands further down. Nothing is ever overwritten: what an earlier run has made is left as
+it is, and an interrupted run goes on where it stopped.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from bson import ObjectId
+from django.contrib.auth import get_user_model
+from django.utils.translation import gettext as _
+
+from comments.types import Target
+from markup import html, text
+from mongo.connection import now
+from nodes import kinds, slugs, tags, tree
+from nodes.errors import InvalidPlace, InvalidSlug, NodeGone, SlugTaken
+from nodes.models import HTML, Node
+from nodes.selectors import imports
+from nodes.services import editing
+from nodes.types import Actor
+
+from .content import Body, convert, plain
+from .discussion import Discussions
+from .oldsite import View
+from .places import Home, arrange
+from .reader import read
+from .records import Item, Term, WxrError
+from .report import Report
+from .scan import Entry, Export, identifier, scan
+from .threads import public_name
+
+__all__ = ["Importer", "Options", "SectionError"]
+
+LONGEST_TITLE = 300
+SUMMARY_WORDS = 80
+TITLE_WORDS = 8
+# How often a slug that was taken meanwhile is replaced.
+ATTEMPTS = 5
+WRITTEN = {kinds.PAGE: "page", kinds.FOLDER: "page", kinds.ENTRY: "post"}
+
+
+class SectionError(Exception):
+    """The section that everything is to go to cannot be used; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What the operator asked for. `section` "" is the top level; `pretend` writes nothing."""
+
+    section: str = ""
+    media: Path | None = None
+    pretend: bool = False
+
+
+class Importer:
+    """One run over one file. `begin(total, unit)` and `step(number)` tell how far it is."""
+
+    def __init__(
+        self,
+        path: Path,
+        options: Options,
+        *,
+        begin: Callable[[int, str], object] = lambda total, unit: None,
+        step: Callable[[int], object] = lambda number: None,
+    ) -> None:
+        self.path, self.options = path, options
+        self.begin, self.step = begin, step
+        self.report = Report()
+        self.moment = now()
+        self.actors: dict[str, Actor] = {}
+
+    def run(self) -> Report:
+        """Import what the file holds and return what came of it.
+
+        Raises WxrError for a broken file, after all that is whole before the fault was imported, and SectionError.
+        """
+        self.begin(self.path.stat().st_size, "B")
+        export = scan(self.path, self.options.media, self.report, self.step)
+        top = self._top(export)
+        blog = self._blog(export, top)
+        arrange(export, top, blog, self.report, self.moment)
+        entries = export.entries.values()
+        self.report.public_comments = sum(entry.approved for entry in entries if entry.is_live)
+        self.actors = self._find_users(export)
+        self.begin(len(entries), "")
+        self._write_all(export)
+        if export.error:
+            raise export.error
+        return self.report
+
+    # Sections --------------------------------------------------------------------------------------------------------
+
+    def _top(self, export: Export) -> Home:
+        if not self.options.section:
+            return Home(None, "", is_live=True)
+        slug = slugs.normalized(self.options.section)
+        title = plain(export.site.title) or self.options.section
+        return self._section(
+            identifier(export.key, f"section {slug}", 0), kinds.FOLDER, slug, title, Home(None, "", is_live=True)
+        )
+
+    def _blog(self, export: Export, top: Home) -> Home:
+        name = f"blog {top.id}" if top.id else "blog"
+        return self._section(identifier(export.key, name, 0), kinds.BLOG, "blog", _("Blog"), top)
+
+    def _section(self, id: ObjectId, kind: str, slug: str, title: str, above: Home) -> Home:
+        """The section that this import made before, else the one with this slug, else a new one."""
+        sections = tree.fresh()
+        made = imports.known([id]).get(id)
+        if made and made.trashed:
+            raise SectionError(
+                f"The section “{made.slug}” of this import is in the trash: restore it, or delete it there."
+            )
+        found = sections.sections.get(id) or sections.child(above.id, slug)
+        if found and found.type == kind:
+            path = sections.url(found.parent_id, found.slug)
+            live = found.is_live(self.moment) and sections.is_live(found.parent_id, self.moment)
+            return Home(found.id, path, is_live=live)
+        if found and kind == kinds.FOLDER:
+            raise SectionError(f"--section: “{slug}” is a {kinds.KINDS[found.type].label.lower()}; name a folder.")
+        slug = slug if slug and not imports.taken(above.id, [slug]) else slugs.free(slug, above.id)
+        if not self.options.pretend:
+            try:
+                editing.create(
+                    Actor(None, _("WordPress import")),
+                    type=kind,
+                    parent_id=above.id,
+                    slug=slug,
+                    title=title[:LONGEST_TITLE],
+                    fields={"published": self.moment},
+                    node_id=id,
+                )
+            except InvalidSlug as error:
+                raise SectionError(f"--section: {error}") from error
+        self.report.written["section"] += 1
+        return Home(id, f"{above.path}/{slug}", is_live=above.is_live, slug=slug)
+
+    # People ----------------------------------------------------------------------------------------------------------
+
+    def _find_users(self, export: Export) -> dict[str, Actor]:
+        """Who wrote, by login: the account of that name where there is one, else only a name."""
+        users = get_user_model().objects.filter(username__in=list(export.authors))
+        found = {user.get_username(): Actor.of(user) for user in users}
+        return {login: found.get(login) or Actor(None, public_name(name)) for login, name in export.authors.items()}
+
+    def _actor(self, login: str) -> Actor:
+        # Other programs' exports have characters here that WordPress allows in no login.
+        plain_login = "".join(letter for letter in login if letter.isalnum() or letter in " _.@-").strip()
+        return (
+            self.actors.get(login)
+            or self.actors.get(plain_login)
+            or Actor(None, public_name(plain_login) or _("Unknown"))
+        )
+
+    # Posts and pages -------------------------------------------------------------------------------------------------
+
+    def _write_all(self, export: Export) -> None:
+        """Go over the file until every entry is written, or none more can be: parents first, in however many passes."""
+        paths = {entry.number: entry.path for entry in export.entries.values() if entry.is_live and entry.path}
+        discussions = Discussions(export.key, self.report, self.moment, pretend=self.options.pretend)
+        waiting = {entry.id for entry in export.entries.values()}
+        before = -1
+        while waiting and len(waiting) != before:
+            before = len(waiting)
+            with self.path.open("rb") as stream:
+                for item in _items(stream, export):
+                    entry = export.entries[item.id]
+                    if entry.line != item.line or entry.id not in waiting or entry.parent_id in waiting:
+                        continue
+                    waiting.discard(entry.id)
+                    if self._write(export, entry, item, paths):
+                        discussions.write(Target(Node._meta.label_lower, str(entry.id)), entry, item)
+                    self.step(1)
+
+    def _write(self, export: Export, entry: Entry, item: Item, paths: dict[int, str]) -> bool:
+        """Create the entry unless it is there; return whether it has a place where it can be discussed."""
+        if entry.known:
+            return not entry.known.trashed
+        body = convert(item.body, item.link or export.site.url, View(export.old, paths, item.id))
+        self._note_body(entry, body, export)
+        clean = html.clean(body.html, "article")
+        title = self._title(entry, clean)
+        fields = {
+            "published": (entry.posted or self.moment) if entry.is_public else None,
+            "updated": item.modified or self.moment,
+            "summary": self._summary(item, body, export),
+            "detail.text": clean,
+            "detail.format": HTML,
+            "detail.source": self._source(export, entry, item),
+        }
+        if not item.comments_open and entry.kind != kinds.FOLDER:
+            fields["detail.comments"] = "closed"
+        for name in _tags(item.terms)[tags.MOST :]:
+            self.report.note(f"Tags left out, as a post has at most {tags.MOST}", f"{name} of {entry.label}")
+        if entry.posted is None and entry.is_public:
+            self.report.note("Dated today, as there was no usable date", entry.label)
+        if not self.options.pretend and not self._create(entry, item, title, fields):
+            return False
+        self.report.written[WRITTEN[entry.kind]] += 1
+        return True
+
+    def _create(self, entry: Entry, item: Item, title: str, fields: dict[str, Any]) -> bool:
+        slug = entry.slug
+        for _attempt in range(ATTEMPTS):
+            try:
+                editing.create(
+                    self._actor(item.author),
+                    type=entry.kind,
+                    parent_id=entry.parent_id,
+                    slug=slug,
+                    title=title,
+                    fields=fields,
+                    tags=tuple(_tags(item.terms)),
+                    node_id=entry.id,
+                    created=min(entry.posted or self.moment, self.moment),
+                )
+            except SlugTaken as error:
+                slug = error.free
+            except InvalidSlug:
+                slug = f"{'page' if entry.is_page else 'post'}-{entry.number}"
+            except (InvalidPlace, NodeGone) as error:
+                self.report.note("Not imported", f"{entry.label}: {error}")
+                self.report.failed += 1
+                return False
+            else:
+                if slug != entry.slug:
+                    self.report.note("Renamed, as the address is taken", f"{entry.label}: {entry.slug} → {slug}")
+                return True
+        self.report.note("Not imported", f"{entry.label}: no address is free")
+        self.report.failed += 1
+        return False
+
+    def _title(self, entry: Entry, body: str) -> str:
+        if not entry.title:
+            words = text.excerpt(body, TITLE_WORDS)
+            title = words or _("Untitled")
+            self.report.note("Titles made, as there was none", f"{entry.label}: {title}")
+            return title[:LONGEST_TITLE]
+        if len(entry.title) > LONGEST_TITLE:
+            self.report.note("Titles cut", entry.label)
+            return entry.title[: LONGEST_TITLE - 1] + "…"
+        return entry.title
+
+    def _summary(self, item: Item, body: Body, export: Export) -> str:
+        """The excerpt that somebody wrote, else what stood in front of the "more" mark."""
+        if item.excerpt:
+            excerpt = convert(item.excerpt, item.link or export.site.url, View(export.old, {}, item.id))
+            return text.excerpt(excerpt.html, SUMMARY_WORDS)
+        return text.excerpt(body.teaser, SUMMARY_WORDS)
+
+    def _source(self, export: Export, entry: Entry, item: Item) -> dict[str, Any]:
+        """Where it comes from, for the next run and for people; the old state of what is not public here."""
+        source: dict[str, Any] = {
+            "site": export.key,
+            "id": item.id,
+            "link": item.link,
+            "imported": self.moment,
+        }
+        if not entry.is_public:
+            source["state"] = "password" if item.protected else entry.state
+            source["posted"] = entry.posted
+        return source
+
+    def _note_body(self, entry: Entry, body: Body, export: Export) -> None:
+        for url in body.missing:
+            if not export.old.find_file(url):
+                self.report.note("Shown as links, as they are not in the media library", url)
+        for name in body.dropped:
+            self.report.note("Shortcodes left out", f"[{name}] in {entry.label}")
+
+
+def _items(stream: BinaryIO, export: Export) -> Iterator[Item]:
+    """The export's posts and pages that have an entry, up to where the file is whole."""
+    try:
+        for record in read(stream):
+            if isinstance(record, Item) and record.id in export.entries:
+                yield record
+    except WxrError:
+        if export.error is None:
+            raise
+
+
+def _tags(terms: tuple[Term, ...]) -> list[str]:
+    """Categories and tags as tags."""
+    named = (plain(term.name) for term in terms if term.taxonomy in ("category", "post_tag"))
+    return list({tags.normalized(name).casefold(): name for name in named if tags.normalized(name)}.values())

@@ -1,0 +1,140 @@
+"""The old site as its links saw it: which address was which post, page or file."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import parse_qs, unquote, urlsplit
+
+from .content import File
+from .records import Attachment
+
+__all__ = ["OldSite", "View", "locate"]
+
+# WordPress adds the size to the names of the copies it makes.
+SIZE = re.compile(r"-\d{1,5}x\d{1,5}(?=\.\w+\Z)")
+DATED = re.compile(r"/\d{4}/\d\d/(?:\d\d/)?([^/?]+)\Z")
+LONGEST_NAME = 255  # bytes
+DEAD_FRAGMENTS = re.compile(r"(?:more|comment)-\d+\Z")
+
+
+@dataclass(slots=True)
+class OldSite:
+    """Addresses of the export. What is asked for comes from texts, so nothing here may fail on it."""
+
+    hosts: set[str] = field(default_factory=set)
+    # Of posts and pages, addresses in their one form → id (None: of several); of files, address → file.
+    pages: dict[str, int] = field(default_factory=dict)
+    guids: dict[str, int | None] = field(default_factory=dict)
+    ids: set[int] = field(default_factory=set)
+    slugs: dict[str, int | None] = field(default_factory=dict)
+    files: dict[str, File] = field(default_factory=dict)
+    by_id: dict[int, File] = field(default_factory=dict)
+    by_parent: dict[int, list[File]] = field(default_factory=dict)
+
+    def add_site(self, url: str) -> None:
+        """Take note of the site's own address."""
+        if host := _host(url):
+            self.hosts.add(host)
+
+    def add_page(self, number: int, link: str, guid: str, slug: str) -> None:
+        """Take note of a post or page by its id."""
+        self.ids.add(number)
+        if slug:
+            self.slugs[slug] = number if self.slugs.get(slug, number) == number else None
+        if normal := _normal(link):
+            self.pages.setdefault(normal, number)
+        # Some guids are the front page's address.
+        if "/" in (normal := _normal(guid)) or "?" in normal:
+            self.guids[normal] = number if self.guids.get(normal, number) == number else None
+
+    def add_file(self, attachment: Attachment) -> None:
+        """Take note of a file of the media library."""
+        file = File(attachment.url, attachment.alt or attachment.title)
+        self.by_id.setdefault(attachment.id, file)
+        self.by_parent.setdefault(attachment.parent, []).append(file)
+        if normal := _normal(attachment.url.split("?")[0]):
+            self.files.setdefault(normal, file)
+
+    def find_page(self, url: str) -> int | None:
+        """The id of the post or page at `url` (absolute), None if it is none of the export's."""
+        normal = _normal(url)
+        if not normal:
+            return None
+        if _host(url) in self.hosts:
+            if asked := re.search(r"\?(?:p|page_id)=([0-9]{1,18})\Z", normal):
+                # On its own site this is the id; a guid of the same words may have come with a copy of another post.
+                return int(asked[1]) if int(asked[1]) in self.ids else self.guids.get(normal)
+            # An archive or a search has the address of the front page.
+            if "/" not in normal and urlsplit(url).query:
+                return None
+        found = self.pages.get(normal) or self.guids.get(normal)
+        # A post's date may have been changed after somebody linked to it: WordPress goes by the slug then.
+        if found is None and _host(url) in self.hosts and (dated := DATED.search(normal)):
+            return self.slugs.get(dated[1])
+        return found
+
+    def find_file(self, url: str) -> File | None:
+        """The file of the media library at `url` (absolute), or the one that this is a smaller copy of."""
+        normal = _normal(url.split("?")[0].split("#")[0])
+        return self.files.get(normal) or self.files.get(SIZE.sub("", normal))
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """The old site as one post sees it: a content.Library. `paths` are the new addresses by id, of what
+    visitors may see."""
+
+    site: OldSite
+    paths: dict[int, str]
+    number: int
+
+    def page(self, url: str) -> str:
+        """The new address of an old page that visitors may see, with the place in it; "" for any other."""
+        found = self.site.find_page(url)
+        path = "" if found is None else self.paths.get(found, "")
+        fragment = urlsplit(url).fragment
+        return f"{path}#{fragment}" if path and fragment and not DEAD_FRAGMENTS.match(fragment) else path
+
+    def file(self, url: str) -> File:
+        """The picture at `url`."""
+        return self.site.find_file(url) or File(url)
+
+    def gallery(self, ids: Sequence[int]) -> Sequence[File]:
+        """The pictures with these ids, or the post's own."""
+        if not ids:
+            return self.site.by_parent.get(self.number, [])
+        return [self.site.by_id[number] for number in ids if number in self.site.by_id]
+
+
+def locate(directory: Path, attachment: Attachment) -> Path | None:
+    """The file of an attachment below `directory`: at the longest end of its path that is there, so that a copy of the
+    uploads folder, one of a month's folder or one flat folder will do. None if it is missing."""
+    path = attachment.file or unquote(_normal(attachment.url.split("?")[0]).partition("/")[2])
+    parts = [part for part in path.split("/") if part not in ("", ".", "..")]
+    ends = (directory.joinpath(*parts[start:]) for start in range(len(parts)))
+    # What no file system can name is on none.
+    if "\x00" in path or any(len(part.encode()) > LONGEST_NAME for part in parts):
+        return None
+    return next((found for found in ends if found.is_file()), None)
+
+
+def _host(url: str) -> str:
+    try:
+        return (urlsplit(url).hostname or "").removeprefix("www.")
+    except ValueError:
+        return ""
+
+
+def _normal(url: str) -> str:
+    """The address in the one form in which all its spellings are alike: host, path, and the id if it has one."""
+    try:
+        parts = urlsplit(url.strip())
+        query = parse_qs(parts.query)
+    except ValueError:
+        return ""
+    host = _host(url)
+    if not host:
+        return ""
+    number = next((f"?{name}={query[name][0]}" for name in ("p", "page_id") if name in query), "")
+    return f"{host}/{unquote(parts.path).strip('/')}".rstrip("/") + number

@@ -1,0 +1,156 @@
+"""Where each post and page goes: its section, its slug and its address, decided before anything is written."""
+
+from collections import Counter
+from collections.abc import Iterator
+from datetime import datetime
+from urllib.parse import quote
+
+from bson import ObjectId
+
+from nodes import kinds, slugs, tree
+from nodes.errors import InvalidSlug
+from nodes.selectors import imports
+
+from .report import Report
+from .scan import Entry, Export
+
+__all__ = ["Home", "arrange"]
+
+# A slug as long as the site allows, less what a number may add.
+LONGEST = slugs.LONGEST - 10
+
+
+class Home:
+    """A section that imported posts or pages stand in: `id` None is the top level. `path` has no slash at its end."""
+
+    def __init__(self, id: ObjectId | None, path: str, *, is_live: bool, slug: str = "") -> None:
+        self.id, self.path, self.is_live, self.slug = id, path, is_live, slug
+
+
+def arrange(export: Export, top: Home, blog: Home, report: Report, moment: datetime) -> None:
+    """Decide the place of every entry of `export`: posts in `blog`, pages with their tree below `top`. What an earlier
+    run has made stays where it is now."""
+    known = imports.known([entry.id for entry in export.entries.values()])
+    for entry in export.entries.values():
+        entry.known = known.get(entry.id)
+    pages = {number: entry for number, entry in export.entries.items() if entry.is_page}
+    order = list(_parents_first(pages, report))
+    _choose_kinds(pages)
+    homes: dict[ObjectId | None, Home] = {top.id: top, blog.id: blog}
+    for entry in order:
+        entry.parent_id = _parent(entry, pages, top)
+    posts = [entry for entry in export.entries.values() if not entry.is_page]
+    for entry in posts:
+        entry.kind, entry.parent_id = kinds.ENTRY, blog.id
+    for entry in known_entries(export):
+        assert entry.known is not None
+        entry.parent_id, entry.slug, entry.kind = entry.known.parent_id, entry.known.slug, entry.known.type
+    # A blog that is only pretended to be there has its slug too.
+    _choose_slugs([*order, *posts], {top.id: {blog.slug}}, report)
+    for entry in [*order, *posts]:
+        _address(entry, homes, report, moment)
+
+
+def known_entries(export: Export) -> Iterator[Entry]:
+    """Those that an earlier run has made."""
+    return (entry for entry in export.entries.values() if entry.known)
+
+
+def _parents_first(pages: dict[int, Entry], report: Report) -> Iterator[Entry]:
+    """Every page behind the one it stands in. One whose parent is not here, or is below itself, stands at the top."""
+    below: dict[int, list[Entry]] = {}
+    for entry in pages.values():
+        if entry.above and (entry.above not in pages or _is_circle(entry, pages)):
+            report.note("Put at the top, as the page it stands in is not there", entry.label)
+            entry.above = 0
+        below.setdefault(entry.above, []).append(entry)
+    pending = [0]
+    for number in pending:
+        for entry in below.get(number, ()):
+            yield entry
+            pending.append(entry.number)
+
+
+def _is_circle(entry: Entry, pages: dict[int, Entry]) -> bool:
+    seen = set()
+    number = entry.number
+    while number and number in pages and number not in seen:
+        seen.add(number)
+        number = pages[number].above
+    return number == entry.number
+
+
+def _choose_kinds(pages: dict[int, Entry]) -> None:
+    holding = {entry.above for entry in pages.values()}
+    for entry in pages.values():
+        entry.kind = kinds.FOLDER if entry.number in holding else kinds.PAGE
+
+
+def _parent(entry: Entry, pages: dict[int, Entry], top: Home) -> ObjectId | None:
+    """The section of a page: its parent, unless an earlier run made that a page, which holds nothing, or an editor has
+    thrown it away; then the section that the parent stands in."""
+    while entry.above:
+        entry = pages[entry.above]
+        if not entry.known or (entry.known.type == kinds.FOLDER and not entry.known.trashed):
+            return entry.id
+    return top.id
+
+
+def _choose_slugs(entries: list[Entry], reserved: dict[ObjectId | None, set[str]], report: Report) -> None:
+    groups: dict[ObjectId | None, list[Entry]] = {}
+    for entry in entries:
+        if entry.known is None:
+            groups.setdefault(entry.parent_id, []).append(entry)
+    for parent_id, group in groups.items():
+        used = imports.taken(parent_id, [_stem(entry) for entry in group]) | reserved.get(parent_id, set())
+        counts: Counter[str] = Counter()
+        # What WordPress itself gave a slug goes first.
+        for entry in sorted(group, key=lambda entry: not entry.has_slug):
+            stem = _stem(entry)
+            entry.slug = _free(stem, parent_id, used, counts)
+            used.add(entry.slug)
+            if not entry.has_slug:
+                report.note("Slugs made, as there was none", f"{entry.label}: {entry.slug}")
+            elif entry.slug != entry.wanted:
+                report.note("Renamed, as the address is taken", f"{entry.label}: {entry.wanted} → {entry.slug}")
+
+
+def _stem(entry: Entry) -> str:
+    cut = entry.wanted[:LONGEST].rstrip("-_")
+    while cut and not cut[0].isalnum():
+        cut = cut[1:]
+    return cut or f"{'page' if entry.is_page else 'post'}-{entry.number}"
+
+
+def _free(stem: str, parent_id: ObjectId | None, used: set[str], counts: Counter[str]) -> str:
+    """The stem, or the first of stem-2, stem-3… that nothing here has and no route of the site's own needs."""
+    while True:
+        counts[stem] += 1
+        candidate = stem if counts[stem] == 1 else f"{stem}-{counts[stem]}"
+        if candidate in used or (counts[stem] > 1 and imports.taken(parent_id, [candidate])):
+            continue
+        try:
+            slugs.check(candidate, parent_id)
+        except InvalidSlug:
+            if counts[stem] < 3:
+                continue
+        return candidate
+
+
+def _address(entry: Entry, homes: dict[ObjectId | None, Home], report: Report, moment: datetime) -> None:
+    """Work out the address, and whether visitors can read what is there."""
+    if entry.known:
+        sections = tree.current()
+        published = entry.known.published
+        entry.path = "" if entry.known.trashed else sections.url(entry.parent_id, entry.slug)
+        entry.is_live = bool(entry.path and published and published <= moment) and sections.is_live(
+            entry.parent_id, moment
+        )
+    else:
+        home = homes[entry.parent_id]
+        is_home = (entry.parent_id, entry.slug) == (None, tree.HOME)
+        entry.path = "/" if is_home else f"{home.path}/{quote(entry.slug, safe='')}"
+        entry.is_live = home.is_live and entry.is_public and (entry.posted is None or entry.posted <= moment)
+        if entry.is_public and not home.is_live:
+            report.note("Was public, but the page it stands in is not", entry.label)
+    homes[entry.id] = Home(entry.id, f"/{tree.HOME}" if entry.path == "/" else entry.path, is_live=entry.is_live)

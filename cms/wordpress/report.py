@@ -1,0 +1,91 @@
+"""What an import found and did, and how it tells."""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+__all__ = ["Report"]
+
+STATES = ("published", "scheduled", "draft", "private")
+# What is written, by the names under which it is counted.
+WRITTEN = ("section", "page", "post", "comment", "queued comment")
+PLURALS = {"draft": "drafts"}
+# Lines shown under one heading unless everything is asked for.
+SHOWN = 50
+
+
+@dataclass(slots=True)
+class Report:
+    """Counts of what the export holds, notes on what needed a decision, and counts of what was written."""
+
+    posts: Counter[str] = field(default_factory=Counter)
+    pages: Counter[str] = field(default_factory=Counter)
+    # Of posts and pages together: published on the old site, behind a password.
+    protected: Counter[str] = field(default_factory=Counter)
+    comments: Counter[str] = field(default_factory=Counter)
+    pings: int = 0
+    public_comments: int = 0
+    replies: int = 0
+    found: int = 0
+    missing: list[str] = field(default_factory=list)
+    left_out: Counter[str] = field(default_factory=Counter)
+    notes: dict[str, dict[str, int]] = field(default_factory=dict)
+    written: Counter[str] = field(default_factory=Counter)
+    failed: int = 0
+
+    def note(self, heading: str, text: str) -> None:
+        """Tell `text` under `heading`; said again it is counted."""
+        lines = self.notes.setdefault(heading, {})
+        lines[text] = lines.get(text, 0) + 1
+
+    def lines(self, *, everything: bool = False) -> Iterator[str]:
+        """The report, line by line: notes first, so that the counts are what is seen last."""
+        notes = {heading: list(_counted(lines)) for heading, lines in self.notes.items()}
+        if self.missing:
+            notes["Attachments missing"] = self.missing
+        for heading, lines in notes.items():
+            yield f"{heading}:"
+            shown = lines if everything else lines[:SHOWN]
+            yield from (f"  {line}" for line in shown)
+            if len(lines) > len(shown):
+                yield f"  … and {len(lines) - len(shown)} more (--verbosity 2 lists them)"
+        yield _kinds(self.posts, self.protected["post"], "post")
+        yield _kinds(self.pages, self.protected["page"], "page")
+        yield self._comments()
+        yield f"{_many(len(self.missing), 'attachment')} missing, {self.found} found"
+        if self.left_out:
+            yield "Left out: " + ", ".join(f"{number} {name}" for name, number in sorted(self.left_out.items()))
+        changes = ", ".join(_many(self.written[name], name) for name in WRITTEN if self.written[name])
+        yield f"{_many(self.written.total(), 'change')}{': ' + changes if changes else ''}"
+
+    def _comments(self) -> str:
+        line = _many(self.comments.total(), "comment")
+        parts = []
+        if self.comments["approved"]:
+            pings = f", among them {self.pings} pingbacks and trackbacks" if self.pings else ""
+            parts.append(f"{self.comments['approved']} approved{pings}, {self.public_comments} of them public")
+        parts += [f"{self.comments[name]} {name}" for name in ("pending", "spam", "trash") if self.comments[name]]
+        if self.replies:
+            parts.append(f"{self.replies} replies" if self.replies > 1 else "1 reply")
+        return f"{line} ({'; '.join(parts)})" if parts else line
+
+
+def _kinds(states: Counter[str], protected: int, name: str) -> str:
+    line = _many(states.total(), name)
+    parts = []
+    for state in STATES:
+        if states[state]:
+            more = ""
+            if state == "published" and protected:
+                more = f", of them {protected} password-protected and kept private"
+            parts.append(f"{states[state]} {state if states[state] == 1 else PLURALS.get(state, state)}{more}")
+    plain = set(states) <= {"published"} and not protected
+    return line if plain else f"{line} ({'; '.join(parts)})"
+
+
+def _counted(lines: dict[str, int]) -> Iterator[str]:
+    return (line if number == 1 else f"{line} ({number} times)" for line, number in lines.items())
+
+
+def _many(number: int, name: str) -> str:
+    return f"{number} {name}" if number == 1 else f"{number} {name}s"

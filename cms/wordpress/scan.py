@@ -1,0 +1,164 @@
+"""The first look at an export: what it holds, without the texts, so that every link and every parent is known before
+anything is written."""
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from urllib.parse import unquote
+
+from bson import ObjectId
+
+from nodes.selectors.imports import Known
+
+from .content import plain, slug_of
+from .oldsite import OldSite, locate
+from .reader import read
+from .records import Attachment, Author, Item, Site, WxrError
+from .report import Report
+
+__all__ = ["Entry", "Export", "identifier", "scan"]
+
+# WordPress's words for what an editor would call published, planned, unfinished or kept to oneself.
+STATES = {"publish": "published", "future": "scheduled", "private": "private"}
+# Made by WordPress itself, or thrown away.
+NOT_IMPORTED = {"trash", "auto-draft", "inherit"}
+
+
+@dataclass(slots=True)
+class Entry:
+    """A post or page of the export. The second half is decided when all entries are known: its place on this site."""
+
+    number: int
+    line: int
+    is_page: bool
+    state: str
+    is_public: bool
+    title: str
+    wanted: str
+    has_slug: bool
+    above: int
+    posted: datetime | None
+    approved: int
+
+    id: ObjectId = field(default_factory=ObjectId)
+    kind: str = ""
+    parent_id: ObjectId | None = None
+    slug: str = ""
+    path: str = ""
+    is_live: bool = False
+    known: Known | None = None
+    done: bool = False
+
+    @property
+    def label(self) -> str:
+        """How to name it to the operator."""
+        return f"{'page' if self.is_page else 'post'} {self.number}" + (f" “{self.title}”" if self.title else "")
+
+
+@dataclass(slots=True)
+class Export:
+    """What the first look found. `error` is why it ended early, None if it did not."""
+
+    site: Site
+    key: str
+    authors: dict[str, str] = field(default_factory=dict)
+    entries: dict[int, Entry] = field(default_factory=dict)
+    old: OldSite = field(default_factory=OldSite)
+    error: WxrError | None = None
+
+
+def identifier(site_key: str, kind: str, number: int) -> ObjectId:
+    """The id under which something of an old site is kept: the same in every run, and in every export of that site."""
+    return ObjectId(hashlib.sha256(f"wordpress {site_key} {kind} {number}".encode()).digest()[:12])
+
+
+def scan(path: Path, media: Path | None, report: Report, step: Callable[[int], object]) -> Export:
+    """Look through the export at `path` and count what it holds into `report`; `media` is where its files may be.
+    `step` is told how many bytes were read.
+
+    Raises WxrError if not even the site's description could be read; a later fault is the result's `error`.
+    """
+    export: Export | None = None
+    with path.open("rb") as stream:
+        records = read(stream)
+        at = 0
+        while True:
+            try:
+                record = next(records)
+            except StopIteration:
+                break
+            except WxrError as error:
+                if export is None:
+                    raise
+                export.error = error
+                break
+            step(stream.tell() - at)
+            at = stream.tell()
+            if isinstance(record, Site):
+                export = Export(record, key=_key(record.url))
+                export.old.add_site(record.url)
+            elif export is None:
+                raise AssertionError("The reader yields the Site first.")
+            elif isinstance(record, Author):
+                export.authors.setdefault(record.login, record.name)
+            elif isinstance(record, Attachment):
+                _take_attachment(export, record, media, report)
+            elif isinstance(record, Item):
+                _take_item(export, record, report)
+    if export is None:
+        raise WxrError(1, "the file is empty")
+    return export
+
+
+def _key(url: str) -> str:
+    """The old site's name: its address without what changes when it learns of https."""
+    return url.split("://")[-1].removeprefix("www.").rstrip("/").lower() or "unknown"
+
+
+def _take_attachment(export: Export, attachment: Attachment, media: Path | None, report: Report) -> None:
+    export.old.add_file(attachment)
+    if media and locate(media, attachment):
+        report.found += 1
+    else:
+        report.missing.append(attachment.url or f"attachment {attachment.id}, which has no address")
+
+
+def _take_item(export: Export, item: Item, report: Report) -> None:
+    if item.type not in ("post", "page"):
+        report.left_out[item.type] += 1
+    elif item.status in NOT_IMPORTED:
+        report.left_out[f"{item.type} in the state {item.status}"] += 1
+    elif not item.id:
+        report.note("Left out for want of an id", f"line {item.line}: {plain(item.title) or item.type}")
+    elif item.id in export.entries:
+        report.note("Left out as it is there twice", f"line {item.line}: {item.type} {item.id}")
+    else:
+        entry = _entry(export, item)
+        export.entries[item.id] = entry
+        export.old.add_page(item.id, item.link, item.guid, unquote(item.slug))
+        (report.pages if entry.is_page else report.posts)[entry.state] += 1
+        report.protected[item.type] += item.status == "publish" and item.protected
+        for comment in item.comments:
+            report.comments[comment.status] += 1
+            report.pings += comment.status == "approved" and comment.is_ping
+            report.replies += comment.parent > 0
+
+
+def _entry(export: Export, item: Item) -> Entry:
+    title, slug = plain(item.title), slug_of(item.slug)
+    return Entry(
+        number=item.id,
+        line=item.line,
+        is_page=item.type == "page",
+        state=STATES.get(item.status, "draft"),
+        is_public=item.is_public,
+        title=title,
+        wanted=slug or slug_of(title),
+        has_slug=bool(slug),
+        above=item.parent,
+        posted=item.posted,
+        approved=sum(comment.status == "approved" for comment in item.comments),
+        id=identifier(export.key, item.type, item.id),
+    )
