@@ -81,7 +81,8 @@ class MongoBackend(Backend):
             done = self.posting.post(target, one)
             if done.posted.new and one.posted is not None:
                 new += 1
-                suspicious |= latest is not None and one.posted < latest
+                # Times ahead of the present are not among those given out.
+                suspicious |= one.posted > now() or (latest is not None and one.posted < latest)
                 latest = one.posted if latest is None else max(latest, one.posted)
             if done.outgrown:
                 self._promote(target, done.outgrown)

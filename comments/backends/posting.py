@@ -65,10 +65,12 @@ class Posting:
                 if claim.stale:
                     continue
                 document = placed(content, claim.slug, claim.number or 0, claim.posted, answered)
+                if claim.kind == "approve":
+                    document["change"] = claim.change
                 stored = self._put(claim, document, looked)
                 outgrown = self.schemas.of(claim.place).outgrown(claim.place, looked, document)
-            if int(stored["number"]) != claim.number:
-                self.discussions.give_back(claim, number_too=True)
+            if not self.written_under(claim, stored):
+                self.discussions.give_back(claim, number_too=claim.kind == "post")
                 return Done(Posted(comment(target, stored), new=False))
             if self.discussions.commit(claim, newest=claim.posted if claim.delta else None):
                 return Done(Posted(comment(target, stored)), outgrown, bool(claim.leftovers))
@@ -79,7 +81,8 @@ class Posting:
         """Put a comment into the queue."""
         slug = slug_of(new)
         intent = Intent(
-            op=slug.rpartition("/")[2],
+            # Not the op of a post: what is published must not share a claim that counts nothing.
+            op=f"hold:{slug.rpartition('/')[2]}",
             slug=slug,
             kind="hold",
             number="present",
@@ -141,11 +144,11 @@ class Posting:
                     **{name: waiting[name] for name in PLACED},
                     "number": Int64(claim.number or 0),
                     "state": State.PUBLIC.value,
-                    "change": claim.change,
+                    "change": claim.change if claim.kind == "approve" else None,
                     "op": None,
                 }
                 stored = self._put(claim, document, looked)
-            if self.made_by(claim, stored, 1):
+            if self.written_under(claim, stored):
                 if self.discussions.commit(claim, newest=claim.posted):
                     return stored
             else:
@@ -161,6 +164,13 @@ class Posting:
         except CommentError:
             self.discussions.give_back(claim)
             raise
+
+    def written_under(self, claim: Claim, stored: Mapping[str, Any]) -> bool:
+        """Return whether a stored comment was put there under this claim: of a post, or of an approval, which use one op
+        for one token so that they share a place."""
+        if claim.kind == "post":
+            return bool(stored["number"] == claim.number)
+        return self.made_by(claim, stored, 1)
 
     def made_by(self, claim: Claim, stored: Mapping[str, Any], rev: int) -> bool:
         """Return whether a comment's revision `rev` was written under this claim."""

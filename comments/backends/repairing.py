@@ -61,11 +61,11 @@ class Repairing:
             self.discussions.give_back(claim)
 
     def _written(self, claim: Claim, stored: Document) -> bool:
-        if claim.kind == "post":
-            return bool(stored["number"] == claim.number)
         if claim.kind == "hold":
             return False
-        return self.posting.made_by(claim, stored, 1 if claim.kind == "approve" else claim.rev + 1)
+        if claim.kind in ("post", "approve"):
+            return self.posting.written_under(claim, stored)
+        return self.posting.made_by(claim, stored, claim.rev + 1)
 
     # Audits ----------------------------------------------------------------------------------------------------------
 

@@ -132,7 +132,7 @@ class Machine(RuleBasedStateMachine):
 
         self.everywhere(lambda b, t: getattr(work(b, t), "slug", None))
 
-    @rule(days=st.lists(st.integers(0, 4000), min_size=1, max_size=3, unique=True), gone=st.booleans())
+    @rule(days=st.lists(st.integers(0, 2000), min_size=1, max_size=3, unique=True), gone=st.booleans())
     def bring_in(self, days, gone):
         state = State.REMOVED if gone else State.PUBLIC
         self.everywhere(lambda b, t: b.import_(t, [imported(day, state=state) for day in days]))
