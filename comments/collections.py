@@ -66,7 +66,11 @@ STATIC = (
     ),
     Collection(
         "comments.flags",
-        (Index("by_last", (("last", -1), ("_id", -1))), Index("by_discussion", (("discussion_id", 1),))),
+        (
+            Index("by_last", (("last", -1), ("_id", -1))),
+            Index("by_discussion", (("discussion_id", 1),)),
+            Index("by_reader", (("who", 1),)),
+        ),
         unsharded_because="a queue: moderators read the newest of all",
     ),
     Collection(

@@ -57,6 +57,18 @@ def count() -> int:
     return int(_flags().estimated_document_count())
 
 
+def by(user: str) -> list[Flagged]:
+    """Return the comments that a user flagged."""
+    found = _flags().find({"who": f"user:{user}"}, {"who": 0})
+    return [Flagged(Target.parse(d["discussion_id"]), d["slug"], d["count"], d["last"]) for d in found]
+
+
+def erase(user: str) -> int:
+    """Forget who flagged, where it was this user; the flags themselves stay. Returns how many there were."""
+    changed = _flags().update_many({"who": f"user:{user}"}, {"$pull": {"who": f"user:{user}"}})
+    return int(changed.modified_count)
+
+
 def settle(target: Target, slug: str) -> None:
     """Forget a comment's flags: a moderator has looked at it."""
     _flags().delete_one({"_id": _id(target, slug)})

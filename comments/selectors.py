@@ -131,3 +131,18 @@ def held_by_token(target: Model | Target, token: str) -> Held | None:
 def email_of(comment: Comment) -> str:
     """Return the address that a comment's author left, or "": for notices and moderators, never for a page."""
     return backend().email_of(comment.target, comment.slug)
+
+
+def begun(*, label: str = "") -> Iterator[Target]:
+    """Yield the targets (of one label) that were ever discussed."""
+    return backend().targets(label=label)
+
+
+def with_addresses(target: Model | Target) -> Iterator[tuple[Comment, str]]:
+    """Yield all comments, oldest first, each with its author's e-mail address: for exports by an operator, never for a page."""
+    return backend().with_addresses(targets.of(target))
+
+
+def written_by(*, id: str = "", email: str = "") -> Iterator[Comment | Held | Replaced]:
+    """Yield all that is kept of a user's key or an e-mail address, wherever it is kept."""
+    return backend().written_by(id=id, email=email)

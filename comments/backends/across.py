@@ -10,9 +10,9 @@ from pymongo.database import Database
 from comments.backends.changing import Changing
 from comments.backends.schema import Schema
 from comments.backends.schemas import Schemas
-from comments.backends.stored import NOBODY, Document, comment, place
+from comments.backends.stored import NOBODY, Document, comment, held, place
 from comments.errors import CommentNotFound, EditConflict
-from comments.types import Comment, State, Target
+from comments.types import Comment, Held, Replaced, State, Target
 
 # How many discussions are looked up at once.
 BATCH = 200
@@ -31,7 +31,7 @@ class Across:
         `newest` of a discussion is never below the time of its newest public comment: discussions are opened in its
         order until no unopened one can hold anything newer than what was found (threshold algorithm, Fagin 2001).
         """
-        query = {"_id": {"$gte": f"{label}:", "$lt": f"{label};"}} if label else {}
+        query = _of_label(label)
         newest: list[Comment] = []
         cursor = self.db.discussions.find(query, {"claims": 0, "touched": 0}, batch_size=limit)
         for document in cursor.sort([("newest", DESCENDING)]):
@@ -56,6 +56,22 @@ class Across:
                 if of_schema == limit:
                     break
         return tuple(heapq.nlargest(limit, found, key=lambda c: (c.posted, c.slug)))
+
+    def written_by(self, query: Mapping[str, str]) -> Iterator[Comment | Held | Replaced]:
+        """Yield what is kept of an author, wherever it is kept."""
+        for schema in self.schemas.all:
+            for target, document in self._current(schema, query):
+                yield comment(target, document)
+        stored = {f"author.{key}": value for key, value in query.items()}
+        for document in self.db["comments.pending"].find(stored):
+            yield held(document)
+        for document in self.db["comments.history"].find(stored):
+            yield Replaced(comment(Target.parse(document["discussion_id"]), document), document["at"], document["by"])
+
+    def targets(self, label: str) -> Iterator[Target]:
+        """Yield what has a discussion."""
+        for document in self.db.discussions.find(_of_label(label), {"_id": 1}).sort("_id", 1):
+            yield Target.parse(document["_id"])
 
     def _current(
         self, schema: Schema, query: Mapping[str, str], limit: int = 0, before: datetime | None = None
@@ -102,3 +118,8 @@ class Across:
             else:
                 return True
         return False
+
+
+def _of_label(label: str) -> Document:
+    # One above ":", the separator.
+    return {"_id": {"$gte": f"{label}:", "$lt": f"{label};"}} if label else {}

@@ -188,6 +188,19 @@ class Backend(ABC):
         """Return a user's public comments in all discussions, newest first; `before` is the last one's `posted`."""
 
     @abstractmethod
+    def written_by(self, *, id: str = "", email: str = "") -> Iterator[Comment | Held | Replaced]:
+        """Yield all that is kept of a user's key or an e-mail address: comments, queued ones, replaced texts; unordered."""
+
+    @abstractmethod
+    def targets(self, *, label: str = "") -> Iterator[Target]:
+        """Yield the targets (of one label) whose discussion was begun, by `id`."""
+
+    def with_addresses(self, target: Target) -> Iterator[tuple[Comment, str]]:
+        """Yield every comment, oldest first, with the e-mail address that its author left, or "": for exports."""
+        for comment in self.iterate(target):
+            yield comment, self.email_of(target, comment.slug)
+
+    @abstractmethod
     def history(self, target: Target, slug: str) -> tuple[Replaced, ...]:
         """Return what changes of a comment replaced, newest first."""
 

@@ -17,7 +17,7 @@ from comments.backends.memory import ByNumberInMemory, ByPathInMemory, sort_key
 from comments.backends.schema import Looked
 from comments.backends.stored import Document, Place
 from comments.errors import DiscussionBusy, TargetNotFound
-from comments.types import Order
+from comments.types import Order, Target
 
 LOOK_AGAIN = 50
 BY_NUMBER = {"number": 1, "posted": 1, "slug": 1}
@@ -132,7 +132,7 @@ class Embedded(ByPathInMemory, ByNumberInMemory):
         by_author = {"$eq": [f"$$this.author.{key}", {"$literal": value}]}
         found = [
             (f"{label}:{document['_id']}", int(document.get("comments_epoch") or 0), item)
-            for label in collections.embedding_labels()
+            for label in (collections.embedding_labels() if limit else self._labels())
             for document in self._collection(label).find(
                 {f"comments.author.{key}": value},
                 {"comments_epoch": 1, "comments": {"$filter": {"input": "$comments", "cond": by_author}}},
@@ -141,6 +141,14 @@ class Embedded(ByPathInMemory, ByNumberInMemory):
             if before is None or item["posted"] < before
         ]
         yield from sorted(found, key=lambda entry: entry[2]["posted"], reverse=True)
+
+    def _labels(self) -> list[str]:
+        """Return the labels of which any discussion is embedded, whatever the setting says now: nobody is to be overlooked
+        who is to be erased."""
+        cursor = self.db.discussions.find({"schema": self.name}, {"_id": 1})
+        return sorted(
+            {Target.parse(document["_id"]).label for document in cursor} | set(collections.embedding_labels())
+        )
 
     def copy(self, place: Place, documents: Sequence[Document]) -> None:
         if self._replace(place, list(documents)):

@@ -281,6 +281,18 @@ class MongoBackend(Backend):
     def by_author(self, author_id: str, *, limit: int = 50, before: datetime | None = None) -> tuple[Comment, ...]:
         return self.across.by_author(author_id, limit, before)
 
+    def written_by(self, *, id: str = "", email: str = "") -> Iterator[Comment | Held | Replaced]:
+        return self.across.written_by({"id": id} if id else {"email": email})
+
+    def targets(self, *, label: str = "") -> Iterator[Target]:
+        return self.across.targets(label)
+
+    def with_addresses(self, target: Target) -> Iterator[tuple[Comment, str]]:
+        found, where = self._where(target)
+        if found.begun:
+            for document in self.reading.documents(where, Order.OLDEST):
+                yield comment(target, document), document["author"].get("email", "")
+
     def history(self, target: Target, slug: str) -> tuple[Replaced, ...]:
         _, where = self._where(target)
         return self.changing.replaced(target, slug, self.reading.get(where, slug))

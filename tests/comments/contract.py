@@ -387,6 +387,29 @@ class Contract:
         assert backend.by_author("7", limit=100, before=mine[3].posted) == tuple(mine[4:])
         assert backend.by_author("8") == ()
 
+    def test_all_that_an_author_wrote_is_found_and_nothing_else(self, backend, targets):
+        for target in targets:
+            a = backend.post(target, new("a", email="ann@example.org")).comment
+            backend.post(target, new("b", author=BOB, email="bob@example.org"))
+            backend.edit(target, a.slug, source="edited", html="", rev=1, token="e")
+            backend.hold(target, new("held", email="ann@example.org"))
+        for asked in ({"id": "7"}, {"email": "ann@example.org"}):
+            found = list(backend.written_by(**asked))
+            texts = sorted(getattr(one, "comment", one).source for one in found)
+            assert texts == sorted(["a", "edited", "held"] * len(targets))
+        assert list(backend.written_by(email="nobody@example.org")) == []
+
+    def test_begun_discussions_and_their_addresses_are_listed(self, backend, targets):
+        for target in targets:
+            backend.post(target, new("a", email="ann@example.org"))
+            backend.post(target, new("b"))
+            assert [(c.source, email) for c, email in backend.with_addresses(target)] == [
+                ("a", "ann@example.org"),
+                ("b", ""),
+            ]
+        assert list(backend.targets()) == sorted(targets, key=lambda t: t.id)
+        assert list(backend.targets(label="no.such")) == []
+
     def test_erased_author_is_nowhere(self, backend, targets):
         for target in targets:
             a = backend.post(target, new("a", email="ann@example.org")).comment

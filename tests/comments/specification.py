@@ -252,6 +252,19 @@ class Specification(Backend):
         mine = (c for c in self._public() if c.author.id == author_id and (before is None or c.posted < before))
         return tuple(mine)[:limit]
 
+    def written_by(self, *, id="", email=""):
+        for shelf in self.shelves.values():
+            for c in shelf.comments.values():
+                if not c.removed and (c.author.id == id if id else shelf.emails[c.slug] == email):
+                    yield c
+            for c in (c for kept in shelf.history.values() for c in kept):
+                if c.author.id == id if id else shelf.emails[c.slug] == email:
+                    yield Replaced(c, c.posted, "")
+        yield from (h for h in self.queue.values() if (h.author.id == id if id else h.email == email))
+
+    def targets(self, *, label=""):
+        return iter(sorted((t for t in self.shelves if label in ("", t.label)), key=lambda t: t.id))
+
     def history(self, target, slug):
         stored = self.get(target, slug)
         return tuple(Replaced(c, stored.posted, "") for c in self._at(target).history.get(slug, ()))

@@ -1,0 +1,24 @@
+"""Hand out all that is kept of one author."""
+
+import json
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import BaseCommand
+
+from comments import privacy
+from comments.management import authors
+
+
+class Command(BaseCommand):
+    help = "Write all that is kept of one author to the standard output, a JSON object a line; the count goes to the other."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        authors.add_arguments(parser)
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        number = 0
+        for row in privacy.export(authors.author(options)):
+            self.stdout.write(json.dumps(row, ensure_ascii=False))
+            number += 1
+        self.stderr.write(f"{number} entries.")
