@@ -134,7 +134,7 @@ COLLECTIONS = (
     ),
     Collection(
         TRASH,
-        (Index("by_trashed", (("trashed_at", -1),)), Index("by_section", (("metadata.parent_id", 1),))),
+        (Index("by_newest", (("trashed_at", -1), ("_id", -1))), Index("by_section", (("metadata.parent_id", 1),))),
         unsharded_because="Small: what editors threw away.",
     ),
     Collection(SITE, unsharded_because="One document."),

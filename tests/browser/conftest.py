@@ -7,7 +7,7 @@ error or a breach of the Content-Security-Policy fails the test, unless it was e
 import os
 import shutil
 from collections.abc import Callable, Iterator
-from threading import Thread
+from threading import Thread, current_thread, main_thread
 from typing import Any
 from wsgiref.simple_server import WSGIServer
 
@@ -19,6 +19,9 @@ from django.core.servers.basehttp import ThreadedWSGIServer, WSGIRequestHandler
 from django.core.wsgi import get_wsgi_application
 from django.test import Client
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, sync_playwright
+
+from tests import commands
+from tests.browser.explained import bad_plans
 
 # Drivers are sync: Django must not take Playwright's loop for its own.
 os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"
@@ -118,12 +121,30 @@ class Browsing:
         return [text for page, text in self._troubles if not any(part in text for part in page.expected)]
 
 
+class _OfServer(list):
+    """Commands that the server's threads send: not those of the test itself."""
+
+    def append(self, event: Any) -> None:
+        if current_thread() is not main_thread():
+            super().append(event)
+
+
 @pytest.fixture
 def browsing(mongo, server, chromium) -> Iterator[Browsing]:
-    """Pages of one or more people: `page = browsing(user)`, `phone = browsing(viewport=PHONE)`."""
-    people = Browsing(chromium, server)
-    yield people
-    assert people.close() == []
+    """Pages of one or more people: `page = browsing(user)`, `phone = browsing(viewport=PHONE)`.
+
+    Whatever the server asks the database meanwhile is explained afterwards: see explained.py.
+    """
+    people, sent = Browsing(chromium, server), _OfServer()
+    log = commands.CommandLog(sent)
+    commands._listeners.append(log)
+    try:
+        yield people
+    finally:
+        troubles = people.close()
+        commands._listeners.remove(log)
+    assert troubles == []
+    assert bad_plans(mongo, sent) == []
 
 
 @pytest.fixture

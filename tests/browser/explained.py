@@ -1,0 +1,97 @@
+"""The plans of what was really sent: index scans, nothing sorted in memory, hardly a document read in vain.
+
+Exceptions, each bounded: text search; counts and lists of tags, which are kept under the site's version; what maintenance
+reads whole by intent.
+"""
+
+from collections.abc import Iterable
+from typing import Any
+
+from bson import ObjectId
+
+from tests.commands import explain, stages
+
+READS, WRITES = {"find", "aggregate", "distinct", "count"}, {"update", "delete", "findAndModify"}
+# Documents that may be read beyond twice what is returned: with a handful in the collection a ratio says little.
+SLACK = 4
+# Of the framework's own, at tables of a few rows that editors' accounts and rights are in.
+SMALL = {"auth_user", "auth_group", "auth_permission", "django_content_type", "auth_user_groups", "auth_group_permissions",
+         "auth_user_user_permissions", "django_migrations", "django_admin_log"}  # fmt: skip
+
+
+def shape(value: Any) -> Any:
+    """Return a command without its values: two queries of one shape are answered by one plan."""
+    if isinstance(value, dict):
+        return tuple(
+            (key, shape(part)) for key, part in value.items() if key not in ("lsid", "$clusterTime", "txnNumber")
+        )
+    if isinstance(value, list | tuple):
+        return tuple(sorted({repr(shape(part)) for part in value}))
+    return type(value).__name__ if isinstance(value, str | int | float | ObjectId) or value is not None else None
+
+
+def bad_plans(db: Any, sent: Iterable[Any]) -> list[str]:
+    """Return what is wrong with the plans of the commands that were sent, each shape once."""
+    wrong, seen = [], set()
+    for event in sent:
+        command = dict(event.command)
+        name, collection = event.command_name, command.get(event.command_name)
+        if name not in READS | WRITES or not isinstance(collection, str) or event.database_name != db.name:
+            continue
+        key = name, collection, repr(shape(command))
+        if key in seen or collection in SMALL or _is_excepted(name, command):
+            continue
+        seen.add(key)
+        if reason := _reason(db, event, name, command):
+            wrong.append(f"{name} {collection}: {reason}: {_told(command)}")
+    return wrong
+
+
+def _is_excepted(name: str, command: dict[str, Any]) -> bool:
+    text = repr(command)
+    counts = name == "aggregate" and "'$sum': 1" in text
+    return "$text" in text or "$listSearchIndexes" in text or counts or name in ("distinct", "count")
+
+
+def _reason(db: Any, event: Any, name: str, command: dict[str, Any]) -> str:
+    if name in WRITES:
+        return _reason_of_write(db, name, command)
+    plan = explain(db, event)
+    found = stages(plan)
+    if "COLLSCAN" in found:
+        return "scans the collection"
+    if "SORT" in found:
+        return "sorts in memory"
+    figures = _figures(plan)
+    if figures and figures["totalDocsExamined"] > 2 * figures["nReturned"] + SLACK:
+        return f"reads {figures['totalDocsExamined']} documents to return {figures['nReturned']}"
+    return ""
+
+
+def _reason_of_write(db: Any, name: str, command: dict[str, Any]) -> str:
+    filters = [command["query"]] if name == "findAndModify" else [part["q"] for part in command[f"{name}s"]]
+    for query in filters:
+        plan = db.command("explain", {"find": command[name], "filter": query}, verbosity="queryPlanner")
+        if "COLLSCAN" in stages(plan):
+            return "scans the collection"
+    return ""
+
+
+def _figures(plan: Any) -> dict[str, int] | None:
+    """Return the figures of the first execution in a plan."""
+    if isinstance(plan, dict):
+        if "totalDocsExamined" in plan:
+            return plan
+        for part in plan.values():
+            if (found := _figures(part)) is not None:
+                return found
+    if isinstance(plan, list):
+        for part in plan:
+            if (found := _figures(part)) is not None:
+                return found
+    return None
+
+
+def _told(command: dict[str, Any]) -> str:
+    kept = ("filter", "sort", "pipeline", "updates", "deletes", "query", "limit")
+    return repr({key: command[key] for key in kept if key in command})[:600]
