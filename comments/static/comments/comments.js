@@ -80,7 +80,7 @@
 
   // A comment that an address names may lie in a folded part.
   const reveal = () => {
-    const named = location.hash.length > 1 && document.getElementById(location.hash.slice(1));
+    const named = location.hash.length > 1 ? document.getElementById(location.hash.slice(1)) : null;
     named?.closest("details:not([open])")?.setAttribute("open", "");
     if (named?.classList.contains("comment")) named.scrollIntoView();
   };
