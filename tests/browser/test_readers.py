@@ -1,0 +1,120 @@
+"""Readers at their browsers: every page complete, at every width, without JavaScript too."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.nodes.build import node
+
+LONG = "Donaudampfschifffahrtselektrizitätenhauptbetriebswerkbauunterbeamtengesellschaft"
+TEXT = f"""
+A paragraph with `inline code`, {LONG} and https://example.org/{"x" * 200}
+
+| {" | ".join(f"Column {n}" for n in range(12))} |
+|{"---|" * 12}
+| {" | ".join(f"Cell {n}" for n in range(12))} |
+
+```
+{"a line of code that is far too long " * 8}
+```
+
+> A quotation.
+"""
+
+
+@pytest.fixture
+def site(mongo) -> None:
+    folder = node("folder", "guide", title="Guide")
+    node(slug="start", parent=folder, title="Start here", text="A [link](/news).")
+    blog = node("blog", "news", title="News")
+    for day in range(1, 13):
+        published = datetime(2022, 1, 1, tzinfo=UTC) + timedelta(days=day)
+        node(
+            "blog-entry",
+            f"p{day}",
+            parent=blog,
+            title=f"Post {day}: {LONG}",
+            text=TEXT,
+            published=published,
+            tags=("t",),
+        )
+    node("blog-entry", "红楼梦", parent=blog, title="红楼梦" * 20, text="满纸荒唐言，一把辛酸泪。" * 40, tags=("批注",))
+
+
+ADDRESSES = [
+    "/",
+    "/news",
+    "/news/p3",
+    "/news/红楼梦",
+    "/guide",
+    "/guide/start",
+    "/tag/t",
+    "/search?q=post",
+    "/news/archive",
+]
+
+
+def test_no_page_is_wider_than_its_window(page, site):
+    for width in (320, 360, 768, 1440):
+        page.set_viewport_size({"width": width, "height": 800})
+        for address in ADDRESSES:
+            page.goto(address)
+            assert page.evaluate("document.documentElement.scrollWidth") <= width, f"{address} at {width}"
+
+
+def test_a_reader_finds_a_post_and_its_neighbours(browsing, site):
+    page = browsing(java_script_enabled=False)
+    page.goto("/")
+    page.get_by_role("link", name="News", exact=True).first.click()
+    page.get_by_role("link", name="Older").click()
+    page.get_by_role("link", name="Post 2:").click()
+    expect(page.get_by_role("heading", level=1)).to_contain_text("Post 2:")
+    page.get_by_role("navigation", name="More posts").get_by_role("link", name="Post 3:").click()
+    expect(page.get_by_role("heading", level=1)).to_contain_text("Post 3:")
+    page.get_by_role("link", name="t", exact=True).click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Tagged “t”")
+
+
+def test_searching(browsing, site):
+    page = browsing(java_script_enabled=False)
+    page.goto("/")
+    page.get_by_role("link", name="Search").click()
+    page.get_by_label("Search for").fill("荒唐")
+    page.get_by_role("button", name="Search").click()
+    expect(page.get_by_role("main").get_by_role("listitem")).to_have_count(1)
+    expect(page.locator("mark").first).to_have_text("荒唐")
+
+
+def test_the_first_tab_leads_past_the_menu(page, site):
+    page.goto("/news")
+    page.keyboard.press("Tab")
+    link = page.get_by_role("link", name="Skip to content")
+    expect(link).to_be_focused()
+    expect(link).to_be_in_viewport()
+    page.keyboard.press("Enter")
+    expect(page.locator("main")).to_be_focused()
+
+
+def test_every_link_and_button_is_seen_when_focused(page, site):
+    page.goto("/news/p3")
+    for _ in range(30):
+        page.keyboard.press("Tab")
+        style = page.evaluate(
+            "(e => e === document.body ? 'end' : getComputedStyle(e).outlineStyle)(document.activeElement)"
+        )
+        assert style != "none"
+
+
+def test_editor_gets_from_a_page_to_its_form(browsing, account, site):
+    editor = browsing(account("ed"))
+    editor.goto("/guide/start")
+    editor.get_by_role("link", name="Edit", exact=True).click()
+    expect(editor.locator("#id_title")).to_have_value("Start here")
+
+
+def test_a_wrong_address_helps(page, site):
+    page.expected.append("404")
+    page.goto("/guide/strat")
+    expect(page.get_by_role("heading", level=1)).to_have_text("This page is not here")
+    expect(page.get_by_role("searchbox")).to_be_visible()
