@@ -7,7 +7,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 export PORT
 
-.PHONY: help run test test-slow lint bench soak clean chromium
+.PHONY: help run test test-slow lint bench soak screenshots clean chromium
 .DEFAULT_GOAL := help
 
 help: ## list these targets
@@ -33,6 +33,9 @@ bench: .venv/dev.stamp ## the measurements that the documents quote (ARGS=name f
 
 soak: .venv/dev.stamp ## five minutes of writing while the server is killed (ARGS="--minutes 60")
 	$(BIN)/python -m benchmarks.soak $(ARGS)
+
+screenshots: .venv/dev.stamp chromium ## the pictures in docs/images
+	$(BIN)/python -m pytest -q tests/browser/screenshots.py
 
 clean: ## delete the virtual environment and what tools left; never the data in var/
 	rm -rf .venv build dist htmlcov .coverage .hypothesis .*_cache *.egg-info

@@ -1,0 +1,124 @@
+"""What the documents say is so: settings, dependencies, commands and links."""
+
+import os
+import re
+import subprocess
+import sys
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+from django.core.management import get_commands
+
+ROOT = Path(__file__).parents[2]
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
+SETTINGS = (ROOT / "docs/reference/settings.md").read_text()
+# Read where they are used, not in the settings module.
+ELSEWHERE = {"MONGOD", "WEB_CONCURRENCY"}
+
+
+def documented() -> dict[str, str]:
+    """Return {variable: default} of the table of settings."""
+    return dict(re.findall(r"^\| `([A-Z_]+)` \| (.+?) \|", SETTINGS, re.MULTILINE))
+
+
+def test_every_variable_is_documented_and_no_other():
+    source = (ROOT / "cms/settings.py").read_text()
+    read = set(re.findall(r'(?:env\.\w+\(|\(env, )"([A-Z_]+)"', source))
+    assert set(documented()) == read | ELSEWHERE
+
+
+@pytest.mark.parametrize("name", sorted(ELSEWHERE))
+def test_variables_read_elsewhere_are_read(name):
+    sources = (path.read_text() for package in ("mongo", "cms") for path in (ROOT / package).glob("*.py"))
+    assert any(f'"{name}"' in source for source in sources)
+
+
+def production() -> dict[str, str]:
+    block = re.search(r"```ini\n(.*?)```", SETTINGS, re.DOTALL)[1]
+    return dict(line.split("=", 1) for line in block.splitlines())
+
+
+def loaded(environment: dict[str, str], *command: str) -> subprocess.CompletedProcess[str]:
+    """Run Python with the site's own settings and no variables but these."""
+    kept = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
+    return subprocess.run(
+        [sys.executable, *command], cwd=ROOT, env=kept | environment, capture_output=True, text=True, check=False
+    )
+
+
+def test_defaults_are_those_documented(tmp_path):
+    expected = {
+        "PORT": "PORT", "MONGODB_DATABASE": "DATABASES['default']['NAME']", "LANGUAGE_CODE": "LANGUAGE_CODE",
+        "MONGODB_SELECTION_TIMEOUT_MS": "DATABASES['default']['OPTIONS']['serverSelectionTimeoutMS']",
+        "MONGODB_TIMEOUT_MS": "DATABASES['default']['OPTIONS']['timeoutMS']", "TIME_ZONE": "TIME_ZONE",
+        "DEFAULT_FROM_EMAIL": "DEFAULT_FROM_EMAIL", "LOG_LEVEL": "LOG_LEVEL", "PAGE_CACHE_MB": "PAGE_CACHE_BYTES // 2**20",
+        "ALLOWED_HOSTS": "','.join(ALLOWED_HOSTS)",
+    }  # fmt: skip
+    shown = "; ".join(f"print({value})" for value in expected.values())
+    answer = loaded({"VAR_DIR": str(tmp_path)}, "-c", f"from cms.settings import *; {shown}")
+    assert answer.returncode == 0, answer.stderr
+    table = documented()
+    assert answer.stdout.splitlines() == [table[name].strip("`") for name in expected]
+
+
+def test_documented_production_passes_the_deployment_check(tmp_path):
+    environment = production() | {"VAR_DIR": str(tmp_path)}
+    answer = loaded(environment, "manage.py", "check", "--deploy", "--fail-level", "WARNING")
+    assert answer.returncode == 0, answer.stderr
+    assert "no issues (0 silenced)" in answer.stdout
+
+
+@pytest.mark.parametrize("missing", ["SECRET_KEY", "MONGODB_URI"])
+def test_production_without_what_protects_it_is_refused(tmp_path, missing):
+    environment = production() | {"VAR_DIR": str(tmp_path)}
+    del environment[missing]
+    answer = loaded(environment, "manage.py", "check", "--deploy")
+    assert answer.returncode != 0
+    assert missing in answer.stderr
+
+
+@pytest.mark.parametrize("value", ["example.org", "https://example.org/path", "ftp://example.org", "https://"])
+def test_a_site_url_that_is_none_is_refused_by_name(tmp_path, value):
+    answer = loaded({"VAR_DIR": str(tmp_path), "SITE_URL": value}, "manage.py", "check")
+    assert answer.returncode != 0
+    assert "SITE_URL" in answer.stderr
+
+
+def test_a_site_url_loses_its_slash(tmp_path):
+    answer = loaded(
+        {"VAR_DIR": str(tmp_path), "SITE_URL": "https://example.org/"},
+        "-c",
+        "from cms.settings import *; print(SITE_URL)",
+    )
+    assert answer.stdout == "https://example.org\n"
+
+
+def test_every_dependency_is_documented_and_installed():
+    pinned = dict(re.findall(r"^([\w-]+)==(\S+)", (ROOT / "requirements.txt").read_text(), re.MULTILINE))
+    table = (ROOT / "docs/reference/dependencies.md").read_text()
+    rows = re.findall(r"^\| ([\w-]+) \| (\d\S*) \| (.+?) \| (.+?) \|$", table, re.MULTILINE)
+    assert {name: version for name, version, _licence, _reason in rows} == pinned
+    assert {name: metadata.version(name) for name in pinned} == pinned
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_links_and_commands_of_documents_lead_somewhere(document):
+    text = document.read_text()
+    for target in re.findall(r"\]\((?!https?:)([^)#]+)(?:#[^)]*)?\)", text):
+        assert (document.parent / target).exists(), target
+    known = set(get_commands())
+    assert set(re.findall(r"manage\.py ([a-z_]+)", text)) <= known
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    assert set(re.findall(r"`make ([a-z-]+)`", text)) <= targets
+
+
+def test_every_document_is_in_the_index():
+    index = (ROOT / "docs/README.md").read_text()
+    for document in (ROOT / "docs").rglob("*.md"):
+        name = document.relative_to(ROOT / "docs").as_posix()
+        assert name == "README.md" or f"({name})" in index, name
+
+
+def test_readme_is_short():
+    assert len((ROOT / "README.md").read_text().splitlines()) < 120
