@@ -11,13 +11,16 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from comments import flags, forms, queue, selectors, services, signals, targets
+from comments import flags, forms, queue, selectors, services, signals, stored_admin, targets
 from comments.errors import CommentError, CommentNotFound, EditConflict
 from comments.forms import EditForm
 from comments.models import Moderation
 from comments.types import Comment, Target, Verdict
 from comments.urls import ONE
 from comments.views.changing import MODERATE
+
+# Django looks for admins here.
+__all__ = ["ModerationAdmin", "stored_admin"]
 
 SHOWN = 25
 # Of the sentence after a decision, by action.

@@ -7,5 +7,6 @@ class CommentsConfig(AppConfig):
     verbose_name = _("Comments")
 
     def ready(self) -> None:
-        """Let the worker know what sends mails."""
+        """Register the system checks, and let the worker know what sends mails."""
+        import comments.checks
         import comments.notices  # noqa: F401

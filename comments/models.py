@@ -3,6 +3,11 @@
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
+# Django looks for models here.
+from comments.stored_models import StoredAuthor, StoredBucket, StoredComment, StoredDiscussion
+
+__all__ = ["Moderation", "StoredAuthor", "StoredBucket", "StoredComment", "StoredDiscussion"]
+
 
 class Moderation(models.Model):
     """The queue, as the admin lists it. Never read or written through the ORM."""

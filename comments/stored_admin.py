@@ -1,0 +1,98 @@
+"""The stored documents in Django's admin: to look at, and to convert a discussion."""
+
+from typing import Any
+
+from django.contrib import admin, messages
+from django.db.models import QuerySet
+from django.http import HttpRequest
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from comments import conf, maintenance
+from comments.errors import CommentError
+from comments.stored_models import StoredBucket, StoredComment, StoredDiscussion
+from comments.types import Order, Target
+
+MODERATE = "comments.can_moderate"
+
+
+class StoredAdmin(admin.ModelAdmin):
+    """Looked at by moderators, changed by nobody."""
+
+    list_per_page = 50
+    show_full_result_count = False
+
+    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return bool(request.user.has_perm(MODERATE)) or super().has_view_permission(request, obj)
+
+    def has_module_permission(self, request: HttpRequest) -> bool:
+        return self.has_view_permission(request)
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+
+@admin.register(StoredDiscussion)
+class DiscussionAdmin(StoredAdmin):
+    list_display = ("id", "schema", "order", "state", "count", "newest")
+    list_filter = ("schema", "order", "state")
+    search_fields = ("id__startswith",)
+    search_help_text = gettext_lazy("The beginning of app.model:key")
+    ordering = ("-newest",)
+
+    def get_actions(self, request: HttpRequest) -> dict[str, Any]:
+        """One action a schema and order, for moderators."""
+        if not request.user.has_perm(MODERATE):
+            return {}
+        return {
+            f"convert_to_{schema}_{order}": (
+                converting(schema, order),
+                f"convert_to_{schema}_{order}",
+                _("Convert to %(schema)s, %(order)s") % {"schema": schema, "order": order},
+            )
+            for schema in conf.SCHEMAS
+            for order in (Order.OLDEST, Order.THREADED)
+        }
+
+
+def converting(schema: str, order: Order) -> Any:
+    """Return the admin action that converts the chosen discussions."""
+
+    def convert(modeladmin: DiscussionAdmin, request: HttpRequest, queryset: QuerySet) -> None:
+        converted = 0
+        for row in queryset:
+            try:
+                converted += maintenance.convert(Target.parse(row.pk), schema, order) is not None
+            except CommentError as error:
+                modeladmin.message_user(request, str(error), messages.ERROR)
+        told = _("%(n)d discussions were converted; the others were so already.") % {"n": converted}
+        modeladmin.message_user(request, told, messages.SUCCESS)
+
+    return convert
+
+
+@admin.register(StoredComment)
+class CommentAdmin(StoredAdmin):
+    list_display = ("slug", "discussion_id", "number", "written_by", "posted", "state", "rev", "epoch")
+    list_filter = ("state", "kind", "posted")
+    search_fields = ("discussion_id__exact", "author__key__exact", "author__name")
+    search_help_text = gettext_lazy("app.model:key of a discussion, or the key or name of an author")
+    ordering = ("-id",)
+
+    @admin.display(description=gettext_lazy("author"))
+    def written_by(self, row: StoredComment) -> str:
+        return row.author.name if row.author else ""
+
+
+@admin.register(StoredBucket)
+class BucketAdmin(StoredAdmin):
+    list_display = ("id", "discussion_id", "page", "count", "epoch")
+    search_fields = ("discussion_id__exact",)
+    search_help_text = gettext_lazy("app.model:key of a discussion")
+    ordering = ("-id",)

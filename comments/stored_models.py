@@ -1,0 +1,116 @@
+"""The stored documents as Django models: read through the ORM and the admin, written by services alone.
+
+They show what is stored, also a copy that a conversion is making or has left for slow readers: `epoch` tells them apart.
+"""
+
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+from django_mongodb_backend.fields import EmbeddedModelField, ObjectIdAutoField
+from django_mongodb_backend.managers import EmbeddedModelManager
+from django_mongodb_backend.models import EmbeddedModel
+
+from comments import conf
+from comments.types import Kind, Order, State
+from mongo.models import ReadOnlyModel, ReadOnlyQuerySet
+
+
+class StoredManager(models.Manager.from_queryset(ReadOnlyQuerySet)):  # type: ignore[misc]
+    """Reads behind the connection that COMMENTS["DATABASE"] names."""
+
+    def get_queryset(self) -> models.QuerySet:
+        queryset: models.QuerySet = super().get_queryset().using(conf.database_alias())
+        return queryset
+
+
+class Stored(ReadOnlyModel):
+    objects = StoredManager()
+
+    class Meta:
+        abstract = True
+
+
+class StoredAuthor(EmbeddedModel):
+    """Who wrote. The e-mail address is stored beside these and never read here."""
+
+    key = models.CharField(max_length=200, null=True, db_column="id")
+    name = models.CharField(max_length=200)
+    url = models.CharField(max_length=2_000, blank=True)
+
+    objects = EmbeddedModelManager()
+
+    class Meta:
+        managed = False
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class StoredDiscussion(Stored):
+    """A discussion: in which schema and order it is kept, and what was counted."""
+
+    id = models.CharField(primary_key=True, max_length=300, db_column="_id")
+    schema = models.CharField(_("schema"), max_length=20, choices=[(name, name) for name in conf.SCHEMAS])
+    order = models.CharField(_("order"), max_length=20, choices=[(order.value, order.value) for order in Order])
+    state = models.CharField(_("state"), max_length=20, choices=[("open", _("open")), ("closed", _("closed"))])
+    count = models.BigIntegerField(_("comments"))
+    last_number = models.BigIntegerField(_("last number"))
+    newest = models.DateTimeField(_("newest comment"))
+    epoch = models.IntegerField(_("epoch"))
+
+    class Meta:
+        managed = False
+        db_table = "discussions"
+        default_permissions = ("view",)
+        verbose_name = _("discussion")
+        verbose_name_plural = _("discussions")
+
+    def __str__(self) -> str:
+        return str(self.pk)
+
+
+class StoredComment(Stored):
+    """A comment that is a document of its own."""
+
+    id = ObjectIdAutoField(primary_key=True, db_column="_id")
+    discussion_id = models.CharField(_("discussion"), max_length=300)
+    slug = models.CharField(max_length=200)
+    number = models.BigIntegerField(_("number"))
+    posted = models.DateTimeField(_("posted"))
+    author = EmbeddedModelField(StoredAuthor)
+    source = models.TextField(_("text"))
+    kind = models.CharField(_("kind"), max_length=20, choices=[(kind.value, kind.value) for kind in Kind])
+    state = models.CharField(_("state"), max_length=20, choices=[(state.value, state.value) for state in State])
+    rev = models.IntegerField(_("revision"))
+    edited = models.DateTimeField(_("edited"), null=True)
+    epoch = models.IntegerField(_("epoch"))
+
+    class Meta:
+        managed = False
+        db_table = "comments"
+        default_permissions = ("view",)
+        verbose_name = _("comment (one document each)")
+        verbose_name_plural = _("comments (one document each)")
+
+    def __str__(self) -> str:
+        return self.slug
+
+
+class StoredBucket(Stored):
+    """A bucket of comments, without what is in it."""
+
+    id = ObjectIdAutoField(primary_key=True, db_column="_id")
+    discussion_id = models.CharField(_("discussion"), max_length=300)
+    # A number where the discussion is kept in time's order, the lowest full slug where it is threaded.
+    page = models.JSONField(_("page"))
+    count = models.IntegerField(_("comments"))
+    epoch = models.IntegerField(_("epoch"))
+
+    class Meta:
+        managed = False
+        db_table = "comment_pages"
+        default_permissions = ("view",)
+        verbose_name = _("bucket")
+        verbose_name_plural = _("buckets")
+
+    def __str__(self) -> str:
+        return f"{self.discussion_id} {self.page}"

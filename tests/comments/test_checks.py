@@ -1,0 +1,34 @@
+"""The system checks of the setting COMMENTS, by their ids."""
+
+import pytest
+
+from comments.checks import check_comments_setting
+
+BAD = {
+    "comments.E001": [{"DATABSE": "default"}, {"TARGETS": {"auth.user": {"SCHEME": "documents"}}}],
+    "comments.E002": [{"DATABASE": "elsewhere"}],
+    "comments.E003": [{"DEFAULT": {"SCHEMA": "tables"}}],
+    "comments.E004": [{"TARGETS": {"auth.user": {"ORDER": "best"}}}],
+    "comments.E005": [{"TARGETS": {"auth.user": {"SCHEMA": "buckets", "OPTIONS": {"BOUND": 3}}}}],
+    "comments.E006": [{"RENDERER": "nowhere.to.be.found"}],
+    "comments.E007": [{"MAX_DEPTH": 0}, {"MAX_LENGTH": "long"}],
+    "comments.E008": [{"MAX_BYTES": 1_000_000}],
+    "comments.E009": [
+        {"DEFAULT": {"SCHEMA": "embedded"}},
+        {"TARGETS": {"nowhere.model": {"SCHEMA": "embedded"}}},
+        {"TARGETS": {"auth.user": {"SCHEMA": "embedded", "OPTIONS": {"COLLECTION": "cms.assets.files"}}}},
+    ],
+}
+
+
+@pytest.mark.parametrize(("id", "setting"), [(id, setting) for id, each in BAD.items() for setting in each])
+def test_mistake_is_refused_by_its_id(settings, id, setting):
+    settings.COMMENTS = setting
+    found = check_comments_setting()
+    assert {message.id for message in found} == {id}
+
+
+def test_stock_setting_is_accepted(settings):
+    assert check_comments_setting() == []
+    settings.COMMENTS = {"TARGETS": {"auth.user": {"SCHEMA": "embedded", "ORDER": "newest", "OPTIONS": {"BOUND": 50}}}}
+    assert check_comments_setting() == []

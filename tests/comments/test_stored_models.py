@@ -1,0 +1,90 @@
+"""The stored documents through the ORM and the admin: read there, and never written."""
+
+import pytest
+from django.contrib.auth import get_user_model
+from django.contrib.auth.models import Permission
+from django.urls import reverse
+
+from comments.models import StoredBucket, StoredComment, StoredDiscussion
+from comments.types import Order
+from mongo.models import WrittenByServices
+from tests.commands import explain, stages
+from tests.comments.contract import new
+from tests.comments.test_conversion import configure, lively
+from tests.comments.test_conversion import target as target  # noqa: PLC0414
+
+
+@pytest.fixture
+def moderator(mongo, client):
+    user = get_user_model().objects.create_user("mod", password="secret", is_staff=True)
+    user.user_permissions.add(Permission.objects.get(codename="can_moderate"))
+    client.force_login(user)
+    return client
+
+
+def test_orm_reads_what_the_back_end_wrote(mongo, settings, target):
+    backend = configure(settings)
+    lively(backend, target)
+    row = StoredComment.objects.get(discussion_id=target.id, number=1)
+    comment = next(iter(backend.iterate(target)))
+    assert (row.slug, row.author.name, row.source, row.posted) == (
+        comment.slug,
+        comment.author.name,
+        comment.source,
+        comment.posted,
+    )
+    assert StoredDiscussion.objects.get(pk=target.id).count == backend.count(target)
+    backend.convert(target, "buckets", Order.OLDEST)
+    assert sum(bucket.count for bucket in StoredBucket.objects.all()) == len(list(backend.iterate(target)))
+
+
+def test_orm_writes_nothing(mongo, settings, target):
+    configure(settings).post(target, new("one"))
+    row = StoredComment.objects.get()
+    for write in (row.save, row.delete, StoredComment.objects.all().delete, StoredComment.objects.create):
+        with pytest.raises(WrittenByServices):
+            write()
+    with pytest.raises(WrittenByServices):
+        StoredComment.objects.update(source="")
+
+
+def test_comments_of_a_discussion_are_found_by_an_index(mongo, settings, target, commands):
+    lively(configure(settings), target)
+    with commands.recorded():
+        assert StoredComment.objects.filter(discussion_id=target.id).order_by("-id")[:5]
+    assert "COLLSCAN" not in stages(explain(mongo, commands.sent[0]))
+
+
+@pytest.mark.parametrize("name", ["storeddiscussion", "storedcomment", "storedbucket"])
+def test_admin_lists_search_and_filter(mongo, settings, target, moderator, name):
+    backend = configure(settings)
+    lively(backend, target)
+    backend.convert(target, "buckets", Order.OLDEST)
+    url = reverse(f"admin:comments_{name}_changelist")
+    assert target.id in moderator.get(url).content.decode()
+    assert target.id in moderator.get(url, {"q": target.id}).content.decode()
+    assert target.id not in moderator.get(url, {"q": "auth.user:nobody"}).content.decode().replace("nobody", "")
+    assert "@example.org" not in moderator.get(url).content.decode()
+
+
+def test_admin_filters_comments_by_state_and_date(mongo, settings, target, moderator):
+    lively(configure(settings), target)
+    url = reverse("admin:comments_storedcomment_changelist")
+    removed = moderator.get(url, {"state__exact": "removed"})
+    assert removed.context["cl"].result_count == 2
+    assert moderator.get(url, {"posted__gte": "2001-01-01 00:00:00+00:00"}).context["cl"].result_count == 26
+
+
+def test_admin_action_converts_a_discussion(mongo, settings, target, moderator):
+    backend = configure(settings)
+    lively(backend, target)
+    url = reverse("admin:comments_storeddiscussion_changelist")
+    answer = moderator.post(url, {"action": "convert_to_buckets_threaded", "_selected_action": [target.id]})
+    assert answer.status_code == 302
+    found = backend.discussion(target)
+    assert (found.schema, found.order) == ("buckets", Order.THREADED)
+
+
+def test_strangers_see_no_admin(mongo, settings, target, client):
+    client.force_login(get_user_model().objects.create_user("staff", is_staff=True))
+    assert client.get(reverse("admin:comments_storedcomment_changelist")).status_code == 403
