@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 from comments import addresses, conf, flags, selectors, slugs, subscriptions, targets
 from comments.backends import backend
 from comments.errors import InvalidComment
-from comments.types import Author, Comment, Held, Kind, NewComment, Posted, Target, Verdict
+from comments.types import Author, Comment, Held, Kind, NewComment, Posted, State, Target, Verdict
 
 # Bytes of a stored comment besides text and names: paths of 8 levels, times, keys.
 OVERHEAD = 1_500
@@ -58,7 +58,7 @@ def render(source: str) -> str:
 
 def checked(new: NewComment) -> NewComment:
     """Return `new` if it can be stored. Raises InvalidComment."""
-    if not new.source.strip():
+    if not new.source.strip() and new.state is not State.REMOVED:
         raise InvalidComment(_("Please write something."))
     if len(new.source) > conf.get("MAX_LENGTH"):
         raise InvalidComment(_("This is too long: %(most)d characters are allowed.") % {"most": conf.get("MAX_LENGTH")})

@@ -1,0 +1,26 @@
+"""Write discussions as newline-delimited JSON."""
+
+from argparse import ArgumentParser, FileType
+from typing import Any
+
+from django.core.management.base import BaseCommand
+from tqdm import tqdm
+
+from comments import transfer
+
+
+class Command(BaseCommand):
+    help = "Write all discussions, one JSON object a line, for import_comments. Queue and edit history are not in it."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("file", nargs="?", type=FileType("w", encoding="utf-8"), help="default: standard output")
+        parser.add_argument("--label", default="", metavar="APP.MODEL", help="only discussions of this model's objects")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        out = options["file"] or self.stdout
+        number = 0
+        for line in tqdm(transfer.export(options["label"].lower()), unit=" lines", disable=not self.stderr.isatty()):
+            out.write(line + "\n")
+            number += 1
+        out.flush()
+        self.stderr.write(f"{number} lines.")

@@ -1,0 +1,135 @@
+"""Export and import: the same bytes again, whatever the schema, once, and broken files with line and reason."""
+
+import json
+from io import StringIO
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from comments import selectors, services, transfer
+from comments.types import Author, Order, Target
+from tests.nodes import build
+
+pytestmark = pytest.mark.usefixtures("mongo")
+
+
+def discuss(target: Target) -> None:
+    """A discussion with all that a file must carry."""
+    first = services.post(
+        target, author=Author("Ann", id="7"), source="One *two*", token="a", email="a@b.example"
+    ).comment
+    reply = services.post(
+        target, author=Author("Bo", url="https://bo.example"), source="答え\n\n> “q”", token="b", parent=first.slug
+    )
+    services.post(target, author=Author("Cy"), source="Three", token="c", parent=reply.comment.slug)
+    gone = services.post(target, author=Author("Di"), source="Gone", token="d").comment
+    services.remove(target, gone.slug)
+    services.edit(target, first.slug, source="One, edited", rev=1, token="e")
+
+
+def exported() -> bytes:
+    return "".join(line + "\n" for line in transfer.export()).encode()
+
+
+@pytest.fixture
+def target() -> Target:
+    return Target("nodes.node", str(build.node("basic-page", "page")))
+
+
+@pytest.mark.parametrize("into", ["documents", "embedded", "buckets"])
+@pytest.mark.parametrize("out_of", ["documents", "embedded", "buckets"])
+def test_round_trip_gives_the_same_bytes(target, rules, out_of, into):
+    rules(DEFAULT={"SCHEMA": out_of})
+    discuss(target)
+    services.close(target)
+    first = exported()
+    threaded = [c.source for c in selectors.iterate(target, order=Order.THREADED)]
+    services.forget(target)
+    rules(DEFAULT={"SCHEMA": into})
+    counts = transfer.import_(first.splitlines())
+    assert (counts.comments, counts.new) == (4, 4)
+    assert exported() == first
+    assert [c.source for c in selectors.iterate(target, order=Order.THREADED)] == threaded
+    assert selectors.discussion(target).schema == into
+    assert selectors.count(target) == 3
+    again = transfer.import_(first.splitlines())
+    assert again.new == 0
+    assert exported() == first
+
+
+def test_text_is_rendered_here_so_that_no_file_brings_script(target):
+    discuss(target)
+    row = json.loads(exported().splitlines()[1]) | {
+        "text": "<script>alert(1)</script>",
+        "html": "<script>alert(1)</script>",
+    }
+    services.forget(target)
+    transfer.import_([exported_head(target), json.dumps(row).encode()])
+    assert "<script" not in next(iter(selectors.iterate(target))).html
+
+
+def exported_head(target: Target) -> bytes:
+    return json.dumps({"discussion": target.id, "open": True}).encode()
+
+
+def test_older_comments_get_their_place_in_a_discussion_that_has_some(target):
+    discuss(target)
+    old = json.loads(exported().splitlines()[1]) | {
+        "comment": "a" * 16,
+        "posted": "2001-01-01T00:00:00.000+00:00",
+        "text": "Old",
+    }
+    assert transfer.import_([exported_head(target), json.dumps(old).encode()]).new == 1
+    found = list(selectors.iterate(target))
+    assert found[0].source == "Old"
+    assert [c.number for c in found] == [1, 2, 3, 4, 5]
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (lambda row: row.pop("text"), "missing"),
+        (lambda row: row.update(comment="../../x"), "slug"),
+        (lambda row: row.update(posted="yesterday"), "Invalid isoformat"),
+        (lambda row: row.update(posted="2026-01-01T00:00:00"), "no zone"),
+        (lambda row: row.update(kind="rumour"), "rumour"),
+        (lambda row: row.update(name={"$ne": 1}), "type"),
+        (lambda row: row.update(answers="b" * 16), "InvalidParent"),
+        (lambda row: row.update(text=" "), "InvalidComment"),
+    ],
+)
+def test_broken_comment_fails_with_its_line_and_leaves_what_came_before(target, change, reason):
+    discuss(target)
+    lines = exported().splitlines()
+    services.forget(target)
+    row = json.loads(lines[2])
+    change(row)
+    with pytest.raises(transfer.BrokenFile, match=reason) as caught:
+        transfer.import_([*lines[:2], json.dumps(row).encode(), *lines[3:]])
+    assert caught.value.line == 3
+    assert [c.source for c in selectors.iterate(target)] == ["One, edited"]
+
+
+@pytest.mark.parametrize(
+    "lines", [[b"{"], [b"[]"], [b'{"comment":"x"}'], [b'{"discussion":"x","open":true}'], [b"\xff"]]
+)
+def test_what_is_no_export_is_refused_at_once(lines):
+    with pytest.raises(transfer.BrokenFile, match="line 1"):
+        transfer.import_(lines)
+
+
+def test_commands_write_and_read_a_file(target, tmp_path):
+    discuss(target)
+    path = tmp_path / "comments.ndjson"
+    call_command("export_comments", str(path), stderr=StringIO())
+    assert path.read_bytes() == exported()
+    services.forget(target)
+    out = StringIO()
+    call_command("import_comments", str(path), "--dry-run", stdout=out)
+    assert selectors.count(target) == 0
+    call_command("import_comments", str(path), stdout=out)
+    assert "Pretending to import 1 discussions with 4 comments." in out.getvalue()
+    assert "4 new." in out.getvalue()
+    path.write_bytes(b"{")
+    with pytest.raises(CommandError, match="line 1"):
+        call_command("import_comments", str(path))
