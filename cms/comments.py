@@ -9,19 +9,21 @@ from comments.policy import Mode, Policy, closing
 from comments.targets import by_default_manager
 from mongo.connection import now
 from nodes import tree
-from nodes.models import Node
+from nodes.models import Node, Photo, Placed
 from nodes.selectors import nodes as selectors
+from nodes.selectors import photos
 from nodes.selectors import site as site_selectors
 
-NODE = Node._meta.label_lower
+NODE, PHOTO = Node._meta.label_lower, Photo._meta.label_lower
 
 
 def resolve(label: str, pks: list[str]) -> dict[str, Model]:
-    """Return {pk: object} of what readers may see: of nodes the live ones in live sections."""
-    if label != NODE:
+    """Return {pk: object} of what readers may see: of nodes and photos the live ones in live sections."""
+    if label not in (NODE, PHOTO):
         return by_default_manager(label, pks)
     ids = [ObjectId(pk) for pk in pks if ObjectId.is_valid(pk)]
-    return {str(node.pk): node for node in selectors.live_by_ids(tree.current(), ids, now())}
+    live_by_ids = selectors.live_by_ids if label == NODE else photos.live_by_ids
+    return {str(node.pk): node for node in live_by_ids(tree.current(), ids, now())}
 
 
 def policy(obj: Any) -> Policy:
@@ -29,13 +31,13 @@ def policy(obj: Any) -> Policy:
     settings = site_selectors.current().settings
     mode = settings.comment_policy
     published = None
-    if isinstance(obj, Node):
+    if isinstance(obj, Placed):
         published = obj.metadata.published
         mode = _own_mode(obj) or mode
     return Policy(Mode(mode), closing(published, settings.comments_close_after_days))
 
 
-def _own_mode(node: Node) -> str:
+def _own_mode(node: Placed) -> str:
     """Return what the node, or the nearest section above it that says anything, has for a mode."""
     own = node.metadata.detail.comments if node.metadata.detail else ""
     above = tree.current().ancestors(node.metadata.parent_id) or []

@@ -8,6 +8,7 @@ from datetime import datetime
 from io import BytesIO
 from typing import Any
 
+from django.utils import feedgenerator
 from django.utils.feedgenerator import Atom1Feed, Rss201rev2Feed, SyndicationFeed, rfc3339_date
 
 # What XML 1.0 cannot hold, not even escaped.
@@ -27,6 +28,15 @@ class Channel:
 
 
 @dataclass(frozen=True)
+class Enclosure:
+    """A file that belongs to an item. `length` in bytes."""
+
+    url: str
+    content_type: str
+    length: int
+
+
+@dataclass(frozen=True)
 class Item:
     """One post. `id` never changes; `html` is its whole text, `summary` plain text."""
 
@@ -39,6 +49,11 @@ class Item:
     updated: datetime
     author: str
     tags: tuple[str, ...]
+    enclosure: Enclosure | None = None
+
+    @property
+    def enclosures(self) -> list[Enclosure]:
+        return [self.enclosure] if self.enclosure else []
 
 
 class _Rss(Rss201rev2Feed):
@@ -91,6 +106,7 @@ def _xml(form: type[SyndicationFeed], channel: Channel, items: Sequence[Item]) -
             pubdate=item.published,
             updateddate=item.updated,
             categories=[_text(tag) for tag in item.tags],
+            enclosures=[feedgenerator.Enclosure(e.url, str(e.length), e.content_type) for e in item.enclosures],
         )
     written = BytesIO()
     feed.write(written, "utf-8")
@@ -135,6 +151,10 @@ def _json_item(item: Item) -> dict[str, Any]:
         "date_modified": rfc3339_date(item.updated),
         "tags": list(item.tags),
     }
+    if item.enclosure:
+        file = item.enclosure
+        written["attachments"] = [{"url": file.url, "mime_type": file.content_type, "size_in_bytes": file.length}]
+        written["image"] = file.url
     if item.summary:
         written["summary"] = item.summary
     if item.author:

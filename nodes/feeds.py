@@ -14,15 +14,16 @@ from typing import Any
 from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils.cache import get_conditional_response
+from django.utils.html import format_html
 from django.utils.http import http_date
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
 from markup.absolute import absolute
 from mongo.connection import now
-from nodes import addresses, kinds, rendering, tree
-from nodes.feedformats import FORMS, Channel, Item
-from nodes.models import Node
+from nodes import addresses, kinds, photo_addresses, rendering, tree
+from nodes.feedformats import FORMS, Channel, Enclosure, Item
+from nodes.models import Node, Photo
 from nodes.selectors import nodes as selectors
 from nodes.selectors import site as site_selectors
 
@@ -36,7 +37,7 @@ class Source:
     title: str
     description: str
     path: str
-    nodes: tuple[Node, ...]
+    nodes: tuple[Node | Photo, ...]
     changed: datetime | None = None
 
 
@@ -49,9 +50,10 @@ def _of_site() -> Source:
 def _of_blog(path: str) -> Source:
     moment = now()
     blog = selectors.resolve(tree.current(), path, moment)
-    if blog is None or blog.metadata.type != kinds.BLOG:
+    if blog is None or blog.metadata.type not in (kinds.BLOG, kinds.GALLERY):
         raise Http404(_("There is no feed at this address."))
-    listing = selectors.entries(blog.pk, moment, size=ENTRIES, whole=True)
+    select = selectors.entries if blog.metadata.type == kinds.BLOG else selectors.photos_of
+    listing = select(blog.pk, moment, size=ENTRIES, whole=True)
     metadata = blog.metadata
     title = f"{metadata.title} · {site_selectors.current().settings.name}"
     return Source(title, metadata.summary or metadata.title, blog.get_absolute_url(), listing.nodes, metadata.updated)
@@ -75,7 +77,7 @@ def site(request: HttpRequest, form: str) -> HttpResponse:
 
 @require_safe
 def blog(request: HttpRequest, path: str, form: str) -> HttpResponse:
-    """Answer the feed of a blog."""
+    """Answer the feed of a blog or a gallery."""
     return _answer(request, form, lambda: _of_blog(path))
 
 
@@ -115,13 +117,19 @@ def _channel(source: Source, changed: datetime | None, request: HttpRequest) -> 
     )
 
 
-def _item(node: Node, request: HttpRequest) -> Item:
-    metadata = node.metadata
-    link = addresses.origin(request) + node.get_absolute_url()
+def _item(node: Node | Photo, request: HttpRequest) -> Item:
+    metadata, origin = node.metadata, addresses.origin(request)
+    link = origin + node.get_absolute_url()
+    html, enclosure = rendering.body(node), None
+    if isinstance(node, Photo):
+        html = format_html("<p>{}</p><p>{}</p>", photo_addresses.picture(node), metadata.summary)
+        detail = metadata.detail
+        enclosure = Enclosure(origin + photo_addresses.original(node), detail.content_type, detail.size)
     values: dict[str, Any] = {"title": metadata.title, "link": link, "summary": node.blurb}
     return Item(
         id=f"urn:marginalia:{node.pk}",
-        html=absolute(rendering.body(node), link),
+        html=absolute(html, link),
+        enclosure=enclosure,
         published=metadata.published,
         updated=max(metadata.updated, metadata.published),
         author=metadata.author.name if metadata.author else "",

@@ -11,6 +11,7 @@ from markup import images
 from mongo.connection import now
 from nodes import kept, photo_addresses, tree
 from nodes.models import Photo
+from nodes.selectors import due
 from nodes.selectors import photos as selectors
 
 # Different photos that one text shows; more stay alternative texts.
@@ -32,9 +33,8 @@ def shown(html: str) -> SafeString:
 
     def read() -> tuple[dict[str, Photo], datetime | None]:
         found = _found(references)
-        times = (t for p in found.values() for t in (p.metadata.published, p.metadata.expires) if t and t > moment)
-        due = min([*times, *([section] if (section := sections.next_due(moment)) else [])], default=None)
-        return {name: photo for name, photo in found.items() if selectors.is_public(photo, sections, moment)}, due
+        public = {name: photo for name, photo in found.items() if selectors.is_public(photo, sections, moment)}
+        return public, due.next_due(moment)
 
     public = kept.under_version(("photos", references), moment, read)
     return SafeString(images.resolve(html, lambda reference: _html(reference, public)))

@@ -13,10 +13,13 @@ from django.views.decorators.http import require_safe
 
 from mongo.connection import now
 from nodes import kinds, rendering, tree
-from nodes.models import Node
+from nodes.models import Node, Photo
 from nodes.selectors import nodes as selectors
 from nodes.selectors import site as site_selectors
 from nodes.selectors.listing import Listing
+
+# Photos on one page of a gallery: rows of two, three, four and six come out even.
+PHOTOS_LISTED = 24
 
 
 @require_safe
@@ -68,20 +71,22 @@ def tag(request: HttpRequest, tag: str) -> HttpResponse:
     return render(request, "nodes/tag.html", {"tag": tag, "listing": tagged})
 
 
-def show(request: HttpRequest, shown: Node) -> HttpResponse:
+def show(request: HttpRequest, shown: Node | Photo) -> HttpResponse:
     """Answer the page of a node, whoever may see it."""
     context = {"node": shown, "body": rendering.body(shown), "breadcrumbs": breadcrumbs(shown)}
     return render(request, f"nodes/{shown.metadata.type}.html", context | _more(request, shown))
 
 
-def _more(request: HttpRequest, shown: Node) -> dict[str, Any]:
+def _more(request: HttpRequest, shown: Node | Photo) -> dict[str, Any]:
     moment = now()
     match shown.metadata.type:
         case kinds.BLOG:
             return {"listing": listed(request, selectors.entries, shown.pk, moment)}
         case kinds.FOLDER:
             return {"sections": tree.current().live_children(shown.pk, moment)} | _pages(request, shown, moment)
-        case kinds.ENTRY:
+        case kinds.GALLERY:
+            return {"listing": listed(request, selectors.photos_of, shown.pk, moment, size=PHOTOS_LISTED)}
+        case kinds.ENTRY | kinds.PHOTO:
             older, newer = selectors.neighbours(shown, moment)
             return {"older": older, "newer": newer}
     return {}
@@ -94,16 +99,19 @@ def _pages(request: HttpRequest, folder: Node, moment: Any) -> dict[str, Any]:
     return {"pages": pages[:size], "pages_after": pages[size - 1].metadata.slug if len(pages) > size else None}
 
 
-def listed(request: HttpRequest, select: Callable[..., Listing], *arguments: Any) -> Listing:
+def listed(request: HttpRequest, select: Callable[..., Listing], *arguments: Any, size: int = 0) -> Listing:
     """Return the page of a list that the request asks for by ?from=CURSOR; Http404 where there is none."""
-    size = site_selectors.current().settings.posts_per_page
     try:
-        return select(*arguments, size=size, cursor=request.GET.get("from") or None)
+        return select(
+            *arguments,
+            size=size or site_selectors.current().settings.posts_per_page,
+            cursor=request.GET.get("from") or None,
+        )
     except ValueError as error:
         raise Http404(_("There is no such page of this list.")) from error
 
 
-def breadcrumbs(shown: Node) -> list[dict[str, str]]:
+def breadcrumbs(shown: Node | Photo) -> list[dict[str, str]]:
     """Return the sections above a node, from the top down, as {title, url}."""
     sections = tree.current()
     chain = sections.ancestors(shown.metadata.parent_id) or []

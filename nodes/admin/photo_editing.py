@@ -14,7 +14,7 @@ from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods, require_POST
 
 from mongo.connection import now
-from nodes import kinds, photo_access, photo_addresses, tree
+from nodes import kinds, photo_access, photo_addresses, photo_labels, tree
 from nodes.admin.forms import NodeForm
 from nodes.admin.photo_site import page
 from nodes.admin.site import actor
@@ -158,7 +158,7 @@ def _show(request: HttpRequest, photo: Photo, form: PhotoForm, *, status: int = 
         "photo": photo,
         "picture": photo_addresses.picture(photo, sizes="(min-width: 60rem) 40rem, 100vw"),
         "original": photo_addresses.original(photo),
-        "exif": [(LABELS.get(p["n"], p["n"]), p["v"]) for p in detail.exif or ()],
+        "exif": photo_labels.facts(photo),
         "used_on": selectors.used_on(photo.pk),
         "twins": [selectors.get(i) for i in selectors.same_bytes(detail.sha256, photo.pk)],
         "former": selectors.former_contents(photo),
@@ -167,20 +167,6 @@ def _show(request: HttpRequest, photo: Photo, form: PhotoForm, *, status: int = 
         "markdown": photo_addresses.markdown(photo),
     }
     return page(request, "photo", title, form=form, status=status, **context)
-
-
-LABELS = {
-    "camera": gettext_lazy("Camera"),
-    "lens": gettext_lazy("Lens"),
-    "focal_length": gettext_lazy("Focal length (mm)"),
-    "aperture": gettext_lazy("Aperture (f/)"),
-    "exposure": gettext_lazy("Exposure (s)"),
-    "iso": "ISO",
-    "taken": gettext_lazy("Taken"),
-    "year": gettext_lazy("Year"),
-    "artist": gettext_lazy("Photographer"),
-    "copyright": gettext_lazy("Copyright"),
-}
 
 
 @require_POST

@@ -9,8 +9,8 @@ from bson import ObjectId
 from bson.errors import InvalidId
 
 from mongo.connection import Document, database
-from nodes.collections import NODES
-from nodes.models import Node
+from nodes.collections import ASSET_FILES, NODES, standing
+from nodes.models import Node, Photo
 
 # Never the draft, never embedded comments.
 WHOLE = {"metadata": 1}
@@ -22,6 +22,12 @@ LISTED = {
         "created", "updated", "published", "expires", "author", "tags", "summary",
     )
 } | {"derived.excerpt": 1}  # fmt: skip
+# What the documents of each collection are read for in lists, and made into.
+FIELDS: dict[str, dict[str, int]] = {
+    NODES: LISTED,
+    ASSET_FILES: LISTED | {"metadata.content_id": 1, "metadata.detail": 1},
+}
+MODELS: dict[str, type[Node] | type[Photo]] = {NODES: Node, ASSET_FILES: Photo}
 NEWEST_FIRST = [("metadata.published", -1), ("_id", -1)]
 OLDEST_FIRST = [("metadata.published", 1), ("_id", 1)]
 LATEST_MILLISECOND = 253_402_300_799_999  # of the year 9999
@@ -45,7 +51,7 @@ class Cursor:
         return f"{'>' if self.newer else '<'}{round(self.time.timestamp() * 1000)}.{self.id}"
 
     @classmethod
-    def of(cls, node: Node, *, newer: bool) -> Self:
+    def of(cls, node: Node | Photo, *, newer: bool) -> Self:
         """Return the cursor of what is newer, or older, than a published node."""
         return cls(newer, node.metadata.published, node.pk)
 
@@ -79,7 +85,7 @@ class Span:
 class Listing:
     """A page of a list, newest first. `older` and `newer` are cursors of the pages beside it, None where there is none."""
 
-    nodes: tuple[Node, ...]
+    nodes: tuple[Any, ...]
     older: str | None = None
     newer: str | None = None
 
@@ -93,16 +99,21 @@ def listing(
     *,
     whole: bool = False,
     span: Span | None = None,
+    collections: tuple[str, ...] = (NODES,),
 ) -> Listing:
-    """Return a page of the live nodes that match `base`, read in the order of `index`.
+    """Return a page of the live nodes and photos of these collections that match `base`, read in the order of `index`.
 
     Raises ValueError for a cursor that is none.
     """
     edge = Cursor.parse(cursor) if cursor else None
-    documents = beside(base, index, moment, size + 1, edge, WHOLE if whole else LISTED, span)
-    more = len(documents) > size
-    nodes = [Node.from_document(document) for document in documents[:size]]
+    nodes: list[Node | Photo] = []
+    for name in collections:
+        documents = beside(base, index, moment, size + 1, edge, WHOLE if whole else FIELDS[name], span, name)
+        nodes += [MODELS[name].from_document(document) for document in documents]
     going_newer = edge is not None and edge.newer
+    if len(collections) > 1:
+        nodes.sort(key=lambda node: (node.metadata.published, node.pk), reverse=not going_newer)
+    more, nodes = len(nodes) > size, nodes[:size]
     if going_newer:
         nodes.reverse()
     if not nodes:
@@ -123,12 +134,13 @@ def beside(
     edge: Cursor | None,
     fields: Mapping[str, Any] = LISTED,
     span: Span | None = None,
+    collection: str = NODES,
 ) -> list[Document]:
     """Return up to `limit` live documents, newest first; with an edge those beyond it, the nearest first.
 
     The index is named so that a plan chosen for one section is never kept for another where it reads much more.
     """
-    condition = {**base, **live(moment)}
+    condition = {**base, **live(moment), **standing(collection)}
     since, until = (span.since, min(span.until, moment)) if span else (EVER, moment)
     if edge is not None:
         since, until = (max(since, edge.time), until) if edge.newer else (since, min(until, edge.time))
@@ -139,4 +151,4 @@ def beside(
         ]
     condition["metadata.published"] = {"$gte": since, "$lte": until}
     order = OLDEST_FIRST if edge is not None and edge.newer else NEWEST_FIRST
-    return list(database()[NODES].find(condition, dict(fields)).sort(order).limit(limit).hint(index))
+    return list(database()[collection].find(condition, dict(fields)).sort(order).limit(limit).hint(index))

@@ -16,7 +16,7 @@ from mongo.connection import database
 from nodes.collections import ASSET_FILES, NODES, standing
 from nodes.models import Node, Photo
 from nodes.selectors import search
-from nodes.selectors.nodes import LISTED
+from nodes.selectors.listing import FIELDS, MODELS
 
 SIZE = 50
 # Results of a search that are shown.
@@ -100,10 +100,9 @@ class Page:
 
 # What rows are read of, and made into.
 _FIELDS: dict[str, dict[str, int]] = {
-    NODES: {**LISTED, "draft.saved_at": 1},
-    ASSET_FILES: {**LISTED, "metadata.detail": 1, "metadata.content_id": 1, "metadata.locked": 1},
+    NODES: FIELDS[NODES] | {"draft.saved_at": 1},
+    ASSET_FILES: FIELDS[ASSET_FILES] | {"metadata.locked": 1},
 }
-_MODELS: dict[str, type[Node] | type[Photo]] = {NODES: Node, ASSET_FILES: Photo}
 
 
 def page(filters: Filters, moment: datetime, *, cursor: str = "", size: int = SIZE, collection: str = NODES) -> Page:
@@ -134,7 +133,7 @@ def page(filters: Filters, moment: datetime, *, cursor: str = "", size: int = SI
 
 
 def _row(document: Mapping[str, Any], collection: str) -> Row:
-    return Row(_MODELS[collection].from_document(document), "draft" in document)
+    return Row(MODELS[collection].from_document(document), "draft" in document)
 
 
 def _best(filters: Filters, moment: datetime, collection: str) -> Page:

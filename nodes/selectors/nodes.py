@@ -8,19 +8,19 @@ from bson.errors import InvalidId
 
 from mongo.connection import database
 from nodes import kept, slugs
-from nodes.collections import NODES, REDIRECTS
-from nodes.kinds import BLOG, ENTRY, PAGE
-from nodes.models import Node
-from nodes.selectors import due
-from nodes.selectors.listing import LISTED, WHOLE, Cursor, Listing, beside, listing, live
+from nodes.collections import ASSET_FILES, NODES, REDIRECTS, home_of
+from nodes.kinds import BLOG, ENTRY, GALLERY, PAGE
+from nodes.models import Node, Photo
+from nodes.selectors import due, photos
+from nodes.selectors.listing import FIELDS, LISTED, MODELS, WHOLE, Cursor, Listing, beside, listing, live
 from nodes.tree import HOME, Tree
 
 # The most pages of a folder that are listed at once.
 PAGES_LISTED = 200
 
 
-def resolve(sections: Tree, path: str, moment: datetime) -> Node | None:
-    """Return the live node that a path such as "news/hello" leads to, which may have moved to another address since.
+def resolve(sections: Tree, path: str, moment: datetime) -> Node | Photo | None:
+    """Return the live node or photo that a path such as "news/hello" leads to, which may have moved to another address since.
 
     Sections are found in the tree. A level that finds nothing looks in the redirects and goes on with the node found there, so
     that whoever compares the node's address with the one asked for needs one redirect at most.
@@ -34,11 +34,11 @@ def resolve(sections: Tree, path: str, moment: datetime) -> Node | None:
     node = _node_at(sections, section_id, parts[-1])
     if node is None or not _is_live(sections, node, moment):
         moved = _moved_to(section_id, parts[-1])
-        node = get(moved) if moved else None
+        node = (get(moved) or photos.get(moved)) if moved else None
     return node if node and _is_live(sections, node, moment) else None
 
 
-def front_page(sections: Tree, moment: datetime) -> Node | None:
+def front_page(sections: Tree, moment: datetime) -> Node | Photo | None:
     """Return the live node at the top level with the slug `home`; None: the front page lists the newest posts."""
     node = _node_at(sections, None, HOME)
     return node if node and node.is_live(moment) else None
@@ -51,12 +51,15 @@ def _section_at(sections: Tree, parent_id: ObjectId | None, slug: str) -> Object
     return moved if moved in sections.sections else None
 
 
-def _node_at(sections: Tree, parent_id: ObjectId | None, slug: str) -> Node | None:
-    child = sections.child(parent_id, slug)
-    return get(child.id) if child else find(parent_id, slug)
+def _node_at(sections: Tree, parent_id: ObjectId | None, slug: str) -> Node | Photo | None:
+    if child := sections.child(parent_id, slug):
+        return get(child.id)
+    if parent_id is not None and sections.sections[parent_id].type == GALLERY:
+        return photos.find(parent_id, slug)
+    return find(parent_id, slug)
 
 
-def _is_live(sections: Tree, node: Node, moment: datetime) -> bool:
+def _is_live(sections: Tree, node: Node | Photo, moment: datetime) -> bool:
     return node.is_live(moment) and sections.is_live(node.metadata.parent_id, moment)
 
 
@@ -114,9 +117,17 @@ def newest_entries(
 def tagged(
     sections: Tree, tag: str, moment: datetime, *, size: int, cursor: str | None = None, whole: bool = False
 ) -> Listing:
-    """Return `size` live nodes that carry the tag, newest first. Raises ValueError for a cursor that is none."""
+    """Return `size` live nodes and photos that carry the tag, newest first. Raises ValueError for a cursor that is none."""
     base = {"metadata.tags": tag, "metadata.parent_id": {"$in": sections.live_ids(moment)}}
-    return listing(base, "by_tag", moment, size, cursor, whole=whole)
+    return listing(base, "by_tag", moment, size, cursor, whole=whole, collections=(NODES, ASSET_FILES))
+
+
+def photos_of(
+    gallery_id: ObjectId, moment: datetime, *, size: int, cursor: str | None = None, whole: bool = False
+) -> Listing:
+    """Return `size` live photos of a (live) gallery, newest first. Raises ValueError for a cursor that is none."""
+    base = {"metadata.parent_id": gallery_id}
+    return listing(base, "by_section", moment, size, cursor, whole=whole, collections=(ASSET_FILES,))
 
 
 def holds_something(section_id: ObjectId) -> bool:
@@ -133,13 +144,15 @@ def pages_of(
     return [Node.from_document(document) for document in found]
 
 
-def neighbours(node: Node, moment: datetime) -> tuple[Node | None, Node | None]:
-    """Return the live posts before and after a live post in its section. Kept in process."""
+def neighbours(node: Node | Photo, moment: datetime) -> tuple[Node | Photo | None, Node | Photo | None]:
+    """Return the live posts before and after a live post in its section, or photos in its gallery. Kept in process."""
+    home = home_of(node.metadata.type)
     base = {"metadata.parent_id": node.metadata.parent_id, "metadata.type": node.metadata.type}
 
-    def read() -> tuple[tuple[Node | None, Node | None], datetime | None]:
-        sides = (beside(base, "by_section", moment, 1, Cursor.of(node, newer=newer)) for newer in (False, True))
-        older, newer = (Node.from_document(found[0]) if found else None for found in sides)
+    def read() -> tuple[tuple[Node | Photo | None, Node | Photo | None], datetime | None]:
+        edges = (Cursor.of(node, newer=newer) for newer in (False, True))
+        sides = (beside(base, "by_section", moment, 1, edge, FIELDS[home], collection=home) for edge in edges)
+        older, newer = (MODELS[home].from_document(found[0]) if found else None for found in sides)
         return (older, newer), due.next_due(moment)
 
     return kept.under_version(("neighbours", node.pk), moment, read)

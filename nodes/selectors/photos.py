@@ -119,3 +119,8 @@ def by_slugs(gallery_ids: Sequence[ObjectId], slugs: Sequence[str]) -> list[Phot
     place = {"metadata.parent_id": {"$in": list(gallery_ids)}, "metadata.slug": {"$in": list(slugs)}}
     found = database()[ASSET_FILES].find({**place, **standing(ASSET_FILES)}, WHOLE)
     return [Photo.from_document(document) for document in found]
+
+
+def live_by_ids(sections: Tree, photo_ids: Sequence[ObjectId], moment: datetime) -> list[Photo]:
+    """Return those of some photos that readers may see, in no order."""
+    return [photo for photo in by_ids(photo_ids) if is_public(photo, sections, moment)]

@@ -5,7 +5,7 @@ from typing import Any
 from django import template
 from django.utils.safestring import SafeString
 
-from nodes import kinds, photo_access, photo_addresses
+from nodes import kinds, photo_access, photo_addresses, photo_labels
 from nodes.admin.fields import section_choices
 from nodes.models import Photo
 
@@ -28,6 +28,18 @@ def photo_thumbnail(photo: Photo, width: int, alt: str | None = None) -> SafeStr
 def photo_original(photo: Photo) -> str:
     """{% photo_original photo %}: the path of the photo's file as it was uploaded, but for what its metadata gave away."""
     return photo_addresses.original(photo)
+
+
+@register.simple_tag
+def photo_copy(photo: Photo, width: int) -> str:
+    """{% photo_copy photo 1280 %}: the path of a JPEG in one of the widths that are made."""
+    return photo_addresses.copy(photo, width)
+
+
+@register.simple_tag
+def photo_facts(photo: Photo) -> list[tuple[Any, Any]]:
+    """{% photo_facts photo as facts %}: (label, value) of what the camera wrote and readers may want to know."""
+    return photo_labels.facts(photo, photo_labels.PUBLIC)
 
 
 @register.inclusion_tag("nodes/admin/_pictures.html", takes_context=True)
