@@ -146,7 +146,7 @@ COLLECTIONS = (
             Index("by_updated", (("metadata.updated", -1), ("_id", -1))),
             Index("by_author", (("metadata.author._id", 1), ("metadata.updated", -1))),
             # One index for every property that a camera may write: [{n, v}] searched with $elemMatch.
-            Index("by_exif", (("metadata.detail.exif.n", 1), ("metadata.detail.exif.v", 1))),
+            Index("by_exif", (("metadata.detail.exif.n", 1), ("metadata.detail.exif.v", 1), *NEWEST)),
             Index("by_sha256", (("metadata.detail.sha256", 1),)),
             # Only uploads under way and those that stopped are locked: a handful of entries.
             Index("by_lock", (("metadata.locked", 1),), partial={"metadata.locked": {"$type": "date"}}),

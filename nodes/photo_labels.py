@@ -1,7 +1,8 @@
 """What cameras write into files, in words."""
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
+from urllib.parse import urlencode
 
 from django.utils.translation import gettext_lazy
 
@@ -19,10 +20,36 @@ LABELS = {
     "artist": gettext_lazy("Photographer"),
     "copyright": gettext_lazy("Copyright"),
 }
-PUBLIC = ("camera", "lens", "focal_length", "aperture", "exposure", "iso", "taken", "artist", "copyright")
+PUBLIC = ("camera", "lens", "focal_length", "aperture", "exposure", "iso", "taken", "year", "artist", "copyright")
+
+
+# What photos can be found by, and how an address says it.
+FOUND_BY: dict[str, Callable[[str], Any]] = {"camera": str, "lens": str, "focal_length": float, "year": int}
 
 
 def facts(photo: Photo, names: Collection[str] = tuple(LABELS)) -> list[tuple[Any, Any]]:
     """Return (label, value) of those of a photo's properties that it has."""
     found = {part["n"]: part["v"] for part in photo.metadata.detail.exif or ()}
     return [(LABELS[name], found[name]) for name in names if name in found]
+
+
+def linked_facts(photo: Photo) -> list[tuple[Any, Any, str]]:
+    """Return (label, value, query) of what readers may want to know; a query where other photos can be found by it."""
+    found = {part["n"]: part["v"] for part in photo.metadata.detail.exif or ()}
+    return [
+        (LABELS[name], found[name], urlencode({name: found[name]}) if name in FOUND_BY else "")
+        for name in PUBLIC
+        if name in found
+    ]
+
+
+def asked(query: Mapping[str, str]) -> list[tuple[str, Any]]:
+    """Return the properties, (name, value), that an address asks for; what cannot be one is left out."""
+    wanted = []
+    for name, convert in FOUND_BY.items():
+        try:
+            if value := convert(query.get(name, "")[:200]):
+                wanted.append((name, value))
+        except (ValueError, OverflowError):
+            continue
+    return wanted

@@ -14,6 +14,7 @@ urlpatterns = [
     path("feed/<slug:form>", feeds.site, name="site-feed"),
     path("tag/<tag:tag>/feed/<slug:form>", feeds.tag, name="tag-feed"),
     path("tag/<tag:tag>", views.tag, name="tag"),
+    path("media/find", views.find_photos, name="find-photos"),
     path("media/<objectid:photo_id>/<objectid:content_id>/<str:spec>", photo_views.file, name="photo-file"),
     path("<nodepath:path>/feed/<slug:form>", feeds.blog, name="blog-feed"),
     path("<nodepath:path>/archive", finding.archive, name="archive"),

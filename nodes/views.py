@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
 from mongo.connection import now
-from nodes import kinds, rendering, tree
+from nodes import kinds, photo_labels, rendering, tree
 from nodes.models import Node, Photo
 from nodes.selectors import nodes as selectors
 from nodes.selectors import site as site_selectors
@@ -69,6 +69,19 @@ def tag(request: HttpRequest, tag: str) -> HttpResponse:
     if not tagged.nodes:
         raise Http404(_("Nothing is tagged “%(tag)s”.") % {"tag": tag})
     return render(request, "nodes/tag.html", {"tag": tag, "listing": tagged})
+
+
+@require_safe
+def find_photos(request: HttpRequest) -> HttpResponse:
+    """List the photos whose files say what the address asks for: ?camera=…&lens=…&focal_length=…&year=…"""
+    wanted = photo_labels.asked(request.GET)
+    if not wanted:
+        raise Http404(_("Say what to look for: a camera, a lens, a focal length, a year."))
+    found = listed(request, selectors.photos_having, tree.current(), wanted, now(), size=PHOTOS_LISTED)
+    query = request.GET.copy()
+    query.pop("from", None)
+    words = " · ".join(str(value) for _name, value in wanted)
+    return render(request, "nodes/found-photos.html", {"listing": found, "words": words, "query": query.urlencode()})
 
 
 def show(request: HttpRequest, shown: Node | Photo) -> HttpResponse:

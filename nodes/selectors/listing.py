@@ -1,6 +1,6 @@
 """Pages of lists by keyset, newest first: the cost of a page does not grow with its number."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Self
@@ -37,6 +37,11 @@ EVER = datetime(1, 1, 1, tzinfo=UTC)
 def live(moment: datetime) -> dict[str, Any]:
     """Return the filter of what is public at `moment` by itself. Its section must be live too: see Tree.live_ids."""
     return {"metadata.published": {"$lte": moment}, "metadata.expires": {"$gt": moment}}
+
+
+def having(properties: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    """Return the filter of photos whose files say all of this: (name, value) of each property."""
+    return {"metadata.detail.exif": {"$all": [{"$elemMatch": {"n": name, "v": value}} for name, value in properties]}}
 
 
 @dataclass(frozen=True)

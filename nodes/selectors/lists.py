@@ -16,7 +16,7 @@ from mongo.connection import database
 from nodes.collections import ASSET_FILES, NODES, standing
 from nodes.models import Node, Photo
 from nodes.selectors import search
-from nodes.selectors.listing import FIELDS, MODELS
+from nodes.selectors.listing import FIELDS, MODELS, having
 
 SIZE = 50
 # Results of a search that are shown.
@@ -56,8 +56,7 @@ class Filters:
         if self.search:
             wanted["$text"] = {"$search": search.every_word(self.search)}
         if self.exif:
-            said = [{"$elemMatch": {"n": name, "v": value}} for name, value in self.exif]
-            wanted["metadata.detail.exif"] = {"$all": said}
+            wanted |= having(self.exif)
         return {**wanted, **_state(self.state, moment)}
 
 

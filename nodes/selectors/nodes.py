@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import datetime
+from typing import Any
 
 from bson import ObjectId
 from bson.errors import InvalidId
@@ -12,7 +13,7 @@ from nodes.collections import ASSET_FILES, NODES, REDIRECTS, home_of
 from nodes.kinds import BLOG, ENTRY, GALLERY, PAGE
 from nodes.models import Node, Photo
 from nodes.selectors import due, photos
-from nodes.selectors.listing import FIELDS, LISTED, MODELS, WHOLE, Cursor, Listing, beside, listing, live
+from nodes.selectors.listing import FIELDS, LISTED, MODELS, WHOLE, Cursor, Listing, beside, having, listing, live
 from nodes.tree import HOME, Tree
 
 # The most pages of a folder that are listed at once.
@@ -120,6 +121,22 @@ def tagged(
     """Return `size` live nodes and photos that carry the tag, newest first. Raises ValueError for a cursor that is none."""
     base = {"metadata.tags": tag, "metadata.parent_id": {"$in": sections.live_ids(moment)}}
     return listing(base, "by_tag", moment, size, cursor, whole=whole, collections=(NODES, ASSET_FILES))
+
+
+def photos_having(
+    sections: Tree,
+    properties: Sequence[tuple[str, Any]],
+    moment: datetime,
+    *,
+    size: int,
+    cursor: str | None = None,
+) -> Listing:
+    """Return `size` live photos, newest first, whose files say all of this: camera, lens, focal_length, year…
+
+    Raises ValueError for a cursor that is none.
+    """
+    base = having(properties) | {"metadata.parent_id": {"$in": sections.live_ids(moment)}}
+    return listing(base, "by_exif", moment, size, cursor, collections=(ASSET_FILES,))
 
 
 def photos_of(

@@ -37,9 +37,9 @@ def photo_copy(photo: Photo, width: int) -> str:
 
 
 @register.simple_tag
-def photo_facts(photo: Photo) -> list[tuple[Any, Any]]:
-    """{% photo_facts photo as facts %}: (label, value) of what the camera wrote and readers may want to know."""
-    return photo_labels.facts(photo, photo_labels.PUBLIC)
+def photo_facts(photo: Photo) -> list[tuple[Any, Any, str]]:
+    """{% photo_facts photo as facts %}: (label, value, query) of what the camera wrote and readers may want to know."""
+    return photo_labels.linked_facts(photo)
 
 
 @register.inclusion_tag("nodes/admin/_pictures.html", takes_context=True)

@@ -8,6 +8,7 @@ import pytest
 from comments.targets import Target, resolve
 from mongo.connection import now
 from nodes.services import editing, photos
+from tests.commands import explain, stages
 from tests.nodes import build, pictures
 from tests.nodes.photo_build import document, gallery, replace, upload
 
@@ -187,3 +188,21 @@ def test_a_section_cannot_be_thrown_away_for_good_while_photos_stand_in_it():
         trash.delete(parent)
     with pytest.raises(InvalidPlace):
         editing.create(build.EDITOR, type="photo", parent_id=parent, slug="x", title="x")
+
+
+def test_photos_are_found_by_what_cameras_write(client, commands, mongo):
+    parent = gallery("lakes")
+    upload(parent, name="nikon.jpg")
+    upload(parent, pictures.encoded("JPEG"), name="plain.jpg")
+    upload(gallery("hidden", published=None), name="hidden.jpg")
+    query = {"camera": "Nikon Z 8", "lens": "Z 50mm f/1.8 S", "focal_length": "50", "year": "2024"}
+    with commands.recorded() as log:
+        found = client.get("/media/find", query)
+    assert [photo.metadata.slug for photo in found.context["listing"].nodes] == ["nikon"]
+    [event] = [event for event in log.sent if event.command.get("find") == "cms.assets.files"]
+    assert "IXSCAN" in stages(explain(mongo, event))
+    assert not stages(explain(mongo, event)) & {"SORT", "COLLSCAN"}
+    assert found.content.decode() == client.get("/media/find", query | {"year": "2024", "iso": "x"}).content.decode()
+    assert not client.get("/media/find", query | {"year": "2023"}).context["listing"].nodes
+    assert client.get("/media/find", {"year": "x"}).status_code == 404
+    assert 'href="/media/find?camera=Nikon+Z+8"' in text(client.get("/lakes/nikon"))

@@ -22,7 +22,7 @@ WARM = {
     "/live": 3,
     "/folder": 3,
     "/folder/page-3": 2,
-    "/tag/t": 2,
+    "/tag/t": 3,  # nodes and photos
     "/none": 4,
     "/sitemap.xml": 1,
 }
