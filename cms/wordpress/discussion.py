@@ -33,7 +33,7 @@ class Discussions:
         """Store the comments of `item`, which is discussed as `target`."""
         if not item.comments:
             return
-        present = {comment.slug for comment in selectors.iterate(target)} if entry.known else set()
+        present = self._present(target) if entry.known else set()
         stored: dict[int, str] = {}
         new = list(self._new(item, present, stored))
         self.report.written["comment"] += len(new) if self.pretend else services.import_(target, new)
@@ -83,6 +83,18 @@ class Discussions:
     def _may_wait(self, entry: Entry) -> bool:
         imported = entry.known.imported if entry.known else None
         return imported is None or self.moment - imported < QUEUE_REMEMBERS
+
+    @staticmethod
+    def _present(target: Target) -> set[str]:
+        """The slugs of all comments that are stored and counted, tombstones included.
+
+        Where the count is off, a run was stopped between storing one and counting it: storing them again counts it.
+        """
+        found, public = set(), 0
+        for comment in selectors.iterate(target):
+            found.add(comment.slug)
+            public += not comment.removed
+        return found if public == selectors.count(target) else set()
 
     @staticmethod
     def _queued(target: Target) -> set[str]:
