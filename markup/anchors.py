@@ -24,8 +24,7 @@ _LONGEST_HEADING: Final = 2_000  # characters of HTML that are looked at
 
 
 def anchor(html: str) -> str:
-    """Return sanitized `html` with an id on every heading, all ids prefixed and unique, and rel="noopener" on links
-    to other sites.
+    """Return sanitized `html` with prefixed, unique ids, one on every heading, and rel="noopener" on external links.
 
     A link to "#name" leads to the prefixed id where the text has that; else it stays (it may mean a place of the page
     around the text).
@@ -36,8 +35,9 @@ def anchor(html: str) -> str:
 
 
 def _identified(found: re.Match[str], used: dict[str, int]) -> str:
-    """Return a start tag with its id prefixed; a heading gets one if it has none. An id that is taken is numbered
-    (heading) or dropped.
+    """Return a start tag with its id prefixed; a heading gets one if it has none.
+
+    An id that is taken gets a number if it is a heading's, and else is dropped.
     """
     name, text = found[1], found[2]
     heading = name[0] == "h" and name[1:].isdigit()

@@ -1,5 +1,4 @@
-"""Addresses in running text become links: http://, https://, www. and (for articles) e-mail, like GFM's extended
-autolinks.
+"""Addresses in running text become links, like GFM's extended autolinks: http://, https://, www., in articles e-mail.
 
 Own code, as linkify-it-py's search is quadratic: 80 KB of "http://(" took it 16 s, and it takes "README.md" for a
 host. Every pattern here looks at a bounded stretch.
@@ -108,9 +107,7 @@ def _split(token: Token, pattern: re.Pattern[str], md: MarkdownIt) -> list[Token
 
 
 def _trimmed(url: str) -> str:
-    """Return `url` without punctuation that belongs to the sentence around it: "(see http://a.example/b_(c).)" links
-    "…/b_(c)".
-    """
+    """Return `url` without the punctuation of the sentence around it: of "(see http://a.example/b_(c).)" up to "c)"."""
     url = _ANGLE.split(url, maxsplit=1)[0]
     surplus = url.count(")") - url.count("(")
     while True:

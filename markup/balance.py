@@ -50,8 +50,9 @@ class Balancer:
     """Writes the tags of one text, each closed once and in order."""
 
     def __init__(self, allowed: frozenset[str], renamed: Mapping[str, tuple[str, ...]], *, images: bool) -> None:
-        """`renamed` maps a tag to those that take its place, outermost first; without `images`, an image becomes a
-        link to it.
+        """`renamed` maps a tag to those that take its place, outermost first.
+
+        Without `images`, an image becomes a link to it.
         """
         self._allowed = allowed
         self._renamed = renamed
@@ -118,8 +119,9 @@ class Balancer:
             self._open.append(name)
 
     def _enter_frame(self, name: str) -> bool:
-        """Close what must be closed before a part of a table, open the row or section that it needs; False: there is
-        no table.
+        """Make room for a part of a table: close what must be closed, open the row or section that it needs.
+
+        Returns False if there is no table.
         """
         if "table" not in self._open:
             return False

@@ -23,8 +23,7 @@ _LONG_REFERENCE = re.compile(r"&#\d{8,}+;?|&#[xX][0-9a-fA-F]{8,}+;?")
 
 
 def scrub(text: str) -> str:
-    """Return `text` without characters that no page should carry: controls, bidirectional overrides, halves of
-    surrogate pairs.
+    """Return `text` without characters that no page should carry: controls and bidirectional overrides.
 
     A lone surrogate becomes U+FFFD (it cannot be encoded), a form feed a space; tabs and line ends stay. Idempotent.
     """
@@ -46,8 +45,9 @@ def newlines(text: str) -> str:
 
 
 def cut(text: str, length: int) -> str:
-    """Return at most `length` characters from the start of `text`, never splitting a base letter from its marks or an
-    emoji sequence.
+    """Return at most `length` characters from the start of `text`.
+
+    A base letter is never split from its marks, nor an emoji sequence.
     """
     if len(text) <= length:
         return text

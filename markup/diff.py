@@ -32,8 +32,9 @@ class Change:
 
 @dataclass(frozen=True)
 class Row:
-    """A paragraph of the old version beside what it became: `old` holds equal and deleted pieces, `new` equal and
-    inserted ones; either may be empty.
+    """A paragraph of the old version beside what it became; either may be missing.
+
+    `old` holds equal and deleted pieces, `new` equal and inserted ones.
     """
 
     kind: Literal["equal", "change", "insert", "delete"]
@@ -78,8 +79,9 @@ def side_by_side(old: str, new: str) -> list[Row]:
 
 
 def became(olds: Sequence[str], news: Sequence[str]) -> list[tuple[int, int]]:
-    """Return which of the paragraphs `olds` became which of `news`, as indexes in order: those that share most words
-    (Dice's coefficient of the bags of words).
+    """Return which of the paragraphs `olds` became which of `news`, as indexes in order.
+
+    They are matched by the words they share (Dice's coefficient of the bags of words).
     """
     old_bags, new_bags = (
         [Counter(word for word in _WORD.findall(text) if word[0].isalnum()) for text in texts] for texts in (olds, news)
@@ -149,8 +151,9 @@ def _tidy(changes: Sequence[Change]) -> list[Change]:
 
 
 def _idle(before: tuple[str, str, str], step: tuple[str, str, str]) -> bool:
-    """Tell whether the equal text between two changes is less than either: white space, or some small word (as in
-    Google's diff-match-patch).
+    """Tell whether the equal text between two changes is less than either: white space, or some small word.
+
+    Google's diff-match-patch calls taking it as changed the "semantic cleanup".
     """
     equal = step[0]
     if not (before[1] or before[2]) or not (step[1] or step[2]) or "\n" in equal:

@@ -1,5 +1,4 @@
-"""Photos of the site in a text: written `![alt](photo:slug)`, kept in clean HTML as <img src="photo:slug">, shown as
-the site shows photos.
+"""Photos of the site in a text: written `![alt](photo:slug)`, kept as <img src="photo:slug">, shown as the site does.
 
 The address survives the sanitizer as it is, so that a text can be cleaned when it is saved and its photos looked up
 then or when it is shown.

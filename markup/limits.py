@@ -22,8 +22,9 @@ _MARKS: Final = re.compile(r"[\n!&*\[\]_`<\\~|:]")
 
 
 def excessive(source: str) -> bool:
-    """Tell whether `source` has so many marks that parsing it would take more than a few seconds: no text that anyone
-    wrote.
+    """Tell whether `source` has so many marks that parsing it would take more than a few seconds.
+
+    No text that anyone wrote has.
     """
     if len(source) <= MOST_MARKS // 3:
         return False
@@ -71,8 +72,9 @@ def _deep(state: StateBlock, start: int, end: int, silent: bool) -> bool:
 
 
 def _sane_table(state: StateBlock, start: int, end: int, silent: bool) -> bool:
-    """Refuse a table of many more cells than its source has characters: 18 KB of "|" and short lines made 6 MB of
-    empty cells.
+    """Refuse a table of many more cells than its source has characters.
+
+    18 KB of "|" and short lines made 6 MB of empty cells.
     """
     if start + 2 > end:
         return False
@@ -84,8 +86,9 @@ def _sane_table(state: StateBlock, start: int, end: int, silent: bool) -> bool:
 
 
 def _paragraph_ends(state: StateBlock) -> list[int]:
-    """Return for each line the number of the next empty one. Computed once a text: a table is looked for at every
-    line.
+    """Return for each line the number of the next empty one.
+
+    Computed once a text: a table is looked for at every line.
     """
     known = state.env.get("paragraph_ends")
     if known is None:

@@ -31,8 +31,9 @@ class _Markdown(MarkdownIt):
 
 
 def _parser(*, html: bool, breaks: bool, mail: bool) -> MarkdownIt:
-    """Return a parser that nests blocks deep, but what stands in a line only 20 levels: the time for "[[[[..." grows
-    with these.
+    """Return a parser that nests blocks deep, but what stands in a line only 20 levels.
+
+    The time for "[[[[..." grows with these.
     """
     blocks = _Markdown(html=html, breaks=breaks, nesting=2 * limits.DEEPEST)
     lines = _Markdown(html=html, breaks=breaks, nesting=20)

@@ -82,10 +82,10 @@ def merge(base: str, mine: str, theirs: str) -> Merged:
 
 
 def resolve(merged: Merged, picks: Sequence[Side | Typed]) -> str:
-    """Return the merged text, the conflicts settled by `picks` in order: a side, "both" for mine and then theirs, or
-    what the editor typed.
+    """Return the merged text, the conflicts settled by `picks` in order.
 
-    Raises ValueError unless there are as many picks as conflicts.
+    A pick is a side, "both" for mine and then theirs, or what the editor typed. Raises ValueError unless there are as
+    many picks as conflicts.
     """
     if len(picks) != merged.conflicts:
         raise ValueError(f"{merged.conflicts} conflicts, but {len(picks)} picks")

@@ -38,12 +38,11 @@ class Region(NamedTuple):
 
 
 def blocks(old: Sequence[Hashable], new: Sequence[Hashable], budget: Budget | None = None) -> list[Block]:
-    """Return what `old` and `new` have in common, in order, the longest possible blocks, none touching the next on
-    both sides.
+    """Return what `old` and `new` have in common: blocks in order, each as long as can be.
 
-    Equal ends are cut off first; then parts that occur once on both sides are anchors (patience diff, Bram Cohen
-    2003); between anchors, where there are none left, the shortest edit script decides (E. Myers, "An O(ND)
-    difference algorithm and its variations", 1986).
+    Equal ends are cut off first; then parts that occur once on both sides are anchors (patience diff, Bram Cohen 2003);
+    between anchors, where there are none left, the shortest edit script decides (E. Myers, "An O(ND) difference
+    algorithm and its variations", 1986).
     """
     budget = budget or Budget()
     comparison = _Comparison(old, new, budget.steps)
@@ -75,11 +74,10 @@ def regions(
 def pairs(
     count_old: int, count_new: int, similarity: Callable[[int, int], float], least: float = 0.3
 ) -> list[tuple[int, int]]:
-    """Return which old part became which new one, in order, so that the sum of `similarity` (0 to 1) is greatest;
-    below `least`, none did.
+    """Return which old part became which new one, in order, so that the sum of `similarity` (0 to 1) is greatest.
 
-    Where as many parts stand on both sides they are paired one to one, unless that hardly fits and another pairing
-    does. Of too many, none are paired but in this way.
+    Those below `least` are none that became each other. Where as many parts stand on both sides they are paired one to
+    one, unless that hardly fits and another pairing does. Very many are not compared.
     """
     straight = [(index, index) for index in range(count_old)] if count_old == count_new else []
     if count_old * count_new > _MOST_PAIRS or count_old == 1 == count_new:

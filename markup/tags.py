@@ -51,8 +51,9 @@ class Token(NamedTuple):
 
 
 def tokens(html: str) -> Iterator[Token]:
-    """Yield the text and tags of `html` in order; comments, declarations and the content of RAW elements are left
-    out.
+    """Yield the text and tags of `html` in order.
+
+    Comments, declarations and the content of RAW elements are left out.
     """
     position = text_from = 0
     unclosed: set[str] = set()
@@ -85,8 +86,9 @@ def tokens(html: str) -> Iterator[Token]:
 
 
 def attributes(text: str, limit: int = 50) -> dict[str, str]:
-    """Return the first `limit` attributes of a tag: names in lower case, values decoded; of two with one name the
-    first counts.
+    """Return the first `limit` attributes of a tag: names in lower case, values decoded.
+
+    Of two with the same name the first counts.
     """
     found: dict[str, str] = {}
     for match in _ATTRIBUTE.finditer(text):

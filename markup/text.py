@@ -74,8 +74,9 @@ def excerpt(html: str, words: int = 50) -> str:
 
 
 def word_count(text: str) -> int:
-    """Return how many words `text` has; a Chinese or Japanese character counts as one, five letters of Thai, Lao,
-    Khmer or Burmese too.
+    """Return how many words `text` has.
+
+    A Chinese or Japanese character counts as one, and so do five letters of Thai, Lao, Khmer or Burmese.
     """
     return sum(_weight(found[0]) for found in _WORD.finditer(text) if any(map(str.isalnum, found[0])))
 
@@ -112,11 +113,10 @@ def highlight(text: str, terms: Sequence[str], around: int = 80, extracts: int =
 
 
 def slugify(text: str) -> str:
-    """Return `text` as part of an address: letters, marks and digits of any script, lower-cased, NFC, with hyphens
-    between words.
+    """Return `text` as part of an address: letters and digits of any script, lower-cased, NFC, hyphens between words.
 
-    At most SLUG_LENGTH characters, cut between words where that leaves half of it; "" when nothing is left, so that
-    the caller chooses. slugify(slugify(x)) == slugify(x).
+    At most SLUG_LENGTH characters, cut between words where that leaves half of it; "" when nothing is left, so that the
+    caller chooses. slugify(slugify(x)) == slugify(x).
     """
     text = unicodedata.normalize("NFC", unicodedata.normalize("NFC", scrub(text)).lower())
     kept: list[str] = []
@@ -214,8 +214,9 @@ def _matches(text: str, terms: Sequence[str]) -> list[tuple[int, int]]:
 
 
 def _windows(text: str, matches: Sequence[tuple[int, int]], around: int) -> Iterator[tuple[int, int]]:
-    """Yield the parts of `text` that lie around `matches`, from word to word, joined where they overlap - but none
-    much longer than four times `around`.
+    """Yield the parts of `text` around `matches`, from word to word, joined where they overlap.
+
+    None is much longer than four times `around`.
     """
     start = end = -1
     for left, right in matches:
@@ -232,8 +233,9 @@ def _windows(text: str, matches: Sequence[tuple[int, int]], around: int) -> Iter
 
 
 def _word_start(text: str, index: int, limit: int) -> int:
-    """Return the first start of a word at or after `index`, before `limit`; `limit` - or in text without spaces,
-    `index` - if there is none.
+    """Return the first start of a word at or after `index`, before `limit`; if there is none, `limit`.
+
+    In text without spaces any place will do.
     """
     if index <= 0 or text[index - 1] == " ":
         return max(index, 0)

@@ -1,0 +1,48 @@
+"""The payloads of tests/markup in a real browser: no script runs, whatever the page's parser makes of what was cleaned."""
+
+import pytest
+
+from markup.html import clean
+from markup.markdown import render
+from tests.markup.test_payloads import ALL
+
+# Poke at everything: much of what is known waits for the mouse, the focus or an animation.
+POKE = """() => {
+    const left = [];
+    for (const element of document.querySelectorAll('body *')) {
+        for (const name of element.getAttributeNames())
+            if (name.startsWith('on') || ['style', 'srcdoc', 'formaction'].includes(name)) left.push(name);
+        if (element.protocol && !['http:', 'https:', 'mailto:', 'tel:', 'about:', ':'].includes(element.protocol))
+            left.push(element.href);
+        for (const type of ['mouseover', 'pointerenter', 'focus', 'click', 'animationstart', 'toggle', 'error'])
+            element.dispatchEvent(new Event(type, {bubbles: true, cancelable: true}));
+    }
+    return left;
+}"""
+
+
+@pytest.fixture
+def blank(chromium):
+    """An empty page that reaches no network and counts its alerts."""
+    page = chromium.new_page()
+    page.route("**/*", lambda route: route.abort() if route.request.url.startswith("http") else route.continue_())
+    page.evaluate("() => { window.alerts = 0; window.alert = () => { window.alerts += 1; }; }")
+    yield page
+    page.close()
+
+
+@pytest.mark.parametrize("profile", ["article", "comment"])
+def test_nothing_runs(blank, profile):
+    pieces = [f"<div>{way(payload, profile)}</div>" for payload in ALL for way in (clean, render)]
+    blank.set_content("\n".join(pieces))
+    assert blank.evaluate(POKE) == []
+    # The error events of images come later than the images.
+    blank.wait_for_function("() => [...document.images].every(image => image.complete)")
+    assert blank.evaluate("window.alerts") == 0
+    assert blank.evaluate("document.querySelectorAll('body > div').length") == len(pieces)
+
+
+def test_without_cleaning_it_would(blank):
+    blank.set_content("".join(f"<div>{payload}</div>" for payload in ALL if payload.startswith("<img")))
+    blank.wait_for_function("() => window.alerts > 3")
+    assert blank.evaluate(POKE)
