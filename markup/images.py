@@ -14,7 +14,7 @@ from markup.tags import attributes, quote
 
 _SCHEME: Final = "photo:"
 # In the sanitizer's output no value holds "<" or ">". Alone in its paragraph, a photo takes the paragraph's place.
-_IMAGE: Final = re.compile(r'(<p>)?<img( [^<>]*\bsrc="(?i:photo):[^<>]*)>(?(1)</p>)')
+_IMAGE: Final = re.compile(r'(<p>)?<img((?: [^<>]*)? src="(?i:photo):[^<>]*)>(?(1)</p>)')
 
 
 @dataclass(frozen=True)
@@ -32,8 +32,7 @@ Resolver = Callable[[ImageRef], str | None]
 
 def references(html: str) -> tuple[str, ...]:
     """Return the slugs of the photos in clean `html`, each once, in the order of the text."""
-    found = (_reference(match) for match in _IMAGE.finditer(html))
-    return tuple(dict.fromkeys(ref.slug for ref in found if ref))
+    return tuple(dict.fromkeys(_reference(match).slug for match in _IMAGE.finditer(html)))
 
 
 def resolve(html: str, resolver: Resolver) -> str:
@@ -46,8 +45,6 @@ def resolve(html: str, resolver: Resolver) -> str:
 
     def replaced(match: re.Match[str]) -> str:
         ref = _reference(match)
-        if ref is None:
-            return match[0]
         shown = resolver(ref)
         if shown is not None:
             return shown
@@ -56,10 +53,7 @@ def resolve(html: str, resolver: Resolver) -> str:
     return _IMAGE.sub(replaced, html)
 
 
-def _reference(match: re.Match[str]) -> ImageRef | None:
+def _reference(match: re.Match[str]) -> ImageRef:
     found = attributes(match[2])
-    source = found.get("src", "")
-    if not source.lower().startswith(_SCHEME):
-        return None
-    slug = unquote(source[len(_SCHEME) :]).strip()
+    slug = unquote(found["src"][len(_SCHEME) :]).strip()
     return ImageRef(slug, found.get("alt", ""), found.get("title", ""), block=match[1] is not None)
