@@ -1,0 +1,88 @@
+"""`manage.py import_photos DIR --gallery SLUG`: the pictures of a folder, each once."""
+
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from bson import ObjectId
+from django.core.management.base import BaseCommand, CommandError
+from tqdm import tqdm
+
+from mongo.connection import now
+from nodes import kinds, tags, tree
+from nodes.errors import NodeError, NotReady
+from nodes.services import photo_import
+from nodes.types import Actor
+
+COUNTS = ("imported", "left as they were", "refused")
+
+
+class Command(BaseCommand):
+    help = (
+        "Import the JPEG, PNG, WebP and GIF files in and below DIR into a gallery. What the gallery has already stays as it"
+        " is, so the command can be stopped and run again. Alternative texts come from text files: lake.jpg.txt beside"
+        " lake.jpg."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("folder", metavar="DIR", type=Path)
+        parser.add_argument("--gallery", required=True, metavar="SLUG", help="its slug, or its path: travels/lakes")
+        parser.add_argument("--publish", action="store_true", help="make public what has alternative text")
+        parser.add_argument("--tags", default="", help="for all of them, separated by commas")
+        parser.add_argument("--author", default="Import", help="name shown as author")
+        parser.add_argument("--dry-run", action="store_true", help="only judge the files and count")
+
+    def handle(self, *args: Any, folder: Path, gallery: str, **options: Any) -> None:
+        if not folder.is_dir():
+            raise CommandError(f"There is no folder {folder}.")
+        gallery_id, counts = _gallery(gallery), dict.fromkeys(COUNTS, 0)
+        paths = list(photo_import.files(folder))
+        quiet = options["verbosity"] == 0
+        for path in tqdm(paths, unit=" photos", leave=False, disable=quiet or not self.stdout.isatty()):
+            try:
+                counts[self._import(gallery_id, path, options)] += 1
+            except (NodeError, OSError) as error:
+                counts["refused"] += 1
+                self.stderr.write(f"{path}: {error}")
+        if not quiet:
+            said = ", ".join(f"{number} {name}" for name, number in counts.items())
+            self.stdout.write(f"{'Pretending to import' if options['dry_run'] else 'Photos'}: {said}.")
+        if counts["refused"]:
+            raise CommandError(f"{counts['refused']} of {len(paths)} files were refused; the others are done.")
+
+    def _import(self, gallery_id: ObjectId, path: Path, options: dict[str, Any]) -> str:
+        """Import one file and return what has come of it, as one of COUNTS."""
+        if options["dry_run"]:
+            return COUNTS[1] if photo_import.there(gallery_id, path) else COUNTS[0]
+        fields: dict[str, Any] = {"detail.alt": _words(path)}
+        if options["publish"]:
+            fields["published"] = now()
+        who, wanted = Actor(None, options["author"]), tags.parse(options["tags"])
+        try:
+            done = photo_import.import_photo(who, gallery_id, path, fields=fields, tags=wanted)
+        except NotReady:
+            del fields["published"]
+            done = photo_import.import_photo(who, gallery_id, path, fields=fields, tags=wanted)
+        return COUNTS[1] if done.was_there else COUNTS[0]
+
+
+def _gallery(address: str) -> ObjectId:
+    """Return the gallery at a path, or the one with that slug. Raises CommandError."""
+    known = tree.fresh()
+    path = address.strip("/")
+    wanted = f"/{path}"
+    galleries = [section for section in known.sections.values() if section.type == kinds.GALLERY]
+    found = [s for s in galleries if known.url(s.parent_id, s.slug) == wanted] or [
+        s for s in galleries if s.slug == path
+    ]
+    if not found:
+        raise CommandError(f"There is no gallery “{address}”.")
+    if len(found) > 1:
+        raise CommandError(f"Several galleries are called “{address}”: give the path of one.")
+    return found[0].id
+
+
+def _words(path: Path) -> str:
+    """Return what the text file beside a picture says it shows; "" without one."""
+    beside = path.with_name(f"{path.name}.txt")
+    return " ".join(beside.read_text("utf-8").split())[:500] if beside.is_file() else ""

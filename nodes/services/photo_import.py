@@ -1,0 +1,82 @@
+"""Photos from files on this machine, each once: what import_photos and import_wordpress call."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bson import ObjectId
+
+from mongo.connection import database
+from nodes.assets.incoming import Cleaning
+from nodes.collections import ASSET_FILES, standing
+from nodes.services.photos import Upload
+from nodes.types import Actor
+
+# Read at once: as much as goes to the database in one insert.
+PIECE = 2 * 1024 * 1024
+ENDINGS = frozenset({".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".apng", ".webp", ".gif"})
+
+
+@dataclass(frozen=True)
+class Imported:
+    """A photo that a file has become, now or by an earlier import."""
+
+    id: ObjectId
+    was_there: bool
+
+
+def import_photo(
+    actor: Actor,
+    gallery_id: ObjectId,
+    path: Path,
+    *,
+    title: str = "",
+    fields: Mapping[str, Any] | None = None,
+    tags: tuple[str, ...] = (),
+) -> Imported:
+    """Upload a file into a gallery unless the gallery has a photo with its bytes (as they would be stored).
+
+    `fields` by path: "detail.alt", "summary", "published", "created"… Raises BadPicture, NotReady, InvalidPlace; OSError where
+    the file cannot be read.
+    """
+    if found := there(gallery_id, path):
+        return Imported(found, was_there=True)
+    coming = Upload(actor, gallery_id, path.name, title=title, fields=fields, tags=tags)
+    try:
+        for piece in _pieces(path):
+            coming.feed(piece)
+        return Imported(coming.finish().id, was_there=False)
+    finally:
+        # Of what was not finished, whatever stopped it, nothing stays.
+        coming.abort()
+
+
+def there(gallery_id: ObjectId, path: Path) -> ObjectId | None:
+    """Return the photo of the gallery that has the file's bytes already; None if there is none. Raises BadPicture, OSError."""
+    cleaning = Cleaning(path.name)
+    for piece in _pieces(path):
+        for _part in cleaning.feed(piece):
+            continue
+    for _part in cleaning.end():
+        continue
+    same = {"metadata.detail.sha256": cleaning.sha256, "metadata.parent_id": gallery_id, **standing(ASSET_FILES)}
+    found = database()[ASSET_FILES].find_one(same, {"_id": 1})
+    return found["_id"] if found else None
+
+
+def files(folder: Path) -> Iterator[Path]:
+    """Yield the files in and below a folder whose names end as pictures' do, by name; hidden ones are left out."""
+    for path in sorted(folder.iterdir()):
+        if path.name.startswith("."):
+            continue
+        if path.is_dir():
+            yield from files(path)
+        elif path.suffix.lower() in ENDINGS:
+            yield path
+
+
+def _pieces(path: Path) -> Iterator[bytes]:
+    with path.open("rb") as file:
+        while piece := file.read(PIECE):
+            yield piece
