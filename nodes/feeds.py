@@ -26,6 +26,7 @@ from nodes.feedformats import FORMS, Channel, Enclosure, Item
 from nodes.models import Node, Photo
 from nodes.selectors import nodes as selectors
 from nodes.selectors import site as site_selectors
+from nodes.views import moved_with, section_at
 
 ENTRIES = 20
 
@@ -47,16 +48,14 @@ def _of_site() -> Source:
     return Source(settings.name, settings.tagline or settings.name, "/", listing.nodes)
 
 
-def _of_blog(path: str) -> Source:
-    moment = now()
-    blog = selectors.resolve(tree.current(), path, moment)
-    if blog is None or blog.metadata.type not in (kinds.BLOG, kinds.GALLERY):
-        raise Http404(_("There is no feed at this address."))
-    select = selectors.entries if blog.metadata.type == kinds.BLOG else selectors.photos_of
-    listing = select(blog.pk, moment, size=ENTRIES, whole=True)
-    metadata = blog.metadata
+def _of_section(section: Node) -> Source:
+    select = selectors.entries if section.metadata.type == kinds.BLOG else selectors.photos_of
+    listing = select(section.pk, now(), size=ENTRIES, whole=True)
+    metadata = section.metadata
     title = f"{metadata.title} · {site_selectors.current().settings.name}"
-    return Source(title, metadata.summary or metadata.title, blog.get_absolute_url(), listing.nodes, metadata.updated)
+    return Source(
+        title, metadata.summary or metadata.title, section.get_absolute_url(), listing.nodes, metadata.updated
+    )
 
 
 def _of_tag(tag: str) -> Source:
@@ -77,8 +76,9 @@ def site(request: HttpRequest, form: str) -> HttpResponse:
 
 @require_safe
 def blog(request: HttpRequest, path: str, form: str) -> HttpResponse:
-    """Answer the feed of a blog or a gallery."""
-    return _answer(request, form, lambda: _of_blog(path))
+    """Answer the feed of a blog or a gallery, or redirect to where that has moved."""
+    found = section_at(path, kinds.BLOG, kinds.GALLERY)
+    return moved_with(request, found, path) or _answer(request, form, lambda: _of_section(found))
 
 
 @require_safe

@@ -11,8 +11,7 @@ from mongo.connection import now
 from nodes import kinds, tree
 from nodes.models import Node
 from nodes.selectors import archives, search
-from nodes.selectors import nodes as selectors
-from nodes.views import breadcrumbs, listed
+from nodes.views import breadcrumbs, listed, moved_with, section_at
 
 RESULTS = 10
 SUGGESTIONS = 5
@@ -20,17 +19,12 @@ SUGGESTIONS = 5
 SUGGESTING_MILLISECONDS = 200
 
 
-def _blog(path: str) -> Node:
-    blog = selectors.resolve(tree.current(), path, now())
-    if blog is None or blog.metadata.type != kinds.BLOG:
-        raise Http404(_("There is no archive at this address."))
-    return blog
-
-
 @require_safe
 def archive(request: HttpRequest, path: str) -> HttpResponse:
     """List the months in which a blog has posts."""
-    blog = _blog(path)
+    blog = section_at(path, kinds.BLOG)
+    if moved := moved_with(request, blog, path):
+        return moved
     months = archives.months(blog.pk, now(), timezone.get_current_timezone())
     crumbs = _crumbs(blog)
     return render(request, "nodes/archive.html", {"node": blog, "months": months, "breadcrumbs": crumbs})
@@ -39,7 +33,9 @@ def archive(request: HttpRequest, path: str) -> HttpResponse:
 @require_safe
 def archive_of(request: HttpRequest, path: str, year: int, month: int | None = None) -> HttpResponse:
     """List a blog's posts of one year or month."""
-    blog = _blog(path)
+    blog = section_at(path, kinds.BLOG)
+    if moved := moved_with(request, blog, path):
+        return moved
     zone = timezone.get_current_timezone()
     posts = listed(request, archives.entries_of, blog.pk, year, month, now(), zone)
     if not posts.nodes:

@@ -3,7 +3,7 @@
 import unicodedata
 from collections.abc import Callable
 from typing import Any
-from urllib.parse import unquote
+from urllib.parse import quote, unquote
 
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponsePermanentRedirect
 from django.shortcuts import render
@@ -56,6 +56,22 @@ def without_slash(request: HttpRequest, path: str) -> HttpResponse:
     return node(request, path)
 
 
+def section_at(path: str, *types: str) -> Node:
+    """Return the live section, of one of these types, that a path leads to; Http404 where there is none."""
+    section = selectors.resolve(tree.current(), path, now())
+    if section is None or section.metadata.type not in types:
+        raise Http404(_("There is no such section at this address."))
+    return section
+
+
+def moved_with(request: HttpRequest, found: Node, path: str) -> HttpResponse | None:
+    """Return the redirect of an address that begins with `path`, where its node has moved; None where it has not."""
+    address = found.get_absolute_url()
+    if unquote(address) == f"/{path}":
+        return None
+    return _moved(request, address + quote(request.path_info[len(path) + 1 :]))
+
+
 def _moved(request: HttpRequest, address: str) -> HttpResponse:
     query = request.META.get("QUERY_STRING", "")
     return HttpResponsePermanentRedirect(f"{address}?{query}" if query else address)
@@ -99,7 +115,7 @@ def _more(request: HttpRequest, shown: Node | Photo) -> dict[str, Any]:
             return {"sections": tree.current().live_children(shown.pk, moment)} | _pages(request, shown, moment)
         case kinds.GALLERY:
             return {"listing": listed(request, selectors.photos_of, shown.pk, moment, size=PHOTOS_LISTED)}
-        case kinds.ENTRY | kinds.PHOTO:
+        case kinds.ENTRY | kinds.PHOTO if shown.metadata.published:
             older, newer = selectors.neighbours(shown, moment)
             return {"older": older, "newer": newer}
     return {}

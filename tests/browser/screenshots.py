@@ -25,12 +25,12 @@ def taken(page: Page, address: str, *, at: str | None = None) -> Image.Image:
     page.goto(address)
     page.wait_for_load_state("networkidle")
     if at:
-        page.locator(at).first.evaluate("element => element.scrollIntoView()")
+        page.locator(at).first.evaluate("element => element.scrollIntoView({behavior: 'instant'})")
     return Image.open(BytesIO(page.screenshot())).convert("RGB")
 
 
 def keep(name: str, *pictures: Image.Image) -> None:
-    """Write pictures side by side, in 128 colours: a tenth of the bytes."""
+    """Write pictures side by side, in 256 colours: a fifth of the bytes."""
     gap = 24 * (len(pictures) - 1)
     whole = Image.new("RGB", (sum(p.width for p in pictures) + gap, max(p.height for p in pictures)), "#8a867d")
     left = 0
@@ -38,7 +38,9 @@ def keep(name: str, *pictures: Image.Image) -> None:
         whole.paste(picture, (left, 0))
         left += picture.width + 24
     IMAGES.mkdir(parents=True, exist_ok=True)
-    whole.quantize(128, dither=Image.Dither.NONE).save(IMAGES / f"{name}.png", optimize=True)
+    whole.quantize(256, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).save(
+        IMAGES / f"{name}.png", optimize=True
+    )
 
 
 def test_take(browsing):

@@ -103,10 +103,12 @@ def test_ids_outlive_changes(client, blog):
     assert ids() == before
 
 
-def test_feed_of_a_moved_blog_is_found(client, blog):
-    editing.save(EDITOR, blog, nonce(blog), {"slug": "renamed"})
-    answer = client.get("/news/feed/atom")
-    assert answer.status_code in (200, 301)
+def test_feeds_and_archives_of_a_moved_blog_move_along(client, blog):
+    editing.save(EDITOR, blog, nonce(blog), {"slug": "Neues-ä".lower()})
+    for rest in ("feed/atom", "archive", "archive/2022", "archive/2022/01?from=x"):
+        answer = client.get(f"/news/{rest}")
+        assert (answer.status_code, answer["Location"]) == (301, f"/neues-%C3%A4/{rest}"), rest
+    assert client.get("/neues-ä/feed/atom").status_code == 200
 
 
 def test_addresses_come_from_the_setting_where_there_is_one(client, blog, settings):
