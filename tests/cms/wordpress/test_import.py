@@ -1,7 +1,7 @@
 """The command from end to end: what it stores, what it shows to whom, and that a second run changes nothing."""
 
 import io
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -9,10 +9,13 @@ from bson import ObjectId, json_util
 from django.contrib.auth import get_user_model
 from django.core.management import CommandError, call_command
 
-from cms.wordpress import importer
+from cms.management.commands import import_wordpress
+from cms.wordpress import importer, places
 from cms.wordpress.importer import Importer, Options
+from cms.wordpress.oldsite import OldSite
 from comments import selectors, services
 from comments.types import Order, Target, Verdict
+from nodes.errors import SlugTaken
 from nodes.services import editing, trash
 from nodes.types import Actor
 from tests.cms.wordpress.wxr import EMPTY_DATE, attachment, author, comment, export, item, meta, page, term
@@ -685,3 +688,106 @@ class TestInterrupted:
         run(self.DATA)
         assert mongo["comments"].count_documents({}) == 4
         assert len(selectors.held()) == 1
+
+
+class TestMeanwhile:
+    """Others change the site between the plan and the writing of it."""
+
+    def importer(self, tmp_path, data: bytes, change) -> Importer:
+        path = tmp_path / "some.xml"
+        path.write_bytes(data)
+        return Importer(path, Options(), begin=lambda total, unit: change() if unit == "" else None)
+
+    def test_an_address_that_was_taken_is_numbered(self, mongo, tmp_path):
+        def take() -> None:
+            build.node("basic-page", "page-1")
+
+        report = self.importer(tmp_path, export(page(1, "One"), page(2, "Two")), take).run()
+        assert {"page-1", "page-1-2", "page-2"} <= set(stored(mongo))
+        assert report.notes["Renamed, as the address is taken"] == {"page 1 “One”: page-1 → page-1-2": 1}
+
+    def test_a_section_that_was_thrown_away_takes_nothing_and_fails_the_command(
+        self, mongo, run, tmp_path, monkeypatch
+    ):
+        run(export(page(1, "Above"), page(2, "Below", post_parent=1)))
+
+        def throw() -> None:
+            folder = stored(mongo)["page-1"]
+            trash.trash(ANN, stored(mongo)["page-1/page-2"]["parent_id"], folder["nonce"])
+
+        data = export(page(1, "Above"), page(2, "Below", post_parent=1), page(3, "New", post_parent=1), page(4, "Top"))
+        report = self.importer(tmp_path, data, throw).run()
+        assert report.failed == 1
+        assert "page 3 “New”" in next(iter(report.notes["Not imported"]))
+        assert {node["metadata"]["slug"] for node in mongo["cms.nodes"].find()} == {"blog", "page-2", "page-4"}
+
+    def test_a_post_that_another_run_made_and_an_editor_threw_away_stays_away(self, mongo, run, tmp_path):
+        data = export(item(1, "One", "x", comment(1)), item(2, "Two"))
+
+        def another_run() -> None:
+            run(data)
+            made = stored(mongo)["blog/post-1"]
+            trash.trash(ANN, ObjectId(target(made, mongo).pk), made["nonce"])
+
+        report = self.importer(tmp_path, data, another_run).run()
+        assert report.failed == 1
+        assert set(stored(mongo)) == {"blog", "blog/post-2"}
+
+    def test_a_slug_that_cannot_be_is_replaced(self, mongo, run, monkeypatch):
+        monkeypatch.setattr(places, "_free", lambda stem, *others: f"-{stem}-")
+        run(export(item(7, "One"), page(8, "Two")))
+        assert set(stored(mongo)) == {"blog", "blog/post-7", "page-8"}
+
+    def test_the_command_fails_when_something_was_not_imported(self, run, monkeypatch):
+        def full(*args: Any, **kwargs: Any) -> None:
+            raise SlugTaken("post-1", "post-1")
+
+        run(export(item(1, "One")))
+        monkeypatch.setattr(editing, "create", full)
+        with pytest.raises(CommandError, match="1 of the posts and pages could not be imported"):
+            run(export(item(1, "One"), item(2, "Two")))
+
+
+class TestTelling:
+    def test_posts_without_a_date(self, mongo, run):
+        none = {"post_date": EMPTY_DATE, "post_date_gmt": EMPTY_DATE}
+        said = run(export(item(1, "One", "x", comment(1, date=EMPTY_DATE, gmt=EMPTY_DATE), **none)))
+        assert "Dated today, as there was no usable date:" in said
+        post = stored(mongo)["blog/post-1"]
+        assert datetime.now(UTC) - post["published"] < timedelta(minutes=5)
+        (found,) = selectors.iterate(target(post, mongo))
+        assert found.posted == post["published"]
+
+    def test_long_lists_are_cut_unless_asked_for(self, run):
+        data = export(*(attachment(number, f"https://old.example/{number}.jpg") for number in range(60)))
+        said = run(data)
+        assert "  … and 10 more (--verbosity 2 lists them)" in said
+        assert "  https://old.example/59.jpg" not in said
+        assert "  https://old.example/59.jpg" in run(data, verbosity=2)
+
+    def test_a_line_now_and_then_where_there_is_no_terminal(self, run, monkeypatch):
+        monkeypatch.setattr(import_wordpress, "LINE_EVERY", 0)
+        said = run(export(item(1), item(2)))
+        assert "2 of 2 posts and pages" in said
+        assert not any(" of " in line for line in run(export(item(1), item(2)), verbosity=0)[:-4])
+
+    def test_a_bar_on_a_terminal(self, tmp_path, capsys):
+        class Terminal(io.StringIO):
+            def isatty(self) -> bool:
+                return True
+
+        path = tmp_path / "some.xml"
+        path.write_bytes(export(item(1), item(2)))
+        said = Terminal()
+        call_command("import_wordpress", str(path), stdout=said, no_color=True)
+        assert "posts and pages" not in said.getvalue()
+        assert "/2 [" in capsys.readouterr().err
+
+
+def test_addresses_that_are_none_find_nothing():
+    old = OldSite()
+    old.add_site("https://old.example")
+    old.add_page(1, "http://[broken", "also broken", "one")
+    for url in ("http://[broken", "", "https://", "https://old.example/?p=x", "https://old.example/?p=99", "x"):
+        assert old.find_page(url) is None
+        assert old.find_file(url) is None
