@@ -108,7 +108,7 @@ def _do(request: HttpRequest, said: dict[str, Any], chosen: list[Chosen]) -> Sum
     who, typed = actor(request), frozenset(tags.parse(said["tags"]))
     match said["action"]:
         case "publish":
-            return many.change(who, chosen, {"published": now()})
+            return many.publish(who, chosen, now())
         case "unpublish":
             return many.change(who, chosen, {"published": None})
         case "tag":

@@ -98,7 +98,9 @@ def change(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
         seen = found.draft if drafting and found.draft else found.live
         return _show(request, found, _form(request, found, seen, drafting=drafting), drafting)
     decided = conflict.decide(request.POST)
-    form = _form(request, found, _seen(request, node_id), decided.data, drafting=drafting)
+    # What is not known any more is taken for the present version, so that what was left alone is given back as it is.
+    seen = _seen(request, node_id) or found.live
+    form = _form(request, found, seen, decided.data, drafting=drafting)
     valid = form.is_valid()
     for name, reason in decided.undecided:
         form.add_error(name, reason)
@@ -162,6 +164,8 @@ def _write(request: HttpRequest, found: Editable, form: NodeForm, drafting: bool
     elif drafting or "_draft" in request.POST:
         access.node(request.user, node_id, Action.DRAFT)
         _check_place_left_alone(form, mine)
+        if "_publish" in request.POST and "published" in mine:
+            mine["published"] = mine["published"] or now()
         saved = drafts.save_draft(who, node_id, seen, mine, tags, form=data["form"])
         if "_publish" in request.POST:
             return publish_draft(request, access.node(request.user, node_id, Action.PUBLISH), saved.nonce)

@@ -1,6 +1,7 @@
 """The list of nodes: filters, search, pages by keyset, and a row's nonce beside each checkbox for what is done in bulk."""
 
 from dataclasses import replace
+from datetime import date, datetime, time, timedelta
 from typing import Any
 
 from bson import ObjectId
@@ -8,6 +9,7 @@ from django import forms
 from django.contrib.auth import get_user_model
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, QueryDict
+from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods
@@ -31,6 +33,10 @@ STATES = {
 NO_ACCOUNT = "none"
 
 
+def _date() -> forms.DateInput:
+    return forms.DateInput(attrs={"type": "date"}, format="%Y-%m-%d")
+
+
 class FilterForm(forms.Form):
     """What the list is narrowed to, in its address."""
 
@@ -40,6 +46,8 @@ class FilterForm(forms.Form):
     state = forms.ChoiceField(label=gettext_lazy("State"), required=False)
     tag = forms.CharField(label=gettext_lazy("Tag"), required=False, max_length=100)
     author = forms.ChoiceField(label=gettext_lazy("Author"), required=False)
+    since = forms.DateField(label=gettext_lazy("From"), required=False, widget=_date())
+    until = forms.DateField(label=gettext_lazy("To"), required=False, widget=_date())
 
     def __init__(self, data: QueryDict, user: Any) -> None:
         super().__init__(data)
@@ -66,6 +74,8 @@ class FilterForm(forms.Form):
             state=said.get("state", ""),
             author=ObjectId(said["author"]) if said.get("author", NO_ACCOUNT) != NO_ACCOUNT else None,
             search=said.get("q", ""),
+            since=_midnight(said["since"]) if "since" in said else None,
+            until=_midnight(said["until"] + timedelta(days=1)) if "until" in said else None,
         )
         filters = replace(
             filters,
@@ -73,6 +83,11 @@ class FilterForm(forms.Form):
             author=filters.author if "author" in said else ANY,
         )
         return filters if access.sees_all(user) else replace(filters, author=user.pk)
+
+
+def _midnight(day: date) -> datetime:
+    """Return when a day begins at the site."""
+    return timezone.make_aware(datetime.combine(day, time.min))
 
 
 def sections(user: Any) -> list[tuple[str, str]]:

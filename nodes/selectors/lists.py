@@ -39,6 +39,9 @@ class Filters:
     state: str = ""
     author: ObjectId | str | None = ANY
     search: str = ""
+    # Of the time that the list is in the order of: changed, published, expired, drafted.
+    since: datetime | None = None
+    until: datetime | None = None
     # Of photos: what their files say, (name, value) of each.
     exif: tuple[tuple[str, Any], ...] = ()
 
@@ -57,7 +60,16 @@ class Filters:
             wanted["$text"] = {"$search": search.every_word(self.search)}
         if self.exif:
             wanted |= having(self.exif)
-        return {**wanted, **_state(self.state, moment)}
+        wanted |= _state(self.state, moment)
+        if span := {op: time for op, time in (("$gte", self.since), ("$lt", self.until)) if time}:
+            path = "metadata.updated" if self.state == UNPUBLISHED else self.order
+            wanted[path] = {**wanted.get(path, {}), **span}
+        return wanted
+
+    @property
+    def order(self) -> str:
+        """The path of the time that the list is in the order of."""
+        return _ORDER.get(self.state, "metadata.updated")
 
 
 def _state(state: str, moment: datetime) -> dict[str, Any]:
@@ -108,7 +120,7 @@ def page(filters: Filters, moment: datetime, *, cursor: str = "", size: int = SI
     """Return a page of a list; of a search the best, without further pages. Raises ValueError for a cursor that is none."""
     if filters.search:
         return _best(filters, moment, collection)
-    path = _ORDER.get(filters.state, "metadata.updated")
+    path = filters.order
     going_newer = cursor.startswith(">")
     query = filters.query(moment) | standing(collection)
     if cursor:

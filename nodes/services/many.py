@@ -4,13 +4,16 @@ editor or another list never loses anything. Without transaction: each node is d
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from bson import ObjectId
 
+from mongo.connection import database
 from nodes.collections import NODES
-from nodes.errors import EditConflict, NodeError
+from nodes.errors import EditConflict, NodeError, NodeGone
 from nodes.services import editing, trash
+from nodes.services.editing import NEVER
 from nodes.types import NO_TAGS, Actor, TagChange
 
 
@@ -50,6 +53,23 @@ def change(
 ) -> Summary:
     """Set `fields` (by path) and tags of each node; what others changed meanwhile merges, or is named as a conflict."""
     return _each(chosen, lambda one: editing.save(actor, one.id, one.nonce, fields, tags, collection=collection))
+
+
+def publish(actor: Actor, chosen: Iterable[Chosen], moment: datetime) -> Summary:
+    """Publish each node at `moment`: what is public already keeps its date, what had expired has no end any more."""
+
+    def work(one: Chosen) -> None:
+        times = database()[NODES].find_one({"_id": one.id}, {"metadata.published": 1, "metadata.expires": 1})
+        if times is None:
+            raise NodeGone(one.id)
+        published, expires = times["metadata"]["published"], times["metadata"]["expires"]
+        fields = {
+            "published": published if published and published <= moment else moment,
+            "expires": expires if expires > moment else NEVER,
+        }
+        editing.save(actor, one.id, one.nonce, fields)
+
+    return _each(chosen, work)
 
 
 def tag(chosen: Iterable[Chosen], tags: TagChange, *, collection: str = NODES) -> Summary:

@@ -89,7 +89,7 @@ def test_bulk_publish_against_saves_loses_no_update(mongo, rounds):
 
         def work(i, seen=seen, round_=round_):
             if i == 0:
-                return many.change(EDITOR, [Chosen(m, seen[m], "") for m in made], {"published": now()})
+                return many.publish(EDITOR, [Chosen(m, seen[m], "") for m in made], now())
             return editing.save(EDITOR, made[i], seen[made[i]], {"detail.text": str(round_)})
 
         summary = at_once(8, work)[0]

@@ -12,7 +12,7 @@ from nodes.selectors.lists import Filters
 from nodes.services import drafts, editing
 from nodes.types import TagChange
 from tests.commands import explain, stages
-from tests.nodes.build import EDITOR, node, nonce, stored
+from tests.nodes.build import EDITOR, PAST, node, nonce, stored
 
 LIST = "/admin/nodes/node/"
 FUTURE = datetime(2100, 1, 1, tzinfo=UTC)
@@ -105,6 +105,8 @@ SHAPES = [
     Filters(tag="t1"),
     Filters(author=None),
     *(Filters(state=state) for state in lists.STATES),
+    Filters(since=datetime(2020, 1, 1, tzinfo=UTC), until=FUTURE),
+    Filters(state=lists.LIVE, since=datetime(2020, 1, 1, tzinfo=UTC)),
     *(Filters(state=state, section=None) for state in (lists.LIVE, lists.SCHEDULED, lists.UNPUBLISHED)),
     *(Filters(state=state, type="basic-page") for state in (lists.LIVE, lists.UNPUBLISHED)),
     *(Filters(state=state, tag="t1") for state in (lists.LIVE, lists.UNPUBLISHED)),
@@ -161,6 +163,25 @@ def test_bulk_publish_unpublish_tag_move_and_trash(mongo, editor):
     assert all(stored(m)["parent_id"] == folder for m in made)
     assert "3 pages done" in bulk(ann, "trash", *chosen())
     assert mongo["cms.trash"].count_documents({}) == 3
+
+
+def test_bulk_publish_keeps_the_date_of_what_is_public_and_revives_what_expired(mongo, editor):
+    ann = editor()
+    public, expired = node(slug="public"), node(slug="expired", expires=now() - timedelta(days=1))
+    assert "2 pages done" in bulk(ann, "publish", *[(m, nonce(m)) for m in (public, expired)])
+    assert stored(public)["published"] == stored(expired)["published"] == PAST
+    assert stored(expired)["expires"].year == 9999
+
+
+def test_filters_by_date(mongo, editor):
+    node(slug="old", title="Old", published=datetime(2021, 5, 1, tzinfo=UTC))
+    node(slug="new", title="New", published=datetime(2021, 5, 2, 23, 30, tzinfo=UTC))
+    ann = editor()
+    assert titles(ann, state="live", since="2021-05-02") == ["New"]
+    assert titles(ann, state="live", until="2021-05-01") == ["Old"]
+    assert titles(ann, state="live", since="2021-05-01", until="2021-05-02") == ["New", "Old"]
+    assert titles(ann, since="2021-05-01", until="2021-05-02") == [], "changed today"
+    assert titles(ann, state="unpublished", since="2021-05-01") == []
 
 
 def test_bulk_names_conflicts_and_does_the_rest(mongo, editor):
