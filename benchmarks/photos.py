@@ -1,0 +1,238 @@
+"""Photos: streaming 2 GB up and down, against the driver's own GridFS, and one picture of 100 megapixels through the admin.
+
+    python benchmarks/photos.py            2 GB, and the picture; needs 5 GB of disk
+    python benchmarks/photos.py --mb 200   less of it
+
+Memory is the growth of the peak resident set of a process that does nothing else (one for each measurement), from when it is
+connected. It starts an embedded server of its own, in a folder that it removes.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+MIB = 1 << 20
+PIECE = MIB // 4
+# What issue and README promise.
+MOST_GROWTH, MOST_MORE_THAN_SMALL, LEAST_UP, LEAST_DOWN, MOST_FOR_PICTURE = 96, 16, 0.8, 0.5, 400
+SMALL_MB = 200
+
+
+def main() -> int:
+    """Measure everything in processes of its own, print a table, and return 1 if something promised was not kept."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--mb", type=int, default=2048, help="size of the large file (default: %(default)s)")
+    parser.add_argument("--no-picture", action="store_true", help="leave the picture of 100 megapixels out")
+    parser.add_argument("--one", help=argparse.SUPPRESS)
+    options, _others = parser.parse_known_args()
+    if options.one:
+        print(json.dumps(MEASUREMENTS[options.one](options.mb)))
+        return 0
+    from mongo.embedded import EphemeralMongod
+
+    server = EphemeralMongod()
+    environment = {**os.environ, "TEST_MONGODB_URI": server.start(), "TEST_MONGODB_NAME": "test_benchmark"}
+    try:
+        return _report(options.mb, options.no_picture, environment)
+    finally:
+        server.stop()
+
+
+def _report(mb: int, no_picture: bool, environment: dict[str, str]) -> int:
+    def measured(name: str, size: int) -> dict[str, float]:
+        command = [sys.executable, __file__, "--one", name, "--mb", str(size)]
+        done = subprocess.run(command, env=environment, check=True, stdout=subprocess.PIPE, text=True)
+        result: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+        speed = f"{result['seconds']:7.1f} s  {size / result['seconds']:6.0f} MB/s"
+        print(f"{name:10} {size:5} MB {speed}  +{result['growth']:.0f} MiB", flush=True)
+        return result
+
+    found = {
+        (name, size): measured(name, size) for size in (SMALL_MB, mb) for name in ("up", "down", "up-raw", "down-raw")
+    }
+    promises = []
+    for way, least in (("up", LEAST_UP), ("down", LEAST_DOWN)):
+        ratio = found[f"{way}-raw", mb]["seconds"] / found[way, mb]["seconds"]
+        growth, small = found[way, mb]["growth"], found[way, SMALL_MB]["growth"]
+        promises.append((f"{way}: {ratio:.2f} × the driver's speed (at least {least})", ratio >= least))
+        promises.append((f"{way}: +{growth:.0f} MiB (at most {MOST_GROWTH})", growth <= MOST_GROWTH))
+        text = f"{way}: {growth - small:+.0f} MiB against {SMALL_MB} MB (at most {MOST_MORE_THAN_SMALL})"
+        promises.append((text, growth - small <= MOST_MORE_THAN_SMALL))
+    if not no_picture:
+        picture = measured("picture", 100)
+        text = f"100 megapixels, admin and rendition: {picture['peak']:.0f} MiB resident (at most {MOST_FOR_PICTURE})"
+        promises.append((text, picture["peak"] <= MOST_FOR_PICTURE))
+    for text, kept in promises:
+        print(f"{'kept  ' if kept else 'BROKEN'}  {text}")
+    return 0 if all(kept for _text, kept in promises) else 1
+
+
+def _connected() -> None:
+    os.environ["DJANGO_SETTINGS_MODULE"] = "tests.settings"
+    import django
+
+    django.setup()
+    from django.db import connections
+
+    from mongo import indexes
+    from mongo.connection import database
+
+    # Never the site's own data.
+    connections.settings["default"]["NAME"] = "test_benchmark"
+    assert database().name == "test_benchmark"
+    indexes.ensure()
+    database()["cms.site"].find_one()
+
+
+def _peak() -> float:
+    """Return the highest resident set of this process so far, in MiB."""
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith("VmHWM"):
+            return int(line.split()[1]) / 1024
+    raise RuntimeError("This needs Linux: there is no VmHWM.")
+
+
+def _measure(work: Callable[[], object]) -> dict[str, float]:
+    before, began = _peak(), time.perf_counter()
+    work()
+    return {"seconds": time.perf_counter() - began, "growth": _peak() - before, "peak": _peak()}
+
+
+def _bytes(mb: int) -> Iterator[bytes]:
+    block = os.urandom(PIECE)
+    for _ in range(mb * MIB // PIECE):
+        yield block
+
+
+def up(mb: int) -> dict[str, float]:
+    """The asset service's writer, below the type check."""
+    _connected()
+    from bson import ObjectId
+
+    from nodes.assets.writer import Writer
+
+    def work() -> None:
+        writer = Writer("cms.assets", ObjectId(), f"{mb}.bin", {"type": "photo-content", "slug": str(mb)}, place={})
+        for block in _bytes(mb):
+            writer.write(block)
+        writer.finish()
+
+    return _measure(work)
+
+
+def up_raw(mb: int) -> dict[str, float]:
+    """The driver's GridFS with its defaults."""
+    _connected()
+    from gridfs import GridFSBucket
+
+    from mongo.connection import database
+
+    def work() -> None:
+        with GridFSBucket(database(), "benchmark").open_upload_stream(f"{mb}.raw") as stream:
+            for block in _bytes(mb):
+                stream.write(block)
+
+    return _measure(work)
+
+
+def down(mb: int) -> dict[str, float]:
+    """The asset service's reader, as the view uses it."""
+    _connected()
+    from mongo.connection import database
+    from nodes.assets.reader import read
+
+    file = database()["cms.assets.files"].find_one({"filename": f"{mb}.bin"})
+    assert file
+
+    def work() -> None:
+        assert sum(map(len, read("cms.assets", file["_id"], file["chunkSize"], 0, file["length"]))) == mb * MIB
+
+    return _measure(work)
+
+
+def down_raw(mb: int) -> dict[str, float]:
+    """The same bytes through the driver's GridFS."""
+    _connected()
+    from gridfs import GridFSBucket
+
+    from mongo.connection import database
+
+    def work() -> None:
+        stream, total = GridFSBucket(database(), "cms.assets").open_download_stream_by_name(f"{mb}.bin"), 0
+        while chunk := stream.readchunk():
+            total += len(chunk)
+        assert total == mb * MIB
+
+    return _measure(work)
+
+
+def picture(megapixels: int) -> dict[str, float]:
+    """A JPEG of that many megapixels through the admin's form, and then its largest copy and a square."""
+    made = subprocess.run(
+        [sys.executable, "-c", _MAKE_PICTURE, str(megapixels)], check=True, capture_output=True, text=True
+    ).stdout.strip()
+    _connected()
+    from django.contrib.auth.models import User
+    from django.test import Client
+    from django.urls import reverse
+
+    from nodes.assets.limits import limits
+    from nodes.photo_addresses import copy, square
+    from nodes.selectors import photos
+    from tests.nodes.photo_build import gallery
+
+    client, parent = Client(), gallery(f"benchmark-{os.getpid()}")
+    client.force_login(User.objects.create_superuser(f"benchmark-{os.getpid()}"))
+
+    def work() -> None:
+        with open(made, "rb") as file:
+            response = client.post(
+                reverse("admin:nodes_photo_upload", args=[parent]),
+                {"files": file},
+                headers={"accept": "application/json"},
+            )
+        [result] = response.json()["results"]
+        assert result["ok"], result
+        photo = photos.get(result["id"])
+        assert photo
+        for address in (copy(photo, max(limits().widths), "webp"), square(photo, max(limits().squares))):
+            assert client.get(address).status_code == 200
+
+    try:
+        return _measure(work)
+    finally:
+        Path(made).unlink()
+
+
+# In a process of its own: drawing takes more memory than reading.
+_MAKE_PICTURE = """
+import sys, tempfile
+from PIL import Image
+side = int((int(sys.argv[1]) * 1_000_000 / 0.75) ** 0.5)
+tile = Image.effect_noise((512, 512), 60).convert("RGB")
+whole = Image.new("RGB", (side, int(side * 0.75)))
+for x in range(0, whole.width, 512):
+    for y in range(0, whole.height, 512):
+        whole.paste(tile.rotate(90 * ((x + y) // 512 % 4)), (x, y))
+path = tempfile.NamedTemporaryFile(suffix=".jpg", delete=False).name
+whole.save(path, quality=88)
+print(path)
+"""
+
+MEASUREMENTS: dict[str, Callable[[int], dict[str, float]]] = {
+    "up": up,
+    "down": down,
+    "up-raw": up_raw,
+    "down-raw": down_raw,
+    "picture": picture,
+}
+
+if __name__ == "__main__":
+    sys.exit(main())
