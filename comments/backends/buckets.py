@@ -18,6 +18,8 @@ from comments.backends.schema import Looked, Schema
 from comments.backends.stored import Document, Place
 from comments.types import Order, State
 
+# Under this key a look's hint lists the buckets it met, as (page, until); the others are slugs.
+LEAVES = ""
 BY_NUMBER = {"number": ASCENDING, "posted": ASCENDING, "slug": ASCENDING}
 
 
@@ -31,15 +33,21 @@ class Buckets(Schema):
 
     def look(self, place: Place, wanted: Sequence[str]) -> Looked:
         cursor = self.db.comment_pages.find(
-            {**self._of(place), "comments.slug": {"$in": list(wanted)}},
-            {"page": 1, "comments": _only({"$in": ["$$this.slug", {"$literal": list(wanted)}]})},
+            {**self._of(place), **self._holding(wanted)},
+            {"page": 1, "until": 1, "comments": _only({"$in": ["$$this.slug", {"$literal": list(wanted)}]})},
         )
-        found, pages = {}, {}
+        found: dict[str, Document] = {}
+        hint: dict[str, Any] = {LEAVES: []}
         for bucket in cursor:
+            hint[LEAVES].append((bucket["page"], bucket.get("until")))
             for document in bucket["comments"]:
                 found[document["slug"]] = document
-                pages[document["slug"]] = bucket["page"]
-        return Looked(found, pages)
+                hint[document["slug"]] = bucket["page"]
+        return Looked(found, hint)
+
+    def _holding(self, wanted: Sequence[str]) -> Document:
+        """Return the query for the buckets that a look is to see."""
+        return {"comments.slug": {"$in": list(wanted)}}
 
     def change(
         self, place: Place, slug: str, revs: Mapping[str, Any] | int, fields: Mapping[str, Any], looked: Looked

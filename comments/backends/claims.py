@@ -99,15 +99,16 @@ class Discussions:
         """Return a discussion's document without its lists of claims."""
         return self.collection.find_one({"_id": target.id}, {"claims": 0, "touched": 0})
 
-    def begin(self, target: Target) -> None:
-        """Make a target's discussion, as its label's setting says; one that is there stays."""
+    def begin(self, target: Target) -> bool:
+        """Make a target's discussion, as its label's setting says; False if there was one, which stays as it is."""
         storage = conf.storage(target.label)
         bucket = conf.options(target.label, "buckets")["SIZE"]
         document = new_document(target, storage.schema, storage.order, bucket)
         try:
             self.collection.insert_one(document)
         except DuplicateKeyError:
-            return
+            return False
+        return True
 
     def claim(self, target: Target, intent: Intent) -> Claim:
         """Announce a write and return what it was given, waiting while a conversion has the gate shut.
@@ -120,11 +121,12 @@ class Discussions:
             found = self._claim(target, intent)
             if found is not None:
                 return found
+            if intent.number != "none" and self.begin(target):
+                continue
             seen = self.collection.find_one({"_id": target.id}, {"state": 1, "moving.gate": 1, **_last_claim()})
             if seen is None:
                 if intent.number == "none":
                     raise CommentNotFound(f"There is no discussion {target.id}.")
-                self.begin(target)
             elif intent.needs_open and seen["state"] != "open":
                 raise DiscussionClosed(target.id)
             elif seen.get("claims") or time.monotonic() > patience:

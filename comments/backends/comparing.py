@@ -8,7 +8,7 @@ import bson
 
 from comments.backends.memory import sort_key
 from comments.backends.schema import Schema
-from comments.backends.stored import FIELDS, Document, Place
+from comments.backends.stored import Document, Place
 from comments.errors import ConversionFailed
 from comments.types import Order
 
@@ -26,7 +26,7 @@ class Side:
     def iterate(self, order: Order | None) -> Iterator[Document]:
         """Yield the comments, in `order` or in whatever order costs least."""
         for document in self.schema.iterate(self.place, order or self.schema.orders(self.place)[0]):
-            yield self.seen({name: document[name] for name in FIELDS})
+            yield self.seen(document)
 
 
 def differences(source: Side, copy: Side, order: Order | None, pulse: Callable[[], None]) -> Iterator[str]:

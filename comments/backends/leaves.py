@@ -14,7 +14,7 @@ from pymongo.client_session import ClientSession
 from pymongo.errors import DuplicateKeyError
 
 from comments import conf
-from comments.backends.buckets import Buckets
+from comments.backends.buckets import LEAVES, Buckets
 from comments.backends.memory import ByNumberInMemory
 from comments.backends.schema import Looked
 from comments.backends.stored import Document, Place
@@ -37,11 +37,10 @@ class Leaves(ByNumberInMemory, Buckets):
 
     def put(self, place: Place, document: Document, looked: Looked) -> Document | None:
         key, slug = document["full_slug"], document["slug"]
+        met = [page for page, until in looked.hint.get(LEAVES, ()) if page <= key < until]
         while True:
-            leaf = self.db.comment_pages.find_one(
-                {**self._of(place), "until": {"$gt": key}}, {"page": 1}, sort=[("until", ASCENDING)]
-            )
-            page = leaf["page"] if leaf else FIRST
+            page = met.pop() if met else self._page_of(place, key)
+            is_first, page = page is None, page or FIRST
             try:
                 written = self.db.comment_pages.find_one_and_update(
                     {
@@ -54,10 +53,10 @@ class Leaves(ByNumberInMemory, Buckets):
                     {
                         "$push": {"comments": {"$each": [document], "$sort": {"full_slug": 1}}},
                         "$inc": {"count": 1},
-                        **({} if leaf else {"$setOnInsert": {"until": LAST}}),
+                        **({"$setOnInsert": {"until": LAST}} if is_first else {}),
                     },
                     projection={"count": 1},
-                    upsert=leaf is None,
+                    upsert=is_first,
                     return_document=ReturnDocument.AFTER,
                 )
             except DuplicateKeyError:  # somebody began the discussion at the same time
@@ -70,6 +69,16 @@ class Leaves(ByNumberInMemory, Buckets):
                 return stored
             # It was split meanwhile, or waits to be.
             self.split(place, page)
+
+    def _holding(self, wanted: Sequence[str]) -> Document:
+        """Meet the last leaf too: that is where the next root belongs, as a reply mostly does beside its parent."""
+        return {"$or": [super()._holding(wanted), {"until": LAST}]}
+
+    def _page_of(self, place: Place, key: str) -> str | None:
+        """Return the leaf in whose range a key lies; None if there are no leaves yet."""
+        query = {**self._of(place), "until": {"$gt": key}}
+        leaf = self.db.comment_pages.find_one(query, {"page": 1}, sort=[("until", ASCENDING)])
+        return str(leaf["page"]) if leaf else None
 
     def split(self, place: Place, page: str) -> None:
         """Share a bucket out between itself and a new one after it, if it holds more than it should."""
@@ -106,20 +115,19 @@ class Leaves(ByNumberInMemory, Buckets):
             transaction(work, conf.database_alias())
 
     def by_path(self, place: Place, low: str, high: str, limit: int, *, backwards: bool = False) -> list[Document]:
-        # Leaves are half full or more, but for the last: mostly one command.
-        leaves = 2 * limit // place.bucket + 2
+        # Enough if they are full, which those that only grew at the end are; half full ones cost a second command.
+        leaves = limit // place.bucket + 1
         found: list[Document] = []
         bound = high if backwards else low
         while True:
-            chain = self._chain(place, bound, leaves, backwards)
+            chain = self._chain(place, bound, leaves, backwards, {"$gt": low, "$lt": high})
             for leaf in chain:
-                inside = [item for item in leaf["comments"] if low < item["full_slug"] < high]
-                found += reversed(inside) if backwards else inside
+                found += reversed(leaf["comments"]) if backwards else leaf["comments"]
             bound = (chain[-1]["page"] if backwards else chain[-1]["until"]) if chain else LAST
             if len(found) >= limit or not chain or (bound <= low if backwards else bound >= min(high, LAST)):
                 return found[:limit]
 
-    def _chain(self, place: Place, bound: str, limit: int, backwards: bool) -> list[Document]:
+    def _chain(self, place: Place, bound: str, limit: int, backwards: bool, inside: Document) -> list[Document]:
         """Return neighbouring leaves: upwards from the one that holds `bound`, or downwards from the one just below it.
 
         A split between two batches of one cursor may show one half of a leaf and not the other: what does not join up
@@ -127,7 +135,8 @@ class Leaves(ByNumberInMemory, Buckets):
         """
         query = {"page": {"$lt": bound}} if backwards else {"until": {"$gt": bound}}
         path, direction = ("page", DESCENDING) if backwards else ("until", ASCENDING)
-        fields = {"page": 1, "until": 1, "comments": 1}
+        wanted = [{operator: ["$$this.full_slug", {"$literal": key}]} for operator, key in inside.items()]
+        fields = {"page": 1, "until": 1, "comments": {"$filter": {"input": "$comments", "cond": {"$and": wanted}}}}
         chain: list[Document] = []
         for _ in range(READ_AGAIN):
             cursor = self.db.comment_pages.find({**self._of(place), **query}, fields)
@@ -172,25 +181,20 @@ class Leaves(ByNumberInMemory, Buckets):
         return sorted(found, key=lambda item: (item["number"], item["posted"], item["slug"]))
 
     def copy(self, place: Place, documents: Sequence[Document]) -> None:
-        for start in range(0, len(documents), place.bucket):
-            self._append(place, list(documents[start : start + place.bucket]))
-
-    def _append(self, place: Place, documents: list[Document]) -> None:
-        """Add comments that come after all others as a leaf of their own; where they do not, one by one."""
+        """Comments that come after all others are added as leaves of their own; where they do not, one by one."""
+        full = [documents[start : start + place.bucket] for start in range(0, len(documents), place.bucket)]
         first = documents[0]["full_slug"]
 
         def work(session: ClientSession) -> bool:
             last = self.db.comment_pages.find_one({**self._of(place), "until": LAST}, session=session)
-            leaf = {
-                **self._of(place),
-                "page": first if last else FIRST,
-                "until": LAST,
-                "count": len(documents),
-                "comments": documents,
-            }
             if last and (not last["comments"] or last["comments"][-1]["full_slug"] >= first):
                 return False
-            self.db.comment_pages.insert_one(leaf, session=session)
+            starts = [first if last else FIRST, *(part[0]["full_slug"] for part in full[1:]), LAST]
+            leaves = [
+                {**self._of(place), "page": page, "until": until, "count": len(part), "comments": list(part)}
+                for part, (page, until) in zip(full, pairwise(starts), strict=True)
+            ]
+            self.db.comment_pages.insert_many(leaves, session=session)
             if last:
                 self.db.comment_pages.update_one(
                     {**self._of(place), "page": last["page"]}, {"$set": {"until": first}}, session=session

@@ -52,7 +52,7 @@ class TestStopped:
         backend = configure(settings, *form)
 
         def check(prepared, again):
-            stored = audit.stored(target, "auth_user")
+            stored = audit.stored(target, "auth_user", crashed=True)
             assert [item["source"] for item in stored].count("late") == 1
             assert len(stored) == 10
 
@@ -71,7 +71,7 @@ class TestStopped:
             return stopping.edit(target, first.slug, source="edited", html="", rev=1, token="e")
 
         def check(first, again):
-            stored = {item["slug"]: item for item in audit.stored(target, "auth_user")}[first.slug]
+            stored = {item["slug"]: item for item in audit.stored(target, "auth_user", crashed=True)}[first.slug]
             assert (stored["source"], stored["rev"]) == ("edited", 2)
             assert [entry.comment.source for entry in backend.history(target, first.slug)] == ["first"]
 
@@ -85,7 +85,7 @@ class TestStopped:
             return stopping.restore(target, first.slug, rev=2, token="u")
 
         def check(first, again):
-            stored = {item["slug"]: item for item in audit.stored(target, "auth_user")}[first.slug]
+            stored = {item["slug"]: item for item in audit.stored(target, "auth_user", crashed=True)}[first.slug]
             assert (stored["source"], stored["rev"], stored["author"]["email"]) == ("first", 3, "first@example.org")
 
         stopped_everywhere(mongo, target, lambda: fresh(backend, target, 5), there_and_back, check)
@@ -101,7 +101,7 @@ class TestStopped:
             # The queue still shows what was not decided to the end.
             for held in backend.held(target=target, verdict=Verdict.WAITING):
                 assert backend.approve(held.id) == backend.get(target, held.slug)
-            assert [item["source"] for item in audit.stored(target, "auth_user")].count("held") == 1
+            assert [item["source"] for item in audit.stored(target, "auth_user", crashed=True)].count("held") == 1
             assert backend.held(target=target) == ()
 
         stopped_everywhere(mongo, target, lambda: fresh(backend, target, 5), hold_and_approve, check)
@@ -111,7 +111,7 @@ class TestStopped:
         old = [imported(n) for n in (1, 2)]
 
         def check(first, again):
-            stored = audit.stored(target, "auth_user")
+            stored = audit.stored(target, "auth_user", crashed=True)
             assert [item["source"] for item in stored if item["posted"].year == 2020] == ["1", "2"]
 
         stopped_everywhere(
@@ -146,7 +146,7 @@ def test_converter_stopped_anywhere_is_relieved(mongo, settings, target, after, 
         found = backend.discussion(target)
         if (found.schema, found.order) != after:
             backend.convert(target, *after)
-        stored = audit.stored(target, "auth_user")
+        stored = audit.stored(target, "auth_user", crashed=True)
         sources = [item["source"] for item in stored]
         assert len(sources) == 9 + sources.count("meanwhile")
         assert sources.count("edited") + sources.count("first") == 1
@@ -168,12 +168,12 @@ def test_promoter_stopped_anywhere_is_followed_by_the_next(mongo, settings, targ
         stopping.post(target, new("and another"))
 
     def check(prepared, again):
-        stored = audit.stored(target, "auth_user")
+        stored = audit.stored(target, "auth_user", crashed=True)
         assert len(stored) == 11
         backend = MongoBackend()
         backend.post(target, new("the next"))
         assert backend.discussion(target).schema == "buckets"
-        assert len(audit.stored(target, "auth_user")) == 12
+        assert len(audit.stored(target, "auth_user", crashed=True)) == 12
 
     stopped_everywhere(mongo, target, prepare, work, check)
 

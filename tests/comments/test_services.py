@@ -137,3 +137,21 @@ def test_held_import_keeps_its_time_once_also_where_nobody_may_post(mongo):
     assert services.approve(first.held.id).posted == WRITTEN
     services.open(TARGET)
     assert post(token="three").comment.posted > WRITTEN
+
+
+@pytest.mark.parametrize(("order", "to_show", "to_post"), [("oldest", 2, 4), ("threaded", 3, 5)])
+def test_budgets_hold_in_buckets(mongo, commands, settings, order, to_show, to_post):
+    entry = {"SCHEMA": "buckets", "ORDER": order, "OPTIONS": {"SIZE": 10}}
+    settings.COMMENTS = {"TARGETS": {TARGET.label: entry}}
+    with commands.recorded():
+        first = post().comment
+    assert len(commands) <= to_post + 2, commands.names
+    for n in range(35):
+        with commands.recorded():
+            post(str(n), str(n), parent=first.slug if n % 2 else "")
+        if not {"commitTransaction", "abortTransaction"} & set(commands.names):
+            assert len(commands) <= to_post, commands.names
+    for page in ({}, {"size": 30}, {"at": first.slug} if order == "oldest" else {"after": first.full_slug}):
+        with commands.recorded():
+            assert selectors.page(TARGET, **{"size": 10, **page}).comments
+        assert len(commands) <= to_show + ("at" in page), commands.names

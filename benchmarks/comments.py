@@ -1,0 +1,233 @@
+"""What each way to keep comments costs: posting, reading, moving, space (docs/how-to/choose-a-schema.md)."""
+
+import os
+import random
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+ROUNDS = 60
+TEXT = "A comment of some two hundred characters, as people write them when they have read a post to its end. " * 2
+# Of the discussions measured; BENCH_COMMENTS=100,10000 leaves out the long one.
+SIZES = [int(size) for size in os.environ.get("BENCH_COMMENTS", "100,10000,1000000").split(",")]
+
+
+def main() -> None:
+    """Print a table for each length of a discussion, and how fast it moves between schemas."""
+    with tempfile.TemporaryDirectory(prefix="marginalia-bench-") as folder:
+        from mongo.embedded import Embedded
+
+        server = Embedded(Path(folder))
+        os.environ["MONGODB_URI"] = server.acquire().uri
+        os.environ["VAR_DIR"] = folder
+        os.environ["DJANGO_SETTINGS_MODULE"] = "cms.settings"
+        try:
+            measure()
+        finally:
+            server.release()
+
+
+def measure() -> None:
+    """Measure every schema at every size that it takes."""
+    import django
+
+    django.setup()
+    from django.conf import settings
+    from django.core.signals import setting_changed
+
+    from mongo import indexes
+
+    settings.COMMENTS = {"KEEP_OLD_COPY": 0, "TARGETS": {"auth.user": {"SCHEMA": "embedded"}}}
+    setting_changed.send(sender=None, setting="COMMENTS", value=None, enter=True)
+    for change in indexes.plan([]):
+        change.apply(indexes.database(change.alias))
+    for size in SIZES:
+        Trial(size).run()
+
+
+class Trial:
+    """One discussion of `size` comments, moved from schema to schema."""
+
+    def __init__(self, size: int) -> None:
+        from bson import ObjectId
+
+        from comments.backends.mongodb import MongoBackend
+        from comments.types import Target
+
+        self.backend, self.size = MongoBackend(), size
+        self.db = self.backend.db
+        key = ObjectId()
+        # The label that may be embedded, with a document to be embedded in.
+        self.target = Target("auth.user", str(key))
+        self.db.auth_user.insert_one({"_id": key, "username": str(key)})
+
+    def run(self) -> None:
+        """Build, measure, move on."""
+        from comments.types import Order
+
+        print(f"\n  {self.size:,} comments in one discussion; milliseconds (median of {ROUNDS})")
+        print(
+            "  schema             post  reply  raw   first  middle  last   permalink  sub-thread   data MB  indexes MB"
+        )
+        built = clocked(self.build)
+        self.row("documents", "comments")
+        if self.size <= 200:
+            self.move("embedded", Order.OLDEST)
+            self.row("embedded", "auth_user")
+            self.move("documents", Order.OLDEST)
+        bare = self.bare_copy()
+        rates = [("documents → buckets", self.move("buckets", Order.OLDEST))]
+        self.row("buckets, oldest", "comment_pages")
+        rates.append(("buckets → documents", self.move("documents", Order.THREADED)))
+        self.clear_pages()
+        rates.append(("documents → threaded buckets", self.move("buckets", Order.THREADED)))
+        self.row("buckets, threaded", "comment_pages")
+        told = ", ".join(f"{name} {rate:,.0f}" for name, rate in rates)
+        print(f"  moving, comments/s, verified: {told}; bare copy {bare:,.0f}; built at {self.size / built:,.0f}")
+        self.backend.forget(self.target)
+
+    def build(self) -> None:
+        """Store the comments, one document each, as if they had been posted."""
+        from comments.backends.claims import new_document
+        from comments.types import Order
+
+        document = new_document(self.target, "documents", Order.OLDEST, 100)
+        where = self.backend.posting.discussions
+        where.collection.insert_one({**document, "count": self.size, "last_number": self.size})
+        place = self.place()
+        batch: list[dict[str, Any]] = []
+        for comment in self.comments():
+            batch.append(comment)
+            if len(batch) == 1_000:
+                self.backend.schemas.of(place).copy(place, batch)
+                batch = []
+        if batch:
+            self.backend.schemas.of(place).copy(place, batch)
+
+    def comments(self) -> Iterator[dict[str, Any]]:
+        """Yield comments in time's order: half of them answer one of the last few threads."""
+        from datetime import UTC, datetime, timedelta
+
+        from comments import slugs
+        from comments.backends.stored import body, placed
+        from comments.types import Author, NewComment
+
+        recent: list[dict[str, Any]] = []
+        posted = datetime(2026, 1, 1, tzinfo=UTC)
+        draw = random.Random(7)
+        for number in range(1, self.size + 1):
+            new = NewComment(Author(f"Reader {number % 997}", str(number % 997)), TEXT, f"<p>{TEXT}</p>", str(number))
+            answered = draw.choice(recent) if recent and draw.random() < 0.5 else None
+            if answered and answered["slug"].count("/") > 6:
+                answered = None
+            slug = slugs.join(answered["slug"] if answered else "", slugs.part(new.token))
+            made = placed(body(new), slug, number, posted + timedelta(milliseconds=number), answered)
+            recent = [*recent[-9:], made]
+            yield made
+
+    def place(self) -> Any:
+        from comments.backends.stored import place
+
+        found = self.backend.posting.discussions.find(self.target)
+        assert found is not None
+        return place(found)
+
+    def move(self, schema: str, order: Any) -> float:
+        """Convert the discussion; return comments a second."""
+        seconds = clocked(lambda: self.backend.convert(self.target, schema, order))
+        self.backend.conversion.drop_leftovers(self.target)
+        return self.size / seconds
+
+    def clear_pages(self) -> None:
+        """Give the space of the moved buckets back, so that the next ones are measured alone."""
+        from mongo import indexes
+
+        self.db.comment_pages.drop()
+        for change in indexes.plan(["comment_pages"]):
+            change.apply(self.db)
+
+    def bare_copy(self) -> float:
+        """Copy the documents into a collection with the same unique index and do nothing else; comments a second."""
+        self.db.bare.create_index([("discussion_id", 1), ("slug", 1), ("epoch", 1)], unique=True)
+
+        def copy() -> None:
+            batch: list[dict[str, Any]] = []
+            for document in self.db.comments.find({"discussion_id": self.target.id}, batch_size=1_000):
+                batch.append(document)
+                if len(batch) == 1_000:
+                    self.db.bare.insert_many(batch, ordered=False)
+                    batch = []
+            if batch:
+                self.db.bare.insert_many(batch, ordered=False)
+
+        seconds = clocked(copy)
+        self.db.bare.drop()
+        return self.size / seconds
+
+    def row(self, name: str, collection: str) -> None:
+        """Measure and print one line."""
+        stats = self.db.command("collStats", collection)
+        discussion, native = self.backend.discussion(self.target), self.backend.discussion(self.target).order
+        slug = self.somewhere(0.6)
+        root = slug.partition("/")[0]
+        cursor = self.backend.get(self.target, slug).full_slug
+        pages = -(-discussion.last_number // 100)
+        if native == "threaded":
+            first = lambda: self.backend.page(self.target, order=native, size=100)  # noqa: E731
+            middle = lambda: self.backend.page(self.target, order=native, size=100, after=cursor)  # noqa: E731
+            last = lambda: self.backend.page(self.target, order=native, size=100, before="~")  # noqa: E731
+        else:
+            first = lambda: self.backend.page(self.target, order=native, size=100, number=1)  # noqa: E731
+            middle = lambda: self.backend.page(self.target, order=native, size=100, number=pages // 2)  # noqa: E731
+            last = lambda: self.backend.page(self.target, order=native, size=100, number=pages)  # noqa: E731
+        reads = [
+            median(first),
+            median(middle),
+            median(last),
+            median(lambda: self.backend.page(self.target, order=native, size=100, at=slug)),
+            median(lambda: self.backend.subdiscussion(self.target, root, size=100)),
+        ]
+        post, reply, raw = self.writes(root)
+        print(
+            f"  {name:17} {post:5.2f}  {reply:5.2f}  {raw:4.2f}  {reads[0]:5.2f}  {reads[1]:6.2f}  {reads[2]:5.2f}"
+            f"  {reads[3]:9.2f}  {reads[4]:10.2f}  {stats['storageSize'] / 1e6:8.1f}  {stats['totalIndexSize'] / 1e6:10.1f}"
+        )
+
+    def somewhere(self, share: float) -> str:
+        """Return the slug of a reply, that far into the discussion."""
+        number = int(self.size * share)
+        while True:
+            for item in self.backend.schemas.of(self.place()).by_number(self.place(), number, number + 20):
+                if "/" in item["slug"]:
+                    return str(item["slug"])
+            number += 20
+
+    def writes(self, root: str) -> tuple[float, float, float]:
+        """Return the medians of a post, a reply and one raw insert_one, taken in turns."""
+        from comments.types import Author, NewComment
+
+        def new(parent: str) -> NewComment:
+            return NewComment(Author("Bench"), TEXT, f"<p>{TEXT}</p>", str(random.random()), parent)
+
+        post, reply, raw = [], [], []
+        rounds = 20 if self.size <= 200 else ROUNDS
+        for _ in range(rounds):
+            post.append(clocked(lambda: self.backend.post(self.target, new(""))))
+            reply.append(clocked(lambda: self.backend.post(self.target, new(root))))
+            raw.append(clocked(lambda: self.db.raw.insert_one({"text": TEXT, "html": TEXT})))
+        return tuple(statistics.median(taken) * 1_000 for taken in (post, reply, raw))  # type: ignore[return-value]
+
+
+def clocked(work: Callable[[], object]) -> float:
+    """Return how many seconds `work` took."""
+    began = time.perf_counter()
+    work()
+    return time.perf_counter() - began
+
+
+def median(work: Callable[[], object]) -> float:
+    """Return the median milliseconds of ROUNDS calls."""
+    return statistics.median(clocked(work) for _ in range(ROUNDS)) * 1_000
