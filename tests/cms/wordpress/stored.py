@@ -1,0 +1,29 @@
+"""Reads back what an import has stored."""
+
+from typing import Any
+
+from bson import json_util
+
+from comments.types import Target
+
+
+def stored(mongo) -> dict[str, dict[str, Any]]:
+    """The nodes' metadata by path from the top, as "blog/post-1"."""
+    nodes = {document["_id"]: document["metadata"] for document in mongo["cms.nodes"].find()}
+
+    def path(metadata: dict[str, Any]) -> str:
+        above = metadata["parent_id"]
+        return (path(nodes[above]) + "/" if above else "") + metadata["slug"]
+
+    return {path(metadata): metadata for metadata in nodes.values()}
+
+
+def snapshot(mongo) -> dict[str, str]:
+    """Every document of every collection."""
+    names = sorted(name for name in mongo.list_collection_names() if not name.startswith("system."))
+    return {name: json_util.dumps(list(mongo[name].find().sort("_id", 1))) for name in names}
+
+
+def target(metadata: dict[str, Any], mongo) -> Target:
+    place = {"metadata.parent_id": metadata["parent_id"], "metadata.slug": metadata["slug"]}
+    return Target("nodes.node", str(mongo["cms.nodes"].find_one(place)["_id"]))

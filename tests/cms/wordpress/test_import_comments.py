@@ -1,0 +1,129 @@
+"""Imported comments: their threads and times, who sees them, and what waits for a moderator."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from comments import selectors, services
+from comments.types import Order
+from tests.cms.wordpress.stored import snapshot, stored, target
+from tests.cms.wordpress.wxr import comment, export, item
+
+pytestmark = pytest.mark.usefixtures("mongo")
+
+
+class TestComments:
+    def test_threads_come_with_their_order_and_times_whatever_the_order_in_the_file(self, mongo, run):
+        comments = (
+            comment(5, "reply to the reply", parent=3, gmt="2012-03-05 09:00:00"),
+            comment(3, "reply", parent=1, gmt="2012-03-05 08:00:00"),
+            comment(4, "second", gmt="2012-03-05 07:30:00"),
+            comment(1, "first", gmt="2012-03-05 07:00:00"),
+            comment(6, "before what it answers", parent=4, gmt="2012-03-05 01:00:00"),
+            comment(7, "answers one that is not there", parent=99, gmt="2012-03-05 10:00:00"),
+            comment(8, "spam", approved="spam"),
+            comment(9, "answers spam", parent=8, gmt="2012-03-05 11:00:00"),
+        )
+        run(export(item(1, "One", "x", *comments)))
+        there = target(stored(mongo)["blog/post-1"], mongo)
+        threaded = [(one.depth, one.source) for one in selectors.iterate(there, order=Order.THREADED)]
+        assert threaded == [
+            (0, "first"),
+            (1, "reply"),
+            (2, "reply to the reply"),
+            (0, "second"),
+            (1, "before what it answers"),
+            (0, "answers one that is not there"),
+            (0, "answers spam"),
+        ]
+        oldest = [one.posted for one in selectors.iterate(there)]
+        assert oldest == sorted(oldest)
+        assert oldest[0] == datetime(2012, 3, 5, 7, tzinfo=UTC)
+        assert selectors.count(there) == 7
+
+    def test_circles_and_doubles_among_comments(self, mongo, run):
+        comments = (comment(1, "a", parent=2), comment(2, "b", parent=1), comment(3, "c", parent=3), comment(3, "d"))
+        run(export(item(1, "One", "x", *comments, comment(0, "e"), comment(0, "f"))))
+        there = target(stored(mongo)["blog/post-1"], mongo)
+        assert sorted(one.source for one in selectors.iterate(there)) == ["a", "b", "c", "e", "f"]
+
+    def test_deep_threads_keep_saying_whom_they_answer(self, mongo, run):
+        comments = [comment(number, f"level {number}", parent=number - 1) for number in range(1, 13)]
+        run(export(item(1, "One", "x", *comments)))
+        found = list(selectors.iterate(target(stored(mongo)["blog/post-1"], mongo), order=Order.THREADED))
+        assert [one.source for one in found] == [f"level {number}" for number in range(1, 13)]
+        assert [one.answers for one in found[1:]] == [one.slug for one in found[:-1]]
+
+    def test_waiting_ones_go_to_the_queue_with_their_time_and_spam_nowhere(self, mongo, run, client):
+        comments = (
+            comment(1, "approved"),
+            comment(2, "waits", parent=1, approved="0", gmt="2012-03-06 00:00:00"),
+            comment(3, "answers what waits", parent=2, approved="0"),
+            comment(4, "spam", approved="spam"),
+            comment(5, "thrown away", approved="trash"),
+        )
+        said = run(export(item(1, "One", "x", *comments)))
+        waiting = {held.source: held for held in selectors.held()}
+        assert set(waiting) == {"waits", "answers what waits"}
+        assert waiting["waits"].posted == datetime(2012, 3, 6, tzinfo=UTC)
+        assert waiting["waits"].parent == waiting["answers what waits"].parent != ""
+        shown = client.get("/blog/post-1").content.decode()
+        assert "approved" in shown
+        assert not any(text in shown for text in ("waits", "spam", "thrown away"))
+        assert "5 comments (1 approved, 1 of them public; 2 pending; 1 spam; 1 trash; 2 replies)" in said
+
+    def test_pings_are_told_apart(self, mongo, run):
+        comments = (
+            comment(1, "[...] a ping [...]", kind="pingback"),
+            comment(2, "b", kind="trackback"),
+            comment(3, "c"),
+        )
+        said = run(export(item(1, "One", "x", *comments)))
+        found = selectors.iterate(target(stored(mongo)["blog/post-1"], mongo))
+        assert [one.kind.value for one in found] == ["pingback", "trackback", "comment"]
+        assert "3 comments (3 approved, among them 2 pingbacks and trackbacks, 3 of them public)" in said
+
+    def test_addresses_are_kept_where_nobody_sees_them(self, mongo, run, client):
+        run(
+            export(
+                item(
+                    1,
+                    "One",
+                    "x",
+                    comment(1, author="grace@private.example", url="javascript:x"),
+                    creator="ada@x.example",
+                )
+            )
+        )
+        there = target(stored(mongo)["blog/post-1"], mongo)
+        (found,) = selectors.iterate(there)
+        assert (found.author.name, found.author.url) == ("grace", "")
+        assert selectors.email_of(found) == "grace@private.example"
+        assert "private.example" not in client.get("/blog/post-1").content.decode()
+        assert "192.0.2.7" not in str(snapshot(mongo))
+        assert stored(mongo)["blog/post-1"]["author"]["name"] == "ada"
+
+    def test_markup_becomes_markdown_that_shows_the_same(self, mongo, run):
+        run(
+            export(item(1, "One", "x", comment(1, "<strong>Yes</strong>\n<a href='https://x.example/'>here</a> a_b_c")))
+        )
+        (found,) = selectors.iterate(target(stored(mongo)["blog/post-1"], mongo))
+        assert found.source == "**Yes**\\\n[here](<https://x.example/>) a\\_b\\_c"
+        assert found.html == services.render(found.source)
+
+    def test_what_cannot_be_stored_is_told_and_its_replies_move_up(self, mongo, run):
+        comments = (
+            comment(1, "fine"),
+            comment(2, "x" * 20_000, parent=1),
+            comment(3, "reply", parent=2),
+            comment(4, " "),
+        )
+        said = run(export(item(1, "One", "x", *comments)))
+        found = list(selectors.iterate(target(stored(mongo)["blog/post-1"], mongo), order=Order.THREADED))
+        assert [(one.depth, one.source) for one in found] == [(0, "fine"), (1, "reply")]
+        assert said[said.index("Comments left out:") + 1].startswith("  comment 2 on post 1: ")
+
+    def test_discussions_that_were_closed_stay_closed(self, mongo, run, client):
+        run(export(item(1, "One", "x", comment(1), comment_status="closed"), item(2, "Two", "x", comment(2))))
+        assert "This discussion is closed" in client.get("/blog/post-1").content.decode()
+        assert "This discussion is closed" not in client.get("/blog/post-2").content.decode()

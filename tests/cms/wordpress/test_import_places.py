@@ -1,0 +1,196 @@
+"""Where imported posts and pages go: their tree, their addresses, the section, and the links between them."""
+
+import pytest
+from django.core.management import CommandError
+
+from cms.wordpress.oldsite import OldSite
+from nodes.services import trash
+from nodes.types import Actor
+from tests.cms.wordpress.stored import stored
+from tests.cms.wordpress.wxr import export, item, page
+from tests.nodes import build
+
+pytestmark = pytest.mark.usefixtures("mongo")
+
+ANN = Actor(None, "Ann")
+
+
+class TestTree:
+    def test_pages_stand_where_they_stood_whatever_the_order(self, mongo, run, client):
+        pages = (
+            page(3, "Leaf", post_parent=2),
+            page(2, "Middle", "Middle's text", post_parent=1),
+            page(1, "Root", "Root's text"),
+            page(4, "Other leaf", post_parent=2),
+        )
+        run(export(*pages))
+        nodes = stored(mongo)
+        assert {path: metadata["type"] for path, metadata in nodes.items() if path != "blog"} == {
+            "page-1": "folder",
+            "page-1/page-2": "folder",
+            "page-1/page-2/page-3": "basic-page",
+            "page-1/page-2/page-4": "basic-page",
+        }
+        assert "Middle&#x27;s text" in client.get("/page-1/page-2").content.decode().replace("'", "&#x27;")
+        assert client.get("/page-1/page-2/page-3").status_code == 200
+
+    def test_parents_that_are_missing_or_in_a_circle(self, mongo, run):
+        said = run(export(page(1, "A", post_parent=99), page(2, "B", post_parent=3), page(3, "C", post_parent=2)))
+        assert {"page-1", "page-2", "page-2/page-3"} <= set(stored(mongo))
+        assert "Put at the top, as the page it stands in is not there:" in said
+
+    def test_a_page_below_one_that_was_not_public_says_so(self, mongo, run, client):
+        said = run(export(page(1, "Hidden", status="private"), page(2, "Open", "text", post_parent=1)))
+        assert client.get("/page-1/page-2").status_code == 404
+        assert said[said.index("Was public, but the page it stands in is not:") + 1] == "  page 2 “Open”"
+
+    def test_a_child_that_comes_with_a_later_export(self, mongo, run):
+        """What is a page here already holds nothing: the child stands beside it."""
+        run(export(page(1, "Above")))
+        run(export(page(1, "Above"), page(2, "Below", post_parent=1)))
+        assert {"page-1", "page-2"} <= set(stored(mongo))
+
+    def test_top_level_home_page(self, run, client):
+        run(export(page(1, "Start", "The start", post_name="home")))
+        assert "The start" in client.get("/").content.decode()
+
+
+class TestAddresses:
+    def test_slugs_in_any_script_and_spelling(self, mongo, run):
+        run(
+            export(
+                page(1, "A", post_name="%ce%b5%cf%80%ce%af"), page(2, "Été 1", post_name=""), page(3, "!", post_name="")
+            )
+        )
+        assert {"επί", "été-1", "page-3"} <= set(stored(mongo))
+
+    def test_taken_ones_are_numbered_and_told(self, mongo, run):
+        build.node("basic-page", "about")
+        same = [page(number, f"P{number}", post_name="about") for number in (1, 2)]
+        said = run(
+            export(*same, page(3, "B", post_name="blog"), page(4, "T", post_name="tag"), item(5, post_name="feed"))
+        )
+        nodes = stored(mongo)
+        assert {"about", "about-2", "about-3", "blog", "blog-2", "tag-2", "blog/feed-2"} == set(nodes)
+        assert said[said.index("Renamed, as the address is taken:") + 1] == "  page 1 “P1”: about → about-2"
+
+    def test_without_title_and_slug(self, mongo, run):
+        said = run(
+            export(item(1, "", "A text that goes on for more than eight words, certainly", post_name=""), item(2, ""))
+        )
+        nodes = stored(mongo)
+        assert nodes["blog/post-1"]["title"] == "A text that goes on for more than…"
+        assert nodes["blog/post-2"]["title"] == "Untitled"
+        assert "  post 1: post-1" in said
+
+    def test_what_is_too_long_is_cut(self, mongo, run):
+        run(export(item(1, "T" * 400, post_name="s" * 300)))
+        (metadata,) = [m for path, m in stored(mongo).items() if path != "blog"]
+        assert len(metadata["title"]) == 300
+        assert len(metadata["slug"]) <= 200
+
+    def test_twice_in_the_file_is_once_on_the_site(self, mongo, run):
+        said = run(export(item(1, "First"), item(1, "Second"), item("", "No id")))
+        assert [m["title"] for path, m in stored(mongo).items() if path != "blog"] == ["First"]
+        assert "Left out as it is there twice:" in said
+        assert "Left out for want of an id:" in said
+
+
+class TestLinks:
+    def test_lead_to_the_new_places_of_what_visitors_may_see(self, mongo, run, client):
+        body = " ".join(
+            f'<a href="{address}">x</a>'
+            for address in (
+                "https://old.example/2012/03/post-2/#more-2",
+                "/?p=2#part",
+                "https://www.old.example/page-4",
+                "?page_id=5",
+                "http://old.example/2011/12/31/post-2/",
+                "https://old.example/2012/03/post-3/",
+                "/tag/news/",
+                "http://copy.example/demo/?p=77",
+            )
+        )
+        run(
+            export(
+                item(1, "One", body),
+                item(2, "Two", guid="http://copy.example/demo/?p=77"),
+                item(3, "Three", status="draft"),
+                page(4, "Four"),
+                page(5, "Five", post_parent=4),
+            )
+        )
+        text = stored(mongo)["blog/post-1"]["detail"]["text"]
+        addresses = [part.split('"')[0] for part in text.split('href="')[1:]]
+        assert addresses == [
+            "/blog/post-2",
+            "/blog/post-2#part",
+            "/page-4",
+            "/page-4/page-5",
+            "/blog/post-2",
+            "https://old.example/2012/03/post-3/",
+            "https://old.example/tag/news/",
+            "/blog/post-2",
+        ]
+        for address in addresses:
+            if address.startswith("/"):
+                assert client.get(address).status_code == 200
+
+    def test_lead_into_the_section(self, mongo, run):
+        run(export(item(1, "One", '<a href="/?page_id=2">x</a>'), page(2, "Two")), section="old")
+        assert 'href="/old/page-2"' in stored(mongo)["old/blog/post-1"]["detail"]["text"]
+
+    def test_guids_that_several_share_lead_nowhere(self, mongo, run):
+        guid = "http://copy.example/?p=9"
+        run(export(item(1, "One", f'<a href="{guid}">x</a>', guid=guid), item(2, "Two", guid=guid)))
+        assert f'href="{guid}"' in stored(mongo)["blog/post-1"]["detail"]["text"]
+
+
+def test_addresses_that_are_none_find_nothing():
+    old = OldSite()
+    old.add_site("https://old.example")
+    old.add_page(1, "http://[broken", "also broken", "one")
+    for url in ("http://[broken", "", "https://", "https://old.example/?p=x", "https://old.example/?p=99", "x"):
+        assert old.find_page(url) is None
+        assert old.find_file(url) is None
+
+
+class TestSection:
+    def test_holds_everything(self, mongo, run, client):
+        data = export(item(1, "One", "text"), page(2, "Two"))
+        run(data, section="Old-Site")
+        assert set(stored(mongo)) == {"old-site", "old-site/blog", "old-site/blog/post-1", "old-site/page-2"}
+        assert stored(mongo)["old-site"]["title"] == "Old site"
+        assert "text" in client.get("/old-site/blog/post-1").content.decode()
+        assert run(data, section="old-site")[-1] == "0 changes"
+
+    def test_is_used_when_it_is_there(self, mongo, run):
+        folder = build.node("folder", "old", title="Mine")
+        blog = build.node("blog", "blog", parent=folder)
+        run(export(item(1, "One")), section="old")
+        assert stored(mongo)["old/blog/post-1"]["parent_id"] == blog
+        assert stored(mongo)["old"]["title"] == "Mine"
+
+    def test_that_is_no_folder_is_refused(self, mongo, run):
+        build.node("blog", "old")
+        with pytest.raises(CommandError, match="name a folder"):
+            run(export(item(1, "One")), section="old")
+        assert set(stored(mongo)) == {"old"}
+
+    @pytest.mark.parametrize("slug", ["admin", "a/b", "!"])
+    def test_that_cannot_be_is_refused(self, mongo, run, slug):
+        with pytest.raises(CommandError, match="--section"):
+            run(export(item(1, "One")), section=slug)
+        assert stored(mongo) == {}
+
+    def test_an_existing_blog_takes_the_posts(self, mongo, run):
+        blog = build.node("blog", "blog", title="Ours")
+        run(export(item(1, "One")))
+        assert stored(mongo)["blog/post-1"]["parent_id"] == blog
+
+    def test_a_blog_in_the_trash_is_told(self, mongo, run):
+        run(export(item(1, "One")))
+        blog = stored(mongo)["blog"]
+        trash.trash(ANN, stored(mongo)["blog/post-1"]["parent_id"], blog["nonce"])
+        with pytest.raises(CommandError, match="in the trash"):
+            run(export(item(1, "One"), item(2, "Two")))

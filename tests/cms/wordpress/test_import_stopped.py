@@ -1,0 +1,164 @@
+"""Imports that do not come to their end, or meet what others do meanwhile: what is there is whole, and the next run goes on."""
+
+from typing import Any
+
+import pytest
+from bson import ObjectId
+from django.core.management import CommandError, call_command
+
+from cms.wordpress import places
+from cms.wordpress.importer import Importer, Options
+from comments import selectors, services
+from nodes.errors import SlugTaken
+from nodes.services import editing, trash
+from nodes.types import Actor
+from tests.cms.wordpress.stored import stored, target
+from tests.cms.wordpress.wxr import comment, export, item, page
+from tests.nodes import build
+
+pytestmark = pytest.mark.usefixtures("mongo")
+
+ANN = Actor(None, "Ann")
+
+
+class TestBroken:
+    WHOLE = export(*(item(number, f"Post {number}", "Text", comment(number)) for number in range(1, 6)))
+
+    def test_truncated_brings_what_is_whole_and_names_the_line(self, mongo, run):
+        cut = self.WHOLE[: self.WHOLE.index(b"Post 4")]
+        with pytest.raises(
+            CommandError, match=rf"export.xml, line {cut.count(bytes([10])) + 1}: the file ends too early"
+        ):
+            run(cut)
+        assert set(stored(mongo)) == {"blog", "blog/post-1", "blog/post-2", "blog/post-3"}
+        assert "3 posts" in run.said
+        assert run(self.WHOLE)[-1] == "4 changes: 2 posts, 2 comments"
+
+    def test_harmful_or_no_export_brings_nothing(self, mongo, run):
+        bomb = self.WHOLE.replace(b"<rss", b'<!DOCTYPE rss [<!ENTITY a "b">]><rss', 1)
+        for data, reason in ((bomb, "entity 'a'"), (b"<html/>", "no WordPress export"), (b"", "empty")):
+            with pytest.raises(CommandError, match=reason):
+                run(data)
+        assert stored(mongo) == {}
+
+    def test_files_and_folders_that_are_not_there(self, tmp_path):
+        with pytest.raises(CommandError, match="There is no file"):
+            call_command("import_wordpress", str(tmp_path / "none.xml"))
+        (tmp_path / "some.xml").write_bytes(self.WHOLE)
+        with pytest.raises(CommandError, match="there is no folder"):
+            call_command("import_wordpress", str(tmp_path / "some.xml"), media=tmp_path / "none")
+
+
+class TestInterrupted:
+    DATA = export(
+        page(2, "Below", post_parent=1),
+        page(1, "Above", "x", comment(20)),
+        item(3, "One", "x", comment(1), comment(2, parent=1), comment(3, approved="0")),
+        item(4, "Two", "x", comment(4)),
+    )
+
+    def contents(self, mongo) -> tuple[Any, Any]:
+        """What readers and moderators see, without ids and times of the run."""
+        nodes = {path: (m["title"], m["created"].year, m["detail"]["text"]) for path, m in stored(mongo).items()}
+        comments = sorted(document["full_slug"] for document in mongo["comments"].find())
+        return nodes, comments + sorted(held.slug for held in selectors.held())
+
+    @pytest.mark.parametrize("at", range(5))
+    def test_the_next_run_goes_on(self, mongo, run, tmp_path, at):
+        path = tmp_path / "some.xml"
+        path.write_bytes(self.DATA)
+        steps = 0
+
+        def step(number: int) -> None:
+            nonlocal steps
+            steps += importing
+            if steps > at:
+                raise KeyboardInterrupt
+
+        def begin(total: int, unit: str) -> None:
+            nonlocal importing
+            importing = unit == ""
+
+        importing = False
+        if at < 4:
+            with pytest.raises(KeyboardInterrupt):
+                Importer(path, Options(), begin=begin, step=step).run()
+        run(self.DATA)
+        found = self.contents(mongo)
+        for name in ("cms.nodes", "cms.revisions", "cms.site", "discussions", "comments", "comments.pending"):
+            mongo[name].delete_many({})
+        run(self.DATA)
+        assert self.contents(mongo) == found
+
+    def test_between_a_post_and_its_comments(self, mongo, run, monkeypatch):
+        def stop(*args: Any) -> int:
+            raise KeyboardInterrupt
+
+        with monkeypatch.context() as patch:
+            patch.setattr(services, "import_", stop)
+            with pytest.raises(CommandError) as caught:
+                run(self.DATA)
+        assert caught.value.returncode == 130
+        assert "goes on" in str(caught.value)
+        assert len(stored(mongo)) == 2
+        run(self.DATA)
+        assert mongo["comments"].count_documents({}) == 4
+        assert len(selectors.held()) == 1
+
+
+class TestMeanwhile:
+    """Others change the site between the plan and the writing of it."""
+
+    def importer(self, tmp_path, data: bytes, change) -> Importer:
+        path = tmp_path / "some.xml"
+        path.write_bytes(data)
+        return Importer(path, Options(), begin=lambda total, unit: change() if unit == "" else None)
+
+    def test_an_address_that_was_taken_is_numbered(self, mongo, tmp_path):
+        def take() -> None:
+            build.node("basic-page", "page-1")
+
+        report = self.importer(tmp_path, export(page(1, "One"), page(2, "Two")), take).run()
+        assert {"page-1", "page-1-2", "page-2"} <= set(stored(mongo))
+        assert report.notes["Renamed, as the address is taken"] == {"page 1 “One”: page-1 → page-1-2": 1}
+
+    def test_a_section_that_was_thrown_away_takes_nothing_and_fails_the_command(
+        self, mongo, run, tmp_path, monkeypatch
+    ):
+        run(export(page(1, "Above"), page(2, "Below", post_parent=1)))
+
+        def throw() -> None:
+            folder = stored(mongo)["page-1"]
+            trash.trash(ANN, stored(mongo)["page-1/page-2"]["parent_id"], folder["nonce"])
+
+        data = export(page(1, "Above"), page(2, "Below", post_parent=1), page(3, "New", post_parent=1), page(4, "Top"))
+        report = self.importer(tmp_path, data, throw).run()
+        assert report.failed == 1
+        assert "page 3 “New”" in next(iter(report.notes["Not imported"]))
+        assert {node["metadata"]["slug"] for node in mongo["cms.nodes"].find()} == {"blog", "page-2", "page-4"}
+
+    def test_a_post_that_another_run_made_and_an_editor_threw_away_stays_away(self, mongo, run, tmp_path):
+        data = export(item(1, "One", "x", comment(1)), item(2, "Two"))
+
+        def another_run() -> None:
+            run(data)
+            made = stored(mongo)["blog/post-1"]
+            trash.trash(ANN, ObjectId(target(made, mongo).pk), made["nonce"])
+
+        report = self.importer(tmp_path, data, another_run).run()
+        assert report.failed == 1
+        assert set(stored(mongo)) == {"blog", "blog/post-2"}
+
+    def test_a_slug_that_cannot_be_is_replaced(self, mongo, run, monkeypatch):
+        monkeypatch.setattr(places, "_free", lambda stem, *others: f"-{stem}-")
+        run(export(item(7, "One"), page(8, "Two")))
+        assert set(stored(mongo)) == {"blog", "blog/post-7", "page-8"}
+
+    def test_the_command_fails_when_something_was_not_imported(self, run, monkeypatch):
+        def full(*args: Any, **kwargs: Any) -> None:
+            raise SlugTaken("post-1", "post-1")
+
+        run(export(item(1, "One")))
+        monkeypatch.setattr(editing, "create", full)
+        with pytest.raises(CommandError, match="1 of the posts and pages could not be imported"):
+            run(export(item(1, "One"), item(2, "Two")))
