@@ -24,6 +24,7 @@ from nodes.selectors import imports
 from nodes.services import editing
 from nodes.types import Actor
 
+from . import media
 from .content import Body, convert, plain
 from .discussion import Discussions
 from .oldsite import View
@@ -87,6 +88,7 @@ class Importer:
         entries = export.entries.values()
         self.report.public_comments = sum(entry.approved for entry in entries if entry.is_live)
         self.actors = self._find_users(export)
+        self._pictures(export, top)
         self.begin(len(entries), "")
         self._write_all(export)
         if export.error:
@@ -139,6 +141,18 @@ class Importer:
                 raise SectionError(f"--section: {error}") from error
         self.report.written["section"] += 1
         return Home(id, f"{above.path}/{slug}", is_live=above.is_live, slug=slug)
+
+    def _pictures(self, export: Export, top: Home) -> None:
+        """Make photos of the pictures that are there, in a gallery of their own: before the texts that show them."""
+        if not media.pictures(export):
+            return
+        name = f"gallery {top.id}" if top.id else "gallery"
+        gallery = self._section(identifier(export.key, name, 0), kinds.GALLERY, "pictures", _("Pictures"), top)
+        if self.options.pretend or gallery.id is None:
+            return
+        self.begin(len(media.pictures(export)), "")
+        actor = Actor(None, _("WordPress import"))
+        media.import_pictures(export, gallery.id, actor, self.report, moment=self.moment, step=self.step)
 
     # People ----------------------------------------------------------------------------------------------------------
 

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from urllib.parse import parse_qs, unquote, urlsplit
 
@@ -55,6 +55,16 @@ class OldSite:
         self.by_parent.setdefault(attachment.parent, []).append(file)
         if normal := _normal(attachment.url.split("?")[0]):
             self.files.setdefault(normal, file)
+
+    def show_file(self, attachment: Attachment, src: str) -> None:
+        """Take note of where a file of the media library is on the new site."""
+        before = self.by_id[attachment.id]
+        after = replace(before, src=src)
+        self.by_id[attachment.id] = after
+        self.by_parent[attachment.parent] = [after if f is before else f for f in self.by_parent[attachment.parent]]
+        normal = _normal(attachment.url.split("?")[0])
+        if self.files.get(normal) is before:
+            self.files[normal] = after
 
     def find_page(self, url: str) -> int | None:
         """The id of the post or page at `url` (absolute), None if it is none of the export's."""

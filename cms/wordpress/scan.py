@@ -66,6 +66,8 @@ class Export:
     authors: dict[str, str] = field(default_factory=dict)
     entries: dict[int, Entry] = field(default_factory=dict)
     old: OldSite = field(default_factory=OldSite)
+    # Attachments whose files are there.
+    found: list[tuple[Attachment, Path]] = field(default_factory=list)
     error: WxrError | None = None
 
 
@@ -119,8 +121,9 @@ def _key(url: str) -> str:
 
 def _take_attachment(export: Export, attachment: Attachment, media: Path | None, report: Report) -> None:
     export.old.add_file(attachment)
-    if media and locate(media, attachment):
+    if media and (path := locate(media, attachment)):
         report.found += 1
+        export.found.append((attachment, path))
     else:
         report.missing.append(attachment.url or f"attachment {attachment.id}, which has no address")
 

@@ -24,7 +24,9 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("file", type=Path, help="the XML file that WordPress exported")
-        parser.add_argument("--media", type=Path, metavar="DIR", help="the old site's uploads, to see what is missing")
+        parser.add_argument(
+            "--media", type=Path, metavar="DIR", help="the old site's uploads: its pictures become photos"
+        )
         parser.add_argument("--section", default="", metavar="SLUG", help="put all of it into this folder at the top")
         parser.add_argument("--dry-run", action="store_true", help="only say what would be done")
 

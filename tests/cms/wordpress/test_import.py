@@ -16,7 +16,7 @@ from nodes.services import editing, trash
 from nodes.types import Actor
 from tests.cms.wordpress.stored import snapshot, stored, target
 from tests.cms.wordpress.wxr import EMPTY_DATE, attachment, author, comment, export, item, meta, page, term
-from tests.nodes import build
+from tests.nodes import build, pictures
 
 pytestmark = pytest.mark.usefixtures("mongo")
 
@@ -231,6 +231,21 @@ class TestMedia:
         said = run(self.FILES, media=tmp_path / "uploads")
         assert "4 attachments missing, 2 found" in said
         assert "  https://old.example/wp-content/uploads/2012/08/d.jpg" in said
+
+    def test_pictures_become_photos_that_texts_show(self, mongo, run, tmp_path, client):
+        path = tmp_path / "uploads" / "2012/07/a.jpg"
+        path.parent.mkdir(parents=True)
+        path.write_bytes(pictures.jpeg())
+        said = run(self.FILES, media=tmp_path / "uploads")
+        assert any("1 photo" in line for line in said)
+        [photo] = mongo["cms.assets.files"].find()
+        assert (photo["metadata"]["title"], photo["metadata"]["detail"]["alt"]) == ("A", "A")
+        assert f'src="photo:{photo["_id"]}"' in stored(mongo)["blog/post-7"]["detail"]["text"]
+        page = client.get("/blog/post-7").content.decode()
+        assert f"/media/{photo['_id']}/{photo['_id']}/" in page
+        assert not [secret for secret in pictures.SECRETS if secret in page.encode()]
+        run(self.FILES, media=tmp_path / "uploads")
+        assert mongo["cms.assets.files"].count_documents({}) == 1
 
     def test_without_a_folder_all_are_missing_and_none_is_shown_broken(self, mongo, run):
         said = run(self.FILES)
