@@ -94,12 +94,17 @@ def change(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
     if found is None:
         return _show_gone(request)
     drafting = _is_drafting(request, found)
-    if request.method != "POST":
-        seen = found.draft if drafting and found.draft else found.live
-        return _show(request, found, _form(request, found, seen, drafting=drafting), drafting)
+    if request.method == "POST":
+        return _sent(request, found, drafting)
+    seen = found.draft if drafting and found.draft else found.live
+    return _show(request, found, _form(request, found, seen, drafting=drafting), drafting)
+
+
+def _sent(request: HttpRequest, found: Editable, drafting: bool) -> HttpResponse:
+    """Do what a sent form says; show it again, with all that was typed, where that cannot be."""
     decided = conflict.decide(request.POST)
     # What is not known any more is taken for the present version, so that what was left alone is given back as it is.
-    seen = _seen(request, node_id) or found.live
+    seen = _seen(request, found.node.pk) or found.live
     form = _form(request, found, seen, decided.data, drafting=drafting)
     valid = form.is_valid()
     for name, reason in decided.undecided:

@@ -1,0 +1,120 @@
+"""Moving, copying, throwing away and putting back: what readers find at old addresses, and what is refused."""
+
+import pytest
+from bson import ObjectId
+
+from nodes import errors
+from nodes.services import checking, duplicating, editing, trash
+from nodes.signals import node_deleted
+from tests.nodes.build import EDITOR, node, nonce, stored
+
+
+def save(node_id, **mine):
+    editing.save(EDITOR, node_id, nonce(node_id), mine)
+
+
+def test_old_addresses_of_a_moved_and_renamed_section_lead_on_in_one_step(mongo, client):
+    target, section = node("folder", "target"), node("folder", "section")
+    node(slug="inside", parent=section, text="Found")
+    save(section, parent_id=target)
+    save(section, slug="renamed")
+    save(target, slug="aim")
+    for old in ("/section/inside", "/target/section/inside", "/target/renamed/inside", "/aim/section/inside"):
+        answer = client.get(old)
+        assert (answer.status_code, answer["Location"]) == (301, "/aim/renamed/inside"), old
+    assert "Found" in client.get("/aim/renamed/inside").content.decode()
+
+
+def test_new_page_at_an_old_address_is_shown_there(mongo, client):
+    page = node(slug="old", text="First")
+    save(page, slug="new")
+    node(slug="old", text="Second")
+    assert "Second" in client.get("/old").content.decode()
+
+
+def test_copy_is_unpublished_and_made_once(mongo, bob):
+    folder = node("folder", "folder")
+    page, chosen = node(title="Page", text="Text", tags=("a",)), ObjectId()
+    for _ in range(2):
+        assert duplicating.duplicate(bob, page, parent_id=folder, new_id=chosen).id == chosen
+    copy = stored(chosen)
+    assert (copy["title"], copy["detail"]["text"], copy["tags"]) == ("Copy of Page", "Text", ["a"])
+    assert (copy["published"], copy["author"]["name"], copy["parent_id"]) == (None, "Bob", folder)
+    assert mongo["cms.nodes"].count_documents({}) == 3
+    with pytest.raises(errors.InvalidPlace):
+        duplicating.duplicate(bob, page, parent_id=node("blog", "blog"))
+
+
+def test_what_stands_in_a_trashed_section_shows_nowhere_and_comes_back_with_it(mongo, client):
+    outer = node("folder", "outer")
+    inner = node("folder", "inner", parent=outer)
+    node(slug="page", parent=inner, tags=("found",))
+    assert client.get("/outer/inner/page").status_code == 200
+    seen = nonce(outer)
+    trash.trash(EDITOR, outer, seen)
+    assert client.get("/outer/inner/page").status_code == client.get("/tag/found").status_code == 404
+    trash.restore(EDITOR, outer, seen)
+    assert client.get("/outer/inner/page").status_code == client.get("/tag/found").status_code == 200
+
+
+def test_trashing_what_somebody_changed_is_refused(mongo):
+    page = node()
+    seen = nonce(page)
+    save(page, title="Changed")
+    with pytest.raises(errors.EditConflict):
+        trash.trash(EDITOR, page, seen)
+    assert stored(page)["title"] == "Changed"
+
+
+def test_put_back_under_another_slug_is_a_save_of_its_own(mongo):
+    page = node(slug="page", text="First")
+    seen = nonce(page)
+    trash.trash(EDITOR, page, seen)
+    node(slug="page", text="Second")
+    with pytest.raises(errors.SlugTaken) as caught:
+        trash.restore(EDITOR, page, seen)
+    assert mongo["cms.trash"].count_documents({}) == 1
+    trash.restore(EDITOR, page, seen, slug=caught.value.free)
+    assert (stored(page)["slug"], stored(page)["detail"]["text"]) == ("page-2", "First")
+    revision = mongo["cms.revisions"].find_one({"_id": nonce(page)})
+    assert (revision["parent"], revision["metadata"]["slug"]) == (seen, "page-2")
+    with pytest.raises(errors.NodeGone):
+        trash.restore(EDITOR, page, seen)
+
+
+def test_put_back_by_a_stale_page_is_refused(mongo):
+    page = node()
+    stale = nonce(page)
+    save(page, title="Changed")
+    trash.trash(EDITOR, page, nonce(page))
+    with pytest.raises(errors.NodeGone):
+        trash.restore(EDITOR, page, stale)
+    assert mongo["cms.trash"].count_documents({}) == 1
+
+
+def test_section_in_which_something_stands_is_not_deleted_for_good(mongo):
+    folder = node("folder", "folder")
+    inside = node(slug="inside", parent=folder)
+    trash.trash(EDITOR, folder, nonce(folder))
+    with pytest.raises(errors.InvalidPlace, match="not empty"):
+        trash.delete(folder)
+    trash.trash(EDITOR, inside, nonce(inside))
+    trash.delete(inside)
+    trash.delete(folder)
+    assert mongo["cms.trash"].count_documents({}) == 0
+
+
+def test_deleted_for_good_leaves_its_place_and_tells_the_rest_of_the_site(mongo, client):
+    told = []
+    node_deleted.connect(lambda node_id, **kwargs: told.append(node_id), weak=False, dispatch_uid="test")
+    page = node(slug="page")
+    trash.trash(EDITOR, page, nonce(page))
+    trash.delete(page)
+    node_deleted.disconnect(dispatch_uid="test")
+    assert told == [page]
+    assert mongo["cms.revisions"].count_documents({}) == 0
+    assert mongo["cms.redirects"].find_one()["deleted_at"]
+    assert client.get("/page").status_code == 404
+    assert list(checking.check()) == []
+    node(slug="page")
+    assert client.get("/page").status_code == 200
