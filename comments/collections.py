@@ -48,7 +48,8 @@ STATIC = (
         "comments.pending",
         (
             Index("by_slug", (("discussion_id", 1), ("slug", 1)), unique=True),
-            Index("by_state", (("state", 1), ("created", 1))),
+            Index("by_state", (("state", 1), ("created", 1), ("_id", 1))),
+            Index("by_lease", (("state", 1), ("lease.by", 1), ("created", 1), ("_id", 1))),
             Index("by_author", (("author.id", 1),), sparse=True),
             Index("by_email", (("author.email", 1),), sparse=True),
             Index("decided_long_ago", (("decided", 1),), expire_after_seconds=30 * DAY),

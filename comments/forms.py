@@ -71,6 +71,9 @@ class EditForm(forms.Form):
     rev = forms.IntegerField(widget=forms.HiddenInput)
     nonce = forms.CharField(max_length=64, widget=forms.HiddenInput)
 
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, label_suffix="", **kwargs)
+
     @staticmethod
     def first(comment: Comment) -> dict[str, Any]:
         """Return what the form of a comment begins with."""

@@ -24,7 +24,7 @@
       for (const own of form.querySelectorAll("[data-comments-own]")) {
         const actions = document.querySelector(`#${own.dataset.commentsOwn} .comment-actions`);
         if (actions) {
-          actions.append(" ", ...own.querySelectorAll("a"));
+          own.querySelectorAll("a").forEach((link) => actions.append(" ", link));
           own.remove();
         }
       }

@@ -1,0 +1,203 @@
+"""Comments in a real Chromium, with and without JavaScript: reading, writing, refusals that keep the text, moderating."""
+
+import pytest
+from django.contrib.auth.models import Permission
+from playwright.sync_api import Locator, Page, expect
+
+from comments import queue, selectors, services
+from comments.types import Author, Order, Target, Verdict
+from tests.browser.conftest import PHONE
+from tests.comments import site
+from tests.comments.conftest import rules  # noqa: F401 - a fixture
+
+URL = "/news/hello"
+
+
+@pytest.fixture
+def target(mongo, rules) -> Target:  # noqa: F811 - the fixture
+    return site.entry()
+
+
+@pytest.fixture(params=[True, False], ids=["with script", "without script"])
+def reader(request, browsing) -> Page:
+    """A stranger's page."""
+    return browsing(java_script_enabled=request.param)
+
+
+def say(target, source, token, parent="", author="Bea"):
+    return services.post(target, author=Author(author), source=source, token=token, parent=parent).comment
+
+
+def write(page: Page | Locator, text: str, name: str | None = "Ann") -> None:
+    if name:
+        page.get_by_label("Name").last.fill(name)
+    page.get_by_label("Comment", exact=True).last.fill(text)
+
+
+def open_form(page: Page) -> None:
+    """Get to the form for a new comment: a script has fetched it into place, or a link leads there."""
+    page.goto(URL)
+    if page.evaluate("true") and page.locator("[data-comments-form] form").count():
+        return
+    link = page.get_by_role("link", name="Write a comment")
+    form = page.locator("form.comment-form")
+    expect(link.or_(form).first).to_be_visible()
+    if not form.count():
+        link.click()
+    expect(form.first).to_be_visible()
+
+
+def test_comment_is_written_previewed_and_posted(reader, target):
+    open_form(reader)
+    write(reader, "I *agree*")
+    reader.get_by_role("button", name="Preview").click()
+    expect(reader.locator(".comment-preview em")).to_have_text("agree")
+    assert selectors.count(target) == 0
+    reader.get_by_role("button", name="Post").click()
+    expect(reader.locator(".comment:target em")).to_have_text("agree")
+    assert selectors.count(target) == 1
+
+
+def test_reply_stands_below_what_it_answers(reader, target):
+    parent = say(target, "What do you say?", "a")
+    say(target, "Another", "b")
+    reader.goto(URL)
+    reader.locator(f"#c-{parent.part}").get_by_role("link", name="Reply").click()
+    form = reader.locator(".comments-form").filter(has=reader.get_by_role("heading", name="Reply to Bea"))
+    write(form, "This")
+    form.get_by_role("button", name="Post").click()
+    expect(reader.locator(".comment:target")).to_contain_text("in reply to Bea")
+    assert [comment.source for comment in selectors.iterate(target, order=Order.THREADED)] == [
+        "What do you say?",
+        "This",
+        "Another",
+    ]
+
+
+def test_refused_comment_keeps_its_text(reader, target):
+    open_form(reader)
+    write(reader, "A long text, typed with love")
+    services.close(target)
+    reader.expected.append("422")
+    reader.get_by_role("button", name="Post").click()
+    expect(reader.get_by_role("alert")).to_contain_text("closed")
+    expect(reader.get_by_label("Comment", exact=True)).to_have_value("A long text, typed with love")
+    services.open(target)
+    reader.get_by_role("button", name="Post").click()
+    expect(reader.locator(".comment:target")).to_contain_text("typed with love")
+
+
+def test_form_sent_twice_posts_once(reader, target):
+    open_form(reader)
+    write(reader, "Only once")
+    reader.get_by_role("button", name="Post").dblclick()
+    expect(reader.locator(".comment:target")).to_contain_text("Only once")
+    assert selectors.count(target) == 1
+
+
+def test_own_comment_is_edited_in_time_and_not_too_late(reader, target, rules):  # noqa: F811
+    open_form(reader)
+    write(reader, "With a tpyo")
+    reader.get_by_role("button", name="Post").click()
+    expect(reader.locator(".comment:target")).to_be_visible()
+    open_form(reader)
+    reader.get_by_role("link", name="Edit").click()
+    reader.get_by_label("Comment", exact=True).fill("With a typo")
+    reader.get_by_role("button", name="Save").click()
+    expect(reader.locator(".comment:target")).to_contain_text("With a typo")
+    open_form(reader)
+    reader.get_by_role("link", name="Edit").click()
+    rules(EDIT_MINUTES=0)
+    reader.get_by_label("Comment", exact=True).fill("Too late")
+    reader.expected.append("422")
+    reader.get_by_role("button", name="Save").click()
+    expect(reader.get_by_role("alert")).to_be_visible()
+    expect(reader.get_by_label("Comment", exact=True)).to_have_value("Too late")
+    assert next(iter(selectors.iterate(target))).source == "With a typo"
+
+
+def test_pages_and_orders_lead_on_in_place(reader, target):
+    for n in range(60):
+        say(target, f"Number {n}.", f"t{n}")
+    reader.goto(URL)
+    reader.evaluate("window.stayed = true")
+    reader.get_by_role("link", name="More comments").last.click()
+    expect(reader.get_by_text("Number 59.")).to_be_visible()
+    reader.get_by_role("link", name="Newest first").click()
+    expect(reader.locator(".comment").first).to_contain_text("Number 59.")
+    reader.go_back()
+    expect(reader.locator(".comment").first).to_contain_text("Number 50.")
+
+
+def test_held_comment_is_shown_to_its_author_as_waiting(reader, target, rules, browsing):  # noqa: F811
+    rules(MODE="hold-first")
+    open_form(reader)
+    write(reader, "Please let me in")
+    reader.get_by_role("button", name="Post").click()
+    expect(reader.get_by_text("Only you see it").or_(reader.get_by_text("only you see it"))).to_be_visible()
+    open_form(reader)
+    expect(reader.get_by_text("Please let me in")).to_be_visible()
+    stranger = browsing()
+    open_form(stranger)
+    expect(stranger.get_by_text("Please let me in")).to_have_count(0)
+
+
+def test_deep_thread_is_readable_on_a_phone(browsing, target):
+    parent = ""
+    for depth in range(8):
+        parent = say(target, "A sentence of some length, which has to stay readable. " * 2, f"d{depth}", parent).slug
+    phone = browsing(viewport=PHONE)
+    phone.goto(URL)
+    expect(phone.locator(".comment-depth-7")).to_be_visible()
+    assert phone.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+    assert phone.locator(".comment-depth-7 .comment-text").bounding_box()["width"] > PHONE["width"] * 0.6
+
+
+@pytest.mark.slow
+def test_permalink_opens_a_comment_deep_in_a_thread_of_two_thousand(reader, target):
+    roots = [say(target, f"Root {n}", f"r{n}") for n in range(20)]
+    below = [say(target, f"Reply {n}", f"s{n}", roots[n % 20].slug) for n in range(1980)]
+    wanted = below[1234]
+    reader.goto(f"/comments/c/{target.label}/{target.pk}/{wanted.slug}?order=threaded")
+    shown = reader.locator(f"#c-{wanted.part}")
+    expect(shown).to_be_visible()
+    expect(shown).to_be_in_viewport()
+
+
+@pytest.mark.slow
+def test_queue_of_two_hundred_is_moderated_by_keyboard(browsing, account, target):
+    for n in range(200):
+        services.hold(target, author=Author(f"A{n}"), source=f"Held {n}", token=f"h{n}")
+    mona = account("mona", groups=["nobody"])
+    mona.user_permissions.add(Permission.objects.get(codename="can_moderate"))
+    page = browsing(mona)
+    page.goto("/admin/comments/moderation/")
+    for n in range(200):
+        expect(page.locator(".comments-case").first).to_be_focused()
+        expect(page.locator(".comments-case").first).to_contain_text(f"Held {n}")
+        with page.expect_navigation():
+            page.keyboard.press("ars"[n % 3])
+    assert queue.counts()["waiting"] == 0
+    assert selectors.count(target) == 67
+    expect(page.get_by_text("Nothing waits")).to_be_visible()
+
+
+def test_moderator_decides_by_keyboard_and_undoes(browsing, account, target):
+    held = [services.hold(target, author=Author("A"), source=f"Held {n}", token=f"h{n}").held for n in range(4)]
+    mona = account("mona", groups=["nobody"])
+    mona.user_permissions.add(Permission.objects.get(codename="can_moderate"))
+    page = browsing(mona)
+    page.goto("/admin/comments/moderation/")
+    page.keyboard.press("j")
+    with page.expect_navigation():
+        page.keyboard.press("s")
+    assert selectors.get_held(held[1].id).verdict is Verdict.SPAM
+    with page.expect_navigation():
+        page.keyboard.press("u")
+    assert selectors.get_held(held[1].id).verdict is Verdict.WAITING
+    page.keyboard.press("x")
+    page.keyboard.press("j")
+    page.keyboard.press("x")
+    page.get_by_role("button", name="Approve chosen").click()
+    expect(page.get_by_text("2 comments are published.")).to_be_visible()
+    assert selectors.count(target) == 2

@@ -1,0 +1,35 @@
+"""The examples of docs/reference/template-tags.md give what stands under them."""
+
+import re
+from pathlib import Path
+
+import pytest
+from django.contrib.auth.models import User
+from django.template import Context, Template
+from django.test import RequestFactory
+
+from comments import services
+from comments.templatetags.comments import register
+from comments.types import Author
+from nodes.selectors import nodes as node_selectors
+
+pytestmark = pytest.mark.django_db
+PAGE = (Path(__file__).resolve().parents[2] / "docs/reference/template-tags.md").read_text(encoding="utf-8")
+EXAMPLES = re.findall(r"### (\w+)\n.*?```django\n(.*?)```\n```text\n(.*?)```", PAGE, re.DOTALL)
+
+
+@pytest.mark.parametrize(("name", "source", "expected"), EXAMPLES, ids=[name for name, *_ in EXAMPLES])
+def test_example_gives_what_stands_under_it(post_page, ann: User, name, source, expected):
+    first = services.post(post_page, author=Author("Ann", id=str(ann.pk)), source="First!", token="a").comment
+    services.post(post_page, author=Author("Bob"), source="I *agree*.", token="b", parent=first.slug)
+    context = {"post": node_selectors.get(post_page.pk), "pk": post_page.pk, "user": ann, "comment": first}
+    context["request"] = RequestFactory().get("/news/hello")
+    html = Template("{% load comments %}" + source).render(Context(context))
+    for line in expected.splitlines():
+        assert line in re.sub(r"\n(?=<)", "", html) or line in html
+
+
+def test_every_tag_has_an_example():
+    documented = {name for name, *_ in EXAMPLES}
+    assert set(register.tags) - documented == {"comment_form_target"}
+    assert "{% comment_form_target %}" in PAGE
