@@ -4,7 +4,7 @@ import unicodedata
 from collections.abc import Iterable
 
 LONGEST = 100
-MOST = 50
+MOST = 200
 
 
 def normalized(tag: str) -> str:
