@@ -176,6 +176,7 @@ def _write(request: HttpRequest, found: Editable, form: NodeForm, drafting: bool
             return publish_draft(request, access.node(request.user, node_id, Action.PUBLISH), saved.nonce)
     else:
         access.node(request.user, node_id, Action.EDIT)
+        mine["slug"] = mine["slug"] or slugs.free(mine["title"], mine["parent_id"])
         if "_publish" in request.POST:
             access.node(request.user, node_id, Action.PUBLISH)
             mine["published"] = mine.get("published") or now()

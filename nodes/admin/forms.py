@@ -103,8 +103,8 @@ class NodeForm(forms.Form):
         self.free_slug = ""
         self.fields["section"] = SectionField(user, type, said.get("parent_id"), label=_("Section"))
         self.fields["author"] = AuthorField(said.get("author"), label=_("Author"))
-        if not seen:
-            self.fields["author"].required = False
+        # A new page gets who makes it; what was imported without an author may stay so.
+        self.fields["author"].required = bool(said.get("author"))
         for name in ("published", "expires"):
             self.fields[name].seen = said.get(name)
         if not user.has_perm("nodes.publish_node"):

@@ -90,3 +90,42 @@ def test_a_node_that_went_meanwhile_gives_the_text_back(mongo, editor, ann):
     assert after["text"] == ["typed long"]
     assert alice.send(ADD, after, slug="again").status_code == 302
     assert mongo["cms.nodes"].find_one()["metadata"]["detail"]["text"] == "typed long"
+
+
+def test_emptied_slug_is_made_from_the_title_anew(mongo, editor):
+    ann, node_id = editor(), node(slug="old")
+    assert ann.send(change(node_id), ann.open(change(node_id)), title="New title", slug="").status_code == 302
+    assert stored(node_id)["slug"] == "new-title"
+
+
+def test_what_was_imported_without_an_author_can_be_edited(mongo, editor):
+    ann, node_id = editor(), node(author=None)
+    assert ann.send(change(node_id), ann.open(change(node_id)), title="Edited").status_code == 302
+    assert (stored(node_id)["title"], stored(node_id)["author"]) == ("Edited", None)
+
+
+def test_times_are_typed_in_the_site_s_zone(mongo, editor):
+    from datetime import UTC, datetime
+
+    from nodes.services.site import save_settings
+
+    save_settings({"time_zone": "Asia/Tokyo"}, {"time_zone": "UTC"})
+    ann, node_id = editor(), node()
+    form = ann.open(change(node_id))
+    assert form["published_1"] == ["09:00:00"]
+    typed = {"published_0": "2030-01-02", "published_1": "08:30", "expires_0": "2031-01-01", "expires_1": "00:00"}
+    ann.send(change(node_id), form, **typed)
+    assert stored(node_id)["published"] == datetime(2030, 1, 1, 23, 30, tzinfo=UTC)
+    assert stored(node_id)["expires"] == datetime(2030, 12, 31, 15, tzinfo=UTC)
+
+
+def test_hour_that_comes_twice_does_not_keep_a_page_from_being_edited(mongo, editor):
+    from datetime import UTC, datetime
+
+    from nodes.services.site import save_settings
+
+    save_settings({"time_zone": "Europe/Berlin"}, {"time_zone": "UTC"})
+    twice = datetime(2025, 10, 26, 1, 30, 0, 123_000, tzinfo=UTC)
+    ann, node_id = editor(), node(published=twice)
+    assert ann.send(change(node_id), ann.open(change(node_id)), title="Edited").status_code == 302
+    assert (stored(node_id)["title"], stored(node_id)["published"]) == ("Edited", twice)
