@@ -15,7 +15,7 @@ from django.utils.translation import gettext_lazy, ngettext
 from mongo.connection import now
 from nodes import access, tags
 from nodes.access import Action
-from nodes.admin.fields import TOP
+from nodes.admin.fields import TOP, section_choices
 from nodes.admin.site import actor, title_link
 from nodes.services import many
 from nodes.services.many import Chosen, Refused, Summary
@@ -51,12 +51,10 @@ class BulkForm(forms.Form):
 
     def __init__(self, user: Any, data: Any = None) -> None:
         super().__init__(data, auto_id="bulk-%s")
-        from nodes.admin.lists import sections
-
         may_publish = user.has_perm("nodes.publish_node")
         actions = [(name, label) for name, label in LABELS.items() if may_publish or NEEDED[name] is not Action.PUBLISH]
         self.fields["action"].choices = [("", "---------"), *actions]
-        self.fields["target"].choices = [("", "---------"), *sections(user)]
+        self.fields["target"].choices = [("", "---------"), *section_choices(user)]
         self.fields["tags"].widget.attrs["placeholder"] = _("news, spring")
 
     def clean(self) -> dict[str, Any]:

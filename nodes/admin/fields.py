@@ -73,16 +73,20 @@ class SectionField(forms.ChoiceField):
         return None if chosen == TOP else ObjectId(chosen)
 
 
-def section_choices(user: Any, type: str, seen: ObjectId | None = None) -> list[tuple[str, str]]:
-    """Return the sections that may hold nodes of a type as choices, each under its parent; `seen` is always among them."""
+def section_choices(user: Any, type: str = "", seen: ObjectId | None = None) -> list[tuple[str, str]]:
+    """Return the sections that a user may put nodes of a type into as choices, each under its parent.
+
+    Without a type: all that the user may put anything into. `seen`, where the node stands, is always among them.
+    """
     sections = tree.current()
     found = []
-    if kinds.may_hold(None, type) and (access.may_place(user, None) or seen is None):
+    if (not type or kinds.may_hold(None, type)) and (access.may_place(user, None) or seen is None):
         found.append((TOP, str(_("Top level"))))
 
     def walk(parent_id: ObjectId | None, depth: int) -> None:
         for section in sections.children.get(parent_id, ()):
-            if kinds.may_hold(section.type, type) and (section.id == seen or access.may_place(user, section.id)):
+            fits = not type or kinds.may_hold(section.type, type)
+            if fits and (section.id == seen or access.may_place(user, section.id)):
                 found.append((str(section.id), "\u2003" * depth + section.title))
             walk(section.id, depth + 1)
 

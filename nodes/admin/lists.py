@@ -17,7 +17,7 @@ from django.views.decorators.http import require_http_methods
 from mongo.connection import now
 from nodes import access, kinds, tree
 from nodes.admin import bulk
-from nodes.admin.fields import TOP
+from nodes.admin.fields import TOP, section_choices
 from nodes.admin.site import page
 from nodes.selectors import lists as selectors
 from nodes.selectors import site
@@ -53,7 +53,7 @@ class FilterForm(forms.Form):
         super().__init__(data)
         every = [("", _("All"))]
         types = [(kind.name, kind.label) for kind in kinds.KINDS.values() if kind.name != kinds.PHOTO]
-        choices = {"section": sections(user), "type": types, "state": list(STATES.items())}
+        choices = {"section": section_choices(user), "type": types, "state": list(STATES.items())}
         if access.sees_all(user):
             choices["author"] = authors()
         else:
@@ -88,20 +88,6 @@ class FilterForm(forms.Form):
 def _midnight(day: date) -> datetime:
     """Return when a day begins at the site."""
     return timezone.make_aware(datetime.combine(day, time.min))
-
-
-def sections(user: Any) -> list[tuple[str, str]]:
-    """Return the sections that a user may put things into, as choices, each under its parent."""
-    found, known = [(TOP, _("Top level"))], tree.current()
-
-    def walk(parent_id: ObjectId | None, depth: int) -> None:
-        for section in known.children.get(parent_id, ()):
-            if access.may_place(user, section.id):
-                found.append((str(section.id), "\u2003" * depth + section.title))
-            walk(section.id, depth + 1)
-
-    walk(None, 1)
-    return found
 
 
 def authors() -> list[tuple[str, str]]:
