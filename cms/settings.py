@@ -187,6 +187,14 @@ CONTENT_SECURITY_POLICY = {
 # Pages kept in each worker (cms.page_cache).
 PAGE_CACHE_BYTES = natural(env, "PAGE_CACHE_MB", default=64) * 1024 * 1024
 
+# What the site takes of photos; nodes.assets.limits has the rest.
+PHOTOS = {
+    "MAX_BYTES": natural(env, "PHOTOS_MAX_MB", default=200) * 1024 * 1024,
+    "MAX_PIXELS": natural(env, "PHOTOS_MAX_MEGAPIXELS", default=120) * 1_000_000,
+    "KEEP_LOCATION": switch(env, "PHOTOS_KEEP_LOCATION", default=False),
+    "GRACE_HOURS": natural(env, "PHOTOS_GRACE_HOURS", default=24),
+}
+
 DATA_UPLOAD_MAX_MEMORY_SIZE = 5 * 1024 * 1024
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 2_000
 

@@ -5,3 +5,6 @@ from django.utils.translation import gettext_lazy as _
 class NodesConfig(AppConfig):
     name = "nodes"
     verbose_name = _("Content")
+
+    def ready(self) -> None:
+        from nodes import checks  # noqa: F401 - registers itself

@@ -1,0 +1,109 @@
+"""Photos in a browser: dropped on the library, pasted into a text, looked through by keyboard."""
+
+import base64
+import re
+
+from playwright.sync_api import expect
+
+from mongo.connection import database
+from tests.nodes import pictures
+from tests.nodes.build import PAST, node, nonce, stored
+from tests.nodes.photo_build import document, gallery, upload
+
+# Gives an element files as if they had been dropped or pasted.
+GIVE = """([selector, kind, files]) => {
+  const transfer = new DataTransfer();
+  for (const [name, type, data] of files) {
+    transfer.items.add(new File([Uint8Array.from(atob(data), (c) => c.charCodeAt(0))], name, { type }));
+  }
+  const options = { bubbles: true, cancelable: true };
+  const event = kind === "paste" ? new ClipboardEvent(kind, { ...options, clipboardData: transfer })
+    : new DragEvent(kind, { ...options, dataTransfer: transfer });
+  document.querySelector(selector).dispatchEvent(event);
+}"""
+
+
+def given(name: str, data: bytes, type: str = "image/jpeg") -> list[str]:
+    return [name, type, base64.b64encode(data).decode()]
+
+
+def test_several_files_are_dropped_and_each_has_its_result(browsing, account):
+    page = browsing(account("ann"))
+    page.expected.append("422")
+    first, second = gallery("first"), gallery("second")
+    page.goto("/admin/nodes/photo/")
+    page.select_option("[data-gallery]", str(second))
+    files = [
+        given("one.jpg", pictures.jpeg()),
+        given("bad.jpg", b"<html>" * 50),
+        given("two.png", pictures.png(), "image/png"),
+    ]
+    page.evaluate(GIVE, [".photo-drop", "drop", files])
+    results = page.locator(".photo-results li")
+    expect(results).to_have_count(3)
+    expect(results.nth(0)).to_contain_text("one")
+    expect(results.nth(0)).to_contain_text("done")
+    expect(results.nth(1)).to_contain_text("This is a web page, not a picture")
+    expect(results.nth(2).locator("img")).to_be_visible()
+    places = {d["metadata"]["parent_id"] for d in database()["cms.assets.files"].find()}
+    assert places == {second}
+    assert first not in places
+    page.goto("/admin/nodes/photo/")
+    expect(page.locator(".photo-grid li")).to_have_count(2)
+    expect(page.locator(".photo-grid img").first).to_have_js_property("complete", True)
+
+
+def test_a_photo_is_edited_and_its_focal_point_clicked(browsing, account):
+    page = browsing(account("ann"))
+    photo_id = upload(gallery(), pictures.jpeg(1, pictures.image((600, 400))))
+    page.goto(f"/admin/nodes/photo/{photo_id}/change/")
+    box = page.locator(".photo-preview img").bounding_box()
+    page.locator(".photo-preview img").click(position={"x": box["width"] * 0.25, "y": box["height"] * 0.75})
+    page.fill("#id_alt", "Dark and bright")
+    page.click("[name=_continue]")
+    expect(page.locator(".messagelist")).to_contain_text("was saved")
+    detail = document(photo_id)["metadata"]["detail"]
+    assert detail["alt"] == "Dark and bright"
+    assert [round(part, 1) for part in detail["focal"]] in ([0.2, 0.7], [0.2, 0.8], [0.3, 0.8], [0.3, 0.7])
+
+
+def test_a_picture_pasted_into_a_text_is_shown_by_the_post(browsing, account):
+    page = browsing(account("ann"))
+    gallery("pictures")
+    post = node("blog-entry", "post", parent=node("blog", "blog"), text="Before.")
+    page.goto(f"/admin/nodes/node/{post}/change/")
+    page.locator("#id_text").evaluate("area => area.setSelectionRange(area.value.length, area.value.length)")
+    page.evaluate(GIVE, ["#id_text", "paste", [given("image.png", pictures.png(), "image/png")]])
+    dialog = page.locator("#picture-dialog")
+    expect(dialog).to_be_visible()
+    dialog.locator("[name=alt]").fill("A lake [at] night")
+    dialog.locator("[value=insert]").click()
+    expect(dialog).to_be_hidden()
+    expect(page.locator("#id_text")).to_have_value(
+        re.compile(r"Before\.\n\n!\[A lake \(at\) night\]\(photo:[0-9a-f]{24}\)")
+    )
+    page.click("[name=_save]")
+    page.wait_for_url("**/admin/nodes/node/")
+    reader = browsing()
+    reader.goto("/blog/post")
+    image = reader.locator(".prose figure.photo img")
+    expect(image).to_have_attribute("alt", "A lake [at] night")
+    expect(image).to_have_js_property("complete", True)
+    assert image.evaluate("image => image.naturalWidth") > 0
+    assert nonce(post)
+    assert "photo:" in stored(post)["detail"]["text"]
+
+
+def test_readers_look_through_a_gallery_by_keyboard(browsing):
+    parent = gallery("lakes")
+    for name in ("one", "two"):
+        upload(parent, name=f"{name}.jpg", fields={"published": PAST})
+    page = browsing()
+    page.goto("/lakes")
+    expect(page.locator(".gallery-grid img")).to_have_count(2)
+    page.locator(".gallery-grid a").first.click()
+    page.wait_for_url("**/lakes/two")
+    page.keyboard.press("ArrowRight")
+    page.wait_for_url("**/lakes/one")
+    page.keyboard.press("ArrowLeft")
+    page.wait_for_url("**/lakes/two")
