@@ -1,5 +1,6 @@
 """Addresses of photos' files, and photos as HTML: what templates, texts and feeds show of them."""
 
+import re
 from typing import Any
 
 from django.urls import reverse
@@ -107,5 +108,5 @@ def in_admin(photo_id: Any) -> str:
 
 def markdown(photo: Photo) -> str:
     """Return how a text shows the photo. By id, so that moving or renaming it breaks nothing."""
-    alt = photo.metadata.detail.alt.replace("[", "(").replace("]", ")").replace("\\", "/")
-    return f"![{' '.join(alt.split())}](photo:{photo.pk})"
+    alt = re.sub(r"([\\`*_\[\]<>&])", r"\\\1", " ".join(photo.metadata.detail.alt.split()))
+    return f"![{alt}](photo:{photo.pk})"

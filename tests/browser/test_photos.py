@@ -80,7 +80,7 @@ def test_a_picture_pasted_into_a_text_is_shown_by_the_post(browsing, account):
     dialog.locator("[value=insert]").click()
     expect(dialog).to_be_hidden()
     expect(page.locator("#id_text")).to_have_value(
-        re.compile(r"Before\.\n\n!\[A lake \(at\) night\]\(photo:[0-9a-f]{24}\)")
+        re.compile(r"Before\.\n\n!\[A lake \\\[at\\\] night\]\(photo:[0-9a-f]{24}\)")
     )
     page.click("[name=_save]")
     page.wait_for_url("**/admin/nodes/node/")
