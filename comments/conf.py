@@ -1,4 +1,4 @@
-"""The setting COMMENTS, read when it is needed and never at import; docs/reference/settings.md explains each key."""
+"""The setting COMMENTS, read when it is needed and never at import; docs/reference/comments-settings.md explains each key."""
 
 from dataclasses import dataclass
 from functools import lru_cache

@@ -8,7 +8,7 @@ from django.contrib.auth.models import User
 from django.template import Context, Template
 from django.test import RequestFactory
 
-from comments import services
+from comments import conf, services
 from comments.templatetags.comments import register
 from comments.types import Author
 from nodes.selectors import nodes as node_selectors
@@ -33,3 +33,9 @@ def test_every_tag_has_an_example():
     documented = {name for name, *_ in EXAMPLES}
     assert set(register.tags) - documented == {"comment_form_target"}
     assert "{% comment_form_target %}" in PAGE
+
+
+def test_every_setting_is_documented():
+    page = (Path(__file__).resolve().parents[2] / "docs/reference/comments-settings.md").read_text(encoding="utf-8")
+    documented = set(re.findall(r"`([A-Z_]+)`", page))
+    assert set(conf.DEFAULTS) <= documented
