@@ -17,7 +17,7 @@ from nodes.selectors.listing import FIELDS, LISTED, MODELS, WHOLE, Cursor, Listi
 from nodes.tree import HOME, Tree
 
 # The most pages of a folder that are listed at once.
-PAGES_LISTED = 200
+PAGES_LISTED = 100
 
 
 def resolve(sections: Tree, path: str, moment: datetime) -> Node | Photo | None:

@@ -10,15 +10,15 @@ from bson import ObjectId
 
 from mongo.connection import database
 from nodes import kept
-from nodes.collections import NODES
-from nodes.kinds import ENTRY, PAGE
+from nodes.collections import ASSET_FILES, NODES
+from nodes.kinds import ENTRY, PAGE, PHOTO
 from nodes.selectors import due
 from nodes.selectors.listing import OLDEST_FIRST, live
 from nodes.tree import Tree
 
 # The protocol allows 50,000 addresses a file; this many are made in a second or so.
 SIZE = 10_000
-TYPES = (PAGE, ENTRY)
+TYPES = {PAGE: NODES, ENTRY: NODES, PHOTO: ASSET_FILES}
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,9 @@ def starts(sections: Tree, type: str, moment: datetime) -> tuple[Start, ...]:
     """
 
     def read() -> tuple[tuple[Start, ...], datetime | None]:
-        keys = database()[NODES].find(_public(sections, type, moment), {"metadata.published": 1}).sort(OLDEST_FIRST)
+        keys = (
+            database()[TYPES[type]].find(_public(sections, type, moment), {"metadata.published": 1}).sort(OLDEST_FIRST)
+        )
         # The first of every SIZE: index keys alone are read, and most of them only passed over.
         first = islice(keys.hint("by_type").batch_size(SIZE), 0, None, SIZE)
         return tuple(Start(key["metadata"]["published"], key["_id"]) for key in first), due.next_due(moment)
@@ -72,5 +74,5 @@ def entries(sections: Tree, type: str, number: int, moment: datetime) -> Iterato
         ],
     }
     fields = {f"metadata.{name}": 1 for name in ("parent_id", "slug", "updated")}
-    found = database()[NODES].find(wanted, fields).sort(OLDEST_FIRST).hint("by_type").limit(SIZE).batch_size(SIZE)
+    found = database()[TYPES[type]].find(wanted, fields).sort(OLDEST_FIRST).hint("by_type").limit(SIZE).batch_size(SIZE)
     return (Entry(d["metadata"]["parent_id"], d["metadata"]["slug"], d["metadata"]["updated"]) for d in found)

@@ -19,7 +19,8 @@ ELSEWHERE = {"MONGOD", "WEB_CONCURRENCY"}
 
 def documented() -> dict[str, str]:
     """Return {variable: default} of the table of settings."""
-    return dict(re.findall(r"^\| `([A-Z_]+)` \| (.+?) \|", SETTINGS, re.MULTILINE))
+    table = SETTINGS.partition("## Comments")[0]
+    return dict(re.findall(r"^\| `([A-Z_]+)` \| (.+?) \|", table, re.MULTILINE))
 
 
 def test_every_variable_is_documented_and_no_other():
@@ -67,6 +68,13 @@ def test_documented_production_passes_the_deployment_check(tmp_path):
     answer = loaded(environment, "manage.py", "check", "--deploy", "--fail-level", "WARNING")
     assert answer.returncode == 0, answer.stderr
     assert "no issues (0 silenced)" in answer.stdout
+
+
+def test_a_host_that_anybody_may_choose_is_pointed_out(tmp_path):
+    environment = production() | {"VAR_DIR": str(tmp_path), "ALLOWED_HOSTS": ".example.org"}
+    assert "W001" not in loaded(environment, "manage.py", "check", "--deploy").stderr
+    del environment["SITE_URL"]
+    assert "nodes.W001" in loaded(environment, "manage.py", "check", "--deploy").stderr
 
 
 @pytest.mark.parametrize("missing", ["SECRET_KEY", "MONGODB_URI"])

@@ -13,6 +13,7 @@ from nodes import tree
 from nodes.selectors import search, sitemap
 from nodes.services import editing
 from nodes.services.site import save_settings
+from tests.nodes import photo_build
 from tests.nodes.build import EDITOR, node, nonce
 
 SPACE = "{http://www.sitemaps.org/schemas/sitemap/0.9}"
@@ -173,11 +174,20 @@ class TestSitemap:
         node(slug="draft", published=None)
         hidden = node("folder", "hidden", published=None)
         node(slug="inside", parent=hidden)
+        photo_build.upload(photo_build.gallery(), name="lake.jpg")
         pages = self.locations(client, "/sitemap.xml")
         found = [loc for page in pages for loc in self.locations(client, page.removeprefix("http://testserver"))]
         assert sorted(found) == sorted(
             f"http://testserver{path}"
-            for path in ("/", "/news", "/news/%E7%BA%A2%E6%A5%BC%E6%A2%A6", "/news/b", "/page")
+            for path in (
+                "/",
+                "/news",
+                "/news/%E7%BA%A2%E6%A5%BC%E6%A2%A6",
+                "/news/b",
+                "/page",
+                "/gallery",
+                "/gallery/lake",
+            )
         )
         for address in found:
             assert client.get(address.removeprefix("http://testserver")).status_code == 200, address
@@ -216,7 +226,7 @@ class TestSitemap:
                 if len(child) == 2:
                     assert datetime.fromisoformat(child[1].text).tzinfo is not None
 
-    @pytest.mark.parametrize("name", ["photo-1", "sections-2", "sections-0", "blog-entry-9", "x-1"])
+    @pytest.mark.parametrize("name", ["photo-9", "sections-2", "sections-0", "blog-entry-9", "x-1"])
     def test_no_other_pages(self, client, mongo, name):
         assert client.get(f"/sitemap-{name}.xml").status_code == 404
 
