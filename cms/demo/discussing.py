@@ -25,7 +25,10 @@ def discuss(item: Item, rows: list[dict[str, Any]], moment: datetime) -> int:
     if began is None or began > moment:
         return 0
     target = Target(Node._meta.label_lower, str(item.id))
-    return services.import_(target, _comments(item, rows, began, moment))
+    public = [row for row in rows if not row.get("held")]
+    for row in (row for row in rows if row.get("held")):
+        services.hold(target, author=Author(row["by"]), source=row["text"], token=f"demo {item.path} {row['by']}")
+    return services.import_(target, _comments(item, public, began, moment))
 
 
 def _comments(item: Item, rows: list[dict[str, Any]], began: datetime, moment: datetime) -> Iterator[NewComment]:

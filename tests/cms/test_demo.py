@@ -45,6 +45,10 @@ def test_holds_what_a_visitor_should_meet(mongo, client):
     post = client.get("/essays/the-wide-margin").content.decode()
     assert post.index("gravy counts as illustrations") < post.index("The flour shows up beautifully.")
     assert "Old Compositor" in post
+    held = client.get("/essays/the-last-letter-writer").content.decode()
+    assert "We were the shop on the left." in held
+    assert "Best Pens 4 You" not in held
+    assert mongo["comments.pending"].count_documents({}) == 2
 
 
 def test_removing_leaves_nothing(mongo):
