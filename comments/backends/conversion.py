@@ -9,7 +9,6 @@ Each plan has an epoch of its own: whoever stalls in an abandoned plan writes in
 """
 
 import time
-from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -21,6 +20,7 @@ from comments import conf
 from comments.backends.claims import PACE, Discussions
 from comments.backends.comparing import Side, differences
 from comments.backends.memory import sort_key
+from comments.backends.numbering import Numbers
 from comments.backends.repairing import Repairing
 from comments.backends.schema import Schema
 from comments.backends.stored import Document, Place, newer, place
@@ -34,6 +34,10 @@ GATE_MS = 1_000
 # How many comments are sorted in memory; longer discussions go by way of one document each, which has every order.
 SORTED_IN_MEMORY = 20_000
 FEW = 5
+# Where more is touched than can be copied again, the gate ends it.
+MOST_DRAINS = 20
+# Seconds that the gate stays shut at the most while what was touched is copied again and nobody writes.
+LONGEST_GATE = 5
 
 
 @dataclass(frozen=True)
@@ -147,8 +151,9 @@ class _Run:
         try:
             self._copy(moving["copied"])
             self._compare()
-            while self._drain() > FEW:
-                continue
+            for _ in range(MOST_DRAINS):
+                if self._drain() <= FEW:
+                    break
             shut = self._switch()
         except ConversionFailed:
             self.collection.update_one({**self._mine()}, {"$set": {"moving": None}})
@@ -281,12 +286,17 @@ class _Run:
     def _again(self, slugs: list[str]) -> None:
         """Copy comments again: insert, or raise to a higher revision, never lower."""
         source, to = self.schemas.of(self.source), self.schemas.of(self.to)
-        for document in source.look(self.source, slugs).found.values():
-            copied = to.put(self.to, self._numbered(document), to.look(self.to, [document["slug"]]))
-            while copied is not None and copied["rev"] < document["rev"]:
-                looked = to.look(self.to, [document["slug"]])
+        found = source.look(self.source, slugs).found
+        there = to.look(self.to, slugs)
+        wanted = Order.THREADED if Order.THREADED in to.orders(self.to) else Order.OLDEST
+        missing = [self._numbered(found[slug]) for slug in found if slug not in there.found]
+        if missing:
+            to.copy(self.to, sorted(missing, key=lambda item: sort_key(item, wanted)))
+        for document in found.values():
+            looked = there if document["slug"] in there.found else None
+            while looked and looked.found[document["slug"]]["rev"] < document["rev"]:
                 to.change(self.to, document["slug"], {"$lt": document["rev"]}, newer(document), looked)
-                copied = to.look(self.to, [document["slug"]]).found.get(document["slug"])
+                looked = to.look(self.to, [document["slug"]])
 
     # (d) ---------------------------------------------------------------------------------------------------------------
 
@@ -294,18 +304,24 @@ class _Run:
         """Shut the gate, wait until nobody writes, and switch; return for how many seconds new writers had to wait."""
         deadline = None if self.patience is None else time.monotonic() + self.patience
         while True:
-            shut = time.monotonic()
-            gate = {"moving.gate": {"$add": ["$$NOW", GATE_MS]}}
-            self.collection.update_one(self._mine(), [{"$set": gate}])
+            began = shut = time.monotonic()
+            self._shut_the_gate()
             while time.monotonic() - shut < GATE_MS / 1000:
-                if self._drain() == 0 and not self.claims and self._switched():
-                    return time.monotonic() - shut
+                if (touched := self._drain()) == 0 and not self.claims and self._switched():
+                    return time.monotonic() - began
+                if touched and not self.claims and time.monotonic() - began < LONGEST_GATE:
+                    shut = time.monotonic()
+                    self._shut_the_gate()
                 time.sleep(PACE / 4)
             if deadline is not None and time.monotonic() > deadline:
                 raise ConversionFailed(f"{self.source.discussion_id}: writers did not end.")
             # Somebody may have stopped while holding a claim. Let the others write until it counts as abandoned.
             self.conversion.repairing.repair_claims(self.source.target)
             self._open_for_a_while()
+
+    def _shut_the_gate(self) -> None:
+        gate = {"moving.gate": {"$add": ["$$NOW", GATE_MS]}}
+        self.collection.update_one(self._mine(), [{"$set": gate}])
 
     def _open_for_a_while(self) -> None:
         opened = time.monotonic()
@@ -348,46 +364,6 @@ class _Run:
         for waiting in pending.find({"discussion_id": self.source.discussion_id}, {"posted": 1}):
             number = Int64(self.numbers.at(waiting["posted"]))
             pending.update_one({"_id": waiting["_id"]}, {"$set": {"number": number}})
-
-
-class Numbers:
-    """A new numbering by (posted, slug): what a comment's number becomes."""
-
-    def __init__(self) -> None:
-        self.ranks: dict[str, int] = {}
-        self.times: list[Any] = []
-        self.highest = 0
-
-    @classmethod
-    def of(cls, documents: Iterator[Document]) -> "Numbers":
-        """Number these comments; about 250 bytes of memory each."""
-        numbers = cls()
-        pairs = []
-        for document in documents:
-            pairs.append((document["posted"], document["slug"]))
-            numbers.highest = max(numbers.highest, int(document["number"]))
-        pairs.sort()
-        numbers.times = [posted for posted, _ in pairs]
-        numbers.ranks = {slug: rank for rank, (_, slug) in enumerate(pairs, start=1)}
-        return numbers
-
-    @property
-    def shift(self) -> int:
-        """What is to be added to numbers that were given after the numbering was made."""
-        return len(self.times) - self.highest
-
-    def new(self, document: Document) -> int:
-        """Return a comment's new number, also for one that was posted or approved since."""
-        known = self.ranks.get(document["slug"])
-        if known is not None:
-            return known
-        if document["number"] > self.highest:
-            return int(document["number"]) + self.shift
-        return self.at(document["posted"])
-
-    def at(self, posted: Any) -> int:
-        """Return the number of the last comment at or before a time, at least 1."""
-        return max(1, bisect_right(self.times, posted))
 
 
 def in_batches(documents: Iterator[Document]) -> Iterator[list[Document]]:

@@ -173,11 +173,10 @@ def test_walking_by_cursor_while_others_post(mongo, settings, target, form):
 class Fray:
     """Posters, editors, removers, readers and converters on one discussion, and what they were told."""
 
-    def __init__(self, target, posts, chance):
-        self.target, self.chance = target, chance
+    def __init__(self, target, conversions, chance):
+        self.target, self.chance, self.conversions = target, chance, conversions
         self.lock = threading.Lock()
-        self.work = [f"{n}" for n in range(posts) for _ in range(random.randint(2, 8))]
-        random.shuffle(self.work)
+        self.tokens, self.work = 0, []
         self.posted, self.edited, self.removed = {}, {}, set()
         self.landed, self.converted, self.wrong = Counter(), Counter(), []
         self.done = threading.Event()
@@ -185,11 +184,20 @@ class Fray:
     def backend(self):
         return Interrupted(MongoBackend(), chance=self.chance)
 
+    def more_work(self):
+        """Think of 30 more tokens, each sent two to eight times, until there were conversions enough, with posts meanwhile."""
+        if sum(self.converted.values()) >= self.conversions and self.landed["moving"]:
+            return False
+        self.work = [str(self.tokens + n) for n in range(30) for _ in range(random.randint(2, 8))]
+        self.tokens += 30
+        random.shuffle(self.work)
+        return True
+
     def poster(self):
         mine = self.backend()
         while True:
             with self.lock:
-                if not self.work:
+                if not self.work and not self.more_work():
                     return
                 token = self.work.pop()
                 parent = random.choice(["", *list(self.posted.values())[-3:]]) if token not in self.posted else ""
@@ -247,7 +255,7 @@ class Fray:
                 self.wrong.append("an edit was undone")
 
     def converter(self, forms):
-        mine = Interrupted(MongoBackend(), chance=self.chance / 5)
+        mine = Interrupted(MongoBackend(), chance=self.chance / 20)
         while not self.done.is_set():
             form = random.choice(forms)
             try:
@@ -301,15 +309,22 @@ def with_patience(work):
             continue
 
 
-def test_conversions_in_the_fray(mongo, settings, target, monkeypatch):
-    """Posts, edits and removals, all of which crash, while two rival converters move the discussion to and fro."""
+def brawl(settings, target, monkeypatch, conversions):
     configure(settings, BOUND=400)
-    monkeypatch.setattr("comments.backends.conversion.LEASE", 0.5)
-    monkeypatch.setattr("comments.backends.claims.ABANDONED", 3)
-    monkeypatch.setattr("comments.backends.claims.LEASE", 1)
+    monkeypatch.setattr("comments.backends.conversion.LEASE", 1)
     monkeypatch.setattr("comments.backends.repairing.ABANDONED", 3)
-    fray = Fray(target, posts=120, chance=0.02)
+    monkeypatch.setattr("comments.backends.claims.LEASE", 1)
+    fray = Fray(target, conversions, chance=0.02)
     fray.run(posters=6, changers=2, converters=2, forms=[form for form in FORMS if form[0] != "embedded"])
     fray.check()
-    assert sum(fray.converted.values()) > 0
     assert fray.landed["moving"] > 0
+
+
+def test_conversions_in_the_fray(mongo, settings, target, monkeypatch):
+    """Posts, edits and removals, all of which crash, while two rival converters move the discussion to and fro."""
+    brawl(settings, target, monkeypatch, conversions=1)
+
+
+@pytest.mark.slow
+def test_conversions_in_a_long_fray(mongo, settings, target, monkeypatch):
+    brawl(settings, target, monkeypatch, conversions=20)
