@@ -136,6 +136,23 @@ def test_who_lost_the_photos_lock_but_not_his_files_replaces_nothing():
     audit()
 
 
+def test_a_lock_lost_between_the_look_and_the_write_replaces_nothing(monkeypatch):
+    """Taking a lock changes no nonce: only the lock in the filter of the one update can tell."""
+    photo_id = upload(gallery(), OLD, "a.png")
+    real = photos.compare_and_set
+
+    def late(*arguments, **options):
+        database()["cms.assets.files"].update_one({"_id": photo_id}, {"$set": {"metadata.locked": now() + STALE}})
+        return real(*arguments, **options)
+
+    monkeypatch.setattr(photos, "compare_and_set", late)
+    with pytest.raises(UploadLost):
+        replace(photo_id, NEW, "b.png")
+    assert shown(photo_id) == OLD
+    assert document(photo_id)["metadata"]["locked"] is not None
+    assert count()[0] == 1
+
+
 def test_an_upload_that_is_slow_but_alive_is_not_swept():
     coming = photos.Upload(build.EDITOR, gallery(), "a.png")
     coming.feed(OLD[:1000])
