@@ -170,6 +170,13 @@ def get_recent_comments(limit: int = 10, label: str = "") -> list[Shown]:
     return lists.scattered(found[: int(limit)])
 
 
+@register.simple_tag(takes_context=True)
+def render_recent_comments(context: Context, limit: int = 10, label: str = "") -> str:
+    """Show the newest comments through `comments/recent.html`."""
+    more = {"comments": get_recent_comments(limit, label)}
+    return select_template(["comments/recent.html"]).render(context.flatten() | more, context.get("request"))
+
+
 @register.simple_tag
 def get_comments_by(user: Any, limit: int = 50) -> list[Shown]:
     """Return a user's comments, newest first, on whatever readers may see; each has `obj`."""
