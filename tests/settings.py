@@ -1,9 +1,14 @@
 """The site's settings for tests: no embedded server under var/, quick passwords, mail kept in memory."""
 
+import atexit
 import os
+import shutil
 import tempfile
 
-os.environ.setdefault("VAR_DIR", tempfile.mkdtemp(prefix="marginalia-test-"))
+if "VAR_DIR" not in os.environ:
+    os.environ["VAR_DIR"] = tempfile.mkdtemp(prefix="marginalia-test-")
+    # In the process that made it only: workers and sites that tests start inherit the variable.
+    atexit.register(shutil.rmtree, os.environ["VAR_DIR"], ignore_errors=True)
 os.environ["MONGODB_URI"] = os.environ.get("TEST_MONGODB_URI", "mongodb://127.0.0.1:9/?serverSelectionTimeoutMS=1")
 os.environ["MONGODB_DATABASE"] = os.environ.get("TEST_MONGODB_NAME", "marginalia")
 os.environ.pop("ALLOWED_HOSTS", None)
