@@ -105,22 +105,25 @@ def change(request: HttpRequest, photo_id: ObjectId) -> HttpResponse:
     form = PhotoForm(request.POST, user=request.user, seen=known)
     if not form.is_valid():
         return _show(request, photo, form)
-    fields = form.mine()
-    if "_publish" in request.POST:
-        fields["published"] = fields.get("published") or now()
     try:
-        saved = photos.save(
-            actor(request), photo_id, ObjectId(nonce), fields, form.tag_change(), form=form.cleaned_data["form"]
-        )
+        return _save(request, photo_id, form, form.cleaned_data["nonce"] or ObjectId())
     except EditConflict as error:
         return _show(request, photo, _clashed(request, error, seen), status=409)
     except NodeError as error:
         field = {SlugTaken: "slug", InvalidSlug: "slug", InvalidPlace: "section", NotReady: "alt"}.get(type(error))
         form.add_error(field, str(error))
         return _show(request, photo, form)
+
+
+def _save(request: HttpRequest, photo_id: ObjectId, form: PhotoForm, nonce: ObjectId) -> HttpResponse:
+    """Save what the form says, and go on to where its button leads. Raises NodeError."""
+    fields, form_id = form.mine(), form.cleaned_data["form"]
+    if "_publish" in request.POST:
+        fields["published"] = fields.get("published") or now()
+    saved = photos.save(actor(request), photo_id, nonce, fields, form.tag_change(), form=form_id)
     link = format_html("<a href='{}'>{}</a>", photo_addresses.in_admin(photo_id), form.cleaned_data["title"])
     told = _("{} was saved, merged with somebody else's changes.") if saved.merged else _("{} was saved.")
-    messages.success(request, format_html(told, link), extra_tags=f"saved-{form.cleaned_data['form']}")
+    messages.success(request, format_html(told, link), extra_tags=f"saved-{form_id}")
     stays = "_continue" in request.POST
     return HttpResponseRedirect(
         photo_addresses.in_admin(photo_id) if stays else photo_addresses.library(fields["parent_id"])
