@@ -32,7 +32,8 @@ class Stored(ReadOnlyModel):
 class StoredAuthor(EmbeddedModel):
     """Who wrote. The e-mail address is stored beside these and never read here."""
 
-    key = models.CharField(max_length=200, null=True, db_column="id")
+    # The primary key only to keep Django from adding one: many have None.
+    key = models.CharField(primary_key=True, max_length=200, db_column="id")
     name = models.CharField(max_length=200)
     url = models.CharField(max_length=2_000, blank=True)
 

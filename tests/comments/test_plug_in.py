@@ -1,0 +1,155 @@
+"""The built wheel in a new virtual environment, in two small projects, as docs/how-to/add-comments-to-your-project.md says."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+GUIDE = (ROOT / "docs/how-to/add-comments-to-your-project.md").read_text()
+BLOCK = re.compile(r"```(\w+) ?(\S*)\n(.*?)```", re.DOTALL)
+
+# What `startproject` writes, as far as it matters here: with contrib apps in SQL, without them on MongoDB, whose keys differ.
+SETTINGS = """
+SECRET_KEY = "only for this test"
+ALLOWED_HOSTS = ["*"]
+ROOT_URLCONF = "urls"
+USE_TZ = True
+STATIC_URL = "/static/"
+CONTRIB = {contrib}
+INSTALLED_APPS = [*CONTRIB, "django.contrib.sessions", "django.contrib.messages", "django.contrib.staticfiles"]
+MIDDLEWARE = [
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+]
+TEMPLATES = [{{
+    "BACKEND": "django.template.backends.django.DjangoTemplates",
+    "APP_DIRS": True,
+    "OPTIONS": {{"context_processors": [
+        "django.template.context_processors.request",
+        "django.contrib.auth.context_processors.auth",
+        "django.contrib.messages.context_processors.messages",
+    ]}},
+}}]
+DATABASES = {{"default": {{"ENGINE": "django.db.backends.sqlite3", "NAME": "db.sqlite3"}}}}
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+"""
+CONTRIB = {
+    "sql": ["django.contrib.auth", "django.contrib.contenttypes", "django.contrib.admin"],
+    "mongodb": ["contrib.AuthConfig", "contrib.ContentTypesConfig"],
+}
+# From the official backend's project template.
+MONGODB_CONTRIB = """
+from django.contrib.auth.apps import AuthConfig as Auth
+from django.contrib.contenttypes.apps import ContentTypesConfig as ContentTypes
+
+
+class AuthConfig(Auth):
+    default_auto_field = "django_mongodb_backend.fields.ObjectIdAutoField"
+
+
+class ContentTypesConfig(ContentTypes):
+    default_auto_field = "django_mongodb_backend.fields.ObjectIdAutoField"
+"""
+MONGODB_MIGRATIONS = 'MIGRATION_MODULES = {"auth": "migrated.auth", "contenttypes": "migrated.contenttypes"}\n'
+
+MANAGE = """
+import os, sys
+from django.core.management import execute_from_command_line
+os.environ["DJANGO_SETTINGS_MODULE"] = "settings"
+execute_from_command_line(sys.argv)
+"""
+
+# What a visitor sees and does.
+VISIT = """
+from django.core.management import call_command
+from django.test import Client
+from comments import selectors, services
+from comments.types import Author
+from shop.models import Item
+
+item = Item.objects.create(name="Teapot")
+client = Client()
+page = client.get(item.get_absolute_url()).content.decode()
+assert "Teapot" in page and "0 comments" in page and "<form" in page, page
+first = services.post(item, author=Author("Ann"), source="A *fine* pot", token="1").comment
+services.post(item, author=Author("Bob"), source="Indeed", token="2", parent=first.slug)
+page = client.get(item.get_absolute_url()).content.decode()
+assert "A <em>fine</em> pot" in page and "Bob" in page and "2 comments" in page, page
+call_command("convert_comments", "--to", "buckets", "--order", "threaded")
+call_command("check_comments")
+assert [c.source for c in selectors.iterate(item)] == ["A *fine* pot", "Indeed"]
+assert client.get(f"/comments/c/{first.target.label}/{first.target.pk}/{first.slug}").status_code == 302
+print("visited")
+"""
+
+
+@pytest.fixture(scope="module")
+def python(tmp_path_factory):
+    """A new virtual environment with the wheel, and what it needs, in it."""
+    folder = tmp_path_factory.mktemp("wheel")
+    source = folder / "source"
+    # A copy, so that nothing is built into the clone.
+    source.mkdir()
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, source)
+    for name in ("comments", "mongo", "markup"):
+        shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__"))
+    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet"]
+    subprocess.run([*pip, "wheel", "--no-deps", "--wheel-dir", folder, source], check=True)
+    subprocess.run([sys.executable, "-m", "venv", folder / "venv"], check=True)
+    python = folder / "venv/bin/python"
+    (install,) = [text for kind, name, text in BLOCK.findall(GUIDE) if text.startswith("pip install")]
+    wheel = str(next(folder.glob("django_marginalia-*.whl")))
+    words = install.replace("django-marginalia", wheel).split()
+    subprocess.run([python, "-m", *words, "--quiet", "--disable-pip-version-check"], check=True)
+    return python
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["sql", "mongodb"])
+def test_guide_leads_to_comments(python, kind, tmp_path, mongo):
+    project = tmp_path / kind
+    files = {name: text for _, name, text in BLOCK.findall(GUIDE) if name and name.partition("/")[0] not in CONTRIB}
+    files["settings.py"] = SETTINGS.format(contrib=CONTRIB[kind]) + next(
+        text for _, name, text in BLOCK.findall(GUIDE) if name == f"{kind}/settings.py"
+    )
+    files |= {"manage.py": MANAGE, "shop/__init__.py": "", "visit.py": VISIT}
+    if kind == "mongodb":
+        files["settings.py"] += MONGODB_MIGRATIONS
+        files |= {"contrib.py": MONGODB_CONTRIB, "migrated/__init__.py": ""}
+        files |= {"migrated/auth/__init__.py": "", "migrated/contenttypes/__init__.py": ""}
+    for name, text in files.items():
+        (project / name).parent.mkdir(parents=True, exist_ok=True)
+        (project / name).write_text(text.replace('"shop', f'"test_plug_{kind}_shop') if name == "settings.py" else text)
+    settings = project / "settings.py"
+    settings.write_text(settings.read_text().replace(f'["test_plug_{kind}_shop"', '["shop"'))
+    env = {
+        "PATH": os.environ["PATH"],
+        "HOME": str(tmp_path),
+        "MONGODB_URI": os.environ["TEST_MONGODB_URI"],
+    }
+
+    def run(*words):
+        done = subprocess.run([python, *words], cwd=project, env=env, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, f"{words}\n{done.stdout}\n{done.stderr}"
+        return done.stdout
+
+    if kind == "mongodb":
+        run("manage.py", "makemigrations", "auth", "contenttypes")
+    (commands,) = [text for kind_, name, text in BLOCK.findall(GUIDE) if "manage.py migrate" in text and not name]
+    try:
+        for line in commands.strip().splitlines():
+            run(*line.split()[1:])
+        assert "visited" in run("manage.py", "shell", "-c", VISIT)
+        assert "nodes" not in run("-m", "pip", "list", "--format=freeze")
+    finally:
+        for name in mongo.client.list_database_names():
+            if name.startswith(f"test_plug_{kind}_"):
+                mongo.client.drop_database(name)
