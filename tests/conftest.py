@@ -34,6 +34,13 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 SERVER = pytest.StashKey[EphemeralMongod]()
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The stock mark empties every collection after a test, those that migrations filled included."""
+    marked = [item.nodeid for item in items if item.get_closest_marker("django_db")]
+    if marked:
+        raise pytest.UsageError(f"Use the fixture `mongo` in place of the mark django_db: {', '.join(marked[:5])}")
+
+
 @pytest.fixture(scope="session")
 def django_db_setup(django_test_environment, django_db_blocker, django_db_modify_db_settings) -> Iterator[None]:
     """Always make the test database: pytest-django skips it when no test has the django_db mark, and its blocker

@@ -13,7 +13,7 @@ from comments.templatetags.comments import register
 from comments.types import Author
 from nodes.selectors import nodes as node_selectors
 
-pytestmark = pytest.mark.django_db
+pytestmark = pytest.mark.usefixtures("mongo")
 PAGE = (Path(__file__).resolve().parents[2] / "docs/reference/template-tags.md").read_text(encoding="utf-8")
 EXAMPLES = re.findall(r"### (\w+)\n.*?```django\n(.*?)```\n```text\n(.*?)```", PAGE, re.DOTALL)
 

@@ -11,7 +11,7 @@ from comments import addresses, queue, selectors, services, subscriptions
 from mongo import queue as jobs
 from tests.comments import site
 
-pytestmark = pytest.mark.django_db
+pytestmark = pytest.mark.usefixtures("mongo")
 
 
 def work() -> None:

@@ -14,7 +14,7 @@ from comments import selectors, services
 from mongo import queue as jobs
 from tests.comments import site
 
-pytestmark = pytest.mark.django_db
+pytestmark = pytest.mark.usefixtures("mongo")
 NAME, EMAIL, TEXT = "Anneliese Quux", "anneliese@quux.example", "Xylophone"
 
 

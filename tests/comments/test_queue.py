@@ -10,7 +10,7 @@ from comments import flags, queue, selectors, services
 from comments.types import Author, Target, Verdict
 from mongo.connection import now
 
-pytestmark = pytest.mark.django_db
+pytestmark = pytest.mark.usefixtures("mongo")
 QUEUE = reverse("admin:comments_moderation_changelist")
 DECIDE = reverse("admin:comments_moderation_decide")
 

@@ -10,7 +10,7 @@ from nodes.models import Node
 from nodes.selectors import nodes as node_selectors
 from tests.comments import site
 
-pytestmark = pytest.mark.django_db
+pytestmark = pytest.mark.usefixtures("mongo")
 
 
 @pytest.fixture

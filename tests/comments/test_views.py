@@ -10,7 +10,7 @@ from comments import selectors, services
 from comments.types import Author, Verdict
 from tests.comments import site
 
-pytestmark = pytest.mark.django_db
+pytestmark = pytest.mark.usefixtures("mongo")
 
 
 def one(target, source="First", token="t1", **more):
