@@ -22,7 +22,7 @@ from django.core.management import call_command
 from cms.environment import kept_secret
 from mongo import indexes
 from mongo.mongod import is_free
-from mongo.processes import command_line, guarded, listener, open_lock
+from mongo.processes import command_line, end, guarded, listener, open_lock
 from nodes.models import Node
 
 EDITOR = "editor"
@@ -30,6 +30,7 @@ LEAVING_SECONDS = 5.0  # how long the rest of a killed run may still hold a port
 ENDING_SECONDS = 60.0  # how long a run that ends may take to give the folder back
 GRACE_SECONDS = 15.0  # for requests under way when the site ends
 READY_SECONDS = 60.0
+WORKER_PAUSE_SECONDS = 5.0  # between two starts of the worker
 LOG_BYTES = 10_000_000
 
 
@@ -165,6 +166,33 @@ def start_web(port: int, lease: Path) -> subprocess.Popen[bytes]:
     # Without these two gunicorn announces itself, and keeps a socket in the home folder that every site would share.
     command += ["--log-level", "warning", "--no-control-socket", "--chdir", str(settings.BASE_DIR)]
     return guarded(command, lease=lease, grace=GRACE_SECONDS)
+
+
+class Worker:
+    """The process that does the queue's jobs (mails). One that has ended, say because MongoDB had, is started again."""
+
+    def __init__(self, lease: Path) -> None:
+        self._lease = lease
+        self._not_before = 0.0
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def look(self) -> None:
+        """Start the process if it does not run and its next try is due. To be called now and then."""
+        if time.monotonic() < self._not_before or (self._process and self._process.poll() is None):
+            return
+        log = settings.VAR_DIR / "log" / "work.log"
+        log.parent.mkdir(parents=True, exist_ok=True)
+        if log.exists() and log.stat().st_size > LOG_BYTES:
+            log.replace(log.with_suffix(".log.1"))
+        with log.open("ab") as output:
+            command = [sys.executable, str(settings.BASE_DIR / "manage.py"), "work"]
+            self._process = guarded(command, lease=self._lease, grace=GRACE_SECONDS, output=output)
+        self._not_before = time.monotonic() + WORKER_PAUSE_SECONDS
+
+    def end(self) -> None:
+        """End the process and wait until it is gone."""
+        if self._process is not None:
+            end(self._process, GRACE_SECONDS)
 
 
 def wait_until_answering(url: str, web: subprocess.Popen[bytes]) -> None:

@@ -150,6 +150,8 @@ def test_from_nothing_to_a_site_and_back(site):
     assert re.match(rf"Port {site.port} is held by process \d+ \(.*gunicorn.*\); PORT=", refusal(neighbour))
     assert neighbour.left() == []
 
+    # Mails and other jobs are done without a further command.
+    until(lambda: any(line.strip().endswith("manage.py work") for line in site.left()))
     counted = site.manage(
         "shell", "-v0", "-c", "from django.contrib.auth.models import User; print(User.objects.count())"
     )

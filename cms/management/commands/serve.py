@@ -54,12 +54,14 @@ class Command(BaseCommand):
             if serving.load_demo():
                 self._say("Loaded the demo site.")
             login = serving.first_login()
+            worker = serving.Worker(lock)
+            cleanup.callback(worker.end)
             web = serving.start_web(port, lock)
             cleanup.callback(end, web, serving.GRACE_SECONDS)
             cleanup.callback(_deafen)  # called first: ending takes a moment, and a second Ctrl-C must not break it off
             serving.wait_until_answering(url, web)
             self._announce(url, login, time.monotonic() - began)
-            self._watch(web, keeper, parent)
+            self._watch(web, worker, keeper, parent)
 
     def _database(self, cleanup: ExitStack) -> Keeper | None:
         """Check the database that MONGODB_URI names, or start the embedded one and return who keeps it up."""
@@ -85,11 +87,14 @@ class Command(BaseCommand):
             lines.append(f"  password:  {known if login.password else 'the one you gave it'}")
         self._say("\n".join([*lines, "Ctrl-C ends it."]))
 
-    def _watch(self, web: subprocess.Popen[bytes], keeper: Keeper | None, parent: int | None) -> None:
+    def _watch(
+        self, web: subprocess.Popen[bytes], worker: serving.Worker, keeper: Keeper | None, parent: int | None
+    ) -> None:
         port = keeper.state.port if keeper else 0
         while parent is None or os.getppid() == parent:
             if web.poll() is not None:
                 raise serving.CannotServe(f"The web server ended by itself (status {web.returncode}).")
+            worker.look()
             if keeper is not None:
                 keeper.look()
                 if keeper.state.port != port:  # another program took it meanwhile: the workers ask at the old one
