@@ -20,6 +20,8 @@ from comments.types import Order, State
 
 # Under this key a look's hint lists the buckets it met, as (page, until); the others are slugs.
 LEAVES = ""
+# Buckets read at once.
+BATCH = 20
 BY_NUMBER = {"number": ASCENDING, "posted": ASCENDING, "slug": ASCENDING}
 
 
@@ -151,9 +153,16 @@ class Pages(ByPathInMemory, Buckets):
         return sorted(found, key=lambda item: sort_key(item, Order.THREADED))[:limit]
 
     def iterate(self, place: Place, order: Order, after: Any = None) -> Iterator[Document]:
-        query = {**self._of(place), "page": {"$gte": page_of(after or 1, place.bucket)}}
-        for bucket in self.db.comment_pages.find(query, {"comments": 1}, batch_size=20).sort("page", ASCENDING):
-            yield from (item for item in bucket["comments"] if after is None or item["number"] >= after)
+        # Find after find: a time limit of the connection counts all that the server does for one cursor.
+        page = page_of(after or 1, place.bucket)
+        while True:
+            query = {**self._of(place), "page": {"$gte": page}}
+            batch = list(self.db.comment_pages.find(query).sort("page", ASCENDING).limit(BATCH))
+            for bucket in batch:
+                yield from (item for item in bucket["comments"] if after is None or item["number"] >= after)
+            if len(batch) < BATCH:
+                return
+            page = batch[-1]["page"] + 1
 
     def newest(self, place: Place, limit: int) -> list[Document]:
         found: list[Document] = []

@@ -30,6 +30,8 @@ ABANDONED = 600
 # Seconds between two looks at a shut gate, and until a writer gives up waiting.
 PACE = 0.02
 PATIENCE = 30
+# Discussions read at once.
+BATCH = 100
 
 BEGINNING = datetime.fromisoformat("1970-01-01T00:00:00+00:00")
 GATE_IS_OPEN: Document = {"$or": [{"moving.gate": None}, {"$expr": {"$lt": ["$moving.gate", "$$NOW"]}}]}
@@ -196,9 +198,15 @@ class Discussions:
         self.collection.update_one({"_id": target.id}, {"$set": {"state": state, "version": ObjectId()}})
 
     def walk(self, label: str = "") -> Iterator[Document]:
-        """Yield every discussion (of one label) by `_id`, a batch in memory at a time."""
-        query = {"_id": {"$gte": f"{label}:", "$lt": f"{label};"}} if label else {}
-        yield from self.collection.find(query, {"claims": 0, "touched": 0}).sort("_id", 1)
+        """Yield every discussion (of one label) by `_id`, however long each is worked on: no cursor is kept open."""
+        after, end = f"{label}:" if label else "", f"{label};" if label else "~"
+        while True:
+            query = {"_id": {"$gt": after, "$lt": end}}
+            batch = list(self.collection.find(query, {"claims": 0, "touched": 0}).sort("_id", 1).limit(BATCH))
+            yield from batch
+            if len(batch) < BATCH:
+                return
+            after = batch[-1]["_id"]
 
 
 def new_document(target: Target, schema: str, order: Order, bucket: int) -> Document:

@@ -12,6 +12,7 @@ from comments.backends.stored import FIELDS, Document, Place
 from comments.types import Order
 
 DUPLICATE_KEY = 11000
+BATCH = 2_000
 SORT = {
     Order.OLDEST: [("number", ASCENDING), ("posted", ASCENDING), ("slug", ASCENDING)],
     Order.THREADED: [("full_slug", ASCENDING)],
@@ -61,10 +62,16 @@ class Documents(Schema):
         return list(self.db.comments.find(query, PROJECTION).sort([("full_slug", direction)]).limit(limit))
 
     def iterate(self, place: Place, order: Order, after: Any = None) -> Iterator[Document]:
+        # Find after find: a time limit of the connection counts all that the server does for one cursor.
         query = self._of(place)
         if after is not None:
             query |= {"full_slug": {"$gt": after}} if order is Order.THREADED else {"number": {"$gte": after}}
-        yield from self.db.comments.find(query, PROJECTION, batch_size=1000).sort(SORT[order])
+        while True:
+            batch = list(self.db.comments.find(query, PROJECTION).sort(SORT[order]).limit(BATCH))
+            yield from batch
+            if len(batch) < BATCH:
+                return
+            query = {**self._of(place), **_beyond(batch[-1], order)}
 
     def newest(self, place: Place, limit: int) -> list[Document]:
         query = {**self._of(place), "state": "public"}
@@ -103,3 +110,17 @@ class Documents(Schema):
 
     def faults(self, place: Place) -> Iterable[str]:
         return ()
+
+
+def _beyond(last: Document, order: Order) -> Document:
+    """Return the query for what comes after a comment. Any number of them may share its number."""
+    if order is Order.THREADED:
+        return {"full_slug": {"$gt": last["full_slug"]}}
+    number, posted = last["number"], last["posted"]
+    return {
+        "$or": [
+            {"number": {"$gt": number}},
+            {"number": number, "posted": {"$gt": posted}},
+            {"number": number, "posted": posted, "slug": {"$gt": last["slug"]}},
+        ]
+    }

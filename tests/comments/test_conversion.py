@@ -202,6 +202,25 @@ def test_switch_waits_for_who_writes_and_for_what_was_touched(mongo, settings, t
     audit.stored(target, "auth_user")
 
 
+@pytest.mark.parametrize("form", FORMS, ids=lambda form: "-".join(form))
+def test_reading_all_begins_no_cursor_that_outlives_a_time_limit(mongo, settings, target, form, monkeypatch, commands):
+    """Batch after batch, also where comments that share a number are parted by the end of one."""
+    for module in ("documents", "buckets"):
+        monkeypatch.setattr(f"comments.backends.{module}.BATCH", 4)
+    backend = configure(settings, *form)
+    backend.post(target, new("first"))
+    held = [backend.hold(target, new(f"held {n}")).held for n in range(3)]
+    for n in range(20):
+        backend.post(target, new(str(n)))
+    for waiting in held:
+        backend.approve(waiting.id)
+    with commands.recorded():
+        found = list(backend.iterate(target))
+    assert [c.source for c in found] == ["first", "held 0", "held 1", "held 2", *map(str, range(20))]
+    assert "getMore" not in commands.names
+    audit.stored(target, "auth_user")
+
+
 def test_long_discussion_goes_by_way_of_documents(mongo, settings, target, monkeypatch):
     backend = configure(settings, "buckets")
     lively(backend, target)
