@@ -12,7 +12,7 @@ from typing import Any
 from pymongo import ASCENDING, DESCENDING, UpdateOne
 from pymongo.errors import BulkWriteError, DuplicateKeyError
 
-from comments.backends.documents import DUPLICATE_KEY
+from comments.backends.documents import DUPLICATE_KEY, delete_in_batches
 from comments.backends.memory import ByPathInMemory, sort_key
 from comments.backends.schema import Looked, Schema
 from comments.backends.stored import Document, Place
@@ -22,6 +22,8 @@ from comments.types import Order, State
 LEAVES = ""
 # Buckets read at once.
 BATCH = 20
+# And deleted.
+DROPPED = 500
 BY_NUMBER = {"number": ASCENDING, "posted": ASCENDING, "slug": ASCENDING}
 
 
@@ -90,7 +92,7 @@ class Buckets(Schema):
 
     def clear(self, place: Place, epochs: Mapping[str, Any]) -> int:
         query = {"discussion_id": place.discussion_id, "epoch": dict(epochs)}
-        return int(self.db.comment_pages.delete_many(query).deleted_count)
+        return delete_in_batches(self.db.comment_pages, query, DROPPED)
 
     def epochs(self, place: Place) -> set[int]:
         found = self.db.comment_pages.distinct("epoch", {"discussion_id": place.discussion_id})

@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from pymongo import ASCENDING, DESCENDING
+from pymongo.collection import Collection
 from pymongo.errors import BulkWriteError, DuplicateKeyError
 
 from comments.backends.schema import Looked, Schema
@@ -102,14 +103,21 @@ class Documents(Schema):
         """Documents need nothing around them."""
 
     def clear(self, place: Place, epochs: Mapping[str, Any]) -> int:
-        query = {"discussion_id": place.discussion_id, "epoch": dict(epochs)}
-        return int(self.db.comments.delete_many(query).deleted_count)
+        return delete_in_batches(self.db.comments, {"discussion_id": place.discussion_id, "epoch": dict(epochs)}, BATCH)
 
     def epochs(self, place: Place) -> set[int]:
         return {int(epoch) for epoch in self.db.comments.distinct("epoch", {"discussion_id": place.discussion_id})}
 
     def faults(self, place: Place) -> Iterable[str]:
         return ()
+
+
+def delete_in_batches(collection: Collection[Document], query: Document, size: int) -> int:
+    """Delete what matches, so many at a time: one command for a million would outlast the connection's time limit."""
+    deleted = 0
+    while ids := [found["_id"] for found in collection.find(query, {"_id": 1}).limit(size)]:
+        deleted += collection.delete_many({**query, "_id": {"$in": ids}}).deleted_count
+    return deleted
 
 
 def _beyond(last: Document, order: Order) -> Document:
