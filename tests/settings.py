@@ -15,10 +15,12 @@ os.environ.pop("ALLOWED_HOSTS", None)
 os.environ.pop("DEBUG", None)
 
 from cms.settings import *  # noqa: E402, F403
-from cms.settings import DATABASES, STORAGES  # noqa: E402
+from cms.settings import DATABASES, STATIC_ROOT, STORAGES  # noqa: E402
 
 ALLOWED_HOSTS = ["testserver", "localhost", "127.0.0.1"]
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 EMAIL_BACKEND = "django.core.mail.backends.locmem.EmailBackend"
 STORAGES = {**STORAGES, "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}}
 DATABASES["default"]["TEST"] = {"NAME": "test_" + os.environ["MONGODB_DATABASE"].removeprefix("test_")}
+# whitenoise warns at each client if there is no such folder.
+STATIC_ROOT.mkdir(parents=True, exist_ok=True)
