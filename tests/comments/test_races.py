@@ -1,9 +1,13 @@
 """Many writers at once, each token sent several times, changes, crashes and conversions among them: what was
 acknowledged is there, exactly once."""
 
+import json
 import random
+import subprocess
+import sys
 import threading
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
@@ -15,6 +19,8 @@ from tests.comments.contract import new
 from tests.comments.interruptions import Crash, Interrupted
 from tests.comments.test_conversion import FORMS, configure
 from tests.comments.test_conversion import target as target  # noqa: PLC0414
+
+ROOT = Path(__file__).parents[2]
 
 
 def in_threads(count, work):
@@ -328,3 +334,30 @@ def test_conversions_in_the_fray(mongo, settings, target, monkeypatch):
 @pytest.mark.slow
 def test_conversions_in_a_long_fray(mongo, settings, target, monkeypatch):
     brawl(settings, target, monkeypatch, conversions=20)
+
+
+@pytest.mark.slow
+def test_64_threads_of_four_processes_while_a_fifth_converts(mongo, settings, target):
+    """Each token two to eight times, from two processes; edits and removals; conversions to and fro."""
+    configure(settings)
+    MongoBackend().post(target, new("first"))
+
+    def fighter(role, seed):
+        words = [sys.executable, "-m", "tests.comments.fighters", role, mongo.name, target.id, str(seed)]
+        return subprocess.Popen(words, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    converter = fighter("converter", 0)
+    posters = [fighter("poster", seed) for seed in range(4)]
+    told = [json.loads(poster.communicate()[0].splitlines()[-1]) for poster in posters]
+    converted = json.loads(converter.communicate("")[0].splitlines()[-1])
+    stored = {item["slug"]: item for item in audit.stored(target)}
+    for one in told:
+        assert set(one["posted"].values()) <= set(stored)
+        assert all(stored[slug]["rev"] >= rev for slug, rev in one["edited"].items())
+        assert all(stored[slug]["state"] == "removed" for slug in one["removed"])
+    assert len(stored) == 1 + len({slug for one in told for slug in one["posted"].values()})
+    assert len({item["number"] for item in stored.values()}) == len(stored)
+    assert converted > 0
+    assert sum(one["landed"].get("moving", 0) for one in told) > 0
+    kinds = {fault.kind for fault in MongoBackend().repairing.audit(target)}
+    assert kinds <= {"copies", "leftovers"}

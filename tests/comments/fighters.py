@@ -1,0 +1,92 @@
+"""One process of a fight over a discussion: `python -m tests.comments.fighters poster|converter DATABASE TARGET SEED`.
+
+A poster runs 16 threads that send 160 tokens two to eight times each and edit or remove some comments; it tells what was
+acknowledged, as JSON. A converter moves the discussion to and fro until its input ends, and tells how often.
+"""
+
+import json
+import os
+import random
+import sys
+import threading
+
+import django
+
+
+def main(role, name, target_id, seed):
+    os.environ["DJANGO_SETTINGS_MODULE"] = "tests.settings"
+    django.setup()
+    from django.db import connections
+
+    connections.settings["default"]["NAME"] = name
+    from comments.types import Target
+
+    told = {"poster": post, "converter": convert}[role](Target.parse(target_id), int(seed))
+    sys.stdout.write(json.dumps(told) + "\n")
+
+
+def post(target, seed):
+    from comments.backends.mongodb import MongoBackend
+    from comments.errors import EditConflict
+    from tests.comments.contract import new
+
+    told = {"posted": {}, "edited": {}, "removed": [], "landed": {}}
+    lock = threading.Lock()
+    draw = random.Random(seed)
+    # Tokens are shared between neighbouring processes, so that the same form is sent from two.
+    tokens = [f"{seed // 2} {n}" for n in range(160) for _ in range(draw.randint(2, 8))]
+    draw.shuffle(tokens)
+
+    def poster():
+        backend = MongoBackend()
+        while True:
+            with lock:
+                if not tokens:
+                    return
+                token = tokens.pop()
+            found = backend.discussion(target)
+            made = backend.post(target, new(token))
+            with lock:
+                told["posted"][token] = made.comment.slug
+                where = "moving" if found.moving else found.schema
+                told["landed"][where] = told["landed"].get(where, 0) + made.new
+            if made.new and draw.random() < 0.3:
+                try:
+                    change(backend, made.comment, token)
+                except EditConflict:
+                    continue
+
+    def change(backend, comment, token):
+        if draw.random() < 0.3:
+            backend.remove(target, comment.slug, rev=comment.rev, token=token)
+            told["removed"].append(comment.slug)
+        else:
+            backend.edit(target, comment.slug, source="edited", html="", rev=comment.rev, token=token)
+            told["edited"][comment.slug] = comment.rev + 1
+
+    threads = [threading.Thread(target=poster) for _ in range(16)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return told
+
+
+def convert(target, seed):
+    from comments.backends.mongodb import MongoBackend
+    from comments.errors import ConversionFailed
+    from tests.comments.test_conversion import FORMS
+
+    ended = threading.Event()
+    threading.Thread(target=lambda: (sys.stdin.read(), ended.set()), daemon=True).start()
+    draw, converted = random.Random(seed), 0
+    while not ended.is_set():
+        try:
+            converted += MongoBackend().convert(target, *draw.choice([FORMS[0], *FORMS[3:]])) is not None
+        except ConversionFailed:
+            continue
+    return converted
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
