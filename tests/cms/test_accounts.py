@@ -1,0 +1,47 @@
+"""Readers with an account log in and out; the admin's log-in takes staff only."""
+
+import pytest
+from django.contrib.auth import get_user_model
+
+
+@pytest.fixture
+def reader(mongo):
+    return get_user_model().objects.create_user("rea", password="a good pass phrase")
+
+
+def log_in(client, password="a good pass phrase", **more):
+    return client.post("/log-in", {"username": "rea", "password": password, **more})
+
+
+def test_reader_logs_in_and_goes_on_where_she_was(client, reader):
+    answer = log_in(client, next="/search?q=x")
+    assert (answer.status_code, answer["Location"]) == (302, "/search?q=x")
+    page = client.get("/").content.decode()
+    assert "Log out" in page
+    assert client.post("/log-out").status_code == 302
+    assert "Log out" not in client.get("/").content.decode()
+
+
+def test_wrong_password_keeps_the_name_and_the_way_back(client, reader):
+    answer = log_in(client, password="wrong", next="/search")
+    page = answer.content.decode()
+    assert answer.status_code == 200
+    assert 'value="rea"' in page
+    assert 'name="next" value="/search"' in page
+
+
+@pytest.mark.parametrize("elsewhere", ["https://evil.example/", "//evil.example", "javascript:alert(1)"])
+def test_nobody_is_led_to_another_site(client, reader, elsewhere):
+    assert log_in(client, next=elsewhere)["Location"] == "/"
+
+
+def test_a_get_logs_nobody_out(client, reader):
+    log_in(client)
+    assert client.get("/log-out").status_code == 405
+    assert "Log out" in client.get("/").content.decode()
+
+
+def test_page_for_everybody_offers_the_log_in(client, mongo):
+    page = client.get("/")
+    assert 'href="/log-in"' in page.content.decode()
+    assert not page.cookies
