@@ -88,9 +88,9 @@ class Conversion:
         return _Run(self, source, schema, order, renumber, patience, progress).run()
 
     def _reorder(self, source: Place, order: Order) -> Converted:
-        """Change the order of a schema that has them all."""
-        query = {"_id": source.discussion_id, "epoch": source.epoch, "moving": None}
-        change = {"$set": {"order": order.value, "version": ObjectId()}}
+        """Change the order of a schema that has them all, and end a move whose converter is not heard of any more."""
+        query = {"_id": source.discussion_id, "epoch": source.epoch, **_free()}
+        change = {"$set": {"order": order.value, "moving": None, "version": ObjectId()}}
         if not self.discussions.collection.update_one(query, change).modified_count:
             raise ConversionFailed(f"{source.discussion_id} is being converted.")
         return Converted(0, 0.0)
@@ -177,13 +177,8 @@ class _Run:
                 not self.renumber,
             ]
         }
-        unheard = {"$lt": ["$moving.beat", {"$subtract": ["$$NOW", int(LEASE * 1000)]}]}
         found = self.collection.find_one_and_update(
-            {
-                "_id": self.source.discussion_id,
-                "epoch": self.source.epoch,
-                "$or": [{"moving": None}, {"$expr": unheard}],
-            },
+            {"_id": self.source.discussion_id, "epoch": self.source.epoch, **_free()},
             [
                 {
                     "$set": {
@@ -364,6 +359,16 @@ class _Run:
         for waiting in pending.find({"discussion_id": self.source.discussion_id}, {"posted": 1}):
             number = Int64(self.numbers.at(waiting["posted"]))
             pending.update_one({"_id": waiting["_id"]}, {"$set": {"number": number}})
+
+
+def _free() -> Document:
+    """Return the filter for discussions that nobody moves, or a converter of whom nothing is heard any more."""
+    return {
+        "$or": [
+            {"moving": None},
+            {"$expr": {"$lt": ["$moving.beat", {"$subtract": ["$$NOW", int(LEASE * 1000)]}]}},
+        ]
+    }
 
 
 def in_batches(documents: Iterator[Document]) -> Iterator[list[Document]]:

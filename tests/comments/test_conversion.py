@@ -150,6 +150,23 @@ def test_another_plan_begins_afresh(mongo, settings, target, monkeypatch):
     assert backend.repairing.audit(target) == []
 
 
+def test_dead_converter_does_not_stand_in_the_way_of_another_order(mongo, settings, target, monkeypatch):
+    backend = configure(settings)
+    lively(backend, target)
+    monkeypatch.setattr("comments.backends.conversion.BATCH", 5)
+    with pytest.raises(ZeroDivisionError):
+        backend.convert(target, "buckets", Order.OLDEST, progress=lambda copied: 1 // (10 - copied))
+    now = mongo.discussions.find_one({"_id": target.id})["order"]
+    other = Order.OLDEST if now == "threaded" else Order.THREADED
+    with pytest.raises(ConversionFailed):
+        backend.convert(target, "documents", other)
+    monkeypatch.setattr("comments.backends.conversion.LEASE", -1)
+    backend.convert(target, "documents", other)
+    found = mongo.discussions.find_one({"_id": target.id})
+    assert (found["order"], found["moving"]) == (other.value, None)
+    audit.stored(target, "auth_user", crashed=True)
+
+
 def test_embedded_discussion_promotes_itself_at_its_bound(mongo, settings, target):
     backend = configure(settings, "embedded", BOUND=10)
     posted = [backend.post(target, new(str(n))).comment for n in range(25)]

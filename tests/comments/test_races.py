@@ -6,6 +6,7 @@ import random
 import subprocess
 import sys
 import threading
+import time
 from collections import Counter
 from pathlib import Path
 
@@ -307,12 +308,14 @@ class Fray:
 
 
 def with_patience(work):
-    """Convert, whoever is still thought to be at it."""
+    """Convert, whoever is still thought to be at it, but not for ever."""
+    end = time.monotonic() + 60
     while True:
         try:
             return work()
         except ConversionFailed:
-            continue
+            if time.monotonic() > end:
+                raise
 
 
 def brawl(settings, target, monkeypatch, conversions):
