@@ -1,0 +1,179 @@
+"""A race between writers and readers in processes of their own: does any reader see less than was acknowledged before it asked?
+
+`sound` runs the site as it is. The other modes break one rule each, to show that the race finds it: `bump-first` gives the
+new version before the change, `version-late` takes the version after the data.
+"""
+
+import multiprocessing
+import os
+import random
+import re
+import threading
+import time
+from typing import Any
+
+WRITERS = READERS = 8
+# Seconds a writer rests, on average: without rests no page would ever be found in the cache, and nothing be tried.
+PACE = 1.2
+# Seconds that a process is held up at the most after a database command, now and then: it widens every gap between two
+# commands, those of a sound site too.
+HELD_UP = 0.08
+# How often a reader asks for one page in a row.
+IN_A_ROW = 4
+SHOWN = re.compile(rb"written-(\d+)-")
+MODES = ("sound", "bump-first", "version-late")
+
+
+def race(seconds: float, mode: str, uri: str, database_name: str, posts: list[str]) -> dict[str, int]:
+    """Run the race and return {"read": pages read, "written": writes acknowledged, "kept": read from a cache, "stale": …}.
+
+    `posts` are the ids of WRITERS posts, the first half rewritten, the second half commented on, at /blog/post-N.
+    """
+    context = multiprocessing.get_context("spawn")
+    acknowledged = context.Array("q", [0] * WRITERS)
+    counts = context.Array("q", [0] * 4)
+    arguments = (seconds, mode, uri, database_name, posts, acknowledged, counts)
+    processes = [context.Process(target=write, args=(n, *arguments)) for n in range(WRITERS)]
+    processes += [context.Process(target=read, args=(n, *arguments)) for n in range(READERS)]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join()
+    if any(process.exitcode for process in processes):
+        raise RuntimeError("a writer or reader failed")
+    return dict(zip(("read", "written", "kept", "stale"), counts, strict=True))
+
+
+def write(
+    n: int, seconds: float, mode: str, uri: str, name: str, posts: list[str], acknowledged: Any, counts: Any
+) -> None:
+    """Rewrite, or comment on, one post again and again; say so after each acknowledgement."""
+    begin(uri, name, mode)
+    from bson import ObjectId
+
+    from comments import services as comments
+    from comments.types import Author
+    from nodes.models import Node
+    from nodes.selectors import nodes as selectors
+    from nodes.services import editing
+    from nodes.types import Actor
+
+    node = selectors.get(ObjectId(posts[n]))
+    assert isinstance(node, Node)
+    pace = threading.Event()  # never set: waiting for it is resting
+    written, nonce, end = 0, node.metadata.nonce, time.monotonic() + seconds
+    while time.monotonic() < end:
+        written += 1
+        text = f"written-{written}-"
+        if n < WRITERS // 2:
+            nonce = editing.save(Actor(None, "Ann"), node.pk, nonce, {"detail.text": text}).nonce
+        else:
+            token = "".join("abcdefghijklmnopqrstuvwxyz234567"[(written >> (5 * i)) & 31] for i in range(16))
+            comments.post(node, author=Author("Bea"), source=text, token=token)
+        acknowledged[n] = written
+        pace.wait(random.uniform(0, 2 * PACE))
+    with counts.get_lock():
+        counts[1] += written
+
+
+def read(
+    n: int, seconds: float, mode: str, uri: str, name: str, posts: list[str], acknowledged: Any, counts: Any
+) -> None:
+    """Read the posts in turn and compare what they show with what was acknowledged before."""
+    begin(uri, name, mode)
+    from django.test import Client
+
+    from cms import page_cache
+
+    kept = [0]
+    respond = page_cache.Entry.response
+
+    def counting(self: Any, request: Any) -> Any:
+        kept[0] += 1
+        return respond(self, request)
+
+    page_cache.Entry.response = counting  # type: ignore[method-assign]
+    client, reads, stale, end = Client(), 0, 0, time.monotonic() + seconds
+    while time.monotonic() < end:
+        which = (n + reads // IN_A_ROW) % WRITERS
+        before = acknowledged[which]
+        page = client.get(f"/blog/post-{which}?comments=newest").content
+        reads += 1
+        stale += max(map(int, SHOWN.findall(page)), default=0) < before
+    with counts.get_lock():
+        counts[0] += reads
+        counts[2] += kept[0]
+        counts[3] += stale
+
+
+def begin(uri: str, name: str, mode: str) -> None:
+    """Set Django up in a new process, on the test's own server and database, and break the rule that `mode` names."""
+    os.environ.update(DJANGO_SETTINGS_MODULE="tests.settings", TEST_MONGODB_URI=uri)
+    import logging
+
+    import django
+    from django.db import connections
+    from pymongo import monitoring
+
+    class HoldingUp(monitoring.CommandListener):
+        """An adversary of a scheduler."""
+
+        pause = threading.Event()
+
+        def started(self, event: monitoring.CommandStartedEvent) -> None:
+            pass
+
+        def succeeded(self, event: monitoring.CommandSucceededEvent) -> None:
+            if random.random() < 0.2:
+                self.pause.wait(random.uniform(0, HELD_UP))
+
+        def failed(self, event: monitoring.CommandFailedEvent) -> None:
+            pass
+
+    assert name.startswith("test_")
+    monitoring.register(HoldingUp())
+    connections.settings["default"]["NAME"] = name
+    django.setup()
+    logging.disable(logging.INFO)
+    if mode == "bump-first":
+        _bump_first()
+    elif mode == "version-late":
+        _version_late()
+
+
+def _bump_first() -> None:
+    from nodes.services import editing
+
+    write_node, touch = editing.compare_and_set, editing.touch
+
+    def early(*args: Any, **kwargs: Any) -> Any:
+        touch()
+        threading.Event().wait(HELD_UP)
+        return write_node(*args, **kwargs)
+
+    editing.compare_and_set = early  # type: ignore[assignment]
+    editing.touch = lambda: None  # type: ignore[assignment,return-value]
+
+
+def _version_late() -> None:
+    from cms import page_cache
+    from nodes.selectors import site
+
+    sound = page_cache.is_for_all
+
+    def late(request: Any, response: Any) -> bool:
+        page_cache.Entry = _with_version(page_cache.Entry, site.read().version)  # type: ignore[misc]
+        return sound(request, response)
+
+    page_cache.is_for_all = late
+
+
+def _with_version(entry: Any, version: Any) -> Any:
+    original = getattr(entry, "original", entry)
+
+    def make(site_version: Any, *rest: Any) -> Any:
+        return original(version, *rest)
+
+    make.original = original  # type: ignore[attr-defined]
+    make.response = original.response  # type: ignore[attr-defined]
+    return make

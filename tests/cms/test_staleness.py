@@ -1,0 +1,44 @@
+"""No reader ever sees a page older than a write that was acknowledged before the request began."""
+
+import os
+
+import pytest
+
+from mongo.connection import now
+from tests.cms import staleness
+from tests.conftest import URI
+from tests.nodes.build import PAST, node
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def posts(mongo):
+    blog = node("blog", "blog")
+    return [
+        str(
+            node(
+                "blog-entry", f"post-{n}", parent=blog, text="written-0-", published=PAST, **{"detail.comments": "open"}
+            )
+        )
+        for n in range(staleness.WRITERS)
+    ]
+
+
+def run(posts, mode, seconds, database):
+    counts = staleness.race(seconds, mode, os.environ[URI], database.name, posts)
+    print(f"{mode}: {counts} at {now():%H:%M:%S}")  # noqa: T201 - what a slow test did is worth reading
+    assert counts["read"] > 200
+    assert counts["written"] > 50
+    assert counts["kept"] > 50
+    return counts
+
+
+def test_eight_writers_and_eight_readers(mongo, posts):
+    counts = run(posts, "sound", 20, mongo)
+    assert counts["stale"] == 0
+
+
+@pytest.mark.parametrize("mode", ["bump-first", "version-late"])
+def test_the_race_finds_a_broken_rule(mongo, posts, mode):
+    assert run(posts, mode, 20, mongo)["stale"] > 0
