@@ -20,7 +20,7 @@ test: .venv/dev.stamp chromium ## the quick tests, at most ten minutes
 	$(BIN)/python -m pytest -m "not slow" -n logical --dist loadfile $(ARGS)
 
 test-slow: .venv/dev.stamp chromium ## the long tests: crashes, volumes, conversions
-	$(BIN)/python -m pytest -m slow $(ARGS)
+	$(BIN)/python -m pytest -m slow -n logical --dist loadfile $(ARGS)
 
 lint: .venv/dev.stamp ## style, types and who may import whom
 	$(BIN)/ruff check .
