@@ -1,19 +1,57 @@
-"""The admin under the site's own name."""
+"""The admin under the site's own name: its start page, and the pages that belong to no app."""
 
 from typing import Any
 
+from django.contrib import messages
 from django.contrib.admin import AdminSite
-from django.http import HttpRequest
-from django.utils.translation import gettext_lazy as _
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, URLResolver, path
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
+from django.views.decorators.http import require_http_methods
 
+from cms import start
+from mongo import queue
+from nodes import access
 from nodes.selectors import site
+
+# Failed jobs that are listed.
+SHOWN = 100
 
 
 class Site(AdminSite):
     """The admin; its pages say whose it is."""
 
-    index_title = _("What is there to do")
+    index_title = gettext_lazy("What is there to do")
+    index_template = "admin/start.html"
 
     def each_context(self, request: HttpRequest) -> dict[str, Any]:
         name = site.current().settings.name
         return {**super().each_context(request), "site_header": name, "site_title": name}
+
+    def get_urls(self) -> list[URLPattern | URLResolver]:
+        return [path("jobs/", self.admin_view(self.jobs), name="jobs"), *super().get_urls()]
+
+    def index(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> TemplateResponse:
+        """Show what waits, and everything else below it."""
+        return super().index(request, {**start.context(request.user), **(extra_context or {})})
+
+    def jobs(self, request: HttpRequest) -> HttpResponse:
+        """List the jobs that failed for good; let them be tried anew."""
+        return _jobs(request, self.each_context(request))
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def _jobs(request: HttpRequest, shared: dict[str, Any]) -> HttpResponse:
+    if not access.may_set_up(request.user):
+        raise PermissionDenied
+    if request.method == "POST":
+        again = queue.retry_failures()
+        told = ngettext("%(n)d job is tried again.", "%(n)d jobs are tried again.", again) % {"n": again}
+        messages.success(request, told)
+        return HttpResponseRedirect(request.path)
+    return TemplateResponse(
+        request, "admin/jobs.html", {**shared, "title": _("Failed jobs"), "jobs": queue.failures(SHOWN)}
+    )

@@ -178,6 +178,11 @@ def failures(limit: int = 100, alias: str = DEFAULT_DB_ALIAS) -> list[Job]:
     return [_job(document, alias) for document in _jobs(alias).find({"state": FAILED}).sort("due", 1).limit(limit)]
 
 
+def failed_count(most: int, alias: str = DEFAULT_DB_ALIAS) -> int:
+    """Return how many jobs failed for good, counted up to `most`."""
+    return int(_jobs(alias).count_documents({"state": FAILED}, limit=most))
+
+
 def retry_failures(alias: str = DEFAULT_DB_ALIAS) -> int:
     """Let all failed jobs be tried anew; return how many."""
     fields = {"state": WAITING, "due": now(), "tries": 0}

@@ -86,3 +86,8 @@ def may_place(user: Any, section_id: ObjectId | None) -> bool:
     Who may not publish sees, and so chooses, only sections that everybody sees.
     """
     return bool(user.has_perm("nodes.publish_node")) or tree.current().is_live(section_id, now())
+
+
+def may_set_up(user: Any) -> bool:
+    """Return whether a user may change the site's settings, and sees what its operators need to know."""
+    return bool(user.has_perm("nodes.change_sitesettings"))

@@ -27,6 +27,7 @@ STATES = {
     selectors.LIVE: gettext_lazy("Public"),
     selectors.SCHEDULED: gettext_lazy("Scheduled"),
     selectors.UNPUBLISHED: gettext_lazy("Not published"),
+    selectors.EXPIRING: gettext_lazy("Expires within a week"),
     selectors.EXPIRED: gettext_lazy("Expired"),
     selectors.DRAFTED: gettext_lazy("With a draft"),
 }

@@ -10,7 +10,7 @@ from nodes import (
     converters,  # noqa: F401 - registers <objectid:…>
     photo_access,
 )
-from nodes.admin import photo_editing, photo_library, photo_uploads
+from nodes.admin import photo_editing, photo_library, photo_stalled, photo_uploads
 
 
 class PhotoAdmin(admin.ModelAdmin):
@@ -19,6 +19,7 @@ class PhotoAdmin(admin.ModelAdmin):
     def get_urls(self) -> list[URLPattern]:
         views = (
             ("", photo_library.library, "changelist"),
+            ("stalled/", photo_stalled.stalled, "stalled"),
             ("upload/<objectid:gallery_id>/", photo_uploads.upload, "upload"),
             ("<objectid:photo_id>/replace/", photo_uploads.replace, "replace"),
             ("<objectid:photo_id>/go-back/", photo_editing.go_back, "go_back"),

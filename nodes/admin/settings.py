@@ -15,11 +15,10 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods
 
+from nodes import access
 from nodes.admin.site import page
 from nodes.selectors import site as selectors
 from nodes.services.site import SettingsConflict, save_settings
-
-PERMISSION = "nodes.change_sitesettings"
 
 
 def _time_zones() -> list[tuple[str, str]]:
@@ -70,7 +69,7 @@ class SettingsForm(forms.Form):
 @require_http_methods(["GET", "HEAD", "POST"])
 def edit(request: HttpRequest) -> HttpResponse:
     """Show the settings, or save what was changed."""
-    if not request.user.has_perm(PERMISSION):
+    if not access.may_set_up(request.user):
         raise PermissionDenied
     form = SettingsForm(request.POST if request.method == "POST" else None)
     if request.method == "POST" and form.is_valid():
@@ -107,7 +106,7 @@ class SettingsAdmin(admin.ModelAdmin):
         return [path("", self.admin_site.admin_view(edit), name="nodes_sitesettings_changelist")]
 
     def has_module_permission(self, request: HttpRequest) -> bool:
-        return request.user.has_perm(PERMISSION)
+        return access.may_set_up(request.user)
 
     has_view_permission = has_change_permission = lambda self, request, obj=None: self.has_module_permission(request)
     has_add_permission = has_delete_permission = lambda self, request, obj=None: False

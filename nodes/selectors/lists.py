@@ -24,7 +24,10 @@ FOUND = 100
 # Counts are exact up to here: "1,000+" costs the same in a site of a million nodes.
 COUNTED = 1_000
 LIVE, SCHEDULED, UNPUBLISHED, EXPIRED, DRAFTED = "live", "scheduled", "unpublished", "expired", "drafted"
-STATES = (LIVE, SCHEDULED, UNPUBLISHED, EXPIRED, DRAFTED)
+EXPIRING = "expiring"
+STATES = (LIVE, SCHEDULED, UNPUBLISHED, EXPIRING, EXPIRED, DRAFTED)
+# What ends within this time is pointed out to editors.
+SOON = timedelta(days=7)
 ANY = "any"
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -77,6 +80,7 @@ def _state(state: str, moment: datetime) -> dict[str, Any]:
         LIVE: {"metadata.published": {"$lte": moment}, "metadata.expires": {"$gt": moment}},
         SCHEDULED: {"metadata.published": {"$gt": moment}},
         UNPUBLISHED: {"metadata.published": None},
+        EXPIRING: {"metadata.expires": {"$gt": moment, "$lte": moment + SOON}, "metadata.published": {"$lte": moment}},
         EXPIRED: {"metadata.expires": {"$lte": moment}},
         DRAFTED: {"draft.saved_at": {"$gte": EPOCH}},
     }
@@ -87,6 +91,7 @@ _ORDER = {
     LIVE: "metadata.published",
     SCHEDULED: "metadata.published",
     UNPUBLISHED: "metadata.published",
+    EXPIRING: "metadata.expires",
     EXPIRED: "metadata.expires",
     DRAFTED: "draft.saved_at",
 }

@@ -1,0 +1,68 @@
+"""What waits for an editor: counted along indexes up to a bound, with the first few of what a start page names."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from bson import ObjectId
+
+from mongo.connection import database
+from nodes.assets.locks import STALE
+from nodes.collections import ASSET_FILES, NODES, REVISIONS
+from nodes.models import Node
+from nodes.selectors.listing import LISTED
+from nodes.selectors.lists import ANY, COUNTED, Filters
+
+# Of what is to come and what was changed: as many as are named.
+NAMED = 6
+
+
+@dataclass(frozen=True)
+class Changed:
+    """A node that was changed lately, and who did it: "" where that is not known any more."""
+
+    node: Node
+    by: str
+
+
+@dataclass(frozen=True)
+class Stalled:
+    """An upload that stopped: whose process died, or whose connection was cut."""
+
+    filename: str
+    gallery_id: ObjectId | None
+    locked: datetime
+
+
+def count(filters: Filters, moment: datetime) -> int:
+    """Return how many nodes there are, COUNTED + 1 for more; not kept, so that one's own save is seen at once."""
+    return int(database()[NODES].count_documents(filters.query(moment), limit=COUNTED + 1))
+
+
+def anything() -> bool:
+    """Return whether there is any page, post or section at all."""
+    return database()[NODES].find_one({}, {"_id": 1}) is not None
+
+
+def soonest(filters: Filters, moment: datetime) -> list[Node]:
+    """Return the first NAMED nodes in the order of the time that makes their state, the earliest first."""
+    found = database()[NODES].find(filters.query(moment), LISTED)
+    return [Node.from_document(d) for d in found.sort([(filters.order, 1), ("_id", 1)]).limit(NAMED)]
+
+
+def changed(author: ObjectId | str | None = ANY) -> list[Changed]:
+    """Return the NAMED nodes (of an author) that were changed last, the latest first."""
+    query = {} if author == ANY else {"metadata.author._id": author}
+    found = database()[NODES].find(query, LISTED)
+    documents = list(found.sort([("metadata.updated", -1), ("_id", -1)]).limit(NAMED))
+    nonces = [document["metadata"]["nonce"] for document in documents]
+    saves = database()[REVISIONS].find({"_id": {"$in": nonces}}, {"saved_by.name": 1})
+    savers = {save["_id"]: save["saved_by"]["name"] for save in saves}
+    return [Changed(Node.from_document(d), savers.get(d["metadata"]["nonce"], "")) for d in documents]
+
+
+def stalled(moment: datetime) -> list[Stalled]:
+    """Return the uploads of photos that stopped, the oldest first; at most COUNTED."""
+    query = {"metadata.locked": {"$lt": moment - STALE, "$type": "date"}}
+    fields = {"filename": 1, "metadata.parent_id": 1, "metadata.locked": 1}
+    found = database()[ASSET_FILES].find(query, fields).sort("metadata.locked", 1).limit(COUNTED)
+    return [Stalled(d["filename"], d["metadata"]["parent_id"], d["metadata"]["locked"]) for d in found]
