@@ -14,7 +14,7 @@ from pymongo.errors import BulkWriteError, DuplicateKeyError
 
 from comments.backends.documents import DUPLICATE_KEY, delete_in_batches
 from comments.backends.memory import ByPathInMemory, sort_key
-from comments.backends.schema import Looked, Schema
+from comments.backends.schema import Looked, Schema, pushes
 from comments.backends.stored import Document, Place
 from comments.types import Order, State
 
@@ -115,15 +115,17 @@ class Pages(ByPathInMemory, Buckets):
 
     def put(self, place: Place, document: Document, looked: Looked) -> Document | None:
         page, slug = page_of(document["number"], place.bucket), document["slug"]
+        ways = pushes(document, BY_NUMBER)
         while True:
+            condition, pushed = ways.pop(0) if len(ways) > 1 else ways[0]
             try:
                 self.db.comment_pages.update_one(
-                    {**self._of(place), "page": page, "comments.slug": {"$ne": slug}},
-                    {"$push": {"comments": {"$each": [document], "$sort": BY_NUMBER}}, "$inc": {"count": 1}},
+                    {**self._of(place), "page": page, "comments.slug": {"$ne": slug}, **condition},
+                    {"$push": {"comments": pushed}, "$inc": {"count": 1}},
                     upsert=True,
                 )
-            except DuplicateKeyError:  # somebody made the bucket at the same time, or it has the slug
-                if stored := self._stored(place, page, slug):
+            except DuplicateKeyError:  # it has higher ones, or somebody made it at the same time, or it has the slug
+                if not condition and (stored := self._stored(place, page, slug)):
                     return stored
             else:
                 return None

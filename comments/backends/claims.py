@@ -17,6 +17,7 @@ from bson import Int64, ObjectId
 from pymongo import ReturnDocument
 from pymongo.database import Database
 from pymongo.errors import DuplicateKeyError
+from pymongo.write_concern import WriteConcern
 
 from comments import conf
 from comments.backends.stored import Document, Place, place
@@ -32,6 +33,10 @@ PACE = 0.02
 PATIENCE = 30
 # Discussions read at once.
 BATCH = 100
+
+# A commit does not wait until it is safe from a failing server: by then the comment is. One that gets lost leaves its claim,
+# as if the writer had stopped before it, and that is repaired.
+AT_ONCE = WriteConcern(w=1)
 
 BEGINNING = datetime.fromisoformat("1970-01-01T00:00:00+00:00")
 GATE_IS_OPEN: Document = {"$or": [{"moving.gate": None}, {"$expr": {"$lt": ["$moving.gate", "$$NOW"]}}]}
@@ -96,6 +101,7 @@ class Discussions:
     def __init__(self, db: Database[Document]) -> None:
         self.db = db
         self.collection = db.discussions
+        self.committing = self.collection.with_options(write_concern=AT_ONCE)
 
     def find(self, target: Target) -> Document | None:
         """Return a discussion's document without its lists of claims."""
@@ -187,7 +193,7 @@ class Discussions:
             changes["last_number"] = {"$cond": [{"$and": is_last}, Int64(unused - 1), "$last_number"]}
         if newest:
             changes["newest"] = {"$max": ["$newest", newest]}
-        struck = self.collection.update_one(
+        struck = self.committing.update_one(
             {"_id": claim.place.discussion_id, "claims": {"$elemMatch": claim.key}}, [{"$set": changes}]
         )
         return bool(struck.modified_count)

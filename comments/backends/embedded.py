@@ -14,7 +14,7 @@ from pymongo.collection import Collection
 
 from comments import collections, conf, targets
 from comments.backends.memory import ByNumberInMemory, ByPathInMemory, sort_key
-from comments.backends.schema import Looked
+from comments.backends.schema import Looked, pushes
 from comments.backends.stored import Document, Place
 from comments.errors import DiscussionBusy, TargetNotFound
 from comments.types import Order, Target
@@ -70,19 +70,18 @@ class Embedded(ByPathInMemory, ByNumberInMemory):
             if looked.hint["bytes"] > FULL:
                 raise DiscussionBusy(place.discussion_id)
             self._make_way(place, looked)
-            written = self._collection(place.target.label).update_one(
-                {
-                    **looked.hint["where"],
-                    "comments_epoch": {"$in": [place.epoch, None]},
-                    "comments.slug": {"$ne": slug},
-                },
-                {
-                    "$push": {"comments": {"$each": [document], "$sort": BY_NUMBER}},
-                    "$set": {"comments_epoch": place.epoch},
-                },
-            )
-            if written.matched_count:
-                return None
+            for condition, pushed in pushes(document, BY_NUMBER):
+                written = self._collection(place.target.label).update_one(
+                    {
+                        **looked.hint["where"],
+                        "comments_epoch": {"$in": [place.epoch, None]},
+                        "comments.slug": {"$ne": slug},
+                        **condition,
+                    },
+                    {"$push": {"comments": pushed}, "$set": {"comments_epoch": place.epoch}},
+                )
+                if written.matched_count:
+                    return None
             looked = self.look(place, [slug])
             if stored := looked.found.get(slug):
                 return stored

@@ -16,7 +16,7 @@ from pymongo.errors import DuplicateKeyError
 from comments import conf
 from comments.backends.buckets import LEAVES, Buckets
 from comments.backends.memory import ByNumberInMemory
-from comments.backends.schema import Looked
+from comments.backends.schema import Looked, pushes
 from comments.backends.stored import Document, Place
 from comments.types import Order, State
 from mongo.connection import transaction
@@ -26,6 +26,7 @@ FIRST = ""
 LAST = "~"
 # A bucket may hold so many times its size while it waits to be split.
 SLACK = 2
+BY_PATH = {"full_slug": ASCENDING}
 READ_AGAIN = 20
 
 
@@ -42,23 +43,7 @@ class Leaves(ByNumberInMemory, Buckets):
             page = met.pop() if met else self._page_of(place, key)
             is_first, page = page is None, page or FIRST
             try:
-                written = self.db.comment_pages.find_one_and_update(
-                    {
-                        **self._of(place),
-                        "page": page,
-                        "until": {"$gt": key},
-                        "count": {"$lt": SLACK * place.bucket},
-                        "comments.slug": {"$ne": slug},
-                    },
-                    {
-                        "$push": {"comments": {"$each": [document], "$sort": {"full_slug": 1}}},
-                        "$inc": {"count": 1},
-                        **({"$setOnInsert": {"until": LAST}} if is_first else {}),
-                    },
-                    projection={"count": 1},
-                    upsert=is_first,
-                    return_document=ReturnDocument.AFTER,
-                )
+                written = self._push(place, page, document, is_first)
             except DuplicateKeyError:  # somebody began the discussion at the same time
                 continue
             if written:
@@ -69,6 +54,34 @@ class Leaves(ByNumberInMemory, Buckets):
                 return stored
             # It was split meanwhile, or waits to be.
             self.split(place, page)
+
+    def _push(self, place: Place, page: str, document: Document, is_first: bool) -> Document | None:
+        """Store a comment in a leaf; None if the leaf is full, or the comment's place is in another."""
+        key = document["full_slug"]
+        ways = pushes(document, BY_PATH)
+        # A reply mostly has comments after it.
+        for condition, pushed in ways[1:] if "/" in key else ways:
+            written: Document | None = self.db.comment_pages.find_one_and_update(
+                {
+                    **self._of(place),
+                    "page": page,
+                    "until": {"$gt": key},
+                    "count": {"$lt": SLACK * place.bucket},
+                    "comments.slug": {"$ne": document["slug"]},
+                    **condition,
+                },
+                {
+                    "$push": {"comments": pushed},
+                    "$inc": {"count": 1},
+                    **({"$setOnInsert": {"until": LAST}} if is_first else {}),
+                },
+                projection={"count": 1},
+                upsert=is_first,
+                return_document=ReturnDocument.AFTER,
+            )
+            if written:
+                return written
+        return None
 
     def _holding(self, wanted: Sequence[str]) -> Document:
         """Meet the last leaf too: that is where the next root belongs, as a reply mostly does beside its parent."""

@@ -116,3 +116,14 @@ class Schema(ABC):
     @abstractmethod
     def faults(self, place: Place) -> Iterable[str]:
         """Yield what is wrong with the form of the copy (not with its comments), a sentence each."""
+
+
+def pushes(document: Document, order: Mapping[str, int]) -> list[tuple[Document, Any]]:
+    """Return the two ways to put a comment into a sorted array `comments`, as (condition on the array, what to $push).
+
+    Mostly it comes after all others. Appended, it alone goes into the server's log, and to its other members; sorted in,
+    the whole array does.
+    """
+    first = next(iter(order))
+    above_all = {f"comments.{first}": {"$not": {"$gte": document[first]}}}
+    return [(above_all, document), ({}, {"$each": [document], "$sort": dict(order)})]

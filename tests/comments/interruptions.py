@@ -55,6 +55,8 @@ class Fragile:
 
     def __getattr__(self, name):
         method = getattr(self._collection, name)
+        if name == "with_options":
+            return lambda **options: Fragile(method(**options), self._interruption)
         if name not in CALLS:
             return method
 

@@ -3,6 +3,7 @@
 from datetime import UTC, datetime
 
 import pytest
+from bson import ObjectId, encode
 
 from comments import selectors, services
 from comments.errors import DiscussionClosed, EditConflict, InvalidComment, InvalidParent
@@ -155,3 +156,30 @@ def test_budgets_hold_in_buckets(mongo, commands, settings, order, to_show, to_p
         with commands.recorded():
             assert selectors.page(TARGET, **{"size": 10, **page}).comments
         assert len(commands) <= to_show + ("at" in page), commands.names
+
+
+def test_only_the_commit_is_not_waited_for(mongo, commands):
+    """Should the server lose it, a claim is left over; the claim and the comment itself are safe before."""
+    post()
+    with commands.recorded():
+        post("Two", "two")
+    waited = [(event.command_name, event.command["writeConcern"]["w"]) for event in commands.sent]
+    assert waited == [("findAndModify", "majority"), ("insert", "majority"), ("update", 1)]
+
+
+@pytest.mark.parametrize(
+    ("schema", "order", "collection"),
+    [
+        ("embedded", "oldest", "auth_user"),
+        ("buckets", "oldest", "comment_pages"),
+        ("buckets", "threaded", "comment_pages"),
+    ],
+)
+def test_comment_that_comes_last_is_all_that_goes_to_other_members(mongo, settings, schema, order, collection):
+    settings.COMMENTS = {"TARGETS": {TARGET.label: {"SCHEMA": schema, "ORDER": order}}}
+    mongo.auth_user.insert_one({"_id": ObjectId(TARGET.pk), "username": "u"})
+    for n in range(30):
+        post(f"{n} " + "x" * 2_000, str(n))
+    query = {"ns": f"{mongo.name}.{collection}", "op": "u"}
+    logged = mongo.client.local["oplog.rs"].find(query).sort("$natural", -1).limit(1)[0]
+    assert len(encode(logged)) < 3 * 2_000
