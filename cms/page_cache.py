@@ -121,12 +121,12 @@ class PageCacheMiddleware:
         entry = cache.get(key)
         if entry is not None and entry.holds():
             return entry.response(request)
-        site_version = site_selectors.current().version
+        # What falls due while the page is made may be missing from it.
+        moment, site_version = now(), site_selectors.current().version
         with versions.recorded() as seen:
             response = self.get_response(request)
         if site_version is None or not seen.lasting or not is_for_all(request, response):
             return response
-        moment = now()
         until = min(filter(None, (moment + LONGEST, due.next_due(moment))))
         response["ETag"] = quote_etag(hashlib.blake2b(response.content, digest_size=16).hexdigest())
         response.setdefault("Cache-Control", "no-cache")

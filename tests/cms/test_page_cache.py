@@ -84,6 +84,20 @@ def test_entry_ends_at_the_next_due_time_of_anything(post, client, field):
     assert entry.until == soon
 
 
+def test_what_falls_due_while_a_page_is_made_ends_it(post, client, monkeypatch):
+    soon = now() + timedelta(seconds=20)
+    node(slug="other", published=soon)
+
+    def kept_late(*_):
+        monkeypatch.setattr(page_cache, "now", lambda: soon + timedelta(seconds=1))
+        return True
+
+    monkeypatch.setattr(page_cache, "is_for_all", kept_late)
+    client.get("/blog/post")
+    (entry,) = page_cache.cache._entries.values()
+    assert entry.until == soon
+
+
 def test_entry_ends_when_comments_close(post, client, mongo):
     save_settings({"comments_close_after_days": 1}, {"comments_close_after_days": 0})
     near = now() - timedelta(days=1) + timedelta(seconds=25)
