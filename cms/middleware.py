@@ -69,7 +69,8 @@ class SiteMiddleware:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        site = site_selectors.begin_request()
+        # The page cache has read it where it had to compare a page with it.
+        site = site_selectors.begin_request(getattr(request, "site", None))
         try:
             with timezone.override(ZoneInfo(site.settings.time_zone)), translation.override(site.settings.language):
                 response = self.get_response(request)

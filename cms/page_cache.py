@@ -2,7 +2,7 @@
 
 The site's version is read before anything else (SiteMiddleware), each discussion's before its comments, and writers set new
 versions after their change can be read. What was made under the present versions is therefore as new as the data; an entry
-is compared with the database at every request, never trusted for a while.
+is compared with the database at every request, never trusted for a while. One command reads all versions that a page has.
 """
 
 import hashlib
@@ -11,21 +11,24 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 from urllib.parse import parse_qsl
 
 from bson import ObjectId
 from django.conf import settings
+from django.db import DEFAULT_DB_ALIAS
 from django.http import HttpRequest, HttpResponse
 from django.utils.cache import get_conditional_response
 from django.utils.http import quote_etag
 
 from cms.context_processors import is_personal
-from comments import paging, versions
+from comments import conf, paging, versions
 from comments import selectors as comments
 from comments.types import Target
 from mongo.connection import now
 from nodes.selectors import due
 from nodes.selectors import site as site_selectors
+from nodes.selectors.site import Site
 
 # The routes whose answers are kept, each with the parameters that it reads. A request with any other is answered anew.
 KEPT: Mapping[str, frozenset[str]] = {
@@ -54,14 +57,13 @@ class Entry:
         """Bytes, about: the content and what is kept beside it."""
         return len(self.content) + 1_000
 
-    def holds(self) -> bool:
-        """Return whether the page is still what it would be if it were made now. Asks the database for the discussions."""
-        if self.site_version != site_selectors.current().version or now() >= self.until:
-            return False
-        if not self.discussions:
-            return True
-        found = comments.discussions([Target.parse(id) for id in self.discussions])
-        return all(found[Target.parse(id)].version == version for id, version in self.discussions.items())
+    def holds(self, site: Site, discussions: Mapping[str, Any]) -> bool:
+        """Return whether the page is still what it would be if it were made now, with the versions that were just read."""
+        return (
+            self.site_version == site.version
+            and now() < self.until
+            and all(str(discussions.get(id, "")) == version for id, version in self.discussions.items())
+        )
 
     def response(self, request: HttpRequest) -> HttpResponse:
         response = HttpResponse(self.content)
@@ -108,8 +110,25 @@ class PageCache:
 cache = PageCache(settings.PAGE_CACHE_BYTES)
 
 
+class KeptPageMiddleware:
+    """Answer from the cache what holds: outside of SiteMiddleware, so that a page that is kept costs one command."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        key = key_of(request)
+        entry = cache.get(key) if key is not None else None
+        if entry is not None:
+            site, discussions = present(entry.discussions)
+            if entry.holds(site, discussions):
+                return entry.response(request)
+            request.site = site  # SiteMiddleware need not read it again
+        return self.get_response(request)
+
+
 class PageCacheMiddleware:
-    """Answer from the cache what holds; keep what may be kept."""
+    """Keep what may be kept: inside of SiteMiddleware, which has read the site's version before anything else."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -118,9 +137,6 @@ class PageCacheMiddleware:
         key = key_of(request)
         if key is None:
             return self.get_response(request)
-        entry = cache.get(key)
-        if entry is not None and entry.holds():
-            return entry.response(request)
         # What falls due while the page is made may be missing from it.
         moment, site_version = now(), site_selectors.current().version
         with versions.recorded() as seen:
@@ -130,8 +146,19 @@ class PageCacheMiddleware:
         until = min(filter(None, (moment + LONGEST, due.next_due(moment))))
         response["ETag"] = quote_etag(hashlib.blake2b(response.content, digest_size=16).hexdigest())
         response.setdefault("Cache-Control", "no-cache")
+        response.setdefault("Content-Language", site_selectors.current().settings.language)
         cache.put(key, Entry(site_version, seen.versions, until, response.content, tuple(response.items())))
         return get_conditional_response(request, etag=response["ETag"], response=response) or response
+
+
+def present(discussions: Mapping[str, str]) -> tuple[Site, Mapping[str, Any]]:
+    """Return the site as it is stored now, and the versions that these discussions have now."""
+    if not discussions:
+        return site_selectors.read(), {}
+    if conf.database_alias() == DEFAULT_DB_ALIAS:
+        return site_selectors.read_beside(versions.COLLECTION, discussions)
+    found = comments.discussions(map(Target.parse, discussions))
+    return site_selectors.read(), {target.id: discussion.version for target, discussion in found.items()}
 
 
 def key_of(request: HttpRequest) -> tuple[str, ...] | None:
@@ -147,10 +174,10 @@ def key_of(request: HttpRequest) -> tuple[str, ...] | None:
     parameters = sorted(parse_qsl(query, keep_blank_values=True)) if query else []
     if any(name not in _ALL_PARAMETERS for name, _value in parameters):
         return None
+    # Not the language: it is one of the settings, and these are under the site's version.
     return (
         request.scheme or "",
         request.get_host(),
-        site_selectors.current().settings.language,
         request.path_info,
         *(part for pair in parameters for part in pair),
     )

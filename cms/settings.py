@@ -97,6 +97,7 @@ MIDDLEWARE = [
     "cms.middleware.RequestIdMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
+    "cms.page_cache.KeptPageMiddleware",
     "cms.middleware.SiteMiddleware",
     "cms.page_cache.PageCacheMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",

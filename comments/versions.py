@@ -7,6 +7,9 @@ from dataclasses import dataclass, field
 
 from comments.types import Discussion
 
+# Where the versions are: the `version` of the document whose `_id` is the discussion's.
+COLLECTION = "discussions"
+
 
 @dataclass
 class Seen:

@@ -1,5 +1,6 @@
 """The site's one document: its settings and its version."""
 
+from collections.abc import Iterable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, fields
 from typing import Any
@@ -51,7 +52,21 @@ _of_request: ContextVar[Site | None] = ContextVar("site", default=None)
 
 def read() -> Site:
     """Return the site as it is stored now."""
-    document = database()[SITE].find_one({"_id": SITE_ID}) or {}
+    return _site(database()[SITE].find_one({"_id": SITE_ID}) or {})
+
+
+def read_beside(collection: str, ids: Iterable[str]) -> tuple[Site, dict[str, Any]]:
+    """Return the site as it is stored now and, read by the same command, the `version` of these documents of a collection."""
+    versions: list[dict[str, Any]] = [{"$match": {"_id": {"$in": list(ids)}}}, {"$project": {"version": 1}}]
+    both: list[dict[str, Any]] = [
+        {"$match": {"_id": SITE_ID}},
+        {"$unionWith": {"coll": collection, "pipeline": versions}},
+    ]
+    found = {document["_id"]: document for document in database()[SITE].aggregate(both)}
+    return _site(found.pop(SITE_ID, {})), {id: document["version"] for id, document in found.items()}
+
+
+def _site(document: Mapping[str, Any]) -> Site:
     stored: dict[str, Any] = document.get("settings", {})
     known = {f.name: stored[f.name] for f in fields(SiteSettings) if f.name in stored}
     return Site(document.get("version"), document.get("nonce"), document.get("tree", 0), SiteSettings(**known))
@@ -62,9 +77,9 @@ def current() -> Site:
     return _of_request.get() or read()
 
 
-def begin_request() -> Site:
-    """Read the site for the request that begins; every `current()` of this request answers with it."""
-    site = read()
+def begin_request(site: Site | None = None) -> Site:
+    """Read the site (unless it was read for this very request) at its beginning; every `current()` of it answers with it."""
+    site = site or read()
     _of_request.set(site)
     return site
 

@@ -10,6 +10,7 @@ from cms import page_cache
 from comments import services as comments
 from comments.types import Author
 from mongo.connection import now
+from nodes import views
 from nodes.models import Node
 from nodes.services import editing
 from nodes.services.site import save_settings
@@ -34,14 +35,64 @@ def save(node_id, **fields):
     return editing.save(EDITOR, node_id, nonce(node_id), {k.replace("__", "."): v for k, v in fields.items()}, NO_TAGS)
 
 
-def test_second_reader_costs_two_commands(post, client, commands):
+def test_second_reader_costs_one_command(post, client, commands):
     first = client.get("/blog/post")
     with commands.recorded():
         second = client.get("/blog/post")
     assert second.content == first.content
-    assert commands.names == ["find", "find"]  # the site's version and the discussion's
+    assert commands.names == ["aggregate"]  # the site's version and the discussion's
     assert second["Content-Type"] == first["Content-Type"]
     assert second["Content-Security-Policy"] == first["Content-Security-Policy"]
+    assert second["Content-Language"] == first["Content-Language"] == "en"
+
+
+def test_comments_in_another_database_are_compared_too(post, client, commands, monkeypatch):
+    monkeypatch.setattr(page_cache, "DEFAULT_DB_ALIAS", "another")
+    first = client.get("/blog/post")
+    with commands.recorded():
+        assert client.get("/blog/post").content == first.content
+    assert commands.names == ["find", "find"]
+    comments.post(Node.objects.get(pk=post), author=Author("Bea"), source="Hello there", token="t" * 16)
+    assert b"Hello there" in client.get("/blog/post").content
+
+
+def test_a_page_that_no_longer_holds_costs_no_second_look_at_the_site(post, client, commands):
+    client.get("/blog/post")
+    save(post, title="Changed")
+    with commands.recorded():
+        assert b"Changed" in client.get("/blog/post").content
+    read = [event.command[event.command_name] for event in commands.sent]
+    assert read[0] == "cms.site"
+    assert read.count("cms.site") == 1
+
+
+def test_a_page_in_another_language_is_not_shown_from_before(post, client):
+    assert client.get("/blog/post")["Content-Language"] == "en"
+    save_settings({"language": "zh-hans"}, {"language": "en"})
+    assert client.get("/blog/post")["Content-Language"] == "zh-hans"
+
+
+def test_a_restored_backup_serves_nothing_old(post, client, mongo):
+    """A restore puts documents back behind the services: the versions of the backup are none that a worker keeps pages of."""
+    backup = {name: list(mongo[name].find()) for name in ("cms.nodes", "cms.site")}
+    save(post, detail__text="Written after the backup")
+    assert b"Written after the backup" in client.get("/blog/post").content
+    for name, documents in backup.items():
+        mongo[name].delete_many({})
+        mongo[name].insert_many(documents)
+    assert b"First text" in client.get("/blog/post").content
+
+
+def test_a_restored_backup_under_a_version_that_was_kept(post, client, mongo):
+    """The pages of the backed up state are the same as those that come back with it."""
+    client.get("/blog/post")
+    backup = list(mongo["cms.site"].find()), list(mongo["cms.nodes"].find())
+    save(post, detail__text="Written after the backup")
+    client.get("/blog/post")
+    for name, documents in zip(("cms.site", "cms.nodes"), backup, strict=True):
+        mongo[name].delete_many({})
+        mongo[name].insert_many(documents)
+    assert b"First text" in client.get("/blog/post").content
 
 
 def test_a_save_shows_at_once(post, client):
@@ -65,7 +116,7 @@ def test_conditional_request(post, client):
     assert changed["ETag"] != etag
 
 
-def test_no_304_after_what_was_due(post, client, mongo):
+def test_no_304_after_what_was_due(post, client, monkeypatch):
     """A page whose text expires, or that something joins, changes without a write."""
     soon = now() + timedelta(seconds=30)
     save(post, expires=soon)
@@ -73,6 +124,10 @@ def test_no_304_after_what_was_due(post, client, mongo):
     (entry,) = page_cache.cache._entries.values()
     assert entry.until == soon
     assert client.get("/blog/post", headers={"if-none-match": etag}).status_code == 304
+    monkeypatch.setattr(page_cache, "now", lambda: soon)
+    monkeypatch.setattr(views, "now", lambda: soon)
+    gone = client.get("/blog/post", headers={"if-none-match": etag})
+    assert gone.status_code == 404
 
 
 @pytest.mark.parametrize("field", ["published", "expires"])
