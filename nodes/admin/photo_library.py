@@ -150,9 +150,9 @@ def _work(request: HttpRequest, said: dict[str, Any]) -> Callable[[list[Chosen]]
         return lambda chosen: many.tag(chosen, change, collection=ASSET_FILES)
     if said["action"] == bulk.TRASH:
         return lambda chosen: many.throw_away(who, chosen, collection=ASSET_FILES)
-    fields: dict[str, Any] = {"published": now() if said["action"] == bulk.PUBLISH else None}
-    if said["action"] == bulk.MOVE:
-        fields = {"parent_id": ObjectId(said["target"])}
+    if said["action"] == bulk.PUBLISH:
+        return lambda chosen: many.publish(who, chosen, now(), collection=ASSET_FILES)
+    fields = {"parent_id": ObjectId(said["target"])} if said["action"] == bulk.MOVE else {"published": None}
     return lambda chosen: many.change(who, chosen, fields, collection=ASSET_FILES)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from bson import ObjectId
 
 from mongo.connection import database
-from nodes.collections import NODES
+from nodes.collections import NODES, standing
 from nodes.errors import EditConflict, NodeError, NodeGone
 from nodes.services import editing, trash
 from nodes.services.editing import NEVER
@@ -55,11 +55,12 @@ def change(
     return _each(chosen, lambda one: editing.save(actor, one.id, one.nonce, fields, tags, collection=collection))
 
 
-def publish(actor: Actor, chosen: Iterable[Chosen], moment: datetime) -> Summary:
+def publish(actor: Actor, chosen: Iterable[Chosen], moment: datetime, *, collection: str = NODES) -> Summary:
     """Publish each node at `moment`: what is public already keeps its date, what had expired has no end any more."""
 
     def work(one: Chosen) -> None:
-        times = database()[NODES].find_one({"_id": one.id}, {"metadata.published": 1, "metadata.expires": 1})
+        wanted = {"_id": one.id, **standing(collection)}
+        times = database()[collection].find_one(wanted, {"metadata.published": 1, "metadata.expires": 1})
         if times is None:
             raise NodeGone(one.id)
         published, expires = times["metadata"]["published"], times["metadata"]["expires"]
@@ -67,7 +68,7 @@ def publish(actor: Actor, chosen: Iterable[Chosen], moment: datetime) -> Summary
             "published": published if published and published <= moment else moment,
             "expires": expires if expires > moment else NEVER,
         }
-        editing.save(actor, one.id, one.nonce, fields)
+        editing.save(actor, one.id, one.nonce, fields, collection=collection)
 
     return _each(chosen, work)
 

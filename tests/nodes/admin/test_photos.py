@@ -1,6 +1,7 @@
 """The photo library of the admin: uploads through forms, the page of one photo, bulk."""
 
 import io
+from datetime import timedelta
 from html import unescape
 from typing import Any
 
@@ -11,9 +12,10 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import reverse
 
-from mongo.connection import database
+from mongo.connection import database, now
 from nodes.photo_addresses import in_admin, library
 from nodes.services import photos
+from nodes.types import NEVER
 from tests.nodes import build, pictures
 from tests.nodes.admin.conftest import fields
 from tests.nodes.photo_build import audit, count, document, gallery, replace, shown, upload
@@ -247,6 +249,19 @@ class TestLibrary:
         assert "alternative text" in text
         run(action="trash")
         assert [document(i) for i in ids] == [None, None, None]
+
+    def test_bulk_publish_keeps_the_date_of_what_is_public_and_revives_what_expired(self, editor):
+        parent, soon = gallery(), now() + timedelta(days=1)
+        public = upload(parent, name="a.jpg")
+        expired = upload(parent, name="b.jpg", fields={"expires": build.PAST + timedelta(days=1)})
+        scheduled = upload(parent, name="c.jpg", fields={"published": soon})
+        ids = (public, expired, scheduled)
+        nonces = {f"nonce-{i}": str(document(i)["metadata"]["nonce"]) for i in ids}
+        editor.post(library(), {"chosen": [str(i) for i in ids], **nonces, "action": "publish"})
+        times = {i: (document(i)["metadata"]["published"], document(i)["metadata"]["expires"]) for i in ids}
+        assert times[public] == (build.PAST, NEVER)
+        assert times[expired] == (build.PAST, NEVER)
+        assert times[scheduled][0] < soon
 
     def test_photos_have_pages_of_sixty(self, editor, monkeypatch):
         monkeypatch.setattr("nodes.admin.photo_library.SIZE", 2)
