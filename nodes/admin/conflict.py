@@ -3,7 +3,7 @@
 Its form carries the nonce of what is stored: deciding is a save like any other, and meets the next conflict the same way.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -15,7 +15,7 @@ from django.utils.translation import gettext as _
 
 from markup.diff import Change
 from nodes.admin import differences
-from nodes.admin.forms import FIELDS, PATHS, NodeForm
+from nodes.admin.forms import PATHS, NodeForm
 from nodes.errors import EditConflict
 from nodes.selectors.editing import Version
 
@@ -45,9 +45,9 @@ class Decided:
     undecided: tuple[tuple[str, str], ...] = ()
 
 
-def decide(posted: QueryDict) -> Decided:
-    """Read a posted form; one that is no conflict page comes back as it is."""
-    names = tuple(name for name in posted.getlist("conflict") if name in PATHS)
+def decide(posted: QueryDict, paths: Mapping[str, str] = PATHS) -> Decided:
+    """Read a posted form with these fields; one that is no conflict page comes back as it is."""
+    names = tuple(name for name in posted.getlist("conflict") if name in paths)
     data, undecided = posted.copy(), []
     for name in names:
         choice, typed = posted.get(f"choice-{name}"), _values(posted, name)
@@ -78,27 +78,30 @@ class Deciding:
         self.form, self.mine, self.theirs, self.names = form, mine, theirs, names
 
     @classmethod
-    def after(cls, error: EditConflict, form_id: ObjectId, user: Any, type: str) -> Self:
-        """Return the forms after a refused save: what is stored or merged by itself, and mine where both changed."""
+    def after(cls, error: EditConflict, form_id: ObjectId, make: Callable[..., NodeForm]) -> Self:
+        """Return the forms after a refused save: what is stored or merged by itself, and mine where both changed.
+
+        `make` makes a form of what is edited: make(data, seen=, initial=, prefix=).
+        """
         stored = Version.of(error.theirs, error.theirs["updated"])
-        found = [conflict for conflict in error.merge.conflicts if conflict.path in FIELDS]
-        mine = {FIELDS[conflict.path]: conflict.mine for conflict in found}
-        theirs = {FIELDS[conflict.path]: conflict.theirs for conflict in found}
-        merged = {FIELDS[path]: value for path, value in error.merge.changes.items() if path in FIELDS}
+        fields = {path: name for name, path in make(seen=stored).paths.items()}
+        found = [conflict for conflict in error.merge.conflicts if conflict.path in fields]
+        mine = {fields[conflict.path]: conflict.mine for conflict in found}
+        theirs = {fields[conflict.path]: conflict.theirs for conflict in found}
+        merged = {fields[path]: value for path, value in error.merge.changes.items() if path in fields}
         tags = ", ".join(sorted((set(stored.tags) | error.tags.added) - error.tags.removed))
-        shared: dict[str, Any] = {"user": user, "type": type, "seen": stored}
         shown = {**merged, **mine, "tags": tags, "form": form_id}
         return cls(
-            NodeForm(initial=shown, **shared),
-            NodeForm(initial=mine, prefix=MINE, **shared),
-            NodeForm(initial=theirs, prefix=THEIRS, **shared),
+            make(seen=stored, initial=shown),
+            make(seen=stored, initial=mine, prefix=MINE),
+            make(seen=stored, initial=theirs, prefix=THEIRS),
             tuple(mine),
         )
 
     @classmethod
-    def again(cls, form: NodeForm, decided: Decided, user: Any, type: str) -> Self:
+    def again(cls, form: NodeForm, decided: Decided, make: Callable[..., NodeForm]) -> Self:
         """Return the forms of a posted conflict page that must be shown again."""
-        sides = [NodeForm(decided.data, prefix=side, user=user, type=type, seen=form.seen) for side in (MINE, THEIRS)]
+        sides = [make(decided.data, seen=form.seen, prefix=side) for side in (MINE, THEIRS)]
         for side in sides:
             side.is_valid()
         return cls(form, sides[0], sides[1], decided.names)
@@ -108,14 +111,14 @@ class Deciding:
         return [self._clash(name, posted.get(f"choice-{name}", "")) for name in self.names]
 
     def _clash(self, name: str, choice: str) -> Clash:
-        path, forms = PATHS[name], (self.mine, self.theirs)
+        path, forms = self.form.paths[name], (self.mine, self.theirs)
         mine, theirs = (
             differences.display(path, form.cleaned_data.get(name) if form.is_bound else form.initial.get(name))
             for form in forms
         )
         left, right = differences.sides(theirs, mine)
         kept = self.mine[name].as_hidden(), self.theirs[name].as_hidden()
-        return Clash(name, differences.label(path), left, right, choice, self.form[name], kept)
+        return Clash(name, str(self.form[name].label), left, right, choice, self.form[name], kept)
 
 
 def merged(error: EditConflict) -> str:

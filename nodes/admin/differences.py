@@ -7,12 +7,15 @@ from typing import Any
 from bson import ObjectId
 from django.utils import formats, timezone
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from markup import diff
 from markup.diff import Change
 from nodes import tree
 from nodes.admin.forms import FIELDS, NodeForm
 from nodes.services.editing import NEVER
+
+_OF_PHOTOS = {"detail.alt": gettext_lazy("Alternative text"), "detail.focal": gettext_lazy("Focal point")}
 
 
 def sides(old: str, new: str) -> tuple[list[Change], list[Change]]:
@@ -32,6 +35,8 @@ def label(path: str) -> str:
         return _("Section")
     if path == "author":
         return _("Author")
+    if path in _OF_PHOTOS:
+        return str(_OF_PHOTOS[path])
     name = FIELDS.get(path, path)
     return str(NodeForm.base_fields[name].label) if name in NodeForm.base_fields else path.rpartition(".")[2]
 

@@ -1,5 +1,7 @@
 """Making and changing a node: the form, what its buttons do, and what becomes of a refusal. Nothing typed is ever lost."""
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from bson import ObjectId
@@ -147,6 +149,10 @@ def _form(
     return _drafted(NodeForm(data, user=request.user, type=found.node.metadata.type, seen=seen), drafting)
 
 
+def _maker(request: HttpRequest, found: Editable) -> Callable[..., NodeForm]:
+    return partial(NodeForm, user=request.user, type=found.node.metadata.type)
+
+
 def _drafted(form: NodeForm, drafting: bool) -> NodeForm:
     for path in drafts.NOT_DRAFTED if drafting else ():
         del form.fields[FIELDS[path]]
@@ -241,7 +247,7 @@ def _show(
 ) -> HttpResponse:
     context: dict[str, Any] = {}
     if decided and decided.names:
-        deciding = conflict.Deciding.again(form, decided, request.user, found.node.metadata.type)
+        deciding = conflict.Deciding.again(form, decided, _maker(request, found))
         context = {"clashes": deciding.clashes(request.POST)}
     return _page(request, found, form, drafting, **context)
 
@@ -257,7 +263,7 @@ def show_conflict(
     **context: Any,
 ) -> HttpResponse:
     """Show what both sides changed since the nonce `seen`, to be decided; the form stays `form_id`."""
-    deciding = conflict.Deciding.after(error, form_id, request.user, found.node.metadata.type)
+    deciding = conflict.Deciding.after(error, form_id, _maker(request, found))
     savers = history.savers_since(found.node.pk, seen, error.theirs["nonce"])
     others = [name for name in savers if name != actor(request).name] or list(savers)
     context |= {"savers": ", ".join(others), "merged": conflict.merged(error)}

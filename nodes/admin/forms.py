@@ -1,7 +1,7 @@
 """The flat form over a node: what it says by field, under the nonce that the form was rendered with."""
 
 from collections.abc import Collection, Iterator, Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 from bson import ObjectId
 from django import forms
@@ -46,6 +46,9 @@ class NodeForm(forms.Form):
     `seen` is what the node said under the nonce that the form carries: what equals it was left alone. None: a new node, or
     not known any more.
     """
+
+    # Each field's path under `metadata`.
+    paths: ClassVar[Mapping[str, str]] = PATHS
 
     title = forms.CharField(label=_("Title"), max_length=300, widget=AdminTextInputWidget)
     text = TextField(label=_("Text"), required=False, widget=AdminTextareaWidget(attrs={"rows": 24}))
@@ -94,7 +97,7 @@ class NodeForm(forms.Form):
         **kwargs: Any,
     ) -> None:
         said = seen.fields if seen else {}
-        shown = {name: said[path] for name, path in PATHS.items() if path in said} | {"form": ObjectId()}
+        shown = {name: said[path] for name, path in self.paths.items() if path in said} | {"form": ObjectId()}
         if seen:
             shown |= {"nonce": seen.nonce, "tags": ", ".join(seen.tags), "tags_seen": list(seen.tags)}
         super().__init__(data, initial={**shown, **(initial or {})}, **kwargs)
@@ -120,7 +123,7 @@ class NodeForm(forms.Form):
 
     def mine(self) -> dict[str, Any]:
         """Return what the (valid) form says, by path."""
-        return {path: self.cleaned_data[name] for name, path in PATHS.items() if name in self.cleaned_data}
+        return {path: self.cleaned_data[name] for name, path in self.paths.items() if name in self.cleaned_data}
 
     def tag_change(self) -> TagChange:
         """Return what the editor did to the tags that the form was rendered with."""

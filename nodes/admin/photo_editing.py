@@ -1,118 +1,75 @@
 """The page of one photo: what editors say of it, its file, what was its file before, and where it is used."""
 
+from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from bson import ObjectId
-from django import forms
 from django.contrib import messages
-from django.contrib.admin.widgets import AdminTextareaWidget
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.html import format_html
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods, require_POST
 
 from mongo.connection import now
-from nodes import kinds, photo_access, photo_addresses, photo_labels, tree
+from nodes import access, photo_access, photo_addresses, photo_labels, tree
+from nodes.access import Action
+from nodes.admin import conflict
+from nodes.admin.conflict import Clash, Decided, Deciding
+from nodes.admin.editing import KEPT
 from nodes.admin.forms import NodeForm
+from nodes.admin.photo_forms import PhotoForm
 from nodes.admin.photo_site import page
-from nodes.admin.site import actor
-from nodes.errors import EditConflict, InvalidPlace, InvalidSlug, NodeError, NotReady, SlugTaken
-from nodes.models import Photo
+from nodes.admin.site import actor, address
+from nodes.errors import EditConflict, InvalidPlace, InvalidSlug, NodeError, NodeGone, NotReady, SlugTaken
+from nodes.models import Node, Photo
 from nodes.selectors import editing as versions
+from nodes.selectors import history
 from nodes.selectors import photos as selectors
 from nodes.selectors.editing import Version
 from nodes.services import photos
 
-PATHS = {"alt": "detail.alt", "focal": "detail.focal"}
-
-
-class FocalField(forms.CharField):
-    """A point as parts of width and height from the top left: "0.5 0.33"; empty for the middle."""
-
-    def prepare_value(self, value: Any) -> Any:
-        return f"{value[0]:g} {value[1]:g}" if isinstance(value, list | tuple) else value
-
-    def clean(self, value: Any) -> list[float] | None:
-        text = super().clean(value)
-        if not text:
-            return None
-        try:
-            point = [round(float(part), 2) for part in text.replace(",", " ").split()]
-        except ValueError as error:
-            raise forms.ValidationError(_("Type two numbers from 0 to 1, or leave it empty.")) from error
-        if len(point) != 2 or not all(0 <= part <= 1 for part in point):
-            raise forms.ValidationError(_("Type two numbers from 0 to 1, or leave it empty."))
-        return point
-
-
-class PhotoForm(NodeForm):
-    """What an editor says of a photo."""
-
-    alt = forms.CharField(
-        label=gettext_lazy("Alternative text"),
-        required=False,
-        max_length=500,
-        widget=AdminTextareaWidget(attrs={"rows": 2}),
-        help_text=gettext_lazy("What it shows, for those who cannot see it. Needed before it can be published."),
-    )
-    focal = FocalField(
-        label=gettext_lazy("Focal point"),
-        required=False,
-        help_text=gettext_lazy("What must stay in the picture when it is cut square. Click on the picture to set it."),
-    )
-
-    def __init__(self, data: Any = None, *, user: Any, seen: Version | None) -> None:
-        said = seen.fields if seen else {}
-        initial = {name: said[path] for name, path in PATHS.items() if path in said}
-        super().__init__(data, user=user, type=kinds.PHOTO, seen=seen, initial=initial)
-        del self.fields["text"], self.fields["format"]
-        self.fields["section"].label = _("Gallery")
-        self.fields["summary"].label = _("Description")
-        self.fields["summary"].help_text = ""
-        order = (
-            "title",
-            "alt",
-            "summary",
-            "tags",
-            "section",
-            "slug",
-            "focal",
-            "published",
-            "expires",
-            "author",
-            "comments",
-        )
-        self.order_fields(order)
-
-    def mine(self) -> dict[str, Any]:
-        """Return what the (valid) form says, by path."""
-        said = {path: self.cleaned_data[name] for name, path in PATHS.items() if name in self.cleaned_data}
-        return super().mine() | said
+# What somebody may have thought about for long.
+KEPT_WORDS = ("title", "alt", "summary", "tags")
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def change(request: HttpRequest, photo_id: ObjectId) -> HttpResponse:
-    """Show a photo's form, or save it; after a conflict show both, with nothing typed lost."""
-    photo = _photo(request, photo_id, photo_access.may_see)
-    seen = Version.of(selectors.metadata(photo_id), photo.metadata.updated)
+    """Show a photo's form, or save it; after a conflict show both sides, with nothing typed lost."""
+    try:
+        photo = _photo(request, photo_id, photo_access.may_see)
+        present = Version.of(selectors.metadata(photo_id), photo.metadata.updated)
+    except (Http404, LookupError) as error:
+        if request.method == "POST" and photo_access.may_see(request.user):
+            return _show_gone(request)
+        raise Http404(str(error)) from error
+    make = partial(PhotoForm, user=request.user)
     if request.method != "POST":
-        return _show(request, photo, PhotoForm(user=request.user, seen=seen))
+        return _show(request, photo, make(seen=present))
     _photo(request, photo_id, photo_access.may_change)
-    nonce = request.POST.get("nonce", "")
-    known = versions.version(photo_id, ObjectId(nonce)) if ObjectId.is_valid(nonce) else None
-    form = PhotoForm(request.POST, user=request.user, seen=known)
-    if not form.is_valid():
-        return _show(request, photo, form)
+    decided = conflict.decide(request.POST, PhotoForm.paths)
+    form = make(decided.data, seen=_seen(request, photo_id) or present)
+    valid = form.is_valid()
+    for name, reason in decided.undecided:
+        form.add_error(name, reason)
+    if KEPT in request.POST or not valid or decided.undecided:
+        return _show(request, photo, form, clashes=_clashes_again(request, form, decided, make))
     try:
         return _save(request, photo_id, form, form.cleaned_data["nonce"] or ObjectId())
     except EditConflict as error:
-        return _show(request, photo, _clashed(request, error, seen), status=409)
+        return _show_conflict(request, photo, form, error, make)
+    except NodeGone:
+        return _show_gone(request)
     except NodeError as error:
         field = {SlugTaken: "slug", InvalidSlug: "slug", InvalidPlace: "section", NotReady: "alt"}.get(type(error))
         form.add_error(field, str(error))
-        return _show(request, photo, form)
+        return _show(request, photo, form, clashes=_clashes_again(request, form, decided, make))
+
+
+def _seen(request: HttpRequest, photo_id: ObjectId) -> Version | None:
+    nonce = request.POST.get("nonce", "")
+    return versions.version(photo_id, ObjectId(nonce)) if ObjectId.is_valid(nonce) else None
 
 
 def _save(request: HttpRequest, photo_id: ObjectId, form: PhotoForm, nonce: ObjectId) -> HttpResponse:
@@ -130,46 +87,61 @@ def _save(request: HttpRequest, photo_id: ObjectId, form: PhotoForm, nonce: Obje
     )
 
 
-def _clashed(request: HttpRequest, error: EditConflict, seen: Version) -> PhotoForm:
-    """Return the form as typed, over what is stored now: what only others changed is taken over, clashes are named."""
-    names = {path: name for name, path in {**PATHS, **_PATHS}.items()}
-    data = request.POST.copy()
-    data["nonce"] = str(seen.nonce)
-    clashes = {conflict.path: conflict for conflict in error.merge.conflicts}
-    shown = PhotoForm(user=request.user, seen=seen)
-    for path in error.merge.merged:
-        if path in names and path not in error.merge.changes and path not in ("published", "expires", "author"):
-            bound = shown[names[path]]
-            data[bound.html_name] = bound.field.prepare_value(bound.initial) or ""
-    form = PhotoForm(data, user=request.user, seen=seen)
+def _clashes_again(request: HttpRequest, form: PhotoForm, decided: Decided, make: Any) -> list[Clash]:
+    """Return what is to be decided still on a conflict page that was posted; nothing on another page."""
+    return Deciding.again(form, decided, make).clashes(request.POST) if decided.names else []
+
+
+def _show_conflict(request: HttpRequest, photo: Photo, form: PhotoForm, error: EditConflict, make: Any) -> HttpResponse:
+    """Show what both sides changed, to be decided; the form stays the same one."""
+    deciding = Deciding.after(error, form.cleaned_data["form"], make)
+    savers = history.savers_since(photo.pk, form.cleaned_data["nonce"], error.theirs["nonce"])
+    others = [name for name in savers if name != actor(request).name] or list(savers)
+    context = {"savers": ", ".join(others), "merged": conflict.merged(error), "clashes": deciding.clashes({})}
+    return _show(request, photo, deciding.form, status=409, **context)
+
+
+def _show_gone(request: HttpRequest) -> HttpResponse:
+    """Show what was typed of a photo that is not there any more, to be copied."""
+    form = PhotoForm(request.POST, user=request.user)
     form.is_valid()
-    for path, clash in clashes.items():
-        said = "—" if clash.theirs in (None, "") else clash.theirs
-        text = _("Somebody else changed this meanwhile, to: “%(said)s”. Saving again keeps what stands here.") % {
-            "said": said
-        }
-        form.add_error(names.get(path), text)
-    return form
+    typed = [
+        (field.label, field.value()) for field in form.visible_fields() if field.name in KEPT_WORDS and field.value()
+    ]
+    return page(request, "photo_gone", _("This photo is gone"), typed=typed, status=409)
 
 
-_PATHS = {"title": "title", "slug": "slug", "section": "parent_id", "summary": "summary"}
-
-
-def _show(request: HttpRequest, photo: Photo, form: PhotoForm, *, status: int = 200) -> HttpResponse:
+def _show(
+    request: HttpRequest, photo: Photo, form: NodeForm, *, status: int = 200, clashes: Sequence[Clash] = (), **more: Any
+) -> HttpResponse:
     title, detail = photo.metadata.title, photo.metadata.detail
+    names = {clash.name for clash in clashes}
     context: dict[str, Any] = {
+        "clashes": clashes,
+        "fields": [field for field in form.visible_fields() if field.name not in names],
         "photo": photo,
         "picture": photo_addresses.picture(photo, sizes="(min-width: 60rem) 40rem, 100vw"),
         "original": photo_addresses.original(photo),
         "exif": photo_labels.facts(photo),
-        "used_on": selectors.used_on(photo.pk),
+        "used_on": _uses(request, photo.pk),
         "twins": [selectors.get(i) for i in selectors.same_bytes(detail.sha256, photo.pk)],
         "former": selectors.former_contents(photo),
         "is_live": selectors.is_public(photo, tree.current(), now()),
         "may_change": photo_access.may_change(request.user),
         "markdown": photo_addresses.markdown(photo),
     }
-    return page(request, "photo", title, form=form, status=status, **context)
+    return page(request, "photo", title, form=form, status=status, **context, **more)
+
+
+def _uses(request: HttpRequest, photo_id: ObjectId) -> list[tuple[Node, str]]:
+    """Return the pages and posts that show a photo, as far as the user may see them, each with an address for him."""
+    moment, sections, found = now(), tree.current(), []
+    for node in selectors.used_on(photo_id):
+        if access.allowed(request.user, node, Action.VIEW):
+            found.append((node, address("change", node.pk)))
+        elif node.is_live(moment) and sections.is_live(node.metadata.parent_id, moment):
+            found.append((node, node.get_absolute_url()))
+    return found
 
 
 @require_POST

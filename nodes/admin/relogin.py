@@ -22,6 +22,9 @@ NOT_KEPT = frozenset(
     {USERNAME, PASSWORD, "csrfmiddlewaretoken", "_save", "_continue", "_draft", "_publish", "_preview"}
 )
 
+# The pages with a form over a node or a photo, by the beginnings of their names.
+_FORMS = ("admin:nodes_node_", "admin:nodes_photo_change")
+
 
 def keeping_text(view: View) -> View:
     """Return the view as the admin guards it, but for forms that are sent by somebody not logged in (any more)."""
@@ -57,11 +60,11 @@ def kept_fields(posted: QueryDict) -> QueryDict:
 
 
 def show_again(request: HttpRequest) -> HttpResponse | None:
-    """Answer a node's form whose security token is too old (a log-in in another tab changes it): one press shows it again.
+    """Answer a form over a node or photo whose security token is too old, as after a log-in elsewhere: one press shows it again.
 
     Saves nothing, as the form may be forged. None for other forms.
     """
     match = request.resolver_match
-    if match is None or not match.view_name.startswith("admin:nodes_node_") or request.method != "POST":
+    if match is None or not match.view_name.startswith(_FORMS) or request.method != "POST":
         return None
     return page(request, "show_again", _("This form is too old"), kept=kept_fields(request.POST).lists(), status=403)

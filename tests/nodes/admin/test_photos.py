@@ -15,7 +15,7 @@ from django.urls import reverse
 from mongo.connection import database, now
 from nodes.photo_addresses import in_admin, library
 from nodes.services import photos
-from nodes.types import NEVER
+from nodes.types import NEVER, Actor
 from tests.nodes import build, pictures
 from tests.nodes.admin.conftest import fields
 from tests.nodes.photo_build import audit, count, document, gallery, replace, shown, upload
@@ -144,23 +144,71 @@ class TestOnePhoto:
         assert document(photo_id)["metadata"]["published"]
 
     def test_a_clash_shows_both_and_loses_nothing(self, editor):
-        photo_id = upload(gallery())
-        mine = self.form(editor, photo_id, title="Mine", summary="Mine too")
-        seen = document(photo_id)["metadata"]["nonce"]
-        photos.save(build.EDITOR, photo_id, seen, {"title": "Theirs", "detail.alt": "Their words"})
+        photo_id = upload(gallery(), fields={"summary": "one\n\ntwo", "published": None})
+        mine = self.form(editor, photo_id, title="Mine", summary="one of mine\n\ntwo", focal="0.1 0.1")
+        theirs = {"title": "Theirs", "summary": "one\n\ntwo of theirs", "detail.alt": "Their words"}
+        theirs |= {"published": build.PAST, "detail.comments": "closed", "detail.focal": [0.5, 0.2]}
+        photos.save(Actor(None, "Bob"), photo_id, document(photo_id)["metadata"]["nonce"], theirs)
         response = editor.post(in_admin(photo_id), {**mine, "_save": "1"})
         assert response.status_code == 409
-        form = response.context["form"]
-        assert form["title"].value() == "Mine"
-        assert "Theirs" in str(form.errors["title"])
-        again = mine | {"nonce": form["nonce"].value(), "alt": form["alt"].value()}
-        assert editor.post(in_admin(photo_id), {**again, "_save": "1"}).status_code == 302
+        assert "Bob changed this page" in response.content.decode()
+        deciding = fields(response.content.decode())
+        assert (deciding["mine-title"], deciding["theirs-title"]) == (["Mine"], ["Theirs"])
+        undecided = editor.post(in_admin(photo_id), {**deciding, "choice-title": "mine", "_save": "1"})
+        assert "Choose whose version to keep" in undecided.content.decode()
+        deciding = fields(undecided.content.decode()) | {"choice-title": "mine", "choice-focal": "theirs"}
+        assert editor.post(in_admin(photo_id), {**deciding, "_save": "1"}).status_code == 302
         metadata = document(photo_id)["metadata"]
-        assert (metadata["title"], metadata["summary"], metadata["detail"]["alt"]) == (
-            "Mine",
-            "Mine too",
-            "Their words",
-        )
+        assert (metadata["title"], metadata["summary"]) == ("Mine", "one of mine\n\ntwo of theirs")
+        assert metadata["published"] == build.PAST
+        detail = metadata["detail"]
+        assert (detail["alt"], detail["comments"], detail["focal"]) == ("Their words", "closed", [0.5, 0.2])
+
+    def test_a_second_clash_while_deciding_the_first(self, editor):
+        photo_id = upload(gallery())
+        mine = self.form(editor, photo_id, title="Mine")
+        for title in ("Theirs", "Theirs again"):
+            photos.save(build.EDITOR, photo_id, document(photo_id)["metadata"]["nonce"], {"title": title})
+            response = editor.post(in_admin(photo_id), {**mine, "_save": "1"})
+            assert response.status_code == 409
+            mine = fields(response.content.decode()) | {"choice-title": "mine"}
+            assert mine["theirs-title"] == [title]
+        assert editor.post(in_admin(photo_id), {**mine, "_save": "1"}).status_code == 302
+        assert document(photo_id)["metadata"]["title"] == "Mine"
+
+    def test_a_log_in_that_expired_gives_the_words_back(self, editor):
+        account = User.objects.get(username="editor")
+        account.set_password("pw")
+        account.save()
+        editor.force_login(account)
+        photo_id = upload(gallery())
+        mine = self.form(editor, photo_id, summary="A long description")
+        editor.logout()
+        asked = editor.post(in_admin(photo_id), {**mine, "_save": "1"})
+        assert asked.status_code == 403
+        kept = fields(asked.content.decode(), "login-form") | {"_username": "editor", "_password": "pw"}
+        again = fields(editor.post(in_admin(photo_id), kept).content.decode())
+        assert again["summary"] == ["A long description"]
+        assert document(photo_id)["metadata"]["summary"] != "A long description"
+        assert editor.post(in_admin(photo_id), {**again, "_save": "1"}).status_code == 302
+        assert document(photo_id)["metadata"]["summary"] == "A long description"
+
+    def test_a_form_older_than_its_token_gives_the_words_back(self, editor):
+        photo_id = upload(gallery())
+        mine = self.form(editor, photo_id, summary="A long description")
+        editor.handler.enforce_csrf_checks = True
+        refused = editor.post(in_admin(photo_id), {**mine, "csrfmiddlewaretoken": "x" * 64})
+        again = fields(refused.content.decode(), "again-form")
+        assert fields(editor.post(in_admin(photo_id), again).content.decode())["summary"] == ["A long description"]
+
+    def test_a_photo_that_went_meanwhile_gives_the_words_back(self, editor):
+        photo_id = upload(gallery())
+        mine = self.form(editor, photo_id, summary="A long <description>")
+        photos.throw_away(build.EDITOR, photo_id, document(photo_id)["metadata"]["nonce"])
+        gone = editor.post(in_admin(photo_id), {**mine, "_save": "1"})
+        assert gone.status_code == 409
+        assert "A long &lt;description&gt;</textarea>" in gone.content.decode()
+        assert editor.get(in_admin(photo_id)).status_code == 404
 
     def test_replacing_keeps_the_photo(self, editor):
         photo_id = upload(gallery())
@@ -185,7 +233,16 @@ class TestOnePhoto:
         photo_id = upload(gallery())
         blog = build.node("blog", "blog")
         build.node("blog-entry", "post", parent=blog, title="On lakes", text=f"![](photo:{photo_id})")
-        assert [node.metadata.title for node in editor.get(in_admin(photo_id)).context["used_on"]] == ["On lakes"]
+        assert [node.metadata.title for node, _url in editor.get(in_admin(photo_id)).context["used_on"]] == ["On lakes"]
+
+    def test_who_may_not_see_a_draft_does_not_learn_of_it_here(self, client):
+        photo_id = upload(gallery())
+        build.node("basic-page", "public", text=f"![](photo:{photo_id})")
+        build.node("basic-page", "secret", text=f"![](photo:{photo_id})", published=None)
+        client.force_login(user("add_node", "change_node"))
+        page = client.get(in_admin(photo_id)).content.decode()
+        assert 'href="/public"' in page
+        assert "Secret" not in page
 
     def test_to_the_trash_unless_it_changed(self, editor):
         photo_id = upload(gallery())
