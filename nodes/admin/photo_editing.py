@@ -44,19 +44,24 @@ def change(request: HttpRequest, photo_id: ObjectId) -> HttpResponse:
         if request.method == "POST" and photo_access.may_see(request.user):
             return _show_gone(request)
         raise Http404(str(error)) from error
-    make = partial(PhotoForm, user=request.user)
     if request.method != "POST":
-        return _show(request, photo, make(seen=present))
+        return _show(request, photo, PhotoForm(user=request.user, seen=present))
     _photo(request, photo_id, photo_access.may_change)
+    return _sent(request, photo, present)
+
+
+def _sent(request: HttpRequest, photo: Photo, present: Version) -> HttpResponse:
+    """Save what a sent form says; show it again, with all that was typed, where that cannot be."""
+    make = partial(PhotoForm, user=request.user)
     decided = conflict.decide(request.POST, PhotoForm.paths)
-    form = make(decided.data, seen=_seen(request, photo_id) or present)
+    form = make(decided.data, seen=_seen(request, photo.pk) or present)
     valid = form.is_valid()
     for name, reason in decided.undecided:
         form.add_error(name, reason)
     if KEPT in request.POST or not valid or decided.undecided:
         return _show(request, photo, form, clashes=_clashes_again(request, form, decided, make))
     try:
-        return _save(request, photo_id, form, form.cleaned_data["nonce"] or ObjectId())
+        return _save(request, photo.pk, form, form.cleaned_data["nonce"] or ObjectId())
     except EditConflict as error:
         return _show_conflict(request, photo, form, error, make)
     except NodeGone:
@@ -97,8 +102,8 @@ def _show_conflict(request: HttpRequest, photo: Photo, form: PhotoForm, error: E
     deciding = Deciding.after(error, form.cleaned_data["form"], make)
     savers = history.savers_since(photo.pk, form.cleaned_data["nonce"], error.theirs["nonce"])
     others = [name for name in savers if name != actor(request).name] or list(savers)
-    context = {"savers": ", ".join(others), "merged": conflict.merged(error), "clashes": deciding.clashes({})}
-    return _show(request, photo, deciding.form, status=409, **context)
+    context = {"savers": ", ".join(others), "merged": conflict.merged(error)}
+    return _show(request, photo, deciding.form, status=409, clashes=deciding.clashes({}), **context)
 
 
 def _show_gone(request: HttpRequest) -> HttpResponse:

@@ -60,7 +60,7 @@ def kept_fields(posted: QueryDict) -> QueryDict:
 
 
 def show_again(request: HttpRequest) -> HttpResponse | None:
-    """Answer a form over a node or photo whose security token is too old, as after a log-in elsewhere: one press shows it again.
+    """Answer a form over a node or photo whose security token is too old, as after another log-in: one press shows it again.
 
     Saves nothing, as the form may be forged. None for other forms.
     """
