@@ -43,14 +43,23 @@ def add(request: HttpRequest) -> HttpResponse:
         if "section" in request.GET:
             given["section"] = _id_or_none(request.GET["section"])
         return _show_new(request, kind, NodeForm(user=request.user, type=kind.name, initial=given))
+    return _sent_new(request, kind)
+
+
+def _sent_new(request: HttpRequest, kind: Kind) -> HttpResponse:
     form = NodeForm(request.POST, user=request.user, type=kind.name)
     if KEPT in request.POST or not form.is_valid():
         return _show_new(request, kind, form)
+    form_id = form.cleaned_data["form"]
+    made = selectors.load(form_id)
+    if made and not access.allowed(request.user, made.node, Action.EDIT):
+        # This form has made a page, which is not its author's alone any more: published, say.
+        return change(request, form_id)
     try:
         saved = _create(request, kind, form)
     except EditConflict:
         # This form has made its node, somebody else changed it since, and now it says something else again.
-        return change(request, form.cleaned_data["form"])
+        return change(request, form_id)
     except NodeError as error:
         _refuse(form, error)
         return _show_new(request, kind, form)

@@ -18,6 +18,7 @@ from nodes.access import Action
 from nodes.admin.fields import SectionField
 from nodes.admin.site import actor, address, page, tell_saved, title_link
 from nodes.errors import EditConflict, NodeError, SlugTaken
+from nodes.selectors import editing as editing_selectors
 from nodes.selectors import trash as selectors
 from nodes.selectors.editing import Editable
 from nodes.services import duplicating, editing, trash
@@ -89,6 +90,9 @@ def duplicate(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
     form = Confirmation(request, found, section=_section(request, found), new_id=new_id)
     if request.method == "POST" and form.is_valid():
         said = form.cleaned_data
+        if editing_selectors.load(said["new_id"]):
+            # A form sent again goes on with the copy that it made, if that is still for this user to change.
+            access.node(request.user, said["new_id"], Action.EDIT)
         try:
             saved = duplicating.duplicate(actor(request), node_id, parent_id=said["section"], new_id=said["new_id"])
         except NodeError as error:

@@ -91,6 +91,34 @@ def test_author_writes_a_draft_beside_own_public_page(mongo, member):
     assert stored(node_id)["title"] == "Live?"
 
 
+def test_author_s_form_sent_again_does_not_change_what_was_published_since(mongo, member):
+    """A form that made a page goes on with it: under the rights that the author has over the page now."""
+    author, chief = member("Authors"), member("Editors")
+    add = "/admin/nodes/node/add/?type=basic-page"
+    form = author.open(add)
+    author.send(add, form, title="Draft", text="old")
+    made = mongo["cms.nodes"].find_one()["_id"]
+    chief.send(address(made), chief.open(address(made)), "_publish")
+    answer = author.send(add, form, title="Replaced", text="new")
+    assert stored(made)["title"] == "Draft"
+    assert stored(made)["detail"]["text"] == "old"
+    assert answer.status_code == 302, "kept as a draft"
+    assert mongo["cms.nodes"].find_one()["draft"]["metadata"]["title"] == "Replaced"
+
+
+def test_author_s_copy_made_again_does_not_change_what_was_published_since(mongo, member):
+    author, chief = member("Authors"), member("Editors")
+    source, copied = own(author, title="Source"), ObjectId()
+    sent = {"nonce": str(nonce(source)), "section": "top", "new_id": str(copied)}
+    assert author.client.post(address(source, "duplicate"), sent).status_code == 302
+    assert author.client.post(address(source, "duplicate"), sent).status_code == 302, "a double click"
+    chief.send(address(copied), chief.open(address(copied)), "_publish", title="Published")
+    other = own(author, title="Other")
+    sent |= {"nonce": str(nonce(other))}
+    assert author.client.post(address(other, "duplicate"), sent).status_code == 403
+    assert stored(copied)["title"] == "Published"
+
+
 def test_author_puts_nothing_where_readers_see_nothing(mongo, member):
     """Both ends are checked: the node, and the section that it goes to."""
     author = member("Authors")
