@@ -142,6 +142,7 @@ COLLECTIONS = (
         ASSET_FILES,
         (
             *node_indexes(),
+            SEARCH,
             *FILES_INDEXES,
             Index("by_updated", (("metadata.updated", -1), ("_id", -1))),
             Index("by_author", (("metadata.author._id", 1), ("metadata.updated", -1))),

@@ -22,7 +22,8 @@ def of(metadata: Mapping[str, Any]) -> dict[str, Any]:
     """Return the derived part of a node: `excerpt` for lists, `text` and `pairs` for search, `photos` that the text shows."""
     detail = metadata.get("detail") or {}
     html = rendering.to_html(detail.get("text") or "", detail.get("format") or MARKDOWN)
-    plain = text.plain(html)[:SEARCHED]
+    # A photo has no text, but words for those who cannot see it.
+    plain = text.plain(html)[:SEARCHED] or (detail.get("alt") or "")
     everything = " ".join((metadata["title"], metadata.get("summary") or "", *metadata.get("tags", ()), plain))
     parts: dict[str, Any] = {
         "excerpt": text.excerpt(html, EXCERPT_WORDS),

@@ -19,6 +19,7 @@ from nodes import access, kinds, tree
 from nodes.admin import bulk
 from nodes.admin.fields import TOP, section_choices
 from nodes.admin.site import page
+from nodes.collections import NODES
 from nodes.selectors import lists as selectors
 from nodes.selectors import site
 from nodes.selectors.lists import ANY, Filters
@@ -116,18 +117,20 @@ def changelist(request: HttpRequest) -> HttpResponse:
         "rows": [_row(row, moment) for row in found.rows],
         "older": _address(request, found.older),
         "newer": _address(request, found.newer),
-        "total": _total(filters, found, version, moment),
+        "total": total(filters, found, version, moment),
         "tags": selectors.tags(version),
         "bulk": bulk.BulkForm(user),
     }
     return page(request, "list", _("Pages and posts"), filters=form, narrowed=bool(request.GET), **context)
 
 
-def _total(filters: Filters, found: selectors.Page, version: ObjectId | None, moment: Any) -> str:
+def total(
+    filters: Filters, found: selectors.Page, version: ObjectId | None, moment: Any, collection: str = NODES
+) -> str:
     """Return how many there are, as far as it is worth counting."""
     if filters.search:
         return f"{len(found.rows)}" if len(found.rows) < selectors.FOUND else f"{selectors.FOUND}+"
-    counted = selectors.count(filters, version, moment.replace(second=0, microsecond=0))
+    counted = selectors.count(filters, version, moment.replace(second=0, microsecond=0), collection)
     return f"{selectors.COUNTED:,}+" if counted > selectors.COUNTED and filters != Filters() else f"{counted:,}"
 
 

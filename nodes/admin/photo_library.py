@@ -18,7 +18,7 @@ from mongo.connection import now
 from nodes import kinds, photo_access, photo_addresses, tags
 from nodes.admin import bulk
 from nodes.admin.fields import section_choices
-from nodes.admin.lists import STATES, _address, _state
+from nodes.admin.lists import STATES, _address, _state, total
 from nodes.admin.photo_site import page
 from nodes.admin.site import actor
 from nodes.assets.limits import limits
@@ -39,6 +39,9 @@ GRID, LIST = "grid", "list"
 class PhotoFilterForm(forms.Form):
     """What the library is narrowed to, in its address."""
 
+    q = forms.CharField(
+        label=gettext_lazy("Search"), required=False, max_length=200, widget=forms.TextInput(attrs={"type": "search"})
+    )
     section = forms.ChoiceField(label=gettext_lazy("Gallery"), required=False)
     state = forms.ChoiceField(label=gettext_lazy("State"), required=False)
     tag = forms.CharField(label=gettext_lazy("Tag"), required=False, max_length=100)
@@ -63,6 +66,7 @@ class PhotoFilterForm(forms.Form):
         self.is_valid()
         said = {name: value for name, value in self.cleaned_data.items() if value}
         filters = Filters(type=kinds.PHOTO, tag=said.get("tag", ""), state=said.get("state", ""))
+        filters = replace(filters, search=said.get("q", ""))
         names = ("camera", "lens", "focal_length", "year")
         filters = replace(filters, exif=tuple((name, said[name]) for name in names if name in said))
         return replace(filters, section=ObjectId(said["section"])) if "section" in said else filters
@@ -98,12 +102,11 @@ def library(request: HttpRequest) -> HttpResponse:
         found = selectors.page(filters, moment, cursor=request.GET.get("from", ""), size=SIZE, collection=ASSET_FILES)
     except ValueError as error:
         raise Http404(_("There is no such page of this list.")) from error
-    counted = selectors.count(filters, version, moment.replace(second=0, microsecond=0), ASSET_FILES)
     context: dict[str, Any] = {
         "rows": [{"photo": row.node, "state": _state(row.node, moment)} for row in found.rows],
         "older": _address(request, found.older),
         "newer": _address(request, found.newer),
-        "total": f"{selectors.COUNTED:,}+" if counted > selectors.COUNTED else f"{counted:,}",
+        "total": total(filters, found, version, moment, ASSET_FILES),
         "tags": selectors.tags(version, ASSET_FILES),
         "layout": LIST if request.GET.get("layout") == LIST else GRID,
         "most_mb": limits().max_bytes >> 20,

@@ -1,4 +1,4 @@
-"""Search over what is live, on the text index. Bounded: in results, in words and in time."""
+"""Search over what is live, pages and photos alike, on the text indexes. Bounded: in results, in words and in time."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -11,13 +11,16 @@ import pymongo
 from pymongo.errors import PyMongoError
 
 from markup import text
-from mongo.connection import database
+from mongo.connection import Document, database
 from nodes import derived
-from nodes.collections import NODES
-from nodes.models import Node
-from nodes.selectors.listing import LISTED, live
+from nodes.collections import ASSET_FILES, NODES, standing
+from nodes.models import Node, Photo
+from nodes.selectors.listing import FIELDS, MODELS, live
 from nodes.tree import Tree
 
+COLLECTIONS = (NODES, ASSET_FILES)
+# In which collection something was found, and its id there.
+Found = tuple[str, Any]
 # Nobody reads a hundred results: whoever has so many needs another word.
 MOST = 100
 MOST_WORDS = 10
@@ -33,9 +36,9 @@ class TooSlow(Exception):
 
 @dataclass(frozen=True)
 class Hit:
-    """A node that was found, with extracts of its text as pieces (piece, whether it is a word searched for)."""
+    """A node or photo that was found, with extracts of its text as pieces (piece, whether it is a word searched for)."""
 
-    node: Node
+    node: Node | Photo
     pieces: list[tuple[str, bool]]
 
 
@@ -58,7 +61,7 @@ def words_of(query: str) -> tuple[str, ...]:
 def search(
     sections: Tree, query: str, moment: datetime, *, page: int, size: int, milliseconds: float = MILLISECONDS
 ) -> Results:
-    """Return page `page` (from 1) of the live nodes that hold every word of `query`, the best first; else of those with any.
+    """Return page `page` (from 1) of the live nodes and photos with every word of `query`, the best first; else with any.
 
     A search that takes longer than `milliseconds` answers what an unordered look finds first.
     """
@@ -99,20 +102,34 @@ def _parts_of_unspaced(words: Sequence[str]) -> list[str]:
     return sorted(pair for pair in pairs if len(pair) > 1 or pair not in in_pairs)[: 2 * MOST_WORDS]
 
 
-def _ids(wanted: str, public: dict[str, Any], milliseconds: float) -> list[Any]:
+def _ids(wanted: str, public: dict[str, Any], milliseconds: float) -> list[Found]:
+    """Return what holds the words, the best first: the scores of both collections are worked out alike."""
     fields = {"_id": 1, "score": {"$meta": "textScore"}}
+    found: list[tuple[float, Any, str]] = []
     with at_most(milliseconds):
-        found = database()[NODES].find({"$text": {"$search": wanted}, **public}, fields).sort(_BEST_FIRST).limit(MOST)
-        return [document["_id"] for document in found]
+        for name in COLLECTIONS:
+            best = database()[name].find(_query(wanted, public, name), fields).sort(_BEST_FIRST).limit(MOST)
+            found += [(document["score"], document["_id"], name) for document in best]
+    found.sort(reverse=True)
+    return [(name, key) for _score, key, name in found[:MOST]]
 
 
-def _any_ids(wanted: str, public: dict[str, Any], milliseconds: float) -> list[Any]:
+def _any_ids(wanted: str, public: dict[str, Any], milliseconds: float) -> list[Found]:
+    found: list[Found] = []
     try:
         with at_most(milliseconds):
-            found = database()[NODES].find({"$text": {"$search": wanted}, **public}, {"_id": 1}).limit(MOST)
-            return [document["_id"] for document in found]
+            for name in COLLECTIONS:
+                some = database()[name].find(_query(wanted, public, name), {"_id": 1}).limit(MOST - len(found))
+                found += [(name, document["_id"]) for document in some]
+                if len(found) == MOST:
+                    break
     except TooSlow:
-        return []
+        return found
+    return found
+
+
+def _query(wanted: str, public: dict[str, Any], collection: str) -> dict[str, Any]:
+    return {"$text": {"$search": wanted}, **public, **standing(collection)}
 
 
 @contextmanager
@@ -127,15 +144,15 @@ def at_most(milliseconds: float) -> Iterator[None]:
         raise
 
 
-def _hits(ids: Sequence[Any], words: Sequence[str]) -> tuple[Hit, ...]:
-    if not ids:
-        return ()
-    documents = {
-        d["_id"]: d for d in database()[NODES].find({"_id": {"$in": list(ids)}}, {**LISTED, "derived.text": 1})
-    }
+def _hits(found: Sequence[Found], words: Sequence[str]) -> tuple[Hit, ...]:
+    documents: dict[Found, Document] = {}
+    for name in COLLECTIONS:
+        if ids := [key for collection, key in found if collection == name]:
+            fields = {**FIELDS[name], "derived.text": 1}
+            documents |= {(name, d["_id"]): d for d in database()[name].find({"_id": {"$in": ids}}, fields)}
     hits = []
-    for document in (documents[i] for i in ids if i in documents):
-        node = Node.from_document(document)
+    for name, document in ((one[0], documents[one]) for one in found if one in documents):
+        node = MODELS[name].from_document(document)
         body = document.get("derived", {}).get("text") or node.metadata.summary
         hits.append(Hit(node, text.highlight(body, words)))
     return tuple(hits)

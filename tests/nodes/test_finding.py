@@ -152,6 +152,19 @@ class TestSearch:
         assert answer.context["more"] is None
         assert client.get("/search", {"q": "umbrella", "page": "4"}).status_code == 301
 
+    def test_photos_are_found_by_their_words_where_readers_may_see_them(self, client):
+        shown, hidden = photo_build.gallery("shown"), photo_build.gallery("secret", published=None)
+        seen = photo_build.upload(shown, title="An inkwell", tags=("desk",), fields={"detail.alt": "Brass and glass"})
+        photo_build.upload(hidden, title="Inkwell, hidden", fields={"detail.alt": "Brass and glass"})
+        photo_build.upload(
+            shown, title="Inkwell, unpublished", fields={"detail.alt": "Brass and glass", "published": None}
+        )
+        for query in ("inkwell", "brass glass", "desk"):
+            answer = client.get("/search", {"q": query})
+            assert [hit.node.pk for hit in answer.context["results"].hits] == [seen], query
+        assert f"/media/{seen}/" in answer.content.decode()
+        assert self.found(client, "brass") == [client.get("/shown/an-inkwell").context["node"].metadata.slug]
+
     def test_a_slow_search_answers_what_it_has(self, mongo):
         results = search.search(tree.current(), "ink", now(), page=1, size=10, milliseconds=0.001)
         assert results.is_cut_short

@@ -23,7 +23,7 @@ WARM = {
     "/folder": 3,
     "/folder/page-3": 2,
     "/tag/t": 3,  # nodes and photos
-    "/none": 4,
+    "/none": 5,  # suggestions, of nodes and photos
     "/sitemap.xml": 1,
 }
 

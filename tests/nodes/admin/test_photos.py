@@ -287,6 +287,9 @@ class TestLibrary:
             plain,
         }
         assert found(year="2023") == set()
+        photos.save(build.EDITOR, lake, document(lake)["metadata"]["nonce"], {"detail.alt": "A heron by the water"})
+        assert found(q="heron") == {lake}
+        assert found(q="heron", section=str(second)) == set()
 
     def test_what_is_done_in_bulk(self, editor):
         first, second = gallery("first"), gallery("second")
