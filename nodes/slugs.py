@@ -2,11 +2,12 @@
 
 import re
 import unicodedata
+from functools import lru_cache
 from urllib.parse import unquote
 
 from bson import ObjectId
 from django.conf import settings
-from django.urls import Resolver404, resolve
+from django.urls import Resolver404, URLResolver, get_resolver, resolve
 from django.utils.translation import gettext as _
 
 from markup.text import slugify
@@ -46,7 +47,7 @@ def is_needed_by_a_route(slug: str, parent_id: ObjectId | None) -> bool:
     address = unquote(tree.current().url(parent_id, slug))
     if address == "/" or not address:
         return False
-    if parent_id is None and f"/{slug}/" == settings.STATIC_URL:
+    if parent_id is None and (f"/{slug}/" == settings.STATIC_URL or slug in _first_parts(get_resolver())):
         return True
     for path in (address, f"{address}/x"):
         try:
@@ -55,6 +56,20 @@ def is_needed_by_a_route(slug: str, parent_id: ObjectId | None) -> bool:
         except Resolver404:
             continue
     return False
+
+
+@lru_cache(maxsize=4)
+def _first_parts(resolver: URLResolver) -> frozenset[str]:
+    """Return the first parts of the site's own addresses. A section with one of these names could come to hold, by a move or
+    under another name, a page whose whole address is the site's."""
+    found: set[str] = set()
+    for pattern in resolver.url_patterns:
+        head, slash, _rest = str(pattern.pattern).partition("/")
+        if isinstance(pattern, URLResolver) and not slash:
+            found |= _first_parts(pattern)
+        elif "<" not in head:
+            found.add(head)
+    return frozenset(found - {""})
 
 
 def free(wanted: str, parent_id: ObjectId | None, collection: str = NODES) -> str:

@@ -73,7 +73,7 @@ def test_slug_of_any_script_is_accepted(mongo, slug):
     assert stored(node(slug=slug))["slug"] == slug
 
 
-@pytest.mark.parametrize("slug", ["admin", "tag", "static"])
+@pytest.mark.parametrize("slug", ["admin", "tag", "static", "search", "media", "comments", "preview", "feed", "log-in"])
 def test_slug_that_a_route_needs_is_refused(mongo, slug):
     with pytest.raises(errors.InvalidSlug, match="itself needs"):
         node(slug=slug)
