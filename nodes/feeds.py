@@ -1,7 +1,8 @@
 """Feeds of the site, a blog or a tag: the newest posts, whole, for feed readers.
 
 Ids are made of the nodes' own and never change; addresses are absolute, inside the texts too. The entity tag is the digest
-of what is sent, so that a reader that has it already gets a 304.
+of what is sent, so that a reader that has it already gets a 304. For those that know dates alone, a feed was last changed when
+the site was: what was taken away leaves no date in a feed.
 """
 
 import hashlib
@@ -24,6 +25,7 @@ from mongo.connection import now
 from nodes import addresses, kinds, photo_addresses, rendering, tree
 from nodes.feedformats import FORMS, Channel, Enclosure, Item
 from nodes.models import Node, Photo
+from nodes.selectors import due
 from nodes.selectors import nodes as selectors
 from nodes.selectors import site as site_selectors
 from nodes.views import moved_with, section_at
@@ -97,7 +99,8 @@ def _answer(request: HttpRequest, form: str, read: Callable[[], Source]) -> Http
     changed = max([*times, *([source.changed] if source.changed else [])], default=None)
     body = write(_channel(source, changed, request), items)
     digest = hashlib.sha256(body).hexdigest()[:32]
-    modified = int(changed.timestamp()) if changed else None
+    last = due.last_change(now())
+    modified = int(last.timestamp()) if last else None
     response = HttpResponse(body, content_type=content_type)
     response["ETag"] = f'"{digest}"'
     if modified:

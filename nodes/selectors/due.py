@@ -1,6 +1,6 @@
-"""When the site next changes by itself: something appears, expires, or its discussion closes."""
+"""When the site next changes by itself, and when it last changed: something appears, expires, or its discussion closes."""
 
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from mongo.connection import database
@@ -15,10 +15,10 @@ def next_due(moment: datetime) -> datetime | None:
     """Return the next such time after `moment`, or None. Asked once for each version of the site."""
 
     def work() -> tuple[datetime | None, datetime | None]:
-        times = [_first("published", moment), _first("expires", moment)]
+        times = [_next("published", moment), _next("expires", moment)]
         if days := site.current().settings.comments_close_after_days:
             open_for = timedelta(days=days)
-            if published := _first("published", moment - open_for):
+            if published := _next("published", moment - open_for):
                 times.append(published + open_for)
         due = min((time for time in times if time), default=None)
         return due, due
@@ -26,19 +26,45 @@ def next_due(moment: datetime) -> datetime | None:
     return kept.under_version("next_due", moment, work)
 
 
-def _first(field: str, after: datetime) -> datetime | None:
+def last_change(moment: datetime) -> datetime | None:
+    """Return the second before which the site last changed, by a save or by itself; None if that is still passing.
+
+    Whole seconds, rounded up: who asks after it has seen all that happened until then.
+    """
+
+    def work() -> tuple[datetime, datetime | None]:
+        version = site.current().version
+        times = [_last("published", moment), _last("expires", moment), version.generation_time if version else None]
+        return max((time for time in times if time), default=_NEVER_CHANGED), next_due(moment)
+
+    changed = kept.under_version("last_change", moment, work).replace(microsecond=0) + timedelta(seconds=1)
+    return changed if changed <= moment else None
+
+
+_NEVER_CHANGED = datetime(2000, 1, 1, tzinfo=UTC)
+
+
+def _next(field: str, after: datetime) -> datetime | None:
     """Return the earliest `metadata.<field>` after a time, of nodes and photos; None if there is none."""
+    return min(_ends(field, {"$gt": after, "$lt": NEVER}, 1), default=None)
+
+
+def _last(field: str, until: datetime) -> datetime | None:
+    """Return the latest `metadata.<field>` up to a time, of nodes and photos; None if there is none."""
+    return max(_ends(field, {"$lte": until}, -1), default=None)
+
+
+def _ends(field: str, span: dict[str, Any], direction: int) -> list[datetime]:
+    """Return the first `metadata.<field>` within a span, in this direction, of nodes and of photos."""
     path = f"metadata.{field}"
-    query: dict[str, Any] = {path: {"$gt": after}}
+    query: dict[str, Any] = {path: span}
     if field == "published":
         query["metadata.type"] = {"$in": list(KINDS)}  # by_type, one scan a type, merged
-    else:
-        query[path]["$lt"] = NEVER
     one: list[dict[str, Any]] = [
         {"$match": query},
-        {"$sort": {path: 1}},
+        {"$sort": {path: direction}},
         {"$limit": 1},
         {"$project": {path: 1, "_id": 0}},
     ]
     both = [*one, {"$unionWith": {"coll": ASSET_FILES, "pipeline": one}}]
-    return min((found["metadata"][field] for found in database()[NODES].aggregate(both)), default=None)
+    return [found["metadata"][field] for found in database()[NODES].aggregate(both)]

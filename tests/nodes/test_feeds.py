@@ -1,12 +1,13 @@
 """Feeds: whole texts, absolute addresses, ids that stay, and nothing sent twice."""
 
 import json
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import feedparser
 import pytest
 from bson import ObjectId
 
+from mongo.connection import now
 from nodes.services import editing, trash
 from tests.nodes.build import EDITOR, node, nonce
 
@@ -86,12 +87,32 @@ def test_what_a_reader_has_is_not_sent_again(client, blog, address, form):
     again = client.get(address, headers={"if-none-match": first["ETag"]})
     assert again.status_code == 304
     assert again.content == b""
-    assert client.get(address, headers={"if-modified-since": first["Last-Modified"]}).status_code == 304
     post = node("blog-entry", "more", parent=blog, tags=("t",), published=datetime(2022, 1, 3, tzinfo=UTC))
     changed = client.get(address, headers={"if-none-match": first["ETag"]})
     assert changed.status_code == 200
     trash.trash(EDITOR, post, nonce(post))
     assert client.get(address)["ETag"] == first["ETag"]
+
+
+def test_readers_that_know_dates_alone_miss_nothing(client, blog, mongo, monkeypatch):
+    def get(**headers):
+        return client.get("/feed/atom", headers=headers)
+
+    assert "Last-Modified" not in get(), "more may happen within this second"
+    post = node("blog-entry", "more", parent=blog, expires=datetime(2023, 6, 1, 12, tzinfo=UTC))
+    long_ago = ObjectId.from_datetime(datetime(2023, 1, 1, tzinfo=UTC))
+    mongo["cms.site"].update_one({}, {"$set": {"version": long_ago}})
+    monkeypatch.setattr("nodes.feeds.now", lambda: datetime(2023, 6, 1, 11, tzinfo=UTC))
+    before = get()
+    assert before["Last-Modified"] == "Sun, 01 Jan 2023 00:00:01 GMT"
+    assert get(if_modified_since=before["Last-Modified"]).status_code == 304
+    monkeypatch.setattr("nodes.feeds.now", lambda: datetime(2023, 6, 1, 13, tzinfo=UTC))
+    expired = get(if_modified_since=before["Last-Modified"])
+    assert expired.status_code == 200, "a post went by itself"
+    assert expired["Last-Modified"] == "Thu, 01 Jun 2023 12:00:01 GMT"
+    trash.trash(EDITOR, post, nonce(post))
+    monkeypatch.setattr("nodes.feeds.now", lambda: now() + timedelta(seconds=2))
+    assert get(if_modified_since=expired["Last-Modified"]).status_code == 200, "a post was taken away"
 
 
 def test_ids_outlive_changes(client, blog):
