@@ -29,7 +29,7 @@ def resolve(sections: Tree, path: str, moment: datetime) -> Node | Photo | None:
     parts = [slugs.normalized(part) for part in path.split("/")]
     section_id = None
     for slug in parts[:-1]:
-        section_id = _section_at(sections, section_id, slug)
+        section_id = _section_at(sections, section_id, slug, moment)
         if section_id is None:
             return None
     node = _node_at(sections, section_id, parts[-1])
@@ -45,9 +45,11 @@ def front_page(sections: Tree, moment: datetime) -> Node | Photo | None:
     return node if node and node.is_live(moment) else None
 
 
-def _section_at(sections: Tree, parent_id: ObjectId | None, slug: str) -> ObjectId | None:
-    if child := sections.child(parent_id, slug):
+def _section_at(sections: Tree, parent_id: ObjectId | None, slug: str, moment: datetime) -> ObjectId | None:
+    child = sections.child(parent_id, slug)
+    if child and child.is_live(moment):
         return child.id
+    # A section that nobody sees yet does not end the addresses of the one that stood there before.
     moved = _moved_to(parent_id, slug)
     return moved if moved in sections.sections else None
 

@@ -6,7 +6,7 @@ from bson import ObjectId
 from nodes import errors
 from nodes.services import checking, duplicating, editing, trash
 from nodes.signals import node_deleted
-from tests.nodes.build import EDITOR, node, nonce, stored
+from tests.nodes.build import EDITOR, PAST, node, nonce, stored
 
 
 def save(node_id, **mine):
@@ -30,6 +30,30 @@ def test_new_page_at_an_old_address_is_shown_there(mongo, client):
     save(page, slug="new")
     node(slug="old", text="Second")
     assert "Second" in client.get("/old").content.decode()
+
+
+def test_section_that_nobody_sees_yet_does_not_end_old_addresses(mongo, client):
+    section = node("blog", "news")
+    node("blog-entry", "post", parent=section)
+    save(section, slug="archive-of-news")
+    begun = node("blog", "news", published=None)
+    assert client.get("/news/post")["Location"] == "/archive-of-news/post"
+    assert client.get("/news")["Location"] == "/archive-of-news"
+    save(begun, published=PAST)
+    assert client.get("/news/post").status_code == 404, "readers see the new section, which has no such post"
+
+
+def test_copy_has_nothing_that_is_the_original_s_alone(mongo, bob):
+    """Comments (in the node's own document, say), drafts, counters: whatever stands beside what an editor types."""
+    page = node(title="Page", text="Text", **{"detail.source": {"id": 7}})
+    beside = {"comments": [{"slug": "a"}], "comments_epoch": 3, "draft": {"nonce": ObjectId()}, "views": {"2024-01": 9}}
+    mongo["cms.nodes"].update_one({"_id": page}, {"$set": beside})
+    copied = mongo["cms.nodes"].find_one({"_id": duplicating.duplicate(bob, page, parent_id=None).id})
+    assert set(copied) == {"_id", "metadata", "derived"}
+    assert set(copied["metadata"]) == set(stored(page))
+    assert set(copied["metadata"]["detail"]) == {"text", "format"}
+    assert copied["metadata"]["nonce"] != nonce(page)
+    assert mongo["cms.revisions"].count_documents({"node_id": copied["_id"]}) == 1
 
 
 def test_copy_is_unpublished_and_made_once(mongo, bob):
