@@ -73,8 +73,13 @@ def delete_renditions(content_id: ObjectId) -> int:
     """Delete the copies made of a content; return how many there were."""
     made = list(database()[RENDITION_FILES].find({"metadata.source": content_id}, {"metadata.spec": 1}))
     for rendition in made:
-        database()[RENDITION_CHUNKS].delete_many({"files_id": rendition["_id"]})
-        database()[RENDITION_FILES].delete_one(
-            {"_id": rendition["_id"], "metadata.source": content_id, "metadata.spec": rendition["metadata"]["spec"]}
-        )
+        delete_rendition(content_id, rendition)
     return len(made)
+
+
+def delete_rendition(content_id: ObjectId, rendition: Mapping[str, Any]) -> None:
+    """Delete one copy made of a content, as it was read: the document last."""
+    database()[RENDITION_CHUNKS].delete_many({"files_id": rendition["_id"]})
+    database()[RENDITION_FILES].delete_one(
+        {"_id": rendition["_id"], "metadata.source": content_id, "metadata.spec": rendition["metadata"]["spec"]}
+    )

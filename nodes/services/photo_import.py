@@ -9,7 +9,7 @@ from bson import ObjectId
 
 from mongo.connection import database
 from nodes.assets.incoming import Cleaning
-from nodes.collections import ASSET_FILES, standing
+from nodes.collections import ASSET_FILES, TRASH, standing
 from nodes.services.photos import Upload
 from nodes.types import Actor
 
@@ -53,7 +53,10 @@ def import_photo(
 
 
 def there(gallery_id: ObjectId, path: Path) -> ObjectId | None:
-    """Return the photo of the gallery that has the file's bytes already; None if there is none. Raises BadPicture, OSError."""
+    """Return the photo of the gallery that has the file's bytes already; None if there is none.
+
+    One in the trash counts: an editor threw it away, and no import brings it back. Raises BadPicture, OSError.
+    """
     cleaning = Cleaning(path.name)
     for piece in _pieces(path):
         for _part in cleaning.feed(piece):
@@ -61,8 +64,11 @@ def there(gallery_id: ObjectId, path: Path) -> ObjectId | None:
     for _part in cleaning.end():
         continue
     same = {"metadata.detail.sha256": cleaning.sha256, "metadata.parent_id": gallery_id, **standing(ASSET_FILES)}
-    found = database()[ASSET_FILES].find_one(same, {"_id": 1})
-    return found["_id"] if found else None
+    for name in (ASSET_FILES, TRASH):
+        if found := database()[name].find_one(same, {"_id": 1}):
+            photo_id: ObjectId = found["_id"]
+            return photo_id
+    return None
 
 
 def files(folder: Path) -> Iterator[Path]:

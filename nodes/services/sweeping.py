@@ -24,6 +24,8 @@ from nodes.collections import (
 )
 from nodes.kinds import CONTENT, PHOTO
 
+# Copies of photos that were made since are let be.
+YOUNG = timedelta(hours=1)
 SEEN = {"metadata.type": 1, "metadata.parent_id": 1, "metadata.slug": 1, "metadata.locked": 1, "metadata.content_id": 1}
 
 
@@ -169,11 +171,31 @@ def _end_renditions(moment: datetime, swept: Swept, dry_run: bool) -> None:
             renditions.discard(stalled)
     for source in _distinct(RENDITION_FILES, "metadata.source"):
         if not _stands(source, ASSET_FILES):
-            swept.renditions += (
-                database()[RENDITION_FILES].count_documents({"metadata.source": source})
-                if dry_run
-                else contents.delete_renditions(source)
-            )
+            made = database()[RENDITION_FILES].count_documents({"metadata.source": source}) if dry_run else None
+            swept.renditions += contents.delete_renditions(source) if made is None else made
+            continue
+        for unasked in _unasked_for(source, moment):
+            swept.renditions += 1
+            if not dry_run:
+                contents.delete_rendition(source, unasked)
+
+
+def _unasked_for(source: ObjectId, moment: datetime) -> list[Document]:
+    """Return the copies of a content that no address names any more: other sizes are made now, or another focal point is set.
+
+    Young ones stay: who has just been told of them may be about to ask.
+    """
+    old = {"metadata.source": source, "uploadDate": {"$lt": moment - YOUNG}, "metadata.locked": None}
+    made = list(database()[RENDITION_FILES].find(old, {"metadata.spec": 1}))
+    # The point is read after the copies: one that was made for a newer point is not among them.
+    content = database()[ASSET_FILES].find_one({"_id": source}, {"metadata.type": 1, "metadata.parent_id": 1}) or {}
+    photo_id = content["metadata"]["parent_id"] if content.get("metadata", {}).get("type") == CONTENT else source
+    photo = database()[ASSET_FILES].find_one({"_id": photo_id, "metadata.type": PHOTO}, {"metadata.detail.focal": 1})
+    if photo is None:
+        return []
+    focal = photo["metadata"]["detail"].get("focal")
+    point = tuple(focal) if focal else None
+    return [copy for copy in made if renditions.parse(copy["metadata"]["spec"], point) is None]
 
 
 def _orphans(files: str, chunks: str) -> Iterator[ObjectId]:

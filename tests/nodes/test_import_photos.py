@@ -8,8 +8,10 @@ from django.core.management import CommandError, call_command
 
 from mongo.connection import database, now
 from nodes.assets.locks import STALE
+from nodes.photo_addresses import copy, square
 from nodes.selectors import photos as selectors
 from nodes.services import photos
+from nodes.services.sweeping import sweep
 from tests.nodes import build, pictures
 from tests.nodes.photo_build import audit, count, gallery, replace, upload
 
@@ -45,6 +47,16 @@ def test_a_folder_is_imported_once(folder):
     assert said == "Photos: 0 imported, 2 left as they were, 0 refused.\n"
     assert count() == before
     audit()
+
+
+def test_what_an_editor_threw_away_is_not_brought_back(folder):
+    parent = gallery("lakes")
+    run("import_photos", str(folder), "--gallery", "lakes")
+    photo = selectors.find(parent, "lake")
+    photos.throw_away(build.EDITOR, photo.pk, photo.metadata.nonce)
+    said = run("import_photos", str(folder), "--gallery", "lakes")
+    assert said == "Photos: 0 imported, 2 left as they were, 0 refused.\n"
+    assert selectors.find(parent, "lake") is None
 
 
 def test_pretending_changes_nothing(folder):
@@ -90,4 +102,21 @@ def test_sweeping_says_what_it_did():
     assert run("sweep_uploads", "--dry-run").startswith("Pretending to sweep: 1 stalled uploads")
     assert run("sweep_uploads").startswith("Swept: 1 stalled uploads")
     assert run("sweep_uploads").startswith("Swept: 0 stalled uploads")
+    audit()
+
+
+def test_copies_that_no_address_names_any_more_are_swept(client, settings):
+    photo_id = upload(gallery())
+    photo = selectors.get(photo_id)
+    for address in (copy(photo, 320), copy(photo, 640), square(photo, 160)):
+        assert client.get(address).status_code == 200
+    photos.save(build.EDITOR, photo_id, photo.metadata.nonce, {"detail.focal": [0.1, 0.9]})
+    settings.PHOTOS = {"WIDTHS": (320, 960)}
+    assert client.get(square(selectors.get(photo_id), 160)).status_code == 200
+    assert sweep().renditions == 0, "they may just have been told to somebody"
+    later = now() + timedelta(hours=2)
+    assert sweep(dry_run=True, moment=later).renditions == 2
+    assert sweep(moment=later).renditions == 2
+    left = database()["cms.renditions.files"].distinct("metadata.spec")
+    assert left == ["s160-10x90.jpg", "w320.jpg"]
     audit()
