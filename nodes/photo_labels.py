@@ -1,5 +1,6 @@
 """What cameras write into files, in words."""
 
+import re
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 from urllib.parse import urlencode
@@ -23,8 +24,24 @@ LABELS = {
 PUBLIC = ("camera", "lens", "focal_length", "aperture", "exposure", "iso", "taken", "year", "artist", "copyright")
 
 
+def _length(text: str) -> float:
+    length = float(text)
+    if not 0 < length < LONGEST_LENS:
+        raise ValueError(text)
+    return length
+
+
+def _year(text: str) -> int:
+    # Four digits: a number of any length would not fit into a query.
+    if not re.fullmatch("[0-9]{4}", text):
+        raise ValueError(text)
+    return int(text)
+
+
+# In millimetres: more than any lens has, and no infinity.
+LONGEST_LENS = 100_000
 # What photos can be found by, and how an address says it.
-FOUND_BY: dict[str, Callable[[str], Any]] = {"camera": str, "lens": str, "focal_length": float, "year": int}
+FOUND_BY: dict[str, Callable[[str], Any]] = {"camera": str, "lens": str, "focal_length": _length, "year": _year}
 
 
 def facts(photo: Photo, names: Collection[str] = tuple(LABELS)) -> list[tuple[Any, Any]]:
@@ -50,6 +67,6 @@ def asked(query: Mapping[str, str]) -> list[tuple[str, Any]]:
         try:
             if value := convert(query.get(name, "")[:200]):
                 wanted.append((name, value))
-        except (ValueError, OverflowError):
+        except ValueError:
             continue
     return wanted

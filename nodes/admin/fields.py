@@ -14,6 +14,9 @@ from nodes import access, kinds, tree
 from nodes.services.editing import NEVER
 
 TOP = "top"
+# So that a time can be told in every time zone.
+FIRST_YEAR, LAST_YEAR = 1000, 9998
+YEARS = {"first": FIRST_YEAR, "last": LAST_YEAR}
 
 
 class TextField(forms.CharField):
@@ -42,6 +45,8 @@ class MomentField(forms.SplitDateTimeField):
         if self.seen is not None and list(value or ()) == self._rendered(self.seen):
             return self.seen
         cleaned: datetime | None = super().clean(value)
+        if cleaned and not FIRST_YEAR <= cleaned.year <= LAST_YEAR:
+            raise ValidationError(_("Choose a year from %(first)d to %(last)d."), params=YEARS)
         return cleaned
 
     def _rendered(self, moment: datetime) -> list[str]:

@@ -8,6 +8,7 @@ from bson import ObjectId
 from django import forms
 from django.contrib.auth import get_user_model
 from django.core.exceptions import PermissionDenied
+from django.core.validators import MaxValueValidator, MinValueValidator
 from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -17,7 +18,7 @@ from django.views.decorators.http import require_http_methods
 from mongo.connection import now
 from nodes import access, kinds, tree
 from nodes.admin import bulk
-from nodes.admin.fields import TOP, section_choices
+from nodes.admin.fields import FIRST_YEAR, LAST_YEAR, TOP, section_choices
 from nodes.admin.site import page
 from nodes.collections import NODES
 from nodes.selectors import lists as selectors
@@ -39,6 +40,10 @@ def _date() -> forms.DateInput:
     return forms.DateInput(attrs={"type": "date"}, format="%Y-%m-%d")
 
 
+# Days that begin and end in every time zone.
+_TELLABLE = [MinValueValidator(date(FIRST_YEAR, 1, 1)), MaxValueValidator(date(LAST_YEAR, 12, 31))]
+
+
 class FilterForm(forms.Form):
     """What the list is narrowed to, in its address."""
 
@@ -48,8 +53,8 @@ class FilterForm(forms.Form):
     state = forms.ChoiceField(label=gettext_lazy("State"), required=False)
     tag = forms.CharField(label=gettext_lazy("Tag"), required=False, max_length=100)
     author = forms.ChoiceField(label=gettext_lazy("Author"), required=False)
-    since = forms.DateField(label=gettext_lazy("From"), required=False, widget=_date())
-    until = forms.DateField(label=gettext_lazy("To"), required=False, widget=_date())
+    since = forms.DateField(label=gettext_lazy("From"), required=False, widget=_date(), validators=_TELLABLE)
+    until = forms.DateField(label=gettext_lazy("To"), required=False, widget=_date(), validators=_TELLABLE)
 
     def __init__(self, data: QueryDict, user: Any) -> None:
         super().__init__(data)

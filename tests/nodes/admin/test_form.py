@@ -1,7 +1,9 @@
 """The form over a node: what is made, what is saved, what a double click and a stale save come to."""
 
+import pytest
 from bson import ObjectId
 
+from nodes.services.site import save_settings
 from tests.nodes.admin.conftest import fields
 from tests.nodes.build import node, nonce, stored
 
@@ -129,3 +131,16 @@ def test_hour_that_comes_twice_does_not_keep_a_page_from_being_edited(mongo, edi
     ann, node_id = editor(), node(published=twice)
     assert ann.send(change(node_id), ann.open(change(node_id)), title="Edited").status_code == 302
     assert (stored(node_id)["title"], stored(node_id)["published"]) == ("Edited", twice)
+
+
+@pytest.mark.parametrize("zone", ["Asia/Shanghai", "America/New_York"])
+def test_a_time_that_no_clock_tells_is_an_error_of_its_field(mongo, editor, zone):
+    ann, node_id = editor(), node()
+    save_settings({"time_zone": zone}, {"time_zone": "UTC"})
+    form = ann.open(change(node_id))
+    for field, year in (("published", "0001-01-01"), ("published", "9999-12-31"), ("expires", "9999-12-31")):
+        answer = ann.send(change(node_id), form, text="typed", **{f"{field}_0": year, f"{field}_1": "23:59"})
+        assert "Choose a year from 1000 to 9998" in answer.content.decode()
+        assert fields(answer.content.decode())["text"] == ["typed"]
+    for address in ("?since=0001-01-01", "?until=9999-12-31", "?since=9999-12-31&until=0001-01-01"):
+        assert ann.client.get(f"/admin/nodes/node/{address}").status_code == 200
