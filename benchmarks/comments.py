@@ -4,6 +4,7 @@ import os
 import random
 import statistics
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -12,6 +13,8 @@ from typing import Any
 import pymongo
 
 ROUNDS = 60
+# Seconds between two posts while a discussion is moved.
+PAUSE = 0.05
 TEXT = "A comment of some two hundred characters, as people write them when they have read a post to its end. " * 2
 # Of the discussions measured; BENCH_COMMENTS=100,10000 leaves out the long one.
 SIZES = [int(size) for size in os.environ.get("BENCH_COMMENTS", "100,10000,1000000").split(",")]
@@ -59,7 +62,7 @@ class Trial:
         from comments.backends.mongodb import MongoBackend
         from comments.types import Target
 
-        self.backend, self.size = MongoBackend(), size
+        self.backend, self.size, self.posted = MongoBackend(), size, 0
         self.db = self.backend.db
         key = ObjectId()
         # The label that may be embedded, with a document to be embedded in.
@@ -88,7 +91,10 @@ class Trial:
         rates.append(("documents → threaded buckets", self.move("buckets", Order.THREADED)))
         self.row("buckets, threaded", "comment_pages")
         told = ", ".join(f"{name} {rate:,.0f}" for name, rate in rates)
-        print(f"  moving, comments/s, verified: {told}; bare copy {bare:,.0f}; built at {self.size / built:,.0f}")
+        print(
+            f"  moving, comments/s, verified, {self.posted} posts meanwhile: {told}; bare copy {bare:,.0f};"
+            f" built at {self.size / built:,.0f}"
+        )
         self.backend.forget(self.target)
 
     def build(self) -> None:
@@ -138,10 +144,23 @@ class Trial:
         return place(found)
 
     def move(self, schema: str, order: Any) -> float:
-        """Convert the discussion; return comments a second."""
-        seconds = clocked(lambda: self.backend.convert(self.target, schema, order))
+        """Convert the discussion while somebody posts to it; return comments a second."""
+        ended = threading.Event()
+        poster = threading.Thread(target=self.chat, args=(ended,))
+        poster.start()
+        try:
+            seconds = clocked(lambda: self.backend.convert(self.target, schema, order))
+        finally:
+            ended.set()
+            poster.join()
         self.backend.conversion.drop_leftovers(self.target)
         return self.size / seconds
+
+    def chat(self, ended: threading.Event) -> None:
+        """Post, in a thread's own pace, until it is ended."""
+        while not ended.wait(PAUSE):
+            self.backend.post(self.target, self.new(""))
+            self.posted += 1
 
     def clear_pages(self) -> None:
         """Give the space of the moved buckets back, so that the next ones are measured alone."""
@@ -152,8 +171,14 @@ class Trial:
             change.apply(self.db)
 
     def bare_copy(self) -> float:
-        """Copy the documents into a collection with the same unique index and do nothing else; comments a second."""
-        self.db.bare.create_index([("discussion_id", 1), ("slug", 1), ("epoch", 1)], unique=True)
+        """Copy the documents into a collection with the same indexes and do nothing else; comments a second."""
+        self.db.bare.create_indexes(
+            [
+                pymongo.IndexModel(list(index.pop("key").items()), **index)
+                for index in map(dict, self.db.comments.list_indexes())
+                if index.pop("v") and index["name"] != "_id_"
+            ]
+        )
 
         def copy() -> None:
             batch: list[dict[str, Any]] = []
@@ -208,18 +233,19 @@ class Trial:
                     return str(item["slug"])
             number += 20
 
-    def writes(self, root: str) -> tuple[float, float, float]:
-        """Return the medians of a post, a reply and one raw insert_one, taken in turns."""
+    def new(self, parent: str) -> Any:
+        """Return a comment to be posted."""
         from comments.types import Author, NewComment
 
-        def new(parent: str) -> NewComment:
-            return NewComment(Author("Bench"), TEXT, f"<p>{TEXT}</p>", str(random.random()), parent)
+        return NewComment(Author("Bench"), TEXT, f"<p>{TEXT}</p>", str(random.random()), parent)
 
+    def writes(self, root: str) -> tuple[float, float, float]:
+        """Return the medians of a post, a reply and one raw insert_one, taken in turns."""
         post, reply, raw = [], [], []
         rounds = 20 if self.size <= 200 else ROUNDS
         for _ in range(rounds):
-            post.append(clocked(lambda: self.backend.post(self.target, new(""))))
-            reply.append(clocked(lambda: self.backend.post(self.target, new(root))))
+            post.append(clocked(lambda: self.backend.post(self.target, self.new(""))))
+            reply.append(clocked(lambda: self.backend.post(self.target, self.new(root))))
             raw.append(clocked(lambda: self.db.raw.insert_one({"text": TEXT, "html": TEXT})))
         return tuple(statistics.median(taken) * 1_000 for taken in (post, reply, raw))  # type: ignore[return-value]
 

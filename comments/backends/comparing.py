@@ -1,18 +1,27 @@
-"""Comparing two copies of a discussion, comment by comment."""
+"""Comparing two copies of a discussion, comment by comment.
+
+They are read as the server's bytes: a copy mostly has the same, and what is the same need not be decoded.
+"""
 
 import hashlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import bson
+from bson.codec_options import CodecOptions
+from bson.raw_bson import RawBSONDocument
+from pymongo.database import Database
 
 from comments.backends.memory import sort_key
 from comments.backends.schema import Schema
 from comments.backends.stored import Document, Place
 from comments.errors import ConversionFailed
 from comments.types import Order
+from mongo.connection import AWARE
 
 PULSE = 1_000
+RAW: CodecOptions[Any] = AWARE.with_options(document_class=RawBSONDocument)
 
 
 @dataclass(frozen=True)
@@ -29,6 +38,11 @@ class Side:
             yield self.seen(document)
 
 
+def as_bytes(db: Database[Document]) -> Database[Any]:
+    """Return the database, whose documents are not decoded before somebody looks into them."""
+    return db.with_options(codec_options=RAW)
+
+
 def differences(source: Side, copy: Side, order: Order | None, pulse: Callable[[], None]) -> Iterator[str]:
     """Yield the slugs that the copy lacks, or has in an earlier revision. `pulse` is called now and then.
 
@@ -43,6 +57,9 @@ def differences(source: Side, copy: Side, order: Order | None, pulse: Callable[[
     for count, document in enumerate(source.iterate(order)):
         if count % PULSE == 0:
             pulse()
+        if other is not None and _same_bytes(document, other):
+            other = next(theirs, None)
+            continue
         while other is not None and sort_key(other, order) < sort_key(document, order):
             _refuse(other, source)
             other = next(theirs, None)
@@ -51,12 +68,21 @@ def differences(source: Side, copy: Side, order: Order | None, pulse: Callable[[
             continue
         if other["rev"] < document["rev"]:
             yield document["slug"]
-        elif other["rev"] == document["rev"] and other != document:
+        elif other["rev"] == document["rev"] and _plain(other) != _plain(document):
             raise ConversionFailed(f"{copy.place.discussion_id}: the copy of {document['slug']} differs.")
         other = next(theirs, None)
     while other is not None:
         _refuse(other, source)
         other = next(theirs, None)
+
+
+def _same_bytes(one: Any, other: Any) -> bool:
+    return isinstance(one, RawBSONDocument) and isinstance(other, RawBSONDocument) and one.raw == other.raw
+
+
+def _plain(document: Any) -> Document:
+    """Return a document decoded to the end: fields may stand in another order."""
+    return bson.decode(bson.encode(document), AWARE)
 
 
 def _refuse(extra: Document, source: Side) -> None:

@@ -18,11 +18,12 @@ from pymongo import ReturnDocument
 
 from comments import conf
 from comments.backends.claims import PACE, Discussions
-from comments.backends.comparing import Side, differences
+from comments.backends.comparing import Side, as_bytes, differences
 from comments.backends.memory import sort_key
 from comments.backends.numbering import Numbers
 from comments.backends.repairing import Repairing
 from comments.backends.schema import Schema
+from comments.backends.schemas import Schemas
 from comments.backends.stored import Document, Place, newer, place
 from comments.errors import ConversionFailed
 from comments.types import Order, Target
@@ -55,6 +56,7 @@ class Conversion:
     def __init__(self, repairing: Repairing) -> None:
         self.repairing = repairing
         self.schemas = repairing.posting.schemas
+        self.undecoded = Schemas(as_bytes(repairing.posting.db))
         self.discussions: Discussions = repairing.posting.discussions
 
     def convert(
@@ -252,7 +254,8 @@ class _Run:
     def _compare(self) -> None:
         """Compare every comment of both sides; what was changed meanwhile is copied again, anything else is an
         error."""
-        source, to = self.schemas.of(self.source), self.schemas.of(self.to)
+        undecoded = self.conversion.undecoded
+        source, to = undecoded.of(self.source), undecoded.of(self.to)
         shared = [order for order in source.orders(self.source) if order in to.orders(self.to)]
         order = shared[0] if shared and not self.renumber else None
         sides = Side(source, self.source, self._numbered), Side(to, self.to)

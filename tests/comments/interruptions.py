@@ -78,6 +78,9 @@ class FragileDatabase:
     def __getattr__(self, name):
         return self[name]
 
+    def with_options(self, **options):
+        return FragileDatabase(self._db.with_options(**options), self._interruption)
+
     def __getitem__(self, name):
         return Fragile(self._db[name], self._interruption)
 

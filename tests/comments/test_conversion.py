@@ -1,6 +1,7 @@
 """Converting a discussion from any schema and order to any, while it is written to."""
 
 import itertools
+from datetime import UTC, datetime
 
 import pytest
 from bson import ObjectId
@@ -130,6 +131,48 @@ def test_dead_converter_is_relieved_where_it_had_got_to(mongo, settings, target,
     assert len(list(backend.iterate(target))) == len(expected[0]) + 1
     assert backend.get(target, first.slug).source == "meanwhile"
     audit.stored(target, "auth_user")
+
+
+STRANGER = {"slug": "z" * 16, "full_slug": "3", "number": 2, "posted": datetime(2020, 1, 1, tzinfo=UTC), "rev": 1}
+TAMPERED = {
+    "other text": ({"$set": {"comments.1.source": "other"}}, False),
+    "one that the source never had": ({"$push": {"comments": STRANGER}}, False),
+    "one is missing": ({"$pop": {"comments": 1}}, True),
+    "an earlier revision": ({"$set": {"comments.1.rev": 0, "comments.1.source": "earlier"}}, True),
+}
+
+
+@pytest.mark.parametrize("tampered", TAMPERED)
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [(FORMS[0], FORMS[3]), (FORMS[0], FORMS[4]), (FORMS[3], FORMS[4])],
+    ids=lambda form: "-".join(form),
+)
+def test_copy_is_compared_before_it_takes_over(mongo, settings, target, monkeypatch, tampered, before, after):
+    """What a copy lacks is copied again; one that differs, or has more, never takes over."""
+    backend = configure(settings, *before)
+    lively(backend, target)
+    expected = state(backend, target)
+    change, is_mended = TAMPERED[tampered]
+    compare = _Run._compare
+
+    def tampering(run):
+        query = {"discussion_id": target.id, "epoch": run.to.epoch, "count": {"$gt": 2}}
+        assert mongo.comment_pages.update_one(query, change).modified_count
+        mongo.comment_pages.update_many(
+            {"discussion_id": target.id, "epoch": run.to.epoch}, [{"$set": {"count": {"$size": "$comments"}}}]
+        )
+        compare(run)
+
+    monkeypatch.setattr(_Run, "_compare", tampering)
+    if is_mended:
+        backend.convert(target, *after)
+        audit.stored(target, "auth_user")
+    else:
+        with pytest.raises(ConversionFailed):
+            backend.convert(target, *after)
+        assert backend.discussion(target).schema == before[0]
+    assert state(backend, target) == expected
 
 
 def test_another_plan_begins_afresh(mongo, settings, target, monkeypatch):
