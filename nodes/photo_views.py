@@ -26,11 +26,11 @@ from nodes.selectors import photos as selectors
 def file(request: HttpRequest, photo_id: ObjectId, content_id: ObjectId, spec: str) -> HttpResponseBase:
     """Send a photo's file or a copy of it to whoever may see the photo; to others there is none."""
     photo = selectors.get(photo_id)
-    if photo is None:
+    is_public = photo is not None and selectors.is_public(photo, tree.current(), now())
+    # Who asks is looked at also where there is no photo: the refusal of a hidden one differs from that in no header.
+    if not is_public and (not may_see(request.user) or photo is None):
         raise Http404
-    is_public = selectors.is_public(photo, tree.current(), now())
-    if not is_public and not may_see(request.user):
-        raise Http404
+    assert photo is not None
     if content_id != photo.metadata.content_id and not (request.GET.get("former") and may_see(request.user)):
         # Replaced since the page was made: what it shows now.
         response = HttpResponseRedirect(reverse("photo-file", args=[photo_id, photo.metadata.content_id, spec]))

@@ -123,7 +123,7 @@ def changelist(request: HttpRequest) -> HttpResponse:
         "older": _address(request, found.older),
         "newer": _address(request, found.newer),
         "total": total(filters, found, version, moment),
-        "tags": selectors.tags(version),
+        "tags": selectors.tags(version, author=ANY if access.sees_all(user) else user.pk),
         "bulk": bulk.BulkForm(user),
     }
     return page(request, "list", _("Pages and posts"), filters=form, narrowed=bool(request.GET), **context)

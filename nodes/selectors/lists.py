@@ -198,8 +198,12 @@ def count(filters: Filters, version: ObjectId | None, moment: datetime, collecti
     return int(database()[collection].count_documents(query, limit=COUNTED + 1))
 
 
-@lru_cache(maxsize=4)
-def tags(version: ObjectId | None, collection: str = NODES) -> tuple[str, ...]:
-    """Return the tags in use, read from the index alone; kept under the site's version."""
-    found = database()[collection].distinct("metadata.tags")
+@lru_cache(maxsize=64)
+def tags(version: ObjectId | None, collection: str = NODES, author: ObjectId | str | None = ANY) -> tuple[str, ...]:
+    """Return the tags in use, or those that one author uses; kept under the site's version.
+
+    All are read from the index alone.
+    """
+    query = {} if author == ANY else {"metadata.author._id": author}
+    found = database()[collection].distinct("metadata.tags", query)
     return tuple(sorted((tag for tag in found if isinstance(tag, str)), key=str.casefold))[:COUNTED]

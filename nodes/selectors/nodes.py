@@ -174,7 +174,8 @@ def neighbours(node: Node | Photo, moment: datetime) -> tuple[Node | Photo | Non
         older, newer = (MODELS[home].from_document(found[0]) if found else None for found in sides)
         return (older, newer), due.next_due(moment)
 
-    return kept.under_version(("neighbours", node.pk), moment, read)
+    # A preview shows a node at another time than readers see it at.
+    return kept.under_version(("neighbours", node.pk, node.metadata.published), moment, read)
 
 
 def links_at_top(moment: datetime, *, limit: int = 12) -> list[tuple[str, str]]:

@@ -1,0 +1,16 @@
+from collections.abc import Iterator
+
+import pytest
+
+from mongo.connection import database
+from tests.conftest import empty
+from tests.rights.world import World
+
+
+@pytest.fixture(scope="module")
+def world(django_db_setup, django_db_blocker) -> Iterator[World]:
+    """One site for all cells of a module: cells that change something make what they change."""
+    with django_db_blocker.unblock():
+        assert database().name.startswith("test_")
+        yield World()
+        empty(database())

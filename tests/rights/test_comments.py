@@ -1,0 +1,182 @@
+"""Who may do what with a comment, and where it shows: a cell for every kind of person, state and action."""
+
+from collections.abc import Callable
+
+import pytest
+
+from comments import flags, queue, selectors, services
+from comments.errors import CommentNotFound
+from comments.types import Author, Target, Verdict
+from mongo.connection import database
+from nodes.services import editing
+from tests.rights.world import World, body, cells, is_refused, remark
+
+STATES = ("public", "held", "spam", "removed", "private")
+# The owner wrote it, by account; m: moderators, a: administrators. `private`: public once, on a post that is not any more.
+READING = """
+                     public  held  spam  removed  private
+page of the post     +       -     -     -        -
+discussion           +       -     -     -        -
+discussion, newest   +       -     -     -        -
+thread               +       -     -     -        -
+permalink            +       -     -     -        -
+comment feed         +       -     -     -        -
+answer form          +       -     -     -        -
+flag form            +       -     -     -        -
+after posting        +       -     -     -        -
+my comments          o       -     -     -        -
+edit form            oma     -     -     -        -
+delete form          oma     -     -     -        -
+approve form         -       ma    ma    -        -
+queue                -       ma    -     -        -
+queue of spam        -       -     ma    -        -
+published, for admin ma      -     -     -        ma
+in the admin         ma      -     -     ma       ma
+"""
+WRITING = """
+                     public  held  spam  removed  private
+edit                 oma     -     -     -        -
+delete               oma     -     -     -        -
+flag                 +       -     -     -        -
+approve              -       ma    ma    -        -
+approve in bulk      -       ma    ma    -        -
+reject in bulk       -       ma    ma    -        -
+remove in the admin  ma      -     -     -        ma
+restore in the admin -       -     -     ma       -
+"""
+
+
+class Said:
+    """A comment of the owner in a state, on a post of its own."""
+
+    def __init__(self, world: World, state: str) -> None:
+        self.state, self.thing = state, world.thing("live", marker="plain")
+        self.target, user = Target("nodes.node", str(self.thing.id)), world.users["owner"]
+        what = {"author": Author("Owner", str(user.pk)), "source": remark(state), "token": f"{self.thing.id}"}
+        if state in ("held", "spam"):
+            held = services.hold(self.target, reasons=("test",), **what).held
+            self.slug, self.held_id = held.slug, held.id
+            if state == "spam":
+                services.reject(held.id, verdict=Verdict.SPAM)
+            return
+        self.slug, self.held_id = services.post(self.target, **what).comment.slug, "0" * 24
+        if state == "removed":
+            services.remove(self.target, self.slug)
+        if state == "private":
+            editing.save(world.chief, self.thing.id, self._nonce(), {"published": None})
+
+    def _nonce(self):
+        return database()["cms.nodes"].find_one({"_id": self.thing.id})["metadata"]["nonce"]
+
+    def of(self, page: str) -> str:
+        return f"/comments/{page}/nodes.node/{self.thing.id}"
+
+    def one(self, page: str) -> str:
+        return f"{self.of(page)}/{self.slug}"
+
+    @property
+    def admin(self) -> str:
+        return f"/admin/comments/moderation/comment/nodes.node/{self.thing.id}/{self.slug}"
+
+    def look(self) -> tuple[str, str, int, str]:
+        """Return what is stored: the state, the text, how many flags, what the queue says."""
+        try:
+            found = selectors.get(self.target, self.slug)
+            stored = (found.state.value, found.source)
+        except CommentNotFound:
+            stored = ("", "")
+        flagged = sum(f.count for f in flags.flagged(1_000) if f.target == self.target)
+        try:
+            return *stored, flagged, selectors.get_held(self.held_id).verdict.value
+        except CommentNotFound:
+            return *stored, flagged, ""
+
+
+PATHS: dict[str, Callable[[Said], str]] = {
+    "page of the post": lambda s: s.thing.path,
+    "discussion": lambda s: s.of("on"),
+    "discussion, newest": lambda s: f"{s.of('on')}?comments=newest",
+    "thread": lambda s: s.one("thread"),
+    "permalink": lambda s: s.one("c"),
+    "comment feed": lambda s: s.of("feed"),
+    "answer form": lambda s: f"{s.of('form')}?parent={s.slug}",
+    "flag form": lambda s: s.one("flag"),
+    "after posting": lambda s: s.one("posted"),
+    "my comments": lambda s: "/comments/mine",
+    "edit form": lambda s: s.one("edit"),
+    "delete form": lambda s: s.one("delete"),
+    "approve form": lambda s: f"/comments/approve/{s.held_id}",
+    "queue": lambda s: "/admin/comments/moderation/",
+    "queue of spam": lambda s: "/admin/comments/moderation/?state=spam",
+    "published, for admin": lambda s: "/admin/comments/moderation/published",
+    "in the admin": lambda s: s.admin,
+}
+LISTS = {
+    "page of the post",
+    "discussion",
+    "discussion, newest",
+    "comment feed",
+    "my comments",
+    "queue",
+    "queue of spam",
+}
+
+
+@pytest.fixture(scope="module")
+def said(world: World) -> dict[str, Said]:
+    return {state: Said(world, state) for state in STATES}
+
+
+@pytest.mark.parametrize(("action", "state", "kind", "shows"), cells(READING, STATES))
+def test_where_it_shows(world, said, action, state, kind, shows):
+    one = said[state]
+    answer = world.ask(kind, PATHS[action](one))
+    if kind in ("moderator", "administrator"):
+        queue.release(str(world.users[kind].pk))
+    if not shows:
+        assert remark(state) not in body(answer)
+        assert one.slug not in body(answer) or one.slug in answer.wsgi_request.get_full_path() or state == "removed"
+        if action not in LISTS and action not in ("published, for admin",) and (action, state) != ("thread", "removed"):
+            goes = (answer.status_code, state) == (302, "removed") and action in ("permalink", "delete form")
+            assert is_refused(answer) or goes or (action, state) == ("after posting", "removed")
+    elif action == "permalink":
+        assert one.slug in answer["Location"]
+    else:
+        assert remark(state) in body(answer)
+    if action in ("page of the post", "discussion") and state in ("held", "spam", "removed"):
+        assert "No comments yet" in body(answer), "nor is it counted"
+
+
+def do(world: World, one: Said, action: str, kind: str) -> None:
+    chosen = {"chosen": one.held_id, "action": action.partition(" ")[0]}
+    match action:
+        case "edit":
+            world.ask(kind, one.one("edit"), {"text": "Changed", "rev": "1", "nonce": f"n{kind}"})
+        case "delete" | "flag":
+            world.ask(kind, one.one(action), {})
+        case "approve":
+            world.ask(kind, f"/comments/approve/{one.held_id}", {})
+        case "approve in bulk" | "reject in bulk":
+            world.ask(kind, "/admin/comments/moderation/decide", chosen)
+        case _:
+            world.ask(kind, one.admin, {action.partition(" ")[0]: "x", "rev": str(_rev(one))})
+
+
+def _rev(one: Said) -> int:
+    try:
+        return selectors.get(one.target, one.slug).rev
+    except CommentNotFound:
+        return 1
+
+
+@pytest.fixture(scope="module")
+def untouched(world: World) -> dict[str, Said]:
+    return {state: Said(world, state) for state in STATES}
+
+
+@pytest.mark.parametrize(("action", "state", "kind", "may"), cells(WRITING, STATES))
+def test_what_it_can_be_made_to(world, untouched, action, state, kind, may):
+    one = Said(world, state) if may else untouched[state]
+    before = one.look()
+    do(world, one, action, kind)
+    assert (one.look() != before) is may, (before, one.look())

@@ -1,0 +1,321 @@
+"""Who may do what with a post, and where it shows: a cell for every kind of person, state and action."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from bson import ObjectId
+
+from comments import selectors, services
+from comments.types import Author, Target
+from mongo.connection import database, now
+from nodes import previews
+from tests.nodes.admin.conftest import fields
+from tests.rights.world import STATES, Thing, World, body, cells, is_refused, remark, stored, told, word
+
+# + it shows there, - nothing of it does. The same for everybody: readers' pages do not depend on who reads.
+READING = """
+                     live  drafted  draft  scheduled  expired  private  trashed
+its page             +     -        -      -          -        -        -
+its old address      +     +        -      -          -        -        -
+front page           +     -        -      -          -        -        -
+its section          +     -        -      -          -        -        -
+neighbour's page     +     -        -      -          -        -        -
+search               +     -        -      -          -        -        -
+tag page             +     -        -      -          -        -        -
+its own tag          +     -        -      -          -        -        -
+archive of the month +     -        -      -          -        -        -
+archive of the year  +     -        -      -          -        -        -
+site RSS             +     -        -      -          -        -        -
+site Atom            +     -        -      -          -        -        -
+site JSON Feed       +     -        -      -          -        -        -
+section RSS          +     -        -      -          -        -        -
+section Atom         +     -        -      -          -        -        -
+section JSON Feed    +     -        -      -          -        -        -
+tag RSS              +     -        -      -          -        -        -
+tag Atom             +     -        -      -          -        -        -
+tag JSON Feed        +     -        -      -          -        -        -
+sitemap              +     +        -      -          -        -        -
+discussion           +     +        -      -          -        -        -
+thread               +     +        -      -          -        -        -
+permalink            +     +        -      -          -        -        -
+comment form         +     +        -      -          -        -        -
+answer form          +     +        -      -          -        -        -
+flag form            +     +        -      -          -        -        -
+comment feed         +     +        -      -          -        -        -
+my comments          +     +        -      -          -        -        -
+"""
+
+# o: the owner (of the group Authors), e: editors, a: administrators. Nobody else sees or does anything.
+EDITING = """
+                     live  drafted  draft  scheduled  expired  private  trashed
+form                 oea   oea      oea    oea        oea      oea      -
+preview              oea   oea      oea    oea        oea      oea      -
+history              oea   oea      oea    oea        oea      oea      -
+difference           oea   oea      oea    oea        oea      oea      -
+older version        oea   oea      oea    oea        oea      oea      -
+list                 oea   -        oea    oea        oea      oea      -
+list, searched       oea   -        oea    oea        oea      oea      -
+trash list           -     -        -      -          -        -        oea
+restore form         -     -        -      -          -        -        ea
+signed preview link  oea   oea      oea    oea        oea      oea      -
+"""
+
+WRITING = """
+                     live  drafted  draft  scheduled  expired  private  trashed
+edit                 ea    ea       oea    ea         ea       ea       -
+edit the draft       oea   oea      oea    oea        oea      oea      -
+restore a version    ea    ea       oea    ea         ea       ea       -
+move                 ea    ea       oea    ea         ea       ea       -
+move in bulk         ea    ea       oea    ea         ea       ea       -
+copy                 oea   oea      oea    oea        oea      oea      -
+publish              -     -        ea     ea         -        -        -
+publish the draft    -     ea       -      -          -        -        -
+unpublish            ea    ea       -      ea         ea       ea       -
+tag                  ea    ea       oea    ea         ea       ea       -
+trash                ea    ea       oea    ea         ea       ea       -
+trash in bulk        ea    ea       oea    ea         ea       ea       -
+put back             -     -        -      -          -        -        ea
+delete for good      -     -        -      -          -        -        a
+"""
+NOT_TOLD = ("anonymous", "reader", "author", "moderator")
+
+
+@pytest.fixture(scope="module")
+def things(world: World) -> dict[str, Thing]:
+    """One post in every state, each with a comment from before it was hidden, and two neighbours that all see."""
+    found = {state: world.thing(state) for state in STATES}
+    for state, thing in found.items():
+        target = Target("nodes.node", str(thing.id))
+        if state == "trashed":
+            database()["cms.nodes"].insert_one(database()["cms.trash"].find_one({"_id": thing.id}))
+        for kind in ("anonymous", *world.users):
+            user = world.users.get(kind)
+            author = Author(kind, str(user.pk) if user else None)
+            services.post(
+                target, author=author, source=f"Comment {remark(state)}", token=f"{state}-{kind}".ljust(24, "x")
+            )
+        if state == "trashed":
+            database()["cms.nodes"].delete_one({"_id": thing.id})
+    slugs = {
+        state: selectors.page(Target("nodes.node", str(thing.id))).comments[0].slug for state, thing in found.items()
+    }
+    _comments.update({found[state].id: slug for state, slug in slugs.items()})
+    _beside.append(world.thing("live", marker="other"))
+    return found
+
+
+def own_month(state: str) -> str:
+    return {"drafted": "2021/04", "live": "2021/03", "scheduled": "2999/05"}.get(state, "2021/05")
+
+
+def of(thing: Thing, page: str) -> str:
+    return f"/comments/{page}/nodes.node/{thing.id}"
+
+
+def one(thing: Thing, page: str) -> str:
+    return f"{of(thing, page)}/{_comments[thing.id]}"
+
+
+# The slug of a comment on each, and what stands beside them all.
+_comments: dict[ObjectId, str] = {}
+_beside: list[Thing] = []
+PATHS: dict[str, Callable[[World, Thing, str], str]] = {
+    "its page": lambda w, t, s: t.path,
+    "its old address": lambda w, t, s: t.path.replace("/s", "/old-s", 1),
+    "front page": lambda w, t, s: "/",
+    "its section": lambda w, t, s: t.path.rpartition("/")[0],
+    "neighbour's page": lambda w, t, s: _beside[0].path,
+    "search": lambda w, t, s: f"/search?q=w{s}",
+    "tag page": lambda w, t, s: "/tag/shared",
+    "its own tag": lambda w, t, s: f"/tag/tag{s}",
+    "archive of the month": lambda w, t, s: f"{t.path.rpartition('/')[0]}/archive/{own_month(s)}",
+    "archive of the year": lambda w, t, s: f"{t.path.rpartition('/')[0]}/archive/{own_month(s)[:4]}",
+    **{
+        f"{name} {label}": lambda w, t, s, before=before, form=form: f"{before(t)}/feed/{form}"
+        for name, before in (
+            ("site", lambda t: ""),
+            ("section", lambda t: t.path.rpartition("/")[0]),
+            ("tag", lambda t: "/tag/shared"),
+        )
+        for label, form in (("RSS", "rss"), ("Atom", "atom"), ("JSON Feed", "json"))
+    },
+    "sitemap": lambda w, t, s: "/sitemap-blog-entry-1.xml",
+    "discussion": lambda w, t, s: of(t, "on"),
+    "thread": lambda w, t, s: one(t, "thread"),
+    "permalink": lambda w, t, s: one(t, "c"),
+    "comment form": lambda w, t, s: of(t, "form"),
+    "answer form": lambda w, t, s: f"{of(t, 'form')}?parent={_comments[t.id]}",
+    "flag form": lambda w, t, s: one(t, "flag"),
+    "comment feed": lambda w, t, s: of(t, "feed"),
+    "my comments": lambda w, t, s: "/comments/mine",
+}
+# What to look for where the post's own words are not shown: its address, or those of its comment.
+BY_ADDRESS = {"sitemap", "its old address", "permalink", "comment form"}
+BY_REMARK = {"discussion", "thread", "answer form", "flag form", "comment feed", "my comments"}
+
+
+@pytest.mark.parametrize(("action", "state", "kind", "shows"), cells(READING, STATES))
+def test_where_readers_meet_it(world, things, action, state, kind, shows):
+    thing = things[state]
+    if action == "my comments" and kind == "anonymous":
+        shows = False
+    answer = world.kept(kind, PATHS[action](world, thing, state))
+    shown = body_kept(answer)
+    if shows:
+        assert answer.status_code in (200, 301, 302)
+        assert (thing.slug if action in BY_ADDRESS else remark(state) if action in BY_REMARK else word(state)) in shown
+        return
+    assert word(state) not in shown
+    if state == "drafted":
+        return
+    assert remark(state) not in shown
+    assert thing.slug not in shown or thing.slug in asked(answer), "but for what was asked for"
+    if action in ("its page", "its old address") or (f"{thing.id}" in asked(answer)):
+        assert is_refused(answer)
+
+
+def asked(answer: Any) -> str:
+    """Return the path that was asked for: an answer may repeat it."""
+    return answer.wsgi_request.path
+
+
+def body_kept(answer: Any) -> str:
+    if not hasattr(answer, "told"):
+        answer.told = body(answer)
+    return answer.told
+
+
+def editing_path(thing: Thing, action: str, state: str) -> str:
+    nonce = database()["cms.nodes"].find_one({"_id": thing.id}) or database()["cms.trash"].find_one({"_id": thing.id})
+    match action:
+        case "form":
+            return thing.admin("change")
+        case "difference":
+            return f"{thing.admin('compare')}?old={thing.first}&new={nonce['metadata']['nonce']}"
+        case "older version":
+            return f"{thing.admin('history')}{thing.first}/"
+        case "list":
+            return "/admin/nodes/node/"
+        case "list, searched":
+            return f"/admin/nodes/node/?q=w{state}"
+        case "trash list":
+            return "/admin/nodes/node/trash/"
+        case "restore form":
+            return thing.admin("restore")
+        case "signed preview link":
+            return thing.admin("preview-link")
+    return thing.admin(action)
+
+
+@pytest.mark.parametrize(("action", "state", "kind", "may"), cells(EDITING, STATES))
+def test_what_editors_see_of_it(world, things, action, state, kind, may):
+    thing = things[state]
+    path = editing_path(thing, action, state)
+    answer = world.ask(kind, path, {} if action == "signed preview link" else None)
+    if not may:
+        assert is_refused(answer) or action in ("list", "list, searched", "trash list")
+        assert word(state) not in body(answer)
+        if action not in ("list", "list, searched", "trash list") and kind in NOT_TOLD:
+            nowhere = world.ask(
+                kind, path.replace(str(thing.id), str(ObjectId())), {} if action == "signed preview link" else None
+            )
+            assert told(nowhere) == told(answer), "who may not see it is told what is told of nothing at all"
+        return
+    assert answer.status_code == 200
+    if action == "signed preview link":
+        link = body(answer).partition("/preview/")[2].partition('"')[0].split("<")[0]
+        shown = world.clients["anonymous"].get(f"/preview/{link}")
+        assert word(state) in body(shown)
+        assert "no-store" in shown["Cache-Control"]
+    elif action != "history":
+        assert word(state) in body(answer)
+
+
+def effect(world: World, thing: Thing, action: str, kind: str) -> bool:
+    """Do it; return whether it was done."""
+    before = stored(thing.id)
+    copies = database()["cms.nodes"].count_documents({})
+    path, data = writing(world, thing, action)
+    world.ask(kind, path, data)
+    after = stored(thing.id)
+    metadata = after.get("metadata", {})
+    match action:
+        case "edit":
+            return metadata["title"] == "Changed"
+        case "edit the draft":
+            return after.get("draft") != before.get("draft")
+        case "restore a version":
+            return metadata["title"] == "Before"
+        case "move" | "move in bulk":
+            return metadata["parent_id"] == world.second
+        case "copy":
+            return database()["cms.nodes"].count_documents({}) == copies + 1
+        case "publish":
+            return metadata["published"] != before["metadata"]["published"] and metadata["published"] <= now()
+        case "publish the draft":
+            return word("drafted") in metadata["title"]
+        case "unpublish":
+            return metadata["published"] is None and before["metadata"]["published"] is not None
+        case "tag":
+            return "added" in metadata["tags"]
+        case "trash" | "trash in bulk":
+            return (before["in"], after["in"]) == ("cms.nodes", "cms.trash")
+        case "put back":
+            return (before["in"], after["in"]) == ("cms.trash", "cms.nodes")
+    return not after
+
+
+def writing(world: World, thing: Thing, action: str) -> tuple[str, dict[str, Any]]:
+    """Return where an action is sent, and the form, filled in by somebody who may."""
+    document = stored(thing.id)
+    nonce = str(document["metadata"]["nonce"])
+    place = {"nonce": nonce, "section": str(world.second)}
+    bulk = {"chosen": str(thing.id), f"nonce-{thing.id}": nonce, "target": str(world.second), "tags": "added"}
+    match action:
+        case "edit" | "edit the draft":
+            asked_for = "draft" if action == "edit the draft" else "live"
+            page = world.clients["editor"].get(f"{thing.admin('change')}?version={asked_for}").content.decode()
+            button = {"_draft": "x"} if action == "edit the draft" else {"_save": "x"}
+            return thing.admin("change"), {**fields(page), "title": "Changed", "version": asked_for, **button}
+        case "restore a version":
+            return f"{thing.admin('history')}{thing.first}/", place
+        case "move":
+            return thing.admin("move"), place
+        case "copy":
+            return thing.admin("duplicate"), {**place, "new_id": str(ObjectId())}
+        case "publish the draft":
+            return thing.admin("publish"), {"draft": str(document.get("draft", {}).get("nonce", nonce))}
+        case "trash":
+            return thing.admin("delete"), place
+        case "put back":
+            return thing.admin("restore"), {"nonce": nonce, "section": str(world.blog), "slug": thing.slug}
+        case "delete for good":
+            return thing.admin("delete-for-good"), place
+    return "/admin/nodes/node/", {**bulk, "action": action.removesuffix(" in bulk")}
+
+
+@pytest.fixture(scope="module")
+def untouched(world: World) -> dict[str, Thing]:
+    """Posts that only those act on who may not: they stay as they are."""
+    return {state: world.thing(state) for state in STATES}
+
+
+@pytest.mark.parametrize(("action", "state", "kind", "may"), cells(WRITING, STATES))
+def test_what_it_can_be_made_to(world, untouched, action, state, kind, may):
+    thing = world.thing(state) if may else untouched[state]
+    before = stored(thing.id)
+    assert effect(world, thing, action, kind) is may
+    if not may and not (kind in ("owner", "editor", "administrator") and action == "edit the draft"):
+        allowed = {"owner", "editor", "administrator"} if state != "trashed" else set()
+        assert stored(thing.id) == before or (kind in allowed), "a refusal changes nothing"
+
+
+def test_a_signed_link_of_another_site_or_purpose_opens_nothing(world, things):
+    from django.core import signing
+
+    forged = signing.dumps([str(things["draft"].id), ""], salt="nodes.other")
+    assert world.clients["anonymous"].get(f"/preview/{forged}").status_code == 404
+    path = previews.link(previews.Preview(things["draft"].id))
+    assert word("draft") in body(world.clients["anonymous"].get(path))
+    assert world.clients["anonymous"].get(path[:-1]).status_code == 404

@@ -1,0 +1,170 @@
+"""Who may do what with a photo, and where it shows: a cell for every kind of person, state and action."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from bson import ObjectId
+from django.core.files.uploadedfile import SimpleUploadedFile
+
+from mongo.connection import now
+from tests.nodes import build, pictures
+from tests.rights.world import Thing, World, body, cells, is_refused, stored, told, word
+
+STATES = ("live", "draft", "scheduled", "expired", "private", "trashed")
+# Who writes or publishes (o, w, e, a) sees the library, so also the files of photos that are not public.
+READING = """
+                     live  draft  scheduled  expired  private  trashed
+its page             +     -      -          -        -        -
+original             +     owea   owea       owea     owea     -
+download             +     owea   owea       owea     owea     -
+rendition            +     owea   owea       owea     owea     -
+square               +     owea   owea       owea     owea     -
+stale address        +     owea   owea       owea     owea     -
+gallery              +     -      -          -        -        -
+tag page             +     -      -          -        -        -
+found by camera      +     -      -          -        -        -
+gallery RSS          +     -      -          -        -        -
+gallery Atom         +     -      -          -        -        -
+gallery JSON Feed    +     -      -          -        -        -
+tag Atom             +     -      -          -        -        -
+sitemap              +     -      -          -        -        -
+a text that shows it +     -      -          -        -        -
+discussion           +     -      -          -        -        -
+comment form         +     -      -          -        -        -
+comment feed         +     -      -          -        -        -
+library              owea  owea   owea       owea     owea     -
+page in the library  owea  owea   owea       owea     owea     -
+"""
+WRITING = """
+                     live  draft  scheduled  expired  private  trashed
+change               ea    ea     ea         ea       ea       -
+replace              ea    ea     ea         ea       ea       -
+publish              -     ea     ea         -        -        -
+unpublish            ea    -      ea         ea       ea       -
+move                 ea    ea     ea         ea       ea       -
+tag                  ea    ea     ea         ea       ea       -
+trash                ea    ea     ea         ea       ea       -
+trash in bulk        ea    ea     ea         ea       ea       -
+"""
+PATHS: dict[str, Callable[[Thing], str]] = {
+    "its page": lambda t: t.path,
+    "original": lambda t: f"/media/{t.id}/{t.first}/original",
+    "download": lambda t: f"/media/{t.id}/{t.first}/original?download",
+    "rendition": lambda t: f"/media/{t.id}/{t.first}/w320.jpg",
+    "square": lambda t: f"/media/{t.id}/{t.first}/s160-50x50.jpg",
+    "stale address": lambda t: f"/media/{t.id}/{'0' * 24}/original",
+    "gallery": lambda t: t.path.rpartition("/")[0],
+    "tag page": lambda t: "/tag/shared",
+    "found by camera": lambda t: "/media/find?camera=Nikon+Z+8",
+    "gallery RSS": lambda t: f"{t.path.rpartition('/')[0]}/feed/rss",
+    "gallery Atom": lambda t: f"{t.path.rpartition('/')[0]}/feed/atom",
+    "gallery JSON Feed": lambda t: f"{t.path.rpartition('/')[0]}/feed/json",
+    "tag Atom": lambda t: "/tag/shared/feed/atom",
+    "sitemap": lambda t: "/sitemap-photo-1.xml",
+    "a text that shows it": lambda t: f"/shows-{t.id}",
+    "discussion": lambda t: f"/comments/on/nodes.photo/{t.id}",
+    "comment form": lambda t: f"/comments/form/nodes.photo/{t.id}",
+    "comment feed": lambda t: f"/comments/feed/nodes.photo/{t.id}",
+    "library": lambda t: "/admin/nodes/photo/",
+    "page in the library": lambda t: f"/admin/nodes/photo/{t.id}/change/",
+}
+FILES = {"original", "download", "rendition", "square"}
+
+
+@pytest.fixture(scope="module")
+def photos(world: World) -> dict[str, Thing]:
+    """A photo in every state, and a page whose text shows it."""
+    found = {state: world.photo(state) for state in STATES}
+    for thing in found.values():
+        build.node(slug=f"shows-{thing.id}", title="Shows", text=f"![](photo:{thing.id})")
+    return found
+
+
+@pytest.mark.parametrize(("action", "state", "kind", "shows"), cells(READING, STATES))
+def test_where_it_shows(world, photos, action, state, kind, shows):
+    thing = photos[state]
+    path = PATHS[action](thing)
+    answer = world.ask(kind, path)
+    said = body(answer)
+    if not shows:
+        assert word(state) not in said
+        assert f"/media/{thing.id}" not in said
+        assert thing.slug not in said or thing.slug in path
+        if action in FILES or str(thing.id) in path and "shows" not in path:
+            assert is_refused(answer)
+            nowhere = world.ask(kind, path.replace(str(thing.id), str(ObjectId())))
+            assert told(nowhere) == told(answer), "who may not see it is told what is told of nothing at all"
+        return
+    if action == "stale address":
+        assert answer.status_code == 302
+        return
+    assert answer.status_code == 200
+    if action in FILES:
+        assert answer["Content-Type"] == "image/jpeg"
+        assert ("immutable" in answer["Cache-Control"]) is (state == "live"), "what is not public is kept by nobody"
+    else:
+        assert thing.slug in said if action == "sitemap" else word(state) in said or str(thing.id) in said
+
+
+def effect(world: World, thing: Thing, action: str, kind: str) -> bool:
+    """Do it; return whether it was done."""
+    before = stored(thing.id)
+    nonce, library = str(before["metadata"]["nonce"]), "/admin/nodes/photo/"
+    other = world.dark if before["metadata"]["parent_id"] == world.gallery else world.gallery
+    bulk = {"chosen": str(thing.id), f"nonce-{thing.id}": nonce, "target": str(other), "tags": "added"}
+    match action:
+        case "change":
+            form = {"title": "Changed", "alt": "Alt", "slug": thing.slug, "nonce": nonce, "form": str(ObjectId())}
+            form |= {
+                "section": str(before["metadata"]["parent_id"]),
+                "author_name": "Ann",
+                "tags_seen": '["shared"]',
+                "_save": "x",
+            }
+            form |= {"tags": "shared", "comments": "", "summary": "x", "focal": ""}
+            world.ask(kind, f"{library}{thing.id}/change/", form)
+        case "replace":
+            file = SimpleUploadedFile("new.jpg", pictures.jpeg(picture=pictures.image(seed=77)), "image/jpeg")
+            world.ask(kind, f"{library}{thing.id}/replace/", {"file": file})
+        case "trash":
+            world.ask(kind, f"{library}{thing.id}/trash/", {"nonce": nonce})
+        case _:
+            world.ask(kind, library, {**bulk, "action": action.removesuffix(" in bulk")})
+    after = stored(thing.id)
+    was, metadata = before["metadata"], after["metadata"]
+    done: dict[str, Any] = {
+        "change": metadata["title"] == "Changed",
+        "replace": metadata["content_id"] != was["content_id"],
+        "publish": metadata["published"] != was["published"] and (metadata["published"] or now()) <= now(),
+        "unpublish": metadata["published"] is None and was["published"] is not None,
+        "move": metadata["parent_id"] != was["parent_id"],
+        "tag": "added" in metadata["tags"],
+    }
+    return bool(done.get(action, after["in"] != before["in"]))
+
+
+@pytest.fixture(scope="module")
+def untouched(world: World) -> dict[str, Thing]:
+    """Photos that only those act on who may not: they stay as they are."""
+    return {state: world.photo(state) for state in STATES}
+
+
+@pytest.mark.parametrize(("action", "state", "kind", "may"), cells(WRITING, STATES))
+def test_what_it_can_be_made_to(world, untouched, action, state, kind, may):
+    thing = world.photo(state) if may else untouched[state]
+    before = stored(thing.id)
+    assert effect(world, thing, action, kind) is may
+    if not may and kind not in ("editor", "administrator"):
+        assert stored(thing.id) == before, "a refusal changes nothing"
+
+
+@pytest.mark.parametrize("kind", ["anonymous", "reader", "owner", "author", "editor", "moderator", "administrator"])
+def test_who_may_upload(world, kind):
+    for gallery, who in ((world.gallery, "owner author editor administrator"), (world.dark, "editor administrator")):
+        file = SimpleUploadedFile("new.jpg", pictures.jpeg(picture=pictures.image(seed=hash(kind) % 99)), "image/jpeg")
+        answer = world.ask(kind, f"/admin/nodes/photo/upload/{gallery}/", {"files": file, "publish": "1", "alt": "x"})
+        assert is_refused(answer) is (kind not in who.split())
+    if kind in ("owner", "author"):
+        newest = build.database()["cms.assets.files"].find_one({"metadata.type": "photo"}, sort=[("_id", -1)])
+        assert newest["metadata"]["published"] is None, "uploading is not publishing"

@@ -1,0 +1,214 @@
+"""A site with something in every state, and one person of every kind; what the matrices of this folder ask about.
+
+Each thing carries words that nothing else has (`word(state)`), so that where it shows is seen by searching for them.
+"""
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from html import unescape
+from typing import Any
+
+import pytest
+from bson import ObjectId
+from django.contrib.auth import get_user_model
+from django.contrib.auth.models import Group
+from django.http.response import HttpResponseBase
+from django.test import Client
+
+from cms import page_cache
+from mongo.connection import database
+from nodes.services import drafts, editing, trash
+from nodes.types import Actor, TagChange
+from tests.nodes import build, photo_build, pictures
+
+# Who asks. `owner` and `author` are both of the group Authors; the first wrote what it is about, the second did not.
+GROUPS = {
+    "anonymous": None,
+    "reader": None,
+    "owner": "Authors",
+    "author": "Authors",
+    "editor": "Editors",
+    "moderator": "Moderators",
+    "administrator": "Administrators",
+}
+KINDS = tuple(GROUPS)
+FUTURE = datetime(2999, 5, 1, tzinfo=UTC)
+# Published in months of their own, in this order: what stands between two others would show as their neighbour.
+PUBLISHED = {"live": datetime(2021, 3, 1, tzinfo=UTC), "drafted": datetime(2021, 4, 1, tzinfo=UTC)}
+STATES = ("live", "drafted", "draft", "scheduled", "expired", "private", "trashed")
+
+
+def word(state: str) -> str:
+    """Return the word that only the thing in this state carries in its title, summary and text."""
+    return f"zq{state}zq"
+
+
+def remark(state: str) -> str:
+    """Return the word of the comments on the thing in this state."""
+    return f"zc{state}zc"
+
+
+@dataclass(frozen=True)
+class Thing:
+    """A post and what it is called: its address, its first revision (which said something else), its discussion's."""
+
+    id: ObjectId
+    slug: str
+    path: str
+    first: ObjectId
+
+    def admin(self, page: str) -> str:
+        return f"/admin/nodes/node/{self.id}/{page}/"
+
+
+class World:
+    """People, sections and posts; made once for all cells that only read."""
+
+    def __init__(self) -> None:
+        page_cache.cache.clear()
+        self.users, self.clients = {}, {}
+        for kind, group in GROUPS.items():
+            self.clients[kind] = Client()
+            if kind != "anonymous":
+                self.users[kind] = user = get_user_model()._default_manager.create_user(
+                    kind, f"{kind}@example.org", "pw", is_staff=group is not None
+                )
+                user.groups.set(Group.objects.filter(name=group))
+                self.clients[kind].force_login(user)
+        self.chief = Actor.of(self.users["editor"])
+        self.owner = Actor.of(self.users["owner"])
+        self.blog = build.node("blog", "news", title="News")
+        self.second = build.node("blog", "second", title="Second")
+        self.hidden = build.node("blog", "hidden", title="Zqsection", published=None)
+        self.gallery = photo_build.gallery("gallery", title="Gallery")
+        self.dark = photo_build.gallery("dark", title="Dark", published=None)
+        self._made = 0
+        self._answers: dict[tuple[str, str], HttpResponseBase] = {}
+
+    def thing(self, state: str, *, marker: str = "") -> Thing:
+        """Make a post of the owner in a state."""
+        self._made += 1
+        marker, parent = marker or word(state), self.hidden if state == "private" else self.blog
+        slug = f"s{state}{self._made}"
+        said = {"summary": f"{marker} summary", "detail.text": f"Text {marker} w{state} common", "author": None}
+        made = editing.create(
+            self.owner, type="blog-entry", parent_id=parent, slug=f"old-{slug}", title="Before", fields=said | {
+                "author": self.owner.as_document(), "published": PUBLISHED.get(state, _published(state)),
+            }, tags=("shared", f"tag{state}"),
+        )  # fmt: skip
+        live = "Plain words" if state == "drafted" else marker
+        changed: dict[str, Any] = {"title": f"Title {live}", "slug": slug}
+        if state == "drafted":
+            changed |= {"summary": "plain summary", "detail.text": "Text plain words common"}
+        if state == "expired":
+            changed["expires"] = datetime(2021, 6, 1, tzinfo=UTC)
+        saved = editing.save(self.chief, made.id, made.nonce, changed)
+        if state == "drafted":
+            drafted = {"title": f"Title {marker}", "detail.text": f"Text {marker} common"}
+            drafts.save_draft(self.owner, made.id, saved.nonce, drafted)
+        if state == "trashed":
+            trash.trash(self.chief, made.id, saved.nonce)
+        section = "hidden" if state == "private" else "news"
+        return Thing(made.id, slug, f"/{section}/{slug}", made.nonce)
+
+    def photo(self, state: str) -> Thing:
+        """Upload a photo in a state; `first` is the id of its content."""
+        self._made += 1
+        marker, slug = word(state), f"p{state}{self._made}"
+        fields = {"published": _published(state), "detail.alt": f"Alt {marker}", "summary": f"Said {marker}"}
+        fields |= {"title": f"Title {marker}", "slug": slug}
+        if state == "expired":
+            fields["expires"] = datetime(2021, 6, 1, tzinfo=UTC)
+        data = pictures.jpeg(picture=pictures.image(seed=self._made))
+        made = photo_build.upload(
+            self.dark if state == "private" else self.gallery, data, f"n{marker}.jpg", fields=fields
+        )
+        editing.change_tags(made, TagChange(added=frozenset({"shared"})), "cms.assets.files")
+        content = stored(made)["metadata"]["content_id"]
+        if state == "trashed":
+            trash.trash(self.chief, made, stored(made)["metadata"]["nonce"], "cms.assets.files")
+        return Thing(made, slug, f"/{'dark' if state == 'private' else 'gallery'}/{slug}", content)
+
+    def kept(self, kind: str, path: str) -> HttpResponseBase:
+        """Return what somebody gets at a path, asked for once."""
+        if (kind, path) not in self._answers:
+            self._answers[kind, path] = self.clients[kind].get(path)
+        return self._answers[kind, path]
+
+    def ask(self, kind: str, path: str, data: dict[str, Any] | None = None) -> HttpResponseBase:
+        """Return what somebody gets at a path, or for what is posted to it."""
+        client = self.clients[kind]
+        return client.get(path) if data is None else client.post(path, data)
+
+
+def _published(state: str) -> datetime | None:
+    if state == "draft":
+        return None
+    return FUTURE if state == "scheduled" else datetime(2021, 5, 1, tzinfo=UTC)
+
+
+def body(response: HttpResponseBase) -> str:
+    """Return all that an answer says: what it holds, and its headers."""
+    content = b"".join(response.streaming_content) if response.streaming else response.content  # type: ignore[attr-defined]
+    headers = "\n".join(f"{name}: {value}" for name, value in response.items())
+    return f"{headers}\n\n{content.decode(errors='replace')}"
+
+
+def is_refused(response: HttpResponseBase) -> bool:
+    """Return whether an answer is a refusal: there is no such thing, it is not yours, or log in first."""
+    to_log_in = response.status_code == 302 and re.match(r"/(admin/login/|log-in)", response["Location"])
+    return bool(to_log_in) or response.status_code in (403, 404)
+
+
+def told(response: HttpResponseBase) -> tuple[int, str]:
+    """Return an answer without what differs from request to request, for comparing two."""
+    text = re.sub(
+        r'(name="csrfmiddlewaretoken" value|nonce|value)="[^"]*"|[0-9a-f]{24}|[0-9a-f]{16}', "", body(response)
+    )
+    return response.status_code, re.sub(
+        r"(?m)^(X-Request-ID|Content-Length|Content-Security-Policy|ETag).*$", "", unescape(text)
+    )
+
+
+# People by letters, in tables.
+LETTERS = {
+    "n": "anonymous", "r": "reader", "o": "owner", "w": "author", "e": "editor", "m": "moderator", "a": "administrator",
+}  # fmt: skip
+# Whose cells the quick tests have: those between which most can go wrong. The slow ones have the others'.
+QUICK = ("anonymous", "owner", "author")
+
+
+def cells(text: str, columns: tuple[str, ...]) -> list[Any]:
+    """Return a parameter (action, state, kind, whether it may be) for every kind of person in every cell of a table.
+
+    A cell has the letters of those who may; "+" stands for everybody, "-" for nobody.
+    """
+    found = []
+    for action, state, who in table(text, columns):
+        may = {LETTERS[letter] for letter in who.strip("-+")} if who != "+" else set(KINDS)
+        for kind in KINDS:
+            marks = () if kind in QUICK else pytest.mark.slow
+            found.append(pytest.param(action, state, kind, kind in may, id=f"{action}-{state}-{kind}", marks=marks))
+    return found
+
+
+def table(text: str, columns: tuple[str, ...]) -> list[tuple[str, str, str]]:
+    """Return the cells (row, column, what stands there) of a table: a line a row, its name first."""
+    head, *lines = [line for line in text.strip().splitlines() if line.strip()]
+    assert tuple(head.split()) == columns, "the head of the table names the columns"
+    cells = []
+    for line in lines:
+        name, *values = line.rsplit(maxsplit=len(columns))
+        assert len(values) == len(columns), line
+        cells += [(name, column, value) for column, value in zip(columns, values, strict=True)]
+    return cells
+
+
+def stored(node_id: ObjectId) -> dict[str, Any]:
+    """Return the document of a node, wherever it is; {} if it is nowhere."""
+    db = database()
+    for name in ("cms.nodes", "cms.assets.files", "cms.trash"):
+        if found := db[name].find_one({"_id": node_id}):
+            return {**found, "in": name}
+    return {}
