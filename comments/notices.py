@@ -98,7 +98,10 @@ def send_confirm(job: Job) -> None:
     obj = targets.resolve_many([subscription.target]).get(subscription.target)
     if subscription.confirmed is not None or obj is None:
         return
-    context = {"obj": obj, "link": job.payload["origin"] + _link("comments-subscribe", subscription)}
+    context = {
+        "obj": obj,
+        "link": job.payload["origin"] + _link("comments-subscribe", subscription, subscriptions.CONFIRM),
+    }
     subject = _("Do you want to hear of replies on “%(title)s”?") % {"title": obj}
     _send(job, "confirm", subject, context, [subscription.email], subscription)
 
@@ -107,8 +110,8 @@ def _was_written_by(subscription: Subscription, comment: Comment) -> bool:
     return selectors.email_of(comment).casefold() == subscription.email.casefold()
 
 
-def _link(name: str, subscription: Subscription) -> str:
-    return reverse(name, args=[subscriptions.token(subscription.id)])
+def _link(name: str, subscription: Subscription, purpose: str) -> str:
+    return reverse(name, args=[subscriptions.token(subscription.id, purpose)])
 
 
 def _send(
@@ -121,7 +124,7 @@ def _send(
 ) -> None:
     headers = {}
     if subscription:
-        leave = str(job.payload["origin"]) + _link("comments-unsubscribe", subscription)
+        leave = str(job.payload["origin"]) + _link("comments-unsubscribe", subscription, subscriptions.LEAVE)
         context = {**context, "leave": leave}
         headers = {"List-Unsubscribe": f"<{leave}>", "List-Unsubscribe-Post": "List-Unsubscribe=One-Click"}
     body = render_to_string(f"comments/mail/{name}.txt", context)

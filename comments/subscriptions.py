@@ -14,6 +14,9 @@ from mongo.connection import database, now
 
 COLLECTION = "comments.subscriptions"
 SALT = "comments.subscriptions"
+# What links in mails are for, and for how many days they can be used. To leave must be possible long after the last mail.
+CONFIRM, LEAVE = "confirm", "leave"
+DAYS = {CONFIRM: 7, LEAVE: 400}
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -69,15 +72,15 @@ def get(subscription_id: str) -> Subscription:
     return _subscription(found)
 
 
-def token(subscription_id: str) -> str:
-    """Return what stands in the links of mails; it can be used as long as the subscription is there."""
-    return signing.dumps(subscription_id, salt=SALT)
+def token(subscription_id: str, purpose: str) -> str:
+    """Return what stands in the links of mails: it serves one purpose, CONFIRM or LEAVE, for so many DAYS."""
+    return signing.dumps(subscription_id, salt=f"{SALT}.{purpose}")
 
 
-def read(signed: str) -> Subscription:
-    """Return the subscription that a link is about. Raises NoSubscription."""
+def read(signed: str, purpose: str) -> Subscription:
+    """Return the subscription that a link for a purpose is about. Raises NoSubscription."""
     try:
-        return get(signing.loads(signed, salt=SALT))
+        return get(signing.loads(signed, salt=f"{SALT}.{purpose}", max_age=DAYS[purpose] * 86_400))
     except signing.BadSignature as error:
         raise NoSubscription(signed) from error
 

@@ -15,7 +15,7 @@ from comments.views.base import page, personal
 def subscribe(request: HttpRequest, signed: str) -> HttpResponse:
     """Confirm that the address wants to hear of replies. The signed link is proof enough of whose it is."""
     try:
-        subscription = subscriptions.read(signed)
+        subscription = subscriptions.read(signed, subscriptions.CONFIRM)
     except NoSubscription as error:
         raise Http404(_("This link is too old, or you have left already.")) from error
     if request.method == "POST":
@@ -29,7 +29,7 @@ def subscribe(request: HttpRequest, signed: str) -> HttpResponse:
 def unsubscribe(request: HttpRequest, signed: str) -> HttpResponse:
     """End a subscription; mail programs may POST here by themselves (RFC 8058)."""
     try:
-        subscription = subscriptions.read(signed)
+        subscription = subscriptions.read(signed, subscriptions.LEAVE)
     except NoSubscription:
         return _said(request, _("You will get no more mails about this discussion."))
     if request.method == "POST":

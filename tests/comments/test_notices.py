@@ -148,7 +148,7 @@ def test_notices_need_an_address_and_keep_the_text(client, post_page):
 
 def test_subscription_is_for_one_discussion_and_forged_links_lead_nowhere(client, post_page, subscribed):
     assert client.get("/comments/subscribe/forged").status_code == 404
-    link = f"/comments/unsubscribe/{subscriptions.token('0' * 40)}"
+    link = f"/comments/unsubscribe/{subscriptions.token('0' * 40, subscriptions.LEAVE)}"
     client.post(link)
     assert subscriptions.of("ann@example.org")
 
