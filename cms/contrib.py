@@ -1,5 +1,6 @@
 """Django's own apps, with ObjectId keys."""
 
+from axes.apps import AppConfig as StockAxesConfig
 from django.contrib.admin.apps import AdminConfig as StockAdminConfig
 from django.contrib.auth.apps import AuthConfig as StockAuthConfig
 from django.contrib.contenttypes.apps import ContentTypesConfig as StockContentTypesConfig
@@ -17,4 +18,10 @@ class AuthConfig(StockAuthConfig):
 
 
 class ContentTypesConfig(StockContentTypesConfig):
+    default_auto_field = OBJECT_ID
+
+
+class AxesConfig(StockAxesConfig):
+    """Its models are not used: see cms.throttling. They are not migrated either."""
+
     default_auto_field = OBJECT_ID

@@ -59,6 +59,26 @@ class RequestIdMiddleware:
             request_id.reset(token)
 
 
+class PermissionsMiddleware:
+    """Tell browsers that no page here, nor what it might be made to embed, needs any of these."""
+
+    POLICY = ", ".join(
+        f"{feature}=()"
+        for feature in (
+            "accelerometer", "browsing-topics", "camera", "display-capture", "geolocation", "gyroscope", "magnetometer",
+            "microphone", "midi", "payment", "serial", "usb", "xr-spatial-tracking",
+        )
+    )  # fmt: skip
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        response = self.get_response(request)
+        response.headers.setdefault("Permissions-Policy", self.POLICY)
+        return response
+
+
 class SiteMiddleware:
     """Read the site once, before anything else is read, and speak its language and keep its time.
 

@@ -80,6 +80,7 @@ INSTALLED_APPS = [
     "cms.contrib.AdminConfig",
     "cms.contrib.AuthConfig",
     "cms.contrib.ContentTypesConfig",
+    "cms.contrib.AxesConfig",
     "django.contrib.sessions",
     "django.contrib.messages",
     "django.contrib.staticfiles",
@@ -90,12 +91,14 @@ MIGRATION_MODULES = {
     "admin": "cms.contrib_migrations.admin",
     "auth": "cms.contrib_migrations.auth",
     "contenttypes": "cms.contrib_migrations.contenttypes",
+    "axes": None,
 }
 
 MIDDLEWARE = [
     "cms.middleware.HealthMiddleware",
     "cms.middleware.RequestIdMiddleware",
     "django.middleware.security.SecurityMiddleware",
+    "cms.middleware.PermissionsMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "cms.page_cache.KeptPageMiddleware",
     "cms.middleware.SiteMiddleware",
@@ -107,6 +110,7 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "csp.middleware.CSPMiddleware",
+    "axes.middleware.AxesMiddleware",
 ]
 
 ROOT_URLCONF = "cms.urls"
@@ -129,6 +133,15 @@ TEMPLATES = [
         },
     }
 ]
+
+AUTHENTICATION_BACKENDS = [
+    "axes.backends.AxesStandaloneBackend",
+    "django.contrib.auth.backends.ModelBackend",
+]
+# How many wrong passwords, and what is answered: cms.throttling.
+AXES_HANDLER = "cms.throttling.Throttle"
+AXES_LOCKOUT_CALLABLE = "cms.throttling.too_many"
+AXES_ENABLE_ADMIN = AXES_VERBOSE = False
 
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": f"django.contrib.auth.password_validation.{name}"}

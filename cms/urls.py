@@ -2,9 +2,11 @@ from django.contrib import admin
 from django.contrib.auth import views as auth
 from django.urls import include, path
 
+from cms import accounts
+
 # Under the names that the admin looks for: its log-in page then offers "Forgotten your password?".
 password_reset = [
-    path("", auth.PasswordResetView.as_view(), name="admin_password_reset"),
+    path("", accounts.PasswordReset.as_view(), name="admin_password_reset"),
     path("done/", auth.PasswordResetDoneView.as_view(), name="password_reset_done"),
     path("<uidb64>/<token>/", auth.PasswordResetConfirmView.as_view(), name="password_reset_confirm"),
     path("complete/", auth.PasswordResetCompleteView.as_view(), name="password_reset_complete"),

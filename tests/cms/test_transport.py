@@ -1,0 +1,324 @@
+"""Cookies, headers, tokens, bodies: what holds on the way between a browser and the site."""
+
+import re
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from django.conf import settings
+from django.contrib.auth import get_user_model
+from django.contrib.auth.password_validation import validate_password
+from django.core import mail, signing
+from django.core.exceptions import ValidationError
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client
+from django.utils.http import urlsafe_base64_encode
+
+from comments import subscriptions, tokens
+from comments.tokens import FormToken, Own
+from comments.types import Target
+from nodes import previews
+from nodes.previews import Preview
+from tests.cms.test_docs import loaded, production
+from tests.comments import site as comment_site
+from tests.nodes.build import node
+
+ROOT = Path(__file__).parents[2]
+PASSWORD = "a good pass phrase"
+
+
+@pytest.fixture
+def chief(mongo):
+    return get_user_model().objects.create_superuser("chief", "chief@example.org", PASSWORD)
+
+
+@pytest.fixture
+def admin(client, chief):
+    client.force_login(chief)
+    return client
+
+
+def policy(response):
+    """Return {directive: sources} of an answer's Content-Security-Policy."""
+    parts = (part.split() for part in response["Content-Security-Policy"].split(";"))
+    return {name: sources for name, *sources in parts}
+
+
+def pages():
+    """Return pages of every kind, of the site and of the admin."""
+    page_id = node()
+    public = [
+        "/",
+        "/page",
+        "/search?q=x",
+        "/nothing-here",
+        "/log-in",
+        f"/comments/form/nodes.node/{page_id}",
+        "/tag/none",
+    ]
+    staff = ["/admin/", "/admin/nodes/node/", "/admin/nodes/node/add/?type=basic-page", "/admin/nodes/photo/"]
+    staff += [f"/admin/nodes/node/{page_id}/{name}/" for name in ("change", "history", "delete", "preview")]
+    staff += ["/admin/comments/moderation/", "/admin/nodes/sitesettings/", "/admin/password_change/"]
+    return [*public, *staff]
+
+
+def test_every_page_of_site_and_admin_says_what_a_browser_may_do_with_it(admin):
+    for path in pages():
+        answer = admin.get(path)
+        assert answer.status_code in (200, 404), path
+        said = policy(answer)
+        assert said["default-src"] == ["'self'"], path
+        assert said["object-src"] == ["'none'"], path
+        assert said["frame-ancestors"] == ["'none'"], path
+        assert said["base-uri"] == said["form-action"] == ["'self'"], path
+        assert "unsafe" not in answer["Content-Security-Policy"], path
+        assert not {"script-src", "style-src", "script-src-elem", "style-src-elem"} & said.keys(), path
+        assert answer["X-Frame-Options"] == "DENY", path
+        assert answer["X-Content-Type-Options"] == "nosniff", path
+        assert answer["Referrer-Policy"] in ("strict-origin-when-cross-origin", "no-referrer"), path
+        assert answer["Cross-Origin-Opener-Policy"] == "same-origin", path
+        for feature in ("camera", "geolocation", "microphone", "payment", "usb"):
+            assert f"{feature}=()" in answer["Permissions-Policy"], path
+
+
+def test_no_page_has_a_line_of_script_or_style_in_it(admin):
+    for path in pages():
+        html = admin.get(path).content.decode()
+        assert not re.search(r"<script(?![^>]*(?:src=|application/ld\+json|application/json))", html), path
+        assert not re.search(r"<[a-z][^<>]* (?:on[a-z]+|style)=", html.split("<textarea")[0]), path
+
+
+def test_cookies_are_for_the_site_alone(chief):
+    client = Client()
+    client.get("/log-in")
+    answer = client.post("/log-in", {"username": "chief", "password": PASSWORD})
+    for name in (settings.SESSION_COOKIE_NAME, settings.CSRF_COOKIE_NAME):
+        cookie = answer.cookies[name]
+        assert cookie["httponly"], name
+        assert cookie["samesite"] == "Lax", name
+        assert not cookie["domain"], name
+
+
+def test_a_log_in_begins_a_session_of_its_own(chief):
+    """Whoever planted a session before knows nothing of the one that follows."""
+    client = Client()
+    client.cookies[settings.SESSION_COOKIE_NAME] = "planted" * 4 + "abcd"
+    answer = client.post("/log-in", {"username": "chief", "password": PASSWORD})
+    assert answer.cookies[settings.SESSION_COOKIE_NAME].value not in ("", "planted" * 4 + "abcd")
+
+
+def test_the_cookie_of_own_comments_goes_to_comments_alone(mongo, settings):
+    settings.COMMENTS = {**settings.COMMENTS, "MIN_SECONDS": 0}
+    client = Client()
+    comment_site.post(client, comment_site.entry())
+    cookie = client.cookies[tokens.OWN_COOKIE]
+    assert cookie["path"] == "/comments/"
+    assert cookie["httponly"]
+    assert cookie["samesite"] == "Lax"
+
+
+def test_production_is_strict(tmp_path):
+    wanted = {
+        "SESSION_COOKIE_SECURE": True, "CSRF_COOKIE_SECURE": True, "SECURE_SSL_REDIRECT": True,
+        "SECURE_HSTS_SECONDS": 31_536_000, "SECURE_HSTS_INCLUDE_SUBDOMAINS": True, "SECURE_HSTS_PRELOAD": True,
+        "SECURE_CONTENT_TYPE_NOSNIFF": True, "X_FRAME_OPTIONS": "DENY", "DEBUG": False,
+    }  # fmt: skip
+    shown = f"from cms.settings import *; print({{name: globals()[name] for name in {list(wanted)}}})"
+    answer = loaded(production() | {"VAR_DIR": str(tmp_path)}, "-c", shown)
+    assert answer.stdout.strip() == str(wanted), answer.stderr
+    # And what these settings come to, over plain and over protected HTTP.
+    asked = (
+        "import os; os.environ['DJANGO_SETTINGS_MODULE'] = 'cms.settings'; import django; django.setup()\n"
+        "from django.middleware.security import SecurityMiddleware as M; from django.http import HttpResponse as R\n"
+        "from django.test import RequestFactory as F; from django.conf import settings\n"
+        "host = settings.ALLOWED_HOSTS[0]; m = M(lambda request: R())\n"
+        "plain = m(F().get('/a', headers={'host': host})); safe = m(F().get('/a', secure=True, headers={'host': host}))\n"
+        "print(plain.status_code, plain['Location'].startswith('https://'), safe['Strict-Transport-Security'])"
+    )
+    answer = loaded(production() | {"VAR_DIR": str(tmp_path)}, "-c", asked)
+    assert answer.stdout.strip() == "301 True max-age=31536000; includeSubDomains; preload", answer.stderr
+
+
+def test_secrets_come_from_the_environment_alone():
+    """No file that is committed holds one; the key of a site of one machine is made there, and kept from others."""
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False).stdout.split()
+    files = [ROOT / name for name in listed] or [
+        p for p in ROOT.rglob("*") if p.suffix in (".py", ".toml", ".txt", ".md")
+    ]
+    secret = re.compile(r"""(?:SECRET_KEY|PASSWORD|TOKEN|API_KEY)["']?\s*[=:]\s*["'][^"'${<\s]{12,}["']""")
+    for file in files:
+        if file.suffix in (".py", ".toml", ".txt", ".md", ".html", ".js", ".json", "") and "tests" not in file.parts:
+            assert file.is_dir() or not secret.search(file.read_text(errors="replace")), file
+    assert not [name for name in listed if name.startswith(".env") or name.endswith((".pem", ".key"))]
+
+
+def test_no_form_is_taken_without_its_token(chief):
+    """Every form: its view is asked with a session, and without the token that a page of ours would have sent."""
+    strict = Client(enforce_csrf_checks=True)
+    strict.force_login(chief)
+    page_id = node()
+    forms = ["/log-in", "/log-out", "/admin/login/", "/admin/logout/", "/admin/password-reset/", "/admin/nodes/node/"]
+    forms += ["/admin/nodes/node/add/?type=basic-page", "/admin/nodes/sitesettings/", "/admin/nodes/photo/"]
+    forms += [
+        f"/admin/nodes/node/{page_id}/{name}/" for name in ("change", "move", "delete", "duplicate", "preview-link")
+    ]
+    forms += ["/admin/comments/moderation/decide", "/comments/approve/" + "0" * 24, "/admin/auth/user/add/"]
+    for path in forms:
+        assert strict.post(path, {"title": "x"}).status_code == 403, path
+    upload = strict.post(f"/admin/nodes/photo/upload/{node('gallery', 'gallery')}/", {})
+    assert upload.status_code == 403
+    assert strict.post("/comments/post", {"text": "x", "token": FormToken.new(Target("nodes.node", str(page_id))).signed()}
+                       ).status_code == 422  # fmt: skip
+    assert "page" in Client().get("/page").content.decode().lower(), "nothing was done to it"
+
+
+@pytest.mark.parametrize("password", ["short1", "password1234", "1234567890123", "chief@example.org"])
+def test_weak_passwords_are_refused(chief, password):
+    with pytest.raises(ValidationError):
+        validate_password(password, chief)
+
+
+def test_a_reset_link_is_of_one_user_and_one_password(chief, client):
+    other = get_user_model().objects.create_user("other", "other@example.org", PASSWORD)
+    client.post("/admin/password-reset/", {"email": "chief@example.org"})
+    path = re.search(r"http://testserver(/\S+)", mail.outbox[0].body)[1]
+    uid = path.rstrip("/").split("/")[-2]
+    elses = path.replace(uid, urlsafe_base64_encode(str(other.pk).encode()))
+    assert "used" in client.get(elses, follow=True).content.decode(), "it opens nobody else's account"
+    chief.set_password("another pass phrase")
+    chief.save()
+    assert "used" in client.get(path, follow=True).content.decode(), "nor this one's once the password was changed"
+
+
+def test_reset_mails_name_the_site_and_not_the_host_that_was_asked(chief, client, settings):
+    settings.SITE_URL, settings.ALLOWED_HOSTS = "https://example.org", ["*"]
+    client.post("/admin/password-reset/", {"email": "chief@example.org"}, headers={"host": "evil.example"})
+    assert "https://example.org/" in mail.outbox[0].body
+    assert "evil" not in mail.outbox[0].body + mail.outbox[0].subject
+
+
+def test_resets_are_throttled(chief, client):
+    statuses = [client.post("/admin/password-reset/", {"email": "chief@example.org"}).status_code for _ in range(8)]
+    assert statuses[:5] == [302] * 5
+    assert statuses[-1] == 429
+    assert len(mail.outbox) == 5
+
+
+# Everything that is signed, and how each is read: the salt binds it to its purpose.
+TARGET = Target("nodes.node", "0" * 24)
+
+
+def signed():
+    """Return {what: (a signed value, its payload)}."""
+    subscription = subscriptions.id_of(TARGET, "ann@example.org")
+    form = FormToken.new(TARGET, "", "42")
+    return {
+        "preview": (previews.link(Preview(node())).removeprefix("/preview/"), previews.SALT),
+        "form": (form.signed(), tokens.FORM_SALT),
+        "own": (tokens.signed_own([Own(TARGET.id, "a" * 16, "n")]), tokens.OWN_SALT),
+        **{
+            purpose: (subscriptions.token(subscription, purpose), f"{subscriptions.SALT}.{purpose}")
+            for purpose in subscriptions.DAYS
+        },
+    }
+
+
+def opens(name, value):
+    """Return whether a value opens what `name` protects."""
+    match name:
+        case "preview":
+            return previews.read(value) is not None
+        case "form":
+            try:
+                return not tokens.read_form(value).expired
+            except tokens.BadToken:
+                return False
+        case "own":
+            return tokens.read_own(value) != ()
+    try:
+        subscriptions.read(value, name)
+    except subscriptions.NoSubscription:
+        return False
+    return True
+
+
+@pytest.fixture
+def values(mongo):
+    subscriptions.ask(TARGET, "a" * 16, "ann@example.org")
+    return signed()
+
+
+@pytest.mark.parametrize("name", ["preview", "form", "own", "confirm", "leave"])
+def test_what_is_signed_opens_its_own_door_and_no_other(values, name):
+    for other, (value, _salt) in values.items():
+        assert opens(name, value) is (other == name), other
+    value = values[name][0]
+    assert not opens(name, value[:-2] + ("AA" if value[-2:] != "AA" else "BB")), "changed"
+    assert not opens(name, ""), "nothing"
+    assert not opens(name, signing.dumps(signing.loads(value, salt=values[name][1]), salt="x")), "of another purpose"
+    forged = signing.dumps(signing.loads(value, salt=values[name][1]), salt=values[name][1], key="another site's key")
+    assert not opens(name, forged), "of another site"
+
+
+@pytest.mark.parametrize(
+    ("name", "days"),
+    [("preview", previews.DAYS), ("form", 2), ("own", 365), *subscriptions.DAYS.items()],
+)
+def test_what_is_signed_ends(values, name, days, monkeypatch):
+    assert opens(name, values[name][0])
+    real = time.time()
+    monkeypatch.setattr(signing.time, "time", lambda: real + days * 86_400 + 60)
+    assert not opens(name, values[name][0])
+
+
+def test_a_form_for_a_user_is_taken_from_that_user_alone(chief, settings):
+    settings.COMMENTS = {**settings.COMMENTS, "MIN_SECONDS": 0}
+    hers, target = Client(), comment_site.entry()
+    hers.force_login(chief)
+    filled = comment_site.fill(hers, target)
+    for stranger in (Client(), Client()):
+        assert comment_site.send(stranger, filled).status_code == 422
+    assert comment_site.send(hers, filled).status_code == 302
+
+
+def test_a_body_that_is_too_large_is_refused_before_it_is_read_whole(admin):
+    large = "x" * (settings.DATA_UPLOAD_MAX_MEMORY_SIZE + 1)
+    for path in ("/comments/post", "/log-in", f"/admin/nodes/node/{node()}/change/", "/admin/nodes/sitesettings/"):
+        assert admin.post(path, {"text": large}).status_code in (400, 413), path
+        many = {f"f{number}": "x" for number in range(settings.DATA_UPLOAD_MAX_NUMBER_FIELDS + 1)}
+        assert admin.post(path, many).status_code == 400, path
+
+
+def test_files_are_taken_only_where_photos_are(admin):
+    """A file sent to any other form is not kept anywhere, nor read whole into memory by it."""
+    file = SimpleUploadedFile("x.html", b"<script>alert(1)</script>" * 10, "text/html")
+    answer = admin.post("/admin/nodes/sitesettings/", {"name": file})
+    assert answer.status_code == 200
+    assert "alert(1)" not in answer.content.decode()
+
+
+def test_a_host_that_is_not_ours_is_refused(client, mongo):
+    assert client.get("/", headers={"host": "evil.example"}).status_code == 400
+    shown = client.get(
+        "/", headers={"x-forwarded-host": "evil.example", "x-forwarded-proto": "gopher", "forwarded": "host=evil"}
+    )
+    assert shown.status_code == 200
+    assert "evil" not in shown.content.decode()
+
+
+def test_nobody_is_sent_elsewhere(client, chief):
+    for elsewhere in (
+        "https://evil.example",
+        "//evil.example",
+        "/\\evil.example",
+        "javascript:alert(1)",
+        "http:evil.example",
+    ):
+        for path in ("/log-in", "/admin/login/"):
+            answer = Client().post(
+                f"{path}?next={elsewhere}", {"username": "chief", "password": PASSWORD, "next": elsewhere}
+            )
+            assert "evil" not in answer.get("Location", ""), (path, elsewhere)
+            assert "javascript" not in answer.get("Location", "")
+    assert client.get("//evil.example/%2f..").status_code in (301, 400, 404)
