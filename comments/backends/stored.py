@@ -46,7 +46,7 @@ def author_document(author: Author, email: str) -> Document:
 
 def author(document: Mapping[str, Any]) -> Author:
     """Return who wrote, without the address."""
-    return Author(name=document["name"], id=document["id"], url=document["url"])
+    return Author(document["name"], document["id"], document["url"])
 
 
 def body(new: NewComment) -> Document:
@@ -90,22 +90,28 @@ def placed(
 
 def comment(target: Target, document: Mapping[str, Any]) -> Comment:
     """Return the value that a stored comment is."""
+    # A page makes a hundred of these: by position, and without the enums' own look-up.
+    above = document["parent_id"] or ""
     return Comment(
-        target=target,
-        slug=document["slug"],
-        full_slug=document["full_slug"],
-        number=int(document["number"]),
-        posted=document["posted"],
-        parent=document["parent_id"] or "",
-        answers=document["answers"] or document["parent_id"] or "",
-        author=author(document["author"]),
-        source=document["source"],
-        html=document["html"],
-        kind=Kind(document["kind"]),
-        state=State(document["state"]),
-        rev=int(document["rev"]),
-        edited=document["edited"],
+        target,
+        document["slug"],
+        document["full_slug"],
+        int(document["number"]),
+        document["posted"],
+        above,
+        document["answers"] or above,
+        author(document["author"]),
+        document["source"],
+        document["html"],
+        _KINDS[document["kind"]],
+        _STATES[document["state"]],
+        int(document["rev"]),
+        document["edited"],
     )
+
+
+_KINDS = {kind.value: kind for kind in Kind}
+_STATES = {state.value: state for state in State}
 
 
 def discussion(document: Mapping[str, Any]) -> Discussion:

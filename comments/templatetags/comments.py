@@ -9,8 +9,8 @@ from typing import Any
 from django import template
 from django.db.models import Model
 from django.http import HttpRequest
-from django.template.base import FilterExpression, Parser, Token, token_kwargs
-from django.template.context import Context
+from django.template.base import FilterExpression, Parser, Template, Token, token_kwargs
+from django.template.context import Context, RequestContext
 from django.template.loader import select_template
 from django.urls import reverse
 from django.utils.safestring import SafeString
@@ -202,7 +202,13 @@ def _listing(
 
 def _render(context: Context, subject: Subject, name: str, using: str, more: dict[str, Any]) -> SafeString:
     names = [using] if using else showing.template_names(subject.target, name)
-    return select_template(names).render(context.flatten() | more, context.get("request"))
+    found = select_template(names)
+    inner: Template | None = getattr(found, "template", None)
+    if not isinstance(inner, Template) or not isinstance(context, RequestContext):
+        return found.render(context.flatten() | more, context.get("request"))
+    # As {% include %} does: in the page's own context, whose processors have run already.
+    with context.push(**more):
+        return inner.render(context)
 
 
 def _user(context: Context) -> Any:
