@@ -159,13 +159,18 @@ def start_web(port: int, lease: Path) -> subprocess.Popen[bytes]:
     access_log.parent.mkdir(parents=True, exist_ok=True)
     if access_log.exists() and access_log.stat().st_size > LOG_BYTES:
         access_log.replace(access_log.with_suffix(".log.1"))
+    return guarded(gunicorn("cms.wsgi:application", port, access_log), lease=lease, grace=GRACE_SECONDS)
+
+
+def gunicorn(application: str, port: int, access_log: Path) -> list[str]:
+    """Return the command that serves an application on this loopback port: also what benchmarks measure."""
     workers = [] if "WEB_CONCURRENCY" in os.environ else ["--workers", str(min(max(2, os.cpu_count() or 2), 4))]
-    command = [sys.executable, "-m", "gunicorn", "cms.wsgi:application", "--bind", f"127.0.0.1:{port}", *workers]
+    command = [sys.executable, "-m", "gunicorn", application, "--bind", f"127.0.0.1:{port}", *workers]
     command += ["--worker-class", "gthread", "--threads", "8", "--timeout", "60", "--keep-alive", "5"]
     command += ["--graceful-timeout", str(int(GRACE_SECONDS - 5)), "--access-logfile", str(access_log)]
     # Without these two gunicorn announces itself, and keeps a socket in the home folder that every site would share.
     command += ["--log-level", "warning", "--no-control-socket", "--chdir", str(settings.BASE_DIR)]
-    return guarded(command, lease=lease, grace=GRACE_SECONDS)
+    return command
 
 
 class Worker:
