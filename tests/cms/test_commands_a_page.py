@@ -1,0 +1,64 @@
+"""How many commands each page sends to MongoDB: exactly so many, so that one more is a decision and not an accident."""
+
+import pytest
+
+from cms import page_cache
+from comments import services as comments
+from comments.types import Author
+from mongo.connection import now
+from nodes import kept, rendering, tree
+from nodes.models import Node
+from tests.nodes import photo_build
+from tests.nodes.build import node
+
+# By page: of a worker that keeps nothing; again, without the page cache; from the page cache; asked with the entity tag.
+COMMANDS = {
+    "/blog/post": (10, 4, 1, 1),
+    "/blog/post?comments=oldest": (10, 4, 1, 1),
+    "/gallery/lake": (9, 3, 1, 1),
+    "/": (7, 3, 1, 1),
+    "/blog": (7, 3, 1, 1),
+    "/folder": (7, 3, 1, 1),
+    "/folder/page": (6, 2, 1, 1),
+    "/tag/paper": (7, 3, 1, 1),
+    "/blog/archive": (7, 2, None, None),
+    "/feed/atom": (3, 2, None, 2),
+    "/sitemap.xml": (7, 1, None, None),
+    "/sitemap-blog-entry-1.xml": (6, 2, None, None),
+    "/search?q=margin": (7, 3, None, None),
+}
+
+
+@pytest.fixture
+def site(mongo):
+    page_cache.cache.clear()
+    blog, folder = node("blog", "blog"), node("folder", "folder")
+    for number in range(3):
+        node("blog-entry", f"post-{number}", parent=blog, tags=("paper",))
+    post = node("blog-entry", "post", parent=blog, tags=("paper",), text="In the margin", published=now())
+    node("basic-page", "page", parent=folder)
+    photo_build.upload(photo_build.gallery(), name="lake.jpg", title="Lake")
+    for number in range(3):
+        comments.post(Node.objects.get(pk=post), author=Author("Bea"), source="Yes", token=f"{number}" * 16)
+    yield
+    page_cache.cache.clear()
+
+
+@pytest.mark.parametrize("path", COMMANDS)
+def test_commands_a_page(site, client, commands, path):
+    def counted(**headers: str) -> int:
+        with commands.recorded():
+            answer = client.get(path, headers=headers)
+        assert answer.status_code == (304 if headers else 200)
+        return len(commands)
+
+    kept._answers.clear()
+    rendering._render.cache_clear()
+    tree._kept = None
+    first = counted()
+    page_cache.cache.clear()
+    again = counted()
+    from_cache = counted() if page_cache.cache.size else None
+    etag = client.get(path).headers.get("ETag")
+    unchanged = counted(**{"if-none-match": etag}) if etag else None
+    assert (first, again, from_cache, unchanged) == COMMANDS[path], path
