@@ -22,10 +22,10 @@ COMMANDS = {
     "/folder/page": (6, 2, 1, 1),
     "/tag/paper": (7, 3, 1, 1),
     "/blog/archive": (7, 2, None, None),
-    "/feed/atom": (3, 2, None, 2),
+    "/feed/atom": (7, 2, None, 2),
     "/sitemap.xml": (7, 1, None, None),
     "/sitemap-blog-entry-1.xml": (6, 2, None, None),
-    "/search?q=margin": (7, 3, None, None),
+    "/search?q=margin": (8, 4, None, None),
 }
 
 
