@@ -7,6 +7,8 @@ from collections.abc import Callable
 from urllib.parse import quote
 from zoneinfo import ZoneInfo
 
+from bson.errors import InvalidId
+from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone, translation
 from django.utils.cache import patch_cache_control, patch_vary_headers
@@ -14,6 +16,7 @@ from django.utils.cache import patch_cache_control, patch_vary_headers
 from cms.context_processors import is_personal
 from cms.logs import request_id
 from mongo.connection import answers
+from nodes.finding import not_found
 from nodes.selectors import site as site_selectors
 
 logger = logging.getLogger("cms.requests")
@@ -57,6 +60,22 @@ class RequestIdMiddleware:
             return response
         finally:
             request_id.reset(token)
+
+
+class NoSuchIdMiddleware:
+    """Answer 404 where Django's own views look for what an address names and that is no id: the backend raises instead."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        return self.get_response(request)
+
+    def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
+        """Return the answer to what is no id; None for any other exception."""
+        cause = exception.__cause__ or exception.__context__
+        is_no_id = isinstance(exception, ValidationError) and isinstance(cause, InvalidId)
+        return not_found(request, exception) if is_no_id else None
 
 
 class PermissionsMiddleware:

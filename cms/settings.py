@@ -110,6 +110,7 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "csp.middleware.CSPMiddleware",
+    "cms.middleware.NoSuchIdMiddleware",
     "axes.middleware.AxesMiddleware",
 ]
 

@@ -1,0 +1,22 @@
+"""What is no id finds nothing, in Django's own views too."""
+
+import pytest
+from django.contrib.auth import get_user_model
+from django.core.exceptions import ValidationError
+
+
+@pytest.mark.parametrize("path", ["/admin/r/x/y/", "/admin/r/%ff/%00/", f"/admin/r/{'0' * 24}/{'0' * 24}/"])
+def test_a_shortcut_of_the_admin_to_what_is_no_id_is_404(client, mongo, path):
+    client.force_login(get_user_model().objects.create_superuser("ann", password="x"))
+    assert client.get(path).status_code == 404
+
+
+def test_what_else_is_invalid_is_an_error_still(client, mongo, settings, monkeypatch):
+    """Only an id that is none is answered so; a mistake of ours is not hidden by it."""
+
+    def broken(*arguments, **more):
+        raise ValidationError("something else")
+
+    monkeypatch.setattr("nodes.selectors.nodes.newest_entries", broken)
+    client.raise_request_exception = False
+    assert client.get("/").status_code == 500
