@@ -7,7 +7,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 export PORT
 
-.PHONY: help run test test-slow lint bench soak screenshots clean chromium
+.PHONY: help run test test-slow lint bench soak screenshots clean chromium wrk
 .DEFAULT_GOAL := help
 
 help: ## list these targets
@@ -28,7 +28,7 @@ lint: .venv/dev.stamp ## style, types and who may import whom
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench: .venv/dev.stamp ## the measurements that the documents quote (ARGS=name for one)
+bench: .venv/dev.stamp wrk ## the measurements that the documents quote (ARGS=name for one, QUICK=1 for two minutes)
 	$(BIN)/python -m benchmarks $(ARGS)
 
 soak: .venv/dev.stamp ## five minutes of writing while the server is killed (ARGS="--minutes 60")
@@ -63,3 +63,8 @@ chromium:
 	@command -v chromium >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
 		apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium fonts-wqy-microhei; } || \
 		{ echo "The browser tests need Chromium: on Debian, apt-get install chromium fonts-wqy-microhei" >&2; exit 1; }
+
+wrk:
+	@command -v wrk >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
+		apt-get update -qq && apt-get install -y -qq --no-install-recommends wrk; } || \
+		{ echo "The benchmarks load pages with wrk: on Debian, apt-get install wrk" >&2; exit 1; }

@@ -1,24 +1,33 @@
-"""Run the named benchmarks, or every one: each module of this package with a `main()`, but the soak."""
+"""Run the named benchmarks, or every one, each in a process of its own: settings are read once a process."""
 
 import argparse
-import pkgutil
+import subprocess
+import sys
 from importlib import import_module
 
-import benchmarks
+NAMES = ("start", "pages", "flat", "discussion", "footprint", "comments", "admin_list", "photos")
 
 
-def main() -> None:
-    known = sorted(name for _, name, _ in pkgutil.iter_modules(benchmarks.__path__) if name not in ("__main__", "soak"))
+def main() -> int:
+    """Return 1 if a benchmark failed."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks")
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of: {', '.join(known)}")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of: {', '.join(NAMES)}")
     names = parser.parse_args().names
-    if unknown := set(names) - set(known):
+    if unknown := set(names) - set(NAMES):
         parser.error(f"no such benchmark: {', '.join(sorted(unknown))}")
-    for name in names or known:
-        module = import_module(f"benchmarks.{name}")
-        print(f"{name}: {(module.__doc__ or '').splitlines()[0]}", flush=True)
-        module.main()
+    if len(names) == 1:
+        return _run(names[0])
+    return max(
+        subprocess.run([sys.executable, "-m", "benchmarks", name], check=False).returncode for name in names or NAMES
+    )
+
+
+def _run(name: str) -> int:
+    module = import_module(f"benchmarks.{name}")
+    print(f"{name}: {(module.__doc__ or '').splitlines()[0]}", flush=True)
+    sys.argv[1:] = []
+    return int(module.main() or 0)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

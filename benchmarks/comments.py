@@ -12,12 +12,14 @@ from typing import Any
 
 import pymongo
 
-ROUNDS = 60
+from benchmarks import site
+
+ROUNDS = 10 if site.QUICK else 60
 # Seconds between two posts while a discussion is moved.
 PAUSE = 0.05
 TEXT = "A comment of some two hundred characters, as people write them when they have read a post to its end. " * 2
 # Of the discussions measured; BENCH_COMMENTS=100,10000 leaves out the long one.
-SIZES = [int(size) for size in os.environ.get("BENCH_COMMENTS", "100,10000,1000000").split(",")]
+SIZES = [int(n) for n in os.environ.get("BENCH_COMMENTS", "100" if site.QUICK else "100,10000,1000000").split(",")]
 
 
 def main() -> None:
@@ -37,6 +39,13 @@ def main() -> None:
 
 def measure() -> None:
     """Measure every schema at every size that it takes."""
+    prepare()
+    for size in SIZES:
+        Trial(size).run()
+
+
+def prepare() -> None:
+    """Set Django up, and the indexes."""
     import django
 
     django.setup()
@@ -49,8 +58,6 @@ def measure() -> None:
     setting_changed.send(sender=None, setting="COMMENTS", value=None, enter=True)
     for change in indexes.plan([]):
         change.apply(indexes.database(change.alias))
-    for size in SIZES:
-        Trial(size).run()
 
 
 class Trial:
@@ -97,17 +104,20 @@ class Trial:
         )
         self.backend.forget(self.target)
 
-    def build(self) -> None:
-        """Store the comments, one document each, as if they had been posted."""
+    def build(self, schema: str = "documents", order: str = "oldest") -> None:
+        """Store the comments in a schema and order of its own, as if they had been posted."""
         from comments.backends.claims import new_document
         from comments.types import Order
 
-        document = new_document(self.target, "documents", Order.OLDEST, 100)
+        document = new_document(self.target, schema, Order(order), 100)
         where = self.backend.posting.discussions
         where.collection.insert_one({**document, "count": self.size, "last_number": self.size})
         place = self.place()
         batch: list[dict[str, Any]] = []
-        for comment in self.comments():
+        comments = self.comments()
+        if order == "threaded" and schema != "documents":
+            comments = iter(sorted(comments, key=lambda comment: str(comment["full_slug"])))
+        for comment in comments:
             batch.append(comment)
             if len(batch) == 1_000:
                 self.backend.schemas.of(place).copy(place, batch)

@@ -8,9 +8,10 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from benchmarks.site import QUICK
 from mongo.embedded import Embedded
 
-ROUNDS = 5
+ROUNDS = 1 if QUICK else 5
 
 
 def main() -> None:

@@ -1,0 +1,73 @@
+"""What the measured pages show: a discussion as people hold them, and a photo; the same at every run."""
+
+import random
+import tempfile
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from bson import ObjectId
+
+SENTENCES = (
+    "A margin is where a reader answers, and *nobody* asked for it.",
+    "I have kept [a list](https://example.org/lists) of such notes for years.",
+    "My copy has them in two hands, one of which must be my grandfather's!",
+    "> Never in ink\n\nsays the librarian, and rightly.",
+    "What about `pencil`? It fades & smudges, but it can be taken back.",
+    "This is the best that I have read on it, thank you.",
+)
+
+
+def discuss(node: Any, count: int) -> None:
+    """Put `count` comments under a node: half of them answer one of the ten before."""
+    from comments import services
+    from mongo.connection import now
+
+    services.import_(node, _comments(count, now() - timedelta(days=60)))
+
+
+def _comments(count: int, began: Any) -> Iterator[Any]:
+    from comments import services, slugs
+    from comments.types import Author, NewComment
+
+    chance = random.Random(9)
+    recent: list[str] = []
+    for number in range(count):
+        source = "\n\n".join(chance.sample(SENTENCES, chance.randrange(1, 4)))
+        parent = chance.choice(recent) if recent and chance.random() < 0.5 else ""
+        if parent.count("/") > 5:
+            parent = ""
+        new = NewComment(
+            author=Author(f"Reader {number % 37}", url="https://example.org/me" if number % 5 == 0 else ""),
+            source=source,
+            html=services.render(source),
+            token=f"bench {number}",
+            parent=parent,
+            part=slugs.part(f"bench {number}"),
+            posted=began + timedelta(minutes=11 * number),
+        )
+        recent = [*recent[-9:], slugs.join(parent, new.part)]
+        yield new
+
+
+def photo() -> str:
+    """Publish a photo in a gallery of its own; return its path."""
+    from PIL import Image
+
+    from mongo.connection import now
+    from nodes import tree
+    from nodes.services import editing
+    from nodes.services.photo_import import import_photo
+    from nodes.types import Actor
+
+    published = now() - timedelta(days=1)
+    actor = Actor(None, "Ada")
+    gallery: ObjectId = editing.create(
+        actor, type="gallery", parent_id=None, slug="bench", title="Bench", fields={"published": published}
+    ).id
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "lake.jpg"
+        Image.linear_gradient("L").resize((2_000, 1_500)).convert("RGB").save(file)
+        import_photo(actor, gallery, file, title="Lake", fields={"published": published, "detail.alt": "A lake"})
+    return tree.current().url(gallery, "lake")

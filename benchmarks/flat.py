@@ -1,0 +1,132 @@
+"""Every page of a large site against the same page of a small one, in turns (docs/reference/benchmarks.md)."""
+
+import io
+import multiprocessing
+import os
+import statistics
+import time
+from collections.abc import Callable, Iterator
+from multiprocessing.connection import Connection
+from typing import Any
+from urllib.parse import unquote
+
+from benchmarks import report, site
+
+SIZES = (100, 2_000 if site.QUICK else 100_000)
+ROUNDS = 15 if site.QUICK else 100
+GOAL = 1.3
+# What is longer on the larger site, and so is no goal.
+LONGER = ("sitemap, a page", "folder of many pages")
+
+
+def main() -> None:
+    """Measure, print, publish."""
+    with site.served_by_mongod():
+        os.environ["PAGE_CACHE_MB"] = "0"
+        context = multiprocessing.get_context("spawn")
+        pipes, processes = [], []
+        for size in SIZES:
+            here, there = context.Pipe()
+            os.environ["MONGODB_DATABASE"] = f"bench_{size}"
+            processes.append(context.Process(target=serve, args=(size, there)))
+            processes[-1].start()
+            names = here.recv()  # one after the other: both load the demo
+            pipes.append(here)
+        taken: dict[str, list[list[float]]] = {name: [[], []] for name in names}
+        for _ in range(ROUNDS):
+            for name, both in taken.items():
+                for pipe, times in zip(pipes, both, strict=True):
+                    pipe.send(name)
+                    times.append(pipe.recv())
+        for pipe, process in zip(pipes, processes, strict=True):
+            pipe.send(None)
+            process.join()
+        report.publish("flat", [_table(taken)])
+
+
+def _table(taken: dict[str, list[list[float]]]) -> report.Table:
+    rows: list[list[object]] = []
+    for name, (small, large) in taken.items():
+        # Of each pair by itself: whatever else the machine does in a moment slows down both.
+        ratio = statistics.median(b / a for a, b in zip(small, large, strict=True))
+        verdict = "" if name in LONGER else "kept" if ratio <= GOAL else "missed"
+        quarters = statistics.quantiles(large, n=4)
+        spread = f"{quarters[0]:.1f}–{quarters[2]:.1f}"
+        rows.append([name, *(f"{statistics.median(t):.2f}" for t in (small, large)), spread, f"{ratio:.2f}", verdict])
+    about = (
+        f"Milliseconds of a whole request in the process that answers it, the page cache off: medians of {ROUNDS} requests, "
+        f"the two sites asked in turns, and of the ratios of all pairs. {SIZES[0]:,} and {SIZES[1]:,} nodes, a tag for every "
+        "ten of them. A page of the sitemap lists up to 10,000 addresses, and a folder 100 pages, of which the small site has "
+        "few. The common word stands in every text, and a search that takes longer than 1.5 s is cut short."
+    )
+    columns = ["Page", f"{SIZES[0]:,}", f"{SIZES[1]:,}", "Quartiles", "Ratio", f"≤ {GOAL}"]
+    return report.Table("A large site against a small one", about, columns, rows)
+
+
+def serve(size: int, pipe: Connection) -> None:
+    """Load a site of so many nodes, say which pages there are, and time those that are asked for until None is."""
+    os.environ["LOG_LEVEL"] = "WARNING"
+    site.set_up(size)
+    from django.core.handlers.wsgi import WSGIHandler
+
+    answer = WSGIHandler()
+    paths = dict(addresses())
+    for path in paths.values():
+        ask(answer, path)
+    pipe.send(list(paths))
+    while (name := pipe.recv()) is not None:
+        pipe.send(ask(answer, paths[name]))
+
+
+def addresses() -> Iterator[tuple[str, str]]:
+    """Yield (what it is, path) of every kind of page."""
+    from mongo.connection import now
+    from nodes import tree
+    from nodes.selectors import nodes as selectors
+
+    sections, moment = tree.current(), now()
+    blog, folder = (next(s for s in sections.sections.values() if s.slug == slug) for slug in ("blog-1", "folder-1"))
+    posts = selectors.entries(blog.id, moment, size=10)
+    middle = posts.nodes[5]
+    path = sections.url(blog.parent_id, blog.slug)
+    yield "home", "/"
+    yield "folder", "/library"
+    yield "folder of many pages", sections.url(folder.parent_id, folder.slug)
+    yield "blog", path
+    yield "blog, further down", f"{path}?from={posts.older}"
+    yield "archive", f"{path}/archive"
+    yield "archive, a year", f"{path}/archive/{middle.metadata.published.year}"
+    yield "tag that many carry", "/tag/topic-1"
+    yield "tag that few carry", "/tag/note-1"
+    yield "feed", "/feed/atom"
+    yield "feed of a blog", f"{path}/feed/atom"
+    yield "sitemap, index", "/sitemap.xml"
+    yield "sitemap, a page", "/sitemap-blog-entry-1.xml"
+    yield "search, a rare word", "/search?q=pamphlet"
+    yield "search, a common word", "/search?q=paper"
+    yield "post", middle.get_absolute_url()
+
+
+def ask(answer: Callable[..., Any], path: str) -> float:
+    """Return the milliseconds that a request takes. Raises RuntimeError if its answer is not a page."""
+    path, _, query = path.partition("?")
+    environment = {
+        "REQUEST_METHOD": "GET",
+        "PATH_INFO": unquote(path).encode().decode("latin-1"),
+        "QUERY_STRING": query,
+        "SERVER_NAME": "127.0.0.1",
+        "SERVER_PORT": "80",
+        "REMOTE_ADDR": "127.0.0.1",
+        "wsgi.input": io.BytesIO(),
+        "wsgi.errors": io.StringIO(),
+        "wsgi.url_scheme": "http",
+    }
+    said: list[str] = []
+    began = time.perf_counter()
+    response = answer(environment, lambda status, headers: said.append(status))
+    b"".join(response)
+    response.close()
+    took = time.perf_counter() - began
+    if not said[0].startswith("200"):
+        raise RuntimeError(f"{path}: {said[0]}")
+    return took * 1_000

@@ -1,0 +1,135 @@
+"""What a page takes beside time: database commands, bytes; and what a worker keeps in memory (docs/reference/benchmarks.md)."""
+
+import gzip
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from pymongo import monitoring
+
+from benchmarks import pages, report, site
+
+REQUESTS = 1_000 if site.QUICK else 10_000
+QUIET = {"hello", "ismaster", "isMaster", "ping", "endSessions", "buildInfo"}
+ASSET = re.compile(rb'(?:<link rel="stylesheet" href|<script src)="([^"]+)"')
+
+
+class Counter(monitoring.CommandListener):
+    """Counts the commands that pages send."""
+
+    count = 0
+
+    def started(self, event: monitoring.CommandStartedEvent) -> None:
+        self.count += event.command_name not in QUIET
+
+    def succeeded(self, event: monitoring.CommandSucceededEvent) -> None:
+        """Only what is sent counts."""
+
+    def failed(self, event: monitoring.CommandFailedEvent) -> None:
+        """Only what is sent counts."""
+
+
+def main() -> None:
+    """Measure, print, publish."""
+    counter = Counter()
+    monitoring.register(counter)
+    os.environ["LOG_LEVEL"] = "WARNING"
+    with site.served_by_mongod() as folder:
+        site.set_up(pages.NODES)
+        from benchmarks import web
+
+        paths = dict(pages.addresses())
+        tables = [_commands(counter, paths)]
+        with web.started("cms.wsgi:application", folder) as server:
+            tables += [_bytes(server, paths), _memory(server, paths, folder)]
+        report.publish("footprint", tables)
+
+
+def _commands(counter: Counter, paths: dict[str, str]) -> report.Table:
+    from django.test import Client
+
+    from cms import page_cache
+    from nodes import kept, rendering, tree
+
+    client = Client(SERVER_NAME="127.0.0.1")
+
+    def counted(path: str, **headers: str) -> tuple[int, Any]:
+        counter.count = 0
+        response = client.get(path, headers=headers)
+        assert response.status_code == (304 if headers else 200), (path, response.status_code)
+        return counter.count, response
+
+    rows: list[list[object]] = []
+    for name, path in paths.items():
+        page_cache.cache.clear()
+        kept._answers.clear()
+        rendering._render.cache_clear()
+        tree._kept = None
+        first, response = counted(path)
+        page_cache.cache.clear()
+        again, _ = counted(path)
+        is_kept = bool(page_cache.cache.size)
+        unchanged = counted(path, **{"if-none-match": response["ETag"]})[0] if response.has_header("ETag") else ""
+        rows.append([name, first, again, counted(path)[0] if is_kept else "", unchanged])
+    about = (
+        "Commands sent to MongoDB for one page. *First*: by a worker that has kept nothing; *again*: the page cache off, the "
+        "section tree and the neighbours kept under the site's version; *kept*: from the page cache; *304*: the same, asked "
+        "with its entity tag. `tests/cms/test_commands_a_page.py` holds the same counts."
+    )
+    return report.Table("Commands a page", about, ["Page", "First", "Again", "Kept", "304"], rows)
+
+
+def _bytes(server: Any, paths: dict[str, str]) -> report.Table:
+    rows: list[list[object]] = []
+    for name, path in paths.items():
+        body = server.get(path)[2]
+        css, js = (
+            sum(
+                len(server.get(address.decode(), {"Accept-Encoding": "gzip"})[2])
+                for address in ASSET.findall(body)
+                if address.endswith(ending)
+            )
+            for ending in (b".css", b".js")
+        )
+        compressed = len(gzip.compress(body, 6))
+        rows.append([name, f"{len(body):,}", f"{compressed:,}", *(f"{size:,}" if size else "" for size in (css, js))])
+    about = (
+        "CSS and JavaScript as they are sent, compressed, once a year; the page as it is, and as a proxy that compresses "
+        "would send it."
+    )
+    return report.Table("Bytes a page", about, ["Page", "Page", "Page, gzip", "CSS, gzip", "JS, gzip"], rows)
+
+
+def _memory(server: Any, paths: dict[str, str], folder: Path) -> report.Table:
+    script = folder / "mixed.lua"
+    listed = ", ".join(f'"{path}"' for path in [*paths.values(), *_every_post()])
+    script.write_text(
+        f"local paths = {{{listed}}}\nfunction request() return wrk.format('GET', paths[math.random(#paths)]) end\n"
+    )
+    before = [child.memory_info().rss for child in server.process.children()]
+    done = 0
+    while done < REQUESTS:
+        done += server.loaded("/", 3, script=script).requests
+    after = [child.memory_info().rss for child in server.process.children()]
+    rows: list[list[object]] = [
+        [f"worker {n + 1}", f"{b / 2**20:.0f}", f"{a / 2**20:.0f}"]
+        for n, (b, a) in enumerate(zip(before, after, strict=True))
+    ]
+    about = (
+        f"MiB resident in a worker after it has answered a few requests, and after {done:,} to both of them, spread over "
+        f"{len(listed.split(',')):,} addresses of all kinds; a page cache of 64 MB, the default."
+    )
+    return report.Table("Memory of a worker", about, ["", "Before", "After"], rows)
+
+
+def _every_post() -> Iterator[str]:
+    """Yield the paths of all posts of the bulk content."""
+    from mongo.connection import now
+    from nodes import tree
+    from nodes.selectors import sitemap
+
+    sections = tree.current()
+    for entry in sitemap.entries(sections, "blog-entry", 1, now()) or ():
+        yield sections.url(entry.parent_id, entry.slug)

@@ -1,0 +1,89 @@
+"""Where figures go: to the screen, to docs/reference/benchmarks.json, and from there to docs/reference/benchmarks.md."""
+
+import json
+import os
+import platform
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from benchmarks.site import QUICK
+
+ROOT = Path(__file__).resolve().parents[1]
+KEPT = ROOT / "docs" / "reference" / "benchmarks.json"
+PAGE = KEPT.with_suffix(".md")
+HEAD = """# Benchmarks
+
+Written by `make bench`; what was found and done about it is told in [performance](../explanation/performance.md). Figures are
+for comparison with each other: ratios to a baseline of the same run travel from machine to machine, milliseconds do not.
+"""
+
+
+@dataclass(frozen=True)
+class Table:
+    """Some figures: what they are, how they were taken, and a line each."""
+
+    title: str
+    about: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[object]]
+
+    def markdown(self) -> str:
+        """Return the table with its title."""
+        return f"## {self.title}\n\n{self.about}\n\n{grid(self.columns, self.rows)}\n"
+
+
+def grid(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    """Return a Markdown table; what looks like a number stands on the right."""
+    lines = [" | ".join(columns), " | ".join("---" if n == 0 else "--:" for n in range(len(columns)))]
+    lines += [" | ".join(str(value) for value in row) for row in rows]
+    return "\n".join(f"| {line} |" for line in lines)
+
+
+def publish(name: str, tables: Sequence[Table]) -> None:
+    """Print the tables of a benchmark; keep them, and write the page anew, unless the run was a quick one."""
+    for table in tables:
+        print(f"\n{table.markdown()}", flush=True)
+    if QUICK:
+        return
+    known: dict[str, Any] = json.loads(KEPT.read_text()) if KEPT.exists() else {}
+    known[name] = {"machine": machine(), "tables": [asdict(table) for table in tables]}
+    known = dict(sorted(known.items()))
+    KEPT.write_text(json.dumps(known, indent=1, ensure_ascii=False, default=str) + "\n")
+    parts = [HEAD]
+    for kept in known.values():
+        parts += [Table(**table).markdown() for table in kept["tables"]]
+        parts.append(f"{kept['machine']}\n")
+    PAGE.write_text("\n".join(parts))
+
+
+def machine() -> str:
+    """Return, in a sentence, what ran when and on what."""
+    import pymongo
+
+    versions = {name: metadata.version(name) for name in ("Django", "pymongo", "django-mongodb-backend", "gunicorn")}
+    with pymongo.MongoClient(os.environ["MONGODB_URI"]) as client:
+        server = client.server_info()["version"]
+    wrk = subprocess.run(["wrk", "-v"], check=False, capture_output=True, text=True).stdout.split("[")[0].strip()
+    named = ", ".join(f"{name} {version}" for name, version in versions.items())
+    return (
+        f"*{datetime.now(UTC):%d %B %Y}; Python {platform.python_version()}, {named}, MongoDB {server} on the same machine, "
+        f"{wrk}; {platform.system()} {platform.machine()}, {os.cpu_count()} × {_processor()}, {_memory()}.*"
+    )
+
+
+def _processor() -> str:
+    if sys.platform == "linux":
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or "unknown processor"
+
+
+def _memory() -> str:
+    return f"{os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES') / 2**30:.0f} GiB"

@@ -1,0 +1,6 @@
+"""The product's settings with the one difference that what is measured needs: pages of a hundred comments."""
+
+from cms.settings import *  # noqa: F403
+from cms.settings import COMMENTS
+
+COMMENTS = {**COMMENTS, "PAGE_SIZE": 100}
