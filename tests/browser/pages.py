@@ -1,0 +1,180 @@
+"""The pages that readers and editors meet, each by its name and how one gets there: for checks that look at all of them.
+
+`build()` makes a site that has something on every page; a scene takes a page of a browser and that site, goes there, and
+returns the server's answer.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from bson import ObjectId
+from playwright.sync_api import Page, Response, expect
+
+from comments import services
+from comments.types import Author, Target
+from nodes.services import editing
+from tests.nodes import pictures
+from tests.nodes.build import EDITOR, node, nonce
+from tests.nodes.photo_build import gallery, upload
+
+SHOWCASE = Path(__file__).parent / "showcase.md"
+
+
+@dataclass(frozen=True)
+class Site:
+    """What build() made and the scenes need to name."""
+
+    post: ObjectId
+    folder_page: ObjectId
+    photo: ObjectId
+    target: Target
+    deep: str  # the slug of the deepest comment
+
+    def comment(self, name: str, query: str = "") -> str:
+        """Return an address of the comments app about the post: comment("form"), comment("c", "/slug")."""
+        return f"/comments/{name}/{self.target.label}/{self.target.pk}{query}"
+
+
+def build() -> Site:
+    """Make a site with sections, posts, photos and a discussion that is eight deep."""
+    folder = node("folder", "guide", title="Guide", text="What is in this guide.", summary="A short guide.")
+    folder_page = node(slug="start", parent=folder, title="Start here", text="A [link](/news).")
+    node("folder", "more", parent=folder, title="More")
+    blog = node("blog", "news", title="News", summary="What happens.")
+    first = datetime(2022, 1, 1, tzinfo=UTC)
+    for day in range(1, 13):
+        node(
+            "blog-entry",
+            f"p{day}",
+            parent=blog,
+            title=f"Post {day}",
+            text=SHOWCASE.read_text(encoding="utf-8") if day == 12 else "Some words.",
+            published=first + timedelta(days=day),
+            tags=("paper", "红楼梦"),
+        )
+    photos = gallery("lakes", title="Lakes", summary="Water and light.")
+    shown = [
+        upload(
+            photos, pictures.jpeg(number, pictures.image((900, 600))), f"lake-{number}.jpg", fields={"tags": ("paper",)}
+        )
+        for number in range(4)
+    ]
+    post = node("blog-entry", "hello", parent=blog, title="Hello", text="A post that is talked about.", tags=("paper",))
+    target = Target("nodes.node", str(post))
+    parent = ""
+    for depth in range(9):
+        name = Author(f"Reader {depth}", url="https://example.org/" if depth == 2 else "")
+        source = f"A comment at depth {depth} with `code`, a [link](https://example.org/) and\n\n> a quotation."
+        parent = services.post(target, author=name, source=source, token=f"depth-{depth}", parent=parent).comment.slug
+    services.post(target, author=Author("Bea"), source="Another thread", token="other")
+    services.hold(target, author=Author("Newcomer"), source="May I?", token="held")
+    return Site(post, folder_page, shown[0], target, parent)
+
+
+def _at(address: str | Callable[[Site], str]) -> Callable[[Page, Site], Response]:
+    def go(page: Page, site: Site) -> Response:
+        response = page.goto(address if isinstance(address, str) else address(site))
+        assert response is not None
+        # A script fetches the form of comments into its place.
+        expect(page.locator("[data-comments-form] > a")).to_have_count(0)
+        return response
+
+    return go
+
+
+def _sent(page: Page, button: str) -> Response:
+    with page.expect_navigation() as navigation:
+        page.locator(button).click()
+    return navigation.value
+
+
+def _refused_form(page: Page, site: Site) -> Response:
+    page.expected.append("422")
+    page.goto(site.comment("form"))
+    page.locator("form.comment-form").evaluate("form => { form.noValidate = true; }")
+    page.locator("input[name=email]").fill("no address")
+    return _sent(page, ".comment-buttons button:not([name])")
+
+
+def _preview(page: Page, site: Site) -> Response:
+    page.goto(site.comment("form"))
+    page.get_by_label("Comment", exact=True).fill("I *agree*.")
+    page.get_by_label("Name").fill("Ann")
+    return _sent(page, "[name=preview]")
+
+
+def _not_found(page: Page, site: Site) -> Response:
+    page.expected.append("404")
+    return _at("/news/helo")(page, site)
+
+
+def _refused_log_in(page: Page, site: Site) -> Response:
+    page.goto("/log-in")
+    page.locator("#id_username").fill("nobody")
+    page.locator("#id_password").fill("wrong")
+    return _sent(page, ".account-form button")
+
+
+def _conflict(page: Page, site: Site) -> Response:
+    page.expected.append("409")
+    node_id = node(slug="contested", title="Contested", text="The cat sat on the mat.\n\nSame.")
+    page.goto(f"/admin/nodes/node/{node_id}/change/")
+    editing.save(
+        EDITOR, node_id, nonce(node_id), {"title": "Theirs", "detail.text": "The dog sat on the mat.\n\nSame."}
+    )
+    page.locator("#id_text").evaluate(
+        "(area, text) => { area.value = text; area.dispatchEvent(new Event('input')); }", "The cat slept.\n\nSame."
+    )
+    page.locator("#id_title").fill("Mine")
+    return _sent(page, "[name=_continue]")
+
+
+def _difference(page: Page, site: Site) -> Response:
+    editing.save(
+        EDITOR, site.folder_page, nonce(site.folder_page), {"title": "Begin here", "detail.text": "New words."}
+    )
+    page.goto(f"/admin/nodes/node/{site.folder_page}/history/")
+    with page.expect_navigation() as navigation:
+        page.get_by_role("button", name="Show the difference").click()
+    return navigation.value
+
+
+READERS: dict[str, Callable[[Page, Site], Response]] = {
+    "home": _at("/"),
+    "section": _at("/guide"),
+    "page": _at("/guide/start"),
+    "blog index": _at("/news"),
+    "archive": _at("/news/archive"),
+    "typography": _at("/news/p12"),
+    "post with threaded comments": _at("/news/hello"),
+    "permalink page": _at(lambda site: site.comment("c", f"/{site.deep}")),
+    "thread": _at(lambda site: site.comment("thread", f"/{site.deep}")),
+    "comment form": _at(lambda site: site.comment("form")),
+    "reply form": _at(lambda site: site.comment("form", f"?parent={site.deep}")),
+    "refused form": _refused_form,
+    "preview of a comment": _preview,
+    "flagging": _at(lambda site: site.comment("flag", f"/{site.deep}")),
+    "gallery": _at("/lakes"),
+    "photo": _at("/lakes/lake-2"),
+    "search": _at("/search"),
+    "search results": _at("/search?q=post"),
+    "nothing found": _at("/search?q=xylophone"),
+    "tag page": _at("/tag/paper"),
+    "404": _not_found,
+    "log-in": _at("/log-in"),
+    "refused log-in": _refused_log_in,
+}
+
+EDITORS: dict[str, Callable[[Page, Site], Response]] = {
+    "admin start": _at("/admin/"),
+    "list of pages": _at("/admin/nodes/node/"),
+    "node form": _at(lambda site: f"/admin/nodes/node/{site.post}/change/"),
+    "new page": _at("/admin/nodes/node/add/?type=basic-page"),
+    "conflict page": _conflict,
+    "history diff": _difference,
+    "comment queue": _at("/admin/comments/moderation/"),
+    "photo library": _at("/admin/nodes/photo/"),
+    "photo form": _at(lambda site: f"/admin/nodes/photo/{site.photo}/change/"),
+}

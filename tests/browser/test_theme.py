@@ -1,0 +1,115 @@
+"""The reader's own choice of colours, and how little the theme weighs."""
+
+import re
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser import pages
+from tests.comments.conftest import rules  # noqa: F401 - a fixture
+
+ROOT = Path(__file__).parents[2]
+STATIC = [ROOT / "static" / "site", ROOT / "comments" / "static" / "comments"]
+OF_ADMIN = {"admin.css", "admin.js"}
+LIGHT, DARK = "rgb(253, 252, 249)", "rgb(25, 24, 22)"
+
+
+@pytest.fixture
+def site(mongo, rules) -> pages.Site:  # noqa: F811 - the fixture
+    return pages.build()
+
+
+def paper(page: Page) -> str:
+    return page.evaluate("getComputedStyle(document.body).backgroundColor")
+
+
+def test_colours_follow_the_device_until_chosen(browsing, mongo):
+    page = browsing(color_scheme="dark")
+    page.goto("/search")
+    assert paper(page) == DARK
+    switch = page.get_by_role("button", name="Colours: as your device")
+    switch.click()
+    expect(page.get_by_role("button", name="Colours: light")).to_be_focused()
+    assert paper(page) == LIGHT
+    page.goto("/log-in")
+    assert paper(page) == LIGHT
+    page.get_by_role("button", name="Colours: light").click()
+    page.emulate_media(color_scheme="light")
+    assert paper(page) == DARK
+    page.reload()
+    assert paper(page) == DARK
+    page.get_by_role("button", name="Colours: dark").click()
+    assert paper(page) == LIGHT
+
+
+def test_chosen_colours_are_there_at_the_first_paint(browsing, mongo):
+    page = browsing(color_scheme="light")
+    page.goto("/search")
+    page.evaluate("localStorage.setItem('theme', 'dark')")
+    # Whatever is painted, is painted before the deferred script has come.
+    page.route("**/site/site.js", lambda route: route.abort())
+    page.expected.append("site.js")
+    page.reload()
+    assert paper(page) == DARK
+
+
+def test_admin_and_site_share_the_choice(browsing, account):
+    page = browsing(account("ann"), color_scheme="light")
+    page.goto("/search")
+    page.get_by_role("button", name="Colours").click()
+    page.get_by_role("button", name="Colours").click()
+    page.goto("/admin/")
+    assert page.evaluate("document.documentElement.dataset.theme") == "dark"
+
+
+def test_without_script_there_is_no_switch_and_the_device_rules(browsing, mongo):
+    page = browsing(java_script_enabled=False, color_scheme="dark")
+    page.goto("/search")
+    expect(page.locator(".theme-switch")).to_be_hidden()
+    expect(page.locator("body")).to_have_css("background-color", DARK)
+
+
+def test_storage_that_is_refused_breaks_nothing(page, mongo):
+    page.add_init_script("Object.defineProperty(window, 'localStorage', {get() { throw new Error('refused'); }})")
+    page.goto("/search")
+    for state in ("light", "dark", "as your device"):
+        page.get_by_role("button", name="Colours").click()
+        expect(page.get_by_role("button", name=f"Colours: {state}")).to_be_visible()
+
+
+def test_what_is_wider_than_the_text_is_scrolled_by_keyboard(browsing, site):
+    page = browsing(viewport={"width": 360, "height": 740})
+    page.goto("/news/p12")
+    code = page.locator(".prose pre")
+    code.focus()
+    expect(code).to_be_focused()
+    expect(page.locator(".prose table")).not_to_have_attribute("tabindex", "0")
+
+
+def weight(suffix: str) -> int:
+    """Return the bytes of all that readers' pages may load of one kind, unpacked."""
+    files = [file for folder in STATIC for file in folder.glob(f"*{suffix}") if file.name not in OF_ADMIN]
+    assert files
+    return sum(file.stat().st_size for file in files)
+
+
+def test_the_theme_is_light():
+    assert weight(".css") <= 30_000
+    assert weight(".js") <= 15_000
+
+
+def test_pages_load_nothing_else(page, site):
+    """What was weighed is all: scripts and styles of readers' pages come from those two folders, none stands in a page."""
+    loaded: set[str] = set()
+    page.on("request", lambda request: loaded.add(request.url) if request.resource_type != "document" else None)
+    for name in ("home", "post with threaded comments", "reply form", "gallery", "photo", "search results"):
+        pages.READERS[name](page, site)
+        assert page.locator("script:not([src]), style, [style], [onclick]").count() == 0
+    assert all(url.startswith(page.url.partition("/search")[0]) for url in loaded)
+    known = {file.name for folder in STATIC for file in folder.iterdir()} - OF_ADMIN
+    used = {
+        re.sub(r"\?.*", "", url).rpartition("/")[2] for url in loaded if url.partition("?")[0].endswith((".css", ".js"))
+    }
+    assert used
+    assert used <= known
