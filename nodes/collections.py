@@ -116,7 +116,11 @@ COLLECTIONS = (
             ),
             Index("by_draft", (("draft.saved_at", -1), ("_id", -1)), sparse=True),
             # What a photo is used on.
-            Index("by_photo", (("derived.photos", 1),), sparse=True),
+            Index(
+                "by_photo",
+                (("derived.photos", 1), ("metadata.updated", -1)),
+                partial={"derived.photos": {"$exists": True}},
+            ),
         ),
         shard_key=ShardKey(
             PLACE, unique=True, reason="Only a unique shard key keeps (section, slug) unique over shards."

@@ -29,13 +29,22 @@ class TextField(forms.CharField):
         return str(super().to_python(value)).replace("\r\n", "\n").replace("\r", "\n")
 
 
+class MomentWidget(AdminSplitDateTime):
+    """Date and time, each with a name of its own for who cannot see that they stand side by side."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        for widget, name in zip(self.widgets, (_("Date"), _("Time")), strict=True):
+            widget.attrs["aria-label"] = name
+
+
 class MomentField(forms.SplitDateTimeField):
     """A time in the site's zone. `seen`: the time that the form was rendered with, kept to the millisecond if left alone.
 
     Left alone, it also needs no reading: an hour that the clocks go through twice cannot be read back.
     """
 
-    widget = AdminSplitDateTime
+    widget = MomentWidget
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -105,7 +114,8 @@ class AuthorWidget(forms.MultiWidget):
     template_name = "nodes/admin/author.html"
 
     def __init__(self) -> None:
-        super().__init__({"account": forms.Select(), "name": AdminTextInputWidget()})
+        account = forms.Select({"aria-label": _("Account")})
+        super().__init__({"account": account, "name": AdminTextInputWidget({"aria-label": _("Name that readers see")})})
 
     def decompress(self, value: Any) -> list[Any]:
         return [str(value["_id"] or ""), value["name"]] if value else ["", ""]

@@ -64,7 +64,7 @@
   if (!kept || kept.form === form.dataset.form || plain(kept.fields) === rendered) return;
   const offer = document.getElementById("kept-text");
   if (!offer) return;
-  offer.querySelector("time").textContent = new Date(kept.at).toLocaleString(document.documentElement.lang || undefined);
+  offer.querySelector("[data-kept]").textContent = new Date(kept.at).toLocaleString(document.documentElement.lang || undefined);
   offer.hidden = false;
   offer.querySelector("[data-do=take]").addEventListener("click", () => {
     const values = new Map();

@@ -1,0 +1,69 @@
+"""axe-core finds no barrier on any page, in light and dark, on a desktop and on a phone."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page
+
+from tests.browser import pages
+from tests.browser.conftest import PHONE
+from tests.comments.conftest import rules  # noqa: F401 - a fixture
+
+AXE = Path(__file__).parent / "node_modules" / "axe-core" / "axe.min.js"
+RUN = """async () => {
+  await Promise.all(document.getAnimations().map(animation => animation.finished));
+  const { violations } = await axe.run(document, { resultTypes: ["violations"] });
+  return violations.flatMap(violation => violation.nodes.map(node => {
+    const why = node.any.concat(node.all).map(check => check.message).join("; ");
+    return `${violation.id}: ${node.target} ${node.html.slice(0, 160)}: ${why.slice(0, 200)}`;
+  }));
+}"""
+
+
+@pytest.fixture
+def site(mongo, rules) -> pages.Site:  # noqa: F811 - the fixture
+    return pages.build()
+
+
+@pytest.fixture(scope="session")
+def axe() -> str:
+    """The source of axe-core. Missing means failing."""
+    assert AXE.exists(), "The tests need axe-core: `make checkers` installs it."
+    return AXE.read_text(encoding="utf-8")
+
+
+def barriers(page: Page, axe: str, scenes: dict[str, Callable[..., Any]], site: pages.Site) -> list[str]:
+    """Return what axe-core finds on each page, in light and in dark."""
+    found = []
+    for name, go in scenes.items():
+        go(page, site)
+        page.evaluate(axe)
+        page.wait_for_load_state("load")
+        for scheme in ("light", "dark"):
+            page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+            found += [f"{name}, {scheme}: {barrier}" for barrier in page.evaluate(RUN)]
+    return found
+
+
+@pytest.fixture
+def looking(browsing) -> Callable[..., Page]:
+    """Make pages without their policy: axe-core tries inline styles, which it would refuse. Other tests hold the policy."""
+    return lambda *user, **options: browsing(*user, bypass_csp=True, **options)
+
+
+@pytest.mark.slow
+def test_readers_meet_no_barrier(looking, axe, site):
+    assert barriers(looking(), axe, pages.READERS, site) == []
+
+
+def test_readers_meet_no_barrier_on_a_phone(looking, axe, site):
+    chosen = ("home", "post with threaded comments", "reply form", "gallery", "photo", "search results")
+    scenes = {name: pages.READERS[name] for name in chosen}
+    assert barriers(looking(viewport=PHONE), axe, scenes, site) == []
+
+
+@pytest.mark.slow
+def test_editors_meet_no_barrier(looking, account, axe, site):
+    assert barriers(looking(account("ann")), axe, pages.EDITORS, site) == []

@@ -1,0 +1,48 @@
+"""The Nu HTML checker finds no error in what the server sends, on any page of readers and editors."""
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.browser import pages
+from tests.comments.conftest import rules  # noqa: F401 - a fixture
+
+JAR = Path(__file__).parent / "node_modules" / "vnu-jar" / "build" / "dist" / "vnu.jar"
+
+
+@pytest.fixture
+def site(mongo, rules) -> pages.Site:  # noqa: F811 - the fixture
+    return pages.build()
+
+
+def errors(folder: Path) -> list[str]:
+    """Return what the checker says of the pages in a folder. Missing means failing."""
+    java = shutil.which("java")
+    assert java, "The slow tests need Java: on Debian, apt-get install default-jre-headless"
+    assert JAR.exists(), "The tests need the Nu HTML checker: `make checkers` installs it."
+    command = [java, "-Xss2m", "-jar", str(JAR), "--format", "json", "--exit-zero-always", "--errors-only", str(folder)]
+    told = subprocess.run(command, capture_output=True, text=True, check=True).stderr
+    return [
+        f"{message['url'].rpartition('/')[2]}: {message['message']}: {' '.join(message.get('extract', '').split())}"
+        for message in json.loads(told)["messages"]
+    ]
+
+
+@pytest.mark.slow
+def test_pages_are_valid_html(browsing, account, site, tmp_path):
+    for person, scenes in ((browsing(), pages.READERS), (browsing(account("ann")), pages.EDITORS)):
+        for name, go in scenes.items():
+            answer = go(person, site)
+            assert answer.headers["content-type"].startswith("text/html")
+            (tmp_path / f"{name.replace(' ', '-')}.html").write_bytes(answer.body())
+    assert len(list(tmp_path.iterdir())) == len(pages.READERS) + len(pages.EDITORS)
+    assert errors(tmp_path) == []
+
+
+@pytest.mark.slow
+def test_the_checker_sees_an_error(tmp_path):
+    (tmp_path / "wrong.html").write_text("<!doctype html><title>Wrong</title><p><div id=a></div></p><i id=a></i>")
+    assert any("Duplicate ID" in error for error in errors(tmp_path))
