@@ -37,6 +37,12 @@ def photo_copy(photo: Photo, width: int) -> str:
 
 
 @register.simple_tag
+def photo_srcset(photo: Photo) -> str:
+    """{% photo_srcset photo %}: the whole photo as WebP, in the widths that are made, for a script to show."""
+    return photo_addresses.srcset(photo, "webp")
+
+
+@register.simple_tag
 def photo_facts(photo: Photo) -> list[tuple[Any, Any, str]]:
     """{% photo_facts photo as facts %}: (label, value, query) of what the camera wrote and readers may want to know."""
     return photo_labels.linked_facts(photo)

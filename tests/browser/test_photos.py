@@ -3,6 +3,7 @@
 import base64
 import re
 
+import pytest
 from playwright.sync_api import expect
 
 from mongo.connection import database
@@ -94,16 +95,66 @@ def test_a_picture_pasted_into_a_text_is_shown_by_the_post(browsing, account):
     assert "photo:" in stored(post)["detail"]["text"]
 
 
-def test_readers_look_through_a_gallery_by_keyboard(browsing):
+def lakes(*names: str) -> None:
     parent = gallery("lakes")
-    for name in ("one", "two"):
-        upload(parent, name=f"{name}.jpg", fields={"published": PAST})
-    page = browsing()
+    for name in names:
+        upload(
+            parent,
+            pictures.jpeg(1, pictures.image((900, 600))),
+            f"{name}.jpg",
+            fields={"published": PAST, "detail.alt": name},
+        )
+
+
+@pytest.mark.parametrize("scripts", [True, False], ids=["script", "no script"])
+def test_readers_look_through_photos_by_keyboard_or_links(browsing, scripts):
+    lakes("one", "two")
+    page = browsing(java_script_enabled=scripts)
+    page.goto("/lakes/two")
+    for key, name, place in (("ArrowRight", "Older", "one"), ("ArrowLeft", "Newer", "two")):
+        if scripts:
+            page.keyboard.press(key)
+        else:
+            page.get_by_role("navigation", name="More photos").get_by_role("link", name=name).click()
+        page.wait_for_url(f"**/lakes/{place}")
+
+
+def test_without_script_a_gallery_links_to_its_photos(browsing):
+    lakes("one", "two")
+    page = browsing(java_script_enabled=False)
     page.goto("/lakes")
     expect(page.locator(".gallery-grid img")).to_have_count(2)
-    page.locator(".gallery-grid a").first.click()
+    expect(page.locator(".lightbox")).to_be_hidden()
+    page.get_by_role("link", name="two").click()
     page.wait_for_url("**/lakes/two")
+    expect(page.locator(".photo-large img")).to_have_js_property("complete", True)
+    page.get_by_role("link", name="Lakes").first.click()
+    page.wait_for_url("**/lakes")
+
+
+def test_a_gallery_shows_photos_large_in_place(browsing):
+    lakes("one", "two", "three")
+    page = browsing()
+    page.goto("/lakes")
+    link = page.get_by_role("link", name="two")
+    link.focus()
+    page.keyboard.press("Enter")
+    dialog = page.get_by_role("dialog")
+    image = dialog.get_by_role("img", name="two")
+    expect(image).to_be_in_viewport(ratio=1)
+    expect(dialog).to_contain_text("2 / 3")
+    assert image.evaluate("image => image.decode().then(() => image.currentSrc.endsWith('.webp'))")
     page.keyboard.press("ArrowRight")
-    page.wait_for_url("**/lakes/one")
+    expect(dialog.get_by_role("img", name="one")).to_be_visible()
+    dialog.get_by_role("button", name="Next").click()
+    expect(dialog.get_by_role("img", name="three")).to_be_visible()
     page.keyboard.press("ArrowLeft")
+    page.keyboard.press("ArrowLeft")
+    expect(dialog.get_by_role("img", name="two")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(dialog).to_be_hidden()
+    expect(link).to_be_focused()
+    assert page.url.endswith("/lakes")
+    page.keyboard.press("Enter")
+    dialog.get_by_role("link", name="Two").click()
     page.wait_for_url("**/lakes/two")
