@@ -1,0 +1,53 @@
+"""Nothing on a page moves while it loads: what comes late had its place from the first."""
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser import pages
+from tests.browser.conftest import DESKTOP, PHONE
+from tests.comments.conftest import rules  # noqa: F401 - a fixture
+
+OBSERVE = """window.moved = [];
+new PerformanceObserver(list => { for (const entry of list.getEntries()) window.moved.push(entry.value); })
+  .observe({ type: "layout-shift", buffered: true });"""
+# Two frames later all that is painted has been counted.
+SUM = """() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() =>
+  done(window.moved.reduce((sum, value) => sum + value, 0)))))"""
+# What the web's own measure calls good is 0.1.
+MOST = 0.01
+
+
+@pytest.fixture
+def site(mongo, rules) -> pages.Site:  # noqa: F811 - the fixture
+    return pages.build()
+
+
+def moved(page: Page, address: str) -> float:
+    """Return the cumulative layout shift of a page that is loaded and scrolled to its end, slowly fetched parts included."""
+    page.goto(address)
+    expect(page.locator("[data-comments-form] > a")).to_have_count(0)
+    page.evaluate("scrollTo({top: document.body.scrollHeight, behavior: 'instant'})")
+    page.wait_for_load_state("networkidle")
+    return page.evaluate(SUM)
+
+
+@pytest.mark.parametrize("viewport", [DESKTOP, PHONE], ids=["desktop", "phone"])
+def test_pages_do_not_move_while_they_load(browsing, site, viewport):
+    page = browsing(viewport=viewport)
+    page.add_init_script(OBSERVE)
+    for address in ("/", "/news", "/news/hello", "/news/p12", "/lakes", "/lakes/lake-2", "/tag/paper"):
+        assert moved(page, address) < MOST, address
+
+
+def test_the_measure_sees_what_moves(page, site):
+    page.add_init_script(OBSERVE)
+    page.goto("/news")
+    page.evaluate("document.querySelector('main').prepend(Object.assign(new Image(200, 300), {alt: 'late'}))")
+    assert page.evaluate(SUM) > MOST
+
+
+def test_every_picture_says_its_size(page, site):
+    for address in ("/lakes", "/lakes/lake-2"):
+        page.goto(address)
+        assert page.locator("img").count() > 0
+        assert page.locator("img:not([width][height], .lightbox img)").count() == 0
