@@ -4,7 +4,7 @@ import sys
 from typing import Any
 
 from django.conf import settings
-from django.core.exceptions import SuspiciousOperation
+from django.core.exceptions import RequestDataTooBig, SuspiciousOperation, TooManyFieldsSent, TooManyFilesSent
 from django.http import HttpRequest, HttpResponse, RawPostDataException, UnreadablePostError
 from django.http.multipartparser import MultiPartParserError
 from django.template import loader
@@ -39,6 +39,16 @@ def unavailable(request: HttpRequest) -> HttpResponse:
         sent=_sent_again(request),
     )
     response["Retry-After"] = str(RETRY_AFTER)
+    return response
+
+
+def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """Answer a request that is refused before any view looks at it: 413 where it is too large, else 400. Uses no database."""
+    too_large = isinstance(exception, RequestDataTooBig | TooManyFieldsSent | TooManyFilesSent)
+    template, status = ("413.html", 413) if too_large else ("400.html", 400)
+    page = loader.render_to_string(template, {"most": settings.DATA_UPLOAD_MAX_MEMORY_SIZE})
+    response = HttpResponse(page, status=status)
+    add_never_cache_headers(response)
     return response
 
 

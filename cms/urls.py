@@ -22,5 +22,6 @@ urlpatterns = [
     path("", include("nodes.urls")),
 ]
 
+handler400 = "cms.errors.bad_request"
 handler500 = "cms.errors.server_error"
 handler404 = "nodes.finding.not_found"

@@ -3,11 +3,13 @@
 import logging
 
 import pytest
+from django.contrib.auth.models import User
 from django.test import Client
 from pymongo.errors import AutoReconnect, ServerSelectionTimeoutError
 
 from cms.logs import OneLineFormatter, request_id
 from nodes.selectors import site as site_selectors
+from nodes.services import site as site_services
 
 TEXT = "A long comment that took its author ten minutes to write and must not be lost to a failing database."
 
@@ -104,3 +106,41 @@ def test_an_error_is_one_line_with_its_causes():
     assert "ERROR x abc bad" in line
     assert "ValueError: later" in line
     assert "caused by AutoReconnect: closed" in line
+
+
+def test_what_is_too_large_for_a_form_is_a_413(mongo, client, settings):
+    settings.DATA_UPLOAD_MAX_MEMORY_SIZE = 100
+    answer = client.post("/log-in", {"username": "a" * 200})
+    assert answer.status_code == 413
+    assert "<h1>Too much at once</h1>" in answer.content.decode()
+    assert "100\xa0bytes" in answer.content.decode()
+
+
+def test_a_request_of_no_sense_is_a_400(mongo, client):
+    answer = client.get("/", headers={"host": "elsewhere.example"})
+    assert answer.status_code == 400
+    assert "<h1>This request made no sense</h1>" in answer.content.decode()
+
+
+def test_what_an_account_may_not_see_is_a_403_in_the_site_s_frame(mongo, client):
+    client.force_login(User.objects.create_user("ann", is_staff=True))
+    answer = client.get("/admin/nodes/sitesettings/")
+    page = answer.content.decode()
+    assert answer.status_code == 403
+    assert "You may not see this</h1>" in page
+    assert "Your account does not allow it" in page
+    assert "site-header" in page
+
+
+@pytest.mark.parametrize("path", ["/", "/admin/"])
+def test_error_pages_speak_the_site_s_language(mongo, browser, monkeypatch, path):
+    site_services.save_settings({"language": "zh-hans"}, {"language": "en"})
+
+    def fail(*arguments, **options):
+        raise KeyError("oops")
+
+    monkeypatch.setattr("nodes.selectors.nodes.front_page", fail)
+    monkeypatch.setattr("django.contrib.admin.sites.AdminSite.has_permission", fail)
+    answer = browser.get(path)
+    assert answer.status_code == 500
+    assert '<html lang="zh-hans">' in answer.content.decode()

@@ -41,10 +41,6 @@ def test_home_shows_the_page_with_that_slug(client, blog):
     assert answer["Location"] == "/"
 
 
-def test_empty_site_says_so(client, mongo):
-    assert "Nothing has been published here yet." in client.get("/").content.decode()
-
-
 @pytest.mark.parametrize(
     ("title", "slug", "address"),
     [
@@ -317,3 +313,23 @@ def test_neighbours_follow_what_appears_and_what_expires(client, blog):
     while now() < soon:
         pass
     assert client.get("/news/first").context["newer"].metadata.title == "Next"
+
+
+def test_an_empty_site_welcomes_and_says_what_to_do(mongo, client):
+    page = client.get("/").content.decode()
+    assert "<h1>Welcome</h1>" in page
+    assert 'href="/admin/"' in page
+    node("blog", "news")
+    page = client.get("/").content.decode()
+    assert "<h1>Welcome</h1>" not in page
+    assert "Nothing has been published here yet." in page
+
+
+@pytest.mark.parametrize(("type", "leads_to"), [("blog", "node/add/?section="), ("gallery", "photo/?section=")])
+def test_an_empty_section_tells_editors_what_to_do_and_readers_that_it_is_empty(client, mongo, type, leads_to):
+    section = node(type, "new")
+    page = client.get("/new").content.decode()
+    assert "published here yet." in page
+    assert "/admin/" not in page
+    client.force_login(User.objects.create_superuser("ed"))
+    assert f'href="/admin/nodes/{leads_to}{section}"' in client.get("/new").content.decode()
