@@ -65,16 +65,16 @@ class Trial:
 
     def __init__(self, size: int) -> None:
         from bson import ObjectId
+        from django.contrib.auth.models import User
 
         from comments.backends.mongodb import MongoBackend
         from comments.types import Target
 
         self.backend, self.size, self.posted = MongoBackend(), size, 0
         self.db = self.backend.db
-        key = ObjectId()
         # The label that may be embedded, with a document to be embedded in.
-        self.target = Target("auth.user", str(key))
-        self.db.auth_user.insert_one({"_id": key, "username": str(key)})
+        user = User.objects.create_user(str(ObjectId()))
+        self.target = Target("auth.user", str(user.pk))
 
     def run(self) -> None:
         """Build, measure, move on."""

@@ -5,10 +5,17 @@ each session would scan its collection.
 """
 
 from mongo.collections import Collection, Index, Keys
+from mongo.schemas import DATE, ID, INTEGER, TEXT, YES_NO, Schema, document, optional
 
 
-def _stock(name: str, *indexes: Index) -> Collection:
-    return Collection(name, indexes, unsharded_because="Small: accounts and sessions.", shared=True)
+def _stock(name: str, *indexes: Index, fields: dict[str, Schema]) -> Collection:
+    return Collection(
+        name,
+        indexes,
+        validator=document(fields),
+        unsharded_because="Small: accounts and sessions.",
+        shared=True,
+    )
 
 
 def _unique(name: str, *fields: str) -> Index:
@@ -16,15 +23,44 @@ def _unique(name: str, *fields: str) -> Index:
     return Index(name, keys, unique=True)
 
 
+_USER: dict[str, Schema] = {
+    **dict.fromkeys(("username", "password", "first_name", "last_name", "email"), TEXT),
+    **dict.fromkeys(("is_superuser", "is_staff", "is_active"), YES_NO),
+    "last_login": optional(DATE),
+    "date_joined": DATE,
+}
+_LOGGED: dict[str, Schema] = {
+    "action_time": DATE,
+    "user_id": ID,
+    "content_type_id": optional(ID),
+    "object_id": optional(TEXT),
+    "object_repr": TEXT,
+    "action_flag": INTEGER,
+    "change_message": TEXT,
+}
+
 COLLECTIONS = (
-    _stock("auth_user", _unique("by_username", "username"), Index("by_email", (("email", 1),))),
-    _stock("auth_group", _unique("by_name", "name")),
-    _stock("auth_permission", _unique("by_codename", "content_type_id", "codename")),
-    _stock("django_content_type", _unique("by_model", "app_label", "model")),
-    _stock("django_session", _unique("by_session_key", "session_key")),
+    _stock("auth_user", _unique("by_username", "username"), Index("by_email", (("email", 1),)), fields=_USER),
+    _stock("auth_group", _unique("by_name", "name"), fields={"name": TEXT}),
+    _stock(
+        "auth_permission",
+        _unique("by_codename", "content_type_id", "codename"),
+        fields={"name": TEXT, "codename": TEXT, "content_type_id": ID},
+    ),
+    _stock(
+        "django_content_type",
+        _unique("by_model", "app_label", "model"),
+        fields={"app_label": TEXT, "model": TEXT},
+    ),
+    _stock(
+        "django_session",
+        _unique("by_session_key", "session_key"),
+        fields={"session_key": TEXT, "session_data": TEXT, "expire_date": DATE},
+    ),
     _stock(
         "django_admin_log",
         Index("by_object", (("content_type_id", 1), ("object_id", 1), ("action_time", -1))),
         Index("by_time", (("action_time", -1),)),
+        fields=_LOGGED,
     ),
 )

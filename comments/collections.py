@@ -4,7 +4,7 @@ Every copy of a discussion has an `epoch`; all indexes on comments lead to one d
 to one place, and name the epoch, so that a copy under way is never mixed with the one that is read.
 """
 
-from comments import conf, targets
+from comments import conf, schemas, targets
 from mongo import queue, rate_limit
 from mongo.collections import Collection, Index, ShardKey
 
@@ -15,6 +15,7 @@ STATIC = (
         "discussions",
         (Index("by_newest", (("newest", -1),)),),
         shard_key=ShardKey((("_id", "hashed"),), reason="one findAndModify a write, always by _id"),
+        validator=schemas.DISCUSSION,
     ),
     Collection(
         "comments",
@@ -29,6 +30,7 @@ STATIC = (
             (("discussion_id", 1), ("slug", 1)),
             reason="keeps the slug unique, and every read to one discussion's shards",
         ),
+        validator=schemas.COMMENT,
     ),
     Collection(
         "comment_pages",
@@ -43,6 +45,7 @@ STATIC = (
         shard_key=ShardKey(
             (("discussion_id", 1), ("page", 1)), reason="a page of comments is one document on one shard"
         ),
+        validator=schemas.BUCKET,
     ),
     Collection(
         "comments.pending",
@@ -54,6 +57,7 @@ STATIC = (
             Index("by_email", (("author.email", 1),), sparse=True),
             Index("decided_long_ago", (("decided", 1),), expire_after_seconds=30 * DAY),
         ),
+        validator=schemas.PENDING,
         unsharded_because="a queue: findAndModify takes the oldest of all",
     ),
     Collection(
@@ -64,6 +68,7 @@ STATIC = (
             Index("by_email", (("author.email", 1),), sparse=True),
         ),
         shard_key=ShardKey((("discussion_id", 1), ("slug", 1)), reason="read by comment"),
+        validator=schemas.HISTORY,
     ),
     Collection(
         "comments.flags",
@@ -72,6 +77,7 @@ STATIC = (
             Index("by_discussion", (("discussion_id", 1),)),
             Index("by_reader", (("who", 1),)),
         ),
+        validator=schemas.FLAGS,
         unsharded_because="a queue: moderators read the newest of all",
     ),
     Collection(
@@ -81,6 +87,7 @@ STATIC = (
             Index("by_email", (("email", 1),)),
             Index("never_confirmed", (("asked", 1),), expire_after_seconds=7 * DAY),
         ),
+        validator=schemas.SUBSCRIPTION,
         unsharded_because="small: one document a subscriber and discussion",
     ),
     Collection(
@@ -89,6 +96,7 @@ STATIC = (
             Index("by_comment", (("discussion_id", 1), ("slug", 1))),
             Index("kept_for_a_month", (("at", 1),), expire_after_seconds=30 * DAY),
         ),
+        validator=schemas.ADDRESS,
         unsharded_because="small, and short-lived",
     ),
     *rate_limit.COLLECTIONS,
@@ -111,6 +119,9 @@ def collections() -> tuple[Collection, ...]:
                 Index("by_comment_author", (("comments.author.id", 1),), sparse=True),
                 Index("by_comment_email", (("comments.author.email", 1),), sparse=True),
             ),
+            validator=schemas.EMBEDDING,
+            unsharded_because="whoever declares the collection decides",
+            shared=True,
         )
         for name in sorted(embedding)
     )

@@ -1,6 +1,10 @@
+import sys
 from importlib import import_module
+from typing import Any
 
 from django.apps import AppConfig
+from django.core.management.base import CommandError
+from django.db.models.signals import post_migrate
 
 
 class MongoConfig(AppConfig):
@@ -9,3 +13,18 @@ class MongoConfig(AppConfig):
 
     def ready(self) -> None:
         import_module("mongo.checks")
+        post_migrate.connect(_set_up, sender=self)
+
+
+def _set_up(*, using: str, verbosity: int = 1, stdout: Any = None, **kwargs: Any) -> None:
+    """After `migrate`: the same indexes and validators as `setup_indexes` makes."""
+    from mongo import indexes
+
+    def report(line: str) -> None:
+        if verbosity > 1:
+            (stdout or sys.stdout).write(f"  {line}\n")
+
+    try:
+        indexes.ensure(report, alias=using)
+    except indexes.CannotBuild as error:
+        raise CommandError(str(error)) from error

@@ -103,9 +103,14 @@ def _merged(first: Collection, second: Collection) -> Collection:
         first,
         indexes=first.indexes + second.indexes,
         shard_key=first.shard_key or second.shard_key,
-        validator=first.validator or second.validator,
+        validator=_both(first.validator, second.validator),
         unsharded_because=first.unsharded_because or second.unsharded_because,
+        shared=first.shared and second.shared,
     )
+
+
+def _both(first: dict[str, Any] | None, second: dict[str, Any] | None) -> dict[str, Any] | None:
+    return {"allOf": [first, second]} if first and second else first or second
 
 
 def _modules() -> Iterator[tuple[Callable[[], str], ModuleType]]:

@@ -1,6 +1,7 @@
 """The one client: the one behind Django's connection, with datetimes that know their zone."""
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
@@ -16,6 +17,9 @@ from pymongo.write_concern import WriteConcern
 
 Document = dict[str, Any]
 T = TypeVar("T")
+
+# The longest that a server counts in milliseconds is 24 days.
+UNHURRIED_SECONDS = 14 * 24 * 60 * 60
 
 AWARE: CodecOptions[Document] = CodecOptions(tz_aware=True, tzinfo=UTC)
 
@@ -77,3 +81,8 @@ def answers(alias: str = DEFAULT_DB_ALIAS, *, seconds: float = 1.0) -> bool:
             return bool(client(alias).admin.command("hello").get("isWritablePrimary"))
     except PyMongoError:
         return False
+
+
+def unhurried() -> AbstractContextManager[Any]:
+    """Lift the connection's time limit from a block: an index build or a scan takes as long as it takes."""
+    return pymongo.timeout(UNHURRIED_SECONDS)

@@ -17,8 +17,10 @@ from pymongo.errors import DuplicateKeyError
 
 from mongo.collections import Collection, Index
 from mongo.connection import Document, database, now
+from mongo.schemas import DATE, ID, INTEGER, TEXT, document, one_of, optional
 
 COLLECTION = "jobs"
+WAITING, RUNNING, DONE, FAILED = "waiting", "running", "done", "failed"
 DAY = 24 * 60 * 60
 COLLECTIONS = (
     Collection(
@@ -27,6 +29,21 @@ COLLECTIONS = (
             Index("by_key", (("key", 1),), unique=True),
             Index("by_due", (("state", 1), ("due", 1), ("_id", 1))),
             Index("done_long_ago", (("finished", 1),), expire_after_seconds=30 * DAY),
+        ),
+        validator=document(
+            {
+                "_id": ID,
+                "kind": TEXT,
+                "key": TEXT,
+                "payload": document({}),
+                "state": one_of(WAITING, RUNNING, DONE, FAILED),
+                "created": DATE,
+                "due": DATE,
+                "tries": INTEGER,
+                "lease": optional(ID),
+                "error": TEXT,
+            },
+            {"finished": DATE, "once": DATE},
         ),
         unsharded_because="a queue: findAndModify takes the one that is due first",
     ),
@@ -37,8 +54,6 @@ TRIES = 8
 FIRST_WAIT = timedelta(seconds=30)
 # Of an error, kept with the job. Never its payload.
 LONGEST_ERROR = 500
-
-WAITING, RUNNING, DONE, FAILED = "waiting", "running", "done", "failed"
 
 logger = logging.getLogger(__name__)
 Handler = Callable[["Job"], None]

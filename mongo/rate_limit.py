@@ -11,12 +11,14 @@ from pymongo import ReturnDocument
 
 from mongo.collections import Collection, Index
 from mongo.connection import database
+from mongo.schemas import DATE, TEXT, document, listed
 
 COLLECTION = "rate_limits"
 COLLECTIONS = (
     Collection(
         COLLECTION,
         (Index("by_expiry", (("expires", 1),), expire_after_seconds=0),),
+        validator=document({"_id": TEXT, "passed": listed(document({"token": TEXT, "at": DATE})), "expires": DATE}),
         unsharded_because="findAndModify by _id, small, and short-lived",
     ),
 )

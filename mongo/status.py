@@ -23,11 +23,13 @@ class IndexStatus:
     declared: bool
 
 
-def indexes(collections: Iterable[str] = ()) -> list[IndexStatus]:
-    """Return every existing index of the declared collections (of those named, or of all)."""
+def indexes(collections: Iterable[str] = (), alias: str = "") -> list[IndexStatus]:
+    """Return every existing index of the declared collections: of those named or all, behind one connection or every one."""
     wanted, rows = set(collections), []
     for item in declared():
         if connections[item.alias].vendor != "mongodb" or (wanted and item.collection.name not in wanted):
+            continue
+        if alias and item.alias != alias:
             continue
         db, name = database(item.alias), item.collection.name
         if not db.list_collection_names(filter={"name": name}):

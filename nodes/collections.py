@@ -3,6 +3,7 @@
 from typing import Any
 
 from mongo.collections import Collection, Index, ShardKey
+from nodes import schemas
 from nodes.kinds import PHOTO
 
 NODES = "cms.nodes"
@@ -125,23 +126,27 @@ COLLECTIONS = (
         shard_key=ShardKey(
             PLACE, unique=True, reason="Only a unique shard key keeps (section, slug) unique over shards."
         ),
+        validator=schemas.NODE,
     ),
     Collection(
         REVISIONS,
         (Index("by_node", (("node_id", 1), ("saved_at", -1))), Index("by_age", (("saved_at", 1),))),
         shard_key=ShardKey((("node_id", 1), ("_id", 1)), reason="A node's history is read together."),
+        validator=schemas.REVISION,
     ),
     Collection(
         REDIRECTS,
         (Index("by_node", (("node_id", 1),)),),
+        validator=schemas.REDIRECT,
         unsharded_because="Small, and read only where nothing is found.",
     ),
     Collection(
         TRASH,
         (Index("by_newest", (("trashed_at", -1), ("_id", -1))), Index("by_section", (("metadata.parent_id", 1),))),
+        validator=schemas.TRASHED,
         unsharded_because="Small: what editors threw away.",
     ),
-    Collection(SITE, unsharded_because="One document."),
+    Collection(SITE, validator=schemas.SITE, unsharded_because="One document."),
     Collection(
         ASSET_FILES,
         (
@@ -159,8 +164,9 @@ COLLECTIONS = (
         shard_key=ShardKey(
             PLACE, unique=True, reason="Only a unique shard key keeps (gallery, slug) unique over shards."
         ),
+        validator=schemas.ASSET_FILE,
     ),
-    Collection(ASSET_CHUNKS, CHUNKS_INDEXES, shard_key=CHUNKS_KEY),
+    Collection(ASSET_CHUNKS, CHUNKS_INDEXES, shard_key=CHUNKS_KEY, validator=schemas.CHUNK),
     Collection(
         RENDITION_FILES,
         (
@@ -173,6 +179,7 @@ COLLECTIONS = (
             unique=True,
             reason="Each copy is made once, and asked for by both.",
         ),
+        validator=schemas.RENDITION_FILE,
     ),
-    Collection(RENDITION_CHUNKS, CHUNKS_INDEXES, shard_key=CHUNKS_KEY),
+    Collection(RENDITION_CHUNKS, CHUNKS_INDEXES, shard_key=CHUNKS_KEY, validator=schemas.CHUNK),
 )

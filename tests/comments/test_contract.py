@@ -8,6 +8,7 @@ from comments.backends.mongodb import MongoBackend
 from comments.types import Target
 from tests.comments import audit
 from tests.comments.contract import Contract
+from tests.comments.holders import account, page
 from tests.comments.specification import Specification
 
 # Small enough that these tests split buckets.
@@ -29,10 +30,8 @@ class OnMongoDB(Contract):
     @pytest.fixture
     def targets(self, mongo):
         keys = [ObjectId() for _ in range(3)]
-        mongo[self.collection].insert_many(
-            {"_id": key, "username": f"u{n}", "metadata": {"parent_id": None, "slug": f"s{n}"}}
-            for n, key in enumerate(keys)
-        )
+        made = {"auth_user": account, "cms.nodes": page}[self.collection]
+        mongo[self.collection].insert_many(made(key, f"s{n}") for n, key in enumerate(keys))
         return [Target(self.label, str(key)) for key in keys]
 
     def audit(self, target):

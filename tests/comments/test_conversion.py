@@ -8,10 +8,12 @@ from bson import ObjectId
 
 from comments.backends.conversion import _Run
 from comments.backends.mongodb import MongoBackend
+from comments.backends.stored import body, placed
 from comments.errors import ConversionFailed
 from comments.types import Order, Target, Verdict
 from tests.comments import audit
 from tests.comments.contract import imported, new
+from tests.comments.holders import account
 from tests.comments.interruptions import Crash, Interrupted
 
 FORMS = [
@@ -35,7 +37,7 @@ def configure(settings, schema="documents", order=Order.OLDEST, **options):
 @pytest.fixture
 def target(mongo):
     key = ObjectId()
-    mongo.auth_user.insert_one({"_id": key, "username": str(key)})
+    mongo.auth_user.insert_one(account(key))
     return Target("auth.user", str(key))
 
 
@@ -133,7 +135,7 @@ def test_dead_converter_is_relieved_where_it_had_got_to(mongo, settings, target,
     audit.stored(target, "auth_user")
 
 
-STRANGER = {"slug": "z" * 16, "full_slug": "3", "number": 2, "posted": datetime(2020, 1, 1, tzinfo=UTC), "rev": 1}
+STRANGER = {**placed(body(new("stranger")), "z" * 16, 2, datetime(2020, 1, 1, tzinfo=UTC)), "full_slug": "3"}
 TAMPERED = {
     "other text": ({"$set": {"comments.1.source": "other"}}, False),
     "one that the source never had": ({"$push": {"comments": STRANGER}}, False),

@@ -23,6 +23,7 @@ from comments.types import Author, Order, State, Target, Verdict
 from mongo.connection import database
 from tests.comments import audit
 from tests.comments.contract import imported, new
+from tests.comments.holders import account
 from tests.comments.specification import Specification
 
 FORMS = [
@@ -59,7 +60,7 @@ class Machine(RuleBasedStateMachine):
         self.specification.max_depth = 4
         self.backend = MongoBackend()
         key = ObjectId()
-        database().auth_user.insert_one({"_id": key, "username": str(key)})
+        database().auth_user.insert_one(account(key))
         self.targets = [Target(label, str(key)) for label in LABELS]
         self.model = Target("specification", str(key))
         self.tokens = self.steps = 0

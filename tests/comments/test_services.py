@@ -8,6 +8,7 @@ from bson import ObjectId, encode
 from comments import selectors, services
 from comments.errors import DiscussionClosed, EditConflict, InvalidComment, InvalidParent
 from comments.types import Author, NewComment, Target
+from tests.comments.holders import account
 
 TARGET = Target("auth.user", "650000000000000000000001")
 ANN = Author("Ann", id="7")
@@ -177,7 +178,7 @@ def test_only_the_commit_is_not_waited_for(mongo, commands):
 )
 def test_comment_that_comes_last_is_all_that_goes_to_other_members(mongo, settings, schema, order, collection):
     settings.COMMENTS = {"TARGETS": {TARGET.label: {"SCHEMA": schema, "ORDER": order}}}
-    mongo.auth_user.insert_one({"_id": ObjectId(TARGET.pk), "username": "u"})
+    mongo.auth_user.insert_one(account(ObjectId(TARGET.pk)))
     for n in range(30):
         post(f"{n} " + "x" * 2_000, str(n))
     query = {"ns": f"{mongo.name}.{collection}", "op": "u"}

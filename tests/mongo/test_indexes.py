@@ -3,10 +3,14 @@
 from io import StringIO
 
 import pytest
+from bson import ObjectId
 from django.core.management import CommandError, call_command
+from gridfs import GridFSBucket
+from pymongo.errors import WriteError
 
 from mongo import indexes
-from mongo.collections import Collection, Declared, Index
+from mongo.collections import Collection, Declared, Index, declared
+from mongo.schemas import INTEGER, TEXT, document
 
 NAME = "trial"
 BY_A = Index("by_a", (("a", 1),))
@@ -83,7 +87,7 @@ def test_changed_index_is_built_before_the_old_one_goes(mongo, declare, commands
     run()
     declare(Index("by_a", (("a", 1), ("b", 1))))
     with commands.recorded():
-        assert "~ trial: index by_a (a, b)" in run()
+        assert "~ trial: index by_a (a) → (a, b), built as by_a_2 before the old one goes" in run()
     assert [n for n in commands.names if n in ("createIndexes", "dropIndexes")] == ["createIndexes", "dropIndexes"]
     assert set(mongo[NAME].index_information()) == {"_id_", "by_a_2"}
     assert run("--plan") == "Nothing to do.\n"
@@ -93,16 +97,150 @@ def test_changed_expiry_is_changed_in_place(mongo, declare):
     declare(Index("ttl", (("c", 1),), expire_after_seconds=60))
     run()
     declare(Index("ttl", (("c", 1),), expire_after_seconds=90))
-    assert "~ trial: index ttl: documents expire after 90 s" in run()
+    assert "~ trial: index ttl (c, expireAfterSeconds: 60) → (c, expireAfterSeconds: 90), changed in place" in run()
     assert mongo[NAME].index_information()["ttl"]["expireAfterSeconds"] == 90
 
 
-def test_unique_index_that_cannot_be_built_names_the_documents(mongo, declare):
-    mongo[NAME].insert_many([{"_id": n, "a": n // 2} for n in range(4)])
-    declare(Index("by_a", (("a", 1),), unique=True))
-    with pytest.raises(CommandError, match=r"(?s)unique index by_a .* cannot be built.*\(0\): 2 documents, 0, 1"):
+@pytest.mark.parametrize(
+    "changed",
+    [
+        Index("by_a", (("a", 1),), unique=True),
+        Index("by_a", (("a", 1),), sparse=True),
+        Index("by_a", (("a", 1),), partial={"a": {"$gt": 1}}),
+        Index("by_a", (("a", 1),), options={"collation": {"locale": "en"}}),
+    ],
+)
+def test_other_options_stand_beside_the_old_ones_until_they_are_built(mongo, declare, commands, changed):
+    declare(BY_A)
+    run()
+    if "collation" in changed.options:  # the server lists it with all of its parts
+        mongo["other"].create_index("a", name="by_a", **changed.settings())
+        changed.options.update(collation=mongo["other"].index_information()["by_a"]["collation"])
+        mongo.drop_collection("other")
+    declare(changed)
+    with commands.recorded():
         run()
-    assert set(mongo[NAME].index_information()) == {"_id_"}
+    assert [n for n in commands.names if n in ("createIndexes", "dropIndexes")] == ["createIndexes", "dropIndexes"]
+    assert run("--plan") == "Nothing to do.\n"
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (BY_A, Index("by_a", (("a", 1),), expire_after_seconds=60)),
+        (Index("by_a", (("a", 1),), options={"hidden": True}), BY_A),
+        (BY_A, Index("by_a", (("a", 1),), options={"hidden": True})),
+    ],
+)
+def test_what_the_server_can_change_in_place_is_not_built_anew(mongo, declare, commands, before, after):
+    declare(before)
+    run()
+    declare(after)
+    with commands.recorded():
+        assert "changed in place" in run()
+    assert not {"createIndexes", "dropIndexes"} & set(commands.names)
+    assert run("--plan") == "Nothing to do.\n"
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (Index("by_a", (("a", 1),), expire_after_seconds=60), Index("other", (("a", 1),))),
+        (Index("words", (("a", "text"),)), Index("words", (("a", "text"), ("b", "text")))),
+    ],
+)
+def test_where_the_server_takes_both_for_one_the_old_one_goes_first_and_the_plan_says_so(mongo, declare, before, after):
+    declare(before)
+    run()
+    declare(after)
+    assert "the old one goes first" in run("--plan")
+    run()
+    assert run("--plan") == "Nothing to do.\n"
+    assert set(mongo[NAME].index_information()) == {"_id_", after.name}
+
+
+def test_a_build_may_take_longer_than_other_commands(declare, commands):
+    declare(BY_A)
+    with commands.recorded():
+        run()
+    (build,) = [event.command for event in commands.sent if event.command_name == "createIndexes"]
+    assert build["maxTimeMS"] > 24 * 60 * 60 * 1000
+
+
+def test_unique_index_that_cannot_be_built_names_the_documents_and_keeps_no_other_from_it(mongo, declare):
+    mongo[NAME].insert_many([{"_id": n, "a": n // 2} for n in range(4)])
+    declare(Index("by_a", (("a", 1),), unique=True), Index("by_b", (("b", 1),)))
+    for arguments, built in ((["--plan"], {"_id_"}), ([], {"_id_", "by_b"})):
+        with pytest.raises(CommandError, match=r"(?s)unique index by_a .* cannot be built.*\(0\): 2 documents, 0, 1"):
+            run(*arguments)
+        assert set(mongo[NAME].index_information()) == built
+
+
+def test_sparse_unique_index_is_not_kept_from_by_documents_without_the_field(mongo, declare):
+    mongo[NAME].insert_many([{"b": 1}, {"b": 2}])
+    declare(Index("by_a", (("a", 1),), unique=True, sparse=True))
+    assert "1 changes to make." in run("--plan")
+    run()
+
+
+def test_offenders_inside_arrays_are_named_by_what_the_server_says(mongo, declare):
+    mongo[NAME].insert_many([{"a": [1, 2]}, {"a": [2, 3]}])
+    declare(Index("by_a", (("a", 1),), unique=True))
+    with pytest.raises(CommandError, match=r"{'a': 2}"):
+        run()
+
+
+def test_changed_validator_is_shown_and_replaced(mongo, declare):
+    declare(validator=document({"a": TEXT}))
+    assert "+ trial: validator" in run()
+    declare(validator=document({"a": INTEGER, "b": TEXT}))
+    plan = run("--plan")
+    assert "~ trial: validator: required: ['a'] → ['a', 'b']; a: string → ['int', 'long']; + b" in plan
+    run()
+    assert run("--plan") == "Nothing to do.\n"
+    mongo.command("collMod", NAME, validationLevel="strict")
+    assert "~ trial: validator: validationLevel: strict → moderate" in run()
+    declare()
+    assert "~ trial: validator goes" in run()
+    assert run("--plan") == "Nothing to do.\n"
+
+
+def test_validator_of_somebody_else_is_left_alone_unless_told(mongo, declare):
+    mongo.create_collection(NAME, validator={"z": 1})
+    declare(validator=document({"a": TEXT}))
+    assert "not one of ours" in run("--plan")
+    run()
+    assert mongo[NAME].options()["validator"] == {"z": 1}
+    run("--drop-unknown")
+    assert mongo[NAME].options()["validator"]["$jsonSchema"]["required"] == ["a"]
+
+
+def test_moderate_validator_refuses_new_faults_and_suffers_old_ones(mongo, declare):
+    mongo[NAME].insert_many([{"_id": "old", "a": 1}, {"_id": "good", "a": "x"}])
+    declare(validator=document({"a": TEXT}))
+    run()
+    mongo[NAME].update_one({"_id": "old"}, {"$set": {"b": 1}})
+    for write in (
+        lambda: mongo[NAME].insert_one({"a": 1}),
+        lambda: mongo[NAME].update_one({"_id": "good"}, {"$set": {"a": 1}}),
+    ):
+        with pytest.raises(WriteError, match="failed validation"):
+            write()
+
+
+def test_migrate_sets_up_what_is_declared(mongo):
+    mongo["auth_group"].drop_index("by_name")
+    mongo.command("collMod", "cms.nodes", validator={})
+    call_command("migrate", verbosity=0)
+    assert run("--plan") == "Nothing to do.\n"
+
+
+def test_every_collection_has_a_validator_of_the_fields_it_must_have(mongo):
+    for item in declared():
+        schema = item.collection.validator
+        assert schema, item.collection.name
+        assert any("required" in part for part in (schema, *schema.get("allOf", ()))), item.collection.name
+        assert mongo[item.collection.name].options()["validationLevel"] == "moderate"
 
 
 def test_documents_that_violate_a_validator_are_listed(mongo, declare):
@@ -132,6 +270,21 @@ def test_only_the_named_collection_is_planned(mongo):
     mongo["auth_group"].drop_index("by_name")
     assert run("--plan", "--collection", "auth_user") == "Nothing to do.\n"
     assert "auth_group" in run("--collection", "auth_group")
+
+
+def test_collection_that_nobody_declares_is_named(mongo):
+    with pytest.raises(CommandError, match="Nobody declares misspelt"):
+        run("--plan", "--collection", "misspelt")
+
+
+def test_what_a_driver_makes_for_gridfs_is_known(mongo):
+    bucket = GridFSBucket(mongo, "cms.renditions")
+    mongo["cms.renditions.files"].drop_index("filename_1_uploadDate_1")
+    mongo["cms.renditions.chunks"].drop_index("files_id_1_n_1")
+    copy = {"source": ObjectId(), "spec": "w1.webp", "content_type": "image/webp", "locked": None}
+    bucket.upload_from_stream("w1.webp", b"x", metadata=copy)
+    assert "files_id_1_n_1" in mongo["cms.renditions.chunks"].index_information()
+    assert [str(change) for change in indexes.plan()] == []
 
 
 def test_what_the_apps_declare_is_what_exists(mongo):

@@ -4,7 +4,7 @@ import pytest
 from bson import ObjectId
 
 from nodes import errors
-from nodes.services import checking, duplicating, editing, trash
+from nodes.services import checking, drafts, duplicating, editing, trash
 from nodes.signals import node_deleted
 from tests.nodes.build import EDITOR, PAST, node, nonce, stored
 
@@ -46,7 +46,8 @@ def test_section_that_nobody_sees_yet_does_not_end_old_addresses(mongo, client):
 def test_copy_has_nothing_that_is_the_original_s_alone(mongo, bob):
     """Comments (in the node's own document, say), drafts, counters: whatever stands beside what an editor types."""
     page = node(title="Page", text="Text", **{"detail.source": {"id": 7}})
-    beside = {"comments": [{"slug": "a"}], "comments_epoch": 3, "draft": {"nonce": ObjectId()}, "views": {"2024-01": 9}}
+    drafts.save_draft(bob, page, nonce(page), {"title": "Drafted"})
+    beside = {"comments": [], "comments_epoch": 3, "views": {"2024-01": 9}}
     mongo["cms.nodes"].update_one({"_id": page}, {"$set": beside})
     copied = mongo["cms.nodes"].find_one({"_id": duplicating.duplicate(bob, page, parent_id=None).id})
     assert set(copied) == {"_id", "metadata", "derived"}

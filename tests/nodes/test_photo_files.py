@@ -132,8 +132,9 @@ def test_sixteen_who_ask_at_once_get_the_one_that_is_made():
 def test_a_copy_whose_maker_died_is_made_anew(mongo, monkeypatch):
     photo_id = upload(gallery())
     source, spec = find(photo_id, photo_id), renditions.Spec(320, "jpg")
-    dead = {"source": photo_id, "spec": str(spec), "locked": now()}
-    mongo["cms.renditions.files"].insert_one({"length": 0, "chunkSize": 1, "uploadDate": now(), "metadata": dead})
+    dead = {"source": photo_id, "spec": str(spec), "content_type": "image/jpeg", "locked": now()}
+    file = {"length": 0, "chunkSize": 1, "uploadDate": now(), "filename": str(spec), "metadata": dead}
+    mongo["cms.renditions.files"].insert_one(file)
     monkeypatch.setattr(renditions, "PATIENCE", 0)
     with pytest.raises(TooBusy):
         renditions.get(source, "image/jpeg", spec)

@@ -8,6 +8,7 @@ from django.core.management.base import BaseCommand, CommandError
 from tqdm import tqdm
 
 from mongo import indexes, status, validators
+from mongo.collections import declared
 from mongo.connection import database
 
 # Seconds between two looks at how far a build has come.
@@ -23,13 +24,19 @@ class Command(BaseCommand):
         mode.add_argument("--plan", action="store_true", help="show what would be done, do nothing")
         mode.add_argument("--status", action="store_true", help="show every index with its size and use")
         mode.add_argument("--check", action="store_true", help="list stored documents that violate the validators")
-        parser.add_argument("--drop-unknown", action="store_true", help="also drop indexes that nobody declares")
+        parser.add_argument(
+            "--drop-unknown",
+            action="store_true",
+            help="also drop indexes, and replace validators, that nobody declares",
+        )
         parser.add_argument(
             "--collection", action="append", default=[], metavar="NAME", help="only this one (repeatable)"
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
         only: list[str] = options["collection"]
+        if unknown := set(only) - {item.collection.name for item in declared()}:
+            raise CommandError(f"Nobody declares {', '.join(sorted(unknown))}.")
         if options["status"]:
             self._show_status(only)
         elif options["check"]:
@@ -40,18 +47,31 @@ class Command(BaseCommand):
     def _build(self, only: list[str], *, pretend: bool, drop: bool) -> None:
         changes = indexes.plan(only)
         wanted = [change for change in changes if drop or not change.optional]
+        impossible: list[str] = []
         for change in changes:
-            note = "" if change in wanted else "  (left alone: --drop-unknown drops it)"
+            note = "" if change in wanted else "  (left alone: --drop-unknown does it)"
             self.stdout.write(f"{change}{note}")
-            if change in wanted and not pretend:
-                self._apply(change)
+            if change in wanted and (reason := self._try(change, pretend)):
+                impossible.append(reason)
+        if impossible:
+            raise CommandError("\n".join(impossible))
         if pretend:
             self.stdout.write(f"{len(wanted)} changes to make." if wanted else "Nothing to do.")
         else:
             self.stdout.write(self.style.SUCCESS(f"{len(wanted)} changes made."))
 
+    def _try(self, change: indexes.Change, pretend: bool) -> str:
+        """Take one step, or see whether it could be taken; return why it cannot be, "" if it can."""
+        if pretend:
+            return change.obstacles(database(change.alias))
+        try:
+            self._apply(change)
+        except indexes.CannotBuild as error:  # the others can be built all the same
+            return str(error)
+        return ""
+
     def _apply(self, change: indexes.Change) -> None:
-        """Take one step, and show on a terminal how far an index build has come."""
+        """Take one step, and show on a terminal how far an index build has come. Raises CannotBuild."""
         failure: list[BaseException] = []
 
         def work() -> None:
@@ -67,8 +87,6 @@ class Command(BaseCommand):
                 thread.join(LOOK_EVERY)
                 bar.n = status.build_progress(change.alias)
                 bar.refresh()
-        if failure and isinstance(failure[0], indexes.CannotBuild):
-            raise CommandError(str(failure[0])) from failure[0]
         if failure:
             raise failure[0]
 

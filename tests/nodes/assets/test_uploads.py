@@ -214,10 +214,13 @@ def _until(condition) -> None:
     raise AssertionError("this never came true")
 
 
+def content() -> dict:
+    """The metadata of a content that no photo has."""
+    return {"type": "photo-content", "parent_id": build.ObjectId(), "slug": "x"}
+
+
 def test_a_slow_sender_keeps_the_lock_alive(mongo):
-    writer = Writer(
-        "cms.assets", build.ObjectId(), "slow", {"type": "photo-content"}, place={}, renew=timedelta(milliseconds=20)
-    )
+    writer = Writer("cms.assets", build.ObjectId(), "slow", content(), place={}, renew=timedelta(milliseconds=20))
     first = writer.lock.moment
     _until(lambda: mongo["cms.assets.files"].find_one({"_id": writer.id})["metadata"]["locked"] > first)
     writer.write(b"at last")
@@ -226,7 +229,7 @@ def test_a_slow_sender_keeps_the_lock_alive(mongo):
 
 
 def test_a_writer_that_lost_its_lock_stores_no_more(mongo):
-    writer = Writer("cms.assets", build.ObjectId(), "x", {"type": "photo-content"}, place={})
+    writer = Writer("cms.assets", build.ObjectId(), "x", content(), place={})
     writer.write(bytes(9 * CHUNK))
     mongo["cms.assets.files"].update_one({"_id": writer.id}, {"$set": {"metadata.locked": now() - locks.STALE}})
     with pytest.raises(UploadLost):

@@ -1,0 +1,98 @@
+"""What documents of discussions must look like, for the server to refuse others."""
+
+from comments.types import Kind, Order, State, Verdict
+from mongo.schemas import DATE, ID, INTEGER, TEXT, YES_NO, Schema, document, either, listed, one_of, optional
+
+_AUTHOR = document({"id": optional(TEXT), "name": TEXT, "url": TEXT}, {"email": TEXT})
+_PLACED: dict[str, Schema] = {
+    "slug": TEXT,
+    "full_slug": TEXT,
+    "number": INTEGER,
+    "posted": DATE,
+    "parent_id": optional(TEXT),
+    "answers": optional(TEXT),
+    "kind": one_of(*Kind),
+    "author": _AUTHOR,
+    "source": TEXT,
+    "html": TEXT,
+    "edited": optional(DATE),
+    "rev": INTEGER,
+    "change": optional(ID),
+    "op": optional(TEXT),
+}
+_IN_DISCUSSION: dict[str, Schema] = {"discussion_id": TEXT, "epoch": INTEGER}
+_COMMENT: dict[str, Schema] = _PLACED | {"state": one_of(*State)}
+_SCHEMA = one_of("documents", "embedded", "buckets")
+_ORDER = one_of(*Order)
+
+DISCUSSION = document(
+    {
+        "_id": TEXT,
+        "schema": _SCHEMA,
+        "order": _ORDER,
+        "bucket": INTEGER,
+        "state": one_of("open", "closed"),
+        "epoch": INTEGER,
+        "last_epoch": INTEGER,
+        "version": ID,
+        "count": INTEGER,
+        "last_number": INTEGER,
+        "last_held": INTEGER,
+        "last_posted": DATE,
+        "newest": DATE,
+        "claims": listed(
+            document(
+                {
+                    "op": TEXT,
+                    "slug": TEXT,
+                    "kind": TEXT,
+                    "number": optional(INTEGER),
+                    "change": ID,
+                    "posted": DATE,
+                    "at": DATE,
+                    "delta": INTEGER,
+                    "rev": INTEGER,
+                }
+            )
+        ),
+        "touched": listed(document({"slug": TEXT, "id": ID})),
+        "moving": optional(
+            document(
+                {"id": ID, "to": _SCHEMA, "order": _ORDER, "renumber": YES_NO, "beat": DATE, "epoch": INTEGER},
+                {"gate": optional(DATE)},
+            )
+        ),
+        "leftovers": listed(document({"schema": _SCHEMA, "order": _ORDER, "epoch": INTEGER, "due": DATE})),
+    }
+)
+COMMENT = document(_IN_DISCUSSION | _COMMENT)
+# Chronological buckets are numbered, threaded ones begin at a path. Their comments were judged one by one where they are
+# documents of their own; here each post would have all of its bucket judged again.
+BUCKET = document(
+    _IN_DISCUSSION | {"page": either(INTEGER, TEXT), "count": INTEGER, "comments": listed(document(_COMMENT))},
+    {"until": TEXT},
+)
+EMBEDDING = document({}, {"comments_epoch": INTEGER, "comments": listed(document(_COMMENT))})
+PENDING = document(
+    _PLACED
+    | {
+        "discussion_id": TEXT,
+        "state": one_of(*Verdict),
+        "created": DATE,
+        "reasons": listed(TEXT),
+        "decided_by": TEXT,
+        "decided": optional(DATE),
+    },
+    {"lease": document({"by": TEXT, "until": DATE})},
+)
+HISTORY = document(
+    _PLACED | {"_id": ID, "discussion_id": TEXT, "state": one_of(*State), "at": DATE, "by": TEXT},
+)
+FLAGS = document(
+    {"_id": TEXT, "discussion_id": TEXT, "slug": TEXT, "who": listed(TEXT), "count": INTEGER, "last": DATE}
+)
+SUBSCRIPTION = document(
+    {"_id": TEXT, "discussion_id": TEXT, "email": TEXT, "slugs": listed(TEXT), "confirmed": optional(DATE)},
+    {"asked": DATE},
+)
+ADDRESS = document({"discussion_id": TEXT, "slug": TEXT, "address": TEXT, "at": DATE})
