@@ -1,23 +1,36 @@
-"""The hot queries of pages, for the doctor to explain."""
+"""What the doctor asks of pages and photos: hot queries, uploads that stopped, bytes that nothing refers to."""
 
-from mongo.connection import now
-from mongo.doctor import HotQuery
-from nodes.collections import NODES
-from nodes.kinds import ENTRY, SECTIONS
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from typing import Any
+
+from bson import ObjectId
+
+from mongo.connection import Document, now
+from mongo.doctor import WARNING, Examination, Finding, HotQuery, check
+from mongo.targeting import Broadcast
+from nodes.assets.locks import STALE
+from nodes.collections import ASSET_CHUNKS, ASSET_FILES, NODES, RENDITION_CHUNKS, RENDITION_FILES, TRASH
+from nodes.kinds import ENTRY, PHOTO, SECTIONS
 from nodes.selectors.listing import NEWEST_FIRST, live
 
 _SORT = dict(NEWEST_FIRST)
+_PHOTOS = {"metadata.type": PHOTO, "metadata.content_id": {"$type": "objectId"}}
+# Chunks looked at in a large bucket.
+CHUNKS = 2_000
+NAMED = 3
+
+
+def _place(document: Mapping[str, Any]) -> dict[str, Any]:
+    metadata = document["metadata"]
+    return {"metadata.parent_id": metadata["parent_id"], "metadata.slug": metadata["slug"]}
+
 
 HOT_QUERIES = (
     HotQuery(
         "a page by its address",
         NODES,
-        lambda node: {
-            "filter": {
-                "metadata.parent_id": node["metadata"]["parent_id"],
-                "metadata.slug": node["metadata"]["slug"],
-            }
-        },
+        lambda node: {"filter": _place(node)},
     ),
     HotQuery(
         "the newest of a section",
@@ -63,4 +76,120 @@ HOT_QUERIES = (
         lambda node: {"filter": {"metadata.type": {"$in": list(SECTIONS)}}},
         broadcast_because="Sections are few, lie anywhere, and are read once for each version of the site.",
     ),
+    HotQuery("a photo by its address", ASSET_FILES, lambda photo: {"filter": _place(photo)}, example=_PHOTOS),
+    HotQuery(
+        "the photos of a gallery",
+        ASSET_FILES,
+        lambda photo: {
+            "filter": {
+                "metadata.parent_id": photo["metadata"]["parent_id"],
+                "metadata.type": PHOTO,
+                **live(now()),
+            },
+            "sort": _SORT,
+            "limit": 10,
+        },
+        example=_PHOTOS,
+    ),
+    HotQuery(
+        "the bytes of a photo",
+        ASSET_CHUNKS,
+        lambda chunk: {
+            "filter": {"files_id": chunk["files_id"], "n": {"$gte": chunk["n"]}},
+            "sort": {"files_id": 1, "n": 1},
+            "limit": 2,
+        },
+    ),
+    HotQuery(
+        "a copy of a photo",
+        RENDITION_FILES,
+        lambda copy: {
+            "filter": {"metadata.source": copy["metadata"]["source"], "metadata.spec": copy["metadata"]["spec"]}
+        },
+    ),
 )
+
+
+# What asks every shard by intent; docs/how-to/scale-out.md has the same list. All of it goes along an index on each shard.
+BROADCASTS = (
+    Broadcast(
+        NODES,
+        ("_id",),
+        "Editors' addresses, search results and permalinks name the id alone, so that they outlive a move; the write that "
+        "follows names the place that was read.",
+    ),
+    Broadcast(
+        NODES,
+        ("metadata.type",),
+        "The section tree is read once for each version of the site; the admin lists one kind over the whole site.",
+    ),
+    Broadcast(
+        NODES, ("metadata.tags",), "The admin lists a tag over the whole site; readers' lists name the live sections."
+    ),
+    Broadcast(NODES, ("metadata.author._id",), "The admin lists what one author wrote, in whatever section."),
+    Broadcast(NODES, ("metadata.published",), "The admin lists what is public, or to be, over the whole site."),
+    Broadcast(
+        NODES, ("metadata.expires",), "When the site next changes by itself is asked once for each version of it."
+    ),
+    Broadcast(NODES, ("metadata.updated",), "The admin lists what was changed last, over the whole site."),
+    Broadcast(NODES, ("draft.saved_at",), "The admin lists open drafts over the whole site."),
+    Broadcast(NODES, ("comments.author.id",), "Embedded comments of one author lie in any post."),
+    Broadcast(NODES, ("derived.photos",), "What a photo is used on stands in any section."),
+    Broadcast(
+        NODES, (), "The admin's list of everything, how much that is, which tags there are, and its full-text search."
+    ),
+    Broadcast(
+        ASSET_FILES,
+        ("_id",),
+        "A photo's address names its id alone, so that texts outlive a move, and is kept by browsers for ever; its lock is "
+        "held by id, so that a rename does not lose it.",
+    ),
+    Broadcast(ASSET_FILES, ("metadata.type",), "The library of the admin lists the photos of every gallery."),
+    Broadcast(ASSET_FILES, ("metadata.detail.sha256",), "The same picture may lie in any gallery."),
+    Broadcast(
+        ASSET_FILES, ("metadata.detail.exif",), "Which cameras, lenses and years there are is asked over all galleries."
+    ),
+    Broadcast(
+        ASSET_FILES,
+        ("metadata.locked",),
+        "Uploads that stopped are looked for in every gallery; only those are locked.",
+    ),
+    Broadcast(ASSET_FILES, (), "Which tags photos have, for the library's filter."),
+)
+
+
+@check
+def stalled_uploads(examination: Examination) -> Iterator[Finding]:
+    """Uploads, replacements and copies whose process died."""
+    moment: datetime = now()
+    # $type: the index holds locked documents only.
+    stalled = {"metadata.locked": {"$lt": moment - STALE, "$type": "date"}}
+    for name in _declared(examination, ASSET_FILES, RENDITION_FILES):
+        for found in examination.db[name].find(stalled, {"filename": 1}).limit(NAMED):
+            message = f"The upload of {found['filename']} ({found['_id']}) has stopped."
+            yield Finding(WARNING, "stalled-upload", name, message, "manage.py sweep_uploads")
+
+
+@check
+def orphan_chunks(examination: Examination) -> Iterator[Finding]:
+    """Chunks of files that are not there: of all, or of a random sample where there are many."""
+    for files, chunks in ((ASSET_FILES, ASSET_CHUNKS), (RENDITION_FILES, RENDITION_CHUNKS)):
+        if not _declared(examination, files):
+            continue
+        grouped: list[Document] = [*examination.part_of(chunks, CHUNKS), {"$group": {"_id": "$files_id"}}]
+        ids = {found["_id"] for found in examination.db[chunks].aggregate(grouped)}
+        # What goes to the trash, or comes from it meanwhile, is seen in one of three looks.
+        for name in (files, TRASH, files):
+            ids -= _standing(examination, name, ids)
+        if ids:
+            some = ", ".join(str(files_id) for files_id in sorted(ids)[:NAMED])
+            message = f"There are chunks of {len(ids)} files that are not there: {some}."
+            yield Finding(WARNING, "orphan-chunk", chunks, message, "manage.py sweep_uploads")
+
+
+def _standing(examination: Examination, name: str, ids: set[ObjectId]) -> set[ObjectId]:
+    return {found["_id"] for found in examination.db[name].find({"_id": {"$in": list(ids)}}, {"_id": 1})}
+
+
+def _declared(examination: Examination, *names: str) -> list[str]:
+    return [collection.name for collection in examination.collections if collection.name in names]

@@ -1,19 +1,32 @@
-"""What a check finds, and how checks are registered and run."""
+"""What a check finds, and how checks are registered and run.
+
+Every check has so many seconds: one that has not looked at everything by then says so, so that the doctor ends in time on a
+collection of any size. What grows without bound is looked at in a random sample.
+"""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from importlib import import_module
+from typing import Any
 
+import pymongo
 from django.apps import apps
 from django.db import connections
 from django.utils.module_loading import module_has_submodule
 from pymongo.database import Database
+from pymongo.errors import OperationFailure, PyMongoError
 
 from mongo.collections import Collection, declared
-from mongo.connection import Document, database
+from mongo.connection import Document, database, is_outage
 
 ERROR, WARNING, ADVICE = "error", "warning", "advice"
 _SEVERITY = {ERROR: 0, WARNING: 1, ADVICE: 2}
+# For a check of the whole database, or of one collection.
+SECONDS = 10.0
+# A collection with so many times more documents than a sample has is not read whole.
+WHOLE = 20
+_UNAUTHORIZED = 13
 
 
 @dataclass(frozen=True)
@@ -35,7 +48,7 @@ class Examination:
     db: Database[Document]
     collections: tuple[Collection, ...]
     production: bool
-    # Documents looked at for each collection by the checks of shape.
+    # Documents looked at of a collection too large to be read whole.
     sample: int = 1_000
     existing: frozenset[str] = field(default_factory=frozenset)
 
@@ -44,9 +57,18 @@ class Examination:
         """The level of what only a production site must have."""
         return ERROR if self.production else ADVICE
 
+    def part_of(self, name: str, sample: int = 0) -> list[Document]:
+        """Return the first stages of a pipeline over a collection: none for a small one, a random sample of a large one."""
+        size = sample or self.sample
+        if self.db[name].estimated_document_count() <= WHOLE * size:
+            return []
+        return [{"$sample": {"size": size}}]
+
 
 Check = Callable[[Examination], Iterable[Finding]]
+CollectionCheck = Callable[[Examination, Collection], Iterable[Finding]]
 _checks: list[Check] = []
+_collection_checks: list[CollectionCheck] = []
 
 
 def check(function: Check) -> Check:
@@ -55,28 +77,81 @@ def check(function: Check) -> Check:
     return function
 
 
+def collection_check(function: CollectionCheck) -> CollectionCheck:
+    """Register a function that yields Findings for one declared collection that exists; GridFS chunks are not asked about."""
+    _collection_checks.append(function)
+    return function
+
+
 def examine(*, production: bool = False, progress: Callable[[str], None] = lambda name: None) -> list[Finding]:
     """Run every check on every MongoDB database that apps declare collections for; return the findings, the worst first."""
     _discover()
     found: list[Finding] = []
-    for examination in _examinations(production):
-        for function in _checks:
-            progress(function.__name__.replace("_", " "))
-            found += function(examination)
+    for alias in dict.fromkeys(item.alias for item in declared() if connections[item.alias].vendor == "mongodb"):
+        try:
+            examination = _examination(alias, production)
+            for name, where, work in _work(examination):
+                progress(name)
+                found += _in_time(name, where, work)
+        except PyMongoError as error:
+            if not is_outage(error):
+                raise
+            reason = str(error).split(" (configured")[0].split(", Timeout:")[0]
+            found.append(Finding(ERROR, "unreachable", alias, f"MongoDB does not answer: {reason}.", "Start it."))
     return sorted(found, key=lambda finding: (_SEVERITY[finding.level], finding.name, finding.where))
 
 
-def _examinations(production: bool) -> Iterator[Examination]:
-    items = declared()
-    for alias in dict.fromkeys(item.alias for item in items if connections[item.alias].vendor == "mongodb"):
-        db = database(alias)
-        yield Examination(
-            alias,
-            db,
-            tuple(item.collection for item in items if item.alias == alias),
-            production,
-            existing=frozenset(db.list_collection_names(filter={"type": "collection"})),
-        )
+def _examination(alias: str, production: bool) -> Examination:
+    db = database(alias)
+    return Examination(
+        alias,
+        db,
+        tuple(item.collection for item in declared() if item.alias == alias),
+        production,
+        existing=frozenset(db.list_collection_names(filter={"type": "collection"})),
+    )
+
+
+def _work(examination: Examination) -> Iterator[tuple[str, str, Callable[[], Iterable[Finding]]]]:
+    for function in _checks:
+        yield _name(function), examination.alias, partial(function, examination)
+    for collection in examination.collections:
+        if collection.name in examination.existing and not collection.name.endswith(".chunks"):
+            for look in _collection_checks:
+                yield f"{_name(look)} of {collection.name}", collection.name, partial(look, examination, collection)
+
+
+def _name(function: Callable[..., Any]) -> str:
+    return str(getattr(function, "__name__", function)).replace("_", " ")
+
+
+def _in_time(name: str, where: str, work: Callable[[], Iterable[Finding]]) -> list[Finding]:
+    """Return what a check finds in the time that it has; that it was not enough, or not allowed, is a finding too."""
+    found: list[Finding] = []
+    try:
+        with pymongo.timeout(SECONDS):
+            for finding in work():
+                found.append(finding)  # noqa: PERF402 - what was found before a time-out is kept
+    except OperationFailure as error:
+        if error.code == _UNAUTHORIZED:
+            message = f"The site's user may not see what “{name}” looks at."
+            found.append(
+                Finding(ADVICE, "not-allowed", where, message, "Grant clusterMonitor, or ask as an administrator.")
+            )
+        elif error.timeout:
+            found.append(_cut_short(name, where))
+        else:
+            raise
+    except PyMongoError as error:
+        if not error.timeout or "No servers" in str(error):
+            raise
+        found.append(_cut_short(name, where))
+    return found
+
+
+def _cut_short(name: str, where: str) -> Finding:
+    message = f"“{name}” was broken off after {SECONDS:.0f} s: what it had found by then is listed."
+    return Finding(ADVICE, "not-looked-through", where, message, "Run the doctor again when the server is less busy.")
 
 
 def _discover() -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
-from mongo import indexes, sharding, status, validators
+from mongo import indexes, sharding, status
 from mongo.doctor.findings import ADVICE, ERROR, WARNING, Examination, Finding, check
 
 # A young server has not seen enough to call an index unused.
@@ -13,29 +13,25 @@ LONG_ENOUGH = timedelta(days=7)
 @check
 def declared_indexes(examination: Examination) -> Iterator[Finding]:
     """Every declared index exists, and no other."""
-    for change in indexes.plan():
-        if change.alias != examination.alias:
-            continue
-        if change.optional:
+    for change in indexes.plan(alias=examination.alias):
+        message = f"{change.what}.".capitalize() if change.optional else f"Not so: {change.what}."
+        if change.optional and change.sign == "-":
             yield Finding(
-                WARNING, "index-stray", change.collection, f"{change.what}.", "manage.py setup_indexes --drop-unknown"
+                WARNING, "index-stray", change.collection, message, "manage.py setup_indexes --drop-unknown drops it."
             )
+        elif change.optional:
+            yield Finding(WARNING, "validator-foreign", change.collection, message, "manage.py setup_indexes --plan")
         elif "index" in change.what:
-            yield Finding(
-                ERROR, "index-missing", change.collection, f"Not built: {change.what}.", "manage.py setup_indexes"
-            )
+            yield Finding(ERROR, "index-missing", change.collection, message, "manage.py setup_indexes")
         else:
-            yield Finding(
-                WARNING, "setup-incomplete", change.collection, f"Not set up: {change.what}.", "manage.py setup_indexes"
-            )
+            yield Finding(WARNING, "setup-incomplete", change.collection, message, "manage.py setup_indexes")
 
 
 @check
 def unused_indexes(examination: Examination) -> Iterator[Finding]:
     """Indexes that a week of use has not used: they slow each write."""
-    names = {collection.name for collection in examination.collections}
-    for row in status.indexes():
-        if row.collection not in names or row.name == "_id_" or row.uses or row.since is None:
+    for row in status.indexes(alias=examination.alias):
+        if row.name == "_id_" or row.uses or row.since is None:
             continue
         if datetime.now(UTC) - row.since > LONG_ENOUGH:
             yield Finding(
@@ -55,16 +51,3 @@ def shardable(examination: Examination) -> Iterator[Finding]:
             yield Finding(
                 ERROR, "cannot-shard", collection.name, f"{problem}.", "Begin the unique index with the shard key."
             )
-
-
-@check
-def valid_documents(examination: Examination) -> Iterator[Finding]:
-    """Every stored document is one that its collection's validator accepts."""
-    for violation in validators.violations([c.name for c in examination.collections], most=5):
-        yield Finding(
-            WARNING,
-            "invalid-document",
-            violation.collection,
-            f"The document {violation.id} violates the validator.",
-            "manage.py setup_indexes --check lists them all.",
-        )

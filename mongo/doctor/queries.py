@@ -1,6 +1,6 @@
 """Hot queries, declared as data and explained on the real server."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any
@@ -12,6 +12,7 @@ from pymongo.database import Database
 from mongo.collections import Collection
 from mongo.connection import Document
 from mongo.doctor.findings import ADVICE, ERROR, WARNING, Examination, Finding, check
+from mongo.targeting import is_targeted
 
 # As many documents may be read for each one returned.
 READS_PER_RESULT = 2
@@ -72,26 +73,12 @@ def explain(db: Database[Document], collection: str, find: dict[str, Any]) -> Ex
     )
 
 
-def is_targeted(find: dict[str, Any], collection: Collection) -> bool:
-    """Return whether a find's filter names the first field of the shard key, so that mongos need not ask every shard."""
-    if collection.shard_key is None:
-        return True
-    first = collection.shard_key.keys[0][0]
-    return first in find.get("filter", {})
-
-
 @check
 def explained_queries(examination: Examination) -> Iterator[Finding]:
     """Every hot query is served by an index, reads little more than it returns, and sorts nothing in memory."""
-    declared = {collection.name: collection for collection in examination.collections}
-    for query in hot_queries():
-        collection = declared.get(query.collection)
-        example = examination.db[query.collection].find_one(query.example) if collection else None
-        if collection is None or example is None:
-            continue
-        find = query.query(example)
+    for query, collection, find in built(examination.db, examination.collections):
         yield from judge(query, find, explain(examination.db, query.collection, find))
-        if not is_targeted(find, collection) and not query.broadcast_because:
+        if asks_every_shard(find, collection) and not query.broadcast_because:
             yield Finding(
                 ADVICE,
                 "query-broadcast",
@@ -99,6 +86,24 @@ def explained_queries(examination: Examination) -> Iterator[Finding]:
                 f"“{query.name}” does not name the shard key: on a cluster it asks every shard.",
                 "Add the shard key to its filter, or say why not.",
             )
+
+
+def built(
+    db: Database[Document], collections: Iterable[Collection]
+) -> Iterator[tuple[HotQuery, Collection, dict[str, Any]]]:
+    """Yield the hot queries of these collections as finds, where there is a document to build one from."""
+    known = {collection.name: collection for collection in collections}
+    for query in hot_queries():
+        collection = known.get(query.collection)
+        example = db[query.collection].find_one(query.example) if collection else None
+        if collection is not None and example is not None:
+            yield query, collection, query.query(example)
+
+
+def asks_every_shard(find: Mapping[str, Any], collection: Collection) -> bool:
+    """Return whether mongos would send a find to every shard that has some of a collection."""
+    key = collection.shard_key
+    return key is not None and not is_targeted(find.get("filter", {}), key.keys)
 
 
 def judge(query: HotQuery, find: dict[str, Any], explained: Explained) -> Iterator[Finding]:

@@ -6,6 +6,7 @@ from django.core import checks
 from django.db import DEFAULT_DB_ALIAS, connections
 from django.db.migrations.executor import MigrationExecutor
 
+from mongo.connection import client
 from mongo.doctor.findings import ERROR, WARNING, Examination, Finding, check
 
 
@@ -17,6 +18,23 @@ def pending_migrations(examination: Examination) -> Iterator[Finding]:
         yield Finding(
             ERROR, "migration-pending", str(migration), "This migration has not been applied.", "manage.py migrate"
         )
+
+
+@check
+def promises(examination: Examination) -> Iterator[Finding]:
+    """The driver asks for what the site promises: a write that was acknowledged survives the loss of a server."""
+    options = client(examination.alias).options
+    asked = options.write_concern.document
+    fix = "Leave w=majority, journal=true and retryWrites=true in the URI and the options of the connection."
+    if asked.get("w", "majority") != "majority" or asked.get("j") is False:
+        message = f"Writes are acknowledged under {asked}: what a reader was told is stored may be lost."
+        yield Finding(ERROR, "weak-writes", examination.alias, message, fix)
+    if not options.retry_writes:
+        message = "Writes are not retried: each election is an error page."
+        yield Finding(WARNING, "no-retries", examination.alias, message, fix)
+    if options.read_preference.mode != 0:
+        message = f"Reads go to {options.read_preference.name}: readers may be shown what was replaced."
+        yield Finding(WARNING, "stale-reads", examination.alias, message, "Leave readPreference=primary.")
 
 
 @check

@@ -3,55 +3,95 @@
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import Any
 
-from bson import BSON
-
+from mongo import validators
+from mongo.collections import Collection
 from mongo.connection import Document
-from mongo.doctor.findings import WARNING, Examination, Finding, check
+from mongo.doctor.findings import WARNING, Examination, Finding, check, collection_check
+from mongo.schemas import several_types
 
 BIG = 100 * 1024
 DEEP = 4
 LONG_ARRAY = 1_000
+# Only what has so many elements can be one kind of array among others: nobody reads on.
+_LOOKED_INTO = 20
 # A pattern of names shared by as many collections looks like one collection for each user.
 MANY_COLLECTIONS = 20
+# Documents of which the server is asked for no more than the size, or whether they are valid, in a large collection.
+JUDGED = 5_000
+_NAMED = 3
 _NUMBERS = {"int", "Int64", "float", "Decimal128"}
 
 
-@check
-def sampled_shapes(examination: Examination) -> Iterator[Finding]:
-    """Mixed types, several kinds of entity, deep nesting, long arrays: seen in a sample of each declared collection."""
-    for collection in examination.collections:
-        name = collection.name
-        if name not in examination.existing or name.endswith(".chunks"):
-            continue
-        sample = list(examination.db[name].aggregate([{"$sample": {"size": examination.sample}}]))
-        yield from _mixed_types(name, sample)
-        yield from _several_entities(name, sample)
-        yield from _deep_or_long(name, sample)
+@dataclass
+class Shapes:
+    """What documents of one collection look like, taken in one by one."""
+
+    types: dict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
+    kinds: Counter[frozenset[str]] = field(default_factory=Counter)
+    deepest: tuple[int, Any] = (0, None)
+    longest: tuple[int, str, Any] = (0, "", None)
+
+    def add(self, document: Document) -> None:
+        """Take a document into account."""
+        self.kinds[frozenset(document) - {"_id"}] += 1
+        for path, value in _leaves(document):
+            self.types[path][_type_of(value)] += 1
+        self.deepest = max(self.deepest, (_depth(document), document["_id"]), key=lambda found: found[0])
+        for path, length in _arrays(document):
+            self.longest = max(self.longest, (length, path, document["_id"]), key=lambda found: found[0])
 
 
-@check
-def big_documents(examination: Examination) -> Iterator[Finding]:
-    """Documents over 100 KB, found by size over the whole collection."""
-    for collection in examination.collections:
-        name = collection.name
-        if name not in examination.existing or name.endswith(".chunks"):
-            continue
-        too_big: list[dict[str, Any]] = [
-            {"$match": {"$expr": {"$gt": [{"$bsonSize": "$$ROOT"}, BIG]}}},
-            {"$limit": 3},
-            {"$project": {"_id": 1}},
-        ]
-        for document in examination.db[name].aggregate(too_big):
-            size = len(BSON.encode(examination.db[name].find_one({"_id": document["_id"]}) or {}))
-            yield Finding(
-                WARNING,
-                "document-big",
-                name,
-                f"{document['_id']} has {size / 1024:,.0f} KiB.",
-                "Move what grows into documents of its own.",
-            )
+@collection_check
+def shapes(examination: Examination, collection: Collection) -> Iterator[Finding]:
+    """Mixed types, several kinds of entity, deep nesting, long arrays."""
+    name, seen = collection.name, Shapes()
+    for document in examination.db[name].aggregate(examination.part_of(name), batchSize=100):
+        seen.add(document)
+    yield from _mixed_types(collection, seen)
+    yield from _several_entities(name, seen)
+    depth, deepest = seen.deepest
+    if depth > DEEP:
+        message = f"{deepest} is nested {depth} levels deep."
+        yield Finding(WARNING, "deep-nesting", name, message, "Flatten it: a path in place of nesting.")
+    length, path, longest = seen.longest
+    if length > LONG_ARRAY:
+        message = f"{path} of {longest} has {length:,} elements."
+        fix = "Bound it, or give the elements documents of their own."
+        yield Finding(WARNING, "array-unbounded", name, message, fix)
+
+
+@collection_check
+def big_documents(examination: Examination, collection: Collection) -> Iterator[Finding]:
+    """Documents over 100 KB, judged by the server."""
+    name = collection.name
+    too_big: list[Document] = [
+        *examination.part_of(name, JUDGED),
+        {"$project": {"size": {"$bsonSize": "$$ROOT"}}},
+        {"$match": {"size": {"$gt": BIG}}},
+        {"$limit": _NAMED},
+    ]
+    for document in examination.db[name].aggregate(too_big):
+        message = f"{document['_id']} has {document['size'] / 1024:,.0f} KiB."
+        yield Finding(WARNING, "document-big", name, message, "Move what grows into documents of its own.")
+
+
+@collection_check
+def valid_documents(examination: Examination, collection: Collection) -> Iterator[Finding]:
+    """Stored documents are such as their collection's validator accepts."""
+    if collection.validator is None:
+        return
+    part = examination.part_of(collection.name, JUDGED)
+    for violation in validators.violating(examination.db, collection, _NAMED, part):
+        yield Finding(
+            WARNING,
+            "invalid-document",
+            collection.name,
+            f"The document {violation.id} violates the validator.",
+            f"manage.py setup_indexes --check --collection {collection.name} lists them all.",
+        )
 
 
 @check
@@ -69,47 +109,26 @@ def collections_by_user(examination: Examination) -> Iterator[Finding]:
             )
 
 
-def _mixed_types(name: str, sample: list[Document]) -> Iterator[Finding]:
-    types: dict[str, Counter[str]] = defaultdict(Counter)
-    for document in sample:
-        for path, value in _leaves(document):
-            types[path][_type_of(value)] += 1
-    for path, counted in types.items():
-        if len(counted) > 1:
+def _mixed_types(collection: Collection, seen: Shapes) -> Iterator[Finding]:
+    for path, counted in seen.types.items():
+        if len(counted) > 1 and not several_types(collection.validator or {}, path):
             spelled = ", ".join(f"{kind} {count}×" for kind, count in counted.most_common())
-            yield Finding(
-                WARNING, "mixed-type", name, f"{path} has several types: {spelled}.", "Convert the rarer ones."
-            )
+            message = f"{path} has several types: {spelled}."
+            yield Finding(WARNING, "mixed-type", collection.name, message, "Convert the rarer ones.")
 
 
-def _several_entities(name: str, sample: list[Document]) -> Iterator[Finding]:
-    shapes = Counter(frozenset(document) - {"_id"} for document in sample)
-    kinds = [shape for shape in shapes if shape]
-    for number, shape in enumerate(kinds):
-        if any(not shape & other for other in kinds[:number]):
+def _several_entities(name: str, seen: Shapes) -> Iterator[Finding]:
+    kinds = [kind for kind in seen.kinds if kind]
+    for number, kind in enumerate(kinds):
+        if any(not kind & other for other in kinds[:number]):
             yield Finding(
                 WARNING,
                 "several-entities",
                 name,
-                f"Some documents have nothing in common with others: {sorted(shape)}.",
+                f"Some documents have nothing in common with others: {sorted(kind)}.",
                 "Keep each kind of entity in a collection of its own.",
             )
             return
-
-
-def _deep_or_long(name: str, sample: list[Document]) -> Iterator[Finding]:
-    deepest = max(sample, key=_depth, default={})
-    if _depth(deepest) > DEEP:
-        message = f"{deepest['_id']} is nested {_depth(deepest)} levels deep."
-        yield Finding(WARNING, "deep-nesting", name, message, "Flatten it: a path in place of nesting.")
-    for document in sample:
-        for path, length in _arrays(document):
-            if length > LONG_ARRAY:
-                message = f"{path} of {document['_id']} has {length:,} elements."
-                yield Finding(
-                    WARNING, "array-unbounded", name, message, "Bound it, or give the elements documents of their own."
-                )
-                return
 
 
 def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
@@ -117,7 +136,7 @@ def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
         for key, inner in value.items():
             yield from _leaves(inner, f"{path}.{key}" if path else key)
     elif isinstance(value, list):
-        for inner in value[:20]:
+        for inner in value[:_LOOKED_INTO]:
             yield from _leaves(inner, f"{path}[]")
     elif value is not None:
         yield path, value
@@ -143,5 +162,5 @@ def _arrays(value: Any, path: str = "") -> Iterator[tuple[str, int]]:
             yield from _arrays(inner, f"{path}.{key}" if path else key)
     elif isinstance(value, list):
         yield path, len(value)
-        for inner in value[:20]:
+        for inner in value[:_LOOKED_INTO]:
             yield from _arrays(inner, f"{path}[]")

@@ -37,7 +37,9 @@ def newest(node_id: ObjectId, present: ObjectId, *, skip_until: ObjectId | None 
     if skip_until in nonces:
         nonces = nonces[nonces.index(skip_until) + 1 :]
     # One more than shown: what a save changed is told by the one before it.
-    documents = {d["_id"]: d for d in database()[REVISIONS].find({"_id": {"$in": nonces[: SHOWN + 1]}})}
+    documents = {
+        d["_id"]: d for d in database()[REVISIONS].find({"_id": {"$in": nonces[: SHOWN + 1]}, "node_id": node_id})
+    }
     found = [
         Revision(
             Version.of(d["metadata"], d["saved_at"], d["saved_by"]["name"]),

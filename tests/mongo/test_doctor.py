@@ -1,14 +1,17 @@
 """The doctor finds each fault by its own name, and nothing on a healthy site."""
 
 import json
+from datetime import timedelta
 from io import StringIO
 
 import pytest
 from django.core.management import CommandError, call_command
+from pymongo import MongoClient
 
 from mongo import doctor
 from mongo.collections import Collection, Declared, Index, ShardKey
 from mongo.doctor import ADVICE, ERROR, WARNING, HotQuery
+from mongo.schemas import NUMBER, TEXT, document, either, listed
 from tests.nodes.build import node
 
 NAME = "patients"
@@ -126,17 +129,85 @@ def test_query_that_asks_every_shard(declare, patients, monkeypatch):
 )
 def test_documents_of_a_bad_shape(declare, patients, name, documents):
     declare(unsharded_because="test")
-    patients.insert_many([{"a": 1, "_id": "sound"}] if name == "none" else documents)
+    patients.insert_many(documents)
     assert found()[name] == WARNING
     patients.delete_many({})
     patients.insert_many([{"a": 1}, {"a": 2.5}, {"a": None}])
     assert name not in found()
 
 
-def test_invalid_document(declare, patients):
+def test_types_that_the_validator_allows_are_no_mixture(declare, patients):
+    declare(unsharded_because="test", validator=document({}, {"a": listed(document({"v": either(TEXT, NUMBER)}))}))
+    patients.insert_many([{"a": [{"v": 1}]}, {"a": [{"v": "1"}, {"v": None}]}])
+    assert "mixed-type" not in found()
+    patients.insert_one({"a": [{"v": True}], "b": 1})
+    patients.insert_one({"a": [], "b": "1"})
+    (finding,) = [f for f in doctor.examine() if f.name == "mixed-type"]
+    assert finding.message.startswith("b has several types")
+
+
+def test_document_that_its_validator_would_refuse(declare, patients):
     declare(unsharded_because="test", validator={"required": ["a"]})
     patients.insert_one({"b": 1})
     assert found()["invalid-document"] == WARNING
+
+
+def test_validator_that_somebody_else_made(declare, mongo):
+    declare(unsharded_because="test", validator={"required": ["a"]})
+    mongo.create_collection(NAME, validator={"b": 1})
+    assert found()["validator-foreign"] == WARNING
+
+
+def test_large_collection_is_sampled(declare, patients, monkeypatch, commands):
+    declare(unsharded_because="test")
+    patients.insert_many([{"a": n} for n in range(50)])
+    monkeypatch.setattr("mongo.doctor.findings.WHOLE", 0)
+    with commands.recorded():
+        found()
+    read = [
+        e.command["pipeline"] for e in commands.sent if e.command_name == "aggregate" and e.command["aggregate"] == NAME
+    ]
+    assert len(read) >= 2
+    assert all({"$sample", "$indexStats"} & set(pipeline[0]) for pipeline in read)
+
+
+def test_check_that_takes_too_long_says_so_and_keeps_what_it_found(declare, patients, monkeypatch):
+    declare(unsharded_because="test")
+    patients.insert_one({"a": 1})
+
+    def slow(examination):
+        yield doctor.Finding(WARNING, "found-before", NAME, "", "")
+        list(examination.db[NAME].find({"$where": "sleep(20000) || true"}))
+
+    monkeypatch.setattr("mongo.doctor.findings._checks", [slow])
+    monkeypatch.setattr("mongo.doctor.findings.SECONDS", 0.5)
+    levels = found()
+    assert (levels["found-before"], levels["not-looked-through"]) == (WARNING, ADVICE)
+
+
+def test_server_that_is_not_there_is_a_finding(mongo, monkeypatch):
+    with MongoClient("mongodb://127.0.0.1:9/?serverSelectionTimeoutMS=50") as nobody:
+        monkeypatch.setattr("mongo.doctor.findings.database", lambda alias: nobody["test"])
+        assert found() == {"unreachable": ERROR}
+
+
+def test_writes_that_may_be_lost(mongo, monkeypatch):
+    uri = mongo.client.address
+    options = {"w": 1, "retryWrites": False, "readPreference": "secondaryPreferred", "directConnection": True}
+    with MongoClient(*uri, **options) as careless:
+        monkeypatch.setattr("mongo.doctor.settings.client", lambda alias: careless)
+        levels = found()
+    assert (levels["weak-writes"], levels["no-retries"], levels["stale-reads"]) == (ERROR, WARNING, WARNING)
+
+
+def test_index_that_nobody_uses(mongo, monkeypatch):
+    assert "index-unused" not in found()
+    monkeypatch.setattr("mongo.doctor.indexes.LONG_ENOUGH", timedelta(0))
+    assert found()["index-unused"] == ADVICE
+
+
+def test_every_finding_says_what_to_do(mongo):
+    assert all(finding.fix and finding.message and finding.where for finding in doctor.examine(production=True))
 
 
 def test_impossible_shard_key(declare, patients):

@@ -1,0 +1,31 @@
+"""What the doctor asks of the site's own settings, for production."""
+
+from collections.abc import Iterator
+
+from django.conf import settings
+from django.db import DEFAULT_DB_ALIAS
+
+from mongo.doctor import Examination, Finding, check
+
+REFERENCE = "See docs/reference/settings.md."
+
+
+@check
+def site_settings(examination: Examination) -> Iterator[Finding]:
+    """What a site on one desk may leave to itself, and a public one may not."""
+    if not examination.production or examination.alias != DEFAULT_DB_ALIAS:
+        return
+    level = examination.for_production
+    kept = settings.VAR_DIR / "secret_key"
+    if kept.is_file() and kept.read_text().strip() == settings.SECRET_KEY:
+        message = f"The site made a key for itself, in {kept}: every other machine would make another."
+        yield Finding(level, "no-key", "SECRET_KEY", message, "Set SECRET_KEY, the same on every machine.")
+    if settings.LOCAL:
+        message = "Only this machine itself is answered."
+        yield Finding(level, "local-hosts", "ALLOWED_HOSTS", message, f"Name the site's hosts. {REFERENCE}")
+    if str(settings.DATABASES[DEFAULT_DB_ALIAS]["HOST"]).startswith("embedded:"):
+        message = "The site starts a MongoDB of its own: one process, one disk, no password."
+        yield Finding(level, "embedded-server", "MONGODB_URI", message, f"Name a replica set. {REFERENCE}")
+    if not settings.SITE_URL:
+        message = "Links in mails and feeds are made with whatever host a reader asked for."
+        yield Finding(level, "no-site-url", "SITE_URL", message, f"Name the site's address. {REFERENCE}")

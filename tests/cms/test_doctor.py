@@ -1,0 +1,66 @@
+"""The doctor on the whole site, and on settings that production must not have."""
+
+import os
+import re
+import subprocess
+import sys
+from io import StringIO
+from pathlib import Path
+
+from django.core.management import call_command
+
+from mongo import doctor
+from mongo.doctor import ADVICE, ERROR
+
+ROOT = Path(__file__).parents[2]
+
+
+def found(**options) -> dict[str, str]:
+    return {finding.name: finding.level for finding in doctor.examine(**options)}
+
+
+def test_demo_site_has_no_errors_and_no_warnings(mongo):
+    call_command("load_demo", verbosity=0)
+    out = StringIO()
+    call_command("doctor", stdout=out)
+    assert "0 errors, 0 warnings" in out.getvalue(), out.getvalue()
+    assert set(found().values()) == {ADVICE}
+
+
+def test_every_finding_is_documented_and_no_other():
+    modules = [*(ROOT / "mongo/doctor").glob("*.py"), *ROOT.glob("*/doctor.py")]
+    named = {name for path in modules for name in re.findall(r'"([a-z]+(?:-[a-z]+)+)"', path.read_text())}
+    table = re.findall(r"^\| `([a-z-]+)` \|", (ROOT / "docs/reference/doctor.md").read_text(), re.MULTILINE)
+    assert named | {"standalone", "unreachable"} == set(table)
+
+
+def test_no_key_in_production(mongo, settings):
+    assert "no-key" not in found()
+    assert found(production=True)["no-key"] == ERROR
+    settings.SECRET_KEY = "one that somebody chose, long enough and of many different letters: 0123456789"
+    assert "no-key" not in found(production=True)
+
+
+def test_settings_of_one_desk_in_production(mongo, settings):
+    settings.DATABASES = {"default": {**settings.DATABASES["default"], "HOST": "embedded:var"}}
+    levels = found(production=True)
+    for name in ("local-hosts", "embedded-server", "no-site-url", "setting-unfit"):
+        assert levels[name] == ERROR
+    settings.LOCAL, settings.SITE_URL = False, "https://example.org"
+    settings.DATABASES["default"]["HOST"] = "mongodb://db.example.org"
+    assert not {"local-hosts", "embedded-server", "no-site-url"} & set(found(production=True))
+
+
+def test_site_that_is_open_to_others_does_not_start_without_a_key(tmp_path):
+    kept = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
+    open_to_all = {"ALLOWED_HOSTS": "example.org", "VAR_DIR": str(tmp_path)}
+    answer = subprocess.run(
+        [sys.executable, "manage.py", "doctor"],
+        cwd=ROOT,
+        env=kept | open_to_all,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert answer.returncode != 0
+    assert "SECRET_KEY is missing" in answer.stderr

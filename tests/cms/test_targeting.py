@@ -1,0 +1,279 @@
+"""On a cluster: what readers, posters and editors ask for goes to the shards that have it, or is a known exception.
+
+Seen by a listener on what the driver really sends while their pages are fetched and their forms are sent.
+"""
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from bson import ObjectId
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client
+from django.urls import reverse
+
+from comments import selectors, services
+from comments.types import Target
+from mongo import targeting
+from mongo.collections import Collection, ShardKey, declared
+from mongo.targeting import Asked, Broadcast
+from tests.commands import CommandLog
+from tests.comments import site
+from tests.comments.conftest import moderator, post_page, rules
+from tests.nodes import pictures
+from tests.nodes.admin.conftest import Editor, editor, fields
+from tests.nodes.build import node, nonce
+from tests.nodes.photo_build import document, gallery, replace, upload
+
+__all__ = ["editor", "moderator", "post_page", "rules"]
+
+DOCUMENT = Path(__file__).parents[2] / "docs/how-to/scale-out.md"
+NODES = "/admin/nodes/node/"
+# Of the system itself, not of what is stored: mongos answers these from its own knowledge, or every shard does.
+OWN = ("$indexStats", "$collStats", "$currentOp", "$listSearchIndexes")
+
+
+def sent(commands: CommandLog) -> Iterable[tuple[Asked, Collection]]:
+    known = {item.collection.name: item.collection for item in declared()}
+    for event in commands.sent:
+        for one in targeting.asked(event.command_name, event.command):
+            if one.collection in known:
+                yield one, known[one.collection]
+
+
+def judged(commands: CommandLog) -> set[Broadcast]:
+    """Assert that all that was sent is routed or excused; return the exceptions that were made use of."""
+    used, known = set(), targeting.broadcasts()
+    for one, collection in sent(commands):
+        assert targeting.is_allowed(one, collection), f"mongos refuses this: {one}"
+        if not targeting.is_routed(one, collection):
+            excuse = targeting.excuse(one, known)
+            assert excuse, f"every shard is asked: {one}"
+            used.add(excuse)
+    return used
+
+
+def get(client: Client, *addresses: str) -> None:
+    for address in addresses:
+        assert client.get(address).status_code < 400, address
+
+
+def readers(client: Client) -> set[str]:
+    """Fetch every kind of public page; return the addresses."""
+    blog, folder = node("blog", "news"), node("folder", "about")
+    photos = gallery("photos")
+    lake = upload(photos, name="lake.jpg", tags=("water",))
+    upload(photos, name="hill.jpg")
+    for n in range(3):
+        node("blog-entry", f"post-{n}", parent=blog, tags=("water",), text=f"Water {n} ![](photo:{lake})")
+    node("basic-page", "us", parent=folder)
+    moved = node("basic-page", "old", parent=folder)
+    editing = Editor(site_user("mover"))
+    editing.send(f"{NODES}{moved}/change/", editing.open(f"{NODES}{moved}/change/"), slug="new")
+    content = document(lake)["metadata"]["content_id"]
+    return {
+        *("/", "/news", "/news/post-1", "/about", "/about/us", "/about/old", "/photos", "/photos/lake", "/photos/hill"),
+        *("/tag/water", "/tag/water/feed/atom", "/search?q=water", "/feed/rss", "/news/feed/atom", "/news/feed/json"),
+        *(
+            "/news/archive",
+            "/news/archive/2020",
+            "/news/archive/2020/01",
+            "/sitemap.xml",
+            "/robots.txt",
+            "/media/find?camera=Any",
+        ),
+        f"/media/{lake}/{content}/w320.webp",
+        f"/media/{lake}/{content}/original",
+    }
+
+
+def site_user(name: str) -> Any:
+    from django.contrib.auth.models import User
+
+    return User.objects.create_superuser(name, f"{name}@example.org", "pw")
+
+
+def test_what_readers_ask_for(client, mongo, commands):
+    addresses = readers(client)
+    with commands.recorded():
+        for address in addresses:
+            answer = client.get(address)
+            b"".join(answer.streaming_content if answer.streaming else [])
+            assert answer.status_code in (200, 301), address
+        assert client.get("/news/nothing-there").status_code == 404
+    used = judged(commands)
+    # Beside what is kept under the site's version, only addresses that name an id alone ask every shard.
+    assert {(b.collection, b.paths) for b in used} <= {
+        ("cms.nodes", ("_id",)),
+        ("cms.nodes", ("metadata.type",)),
+        ("cms.nodes", ("metadata.published",)),
+        ("cms.nodes", ("metadata.expires",)),
+        ("cms.assets.files", ("_id",)),
+        ("cms.assets.files", ("metadata.detail.exif",)),
+    }
+
+
+@pytest.mark.parametrize("schema", ["documents", "embedded", "buckets"])
+@pytest.mark.parametrize("order", ["oldest", "threaded"])
+def test_what_posters_ask_for(post_page, rules, client, commands, moderator, schema, order):
+    rules(TARGETS={"nodes.node": {"SCHEMA": schema, "ORDER": order}}, RATE=(1000, 600))
+    with commands.recorded():
+        posters(client, post_page, rules, moderator)
+    used = judged(commands)
+    assert {b.collection for b in used} <= {"cms.nodes", "comments", "comment_pages", "discussions"}
+
+
+def posters(client: Client, post: Target, rules: Any, moderator: Any) -> None:
+    """Post, answer, change, flag, remove, read in every way, hold and decide."""
+
+    def url(name: str, slug: str) -> str:
+        return reverse(f"comments-{name}", args=[post.label, post.pk, slug])
+
+    for text in ("One", "Two", "Three"):
+        assert site.post(client, post, text, email="ann@example.org").status_code == 302
+    first, second, third = selectors.iterate(post)
+    site.post(client, post, "An answer", parent=first.slug)
+    edit = client.get(url("edit", second.slug))
+    client.post(url("edit", second.slug), {**site.fields_of(edit.content.decode()), "text": "Changed"})
+    client.post(url("delete", third.slug))
+    client.post(url("flag", first.slug))
+    get(client, "/news/hello", reverse("comments-discussion", args=[post.label, post.pk]))
+    get(client, reverse("comments-feed", args=[post.label, post.pk]), url("thread", first.slug))
+    assert client.get(url("url-redirect", first.slug)).status_code in (301, 302)
+    rules(MODE="hold-all")
+    for text in ("Held", "Spam"):
+        site.post(client, post, text)
+    staff = Client()
+    staff.force_login(moderator)
+    get(staff, reverse("admin:comments_moderation_changelist"), reverse("comments-mine"))
+    approved, rejected = selectors.held()
+    staff.post(reverse("comments-approve", args=[approved.id]))
+    services.reject(rejected.id, by="mona")
+    services.restore(post, third.slug)
+    services.remove(post, first.slug)
+    assert selectors.count(post) == 4
+    selectors.recent(10)
+    selectors.by_author("1")
+
+
+def test_what_editors_of_pages_ask_for(editor, commands):
+    ann = editor()
+    blog, folder = node("blog", "blog"), node("folder", "folder")
+    for n in range(3):
+        node("blog-entry", f"post-{n}", parent=blog, tags=("a",))
+    with commands.recorded():
+        pages(ann, blog, folder)
+    judged(commands)
+
+
+def pages(ann: Editor, blog: ObjectId, folder: ObjectId) -> None:
+    """List, add, save, draft, publish, look back, move, copy, throw away, put back, delete."""
+    filters = ("state=live", "state=scheduled", "state=unpublished", "state=expired", "state=drafted", "type=blog")
+    get(
+        ann.client,
+        *(f"{NODES}?{query}" for query in ("", *filters, "tag=a", f"section={blog}", "section=top", "q=post")),
+    )
+    add = f"{NODES}add/?type=basic-page&parent={folder}"
+    added = ann.send(add, ann.open(add), title="Hello", text="one")
+    address = re.match(r".*/change/", added["Location"])[0]
+    ann.send(address, ann.open(address), title="Hello again", slug="again", tags="x, y")
+    ann.send(address, ann.open(address), tags="y, z")
+    page = address.removesuffix("change/")
+    ann.send(address, ann.open(address), button="_draft", text="two")
+    get(ann.client, address, f"{page}history/", f"{page}preview/", f"{page}publish/")
+    press(ann, f"{page}publish/")
+    press(ann, f"{page}move/", parent_id="")
+    press(ann, f"{page}duplicate/")
+    press(ann, f"{page}delete/")
+    get(ann.client, f"{NODES}trash/")
+    press(ann, f"{page}restore/")
+    press(ann, f"{page}delete/")
+    press(ann, f"{page}delete-for-good/")
+    section = f"{NODES}{blog}/"
+    press(ann, f"{section}move/", parent_id=str(folder))
+    inside = node("basic-page", "inside", parent=folder)
+    for action in ("publish", "unpublish", "tag", "move", "trash"):
+        chosen = {"action": action, "chosen": [str(inside)], f"nonce-{inside}": str(nonce(inside)), "tags": "t"}
+        assert ann.client.post(NODES, {**chosen, "target": "top"}).status_code in (200, 302)
+
+
+def press(ann: Editor, address: str, **typed: str) -> None:
+    """Open a page and send its form as it stands, but for what is typed."""
+    form = fields(ann.client.get(address).content.decode(), "confirm_form")
+    assert ann.client.post(address, {**form, **typed}).status_code in (200, 302), address
+
+
+def test_what_editors_of_photos_ask_for(editor, commands):
+    ann, parent = editor(), gallery()
+    photo = upload(parent)
+    node("blog-entry", "post", parent=node("blog", "blog"), text=f"![](photo:{photo})")
+    with commands.recorded():
+        library(ann, parent, photo)
+    judged(commands)
+
+
+def library(ann: Editor, parent: ObjectId, photo: ObjectId) -> None:
+    """Upload, list, save, replace, go back, throw away."""
+    files = [SimpleUploadedFile("new.jpg", pictures.jpeg())]
+    json = {"accept": "application/json"}
+    sent = ann.client.post(reverse("admin:nodes_photo_upload", args=[parent]), {"files": files}, headers=json)
+    assert sent.json()["results"][0]["ok"]
+    every = reverse("admin:nodes_photo_changelist")
+    get(ann.client, every, f"{every}?tag=a", f"{every}?gallery={parent}", reverse("admin:nodes_photo_stalled"))
+    page = reverse("admin:nodes_photo_change", args=[photo])
+    html = ann.client.get(page).content.decode()
+    ann.client.post(page, {**fields(html), "title": "Other", "tags": "b"})
+    replace(photo, pictures.png())
+    ann.client.post(reverse("admin:nodes_photo_go_back", args=[photo]), {"content": str(photo)})
+    throw = reverse("admin:nodes_photo_trash", args=[photo])
+    ann.client.post(throw, {"nonce": str(document(photo)["metadata"]["nonce"])})
+    assert document(photo) is None
+
+
+def test_exceptions_are_those_of_the_document():
+    listed = DOCUMENT.read_text().partition("| Collection | Asked by | Why |")[2].partition("\n\n")[0]
+    table = re.findall(r"^\| `([\w.]+)` \| (.+?) \| (.+?) \|$", listed, re.MULTILINE)
+    written = [(name, tuple(re.findall(r"`(.+?)`", paths)), why) for name, paths, why in table]
+    assert written == [(b.collection, b.paths, b.why) for b in targeting.broadcasts()]
+
+
+@pytest.mark.parametrize(
+    ("filter", "key", "targeted"),
+    [
+        ({"a": 1}, "a", True),
+        ({"a": {"$in": [1, 2]}}, "a", True),
+        ({"a": {"$gt": 1}}, "a", True),
+        ({"a": None, "b": 1}, "a", True),
+        ({"$and": [{"b": 1}, {"a": 1}]}, "a", True),
+        ({"$or": [{"a": 1}, {"a": 2}]}, "a", True),
+        ({"$or": [{"a": 1}, {"b": 2}]}, "a", False),
+        ({"b": 1}, "a", False),
+        ({}, "a", False),
+        ({"a": {"$ne": 1}}, "a", False),
+        ({"a": {"$exists": True}}, "a", False),
+        ({"a": {"$gt": 1}}, "hashed", False),
+        ({"a": 1}, "hashed", True),
+    ],
+)
+def test_when_a_filter_is_targeted(filter, key, targeted):
+    keys = (("a", "hashed"),) if key == "hashed" else (("a", 1), ("b", 1))
+    assert targeting.is_targeted(filter, keys) is targeted
+
+
+def test_what_mongos_refuses():
+    collection = Collection("c", (), ShardKey((("a", 1), ("b", 1))))
+
+    def allowed(name: str, **command: Any) -> bool:
+        (one,) = targeting.asked(name, {name: "c", **command})
+        return targeting.is_allowed(one, collection)
+
+    assert not allowed("findAndModify", query={"a": 1})
+    assert not allowed("findAndModify", query={"_id": 1})
+    assert allowed("findAndModify", query={"a": 1, "b": 2})
+    assert not allowed("update", updates=[{"q": {"a": 1}}])
+    assert allowed("update", updates=[{"q": {"_id": 1}}])
+    assert allowed("update", updates=[{"q": {"a": 1}, "multi": True}])
+    assert not allowed("update", updates=[{"q": {"_id": 1}, "upsert": True}])
+    assert not allowed("delete", deletes=[{"q": {"a": {"$gt": 1}, "b": 1}, "limit": 1}])

@@ -1,0 +1,84 @@
+"""The doctor on discussions and the queue of jobs."""
+
+from datetime import timedelta
+
+import pytest
+
+from comments import services
+from comments.backends import backend
+from comments.backends.claims import ABANDONED, Intent
+from comments.types import Author, Order, Target
+from mongo import doctor, queue
+from mongo.connection import now
+from mongo.doctor import ADVICE, WARNING
+
+LONG_AGO = timedelta(seconds=ABANDONED + 1)
+
+
+def findings(name: str) -> list[doctor.Finding]:
+    return [finding for finding in doctor.examine() if finding.name == name]
+
+
+def begun(target: Target, comments: int = 3) -> Target:
+    for n in range(comments):
+        services.post(target, author=Author("Ann"), source=f"Text {n}", token=f"token {n}")
+    return target
+
+
+@pytest.mark.parametrize("schema", ["documents", "embedded", "buckets"])
+def test_discussion_that_is_well(post_page, schema):
+    begun(post_page)
+    backend().convert(post_page, schema, Order.OLDEST)
+    assert [finding for finding in doctor.examine() if finding.level != ADVICE] == []
+
+
+def test_stale_claim(mongo, post_page):
+    begun(post_page)
+    backend().discussions_.claim(post_page, Intent("op", "0" * 16, "post", number="next", delta=1))
+    assert findings("stale-claim") == []
+    mongo.discussions.update_one({"_id": post_page.id}, {"$set": {"claims.0.at": now() - LONG_AGO}})
+    (finding,) = findings("stale-claim")
+    assert (finding.level, finding.fix) == (WARNING, "manage.py check_comments --fix")
+    assert post_page.id in finding.message
+
+
+@pytest.mark.parametrize("schema", ["documents", "embedded", "buckets"])
+def test_wrong_counter(mongo, post_page, schema):
+    begun(post_page)
+    backend().convert(post_page, schema, Order.OLDEST)
+    mongo.discussions.update_one({"_id": post_page.id}, {"$inc": {"count": 1}})
+    (finding,) = findings("counter-drift")
+    assert (finding.level, finding.fix) == (WARNING, "manage.py check_comments --fix")
+    assert "it counts 4 comments, and has 3" in finding.message
+
+
+def test_damage_that_no_repair_mends(mongo, post_page):
+    begun(post_page)
+    backend().convert(post_page, "documents", Order.OLDEST)
+    mongo.comments.update_one({"number": 1}, {"$set": {"full_slug": "2026.01.01.00.00.00.000:" + "a" * 16}})
+    assert "backup" in findings("comments-damaged")[0].fix
+
+
+def test_conversion_that_stopped(mongo, post_page):
+    begun(post_page)
+    moving = {"to": "buckets", "order": "oldest", "id": queue.ObjectId(), "renumber": False, "gate": None, "epoch": 2}
+    mongo.discussions.update_one(
+        {"_id": post_page.id}, {"$set": {"moving": {**moving, "beat": now()}, "last_epoch": 2}}
+    )
+    assert findings("stale-lease") == []
+    mongo.discussions.update_one({"_id": post_page.id}, {"$set": {"moving.beat": now() - LONG_AGO}})
+    (finding,) = findings("stale-lease")
+    assert finding.fix == f"manage.py convert_comments --discussion {post_page.id} --to buckets"
+
+
+def test_jobs_that_nobody_does(mongo):
+    queue.put("kind", {})
+    assert findings("jobs-waiting") == []
+    mongo.jobs.update_one({}, {"$set": {"due": now() - LONG_AGO}})
+    assert [finding.level for finding in findings("jobs-waiting")] == [WARNING]
+    queue.take()
+    assert findings("stale-lease") == []
+    mongo.jobs.update_one({}, {"$set": {"due": now() - LONG_AGO}})
+    assert [finding.where for finding in findings("stale-lease")] == ["jobs"]
+    mongo.jobs.update_one({}, {"$set": {"state": queue.FAILED}})
+    assert [finding.level for finding in findings("jobs-failed")] == [ADVICE]
