@@ -3,7 +3,7 @@
 Only mongos shards. Everything before that (the checks, the plan) works anywhere, so that a plan can be read on one machine.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +12,9 @@ from pymongo.database import Database
 from pymongo.errors import OperationFailure
 
 from mongo.collections import Collection, Index, Keys, declared
-from mongo.connection import Document, client, database
+from mongo.connection import Document, client, database, unhurried
+
+Tell = Callable[[dict[str, Any]], Any]
 
 
 class CannotShard(Exception):
@@ -85,14 +87,24 @@ def plan() -> list[Statement]:
     return statements
 
 
-def apply(statement: Statement) -> None:
-    """Tell mongos one statement. Raises CannotShard with what the server said."""
-    db = database(statement.alias)
+def apply(statement: Statement, db: Database[Document] | None = None, tell: Tell | None = None) -> None:
+    """Tell mongos one statement. Raises CannotShard with what the server said; then nothing of it remains.
+
+    `db` and `tell` are for those who are no mongos; `tell` carries out a command of the admin database.
+    """
+    db = database(statement.alias) if db is None else db
+    made = ""
     try:
         if statement.index is not None:
-            db[statement.collection].create_index(list(statement.index.keys), **statement.index.settings())
-        client(statement.alias).admin.command(statement.command)
+            there = set(db[statement.collection].index_information())
+            with unhurried():
+                name = db[statement.collection].create_index(list(statement.index.keys), **statement.index.settings())
+            made = "" if name in there else name
+        with unhurried():
+            (tell or db.client.admin.command)(statement.command)
     except OperationFailure as error:
+        if made:
+            db[statement.collection].drop_index(made)
         raise CannotShard(
             f"{statement.collection or db.name}: {error.details and error.details.get('errmsg')}"
         ) from error

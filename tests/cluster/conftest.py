@@ -57,6 +57,11 @@ class Cluster:
         """The entry of a sharded collection in config.collections."""
         return self.config.config.collections.find_one({"_id": f"{self.name}.{name}"})
 
+    def entries(self) -> dict[str, dict[str, Any]]:
+        """Those of all sharded collections of the database, by namespace."""
+        listed = self.config.config.collections.find({"_id": {"$regex": f"^{self.name}\\."}})
+        return {entry["_id"]: entry for entry in listed}
+
     def chunks(self, name: str) -> list[dict[str, Any]]:
         """The chunks of a sharded collection, in order."""
         return list(self.config.config.chunks.find({"uuid": self.entry(name)["uuid"]}).sort("min", 1))

@@ -1,66 +1,148 @@
 """setup_shards against real config and shard servers."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
 import pytest
-from pymongo.errors import OperationFailure
+from bson import ObjectId
+from django.core.management import CommandError, call_command
 
 from mongo import sharding
-from mongo.collections import declared
-from mongo.indexes import _changes
-from tests.cluster.conftest import MAJORITY
+from mongo.collections import Collection, Declared, Index, ShardKey, declared
+from mongo.connection import now
+from mongo.indexes import changes_of
+from tests.cluster.conftest import MAJORITY, Cluster
 
 pytestmark = pytest.mark.slow
+NODES = "cms.nodes"
+
+
+def build(cluster: Cluster, items: list[Declared]) -> None:
+    """Make collections, indexes and validators on the first shard, where an unsharded database lies."""
+    db = cluster.primary[cluster.name]
+    for item in items:
+        for change in changes_of(item.alias, item.collection, db):
+            change.apply(db)
+
+
+def statements(cluster: Cluster) -> list[sharding.Statement]:
+    """The plan's own statements, about the cluster's database in place of the tests'."""
+    return [sharding.Statement(s.alias, s.collection, _renamed(cluster, s), s.index, s.reason) for s in sharding.plan()]
+
+
+def _renamed(cluster: Cluster, statement: sharding.Statement) -> dict[str, Any]:
+    if not statement.collection:
+        return {"enableSharding": cluster.name}
+    return {**statement.command, "shardCollection": f"{cluster.name}.{statement.collection}"}
+
+
+@contextmanager
+def as_mongos(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Let the command believe that it talks to a mongos, which passes on what it is told as mongos would."""
+    db, tell = cluster.primary[cluster.name], cluster.tell
+    apply = sharding.apply
+    with monkeypatch.context() as patch:
+        patch.setattr(sharding, "is_mongos", lambda alias: True)
+        patch.setattr(sharding, "_sharded", lambda alias: cluster.entries())
+        patch.setattr(sharding, "database", lambda alias: db)
+        patch.setattr(sharding, "apply", lambda statement: apply(statement, db, tell))
+        patch.setattr("mongo.management.commands.setup_shards.indexes.ensure", lambda report: 0)
+        yield
 
 
 @pytest.fixture(scope="module")
 def sharded(cluster, django_db_setup, django_db_blocker):
-    """The cluster with every declared collection, index and shard key."""
+    """The cluster with every declared collection, index, validator and shard key."""
     with django_db_blocker.unblock():
-        statements = sharding.plan()
-    db = cluster.primary[cluster.name]
-    for item in declared():
-        for change in _changes(item.alias, item.collection, db):
-            change.apply(db)
-    for statement in statements:
-        if statement.index is not None:
-            db[statement.collection].create_index(list(statement.index.keys))
-        command = dict(statement.command)
-        if "shardCollection" in command:
-            command["shardCollection"] = f"{cluster.name}.{statement.collection}"
-        cluster.tell(command)
+        build(cluster, declared())
+        for statement in statements(cluster):
+            sharding.apply(statement, cluster.primary[cluster.name], cluster.tell)
     return cluster
 
 
-def keyed():
+def keyed() -> list[Collection]:
     return [item.collection for item in declared() if item.collection.shard_key]
 
 
-def test_every_collection_of_the_plan_is_sharded(sharded):
-    assert len(keyed()) >= 3
+def test_every_collection_of_the_plan_is_sharded_and_no_other(sharded):
+    planned = {s.collection for s in statements(sharded) if s.collection}
+    assert planned == {collection.name for collection in keyed()}
+    assert {namespace.removeprefix(f"{sharded.name}.") for namespace in sharded.entries()} == planned
     for collection in keyed():
         entry = sharded.entry(collection.name)
-        assert entry is not None, collection.name
-        assert dict(entry["key"]) == dict(collection.shard_key.keys)
-        assert entry["unique"] is collection.shard_key.unique
+        assert dict(entry["key"]) == dict(collection.shard_key.keys), collection.name
+        assert entry["unique"] is collection.shard_key.unique, collection.name
 
 
-def test_unique_indexes_hold_on_the_shard(sharded):
-    nodes = sharded.primary[sharded.name]["cms.nodes"]
-    assert nodes.index_information()["by_place"]["unique"]
+def test_every_unique_index_and_validator_survives_sharding(sharded):
+    db = sharded.primary[sharded.name]
+    for item in declared():
+        assert [str(change) for change in changes_of(item.alias, item.collection, db)] == []
 
 
-def test_wrong_key_is_refused_by_the_server_and_leaves_nothing(cluster):
+def test_hashed_discussions_lie_on_both_shards_from_the_start(sharded):
+    assert {chunk["shard"] for chunk in sharded.chunks("discussions")} == set(sharded.shard_ids)
+
+
+def test_wrong_key_is_told_in_one_sentence_and_the_rest_goes_on_later(cluster, mongo, monkeypatch, capsys):
+    """Of three collections the second cannot be sharded: the first is, the third waits, and of the second nothing remains."""
     db = cluster.primary[cluster.name]
-    db["wrong"].create_index([("a", 1), ("b", 1)], unique=True)
-    db["wrong"].create_index("c")
-    with pytest.raises(OperationFailure, match="(?i)uniqueness|unique"):
-        cluster.tell({"shardCollection": f"{cluster.name}.wrong", "key": {"c": 1}, "unique": False})
-    assert cluster.entry("wrong") is None
+    db["second"].create_index(
+        [("a", 1), ("b", 1)], unique=True
+    )  # nobody declares it, so that no check sees it beforehand
+    items = [Declared("default", Collection(name, (), ShardKey((("c", 1),)))) for name in ("first", "second", "third")]
+    monkeypatch.setattr("mongo.sharding.declared", lambda: items)
+    with as_mongos(cluster, monkeypatch):
+        with pytest.raises(CommandError) as refused:
+            call_command("setup_shards")
+        message = str(refused.value)
+        assert "\n" not in message
+        assert message.startswith("second: ")
+        assert "can't shard collection" in message
+        assert "unique" in message
+        assert "2 of 4 done; running again goes on" in message
+        assert cluster.entry("first") is not None
+        assert cluster.entry("second") is cluster.entry("third") is None
+        assert set(db["second"].index_information()) == {"_id_", "a_1_b_1"}
+        db["second"].insert_one({"a": 1})  # it is used on as before
+
+        db["second"].drop_index("a_1_b_1")
+        call_command("setup_shards")
+        assert all(cluster.entry(name) for name in ("first", "second", "third"))
+        capsys.readouterr()
+        call_command("setup_shards", "--plan")
+        assert "Nothing to do." in capsys.readouterr().out
+
+
+def test_unique_key_of_one_shard_alone_is_refused_beforehand(mongo, monkeypatch):
+    wrong = Collection("wrong", (Index("u", (("a", 1),), unique=True),), ShardKey((("b", 1),)))
+    monkeypatch.setattr("mongo.sharding.declared", lambda: [Declared("default", wrong)])
+    with pytest.raises(CommandError, match="the unique index u does not begin with the shard key"):
+        call_command("setup_shards", "--plan")
+
+
+def node(number: int) -> dict[str, Any]:
+    metadata = {
+        **dict.fromkeys(("created", "updated", "published", "expires"), now()),
+        "nonce": ObjectId(),
+        "type": "blog-entry",
+        "parent_id": None,
+        "slug": f"s{number:03}",
+        "title": "Title",
+        "author": None,
+        "tags": [],
+        "summary": "",
+        "detail": None,
+    }
+    return {"_id": ObjectId(), "metadata": metadata}
 
 
 def test_chunk_splits_and_moves(sharded):
-    """A blog with posts is split between two slugs and one half moved; every document is still there, once."""
-    db, name = sharded.primary[sharded.name], "cms.nodes"
-    db[name].insert_many([{"_id": n, "metadata": {"parent_id": None, "slug": f"s{n:03}"}} for n in range(100)])
+    """A blog with posts is split between two slugs and one half moved; every document is still there, once, under the
+    indexes and the validator that it had."""
+    db, name = sharded.primary[sharded.name], NODES
+    db[name].insert_many([node(n) for n in range(100)])
     (chunk,) = sharded.chunks(name)
     middle = {"metadata.parent_id": None, "metadata.slug": "s050"}
     namespace = f"{sharded.name}.{name}"
@@ -81,5 +163,7 @@ def test_chunk_splits_and_moves(sharded):
     move = {"toShard": sharded.shard_ids[1], "min": middle, "max": chunk["max"]}
     admin.command({"_configsvrMoveRange": namespace, **move, **MAJORITY})
     assert [c["shard"] for c in sharded.chunks(name)] == sharded.shard_ids
-    moved = sharded.shards[1][sharded.name][name]
-    assert sorted(d["_id"] for d in moved.find()) == list(range(50, 100))
+    other = sharded.shards[1][sharded.name]
+    assert sorted(d["metadata"]["slug"] for d in other[name].find()) == [f"s{n:03}" for n in range(50, 100)]
+    declaration = next(item for item in declared() if item.collection.name == name)
+    assert [str(change) for change in changes_of(declaration.alias, declaration.collection, other)] == []

@@ -5,9 +5,11 @@ from io import StringIO
 import pytest
 from django.core.management import CommandError, call_command
 
-from mongo import sharding
+from mongo import sharding, targeting
 from mongo.checks import check_declarations
 from mongo.collections import Collection, Declared, Index, ShardKey, declared
+from mongo.doctor import HotQuery
+from tests.nodes.build import node
 
 AB = (("a", 1), ("b", 1))
 
@@ -25,6 +27,24 @@ def test_plan_names_every_declared_key(mongo):
     assert "= cms.site: stays on one shard" in plan
     for item in declared():
         assert item.collection.name in plan
+
+
+def test_plan_says_what_the_keys_do_not_route_and_why(mongo, monkeypatch):
+    node()
+    assert "! cms.nodes: “the section tree” asks every shard  Sections are few" in run("--plan")
+    for known in targeting.broadcasts():
+        assert known.why in run("--plan")
+    careless = HotQuery("everything", "cms.nodes", lambda document: {"filter": {}})
+    monkeypatch.setattr("mongo.doctor.queries.hot_queries", lambda: [careless])
+    assert "! cms.nodes: “everything” asks every shard  Nobody said why" in run("--plan")
+
+
+def test_index_made_for_a_key_that_is_refused_does_not_stay(mongo):
+    (statement, *_) = [s for s in sharding.plan() if s.index]
+    before = set(mongo[statement.collection].index_information())
+    with pytest.raises(sharding.CannotShard):
+        sharding.apply(statement)
+    assert set(mongo[statement.collection].index_information()) == before
 
 
 def test_server_that_is_no_mongos_is_refused_kindly_with_the_plan(mongo):

@@ -6,8 +6,10 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 from django.db import connections
 
-from mongo import indexes, sharding
+from mongo import indexes, sharding, targeting
 from mongo.collections import declared
+from mongo.connection import database
+from mongo.doctor import queries
 
 
 class Command(BaseCommand):
@@ -32,6 +34,8 @@ class Command(BaseCommand):
             self.stdout.write(str(statement))
         for name, reason in sharding.unsharded():
             self.stdout.write(f"= {name}: stays on one shard  {reason}")
+        for alias in aliases:
+            self._show_broadcasts(alias)
         if options["plan"] or not statements:
             self.stdout.write(f"{len(statements)} statements for mongos." if statements else "Nothing to do.")
             return
@@ -40,6 +44,18 @@ class Command(BaseCommand):
                 "This server is no mongos, so nothing was sharded: point MONGODB_URI at one and run this again."
             )
         self._apply(statements)
+
+    def _show_broadcasts(self, alias: str) -> None:
+        """Show which queries the keys do not route: those that were accepted, with the reason, and those that were not."""
+        collections = [item.collection for item in declared() if item.alias == alias]
+        for query, collection, find in queries.built(database(alias), collections):
+            if queries.asks_every_shard(find, collection):
+                reason = query.broadcast_because or "Nobody said why: add the shard key to its filter."
+                self.stdout.write(f"! {collection.name}: “{query.name}” asks every shard  {reason}")
+        for known in targeting.broadcasts():
+            if known.collection in {collection.name for collection in collections}:
+                paths = ", ".join(known.paths) or "nothing"
+                self.stdout.write(f"! {known.collection}: what asks by {paths} asks every shard  {known.why}")
 
     def _apply(self, statements: list[sharding.Statement]) -> None:
         indexes.ensure(self.stdout.write)
