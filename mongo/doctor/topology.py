@@ -66,7 +66,8 @@ def server_topology(examination: Examination) -> Iterator[Finding]:
 def transport(examination: Examination) -> Iterator[Finding]:
     """Whoever connects is asked who it is, and nobody on the way can listen."""
     options = client(examination.alias).options
-    if options._options.get("username") is None and options._options.get("authmechanism") != "MONGODB-X509":
+    # Not among the options by name: a user in the URI is no option of pymongo's, but becomes its credentials.
+    if options.pool_options._credentials is None:
         yield Finding(
             examination.for_production,
             "no-authentication",
