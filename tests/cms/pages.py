@@ -1,0 +1,48 @@
+"""Pages of docs/how-to as tests follow them: their blocks, and which of them were tried."""
+
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[2]
+_FENCE = re.compile(r"^( *)```([a-z]*)\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
+_SHELL = re.compile(r"db\.adminCommand\((\{.*\})\)")
+
+
+@dataclass(frozen=True)
+class Block:
+    """A fenced block: its language, its text, and whether the paragraph before it says that it was not tried."""
+
+    language: str
+    text: str
+    tried: bool
+
+    def commands(self) -> list[str]:
+        """Return the commands of a console block, one a line."""
+        return [line.strip().removeprefix("$ ") for line in self.text.splitlines() if line.strip()]
+
+    def sent(self) -> list[dict[str, Any]]:
+        """Return what the lines of a shell block send, as the driver would."""
+        return commands_of(self.text)
+
+
+def commands_of(text: str) -> list[dict[str, Any]]:
+    """Return the database commands in lines of the shell."""
+    return [json.loads(document) for document in _SHELL.findall(text)]
+
+
+def blocks(name: str) -> list[Block]:
+    """Return the blocks of a page of docs/how-to, in their order."""
+    page = (ROOT / "docs/how-to" / name).read_text()
+    found = []
+    for match in _FENCE.finditer(page):
+        paragraph = page[: match.start()].rstrip().rpartition("\n\n")[2]
+        found.append(Block(match[2], match[3], "Not tried" not in paragraph))
+    return found
+
+
+def tried(name: str, language: str) -> list[Block]:
+    """Return the blocks in one language that a page does not call untried."""
+    return [block for block in blocks(name) if block.tried and block.language == language]
