@@ -63,9 +63,11 @@ def by(user: str) -> list[Flagged]:
     return [Flagged(Target.parse(d["discussion_id"]), d["slug"], d["count"], d["last"]) for d in found]
 
 
-def erase(user: str) -> int:
-    """Forget who flagged, where it was this user; the flags themselves stay. Returns how many there were."""
-    changed = _flags().update_many({"who": f"user:{user}"}, {"$pull": {"who": f"user:{user}"}})
+def erase(*, user: str = "", address: str = "") -> int:
+    """Forget who flagged, where it was this user or somebody at this address (a `key`); the flags themselves stay. Returns
+    how many there were."""
+    who = {"$in": [f"{kind}:{key}" for kind, key in (("user", user), ("address", address)) if key]}
+    changed = _flags().update_many({"who": who}, {"$pull": {"who": who}})
     return int(changed.modified_count)
 
 

@@ -1,12 +1,12 @@
 """What is kept of one author, found and erased wherever it is: comments of every schema, queue, history, addresses, flags,
-subscriptions. Jobs and logs hold ids, never a name, an address or a text."""
+subscriptions, counts of the rate limit. Jobs and logs hold ids, never a name, an address or a text."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from comments import addresses, flags, selectors, services, subscriptions
-from comments.types import Comment, Held, Replaced
+from comments import addresses, flags, selectors, services, spam, subscriptions
+from comments.types import Comment, Held, Replaced, Target
 
 
 @dataclass(frozen=True)
@@ -46,17 +46,28 @@ def export(author: Author) -> Iterator[dict[str, Any]]:
     if author.id:
         for flag in flags.by(author.id):
             yield {"kept_as": "flag", "discussion": flag.target.id, "slug": flag.slug}
+    for target, slug in sorted(_places(author), key=str):
+        if address := addresses.of_comment(target, slug):
+            yield {"kept_as": "network address", "discussion": target.id, "slug": slug, "hash": address}
 
 
 def erase(author: Author) -> Erased:
     """Erase an author without a way back; what others answered stays. May be repeated after a crash."""
-    places = {(one.target, one.slug) for one in map(_comment, _written_by(author))}
-    kept = sum(addresses.erase(target, slug) for target, slug in places)
+    places = _places(author)
+    # What is known under an address alone: that of a household, so that others may lose a count or a flag's name.
+    sent_from = {addresses.of_comment(target, slug) for target, slug in places} - {""}
+    flagged = sum(flags.erase(address=address) for address in sent_from)
+    for address in sent_from:
+        spam.forget(address=address)
+    if author.id:
+        spam.forget(user=author.id)
+        flagged += flags.erase(user=author.id)
+    # The addresses go before the comments: by these they are found, should it be done again after a crash.
     return Erased(
-        comments=services.erase_author(id=author.id, email=author.email),
-        addresses=kept,
-        flags=flags.erase(author.id) if author.id else 0,
+        addresses=sum(addresses.erase(target, slug) for target, slug in places),
+        flags=flagged,
         subscriptions=subscriptions.erase(author.email) if author.email else 0,
+        comments=services.erase_author(id=author.id, email=author.email),
     )
 
 
@@ -68,6 +79,10 @@ def count(author: Author) -> int:
 def _written_by(author: Author) -> Iterator[Comment | Held | Replaced]:
     for query in author.queries():
         yield from selectors.written_by(**query)
+
+
+def _places(author: Author) -> set[tuple[Target, str]]:
+    return {(one.target, one.slug) for one in map(_comment, _written_by(author))}
 
 
 def _comment(found: Comment | Held | Replaced) -> Comment | Held:

@@ -145,6 +145,12 @@ def take_back(submission: Submission) -> None:
         rate_limit.give_back(key, token=submission.token.nonce, alias=conf.database_alias())
 
 
+def forget(*, address: str = "", user: str = "") -> int:
+    """Forget how much came from an address (a `key`) or an account; return how many counts went."""
+    keys = [f"comments.rate:{kind}:{who}" for kind, who in (("address", address), ("user", user)) if who]
+    return sum(rate_limit.forget(key, alias=conf.database_alias()) for key in keys)
+
+
 def _rate_keys(submission: Submission) -> list[str]:
     keys = [f"comments.rate:address:{submission.address}"]
     return [*keys, f"comments.rate:user:{submission.user}"] if submission.user else keys

@@ -5,6 +5,8 @@ after TRIES times stays as failed, to be looked at. A `key` names the work: put 
 """
 
 import logging
+import re
+import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
@@ -52,8 +54,9 @@ COLLECTIONS = (
 LEASE = timedelta(minutes=5)
 TRIES = 8
 FIRST_WAIT = timedelta(seconds=30)
-# Of an error, kept with the job. Never its payload.
+# Of an error, kept with the job. Never its payload, and no address: those who are erased are not to live on in a message.
 LONGEST_ERROR = 500
+_ADDRESS = re.compile(r"[^\s@<>\"'(]+@[^\s@<>\"')]+")
 
 logger = logging.getLogger(__name__)
 Handler = Callable[["Job"], None]
@@ -147,7 +150,7 @@ def failed(job: Job, error: str) -> None:
         "state": FAILED if final else WAITING,
         "due": now() + wait,
         "lease": None,
-        "error": error[:LONGEST_ERROR],
+        "error": _ADDRESS.sub("…@…", error)[:LONGEST_ERROR],
     }
     _jobs(job.alias).update_one(_held(job), {"$set": fields})
 
@@ -170,7 +173,8 @@ def work(alias: str = DEFAULT_DB_ALIAS) -> Job | None:
     except Postponed as error:
         failed(job, str(error))
     except Exception as error:  # noqa: BLE001 - one job that fails must not keep the others from being done
-        logger.exception("Job %s (%s) failed", job.id, job.kind)
+        trace = "".join(traceback.format_tb(error.__traceback__))
+        logger.error("Job %s (%s) failed: %s\n%s", job.id, job.kind, type(error).__name__, trace)
         failed(job, f"{type(error).__name__}: {error}")
     else:
         done(job)

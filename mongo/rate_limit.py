@@ -55,6 +55,11 @@ def give_back(key: str, *, token: str, alias: str = DEFAULT_DB_ALIAS) -> None:
     database(alias)[COLLECTION].update_one({"_id": key}, {"$pull": {"passed": {"token": token}}})
 
 
+def forget(key: str, alias: str = DEFAULT_DB_ALIAS) -> int:
+    """Delete what was counted under a key; return whether anything was, as 0 or 1."""
+    return int(database(alias)[COLLECTION].delete_one({"_id": key}).deleted_count)
+
+
 def _literal(value: str) -> dict[str, Any]:
     # In a pipeline a string that begins with $ is an expression.
     return {"$literal": value}

@@ -105,6 +105,7 @@ class Across:
         self.db["comments.history"].delete_many(stored)
         if "id" in query:
             self.db["comments.history"].update_many({"by": query["id"]}, {"$set": {"by": ""}})
+            self.db["comments.pending"].update_many({"decided_by": query["id"]}, {"$set": {"decided_by": ""}})
         return erased
 
     def _erase(self, changing: Changing, target: Target, document: Document) -> bool:

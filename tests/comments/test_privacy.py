@@ -2,6 +2,7 @@
 
 import json
 import re
+from html import unescape
 from io import StringIO
 
 import pytest
@@ -10,12 +11,26 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 from django.urls import reverse
 
-from comments import selectors, services
+from comments import addresses, selectors, services
 from mongo import queue as jobs
 from tests.comments import site
 
 pytestmark = pytest.mark.usefixtures("mongo")
 NAME, EMAIL, TEXT = "Anneliese Quux", "anneliese@quux.example", "Xylophone"
+# Whatever a collection keeps of this is a keyed hash.
+ADDRESS = "203.0.113.77"
+
+
+@pytest.fixture
+def client() -> Client:
+    """The author's browser."""
+    return Client(REMOTE_ADDR=ADDRESS)
+
+
+@pytest.fixture
+def network(rf) -> str:
+    """The key under which the author's network address is known."""
+    return addresses.key(rf.get("/", REMOTE_ADDR=ADDRESS))
 
 
 @pytest.fixture(params=["documents", "embedded", "buckets"])
@@ -34,7 +49,12 @@ def seeded(request, client, rules, mongo):
     site.post(client, target, f"{TEXT} held", **by)
     rules(MODE="open")
     site.post(Client(), target, "An answer", parent=first.slug, name="Bob")
+    answer = list(selectors.iterate(target))[-1]
+    client.post(reverse("comments-flag", args=[target.label, target.pk, answer.slug]))
     return target
+
+
+PLACE = {"documents": "comments", "embedded": "cms.nodes", "buckets": "comment_pages"}
 
 
 def traces(mongo, *words: str) -> dict[str, set[str]]:
@@ -47,37 +67,62 @@ def traces(mongo, *words: str) -> dict[str, set[str]]:
     return {name: words for name, words in found.items() if words}
 
 
-def test_seed_is_where_it_may_be(seeded, mongo):
-    found = traces(mongo, NAME, EMAIL, TEXT)
-    assert {"comments.pending", "comments.history", "comments.subscriptions"} <= found.keys()
-    assert found["comments.history"] == {NAME, EMAIL, TEXT}
-    assert mongo["comments.addresses"].find_one()
+def test_seed_is_where_it_may_be(seeded, mongo, network):
+    """Without this, the tests that find nothing would prove nothing."""
+    found = traces(mongo, NAME, EMAIL, TEXT, network)
+    said = {NAME, EMAIL, TEXT}
+    assert found == {
+        PLACE[selectors.discussion(seeded).schema]: said,
+        "comments.pending": said,
+        "comments.history": said,
+        "comments.subscriptions": {EMAIL},
+        "comments.addresses": {network},
+        "comments.flags": {network},
+        "rate_limits": {network},
+    }
+    assert mongo.jobs.count_documents({}) == 2
+    assert traces(mongo, ADDRESS) == {}
 
 
-def test_no_public_page_or_feed_has_an_address(client, seeded, mongo):
+def test_no_public_page_or_feed_has_an_address(seeded, network):
     first = list(selectors.iterate(seeded))[0]
     arguments = [seeded.label, seeded.pk]
-    addresses = {document["address"] for document in mongo["comments.addresses"].find()}
     pages = [
         "/news/hello",
         *(reverse(f"comments-{name}", args=arguments) for name in ("discussion", "feed", "form")),
-        *(reverse(f"comments-{name}", args=[*arguments, first.slug]) for name in ("thread", "flag")),
+        *(reverse(f"comments-{name}", args=[*arguments, first.slug]) for name in ("thread", "flag", "comment-done")),
+        f"{reverse('comments-form', args=arguments)}?parent={first.slug}",
         *(f"/news/hello?comments={order}" for order in ("oldest", "newest", "threaded")),
     ]
     for url in pages:
         html = Client().get(url).content.decode()
         assert url.endswith(f"form/{seeded.label}/{seeded.pk}") or TEXT in html, url
-        assert EMAIL not in html
-        assert "quux.example" not in html
-        assert not any(address in html for address in addresses)
-        assert not re.search(r"127\.0\.0", html)
+        for secret in (EMAIL, "quux.example", network, ADDRESS, "203.0.113"):
+            assert secret not in html, (url, secret)
 
 
-def test_erased_author_leaves_no_trace(seeded, mongo):
+def test_no_page_or_feed_of_the_site_has_an_address(seeded, network):
+    """Whatever can be reached from the front page without logging in."""
+    waiting, seen = ["/"], set()
+    while waiting:
+        url = waiting.pop()
+        seen.add(url)
+        response = Client().get(url)
+        html = b"".join(response) if response.streaming else response.content
+        for secret in (EMAIL, "quux.example", network, ADDRESS):
+            assert secret.encode() not in html, (url, secret)
+        if response.get("Content-Type", "").startswith("text/html"):
+            links = {link.partition("#")[0] for link in re.findall(r'(?:href|src)="(/[^"]*)"', html.decode())}
+            waiting += {unescape(link) for link in links} - seen - set(waiting)
+    assert len(seen) > 20
+    assert any("/feed" in url for url in seen)
+
+
+def test_erased_author_leaves_no_trace(seeded, mongo, network):
     out = StringIO()
     call_command("erase_author", "--email", EMAIL, stdout=out)
-    assert traces(mongo, NAME, EMAIL, TEXT) == {}
-    assert "3 comments" in out.getvalue() or "2 comments" in out.getvalue()
+    assert traces(mongo, NAME, EMAIL, TEXT, network) == {}
+    assert out.getvalue() == "Erased: 2 comments, 3 network addresses, 1 flags' names, 1 subscriptions.\n"
     assert [c.source for c in selectors.iterate(seeded) if not c.removed] == ["An answer"]
     for one in mongo["comments.addresses"].find():
         assert one["slug"] == list(selectors.iterate(seeded))[-1].slug
@@ -91,13 +136,15 @@ def test_dry_run_erases_nothing(seeded, mongo):
     assert traces(mongo, NAME, EMAIL, TEXT) == before
 
 
-def test_export_hands_out_every_copy(seeded):
+def test_export_hands_out_every_copy(seeded, network):
     out = StringIO()
     call_command("export_author", "--email", EMAIL, stdout=out, stderr=StringIO())
     rows = [json.loads(line) for line in out.getvalue().splitlines()]
     texts = {(row["kept_as"], row.get("text")) for row in rows}
     assert {("comment", f"{TEXT} edited"), ("history", f"{TEXT} one"), ("queue", f"{TEXT} held")} <= texts
     assert ("subscription", None) in texts
+    hashes = {row["hash"] for row in rows if row["kept_as"] == "network address"}
+    assert hashes == {network}
     assert "An answer" not in out.getvalue()
 
 
@@ -116,6 +163,24 @@ def test_erased_is_erased_also_before_its_mails_were_sent(seeded, mongo):
     from django.core import mail
 
     assert not [message for message in mail.outbox if EMAIL in message.bcc or TEXT in message.body]
+
+
+def test_jobs_that_fail_and_logs_hold_no_address(seeded, mongo, network, monkeypatch, caplog):
+    """Not even where the error says which: of a mail server's answer or of Python's own only the kind is kept."""
+
+    def refuse(mail):
+        raise ValueError(f"cannot write to <{EMAIL}>, ({EMAIL}) or '{EMAIL}'")
+
+    monkeypatch.setattr("django.core.mail.EmailMessage.send", refuse)
+    caplog.set_level("INFO")
+    while jobs.work():
+        pass
+    call_command("erase_author", "--email", EMAIL, stdout=StringIO())
+    assert [job["error"].partition(" ")[0] for job in mongo.jobs.find({"error": {"$ne": ""}})]
+    assert traces(mongo, NAME, EMAIL, TEXT, network) == {}
+    assert "failed: ValueError" in caplog.text
+    for secret in (NAME, EMAIL, TEXT, network, ADDRESS):
+        assert secret not in caplog.text
 
 
 @pytest.mark.parametrize("arguments", [[], ["--user", "nobody"]])

@@ -39,6 +39,12 @@ def test_window_slides(mongo):
     assert [take(n, 2) for n in (3, 4)] == [True, False]
 
 
+def test_what_is_forgotten_counts_no_more(mongo):
+    assert [take(n, 1) for n in (0, 1)] == [True, False]
+    assert (rate_limit.forget("k"), rate_limit.forget("k")) == (1, 0)
+    assert take(1, 1)
+
+
 def test_token_that_looks_like_an_expression_is_a_token():
     assert rate_limit.take("$key", limit=1, seconds=60, token="$$ROOT")
     assert not rate_limit.take("$key", limit=1, seconds=60, token="$passed")
@@ -65,12 +71,11 @@ def _process(uri: str, name: str, start, n: int, passed) -> None:
 @pytest.mark.slow
 def test_forty_processes_never_pass_more_than_the_limit(mongo):
     context = multiprocessing.get_context("spawn")
-    passed, start = context.Queue(), context.Event()
+    passed, start = context.Queue(), context.Barrier(40)
     arguments = os.environ["TEST_MONGODB_URI"], mongo.name, start
     processes = [context.Process(target=_process, args=(*arguments, n, passed)) for n in range(40)]
     for process in processes:
         process.start()
-    start.set()
     answers = [passed.get(timeout=120) for _ in range(200)]
     for process in processes:
         process.join(30)
