@@ -15,7 +15,7 @@ from comments import paging, policy, showing, targets
 from comments.errors import TargetNotFound
 from comments.paging import Asked
 from comments.showing import Scene, Shown
-from comments.types import Comment, Order, Page, Target
+from comments.types import Comment, Discussion, Order, Page, Target
 
 ANCHOR = "comments"
 # Replies to one comment above which a threaded page folds the rest away, and how many it leaves.
@@ -43,10 +43,10 @@ class Subject:
         except TargetNotFound:
             return None
 
-    def is_open(self, page: Page) -> bool:
+    def is_open(self, discussion: Discussion) -> bool:
         """Return whether comments are taken now."""
         obj = self.object()
-        return obj is not None and not policy.of(obj).is_closed(page.discussion)
+        return obj is not None and not policy.of(obj).is_closed(discussion)
 
 
 def asked_by(request: HttpRequest | None) -> Asked:
@@ -57,7 +57,7 @@ def asked_by(request: HttpRequest | None) -> Asked:
 def listing(subject: Subject, asked: Asked, *, size: int | None = None, path: str = "") -> dict[str, Any]:
     """Return what list templates show: two reads of the back end, whatever the length of the discussion."""
     page = asked.read(subject.target, size=size)
-    is_open = subject.is_open(page)
+    is_open = subject.is_open(page.discussion)
     scene = Scene(
         subject.target,
         page.comments,

@@ -24,6 +24,7 @@ from comments.types import Target
 
 register = template.Library()
 
+IS_OPEN = "comments_is_open"
 LIST_OPTIONS = frozenset({"order", "page", "page_size"})
 
 
@@ -144,9 +145,11 @@ def render_comment_form(context: Context, subject: Subject, using: str = "") -> 
 
 @for_tag("render_comment_form_link", gives=False, options=frozenset({"using"}))
 def render_comment_form_link(context: Context, subject: Subject, using: str = "") -> SafeString:
-    """A link to the form's own page; a script, where there is one, fetches the form into its place."""
+    """A link to the form's own page; a script, where there is one, fetches the form into its place. Where a discussion takes
+    no comments there is no link, only the place: authors may still change what they wrote."""
     url = reverse("comments-form", args=[subject.target.label, subject.target.pk])
-    return _render(context, subject, "form_link", using, {"form_url": url, "target": subject.target})
+    more = {"form_url": url, "target": subject.target, "is_open": _is_open(context, subject)}
+    return _render(context, subject, "form_link", using, more)
 
 
 @register.simple_tag
@@ -195,9 +198,16 @@ def _listing(
         asked = Asked(order=str(order))
     if page:
         asked = Asked(order=asked.order, number=int(page))
-    return lists.listing(
-        subject, asked, size=int(page_size) if page_size else None, path=request.path if request else ""
-    )
+    size = int(page_size) if page_size else None
+    listing = lists.listing(subject, asked, size=size, path=request.path if request else "")
+    # For a link to the form in the same template.
+    context.render_context[IS_OPEN, subject.target] = listing["is_open"]
+    return listing
+
+
+def _is_open(context: Context, subject: Subject) -> bool:
+    known: bool | None = context.render_context.get((IS_OPEN, subject.target))
+    return subject.is_open(selectors.discussion(subject.target)) if known is None else known
 
 
 def _render(context: Context, subject: Subject, name: str, using: str, more: dict[str, Any]) -> SafeString:

@@ -53,7 +53,7 @@ def thread(request: HttpRequest, label: str, pk: str, slug: str) -> HttpResponse
     except CommentNotFound as error:
         raise Http404(_("This comment is not here.")) from error
     subject = Subject(target, obj)
-    is_open = subject.is_open(found)
+    is_open = subject.is_open(found.discussion)
     scene = Scene(target, found.comments, order=found.order, may_reply=is_open)
     context = {
         **lists.described(subject, found),

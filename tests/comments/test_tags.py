@@ -107,6 +107,16 @@ def test_form_link_leads_to_the_form(client, node, post_page):
     assert f'href="{site.form_url(post_page)}"' in html
 
 
+@pytest.mark.parametrize("before", ["", "{% render_comment_list for node %}"])
+def test_closed_discussion_has_no_link_to_the_form_but_its_place(node, post_page, three, before):
+    services.close(post_page)
+    html = render(before + "{% render_comment_form_link for node %}", node=node)
+    assert "Write a comment" not in html
+    assert f'data-comments-form="{site.form_url(post_page)}"' in html
+    services.open(post_page)
+    assert "Write a comment" in render(before + "{% render_comment_form_link for node %}", node=node)
+
+
 def test_permalink_leads_to_the_comment(client, node, three):
     url = render("{% get_comment_permalink comment %}", comment=three)
     assert client.get(url)["Location"].endswith(f"#c-{three.part}")
@@ -181,10 +191,11 @@ def test_long_thread_is_folded_and_opened_for_the_comment_asked_for(node, post_p
     assert "<details open>" in opened
 
 
-def test_list_costs_two_commands(node, three, commands):
-    render("{% render_comment_list for node %}", node=node)
+def test_list_with_the_link_costs_two_commands(node, three, commands):
+    source = "{% render_comment_list for node %}{% render_comment_form_link for node %}"
+    render(source, node=node)
     with commands.recorded():
-        render("{% render_comment_list for node %}", node=node)
+        render(source, node=node)
     read = [event.command[event.command_name] for event in commands.sent]
     # In a request the site's document was read before, by the middleware.
     assert sorted(name for name in read if name != "cms.site") == ["comments", "discussions"]
