@@ -101,6 +101,8 @@ class ModerationAdmin(admin.ModelAdmin):
 
     def _decided(self, request: HttpRequest, action: str, ids: list[str]) -> None:
         decided = queue.decide(action, ids, _who(request), request.build_absolute_uri("/").rstrip("/"))
+        for comment in decided.published:
+            signals.comment_was_flagged.send(Comment, comment=comment, flag="approval", created=True, request=request)
         for _id, reason in decided.failed:
             messages.error(request, _("One could not be decided: %(reason)s") % {"reason": reason})
         if decided.done:

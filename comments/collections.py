@@ -51,6 +51,7 @@ STATIC = (
         "comments.pending",
         (
             Index("by_slug", (("discussion_id", 1), ("slug", 1)), unique=True),
+            Index("by_number", (("discussion_id", 1), ("state", 1), ("number", 1))),
             Index("by_state", (("state", 1), ("created", 1), ("_id", 1))),
             Index("by_lease", (("state", 1), ("lease.by", 1), ("created", 1), ("_id", 1))),
             Index("by_author", (("author.id", 1),), sparse=True),

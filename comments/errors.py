@@ -39,6 +39,10 @@ class EditConflict(CommentError):
         self.theirs = theirs
 
 
+class HeldChanged(CommentError):
+    """The author of a held comment changed it since it was looked at."""
+
+
 class NothingToRestore(CommentError):
     """The comment is not removed, or what it said was erased with its author."""
 

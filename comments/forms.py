@@ -8,7 +8,7 @@ from django.utils.translation import gettext_lazy as _
 from comments import conf, services
 from comments.services import MAX_NAME
 from comments.tokens import FormToken
-from comments.types import Author, Comment, Target
+from comments.types import Author, Comment, Held, Target
 
 
 class CommentForm(forms.Form):
@@ -75,7 +75,7 @@ class EditForm(forms.Form):
         super().__init__(*args, label_suffix="", **kwargs)
 
     @staticmethod
-    def first(comment: Comment) -> dict[str, Any]:
+    def first(comment: Comment | Held) -> dict[str, Any]:
         """Return what the form of a comment begins with."""
         return {"text": comment.source, "rev": comment.rev, "nonce": services.new_token()}
 

@@ -74,4 +74,7 @@ def examine(found: Discussion, *, fix: bool = False) -> Examined:
         mended = backend.repairing.mend(found.target, faults)
         if any(fault.kind == "leftovers" for fault in faults):
             mended += backend.conversion.drop_leftovers(found.target) == 0
+        if any(fault.kind == "crowded" for fault in faults):
+            backend.renumber(found.target)
+            mended += 1
     return Examined(found, tuple(faults), mended)

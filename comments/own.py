@@ -15,10 +15,13 @@ from comments.tokens import Own
 from comments.types import Comment, Held, Target
 from mongo.connection import now
 
+# How many of an account's newest comments are looked through for those that it may still change.
+LOOKED_THROUGH = 10
+
 
 @dataclass(frozen=True)
 class Mine:
-    """One of a browser's comments: waiting, or public and still to be changed."""
+    """An author's own comment: waiting, or public and still to be changed."""
 
     comment: Comment | Held
     waits: bool
@@ -30,13 +33,13 @@ class Mine:
 
     @property
     def edit_url(self) -> str:
-        """The address to change it at, "" where it only waits."""
-        return "" if self.waits else self._url("comments-edit")
+        """The address to change it at, "" where it is too late."""
+        return self._url("comments-edit") if in_time(self.comment) else ""
 
     @property
     def delete_url(self) -> str:
-        """The address to delete it at, "" where it only waits."""
-        return "" if self.waits else self._url("comments-delete")
+        """The address to delete it at, "" where it is too late."""
+        return self._url("comments-delete") if in_time(self.comment) else ""
 
     @property
     def anchor(self) -> str:
@@ -47,35 +50,49 @@ class Mine:
         return reverse(name, args=[self.comment.target.label, self.comment.target.pk, self.comment.slug])
 
 
-def of_browser(own: Iterable[Own], target: Target, user: Any) -> list[Mine]:
-    """Return the browser's comments in one discussion that wait or can still be changed."""
-    found = []
+def in_discussion(own: Iterable[Own], target: Target, user: Any) -> list[Mine]:
+    """Return the comments in one discussion, by the account or from this browser, that wait or can still be changed."""
+    found: dict[str, Mine] = {}
+    if key := user_key(user):
+        found = {held.slug: Mine(held, waits=True) for held in selectors.held(target=target, author_id=key)}
+        written = selectors.by_author(key, limit=LOOKED_THROUGH)
+        found |= {one.slug: Mine(one, waits=False) for one in written if one.target == target and in_time(one)}
     for entry in own:
-        if entry.target != target:
+        if entry.target != target or entry.slug in found:
             continue
         if waiting := selectors.held_by_token(target, entry.nonce):
-            found.append(Mine(waiting, waits=True))
+            found[entry.slug] = Mine(waiting, waits=True)
             continue
         try:
             comment = selectors.get(target, entry.slug)
         except CommentNotFound:
             continue
         if in_time(comment):
-            found.append(Mine(comment, waits=False))
-    return found
+            found[entry.slug] = Mine(comment, waits=False)
+    return list(found.values())
 
 
-def may_change(comment: Comment, own: Iterable[Own], user: Any) -> bool:
+def waiting(target: Target, slug: str, own: Iterable[Own], user: Any) -> Held | None:
+    """Return the comment that waits under a slug, to its author alone."""
+    held = next(iter(selectors.held(target=target, slug=slug)), None)
+    return held if held and _wrote(held, own, user) else None
+
+
+def may_change(comment: Comment | Held, own: Iterable[Own], user: Any) -> bool:
     """Return whether whoever asks wrote the comment, and just now."""
+    return in_time(comment) and _wrote(comment, own, user)
+
+
+def _wrote(comment: Comment | Held, own: Iterable[Own], user: Any) -> bool:
     key = user_key(user)
     by_account = bool(key) and comment.author.id == key
-    by_browser = any(entry.target == comment.target and entry.slug == comment.slug for entry in own)
-    return in_time(comment) and (by_account or by_browser)
+    return by_account or any(entry.target == comment.target and entry.slug == comment.slug for entry in own)
 
 
-def in_time(comment: Comment) -> bool:
+def in_time(comment: Comment | Held) -> bool:
     """Return whether a comment can still be changed by its author."""
-    return not comment.removed and now() - comment.posted < timedelta(minutes=conf.get("EDIT_MINUTES"))
+    lost = comment.settled if isinstance(comment, Held) else comment.removed
+    return not lost and now() - comment.posted < timedelta(minutes=conf.get("EDIT_MINUTES"))
 
 
 def done_url(target: Target, slug: str) -> str:

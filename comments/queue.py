@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 
 from comments import conf, flags, notices, selectors, services, targets
 from comments.backends.stored import held as as_held
-from comments.errors import CommentError, CommentNotFound, InvalidParent
+from comments.errors import CommentError, CommentNotFound, HeldChanged, InvalidParent
 from comments.types import Comment, Held, Verdict
 from mongo.connection import database, now
 
@@ -37,10 +37,11 @@ class Case:
 
 @dataclass(frozen=True)
 class Decided:
-    """What came of decisions: the ids that were decided, and (id, reason) of those that were not."""
+    """What came of decisions: the ids that were decided, (id, reason) of those that were not, and what was published."""
 
     done: tuple[str, ...]
     failed: tuple[tuple[str, str], ...]
+    published: tuple[Comment, ...] = ()
 
 
 def take(by: str, size: int) -> tuple[Held, ...]:
@@ -74,37 +75,44 @@ def cases(taken: Iterable[Held]) -> list[Case]:
 
 
 def decide(action: str, ids: Iterable[str], by: str, origin: str = "") -> Decided:
-    """Do one of ACTIONS to each; what cannot be done does not keep the others from it.
+    """Do one of ACTIONS to each; what cannot be done does not keep the others from it. An id may be followed by the `rev` that
+    the moderator saw, "ID.REV": another one is not approved.
 
     `origin`, scheme and host, is for the links of notices about what is published; without it none are sent.
     """
-    done, failed = [], []
-    for held_id in ids:
+    done, failed, published = [], [], []
+    for chosen in ids:
+        held_id, _dot, rev = chosen.partition(".")
         try:
-            _decide(action, held_id, by, origin)
+            comment = _decide(action, held_id, by, origin, int(rev) if rev.isdecimal() else 0)
         except InvalidParent:
             failed.append((held_id, _("What it answers was removed.")))
         except CommentNotFound:
             failed.append((held_id, _("It does not wait any more.")))
+        except HeldChanged:
+            failed.append((held_id, _("Its author changed it meanwhile: please look at it again.")))
         except CommentError as error:
             failed.append((held_id, str(error) or type(error).__name__))
         else:
             done.append(held_id)
-    return Decided(tuple(done), tuple(failed))
+            published += [comment] if comment else []
+    return Decided(tuple(done), tuple(failed), tuple(published))
 
 
-def _decide(action: str, held_id: str, by: str, origin: str) -> None:
+def _decide(action: str, held_id: str, by: str, origin: str, rev: int) -> Comment | None:
+    """Decide, and return the comment that is public now."""
     if action == "approve":
-        comment = services.approve(held_id, by=by)
+        comment = services.approve(held_id, by=by, rev=rev)
         if origin:
             notices.published(comment, origin)
-        return
+        return comment
     held = services.reject(held_id, by=by, verdict=_VERDICTS[action])
     if held.verdict is Verdict.APPROVED and action == "wait":
         # Undone: what was published goes, and can be restored from its own page.
         services.remove(held.target, held.slug, by=by)
     elif held.verdict is not _VERDICTS[action]:
         raise CommentNotFound(held_id)
+    return None
 
 
 def counts() -> dict[str, int]:

@@ -83,7 +83,7 @@ PENDING = document(
         "decided_by": TEXT,
         "decided": optional(DATE),
     },
-    {"lease": document({"by": TEXT, "until": DATE})},
+    {"lease": document({"by": TEXT, "until": DATE}), "edits": INTEGER, "settled": YES_NO},
 )
 HISTORY = document(
     _PLACED | {"_id": ID, "discussion_id": TEXT, "state": one_of(*State), "at": DATE, "by": TEXT},

@@ -112,10 +112,18 @@ def history(target: Model | Target, slug: str) -> tuple[Replaced, ...]:
 
 
 def held(
-    *, target: Model | Target | None = None, verdict: Verdict = Verdict.WAITING, limit: int = 100, after: str = ""
+    *,
+    target: Model | Target | None = None,
+    author_id: str = "",
+    slug: str = "",
+    verdict: Verdict = Verdict.WAITING,
+    limit: int = 100,
+    after: str = "",
 ) -> tuple[Held, ...]:
-    """Return queued comments, the longest waiting first: for moderators."""
-    return backend().held(target=targets.of(target) if target else None, verdict=verdict, limit=limit, after=after)
+    """Return queued comments (of one target, by one user, with one slug), the longest waiting first: for moderators and
+    their authors."""
+    subject = targets.of(target) if target else None
+    return backend().held(target=subject, author_id=author_id, slug=slug, verdict=verdict, limit=limit, after=after)
 
 
 def get_held(held_id: str) -> Held:

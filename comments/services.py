@@ -106,9 +106,24 @@ def hold(
     return backend().hold(targets.of(target), new, tuple(reasons))
 
 
-def approve(held_id: str, *, by: str = "") -> Comment:
-    """Publish a queued comment in its original place, once. Raises CommentNotFound, TargetNotFound."""
-    return backend().approve(held_id, by)
+def approve(held_id: str, *, by: str = "", rev: int = 0) -> Comment:
+    """Publish a queued comment in its original place, once; `rev` is the one that the moderator saw, 0 for any. Raises
+    CommentNotFound, HeldChanged, TargetNotFound."""
+    return backend().approve(held_id, by, rev)
+
+
+def change_held(held_id: str, *, source: str, rev: int) -> Held:
+    """Replace the text of a comment that waits, for its author. Raises InvalidComment, CommentNotFound, HeldChanged."""
+    new = prepare(author=Author(""), source=source, token="held")
+    return backend().change_held(held_id, source=source, html=new.html, rev=rev)
+
+
+def withdraw(held_id: str) -> Held:
+    """Take a waiting comment out of the queue, for its author, with the address that it was sent from. Raises
+    CommentNotFound."""
+    withdrawn = backend().withdraw(held_id)
+    addresses.erase(withdrawn.target, withdrawn.slug)
+    return withdrawn
 
 
 def reject(held_id: str, *, by: str = "", verdict: Verdict = Verdict.REJECTED) -> Held:

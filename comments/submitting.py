@@ -20,7 +20,7 @@ from comments.forms import author_of
 from comments.policy import Mode
 from comments.spam import Submission
 from comments.tokens import FormToken, Own
-from comments.types import Posted
+from comments.types import Posted, Verdict
 
 SENTENCES: dict[type[CommentError], Promise] = {
     InvalidParent: _("The comment that you answered was removed. You can still post yours as a comment of its own."),
@@ -139,7 +139,7 @@ def _store(request: HttpRequest, submission: Submission, reasons: tuple[str, ...
     token = submission.token
     work = partial(services.hold, reasons=reasons) if reasons else services.post
     try:
-        return work(
+        posted = work(
             token.target,
             author=author_of(request.user, submission.name),
             source=submission.source,
@@ -149,3 +149,6 @@ def _store(request: HttpRequest, submission: Submission, reasons: tuple[str, ...
         )
     except CommentError as error:
         raise Refused(type(error).__name__, SENTENCES.get(type(error), str(error))) from error
+    if posted.held and posted.held.verdict is Verdict.WITHDRAWN:
+        raise Refused("used", _("You have deleted this comment. Send it again to post it after all."))
+    return posted

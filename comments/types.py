@@ -32,12 +32,13 @@ class State(StrEnum):
 
 
 class Verdict(StrEnum):
-    """What became of a held comment."""
+    """What became of a held comment. Of a WITHDRAWN one, by its author, nothing but the place is left."""
 
     WAITING = "waiting"
     APPROVED = "approved"
     REJECTED = "rejected"
     SPAM = "spam"
+    WITHDRAWN = "withdrawn"
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +181,8 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """A comment that waits for a moderator, or did. It takes its place in `number` and `posted` when approved."""
+    """A comment that waits for a moderator, or did. It takes its place in `number` and `posted` when approved. `rev` rises
+    by one each time that its author changes it; `settled`: a moderator approved it, so that its author no longer can."""
 
     id: str
     target: Target
@@ -197,6 +199,8 @@ class Held:
     reasons: tuple[str, ...] = field(default=())
     decided_by: str = ""
     decided: datetime | None = None
+    rev: int = 1
+    settled: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,8 @@ Words used throughout:
 - A *target* names a discussion. Reading one that nobody has begun gives an empty one; the first post begins it.
 - *Order*: by `(number, posted, slug)`, or threaded: by `full_slug`. Nothing else ever decides what comes first.
 - *Page k of size s* is the comments with numbers s(k−1)+1 … sk. It may hold fewer (a number that was given and not
-  used), or more (comments approved late share a number). Its address never moves.
+  used), or more (comments approved late share a number). Its address moves only when a discussion is numbered anew,
+  by `(posted, slug)`: after an import of older comments, or where more than 200 were approved among 100 numbers.
 - *Acknowledged* means: the method returned. What was acknowledged is found by every later read, exactly once.
 - A *token* names one intent. Sending it again, after whatever happened meanwhile, does nothing a second time and
   returns what came of the first.
@@ -109,10 +110,22 @@ class Backend(ABC):
         one keeps the `posted` it carries, and closed discussions take it too. Raises as `post`."""
 
     @abstractmethod
-    def approve(self, held_id: str, by: str = "") -> Comment:
+    def approve(self, held_id: str, by: str = "", rev: int = 0) -> Comment:
         """Publish a held comment in its original place, once, whoever else approves it; also one that was decided
-        otherwise before. Raises CommentNotFound if the queue has none of this id, InvalidParent if its parent was
-        removed meanwhile."""
+        otherwise before. `rev`: the one that the moderator saw, 0 for any. Raises CommentNotFound if the queue has none
+        of this id, or it was withdrawn; HeldChanged if it has another `rev`; InvalidParent if its parent was removed
+        meanwhile."""
+
+    @abstractmethod
+    def change_held(self, held_id: str, *, source: str, html: str, rev: int) -> Held:
+        """Replace the text of a comment that waits; return it with `rev` + 1. What its author changes after a moderator
+        looked at it is not published by that moderator. Raises CommentNotFound if it does not wait any more, or is being
+        approved; HeldChanged for another `rev`, unless the text is that already."""
+
+    @abstractmethod
+    def withdraw(self, held_id: str) -> Held:
+        """Take a waiting comment out of the queue for its author: nothing is left but its place, so that its token posts
+        nothing. Raises CommentNotFound if it does not wait any more, or is being approved."""
 
     @abstractmethod
     def reject(self, held_id: str, by: str = "", verdict: Verdict = Verdict.REJECTED) -> Held:
@@ -121,9 +134,17 @@ class Backend(ABC):
 
     @abstractmethod
     def held(
-        self, *, target: Target | None = None, verdict: Verdict = Verdict.WAITING, limit: int = 100, after: str = ""
+        self,
+        *,
+        target: Target | None = None,
+        author_id: str = "",
+        slug: str = "",
+        verdict: Verdict = Verdict.WAITING,
+        limit: int = 100,
+        after: str = "",
     ) -> tuple[Held, ...]:
-        """Return queued comments, the longest waiting first. `after` is the id of the last one shown."""
+        """Return queued comments (of one target, by one user, with one slug), the longest waiting first. `after` is the id
+        of the last one shown."""
 
     @abstractmethod
     def get_held(self, held_id: str) -> Held:

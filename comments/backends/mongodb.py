@@ -13,18 +13,19 @@ from pymongo import ReturnDocument
 from pymongo.database import Database
 
 from comments import conf, slugs
+from comments.backends import numbering
 from comments.backends.across import Across
 from comments.backends.base import Backend
 from comments.backends.changing import Changing
-from comments.backends.conversion import Conversion, Converted
+from comments.backends.conversion import SORTED_IN_MEMORY, Conversion, Converted
 from comments.backends.memory import sort_key
 from comments.backends.posting import Posting
 from comments.backends.reading import Reading
 from comments.backends.repairing import Repairing
 from comments.backends.schemas import Schemas
-from comments.backends.stored import Document, Place, comment, discussion, held, place
+from comments.backends.stored import NOBODY, Document, Place, comment, discussion, held, place
 from comments.conf import native
-from comments.errors import CommentNotFound, ConversionFailed
+from comments.errors import CommentNotFound, ConversionFailed, HeldChanged
 from comments.types import (
     Comment,
     Discussion,
@@ -39,6 +40,8 @@ from comments.types import (
 )
 from mongo.connection import database, now
 
+# Of a queued comment that its author may still change.
+WAITS: Document = {"state": Verdict.WAITING.value, "settled": {"$ne": True}}
 # Seconds that a poster waits for others to end, to promote a discussion.
 PROMOTION_PATIENCE = 2.0
 
@@ -143,11 +146,63 @@ class MongoBackend(Backend):
     def hold(self, target: Target, new: NewComment, reasons: tuple[str, ...] = ()) -> Posted:
         return self.posting.hold(target, new, reasons)
 
-    def approve(self, held_id: str, by: str = "") -> Comment:
-        waiting = self._held(held_id)
+    def approve(self, held_id: str, by: str = "", rev: int = 0) -> Comment:
+        waiting = self._settled(held_id, rev)
         stored = self.posting.publish(waiting)
         self._decide(waiting, Verdict.APPROVED, by)
-        return comment(Target.parse(waiting["discussion_id"]), stored)
+        target = Target.parse(waiting["discussion_id"])
+        if self._is_crowded(target, int(stored["number"])):
+            with contextlib.suppress(ConversionFailed):  # somebody is at it, and the next approval tries again
+                self.renumber(target)
+                stored = self.reading.get(self._where(target)[1], stored["slug"])
+        return comment(target, stored)
+
+    def _is_crowded(self, target: Target, number: int) -> bool:
+        """Return whether so many were approved among a hundred numbers that page and bucket get too long. Numbering a long
+        discussion anew takes longer than a moderator waits: that is left to `check_comments --fix`."""
+        hundred = numbering.HUNDRED
+        low = hundred * ((number - 1) // hundred)
+        approved = {"$gt": low, "$lte": low + hundred}
+        query = {"discussion_id": target.id, "state": Verdict.APPROVED.value, "number": approved}
+        if self.pending.count_documents(query, limit=numbering.CROWD + 1) <= numbering.CROWD:
+            return False
+        return self.discussion(target).last_number <= SORTED_IN_MEMORY
+
+    def _settled(self, held_id: str, rev: int) -> Document:
+        """Return what is to be published, its author's last word: nothing unseen slips in while it is."""
+        seen = self._held(held_id)
+        query = {"_id": seen["_id"], "state": {"$ne": Verdict.WITHDRAWN.value}, **(_edited(rev) if rev else {})}
+        settled = self.pending.find_one_and_update(
+            query, {"$set": {"settled": True}}, return_document=ReturnDocument.AFTER
+        )
+        if settled is None:
+            raise CommentNotFound(held_id) if seen["state"] == Verdict.WITHDRAWN else HeldChanged(held_id)
+        return settled
+
+    def change_held(self, held_id: str, *, source: str, html: str, rev: int) -> Held:
+        document = self._held(held_id)
+        text = {"source": source, "html": html}
+        query = {"_id": document["_id"], **WAITS, **_edited(rev)}
+        update = {"$set": {**text, "edits": rev}, "$unset": {"lease": ""}}
+        changed = self.pending.find_one_and_update(query, update, return_document=ReturnDocument.AFTER)
+        if changed is None:
+            changed = self._held(held_id)
+            if changed["state"] != Verdict.WAITING or changed.get("settled"):
+                raise CommentNotFound(held_id)
+            if changed["source"] != source:
+                raise HeldChanged(held_id)
+        return held(changed)
+
+    def withdraw(self, held_id: str) -> Held:
+        blank = {"author": NOBODY, "source": "", "html": "", "reasons": []}
+        withdrawn = self.pending.find_one_and_update(
+            {"_id": self._held(held_id)["_id"], **WAITS},
+            {"$set": {**blank, "state": Verdict.WITHDRAWN.value, "decided": now()}, "$unset": {"lease": ""}},
+            return_document=ReturnDocument.AFTER,
+        )
+        if withdrawn is None:
+            raise CommentNotFound(held_id)
+        return held(withdrawn)
 
     def reject(self, held_id: str, by: str = "", verdict: Verdict = Verdict.REJECTED) -> Held:
         return held(self._decide(self._held(held_id), verdict, by))
@@ -155,17 +210,23 @@ class MongoBackend(Backend):
     def _decide(self, waiting: Document, verdict: Verdict, by: str) -> Document:
         # The time of the decision is what the queue's TTL counts from: what waits again has none.
         decided = None if verdict is Verdict.WAITING else now()
-        query = {"_id": waiting["_id"], "state": {"$ne": Verdict.APPROVED.value}}
+        query = {"_id": waiting["_id"], "state": {"$nin": [Verdict.APPROVED.value, Verdict.WITHDRAWN.value]}}
         update = {"$set": {"state": verdict.value, "decided": decided, "decided_by": by}}
         changed = self.pending.find_one_and_update(query, update, return_document=ReturnDocument.AFTER)
         return changed or self._held(str(waiting["_id"]))
 
     def held(
-        self, *, target: Target | None = None, verdict: Verdict = Verdict.WAITING, limit: int = 100, after: str = ""
+        self,
+        *,
+        target: Target | None = None,
+        author_id: str = "",
+        slug: str = "",
+        verdict: Verdict = Verdict.WAITING,
+        limit: int = 100,
+        after: str = "",
     ) -> tuple[Held, ...]:
-        query: Document = {"state": verdict.value}
-        if target:
-            query["discussion_id"] = target.id
+        wanted = {"discussion_id": target.id if target else "", "author.id": author_id, "slug": slug}
+        query: Document = {"state": verdict.value, **{path: value for path, value in wanted.items() if value}}
         if after:
             last = self._held(after)
             query["$or"] = [
@@ -300,6 +361,10 @@ class MongoBackend(Backend):
     def email_of(self, target: Target, slug: str) -> str:
         _, where = self._where(target)
         return str(self.reading.get(where, slug)["author"].get("email", ""))
+
+
+def _edited(rev: int) -> Document:
+    return {"edits": {"$in": [rev - 1, None]} if rev == 1 else rev - 1}
 
 
 def shown(found: Discussion) -> Order:

@@ -6,6 +6,9 @@ from typing import Any
 
 from comments.backends.stored import Document
 
+# Comments approved late share numbers. More than so many of them among a hundred numbers have the discussion numbered anew.
+HUNDRED, CROWD = 100, 200
+
 
 class Numbers:
     """A new numbering by (posted, slug): what a comment's number becomes."""

@@ -4,6 +4,7 @@ Nothing here touches what a comment says. A claim is repaired when it is so old 
 stored, then it is committed, else dropped.
 """
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
@@ -13,6 +14,7 @@ from bson import Int64
 
 from comments import slugs
 from comments.backends.claims import ABANDONED, Claim, claim_of
+from comments.backends.numbering import CROWD, HUNDRED
 from comments.backends.posting import Posting
 from comments.backends.schema import Schema
 from comments.backends.stored import Document, Place, place
@@ -154,6 +156,7 @@ class Tally:
         self.paths: dict[int, int] = {}
         self.needed: list[tuple[int, int, str]] = []
         self.bad: list[str] = []
+        self.hundreds: Counter[int] = Counter()
 
     def add(self, document: Document) -> None:
         """Take a comment into account; they come in the copy's own order."""
@@ -170,6 +173,7 @@ class Tally:
         if above:
             self.needed.append((hash(slugs.parent_of(slug)), hash(above), slug))
         self.highest = max(self.highest, int(document["number"]))
+        self.hundreds[(int(document["number"]) - 1) // HUNDRED] += 1
         if document["state"] == State.PUBLIC.value:
             self.public += 1
             self.newest = document["posted"] if self.newest is None else max(self.newest, document["posted"])
@@ -183,6 +187,8 @@ class Tally:
                 yield Fault(name, "comment", f"{slug} hangs below a comment that is not there", mendable=False)
         if discussion["count"] != self.public and not discussion["claims"]:
             yield Fault(name, "count", f"it counts {discussion['count']} comments, and has {self.public}")
+        if max(self.hundreds.values(), default=0) > HUNDRED + CROWD:
+            yield Fault(name, "crowded", f"more than {HUNDRED + CROWD} comments share {HUNDRED} numbers")
         if discussion["last_number"] < self.highest:
             yield Fault(name, "numbers", f"number {self.highest} is above the last one given")
         if self.newest is not None and discussion["newest"] < self.newest:

@@ -161,6 +161,8 @@ def held(document: Mapping[str, Any]) -> Held:
         reasons=tuple(document["reasons"]),
         decided_by=document["decided_by"],
         decided=document["decided"],
+        rev=1 + int(document.get("edits", 0)),
+        settled=bool(document.get("settled", False)),
     )
 
 

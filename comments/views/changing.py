@@ -1,5 +1,6 @@
 """Changing what is there: authors edit and delete their own, readers flag, moderators approve. A GET only asks."""
 
+import contextlib
 from typing import Any
 
 from django.contrib.auth.decorators import permission_required
@@ -11,11 +12,11 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
 
 from comments import addresses, flags, forms, notices, own, policy, selectors, services, signals, spam, targets
-from comments.errors import CommentError, CommentNotFound, EditConflict
+from comments.errors import CommentError, CommentNotFound, EditConflict, HeldChanged
 from comments.forms import EditForm
 from comments.policy import Mode
-from comments.types import Comment
-from comments.views.base import comment_of, own_of, page, personal
+from comments.types import Comment, Held
+from comments.views.base import comment_of, own_of, page, personal, target_of
 from comments.views.reading import whereabouts
 
 MODERATE = "comments.can_moderate"
@@ -25,7 +26,7 @@ ask_or_do = require_http_methods(["GET", "HEAD", "POST"])
 @ask_or_do
 def edit(request: HttpRequest, label: str, pk: str, slug: str) -> HttpResponse:
     """Let authors change their comment for a while, and moderators always."""
-    comment, obj = comment_of(label, pk, slug)
+    comment, obj = _found(request, label, pk, slug)
     form = EditForm(request.POST or None, initial=EditForm.first(comment))
     refused: Any = ""
     if not _may_edit(request, comment, obj):
@@ -33,10 +34,10 @@ def edit(request: HttpRequest, label: str, pk: str, slug: str) -> HttpResponse:
             raise Http404(_("This comment can no longer be changed."))
         refused = _("This comment can no longer be changed. Your text:")
     elif request.method == "POST" and form.is_valid():
-        if refused := _edit(request, comment, form):
-            form = form.again(selectors.get(comment.target, slug).rev)
-        else:
-            return HttpResponseRedirect(whereabouts(comment.target, obj, slug))
+        refused = _edit_held(comment, form) if isinstance(comment, Held) else _edit(request, comment, form)
+        if not refused:
+            return HttpResponseRedirect(_where(comment, obj))
+        form = form.again(_found(request, label, pk, slug)[0].rev)
     context = {"form": form, "comment": comment, "obj": obj, "refused": refused}
     return personal(page(request, comment.target, "edit", context, status=422 if refused or form.errors else 200))
 
@@ -44,12 +45,16 @@ def edit(request: HttpRequest, label: str, pk: str, slug: str) -> HttpResponse:
 @ask_or_do
 def delete(request: HttpRequest, label: str, pk: str, slug: str) -> HttpResponse:
     """Let authors delete their comment for a while, and moderators always."""
-    comment, obj = comment_of(label, pk, slug)
-    if comment.removed:
+    comment, obj = _found(request, label, pk, slug)
+    if isinstance(comment, Comment) and comment.removed:
         return HttpResponseRedirect(obj.get_absolute_url())
     is_moderator = request.user.has_perm(MODERATE)
     if not is_moderator and not own.may_change(comment, own_of(request), request.user):
         raise Http404(_("This comment can no longer be deleted."))
+    if request.method == "POST" and isinstance(comment, Held):
+        with contextlib.suppress(CommentNotFound):  # a moderator was faster: where it is now, it can be deleted again
+            services.withdraw(comment.id)
+        return HttpResponseRedirect(obj.get_absolute_url())
     if request.method == "POST":
         removed = services.remove(comment.target, slug, by=forms.user_key(request.user))
         if is_moderator:
@@ -86,13 +91,21 @@ def approve(request: HttpRequest, held_id: str) -> HttpResponse:
         raise Http404(_("What this comment is about is not public."))
     if request.method == "POST":
         try:
-            comment = services.approve(held_id, by=forms.user_key(request.user))
+            comment = services.approve(held_id, by=forms.user_key(request.user), rev=_seen(request))
+        except HeldChanged:
+            held = selectors.get_held(held_id)
+            return _asked(request, held, obj, _("Its author changed it meanwhile. Publish this comment?"), _("Publish"))
         except CommentError as error:
             raise PermissionDenied(_("It cannot be published: what it answers was removed.")) from error
         notices.published(comment, request.build_absolute_uri("/").rstrip("/"))
         signals.comment_was_flagged.send(Comment, comment=comment, flag="approval", created=True, request=request)
         return HttpResponseRedirect(whereabouts(comment.target, obj, comment.slug))
     return _asked(request, held, obj, _("Publish this comment?"), _("Publish"))
+
+
+def _seen(request: HttpRequest) -> int:
+    rev = request.POST.get("rev", "")
+    return int(rev) if rev.isascii() and rev.isdecimal() else 0
 
 
 def _asked(request: HttpRequest, comment: Any, obj: Model, question: str, answer: str) -> HttpResponse:
@@ -102,13 +115,42 @@ def _asked(request: HttpRequest, comment: Any, obj: Model, question: str, answer
     return personal(page(request, comment.target, "ask", context))
 
 
-def _may_edit(request: HttpRequest, comment: Comment, obj: Model) -> bool:
+def _found(request: HttpRequest, label: str, pk: str, slug: str) -> tuple[Comment | Held, Model]:
+    """Return a public comment, or to its author one that waits. Raises Http404."""
+    target, obj = target_of(label, pk)
+    if held := own.waiting(target, slug, own_of(request), request.user):
+        return held, obj
+    return comment_of(label, pk, slug)
+
+
+def _where(comment: Comment | Held, obj: Model) -> str:
+    if isinstance(comment, Held):
+        return own.done_url(comment.target, comment.slug)
+    return whereabouts(comment.target, obj, comment.slug)
+
+
+def _may_edit(request: HttpRequest, comment: Comment | Held, obj: Model) -> bool:
+    if isinstance(comment, Held):
+        return own.may_change(comment, own_of(request), request.user)
     if comment.removed:
         return False
     if request.user.has_perm(MODERATE):
         return True
     # Where everything is looked at first, nothing may change after it was.
     return policy.of(obj).mode is not Mode.HOLD_ALL and own.may_change(comment, own_of(request), request.user)
+
+
+def _edit_held(held: Held, form: EditForm) -> Any:
+    """Change the text of a comment that waits; return a sentence that says why not, "" when it is done."""
+    try:
+        services.change_held(held.id, source=form.cleaned_data["text"], rev=form.cleaned_data["rev"])
+    except HeldChanged:
+        return _("The comment was changed meanwhile, perhaps in another window. Sending this replaces that.")
+    except CommentNotFound:
+        return _("A moderator is just publishing this comment. Your text:")
+    except CommentError as error:
+        return str(error)
+    return ""
 
 
 def _edit(request: HttpRequest, comment: Comment, form: EditForm) -> Any:

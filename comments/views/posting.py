@@ -77,7 +77,7 @@ def done(request: HttpRequest, label: str, pk: str, slug: str) -> HttpResponse:
     """Show an author the comment just sent: where it appeared, or that it waits."""
     target, obj = target_of(label, pk)
     mine = next((entry for entry in own_of(request) if entry.target == target and entry.slug == slug), None)
-    held = selectors.held_by_token(target, mine.nonce) if mine else None
+    held = selectors.held_by_token(target, mine.nonce) if mine else own.waiting(target, slug, (), request.user)
     try:
         shown = held or selectors.get(target, slug)
     except CommentNotFound as error:
@@ -117,7 +117,7 @@ def _around(
         "parent_html": SafeString(parent.html) if parent else "",
         "is_closed": rules.is_closed(selectors.discussion(target)),
         "needs_login": rules.mode is Mode.MEMBERS and not forms.user_key(request.user),
-        "own": own.of_browser(own_of(request), target, request.user),
+        "own": own.in_discussion(own_of(request), target, request.user),
     }
 
 

@@ -4,8 +4,16 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
 from comments import slugs
+from comments.backends import numbering
 from comments.backends.base import Backend
-from comments.errors import CommentNotFound, DiscussionClosed, EditConflict, InvalidParent, NothingToRestore
+from comments.errors import (
+    CommentNotFound,
+    DiscussionClosed,
+    EditConflict,
+    HeldChanged,
+    InvalidParent,
+    NothingToRestore,
+)
 from comments.types import Author, Comment, Discussion, Held, Kind, Order, Page, Posted, Replaced, State, Verdict
 
 
@@ -67,13 +75,17 @@ class Specification(Backend):
             newest = max((c.posted for c in shelf.comments.values()), default=None)
             disordered |= self.post(target, new).new and newest is not None and new.posted < newest
         if disordered:
-            ranked = sorted(shelf.comments.values(), key=lambda c: (c.posted, c.slug))
-            shelf.comments = {c.slug: replace(c, number=n) for n, c in enumerate(ranked, 1)}
-            shelf.last = len(ranked)
-            for key, held in self.queue.items():
-                number = max(1, sum(c.posted <= held.posted for c in ranked))
-                self.queue[key] = replace(held, number=number) if held.target == target else held
+            self._renumber(target)
         return len(shelf.comments) - before
+
+    def _renumber(self, target):
+        shelf = self._at(target)
+        ranked = sorted(shelf.comments.values(), key=lambda c: (c.posted, c.slug))
+        shelf.comments = {c.slug: replace(c, number=n) for n, c in enumerate(ranked, 1)}
+        shelf.last = len(ranked)
+        for key, held in self.queue.items():
+            number = max(1, sum(c.posted <= held.posted for c in ranked))
+            self.queue[key] = replace(held, number=number) if held.target == target else held
 
     def _change(self, target, slug, rev, token, wanted, **fields):
         shelf = self._at(target)
@@ -146,18 +158,22 @@ class Specification(Backend):
         if found := self._found(target, new):
             return Posted(found, new=False)
         shelf = self._at(target)
-        if not shelf.open:
+        if not shelf.open and not new.posted:
             raise DiscussionClosed(target.id)
-        made = self._make(target, new, max(shelf.last, 1), self._tick())
+        made = self._make(target, new, max(shelf.last, 1), new.posted or self._tick())
         key = f"{target.id}/{made.slug}"
         is_new = key not in self.queue
         waiting = Held(key, target, made.slug, new.parent, made.number, made.posted, new.author, new.email, new.source,
                        new.html, Kind.COMMENT, Verdict.WAITING, tuple(reasons))  # fmt: skip
         return Posted(None, self.queue.setdefault(key, waiting), new=is_new)
 
-    def approve(self, held_id, by=""):
+    def approve(self, held_id, by="", rev=0):
         held = self.get_held(held_id)
-        self.queue[held_id] = replace(held, verdict=Verdict.APPROVED)
+        if held.verdict is Verdict.WITHDRAWN:
+            raise CommentNotFound(held_id)
+        if rev not in (0, held.rev):
+            raise HeldChanged(held_id)
+        self.queue[held_id] = replace(held, verdict=Verdict.APPROVED, settled=True)
         shelf = self._at(held.target)
         if held.slug not in shelf.comments:
             above = shelf.comments[slugs.parent_of(held.slug)].full_slug if "/" in held.slug else ""
@@ -167,16 +183,39 @@ class Specification(Backend):
             shelf.comments[held.slug] = Comment(
                 held.target, held.slug, full, held.number, held.posted, slugs.parent_of(held.slug), held.parent,
                 held.author, held.source, held.html, held.kind, State.PUBLIC, 1, None)  # fmt: skip
+        hundred = (held.number - 1) // 100
+        approved = self.held(target=held.target, verdict=Verdict.APPROVED, limit=9_999)
+        if sum((h.number - 1) // 100 == hundred for h in approved) > numbering.CROWD:
+            self._renumber(held.target)
         return shelf.comments[held.slug]
+
+    def _waiting(self, held_id):
+        if (held := self.get_held(held_id)).verdict is not Verdict.WAITING or held.settled:
+            raise CommentNotFound(held_id)
+        return held
+
+    def change_held(self, held_id, *, source, html, rev):
+        held = self._waiting(held_id)
+        if held.rev == rev:
+            held = self.queue[held_id] = replace(held, source=source, html=html, rev=rev + 1)
+        if held.source != source:
+            raise HeldChanged(held_id)
+        return held
+
+    def withdraw(self, held_id):
+        gone = replace(self._waiting(held_id), author=Author(""), email="", source="", html="", reasons=())
+        self.queue[held_id] = replace(gone, verdict=Verdict.WITHDRAWN)
+        return self.queue[held_id]
 
     def reject(self, held_id, by="", verdict=Verdict.REJECTED):
         held = self.get_held(held_id)
-        if held.verdict is not Verdict.APPROVED:
+        if held.verdict not in (Verdict.APPROVED, Verdict.WITHDRAWN):
             self.queue[held_id] = replace(held, verdict=verdict)
         return self.queue[held_id]
 
-    def held(self, *, target=None, verdict=Verdict.WAITING, limit=100, after=""):
+    def held(self, *, target=None, author_id="", slug="", verdict=Verdict.WAITING, limit=100, after=""):
         found = [h for h in self.queue.values() if h.verdict is verdict and target in (None, h.target)]
+        found = [h for h in found if author_id in ("", h.author.id) and slug in ("", h.slug)]
         start = [h.id for h in found].index(after) + 1 if after else 0
         return tuple(found[start : start + limit])
 

@@ -123,6 +123,24 @@ class Machine(RuleBasedStateMachine):
         self.everywhere(lambda b, t: getattr(b.hold(t, new(token)).held, "slug", None))
         return token
 
+    @rule(token=held, back=st.integers(0, 1), text=st.sampled_from(["", "$"]))
+    def change_held(self, token, back, text):
+        def work(backend, target):
+            if waiting := backend.held_by_token(target, token):
+                changed = backend.change_held(waiting.id, source=text + token, html="", rev=waiting.rev - back)
+                return changed.source, changed.rev
+            return None
+
+        self.everywhere(work)
+
+    @rule(token=held)
+    def withdraw(self, token):
+        def work(backend, target):
+            waiting = backend.held_by_token(target, token)
+            return backend.withdraw(waiting.id).verdict if waiting else None
+
+        self.everywhere(work)
+
     @rule(token=consumes(held), spam=st.booleans())
     def decide(self, token, spam):
         def work(backend, target):

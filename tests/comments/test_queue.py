@@ -109,6 +109,20 @@ def test_bulk_decision_and_undo(staff, post_page, action, verdict, public):
     assert selectors.count(post_page) == 0
 
 
+def test_what_its_author_changed_meanwhile_is_looked_at_again(staff, post_page):
+    first, second = hold(post_page, 2)
+    html = staff.get(QUEUE).content.decode()
+    assert f'value="approve:{first.id}.1"' in html
+    assert f'name="chosen" value="{second.id}.1"' in html
+    services.change_held(first.id, source="Changed", rev=1)
+    staff.post(DECIDE, {"action": "approve", "chosen": [f"{first.id}.1", f"{second.id}.1"]})
+    assert [comment.source for comment in selectors.iterate(post_page)] == ["Held 1"]
+    page = staff.get(QUEUE).content.decode()
+    assert "Its author changed it meanwhile" in page
+    staff.post(DECIDE, {"action": f"approve:{first.id}.2"})
+    assert selectors.count(post_page) == 2
+
+
 def test_button_of_one_comment_decides_that_one(staff, post_page):
     first, second = hold(post_page, 2)
     staff.post(DECIDE, {"action": f"spam:{first.id}", "chosen": [second.id]})

@@ -143,6 +143,19 @@ def test_answer_to_what_was_removed_meanwhile_keeps_the_text(client, post_page):
     assert site.send(client, again).status_code == 302
 
 
+def test_closed_discussion_offers_no_form_but_authors_their_comments(client, post_page):
+    site.post(client, post_page, "Just in time")
+    services.close(post_page)
+    html = client.get("/news/hello").content.decode()
+    assert "This discussion is closed." in html
+    assert "Write a comment" not in html
+    fragment = client.get(site.form_url(post_page), {"fragment": "1"}).content.decode()
+    assert "Write a comment" not in fragment
+    assert "Just in time" in fragment
+    assert ">Edit</a>" in fragment
+    assert "<form" not in fragment
+
+
 def test_held_comment_is_shown_to_its_author_alone(client, post_page, rules):
     rules(MODE="hold-first")
     response = site.post(client, post_page, "First words")
@@ -267,6 +280,82 @@ def test_edit_meanwhile_changed_is_shown_and_sent_again(client, post_page):
     assert again["text"] == "Mended"
     assert client.post(change_url("edit", comment), again).status_code == 302
     assert selectors.get(post_page, comment.slug).source == "Mended"
+
+
+@pytest.fixture(params=["by cookie", "by account"])
+def waiting(request, client, post_page, rules, ann):
+    """A held comment, and who wrote it: known by the browser's cookie, or by the account in another browser."""
+    rules(MODE="hold-first")
+    if request.param == "by account":
+        client.force_login(ann)
+    site.post(client, post_page, "Mine")
+    if request.param == "by account":
+        client.cookies.pop("comments_own")
+    return selectors.held()[0]
+
+
+def test_author_edits_what_waits(client, post_page, waiting):
+    form = client.get(site.form_url(post_page)).content.decode()
+    assert change_url("edit", waiting) in form
+    page = client.get(change_url("edit", waiting)).content.decode()
+    response = client.post(change_url("edit", waiting), site.fields_of(page) | {"text": "*Mended*"})
+    assert "<em>Mended</em>" in client.get(response["Location"]).content.decode()
+    assert [(held.source, held.rev) for held in selectors.held()] == [("*Mended*", 2)]
+    assert services.approve(waiting.id).html == "<p><em>Mended</em></p>"
+
+
+def test_author_deletes_what_waits_without_a_trace(client, post_page, waiting, mongo):
+    assert "Delete this comment?" in client.get(change_url("delete", waiting)).content.decode()
+    assert selectors.held() == (waiting,)
+    client.post(change_url("delete", waiting))
+    assert selectors.held() == ()
+    assert mongo["comments.addresses"].count_documents({}) == 0
+    assert "Mine" not in str(list(mongo["comments.pending"].find()))
+    assert selectors.count(post_page) == 0
+
+
+def test_strangers_and_latecomers_do_not_change_what_waits(client, post_page, rules, waiting):
+    stranger = Client()
+    data = site.fields_of(client.get(change_url("edit", waiting)).content.decode()) | {"text": "Late"}
+    for name in ("edit", "delete"):
+        assert stranger.get(change_url(name, waiting)).status_code == 404
+        assert stranger.post(change_url(name, waiting), data).status_code == 404
+    rules(MODE="hold-first", EDIT_MINUTES=0)
+    assert change_url("edit", waiting) not in client.get(site.form_url(post_page)).content.decode()
+    late = client.post(change_url("edit", waiting), data)
+    assert late.status_code == 422
+    assert site.fields_of(late.content.decode())["text"] == "Late"
+    assert client.post(change_url("delete", waiting)).status_code == 404
+    assert selectors.held() == (waiting,)
+
+
+def test_form_of_a_comment_that_was_withdrawn_comes_back_with_its_text(client, post_page, rules):
+    rules(MODE="hold-all")
+    data = site.fill(client, post_page, "Mine")
+    site.send(client, data)
+    client.post(change_url("delete", selectors.held()[0]))
+    refused = site.send(client, data)
+    again = site.fields_of(refused.content.decode())
+    assert (refused.status_code, again["text"]) == (422, "Mine")
+    assert again["token"] != data["token"]
+    assert site.send(client, again).status_code == 302
+    assert [held.source for held in selectors.held()] == ["Mine"]
+
+
+def test_moderator_publishes_only_what_was_shown(client, post_page, rules, moderator):
+    rules(MODE="hold-all")
+    site.post(client, post_page, "Harmless")
+    held = selectors.held()[0]
+    client.force_login(moderator)
+    url = reverse("comments-approve", args=[held.id])
+    assert f'name="rev" value="{held.rev}"' in client.get(url).content.decode()
+    services.change_held(held.id, source="Spam", rev=held.rev)
+    shown = client.post(url, {"rev": held.rev}).content.decode()
+    assert "Spam" in shown
+    assert "meanwhile" in shown
+    assert selectors.count(post_page) == 0
+    client.post(url, {"rev": held.rev + 1})
+    assert [comment.source for comment in selectors.iterate(post_page)] == ["Spam"]
 
 
 @pytest.mark.parametrize("name", ["edit", "delete"])
