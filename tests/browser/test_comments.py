@@ -122,6 +122,8 @@ def test_pages_and_orders_lead_on_in_place(reader, target):
     expect(reader.get_by_text("Number 59.")).to_be_visible()
     reader.get_by_role("link", name="Newest first").click()
     expect(reader.locator(".comment").first).to_contain_text("Number 59.")
+    # With a script the page stayed, and only its comments were turned.
+    assert bool(reader.evaluate("window.stayed")) is reader.runs_scripts
     reader.go_back()
     expect(reader.locator(".comment").first).to_contain_text("Number 50.")
 
@@ -137,6 +139,27 @@ def test_held_comment_is_shown_to_its_author_as_waiting(reader, target, rules, b
     stranger = browsing()
     open_form(stranger)
     expect(stranger.get_by_text("Please let me in")).to_have_count(0)
+    reader.get_by_role("link", name="Edit").click()
+    reader.get_by_label("Comment", exact=True).fill("Please let me in, *now*")
+    reader.get_by_role("button", name="Save").click()
+    expect(reader.locator(".comment-text em")).to_have_text("now")
+    assert [held.source for held in selectors.held()] == ["Please let me in, *now*"]
+    open_form(reader)
+    reader.get_by_role("link", name="Delete").click()
+    reader.get_by_role("button", name="Delete").click()
+    expect(reader.get_by_role("heading", name="No comments yet")).to_be_visible()
+    assert selectors.held() == ()
+
+
+def test_closed_discussion_offers_no_form(reader, target):
+    say(target, "The last word", "a")
+    services.close(target)
+    reader.goto(URL)
+    expect(reader.get_by_text("This discussion is closed.")).to_be_visible()
+    reader.wait_for_load_state("networkidle")
+    expect(reader.get_by_text("Write a comment")).to_have_count(0)
+    expect(reader.locator("form.comment-form")).to_have_count(0)
+    expect(reader.get_by_text("The last word")).to_be_visible()
 
 
 def test_deep_thread_is_readable_on_a_phone(browsing, target):
@@ -176,6 +199,42 @@ def test_queue_of_two_hundred_is_moderated_by_keyboard(browsing, account, target
             page.keyboard.press("ars"[n % 3])
     assert queue.counts()["waiting"] == 0
     assert selectors.count(target) == 67
+    expect(page.get_by_text("Nothing waits")).to_be_visible()
+
+
+FOCUSED = "document.activeElement.matches('{}')"
+
+
+@pytest.mark.slow
+def test_queue_of_two_hundred_is_moderated_by_keyboard_without_script(browsing, account, target):
+    """Tab, space and enter are enough: choose all on a page, go back up to the button, press it."""
+    for n in range(200):
+        services.hold(target, author=Author(f"A{n}"), source=f"Held {n}", token=f"h{n}")
+    mona = account("mona", groups=["nobody"])
+    mona.user_permissions.add(Permission.objects.get(codename="can_moderate"))
+    page = browsing(mona, java_script_enabled=False)
+    page.goto("/admin/comments/moderation/")
+
+    def press_until(key, selector):
+        for _ in range(200):
+            page.keyboard.press(key)
+            if page.evaluate(FOCUSED.format(selector)):
+                return
+        pytest.fail(f"{selector} is not reached by {key}")
+
+    approved = turn = 0
+    while shown := page.locator(".comments-case").count():
+        for _ in range(shown):
+            press_until("Tab", "[name=chosen]")
+            page.keyboard.press("Space")
+        action = ("approve", "reject", "spam")[turn % 3]
+        press_until("Shift+Tab", f"button[value={action}]")
+        with page.expect_navigation():
+            page.keyboard.press("Enter")
+        approved += shown if action == "approve" else 0
+        turn += 1
+    assert queue.counts()["waiting"] == 0
+    assert selectors.count(target) == approved > 0
     expect(page.get_by_text("Nothing waits")).to_be_visible()
 
 

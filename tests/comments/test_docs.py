@@ -11,21 +11,33 @@ from django.test import RequestFactory
 from comments import conf, services
 from comments.templatetags.comments import register
 from comments.types import Author
+from nodes.models import Node, Photo
 from nodes.selectors import nodes as node_selectors
+from tests.comments import site
+from tests.nodes import photo_build
 
 pytestmark = pytest.mark.usefixtures("mongo")
 PAGE = (Path(__file__).resolve().parents[2] / "docs/reference/template-tags.md").read_text(encoding="utf-8")
 EXAMPLES = re.findall(r"### (\w+)\n.*?```django\n(.*?)```\n```text\n(.*?)```", PAGE, re.DOTALL)
 
 
+@pytest.fixture(params=["nodes.node", "nodes.photo"])
+def post(request, rules) -> Node | Photo:
+    """What the examples are about: a post, or a photo of the same title."""
+    if request.param == "nodes.node":
+        return node_selectors.get(site.entry().pk)
+    return Photo.objects.get(pk=photo_build.upload(photo_build.gallery(), fields={"title": "Hello"}))
+
+
 @pytest.mark.parametrize(("name", "source", "expected"), EXAMPLES, ids=[name for name, *_ in EXAMPLES])
-def test_example_gives_what_stands_under_it(post_page, ann: User, name, source, expected):
-    first = services.post(post_page, author=Author("Ann", id=str(ann.pk)), source="First!", token="a").comment
-    services.post(post_page, author=Author("Bob"), source="I *agree*.", token="b", parent=first.slug)
-    context = {"post": node_selectors.get(post_page.pk), "pk": post_page.pk, "user": ann, "comment": first}
-    context["request"] = RequestFactory().get("/news/hello")
-    html = Template("{% load comments %}" + source).render(Context(context))
-    for line in expected.splitlines():
+def test_example_gives_what_stands_under_it(post, ann: User, name, source, expected):
+    first = services.post(post, author=Author("Ann", id=str(ann.pk)), source="First!", token="a").comment
+    services.post(post, author=Author("Bob"), source="I *agree*.", token="b", parent=first.slug)
+    context = {"post": post, "pk": str(post.pk), "user": ann, "comment": first}
+    context["request"] = RequestFactory().get(post.get_absolute_url())
+    label = post._meta.label_lower
+    html = Template("{% load comments %}" + source.replace("nodes.node", label)).render(Context(context))
+    for line in expected.replace("nodes.node", label).splitlines():
         assert line in re.sub(r"\n(?=<)", "", html) or line in html
 
 

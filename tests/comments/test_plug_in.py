@@ -69,6 +69,7 @@ execute_from_command_line(sys.argv)
 # What a visitor sees and does.
 VISIT = """
 from django.core.management import call_command
+from django.template import Context, Template
 from django.test import Client
 from comments import selectors, services
 from comments.types import Author
@@ -82,9 +83,28 @@ first = services.post(item, author=Author("Ann"), source="A *fine* pot", token="
 services.post(item, author=Author("Bob"), source="Indeed", token="2", parent=first.slug)
 page = client.get(item.get_absolute_url()).content.decode()
 assert "A <em>fine</em> pot" in page and "Bob" in page and "2 comments" in page, page
+
+def render(source):
+    user = type("User", (), {"pk": "7"})()
+    return Template("{% load comments %}" + source).render(Context({"item": item, "pk": item.pk, "first": first, "user": user}))
+
+mine = services.post(item, author=Author("Cy", id="7"), source="Mine", token="3").comment
+names = "{% for c in list %}{{ c.author.name }}@{{ c.depth }} {% endfor %}"
+both = "{% get_comment_count for item as n %}{{ n }} {% get_comment_count for shop.item pk as m %}{{ m }}"
+assert render(both) == "3 3"
+assert render('{% get_comment_list for item order="newest" page=1 page_size=2 as list %}' + names) == "Bob@1 Ann@0 "
+assert render('{% get_comment_list for shop.item pk order="oldest" as list %}' + names) == "Ann@0 Bob@1 Cy@0 "
+assert "in reply to Ann" in render('{% render_comment_list for shop.item pk order="threaded" page_size=10 %}')
+assert 'name="token"' in render("{% get_comment_form for shop.item pk as form %}{{ form.as_p }}")
+assert "/comments/post" in render("{% render_comment_form for item %}")
+assert "Write a comment" in render("{% render_comment_form_link for item %}")
+assert first.slug in render("{% get_comment_permalink first %}")
+assert render("{% get_recent_comments 2 as list %}" + names) == "Cy@0 Bob@1 "
+assert render("{% get_comments_by user as list %}{% for c in list %}{{ c.obj.name }}{% endfor %}") == "Teapot"
+services.remove(item, mine.slug)
 call_command("convert_comments", "--to", "buckets", "--order", "threaded")
 call_command("check_comments")
-assert [c.source for c in selectors.iterate(item)] == ["A *fine* pot", "Indeed"]
+assert [c.source for c in selectors.iterate(item)] == ["A *fine* pot", "Indeed", ""]
 assert client.get(f"/comments/c/{first.target.label}/{first.target.pk}/{first.slug}").status_code == 302
 print("visited")
 """

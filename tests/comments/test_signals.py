@@ -1,0 +1,84 @@
+"""The signals that Django's users know from its comments framework: when they are sent, how often, with what."""
+
+from contextlib import contextmanager
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from comments import selectors, services, signals
+from comments.types import Author
+from tests.comments import site
+
+pytestmark = pytest.mark.usefixtures("mongo")
+
+
+@contextmanager
+def received(signal, answer=None):
+    """Collect what a signal is sent with; its receiver answers `answer`."""
+    sent = []
+
+    def receive(sender, **arguments):
+        del arguments["signal"]
+        sent.append(arguments)
+        return answer
+
+    signal.connect(receive)
+    try:
+        yield sent
+    finally:
+        signal.disconnect(receive)
+
+
+def test_receiver_that_answers_false_vetoes_and_the_text_comes_back(client, post_page):
+    data = site.fill(client, post_page, "My text")
+    with received(signals.comment_was_posted) as posted, received(signals.comment_will_be_posted, False) as asked:
+        refused = site.send(client, data)
+    assert refused.status_code == 422
+    again = site.fields_of(refused.content.decode())
+    assert again["text"] == "My text"
+    assert (asked[0]["comment"].source, asked[0]["target"]) == ("My text", post_page)
+    assert asked[0]["request"].path == reverse("comments-post-comment")
+    assert (selectors.count(post_page), posted) == (0, [])
+    # What was vetoed was not counted: the same text may be sent again.
+    assert site.send(client, again).status_code == 302
+
+
+@pytest.mark.parametrize("answer", [None, True, 0])
+def test_any_other_answer_lets_it_pass_and_what_was_posted_is_told_once(client, post_page, answer):
+    data = site.fill(client, post_page, "My text")
+    with received(signals.comment_was_posted) as posted, received(signals.comment_will_be_posted, answer):
+        for _ in range(2):
+            assert site.send(client, data).status_code == 302
+    (told,) = posted
+    assert told["comment"] == next(iter(selectors.iterate(post_page)))
+    assert told["target"] == post_page
+
+
+def test_held_comment_is_told_as_such_and_its_approval_by_either_way(client, post_page, rules, moderator):
+    rules(MODE="hold-all")
+    with received(signals.comment_was_posted) as posted:
+        for n in range(2):
+            site.post(Client(), post_page, f"Held {n}")
+    first, second = selectors.held()
+    assert [told["comment"] for told in posted] == [first, second]
+    client.force_login(moderator)
+    with received(signals.comment_was_flagged) as flagged:
+        client.post(reverse("comments-approve", args=[first.id]), {"rev": 1})
+        decide = reverse("admin:comments_moderation_decide")
+        client.post(decide, {"action": "approve", "chosen": [f"{second.id}.1"]})
+    assert [(told["flag"], told["comment"]) for told in flagged] == [
+        ("approval", comment) for comment in selectors.iterate(post_page)
+    ]
+
+
+def test_flags_and_removals_are_told(client, post_page, moderator):
+    comment = services.post(post_page, author=Author("Bea"), source="Rude", token="t").comment
+    arguments = [post_page.label, post_page.pk, comment.slug]
+    with received(signals.comment_was_flagged) as told:
+        for _ in range(2):
+            client.post(reverse("comments-flag", args=arguments))
+        client.force_login(moderator)
+        client.post(reverse("comments-delete", args=arguments))
+    assert [(one["flag"], one["created"]) for one in told] == [("flag", True), ("flag", False), ("removal", True)]
+    assert told[2]["comment"].removed
