@@ -8,7 +8,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 export PORT
 
-.PHONY: help run test test-slow lint bench soak screenshots clean chromium wrk checkers java
+.PHONY: help run test test-slow lint bench soak screenshots vendor clean chromium wrk checkers java
 .DEFAULT_GOAL := help
 
 help: ## list these targets
@@ -37,6 +37,9 @@ soak: .venv/dev.stamp ## five minutes of writing while the server is killed (ARG
 
 screenshots: .venv/dev.stamp chromium ## the pictures in docs/images
 	$(BIN)/python -m pytest -q tests/browser/screenshots.py
+
+vendor: ## fetch anew what static/vendor holds of others (needs npm; for raising a version)
+	@bash tools/vendor.sh
 
 clean: ## delete the virtual environment and what tools left; never the data in var/
 	rm -rf .venv $(NPM) build dist htmlcov .coverage .hypothesis .*_cache *.egg-info
