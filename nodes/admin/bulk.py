@@ -8,15 +8,17 @@ from django import forms
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
-from django.utils.html import format_html_join
+from django.utils.html import format_html, format_html_join
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from mongo.connection import now
 from nodes import access, tags
 from nodes.access import Action
+from nodes.admin import undo
 from nodes.admin.fields import TOP, section_choices
-from nodes.admin.site import actor, title_link
+from nodes.admin.site import actor, page, title_link
+from nodes.selectors import lists
 from nodes.services import many
 from nodes.services.many import Chosen, Refused, Summary
 from nodes.types import TagChange
@@ -38,6 +40,8 @@ NEEDED = {
     MOVE: Action.MOVE,
     TRASH: Action.TRASH,
 }
+# Sent by the page that asks whether it is meant.
+CONFIRMED = "confirmed"
 # Conflicts that are named; of more, their number.
 NAMED = 20
 
@@ -78,9 +82,20 @@ def run(request: HttpRequest) -> HttpResponse:
     if not chosen and not denied:
         messages.warning(request, _("Nothing was chosen, so nothing was changed."))
         return back
+    if action == TRASH and chosen and CONFIRMED not in request.POST:
+        return _ask(request, chosen)
     summary = _do(request, form.cleaned_data, chosen)
-    _tell(request, action, replace(summary, refused=(*summary.refused, *denied)))
+    _tell(request, action, replace(summary, refused=(*summary.refused, *denied)), chosen)
     return back
+
+
+def _ask(request: HttpRequest, chosen: list[Chosen]) -> HttpResponse:
+    """Show what would go to the trash, with what stands in it; the page sends the same again."""
+    inside = lists.standing_in([one.id for one in chosen])
+    title = ngettext("Move %(n)d page to the trash?", "Move %(n)d pages to the trash?", len(chosen)) % {
+        "n": len(chosen)
+    }
+    return page(request, "bulk_confirm", title, chosen=chosen, named=chosen[:NAMED], inside=inside, action=TRASH)
 
 
 def _chosen(request: HttpRequest, needed: Action) -> tuple[list[Chosen], list[Refused]]:
@@ -119,9 +134,12 @@ def _do(request: HttpRequest, said: dict[str, Any], chosen: list[Chosen]) -> Sum
     return many.throw_away(who, chosen)
 
 
-def _tell(request: HttpRequest, action: str, summary: Summary) -> None:
+def _tell(request: HttpRequest, action: str, summary: Summary, chosen: list[Chosen]) -> None:
     text = ngettext("%(action)s: %(done)d page done.", "%(action)s: %(done)d pages done.", summary.done)
-    messages.success(request, text % {"action": LABELS[action], "done": summary.done})
+    told = text % {"action": LABELS[action], "done": summary.done}
+    if action == TRASH and summary.done:
+        told = format_html("{} {}", told, undo.button(gone(summary, chosen)))
+    messages.success(request, told)
     if summary.refused:
         named = format_html_join(
             "; ", "{}: {}", ((title_link(r.chosen.id, r.chosen.title), r.reason) for r in summary.refused[:NAMED])
@@ -129,3 +147,9 @@ def _tell(request: HttpRequest, action: str, summary: Summary) -> None:
         count = len(summary.refused)
         text = ngettext("%(count)d was left as it is:", "%(count)d were left as they are:", count) % {"count": count}
         messages.warning(request, format_html_join(" ", "{}", ((text,), (named,))))
+
+
+def gone(summary: Summary, chosen: list[Chosen]) -> list[tuple[ObjectId, ObjectId]]:
+    """Return (id, nonce) of what was done to, of what was chosen."""
+    refused = {one.chosen.id for one in summary.refused}
+    return [(one.id, one.nonce) for one in chosen if one.id not in refused]

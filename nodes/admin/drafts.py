@@ -1,10 +1,15 @@
 """What is done with drafts beside the form: publishing, discarding, previews, and links to show others."""
 
+from urllib.parse import urlencode
+
 from bson import ObjectId
+from csp.decorators import csp_replace
 from django import forms
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from django.views.decorators.clickjacking import xframe_options_sameorigin
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 from django_mongodb_backend.forms import ObjectIdField
 
@@ -17,6 +22,9 @@ from nodes.errors import NodeError
 from nodes.previews import Preview
 from nodes.selectors.editing import Editable, Version
 from nodes.services import drafts
+
+# In CSS pixels, as readers' screens are wide.
+WIDTHS = ((360, gettext_lazy("Phone")), (768, gettext_lazy("Tablet")), (1200, gettext_lazy("Desktop")))
 
 
 class DraftForm(forms.Form):
@@ -76,6 +84,22 @@ def _show(request: HttpRequest, found: Editable, draft: Version, form: DraftForm
 
 
 @require_safe
+def look(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
+    """Show the preview in a frame as wide as a phone, a tablet or a desktop, as ?width= says."""
+    found = access.node(request.user, node_id, Action.VIEW)
+    width = request.GET.get("width", "")
+    live = {"version": "live"} if request.GET.get("version") == "live" else {}
+    shown = int(width) if width in {str(known) for known, _label in WIDTHS} else WIDTHS[-1][0]
+    sizes = [
+        {"label": label, "url": "?" + urlencode({"width": w, **live}), "is_shown": w == shown} for w, label in WIDTHS
+    ]
+    address_shown = address("preview", node_id, **live)
+    return page(request, "look", _("Preview"), found=found, sizes=sizes, width=shown, preview=address_shown)
+
+
+@require_safe
+@xframe_options_sameorigin
+@csp_replace({"frame-ancestors": ["'self'"]})  # type: ignore[arg-type]
 def preview(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
     """Show an editor the page as it would be, with its draft if there is one; ?version=live without."""
     found = access.node(request.user, node_id, Action.VIEW)

@@ -7,7 +7,7 @@ from django.http import HttpRequest
 from django.urls import URLPattern, path
 
 from nodes import converters  # noqa: F401 - registers <objectid:…>
-from nodes.admin import drafts, editing, history, lists, operations
+from nodes.admin import drafts, editing, history, lists, operations, undo
 from nodes.admin.relogin import keeping_text
 
 PERMISSIONS = ("nodes.view_node", "nodes.add_node", "nodes.change_node", "nodes.publish_node")
@@ -21,6 +21,7 @@ class NodeAdmin(admin.ModelAdmin):
             ("", lists.changelist, "changelist"),
             ("add/", editing.add, "add"),
             ("propose-slug/", editing.propose_slug, "propose_slug"),
+            ("undo/", undo.undo, "undo"),
             ("trash/", operations.trash_list, "trash"),
             ("<objectid:node_id>/change/", editing.change, "change"),
             ("<objectid:node_id>/move/", operations.move, "move"),
@@ -33,6 +34,7 @@ class NodeAdmin(admin.ModelAdmin):
             ("<objectid:node_id>/history/<objectid:nonce>/", history.restore, "restore_version"),
             ("<objectid:node_id>/publish/", drafts.publish, "publish"),
             ("<objectid:node_id>/discard/", drafts.discard, "discard"),
+            ("<objectid:node_id>/look/", drafts.look, "look"),
             ("<objectid:node_id>/preview/", drafts.preview, "preview"),
             ("<objectid:node_id>/preview-link/", drafts.preview_link, "preview_link"),
         )

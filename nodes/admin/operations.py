@@ -15,6 +15,7 @@ from django_mongodb_backend.forms import ObjectIdField
 
 from nodes import access, kinds
 from nodes.access import Action
+from nodes.admin import undo
 from nodes.admin.fields import SectionField
 from nodes.admin.site import actor, address, page, tell_saved, title_link
 from nodes.errors import EditConflict, NodeError, SlugTaken
@@ -115,8 +116,8 @@ def throw_away(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
         except NodeError as error:
             _refuse(form, error)
         else:
-            link = format_html("<a href='{}'>{}</a>", address("restore", node_id), _("Put it back"))
-            messages.success(request, format_html("{} {}", _("Moved to the trash."), link))
+            told = format_html(_("“{}” is in the trash."), found.node.metadata.title)
+            messages.success(request, format_html("{} {}", told, undo.button([(node_id, form.cleaned_data["nonce"])])))
             return HttpResponseRedirect(address("changelist"))
     text = " ".join([_("Readers do not see it any more. It can be put back from the trash."), _goes_with(found)])
     return _confirm(request, found, form, _("Move to the trash"), button=_("Move to the trash"), text=text)

@@ -15,7 +15,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 from mongo.connection import now
 from nodes import access, photo_access, photo_addresses, photo_labels, tree
 from nodes.access import Action
-from nodes.admin import conflict
+from nodes.admin import conflict, undo
 from nodes.admin.conflict import Clash, Decided, Deciding
 from nodes.admin.editing import KEPT
 from nodes.admin.forms import NodeForm
@@ -173,7 +173,8 @@ def throw_away(request: HttpRequest, photo_id: ObjectId) -> HttpResponse:
         raise Http404
     try:
         photos.throw_away(actor(request), photo_id, ObjectId(nonce))
-        messages.success(request, _("“%(title)s” is in the trash.") % {"title": photo.metadata.title})
+        told = format_html(_("“{}” is in the trash."), photo.metadata.title)
+        messages.success(request, format_html("{} {}", told, undo.button([(photo_id, ObjectId(nonce))])))
     except NodeError as error:
         messages.error(request, str(error))
         return HttpResponseRedirect(photo_addresses.in_admin(photo_id))

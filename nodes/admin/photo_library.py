@@ -16,7 +16,7 @@ from django.views.decorators.http import require_http_methods
 
 from mongo.connection import now
 from nodes import kinds, photo_access, photo_addresses, tags
-from nodes.admin import bulk
+from nodes.admin import bulk, undo
 from nodes.admin.fields import section_choices
 from nodes.admin.lists import STATES, _address, _state, total
 from nodes.admin.photo_site import page
@@ -129,9 +129,21 @@ def _run(request: HttpRequest) -> HttpResponse:
             messages.error(request, " ".join(str(reason) for reason in reasons))
     elif not chosen:
         messages.warning(request, _("Nothing was chosen, so nothing was changed."))
+    elif form.cleaned_data["action"] == bulk.TRASH and bulk.CONFIRMED not in request.POST:
+        return _ask(request, chosen)
     else:
-        _tell(request, form.cleaned_data["action"], _work(request, form.cleaned_data)(chosen))
+        _tell(request, form.cleaned_data["action"], _work(request, form.cleaned_data)(chosen), chosen)
     return HttpResponseRedirect(request.get_full_path())
+
+
+def _ask(request: HttpRequest, chosen: list[Chosen]) -> HttpResponse:
+    """Show what would go to the trash, and how many texts show it; the page sends the same again."""
+    title = ngettext("Move %(n)d photo to the trash?", "Move %(n)d photos to the trash?", len(chosen))
+    shown_by = photo_selectors.uses([one.id for one in chosen])
+    return page(
+        request, "photos_confirm", title % {"n": len(chosen)}, chosen=chosen, named=chosen[: bulk.NAMED], uses=shown_by,
+        action=bulk.TRASH,
+    )  # fmt: skip
 
 
 def _chosen(request: HttpRequest) -> list[Chosen]:
@@ -159,9 +171,12 @@ def _work(request: HttpRequest, said: dict[str, Any]) -> Callable[[list[Chosen]]
     return lambda chosen: many.change(who, chosen, fields, collection=ASSET_FILES)
 
 
-def _tell(request: HttpRequest, action: str, summary: Summary) -> None:
+def _tell(request: HttpRequest, action: str, summary: Summary, chosen: list[Chosen]) -> None:
     text = ngettext("%(action)s: %(done)d photo done.", "%(action)s: %(done)d photos done.", summary.done)
-    messages.success(request, text % {"action": bulk.LABELS[action], "done": summary.done})
+    told = text % {"action": bulk.LABELS[action], "done": summary.done}
+    if action == bulk.TRASH and summary.done:
+        told = format_html("{} {}", told, undo.button(bulk.gone(summary, chosen)))
+    messages.success(request, told)
     if summary.refused:
         links = (
             (format_html("<a href='{}'>{}</a>", photo_addresses.in_admin(r.chosen.id), r.chosen.title), r.reason)

@@ -4,7 +4,7 @@ Without a state, what was changed last comes first. With one, the list is in the
 public or to come, the newest first; of what is not published, the last made; of what has expired, the last to do so.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
@@ -14,6 +14,7 @@ from bson import ObjectId
 
 from mongo.connection import database
 from nodes.collections import ASSET_FILES, NODES, standing
+from nodes.kinds import PHOTO
 from nodes.models import Node, Photo
 from nodes.selectors import search
 from nodes.selectors.listing import FIELDS, MODELS, having
@@ -196,6 +197,14 @@ def count(filters: Filters, version: ObjectId | None, moment: datetime, collecti
         return int(database()[NODES].estimated_document_count())
     query = filters.query(moment) | standing(collection)
     return int(database()[collection].count_documents(query, limit=COUNTED + 1))
+
+
+def standing_in(section_ids: Sequence[ObjectId]) -> int:
+    """Return how many pages, posts, sections and photos stand in these sections themselves, COUNTED + 1 for more."""
+    inside = {"metadata.parent_id": {"$in": list(section_ids)}}
+    found = database()[NODES].count_documents(inside, limit=COUNTED + 1)
+    photos = database()[ASSET_FILES].count_documents(inside | {"metadata.type": PHOTO}, limit=COUNTED + 1)
+    return min(found + photos, COUNTED + 1)
 
 
 @lru_cache(maxsize=64)

@@ -106,6 +106,12 @@ def used_on(photo_id: ObjectId) -> list[Node]:
     return [Node.from_document(document) for document in found]
 
 
+def uses(photo_ids: Sequence[ObjectId]) -> int:
+    """Return how many pages and posts show any of these photos, at most MOST_USES."""
+    shown = {"derived.photos": {"$in": list(photo_ids)}}
+    return int(database()[NODES].count_documents(shown, limit=MOST_USES))
+
+
 def by_ids(photo_ids: Sequence[ObjectId]) -> list[Photo]:
     """Return those photos, live or not, in no order."""
     if not photo_ids:

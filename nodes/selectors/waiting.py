@@ -40,7 +40,7 @@ def count(filters: Filters, moment: datetime) -> int:
 
 def anything() -> bool:
     """Return whether there is any page, post or section at all."""
-    return database()[NODES].find_one({}, {"_id": 1}) is not None
+    return bool(database()[NODES].estimated_document_count())
 
 
 def soonest(filters: Filters, moment: datetime) -> list[Node]:

@@ -292,7 +292,7 @@ def writing(world: World, thing: Thing, action: str) -> tuple[str, dict[str, Any
             return thing.admin("restore"), {"nonce": nonce, "section": str(world.blog), "slug": thing.slug}
         case "delete for good":
             return thing.admin("delete-for-good"), place
-    return "/admin/nodes/node/", {**bulk, "action": action.removesuffix(" in bulk")}
+    return "/admin/nodes/node/", {**bulk, "action": action.removesuffix(" in bulk"), "confirmed": "1"}
 
 
 @pytest.fixture(scope="module")

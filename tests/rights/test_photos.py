@@ -130,7 +130,7 @@ def effect(world: World, thing: Thing, action: str, kind: str) -> bool:
         case "trash":
             world.ask(kind, f"{library}{thing.id}/trash/", {"nonce": nonce})
         case _:
-            world.ask(kind, library, {**bulk, "action": action.removesuffix(" in bulk")})
+            world.ask(kind, library, {**bulk, "action": action.removesuffix(" in bulk"), "confirmed": "1"})
     after = stored(thing.id)
     was, metadata = before["metadata"], after["metadata"]
     done: dict[str, Any] = {

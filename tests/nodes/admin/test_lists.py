@@ -12,6 +12,7 @@ from nodes.selectors.lists import Filters
 from nodes.services import drafts, editing
 from nodes.types import TagChange
 from tests.commands import explain, stages
+from tests.nodes.admin.conftest import fields
 from tests.nodes.build import EDITOR, PAST, node, nonce, stored
 
 LIST = "/admin/nodes/node/"
@@ -161,7 +162,7 @@ def test_bulk_publish_unpublish_tag_move_and_trash(mongo, editor):
     assert "Choose the section" in bulk(ann, "move", *chosen())
     assert "3 pages done" in bulk(ann, "move", *chosen(), target=str(folder))
     assert all(stored(m)["parent_id"] == folder for m in made)
-    assert "3 pages done" in bulk(ann, "trash", *chosen())
+    assert "3 pages done" in bulk(ann, "trash", *chosen(), confirmed="1")
     assert mongo["cms.trash"].count_documents({}) == 3
 
 
@@ -188,7 +189,7 @@ def test_bulk_names_conflicts_and_does_the_rest(mongo, editor):
     ann, one, other = editor(), node(slug="one", title="One"), node(slug="other", title="Other")
     chosen = [(one, nonce(one)), (other, nonce(other))]
     editing.save(EDITOR, one, nonce(one), {"title": "Changed"})
-    told = bulk(ann, "trash", *chosen)
+    told = bulk(ann, "trash", *chosen, confirmed="1")
     assert "1 page done" in told
     assert "Changed</a>: Somebody else changed this page" in told
     assert mongo["cms.trash"].find_one()["_id"] == other
@@ -219,3 +220,41 @@ def test_tagging_in_bulk_takes_no_nonce(mongo):
     seen = nonce(made)
     editing.change_tags(made, TagChange(added=frozenset({"a"})))
     assert nonce(made) == seen
+
+
+def test_bulk_trash_is_asked_for_with_counts_and_undone_by_one_button(mongo, editor):
+    ann, folder, page = editor(), node("folder", "folder", title="Folder"), node(slug="page", title="Page")
+    for i in range(2):
+        node(slug=f"in-{i}", parent=folder)
+    chosen = [(m, nonce(m)) for m in (folder, page)]
+    sent = {"action": "trash", "chosen": [str(folder), str(page)], **{f"nonce-{m}": str(n) for m, n in chosen}}
+    html = ann.client.post(LIST, sent).content.decode()
+    assert "Move 2 pages to the trash?" in html
+    assert "2 things that stand in them" in html
+    assert mongo["cms.trash"].count_documents({}) == 0
+    told = bulk(ann, "trash", *chosen, **{k: v[0] for k, v in fields(html, "confirm_form").items() if k == "confirmed"})
+    assert mongo["cms.trash"].count_documents({}) == 2
+    undo = re.search(r'formaction="([^"]+)" name="items" value="([^"]+)"', told)
+    assert ann.client.get(undo[1]).status_code == 405
+    told = ann.client.post(undo[1], {"items": undo[2]}, follow=True).content.decode()
+    assert "2 are back in their places" in told
+    assert [nonce(m) for m, _ in chosen] == [n for _, n in chosen]
+    assert "not in the trash any more" in ann.client.post(undo[1], {"items": undo[2]}, follow=True).content.decode()
+    assert ann.client.post(undo[1], {"items": "x:y"}).status_code == 404
+
+
+def test_undo_is_for_those_who_may_throw_away(mongo, editor):
+    ann, author = editor(), editor("arthur", is_superuser=False)
+    page = node(slug="page")
+    bulk(ann, "trash", (page, seen := nonce(page)), confirmed="1")
+    author.client.post("/admin/nodes/node/undo/", {"items": f"{page}:{seen}"})
+    assert mongo["cms.trash"].count_documents({}) == 1
+
+
+def test_undo_keeps_off_what_took_the_place(mongo, editor):
+    ann, page = editor(), node(slug="page", title="First")
+    bulk(ann, "trash", (page, seen := nonce(page)), confirmed="1")
+    node(slug="page", title="Second")
+    told = ann.client.post("/admin/nodes/node/undo/", {"items": f"{page}:{seen}"}, follow=True).content.decode()
+    assert "“First” could not be put back" in told
+    assert mongo["cms.trash"].count_documents({}) == 1

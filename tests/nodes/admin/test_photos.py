@@ -307,7 +307,9 @@ class TestLibrary:
         photos.save(build.EDITOR, ids[0], stored[0]["nonce"], {"detail.alt": ""} | {"published": None})
         text = unescape(run(action="publish").content.decode())
         assert "alternative text" in text
-        run(action="trash")
+        assert "Move 3 photos to the trash?" in run(action="trash").content.decode()
+        assert document(ids[0])
+        run(action="trash", confirmed="1")
         assert [document(i) for i in ids] == [None, None, None]
 
     def test_bulk_publish_keeps_the_date_of_what_is_public_and_revives_what_expired(self, editor):

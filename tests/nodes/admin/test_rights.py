@@ -149,7 +149,7 @@ def test_author_lists_own_nodes_only(mongo, member):
 
 def test_author_does_in_bulk_only_what_he_may(mongo, member):
     author, others = member("Authors"), node(published=None)
-    sent = {"action": "trash", "chosen": str(others), f"nonce-{others}": str(nonce(others))}
+    sent = {"action": "trash", "confirmed": "1", "chosen": str(others), f"nonce-{others}": str(nonce(others))}
     author.client.post("/admin/nodes/node/", sent)
     assert mongo["cms.nodes"].count_documents({"_id": others}) == 1
     mine = own(author)

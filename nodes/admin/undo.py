@@ -1,0 +1,65 @@
+"""Undo after throwing away: a button in the message puts back what it names, each into its own place."""
+
+from collections.abc import Iterable
+
+from bson import ObjectId
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+from django.views.decorators.http import require_POST
+
+from nodes import access, photo_addresses
+from nodes.access import Action
+from nodes.admin.site import actor, address
+from nodes.errors import NodeError
+from nodes.kinds import PHOTO
+from nodes.services import trash
+
+# Between the id and the nonce of one node, and between nodes.
+INNER, OUTER = ":", " "
+# Put back at once: more than a list shows on a page.
+MOST = 100
+
+
+def button(thrown_away: Iterable[tuple[ObjectId, ObjectId]]) -> SafeString:
+    """Return the button that puts (id, nonce) back. It sends the form "undo" that every page of ours has."""
+    items = OUTER.join(f"{node_id}{INNER}{nonce}" for node_id, nonce in list(thrown_away)[:MOST])
+    return format_html(
+        '<button type="submit" form="undo" formaction="{}" name="items" value="{}" class="button undo">{}</button>',
+        address("undo"),
+        items,
+        _("Undo"),
+    )
+
+
+@require_POST
+def undo(request: HttpRequest) -> HttpResponse:
+    """Put back what was thrown away, but for what somebody touched since; go to the list of what it was."""
+    done, was_photo = 0, False
+    for node_id, nonce in _items(request.POST.get("items", "")):
+        try:
+            found = access.trashed(request.user, node_id, Action.TRASH)
+            trash.restore(actor(request), node_id, nonce)
+        except (Http404, PermissionDenied):
+            messages.error(request, _("One is not in the trash any more, or not yours to put back."))
+        except NodeError as error:
+            title = found.node.metadata.title
+            messages.error(request, _("“%(title)s” could not be put back: %(why)s") % {"title": title, "why": error})
+        else:
+            done += 1
+            was_photo = found.node.metadata.type == PHOTO
+    if done:
+        told = ngettext("%(n)d is back in its place.", "%(n)d are back in their places.", done) % {"n": done}
+        messages.success(request, told)
+    return HttpResponseRedirect(photo_addresses.library() if was_photo else address("changelist"))
+
+
+def _items(text: str) -> list[tuple[ObjectId, ObjectId]]:
+    pairs = [item.split(INNER) for item in text.split(OUTER)[:MOST] if item]
+    if not pairs or not all(len(pair) == 2 and all(ObjectId.is_valid(part) for part in pair) for pair in pairs):
+        raise Http404
+    return [(ObjectId(node_id), ObjectId(nonce)) for node_id, nonce in pairs]
