@@ -40,6 +40,12 @@ def shown(html: str) -> SafeString:
     return SafeString(images.resolve(html, lambda reference: _html(reference, public)))
 
 
+def previewed(html: str) -> SafeString:
+    """Return a clean text with all of its photos, also those that readers do not see yet."""
+    found = _found(images.references(html)[:MOST])
+    return SafeString(images.resolve(html, lambda reference: _html(reference, found)))
+
+
 def _html(reference: images.ImageRef, photos: Mapping[str, Photo]) -> str | None:
     photo = photos.get(reference.slug)
     if photo is None:

@@ -8,6 +8,7 @@ from django import forms
 from django.contrib.admin.widgets import AdminSplitDateTime, AdminTextInputWidget
 from django.contrib.auth import get_user_model
 from django.core.exceptions import ValidationError
+from django.utils.text import format_lazy
 from django.utils.translation import gettext_lazy as _
 
 from nodes import access, kinds, tree
@@ -29,26 +30,19 @@ class TextField(forms.CharField):
         return str(super().to_python(value)).replace("\r\n", "\n").replace("\r", "\n")
 
 
-class MomentWidget(AdminSplitDateTime):
-    """Date and time, each with a name of its own for who cannot see that they stand side by side."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        for widget, name in zip(self.widgets, (_("Date"), _("Time")), strict=True):
-            widget.attrs["aria-label"] = name
-
-
 class MomentField(forms.SplitDateTimeField):
     """A time in the site's zone. `seen`: the time that the form was rendered with, kept to the millisecond if left alone.
 
     Left alone, it also needs no reading: an hour that the clocks go through twice cannot be read back.
     """
 
-    widget = MomentWidget
+    widget = AdminSplitDateTime
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.seen: datetime | None = None
+        for widget, part in zip(self.widget.widgets, (_("date"), _("time")), strict=True):
+            widget.attrs["aria-label"] = format_lazy("{}: {}", self.label, part)
 
     def clean(self, value: Any) -> datetime | None:
         if self.seen is not None and list(value or ()) == self._rendered(self.seen):

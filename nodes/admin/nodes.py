@@ -7,7 +7,7 @@ from django.http import HttpRequest
 from django.urls import URLPattern, path
 
 from nodes import converters  # noqa: F401 - registers <objectid:…>
-from nodes.admin import drafts, editing, history, lists, operations, undo
+from nodes.admin import drafts, editing, history, lists, operations, undo, writing
 from nodes.admin.relogin import keeping_text
 
 PERMISSIONS = ("nodes.view_node", "nodes.add_node", "nodes.change_node", "nodes.publish_node")
@@ -22,6 +22,9 @@ class NodeAdmin(admin.ModelAdmin):
             ("add/", editing.add, "add"),
             ("propose-slug/", editing.propose_slug, "propose_slug"),
             ("undo/", undo.undo, "undo"),
+            ("show-text/", writing.show_text, "show_text"),
+            ("tags/", writing.complete_tags, "tags"),
+            ("photos/", writing.pick_photos, "pick_photos"),
             ("trash/", operations.trash_list, "trash"),
             ("<objectid:node_id>/change/", editing.change, "change"),
             ("<objectid:node_id>/move/", operations.move, "move"),

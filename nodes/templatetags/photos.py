@@ -3,9 +3,11 @@
 from typing import Any
 
 from django import template
+from django.urls import reverse
 from django.utils.safestring import SafeString
 
 from nodes import kinds, photo_access, photo_addresses, photo_labels
+from nodes.admin import writing
 from nodes.admin.fields import section_choices
 from nodes.models import Photo
 
@@ -58,3 +60,9 @@ def picture_dialog(context: Any) -> dict[str, Any]:
         "may_publish": photo_access.may_publish(user),
         "csrf_token": context.get("csrf_token"),
     }
+
+
+@register.inclusion_tag("nodes/admin/_editor.html")
+def editor_settings() -> dict[str, Any]:
+    """{% editor_settings %}: what the script of the editor of Markdown needs to know, and its help."""
+    return {"words": {**writing.words(), "show": reverse("admin:nodes_node_show_text")}}

@@ -19,6 +19,15 @@
     });
   }
 
+  // Ctrl-S saves and stays.
+  document.addEventListener("keydown", (event) => {
+    if (event.key.toLowerCase() !== "s" || !(event.ctrlKey || event.metaKey) || event.altKey || event.shiftKey) return;
+    const button = form.querySelector("[name=_continue]") || form.querySelector("[name=_draft]");
+    if (!button) return;
+    event.preventDefault();
+    form.requestSubmit(button);
+  });
+
   const propose = form.dataset.propose;
   if (!propose || !field("slug") || field("slug").value) return;
   let ours = true;

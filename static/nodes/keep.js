@@ -73,6 +73,8 @@
       if (!values.has(element.name) || SKIPPED.includes(element.name)) continue;
       if (element.type === "radio" || element.type === "checkbox") element.checked = values.get(element.name).includes(element.value);
       else element.value = values.get(element.name)[0];
+      // What shows a field in another way hears of it.
+      element.dispatchEvent(new Event("change"));
     }
     form.dataset.form = kept.form;
     offer.hidden = true;

@@ -35,6 +35,8 @@
   };
 
   const insert = (markdown) => {
+    // The editor, where there is one, puts it where its cursor is.
+    if (!text.dispatchEvent(new CustomEvent("insert-block", { detail: markdown, cancelable: true }))) return;
     const start = text.selectionStart;
     const before = text.value.slice(0, start);
     const after = text.value.slice(text.selectionEnd);
@@ -75,22 +77,30 @@
     request.send(body);
   });
 
-  text.addEventListener("paste", (event) => {
-    const [picture] = pictures(event.clipboardData);
-    if (!picture) return;
+  text.addEventListener("put-picture", (event) => insert(event.detail));
+  text.addEventListener("ask-picture", (event) => ask(event.detail));
+
+  // The editor stands beside the textarea, in its place: listened to before it hears of it.
+  const place = text.parentElement;
+  const listen = (name, work) => place.addEventListener(name, work, true);
+  const taken = (event, picture) => {
     event.preventDefault();
+    event.stopPropagation();
     ask(picture);
+  };
+  listen("paste", (event) => {
+    const [picture] = pictures(event.clipboardData);
+    if (picture) taken(event, picture);
   });
-  text.addEventListener("dragover", (event) => {
+  listen("dragover", (event) => {
     if (![...(event.dataTransfer?.types || [])].includes("Files")) return;
     event.preventDefault();
-    text.classList.add("over");
+    event.stopPropagation();
+    place.classList.add("over");
   });
-  for (const name of ["dragleave", "drop"]) text.addEventListener(name, () => text.classList.remove("over"));
-  text.addEventListener("drop", (event) => {
+  for (const name of ["dragleave", "drop"]) listen(name, () => place.classList.remove("over"));
+  listen("drop", (event) => {
     const [picture] = pictures(event.dataTransfer);
-    if (!picture) return;
-    event.preventDefault();
-    ask(picture);
+    if (picture) taken(event, picture);
   });
 })();

@@ -147,6 +147,18 @@ def browsing(mongo, server, chromium) -> Iterator[Browsing]:
     assert bad_plans(mongo, sent) == []
 
 
+def write(page: Page, text: str) -> None:
+    """Type a text over that of a node's form, in the editor or, where scripts do not run, in the textarea."""
+    page.wait_for_load_state()
+    editor = page.locator("#node_form .CodeMirror")
+    if editor.count() == 0:
+        page.locator("#node_form textarea[name=text]").fill(text)
+        return
+    editor.locator(".CodeMirror-code").click()
+    page.keyboard.press("Control+a")
+    page.keyboard.insert_text(text)
+
+
 @pytest.fixture
 def page(browsing) -> Page:
     """A stranger's page."""

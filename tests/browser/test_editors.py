@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from nodes.services import editing, trash
-from tests.browser.conftest import PHONE
+from tests.browser.conftest import PASSWORD, PHONE, write
 from tests.nodes.build import EDITOR, node, nonce, stored
 
 ADD = "/admin/nodes/node/add/?type=basic-page"
@@ -27,10 +27,10 @@ def test_disjoint_edits_both_survive(two):
     node_id = node(title="Old", text="one\n\ntwo\n\nthree")
     for editor in two:
         editor.goto(change(node_id))
-    bob.fill("#id_text", "one\n\ntwo\n\nthree of Bob")
+    write(bob, "one\n\ntwo\n\nthree of Bob")
     bob.fill("#id_title", "Bob's title")
     bob.click("[name=_continue]")
-    ann.fill("#id_text", "one of Ann\n\ntwo\n\nthree")
+    write(ann, "one of Ann\n\ntwo\n\nthree")
     ann.click("[name=_continue]")
     expect(ann.locator(".messagelist")).to_contain_text("Merged with the changes of bob to: Title, Text")
     assert stored(node_id)["title"] == "Bob's title"
@@ -45,16 +45,16 @@ def test_the_same_paragraph_shows_both_and_one_decides(browsing, account, script
     node_id = node(text="The cat sat on the mat.\n\nSame.")
     for editor in (ann, bob):
         editor.goto(change(node_id))
-    bob.fill("#id_text", "The dog sat on the mat.\n\nSame.")
+    write(bob, "The dog sat on the mat.\n\nSame.")
     bob.click("[name=_continue]")
-    ann.fill("#id_text", "The cat slept on the mat.\n\nSame.")
+    write(ann, "The cat slept on the mat.\n\nSame.")
     ann.click("[name=_continue]")
     expect(ann.locator(".errornote")).to_contain_text("bob changed this page while you were editing it")
     clash = ann.locator("#clash-text")
     assert clash.locator("del").all_inner_texts() == ["dog sat"] or "dog" in clash.locator("del").first.inner_text()
     expect(clash.locator("ins").first).to_be_visible()
     assert stored(node_id)["detail"]["text"].startswith("The dog sat")
-    clash.locator("textarea").fill("The cat and the dog slept on the mat.\n\nSame.")
+    write(ann, "The cat and the dog slept on the mat.\n\nSame.")
     if not scripts:
         clash.locator("[value=edit]").check()
     ann.click("[name=_continue]")
@@ -66,11 +66,11 @@ def test_double_click_on_save_makes_one_page_and_one_save(browsing, account, mon
     ann = browsing(account("ann"))
     ann.goto(ADD)
     ann.fill("#id_title", "Twice")
-    ann.fill("#id_text", "Text")
+    write(ann, "Text")
     ann.dblclick("[name=_continue]")
     expect(ann.locator(".messagelist")).to_contain_text("Twice was saved")
     assert mongo["cms.nodes"].count_documents({}) == 1
-    ann.fill("#id_text", "Text two")
+    write(ann, "Text two")
     ann.dblclick("[name=_continue]")
     expect(ann.locator(".messagelist")).to_contain_text("Twice was saved")
     assert mongo["cms.nodes"].find_one()["metadata"]["detail"]["text"] == "Text two"
@@ -79,10 +79,10 @@ def test_double_click_on_save_makes_one_page_and_one_save(browsing, account, mon
 def test_back_and_save_raises_nothing(browsing, account):
     ann, node_id = browsing(account("ann")), node(title="Old", text="one")
     ann.goto(change(node_id))
-    ann.fill("#id_text", "one two")
+    write(ann, "one two")
     ann.click("[name=_save]")
     ann.go_back()
-    ann.fill("#id_text", "one two three")
+    write(ann, "one two three")
     ann.click("[name=_continue]")
     expect(ann.locator(".messagelist")).to_contain_text("was saved")
     assert stored(node_id)["detail"]["text"] == "one two three"
@@ -116,7 +116,7 @@ def test_lost_connection_keeps_the_text_in_the_browser_until_saved(browsing, acc
     ann, node_id = browsing(account("ann")), node(text="old")
     ann.expected.append("ERR_INTERNET_DISCONNECTED")
     ann.goto(change(node_id))
-    ann.fill("#id_text", "typed on the train")
+    write(ann, "typed on the train")
     ann.context.set_offline(True)
     ann.click("[name=_continue]")
     ann.context.set_offline(False)
@@ -138,7 +138,7 @@ def test_lost_connection_keeps_the_text_in_the_browser_until_saved(browsing, acc
 def test_kept_text_is_another_account_s_business(browsing, account):
     ann, node_id = browsing(account("ann")), node(text="old")
     ann.goto(change(node_id))
-    ann.fill("#id_text", "Ann's")
+    write(ann, "Ann's")
     ann.goto("/admin/nodes/node/")
     browsing.log_in(ann.context, account("bob"))
     ann.goto(change(node_id))
@@ -146,12 +146,10 @@ def test_kept_text_is_another_account_s_business(browsing, account):
 
 
 def test_expired_log_in_is_renewed_on_the_spot(browsing, account):
-    from tests.browser.conftest import PASSWORD
-
     ann, node_id = browsing(account("ann")), node(text="old")
     ann.expected.append("403")
     ann.goto(change(node_id))
-    ann.fill("#id_text", "typed long ago")
+    write(ann, "typed long ago")
     ann.context.clear_cookies(name="sessionid")
     ann.click("[name=_continue]")
     ann.fill("#id_username", "ann")
@@ -167,7 +165,7 @@ def test_page_thrown_away_meanwhile_gives_its_text_back(browsing, account, mongo
     ann, node_id = browsing(account("ann")), node(text="old")
     ann.expected.append("409")
     ann.goto(change(node_id))
-    ann.fill("#id_text", "typed")
+    write(ann, "typed")
     trash.trash(EDITOR, node_id, nonce(node_id))
     ann.click("[name=_continue]")
     expect(ann.locator(".errornote").first).to_contain_text("moved to the trash")
@@ -180,12 +178,17 @@ def test_draft_preview_publish(browsing, account):
     ann, node_id = browsing(account("ann")), node(slug="page", title="Live", text="Live text")
     reader = browsing()
     ann.goto(change(node_id))
-    ann.fill("#id_text", "Drafted text")
+    write(ann, "Drafted text")
     ann.get_by_role("button", name="Save as draft").click()
     expect(ann.locator(".state-note").first).to_contain_text("This is a draft")
     ann.get_by_role("link", name="Preview", exact=True).click()
-    expect(ann.locator("article")).to_contain_text("Drafted text")
-    ann.go_back()
+    framed = ann.frame_locator(".look iframe")
+    expect(framed.locator("article")).to_contain_text("Drafted text")
+    for name, width in (("Phone", 360), ("Desktop", 1200)):
+        ann.get_by_role("link", name=name).click()
+        expect(framed.locator("article")).to_contain_text("Drafted text")
+        assert framed.locator("body").evaluate("() => window.innerWidth") == width
+    ann.get_by_role("link", name="Back to the form").click()
     ann.get_by_role("button", name="Preview for others").click()
     link = ann.locator(".preview-address").input_value()
     reader.goto(link)
@@ -228,8 +231,12 @@ def test_bulk_actions_from_the_list(browsing, account):
     editing.save(EDITOR, made[0], nonce(made[0]), {"title": "Changed meanwhile"})
     ann.select_option("#bulk-action", "trash")
     ann.get_by_role("button", name="Go").click()
+    expect(ann.locator("h1")).to_have_text("Move 3 pages to the trash?")
+    ann.get_by_role("button", name="Move to the trash").click()
     expect(ann.locator(".messagelist")).to_contain_text("2 pages done")
     expect(ann.locator(".messagelist")).to_contain_text("Changed meanwhile: Somebody else changed this page")
+    ann.get_by_role("button", name="Undo").click()
+    expect(ann.locator(".messagelist")).to_contain_text("2 are back in their places")
 
 
 def test_move_copy_trash_and_put_back(browsing, account, mongo):
@@ -247,7 +254,6 @@ def test_move_copy_trash_and_put_back(browsing, account, mongo):
     ann.goto(change(node_id))
     ann.get_by_role("link", name="Move to the trash").click()
     ann.locator("#confirm_form [type=submit]").click()
-    ann.get_by_role("link", name="Put it back").click()
-    ann.locator("#confirm_form [type=submit]").click()
-    expect(ann.locator(".messagelist")).to_contain_text("Page was put back")
+    ann.get_by_role("button", name="Undo").click()
+    expect(ann.locator(".messagelist")).to_contain_text("1 is back in its place")
     assert stored(node_id)["parent_id"] == folder

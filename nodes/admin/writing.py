@@ -1,0 +1,90 @@
+"""What the form asks for while somebody writes: the text as readers will see it, photos to put into it, tags in use."""
+
+from typing import Any
+
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, JsonResponse
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_POST, require_safe
+
+from nodes import access, kinds, photo_access, photo_addresses, photo_texts, rendering
+from nodes.models import HTML, MARKDOWN
+from nodes.selectors import picking, site
+from nodes.selectors.lists import ANY
+
+# Characters of a text that are rendered for a preview.
+LONGEST = 1_000_000
+
+
+@require_POST
+def show_text(request: HttpRequest) -> JsonResponse:
+    """Answer {"html": …}: a text as readers will see it, with photos that they do not see yet. Saves nothing."""
+    if not _may_write(request.user):
+        raise PermissionDenied
+    text_format = HTML if request.POST.get("format") == HTML else MARKDOWN
+    html = rendering.to_html(request.POST.get("text", "")[:LONGEST], text_format)
+    shown = photo_texts.previewed(html) if photo_access.may_see(request.user) else photo_texts.shown(html)
+    return JsonResponse({"html": shown})
+
+
+@require_safe
+def complete_tags(request: HttpRequest) -> JsonResponse:
+    """Answer {"tags": […]}: those in use that ?q= may become."""
+    if not (_may_write(request.user) or photo_access.may_see(request.user)):
+        raise PermissionDenied
+    author = ANY if access.sees_all(request.user) else request.user.pk
+    return JsonResponse({"tags": picking.tags(request.GET.get("q", "")[:100], site.current().version, author)})
+
+
+@require_safe
+def pick_photos(request: HttpRequest) -> JsonResponse:
+    """Answer {"photos": […]}: the newest, or those with the words of ?q=, each with what a text shows it by."""
+    if not photo_access.may_see(request.user):
+        raise PermissionDenied
+    found = picking.photos(request.GET.get("q", "")[:200])
+    return JsonResponse({"photos": [_choice(photo) for photo in found]})
+
+
+def _choice(photo: Any) -> dict[str, Any]:
+    return {
+        "id": str(photo.pk),
+        "title": photo.metadata.title,
+        "alt": photo.metadata.detail.alt,
+        "public": photo.metadata.published is not None,
+        "thumbnail": photo_addresses.square(photo, 160),
+        "markdown": photo_addresses.markdown(photo),
+    }
+
+
+def _may_write(user: Any) -> bool:
+    return access.may_create(user, kinds.PAGE) or user.has_perm("nodes.change_node") or access.sees_all(user)
+
+
+def words() -> dict[str, str]:
+    """Return what the editor says, in the language of the site, for its script."""
+    return {
+        "bold": _("Bold"),
+        "italic": _("Italic"),
+        "heading": _("Heading"),
+        "quote": _("Quotation"),
+        "unordered": _("List"),
+        "ordered": _("Numbered list"),
+        "code": _("Code"),
+        "link": _("Link"),
+        "photo": _("Photo"),
+        "table": _("Table"),
+        "undo": _("Undo"),
+        "redo": _("Redo"),
+        "preview": _("Preview beside the text"),
+        "fullscreen": _("Full screen"),
+        "help": _("Help and keys"),
+        "text": _("Text"),
+        "tools": _("Formatting"),
+        "shown": _("Preview"),
+        "empty": _("Nothing to show yet."),
+        "failed": _("The preview cannot be shown now. Your text is safe: save it as usual."),
+        "words": _("%(n)s words"),
+        "minutes": _("%(n)s min to read"),
+        "column": _("Column"),
+        "cell": _("Text"),
+    }

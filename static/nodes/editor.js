@@ -1,0 +1,227 @@
+// The editor of Markdown over the form's text: toolbar, keys, word count, and beside it what readers will see.
+// The textarea stays what is sent and what keep.js keeps; without this script it is all there is.
+(() => {
+  "use strict";
+  const form = document.getElementById("node_form");
+  const text = form?.elements.namedItem("text");
+  const settings = document.getElementById("editor-settings");
+  if (!text || text.tagName !== "TEXTAREA" || !settings || !window.EasyMDE) return;
+  const words = JSON.parse(settings.textContent);
+  const format = form.elements.namedItem("format");
+  const token = form.elements.namedItem("csrfmiddlewaretoken").value;
+  const BESIDE = "marginalia-beside";
+  const WAIT = 400;
+
+  const icon = (path) =>
+    `<svg viewBox="0 0 24 24" width="18" height="18" fill="none" stroke="currentColor" stroke-width="2" stroke-linecap="round" stroke-linejoin="round" aria-hidden="true" focusable="false">${path}</svg>`;
+  const ICONS = {
+    bold: '<path d="M7 5h6a3.5 3.5 0 0 1 0 7H7zM7 12h7a3.5 3.5 0 0 1 0 7H7z"/>',
+    italic: '<path d="M10 5h7M7 19h7M14 5l-4 14"/>',
+    heading: '<path d="M6 5v14M18 5v14M6 12h12"/>',
+    quote: '<path d="M5 6v12M10 8h10M10 12h10M10 16h6"/>',
+    unordered: '<path d="M9 6h11M9 12h11M9 18h11M4.5 6h.01M4.5 12h.01M4.5 18h.01"/>',
+    ordered: '<path d="M10 6h10M10 12h10M10 18h10M4 5l1-1v4M4 11h2l-2 3h2M4 17h2v3H4"/>',
+    code: '<path d="m9 8-4 4 4 4M15 8l4 4-4 4"/>',
+    link: '<path d="M10 14a4 4 0 0 0 6 .5l3-3a4 4 0 0 0-6-6l-1 1M14 10a4 4 0 0 0-6-.5l-3 3a4 4 0 0 0 6 6l1-1"/>',
+    photo: '<path d="M4 5h16v14H4zM8 10h.01M4 17l5-4 3 2 4-5 4 5"/>',
+    table: '<path d="M4 5h16v14H4zM4 10h16M10 5v14"/>',
+    undo: '<path d="M9 7 5 11l4 4M5 11h9a5 5 0 0 1 0 10h-2"/>',
+    redo: '<path d="m15 7 4 4-4 4M19 11h-9a5 5 0 0 0 0 10h2"/>',
+    preview: '<path d="M4 5h16v14H4zM12 5v14M15 9h2M15 12h2"/>',
+    fullscreen: '<path d="M4 9V4h5M20 9V4h-5M4 15v5h5M20 15v5h-5"/>',
+    help: '<path d="M12 21a9 9 0 1 0 0-18 9 9 0 0 0 0 18zM9.5 9.5a2.5 2.5 0 1 1 3.5 2.3c-.7.3-1 .8-1 1.7M12 17h.01"/>',
+  };
+  const tool = (name, word, action, more = {}) => ({
+    name, action, className: `tool-${word}`, title: words[word], icon: icon(ICONS[word]), ...more,
+  });
+  const dialog = (id) => document.getElementById(id);
+  const pickPhoto = (editor) => (dialog("photo-picker") ? dialog("photo-picker").dispatchEvent(new Event("pick")) : EasyMDE.drawImage(editor));
+  const toolbar = () => [
+    tool("bold", "bold", EasyMDE.toggleBold),
+    tool("italic", "italic", EasyMDE.toggleItalic),
+    tool("heading-2", "heading", EasyMDE.toggleHeading2),
+    "|",
+    tool("quote", "quote", EasyMDE.toggleBlockquote),
+    tool("unordered-list", "unordered", EasyMDE.toggleUnorderedList),
+    tool("ordered-list", "ordered", EasyMDE.toggleOrderedList),
+    tool("code", "code", EasyMDE.toggleCodeBlock),
+    "|",
+    tool("link", "link", EasyMDE.drawLink),
+    tool("photo", "photo", pickPhoto),
+    tool("table", "table", EasyMDE.drawTable),
+    "|",
+    tool("undo", "undo", EasyMDE.undo, { noDisable: true }),
+    tool("redo", "redo", EasyMDE.redo, { noDisable: true }),
+    "|",
+    tool("side-by-side", "preview", toggleBeside, { noDisable: true }),
+    tool("fullscreen", "fullscreen", EasyMDE.toggleFullScreen, { noDisable: true }),
+    tool("keys", "help", () => dialog("editor-help")?.showModal(), { noDisable: true }),
+  ];
+
+  function toggleBeside(editor) {
+    EasyMDE.toggleSideBySide(editor);
+    try {
+      localStorage.setItem(BESIDE, editor.codemirror.getWrapperElement().classList.contains("CodeMirror-sided") ? "1" : "0");
+    } catch {
+      // Forbidden: the next form begins as the window is wide.
+    }
+  }
+  const isBesideWanted = () => {
+    try {
+      const said = localStorage.getItem(BESIDE);
+      if (said !== null) return said === "1";
+    } catch {
+      // As the window is wide.
+    }
+    return window.matchMedia("(min-width: 1400px)").matches;
+  };
+
+  // What readers will see, from the server, a moment after the last key: one question at a time, the last answer counts.
+  let asked = null;
+  let timer = 0;
+  let running = null;
+  const render = (source, pane) => {
+    if (source === asked) return null;
+    asked = source;
+    clearTimeout(timer);
+    timer = setTimeout(async () => {
+      running?.abort();
+      running = new AbortController();
+      try {
+        const body = new URLSearchParams({ csrfmiddlewaretoken: token, text: source, format: "markdown" });
+        const answer = await fetch(words.show, { method: "POST", body, headers: { Accept: "application/json" }, signal: running.signal });
+        if (!answer.ok) throw new Error(answer.status);
+        pane.innerHTML = (await answer.json()).html; // cleaned by the server
+        if (!pane.textContent.trim() && !pane.querySelector("img")) pane.textContent = words.empty;
+        for (const link of pane.querySelectorAll("a[href]")) link.target = "_blank";
+      } catch (error) {
+        if (error.name === "AbortError") return;
+        asked = null;
+        pane.textContent = words.failed;
+      }
+    }, pane.textContent ? WAIT : 0);
+    return null;
+  };
+
+  const count = (source) => {
+    if (!window.Intl?.Segmenter) return source.split(/\s+/).filter(Boolean).length;
+    const found = new Intl.Segmenter(document.documentElement.lang || undefined, { granularity: "word" }).segment(source);
+    let number = 0;
+    for (const part of found) number += part.isWordLike ? 1 : 0;
+    return number;
+  };
+  const tell = (element, source) => {
+    const number = count(source);
+    const minutes = Math.max(1, Math.round(number / 220));
+    element.textContent = `${words.words.replace("%(n)s", number.toLocaleString())} · ${words.minutes.replace("%(n)s", minutes)}`;
+  };
+
+  // One stop of the Tab key for the whole toolbar, the arrow keys within it.
+  const reachable = (bar) => {
+    const buttons = [...bar.querySelectorAll("button")];
+    bar.setAttribute("role", "toolbar");
+    bar.setAttribute("aria-label", words.tools);
+    bar.querySelectorAll(".separator").forEach((line) => line.setAttribute("aria-hidden", "true"));
+    const stop = (button) => buttons.forEach((one) => { one.tabIndex = one === button ? 0 : -1; });
+    stop(buttons[0]);
+    bar.addEventListener("focusin", (event) => stop(event.target.closest("button")));
+    bar.addEventListener("keydown", (event) => {
+      const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+      if (!step) return;
+      event.preventDefault();
+      buttons[(buttons.indexOf(document.activeElement) + step + buttons.length) % buttons.length].focus();
+    });
+  };
+
+  let editor = null;
+  const begin = () => {
+    let counting = 0;
+    editor = new EasyMDE({
+      element: text,
+      autoDownloadFontAwesome: false,
+      spellChecker: false,
+      nativeSpellcheck: true,
+      inputStyle: "contenteditable",
+      forceSync: true,
+      sideBySideFullscreen: false,
+      indentWithTabs: false,
+      minHeight: "22rem",
+      maxHeight: "min(70vh, 44rem)",
+      previewClass: ["editor-preview", "editor-prose"],
+      previewRender: render,
+      promptURLs: false,
+      insertTexts: { table: ["", `\n\n| ${words.column} | ${words.column} |\n| --- | --- |\n| ${words.cell} | ${words.cell} |\n\n`] },
+      toolbar: toolbar(),
+      blockStyles: { italic: "*" },
+      unorderedListStyle: "-",
+      status: [{
+        className: "editor-words",
+        defaultValue: (element) => tell(element, text.value),
+        onUpdate: (element) => {
+          clearTimeout(counting);
+          counting = setTimeout(() => tell(element, text.value), WAIT);
+        },
+      }],
+    });
+    const { codemirror } = editor;
+    codemirror.setOption("screenReaderLabel", words.text);
+    codemirror.getInputField().setAttribute("aria-label", words.text);
+    codemirror.getInputField().setAttribute("aria-multiline", "true");
+    codemirror.getInputField().setAttribute("role", "textbox");
+    // What the browser itself writes over several lines gets inline styles, which the site's policy forbids, and is read a
+    // moment later: too late for a form that is sent at once.
+    codemirror.getInputField().addEventListener("beforeinput", (event) => {
+      if (event.inputType !== "insertText" || event.data === null || event.isComposing) return;
+      event.preventDefault();
+      codemirror.replaceSelection(event.data, "end", "+input");
+    });
+    // The Tab key goes on to the next field: Ctrl-] and Ctrl-[ indent.
+    codemirror.setOption("extraKeys", { ...codemirror.getOption("extraKeys"), Tab: false, "Shift-Tab": false });
+    codemirror.on("change", (_cm, change) => {
+      if (change.origin !== "setValue") text.dispatchEvent(new Event("input", { bubbles: true }));
+    });
+    const pane = codemirror.getWrapperElement().nextSibling;
+    pane.tabIndex = 0;
+    pane.setAttribute("role", "region");
+    pane.setAttribute("aria-label", words.shown);
+    reachable(editor.gui.toolbar);
+    asked = null;
+    if (isBesideWanted()) EasyMDE.toggleSideBySide(editor);
+  };
+  const end = () => {
+    editor.toTextArea();
+    editor = null;
+  };
+
+  // Others that write into the textarea: what was kept in this browser, a picture that was dropped.
+  text.addEventListener("change", () => {
+    if (editor && editor.value() !== text.value) editor.value(text.value);
+  });
+  text.addEventListener("insert-block", (event) => {
+    if (!editor) return;
+    event.preventDefault();
+    const { codemirror } = editor;
+    const before = codemirror.getRange({ line: 0, ch: 0 }, codemirror.getCursor("from"));
+    const gap = !before || before.endsWith("\n\n") ? "" : before.endsWith("\n") ? "\n" : "\n\n";
+    const after = codemirror.getRange(codemirror.getCursor("to"), { line: codemirror.lastLine() + 1, ch: 0 });
+    codemirror.replaceSelection(`${gap}${event.detail}${after.startsWith("\n\n") ? "" : after.startsWith("\n") ? "\n" : "\n\n"}`);
+    codemirror.focus();
+  });
+  for (const label of document.querySelectorAll(`label[for="${text.id}"]`)) {
+    label.addEventListener("click", () => editor?.codemirror.focus());
+  }
+
+  // What is still being composed, in Chinese or Japanese, is taken before the editor writes into the textarea.
+  form.addEventListener("submit", () => {
+    const input = editor?.codemirror.display.input;
+    input?.forceCompositionEnd?.();
+    input?.pollContent?.();
+  }, true);
+
+  const fits = () => !format || format.value === "markdown";
+  format?.addEventListener("change", () => {
+    if (fits() && !editor) begin();
+    else if (!fits() && editor) end();
+  });
+  if (fits()) begin();
+})();

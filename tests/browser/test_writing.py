@@ -1,0 +1,169 @@
+"""The editor of Markdown in a browser: its tools, the preview, the photo picker, the completion of tags."""
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.conftest import PHONE, write
+from tests.nodes import pictures
+from tests.nodes.build import PAST, node, stored
+from tests.nodes.photo_build import gallery, upload
+
+
+def change(node_id):
+    return f"/admin/nodes/node/{node_id}/change/"
+
+
+@pytest.fixture
+def ann(browsing, account):
+    return browsing(account("ann"))
+
+
+def test_tools_keys_and_word_count(ann):
+    node_id = node(text="one two")
+    ann.goto(change(node_id))
+    expect(ann.locator(".editor-words")).to_have_text("2 words · 1 min to read")
+    ann.locator(".CodeMirror-code").click()
+    ann.keyboard.press("Control+a")
+    ann.get_by_role("button", name=re.compile("Bold")).click()
+    expect(ann.locator("#id_text")).to_have_value("**one two**")
+    ann.keyboard.press("Control+End")
+    ann.keyboard.press("Control+i")
+    ann.keyboard.type("three")
+    ann.keyboard.press("End")
+    ann.keyboard.press("Enter")
+    ann.get_by_role("button", name=re.compile("^List")).click()
+    ann.keyboard.type("item")
+    expect(ann.locator("#id_text")).to_have_value("**one two***three*\n- item")
+    expect(ann.locator(".editor-words")).to_contain_text("words")
+    ann.keyboard.press("Control+s")
+    expect(ann.locator(".messagelist")).to_contain_text("was saved")
+    assert stored(node_id)["detail"]["text"] == "**one two***three*\n- item"
+
+
+def test_the_keyboard_is_not_trapped_and_finds_the_tools(ann):
+    ann.goto(change(node(text="text")))
+    ann.locator("#id_title").focus()
+    ann.keyboard.press("Tab")
+    expect(ann.get_by_role("button", name=re.compile("Bold"))).to_be_focused()
+    ann.keyboard.press("ArrowRight")
+    expect(ann.get_by_role("button", name=re.compile("Italic"))).to_be_focused()
+    ann.keyboard.press("Tab")
+    expect(ann.locator(".CodeMirror-focused")).to_be_visible()
+    ann.keyboard.press("Tab")
+    expect(ann.locator(".CodeMirror-focused")).to_have_count(0)
+    expect(ann.locator("#id_text")).to_have_value("text")
+
+
+def test_preview_beside_the_text_follows_what_is_typed(ann):
+    ann.goto(change(node(text="## First\n\n<script>alert(1)</script>")))
+    pane = ann.get_by_role("region", name="Preview")
+    expect(pane).to_be_hidden()
+    ann.get_by_role("button", name=re.compile("Preview beside")).click()
+    expect(pane.locator("h2")).to_have_text("First")
+    write(ann, "A | B\n--|--\n1 | 2\n\n> quoted")
+    expect(pane.locator("td").first).to_have_text("1")
+    expect(pane.locator("blockquote")).to_contain_text("quoted")
+    editor, beside = ann.locator(".CodeMirror").bounding_box(), pane.bounding_box()
+    assert beside["x"] >= editor["x"] + editor["width"] - 1
+    ann.reload()
+    expect(pane.locator("h2")).to_have_text("First")
+
+
+def test_preview_on_a_phone_is_below_the_text(browsing, account):
+    page = browsing(account("ann"), viewport=PHONE, has_touch=True)
+    page.goto(change(node(text="Text")))
+    page.get_by_role("button", name=re.compile("Preview beside")).click()
+    pane = page.get_by_role("region", name="Preview")
+    expect(pane).to_contain_text("Text")
+    editor, below = page.locator(".CodeMirror").bounding_box(), pane.bounding_box()
+    assert below["y"] >= editor["y"] + editor["height"] - 1
+    assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+
+
+def test_a_photo_is_searched_and_put_where_the_cursor_is(ann):
+    place = gallery()
+    lake = upload(
+        place, pictures.jpeg(1), "1.jpg", fields={"title": "Lake at dawn", "detail.alt": "Mist", "published": PAST}
+    )
+    upload(place, pictures.jpeg(2), "2.jpg", fields={"title": "Harbour", "detail.alt": "Boats", "published": None})
+    ann.goto(change(node(text="Before.\n\nAfter.")))
+    ann.locator(".CodeMirror-line").first.click()
+    ann.keyboard.press("End")
+    ann.get_by_role("button", name=re.compile("^Photo")).click()
+    picker = ann.get_by_role("dialog", name="Put a photo into the text")
+    expect(picker.locator("li")).to_have_count(2)
+    expect(picker.locator("li").filter(has_text="Harbour")).to_contain_text("not published yet")
+    picker.get_by_role("searchbox").fill("daw")
+    expect(picker.locator("li")).to_have_count(1)
+    picker.get_by_role("searchbox").press("Enter")
+    picker.get_by_role("button", name="Lake at dawn").click()
+    expect(picker).to_be_hidden()
+    expect(ann.locator("#id_text")).to_have_value(f"Before.\n\n![Mist](photo:{lake})\n\nAfter.")
+    ann.get_by_role("button", name=re.compile("Preview beside")).click()
+    expect(ann.get_by_role("region", name="Preview").locator("img")).to_have_js_property("complete", True)
+
+
+def test_tags_are_completed_by_keyboard_and_by_mouse(ann):
+    node(slug="other", tags=("reading", "realism", "type"))
+    node_id = node(tags=("design",))
+    ann.goto(change(node_id))
+    tags = ann.get_by_role("combobox", name="Tags")
+    offered = ann.get_by_role("listbox", name="Tags").get_by_role("option")
+    tags.press("End")
+    tags.press_sequentially(", rea")
+    expect(offered).to_have_text(["reading", "realism"])
+    expect(tags).to_have_attribute("aria-expanded", "true")
+    tags.press("ArrowDown")
+    tags.press("ArrowDown")
+    expect(ann.locator(".tag-list [aria-selected=true]")).to_have_text("realism")
+    tags.press("Enter")
+    expect(tags).to_have_value("design, realism, ")
+    tags.press_sequentially("ty")
+    offered.filter(has_text="type").click()
+    expect(tags).to_have_value("design, realism, type, ")
+    tags.press_sequentially("re")
+    expect(offered).to_have_text(["reading"])
+    tags.press("Escape")
+    expect(ann.locator(".tag-list")).to_be_hidden()
+    tags.fill("design, realism, new")
+    ann.click("[name=_continue]")
+    expect(ann.locator(".messagelist")).to_contain_text("was saved")
+    assert sorted(stored(node_id)["tags"]) == ["design", "new", "realism"]
+
+
+def test_a_text_in_html_keeps_its_textarea(ann):
+    node_id = node(text="<p>Old</p>", **{"detail.format": "html"})
+    ann.goto(change(node_id))
+    expect(ann.locator(".CodeMirror")).to_have_count(0)
+    ann.fill("#id_text", "<p>New</p>")
+    ann.select_option("#id_format", "markdown")
+    expect(ann.locator(".CodeMirror-code")).to_contain_text("<p>New</p>")
+    ann.select_option("#id_format", "html")
+    expect(ann.locator("#id_text")).to_have_value("<p>New</p>")
+    expect(ann.locator("#id_text")).to_be_visible()
+
+
+def test_what_was_kept_comes_back_into_the_editor(ann, browsing):
+    node_id = node(text="old")
+    ann.goto(change(node_id))
+    write(ann, "typed on the train")
+    ann.goto("/admin/")
+    ann.goto(change(node_id))
+    ann.get_by_role("button", name="Take it back").click()
+    expect(ann.locator(".CodeMirror-code")).to_have_text("typed on the train")
+    ann.click("[name=_continue]")
+    expect(ann.locator(".messagelist")).to_contain_text("was saved")
+    assert stored(node_id)["detail"]["text"] == "typed on the train"
+
+
+def test_a_preview_that_cannot_be_had_says_so_and_loses_nothing(ann):
+    ann.expected += ["403", "Failed to load"]
+    node_id = node(text="old")
+    ann.goto(change(node_id))
+    write(ann, "typed")
+    ann.context.clear_cookies(name="sessionid")
+    ann.get_by_role("button", name=re.compile("Preview beside")).click()
+    expect(ann.get_by_role("region", name="Preview")).to_contain_text("Your text is safe")
+    expect(ann.locator("#id_text")).to_have_value("typed")
