@@ -194,9 +194,11 @@
   };
 
   // Others that write into the textarea: what was kept in this browser, a picture that was dropped.
-  text.addEventListener("change", () => {
-    if (editor && editor.value() !== text.value) editor.value(text.value);
-  });
+  for (const name of ["change", "input"]) {
+    text.addEventListener(name, () => {
+      if (editor && editor.value() !== text.value) editor.value(text.value);
+    });
+  }
   text.addEventListener("insert-block", (event) => {
     if (!editor) return;
     event.preventDefault();
