@@ -1,14 +1,16 @@
 """`make screenshots`: the pictures in docs/images, of the demo as Chromium shows it. Not a test; asked for by its name only."""
 
+import math
 from io import BytesIO
 from pathlib import Path
 
 import pytest
-from PIL import Image
+from PIL import Image, ImageDraw
 from playwright.sync_api import Page
 
-from cms.demo import loading
+from cms.demo import content, loading
 from mongo.connection import now
+from tests.nodes.photo_build import upload
 
 IMAGES = Path(__file__).parents[2] / "docs" / "images"
 DESKTOP, PHONE = {"width": 1180, "height": 800}, {"width": 390, "height": 800}
@@ -43,9 +45,42 @@ def keep(name: str, *pictures: Image.Image) -> None:
     )
 
 
-def test_take(browsing):
+def landscape(number: int) -> bytes:
+    """Return a picture for the gallery: the sun over ranges of hills, each number in colours of its own."""
+    width, height = 1200, 800
+    sky, ground = (((number * 67 + shift) % 360) for shift in (20, 200))
+    picture = Image.new("RGB", (width, height))
+    draw = ImageDraw.Draw(picture)
+    for y in range(height):
+        draw.line((0, y, width, y), f"hsl({sky}, 45%, {50 + 40 * y // height}%)")
+    draw.ellipse((700 - 60 * number, 140, 860 - 60 * number, 300), f"hsl({sky}, 80%, 92%)")
+    for ridge in range(4):
+        line = [
+            (x, 420 + 90 * ridge + 60 * math.sin(x / (130 + 40 * ridge) + number * 2 + ridge))
+            for x in range(0, width + 9, 8)
+        ]
+        draw.polygon([*line, (width, height), (0, height)], f"hsl({ground}, 30%, {52 - 11 * ridge}%)")
+    target = BytesIO()
+    picture.save(target, "JPEG", quality=88)
+    return target.getvalue()
+
+
+def hang_pictures() -> None:
+    """Put eight pictures into the demo's gallery."""
+    plates = content.identifier("plates")
+    for number in range(8):
+        upload(
+            plates,
+            landscape(number),
+            f"hills-{number + 1}.jpg",
+            fields={"detail.alt": f"Hills under the sun, no. {number + 1}"},
+        )
+
+
+def test_take_readers_pages(browsing):
+    hang_pictures()
     desktop, phone = browsing(viewport=DESKTOP), browsing(viewport=PHONE, color_scheme="dark")
     keep("reader", taken(desktop, "/"), taken(phone, POST, at="#comments, .comments"))
-    keep("post", taken(desktop, POST), taken(phone, POST))
+    keep("comments", taken(desktop, POST, at="#comments, .comments"), taken(phone, POST, at=".comment-depth-3"))
     keep("search", taken(desktop, "/search?q=paper"), taken(phone, "/search?q=paper"))
-    keep("archive", taken(desktop, "/essays/archive"), taken(phone, "/library"))
+    keep("gallery", taken(desktop, "/plates"), taken(phone, "/plates/hills-3"))

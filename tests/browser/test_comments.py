@@ -113,6 +113,21 @@ def test_own_comment_is_edited_in_time_and_not_too_late(reader, target, rules): 
     assert next(iter(selectors.iterate(target))).source == "With a typo"
 
 
+def test_own_comment_is_deleted_after_asking(reader, target):
+    open_form(reader)
+    write(reader, "Better unsaid")
+    reader.get_by_role("button", name="Post").click()
+    expect(reader.locator(".comment:target")).to_be_visible()
+    open_form(reader)
+    reader.get_by_role("link", name="Delete").click()
+    expect(reader.get_by_role("heading", level=1)).to_have_text("Delete this comment?")
+    assert selectors.count(target) == 1
+    reader.locator(".comment-buttons button").click()
+    reader.goto(URL)
+    expect(reader.get_by_text("Better unsaid")).to_have_count(0)
+    assert selectors.count(target) == 0
+
+
 def test_pages_and_orders_lead_on_in_place(reader, target):
     for n in range(60):
         say(target, f"Number {n}.", f"t{n}")

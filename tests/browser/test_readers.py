@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from playwright.sync_api import expect
 
+from tests.browser.conftest import PASSWORD
 from tests.nodes.build import node
 
 LONG = "Donaudampfschifffahrtselektrizitätenhauptbetriebswerkbauunterbeamtengesellschaft"
@@ -118,3 +119,21 @@ def test_a_wrong_address_helps(page, site):
     page.goto("/guide/strat")
     expect(page.get_by_role("heading", level=1)).to_have_text("This page is not here")
     expect(page.get_by_role("searchbox")).to_be_visible()
+
+
+@pytest.mark.parametrize("scripts", [True, False], ids=["script", "no script"])
+def test_a_reader_logs_in_and_out(browsing, account, site, scripts):
+    account("ann")
+    page = browsing(java_script_enabled=scripts)
+    page.goto("/guide/start")
+    page.get_by_role("link", name="Log in").click()
+    page.get_by_label("Username").fill("ann")
+    page.get_by_label("Password").fill("wrong")
+    page.get_by_role("button", name="Log in").click()
+    expect(page.locator(".errorlist")).to_contain_text("correct username and password")
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_role("button", name="Log in").click()
+    page.goto("/guide/start")
+    expect(page.get_by_role("link", name="Edit", exact=True)).to_be_visible()
+    page.get_by_role("button", name="Log out").click()
+    expect(page.get_by_role("link", name="Log in")).to_be_visible()
