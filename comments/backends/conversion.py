@@ -259,8 +259,13 @@ class _Run:
         shared = [order for order in source.orders(self.source) if order in to.orders(self.to)]
         order = shared[0] if shared and not self.renumber else None
         sides = Side(source, self.source, self._numbered), Side(to, self.to)
+        missing: list[str] = []
         for slug in differences(*sides, order, self._beat):
-            self._again([slug])
+            missing.append(slug)
+            if len(missing) == 100:
+                self._again(missing)
+                missing = []
+        self._again(missing)
         self._beat()
 
     # (c) ---------------------------------------------------------------------------------------------------------------
@@ -283,6 +288,8 @@ class _Run:
 
     def _again(self, slugs: list[str]) -> None:
         """Copy comments again: insert, or raise to a higher revision, never lower."""
+        if not slugs:
+            return
         source, to = self.schemas.of(self.source), self.schemas.of(self.to)
         found = source.look(self.source, slugs).found
         there = to.look(self.to, slugs)
