@@ -1,7 +1,8 @@
 """One process of a fight over a discussion: `python -m tests.comments.fighters poster|converter DATABASE TARGET SEED`.
 
 A poster runs 16 threads that send 160 tokens two to eight times each and edit or remove some comments; it tells what was
-acknowledged, as JSON. A converter moves the discussion to and fro until its input ends, and tells how often.
+acknowledged, and in which phase of a conversion it was sent, as JSON. A converter moves the discussion to and fro until its
+input ends, and tells how often.
 """
 
 import json
@@ -11,6 +12,10 @@ import sys
 import threading
 
 import django
+
+# Of a conversion, as comments.backends.conversion names its steps; and how many tokens a process thinks of at the most.
+PHASES = {"copy", "compare", "drain", "switch"}
+MOST = 3_200
 
 
 def main(role, name, target_id, seed):
@@ -30,26 +35,39 @@ def post(target, seed):
     from comments.errors import EditConflict
     from tests.comments.contract import new
 
+    phases = MongoBackend().db.phases
     told = {"posted": {}, "edited": {}, "removed": [], "landed": {}}
     lock = threading.Lock()
     draw = random.Random(seed)
     # Tokens are shared between neighbouring processes, so that the same form is sent from two.
-    tokens = [f"{seed // 2} {n}" for n in range(160) for _ in range(draw.randint(2, 8))]
-    draw.shuffle(tokens)
+    tokens, thought_of = [], 0
+
+    def more():
+        """Think of 160 tokens, and of more until comments were posted in every phase of a conversion."""
+        nonlocal thought_of
+        found = phases.find_one({"_id": f"landed {target.id}"}) or {}
+        if thought_of and (found.keys() >= PHASES or thought_of >= MOST):
+            return False
+        tokens.extend(f"{seed // 2} {thought_of + n}" for n in range(160) for _ in range(draw.randint(2, 8)))
+        draw.shuffle(tokens)
+        thought_of += 160
+        return True
 
     def poster():
         backend = MongoBackend()
         while True:
             with lock:
-                if not tokens:
+                if not tokens and not more():
                     return
                 token = tokens.pop()
-            found = backend.discussion(target)
+            phase = phases.find_one({"_id": target.id}) or {"phase": "idle"}
             made = backend.post(target, new(token))
             with lock:
                 told["posted"][token] = made.comment.slug
-                where = "moving" if found.moving else found.schema
-                told["landed"][where] = told["landed"].get(where, 0) + made.new
+                if made.new:
+                    told["landed"][phase["phase"]] = told["landed"].get(phase["phase"], 0) + 1
+                    landed = {"$inc": {phase["phase"]: 1}}
+                    phases.update_one({"_id": f"landed {target.id}"}, landed, upsert=True)
             if made.new and draw.random() < 0.3:
                 try:
                     change(backend, made.comment, token)
@@ -73,9 +91,32 @@ def post(target, seed):
 
 
 def convert(target, seed):
+    from comments.backends.conversion import _Run
     from comments.backends.mongodb import MongoBackend
     from comments.errors import ConversionFailed
     from tests.comments.test_conversion import FORMS
+
+    phases = MongoBackend().db.phases
+
+    present = ["idle"]
+
+    def tell():
+        phases.update_one({"_id": target.id}, {"$set": {"phase": present[-1]}}, upsert=True)
+
+    def telling(name, work):
+        def told(run, *args):
+            present.append(name)
+            tell()
+            try:
+                return work(run, *args)
+            finally:
+                present.pop()
+                tell()
+
+        return told
+
+    for phase in PHASES:
+        setattr(_Run, f"_{phase}", telling(phase, getattr(_Run, f"_{phase}")))
 
     ended = threading.Event()
     threading.Thread(target=lambda: (sys.stdin.read(), ended.set()), daemon=True).start()
