@@ -1,0 +1,292 @@
+"""The payloads of tests/markup through every field, on every page, in a real browser whose Content-Security-Policy is off.
+
+What is typed as plain text must come out as that text; what is cleaned must run nothing, whatever is done to it.
+"""
+
+import io
+import json
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from html import escape
+from itertools import islice
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlsplit
+from xml.etree import ElementTree
+
+import pytest
+from bson import ObjectId
+from django.conf import settings as django_settings
+from django.core import mail
+from django.core.management import call_command
+from django.test import Client
+from playwright.sync_api import Page
+
+from cms import page_cache
+from comments import services
+from comments.types import Author, Target
+from mongo import queue
+from mongo.connection import database
+from nodes import tree
+from nodes.services import drafts, editing
+from nodes.services.site import save_settings
+from tests.browser.test_payloads import POKE
+from tests.cms.wordpress import wxr
+from tests.conftest import empty
+from tests.markup.test_payloads import ALL
+from tests.nodes import build, photo_build, pictures
+
+# Payloads that share a page. More would make longer pages, fewer more of them.
+TOGETHER = 40
+QUICK = 40
+# What runs, or is shown in place of the page, when a page asks for it.
+LOADED = {"script", "stylesheet", "document", "xhr", "fetch", "font", "websocket", "object", "other"}
+
+
+def batches(payloads: list[str]) -> Iterator[list[str]]:
+    rest = iter(payloads)
+    while batch := [payload.replace("\x00", "") for payload in islice(rest, TOGETHER)]:
+        yield batch
+
+
+class Typed:
+    """A site of which every field says something that should not run. `pages`: all that shows it."""
+
+    def __init__(self, payloads: list[str], user: Any) -> None:
+        page_cache.cache.clear()
+        self.brought = 0
+        self.payloads, self.words = payloads, [" ".join(payload.split())[:190] or "x" for payload in payloads]
+        said = "\n\n".join(payloads)
+        name, tagline = self.words[0][:100], self.words[1][:200]
+        said_before = {"name": "Marginalia", "tagline": "", "posts_per_page": 10}
+        save_settings({"name": name, "tagline": tagline, "posts_per_page": 100}, said_before)
+        blog = build.node("blog", "news", title=self.words[2], summary=self.words[3], text=said)
+        gallery = photo_build.gallery("gallery", title=self.words[4], summary=said[:900])
+        self.public, self.staff = (
+            ["/", "/news", "/gallery", "/news/archive", "/tag/common", "/media/find?camera=Nikon+Z+8"],
+            [],
+        )
+        for number, word in enumerate(self.words):
+            self._post(blog, number, word, user)
+        photo = photo_build.upload(
+            gallery,
+            pictures.jpeg(description=self.words[5][:100].encode("ascii", "replace").decode()),
+            f"{self.words[6][:60]}.jpg",
+            fields={"title": self.words[7], "detail.alt": self.words[8], "summary": said[:900], "slug": "lake"},
+            tags=tuple(self.words),
+        )
+        database()["cms.assets.files"].update_one(
+            {"_id": photo},
+            {"$set": {"metadata.detail.exif": [{"n": n, "v": w} for n, w in zip(EXIF, self.words, strict=False)]}},
+        )
+        self.public += ["/gallery/lake", *(f"/media/find?camera={quote(word)}" for word in self.words[:1])]
+        self.staff += [
+            "/admin/",
+            "/admin/nodes/node/",
+            "/admin/nodes/photo/",
+            "/admin/nodes/node/trash/",
+            "/comments/mine",
+        ]
+        self.staff += [
+            f"/admin/nodes/photo/{photo}/change/",
+            "/admin/nodes/sitesettings/",
+            "/admin/nodes/node/add/?type=blog-entry",
+        ]
+        self.staff += ["/admin/comments/moderation/", "/admin/comments/moderation/published"]
+        self._typed_in_addresses()
+
+    def _post(self, blog: ObjectId, number: int, word: str, user: Any) -> None:
+        """Make a post, and comments on it, whose every field is a payload."""
+        payload = self.payloads[number]
+        made = build.node(
+            "blog-entry", f"p{number}", parent=blog, title=word, summary=payload, text=payload,
+            tags=("common", word), author={"_id": user.pk, "name": word},
+        )  # fmt: skip
+        target = Target("nodes.node", str(made))
+        author = Author(
+            word, str(user.pk), payload if payload.startswith("javascript") else 'https://example.org/"><script>'
+        )
+        posted = services.post(target, author=author, source=payload or "x", token=f"t{number}".ljust(24, "x")).comment
+        if number % 10:
+            return
+        services.post(
+            target, author=Author(word), source=payload, token=f"r{number}".ljust(24, "x"), parent=posted.slug
+        )
+        services.hold(target, author=Author(word), source=payload, token=f"h{number}".ljust(24, "x"), reasons=(word,))
+        page, slug = f"/admin/nodes/node/{made}", posted.slug
+        old = database()["cms.nodes"].find_one({"_id": made})["metadata"]["nonce"]
+        changed = editing.save(build.EDITOR, made, old, {"title": word[::-1], "detail.text": payload + "!"})
+        drafts.save_draft(build.EDITOR, made, changed.nonce, {"title": word, "summary": payload})
+        self.public += [
+            f"/news/p{number}",
+            f"/comments/on/{target.label}/{made}",
+            f"/comments/thread/{target.label}/{made}/{slug}",
+        ]
+        self.public += [
+            f"/comments/form/{target.label}/{made}?parent={slug}",
+            f"/comments/flag/{target.label}/{made}/{slug}",
+        ]
+        self.staff += [f"{page}/change/", f"{page}/history/", f"{page}/delete/", f"{page}/preview/", f"{page}/publish/"]
+        self.staff += [f"{page}/compare/?old={old}&new={changed.nonce}", f"{page}/history/{old}/"]
+        self.staff += [f"/admin/comments/moderation/comment/{target.label}/{made}/{slug}"]
+
+    def imported(self, folder: Path) -> None:
+        """Bring what an old site says, all of it payloads."""
+        items = []
+        for number, (word, payload) in enumerate(zip(self.words[::5], self.payloads[::5], strict=True)):
+            word, payload = (
+                re.sub(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]", " ", text) for text in (word, payload)
+            )
+            parts = (
+                wxr.term(word, "category", f"c{number}"),
+                wxr.term(word, "post_tag", f"t{number}"),
+                wxr.meta("k", payload),
+            )
+            remark = wxr.comment(1_000 + number, payload, author=word, url="javascript:alert(1)")
+            items.append(wxr.item(100 + number, word, payload, *parts, remark, excerpt=payload, creator="ada"))
+        head = wxr.author("ada", self.words[0])
+        file = folder / "export.xml"
+        file.write_bytes(wxr.export(*items, head=head))
+        call_command("import_wordpress", str(file), section="imported", stdout=io.StringIO())
+        sections = tree.fresh()
+        for found in database()["cms.nodes"].find({"metadata.created": {"$lt": datetime(2015, 1, 1, tzinfo=UTC)}}):
+            path = sections.url(found["metadata"]["parent_id"], found["metadata"]["slug"])
+            self.public += [path, f"/comments/on/nodes.node/{found['_id']}"]
+            self.staff.append(f"/admin/nodes/node/{found['_id']}/change/")
+            self.brought += 1
+
+    def _typed_in_addresses(self) -> None:
+        for word in self.words[::4]:
+            coded = quote(word, safe="")
+            self.public += [
+                f"/search?q={coded}",
+                f"/tag/{coded}",
+                f"/{coded}",
+                f"/log-in?next={coded}",
+                f"/?from={coded}",
+            ]
+            self.staff += [f"/admin/nodes/node/?q={coded}&tag={coded}", f"/admin/nodes/photo/?q={coded}"]
+
+
+EXIF = ("camera", "lens", "focal_length", "exposure", "aperture", "iso", "year")
+
+
+@pytest.fixture
+def watched(chromium, server, mongo, account) -> Iterator[Any]:
+    """Make pages, of a stranger or of an administrator, that obey no policy; `hits` says what ran."""
+    hits: list[str] = []
+    contexts = []
+
+    def make(user: Any = None) -> Page:
+        context = chromium.new_context(base_url=server, bypass_csp=True)
+        contexts.append(context)
+        if user is not None:
+            client = Client()
+            client.force_login(user)
+            name = django_settings.SESSION_COOKIE_NAME
+            context.add_cookies([{"name": name, "value": client.cookies[name].value, "url": server}])
+        page = context.new_page()
+        page.on("dialog", lambda dialog: (hits.append(f"{page.url}: {dialog.message}"), dialog.dismiss()))
+
+        def gate(route: Any) -> None:
+            asked = route.request
+            if asked.url.startswith((server, "data:", "blob:", "about:")):
+                route.continue_()
+                return
+            if asked.resource_type in LOADED:
+                hits.append(f"{page.url} loads {asked.resource_type} {asked.url}")
+            route.abort()
+
+        page.route("**/*", gate)
+        return page
+
+    make.hits = hits  # type: ignore[attr-defined]
+    yield make
+    for context in contexts:
+        context.close()
+
+
+@pytest.mark.parametrize("number", [QUICK, pytest.param(len(ALL), marks=pytest.mark.slow)])
+def test_no_payload_runs_on_any_page(watched, account, mongo, number, server, tmp_path):
+    chosen, seen = ALL[:: max(1, len(ALL) // number)][:number], 0
+    for batch in batches(chosen):
+        if len(batch) < 10:
+            batch = [*batch, *ALL[:10]]
+        chief = account("chief")
+        typed = Typed(batch, chief)
+        typed.imported(tmp_path)
+        assert typed.brought >= 2
+        stranger, admin = watched(), watched(chief)
+        for page, paths in ((stranger, typed.public), (admin, typed.staff)):
+            for path in paths:
+                page.goto(path, wait_until="load")
+                left = page.evaluate(POKE)
+                # The admin's own scripts set styles, of calendars and the like.
+                assert [name for name in left if page is stranger or name != "style"] == [], path
+                assert urlsplit(page.url).netloc == urlsplit(server).netloc, path
+                seen += 1
+        assert watched.hits == []
+        mails_carry_nothing(typed)
+        stranger.context.close()
+        admin.context.close()
+        empty(mongo)
+    assert seen > number
+
+
+def mails_carry_nothing(typed: Typed) -> None:
+    """Mails are plain text, each with one subject on one line."""
+    mail.outbox.clear()
+    while queue.work():
+        pass
+    for letter in mail.outbox:
+        assert letter.content_subtype == "plain"
+        assert "\n" not in letter.subject
+
+
+@pytest.mark.parametrize("number", [QUICK, pytest.param(len(ALL), marks=pytest.mark.slow)])
+def test_plain_text_comes_out_as_text_also_in_feeds(mongo, account, client, number):
+    """Without a browser: the source says it escaped. In JSON Feed and XML nothing ends what it stands in."""
+    chosen = ALL[:: max(1, len(ALL) // number)][:number]
+    for batch in batches(chosen):
+        if len(batch) < 10:
+            batch = [*batch, *ALL[:10]]
+        page_cache.cache.clear()
+        user = account(f"chief{ObjectId()}")
+        typed = Typed(batch, user)
+        html = client.get("/").content.decode()
+        for word in typed.words[-9:]:
+            assert escape(word) in html, word
+        for form in ("atom", "rss"):
+            for path in (f"/feed/{form}", f"/tag/common/feed/{form}", f"/gallery/feed/{form}"):
+                ElementTree.fromstring(client.get(path).content)
+        items = json.loads(client.get("/feed/json").content)["items"]
+        assert {item["title"] for item in items} & set(typed.words)
+        empty(mongo)
+
+
+def test_without_escaping_it_would(watched, mongo):
+    """The watch itself: what it must see."""
+    page = watched()
+    page.goto("/")
+    with page.expect_event("dialog"):
+        page.set_content("<img src=x onerror=alert(1)>")
+    load = "s => document.body.append(Object.assign(document.createElement('script'), {src: s}))"
+    with page.expect_event("requestfailed"):
+        page.evaluate(load, "https://evil.example/x.js")
+    assert any("loads script" in hit for hit in watched.hits)
+    assert any(hit.endswith(": 1") for hit in watched.hits)
+
+
+def test_links_of_readers_pass_nothing_on(mongo, browsing, account):
+    blog = build.node("blog", "news")
+    target = Target("nodes.node", str(build.node("blog-entry", "hello", parent=blog)))
+    text = "[a](https://example.org/a) https://example.org/b <a href='https://example.org/c' rel='opener' target=_blank>c</a>"
+    services.post(target, author=Author("Ann", url="https://example.org/d"), source=text, token="t" * 24)
+    page = browsing()
+    page.goto("/news/hello")
+    links = page.locator("#comments a[href^='https://example.org/']")
+    assert links.count() == 4
+    for link in links.all():
+        assert set(link.get_attribute("rel").split()) >= {"ugc", "nofollow", "noopener"}
+        assert link.get_attribute("target") is None
