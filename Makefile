@@ -8,7 +8,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 export PORT
 
-.PHONY: help run test test-slow lint bench soak screenshots vendor clean chromium wrk checkers java
+.PHONY: help run test test-slow lint bench soak mutants screenshots vendor clean chromium wrk checkers java
 .DEFAULT_GOAL := help
 
 help: ## list these targets
@@ -34,6 +34,9 @@ bench: .venv/dev.stamp wrk ## the measurements that the documents quote (ARGS=na
 
 soak: .venv/dev.stamp ## five minutes of writing while the server is killed (ARGS="--minutes 60")
 	$(BIN)/python -m benchmarks.soak $(ARGS)
+
+mutants: .venv/dev.stamp ## take guards out one by one: the test named for each must fail
+	$(BIN)/python -m tests.mutants $(ARGS)
 
 screenshots: .venv/dev.stamp chromium ## the pictures in docs/images
 	$(BIN)/python -m pytest -q tests/browser/screenshots.py

@@ -5,6 +5,7 @@ from datetime import timedelta
 import pytest
 from bson import ObjectId
 from django.contrib.auth import get_user_model
+from django.test import Client
 
 from cms import page_cache
 from comments import services as comments
@@ -15,6 +16,7 @@ from nodes.models import Node
 from nodes.services import editing
 from nodes.services.site import save_settings
 from nodes.types import NO_TAGS
+from tests import commands
 from tests.nodes.build import EDITOR, node, nonce
 
 
@@ -225,3 +227,46 @@ def test_bytes_are_bounded():
     assert small.get(("0",)) is None
     small.put(("big",), page_cache.Entry(ObjectId(), {}, now(), b"x" * 20_000, ()))
     assert small.get(("big",)) is None
+
+
+class _Reading(list):
+    """Stands where a CommandLog keeps its commands, and reads a page before each is sent."""
+
+    def __init__(self, read):
+        super().__init__()
+        self._read, self._reading, self.times = read, False, 0
+
+    def append(self, event):
+        if not self._reading:
+            self._reading = True
+            try:
+                self._read()
+                self.times += 1
+            finally:
+                self._reading = False
+
+
+@pytest.mark.parametrize("what", ["text", "section", "comment"])
+def test_readers_between_any_two_commands_of_a_save_leave_nothing_stale(post, what):
+    """Whatever a reader had kept meanwhile, who comes after the save sees it: its version is set after the change."""
+
+    def read():
+        return Client().get("/blog/post").content.decode()
+
+    reading = _Reading(read)
+    log = commands.CommandLog(reading)
+    commands._listeners.append(log)
+    try:
+        match what:
+            case "text":
+                save(post, detail__text="Second text")
+            case "section":
+                blog = Node.objects.get(pk=post).metadata.parent_id
+                save(blog, title="Second text")
+            case "comment":
+                node_ = Node.objects.get(pk=post)
+                comments.post(node_, author=Author("Bea"), source="Second text", token="t" * 16)
+    finally:
+        commands._listeners.remove(log)
+    assert reading.times >= 3
+    assert "Second text" in read()

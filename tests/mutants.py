@@ -1,0 +1,293 @@
+"""`make mutants`: guards are taken out one by one, in a copy of the code, and the test that is named for each must fail.
+
+A guard whose absence no test notices is a promise that nobody keeps: the table then says `survives`, and the exit code is 1.
+Where a guard's code is not what stands here any more, nothing can be said of it: that fails too, until this table follows.
+"""
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from queue import SimpleQueue
+
+from mongo.embedded import EphemeralMongod
+
+ROOT = Path(__file__).resolve().parents[1]
+NOT_COPIED = shutil.ignore_patterns(
+    ".git", ".venv", "var", "__pycache__", "*_cache", ".hypothesis", "node_modules", "images"
+)
+# Seconds that a test may take once its guard is gone: it may hang instead of failing, which is noticed as well.
+PATIENCE = 120
+PASSED, FAILED = 0, 1
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A guard: the file that has it, its code, what stands there without it, and the test that must notice."""
+
+    guard: str
+    file: str
+    code: str
+    without: str
+    test: str
+
+
+MUTANTS = (
+    Mutant(
+        "nonce in the filter",
+        "nodes/types.py",
+        '            "metadata.nonce": self.nonce,\n',
+        "",
+        "tests/nodes/test_races.py::test_of_64_saves_of_one_nonce_one_wins_each_round",
+    ),
+    Mutant(
+        "merge base",
+        "nodes/services/editing.py",
+        "base = theirs if present == seen_nonce else base_for(node_id, seen_nonce, present, form)",
+        "base = theirs",
+        "tests/nodes/test_races.py::test_eight_editors_of_other_fields_and_paragraphs_all_survive",
+    ),
+    Mutant(
+        "version after write",
+        "nodes/services/editing.py",
+        "        if nonce := write(actor, stored, merge.changes, tags, submitted=submitted):\n            touch()\n",
+        "        touch()\n        if nonce := write(actor, stored, merge.changes, tags, submitted=submitted):\n",
+        "tests/cms/test_page_cache.py::test_readers_between_any_two_commands_of_a_save_leave_nothing_stale",
+    ),
+    Mutant(
+        "type check",
+        "nodes/services/write.py",
+        "    if not may_hold(parent.type if parent else None, type):\n",
+        "    if False:\n",
+        "tests/nodes/test_editing.py::test_parent_of_the_wrong_type_is_refused",
+    ),
+    Mutant(
+        "type of a picture, by its bytes",
+        "nodes/assets/formats.py",
+        "    if found is None:\n        raise BadPicture(_reason(head))\n",
+        "    found = found or JPEG\n",
+        "tests/nodes/assets/test_uploads.py::test_a_bad_file_is_refused_with_a_reason_and_leaves_nothing",
+    ),
+    Mutant(
+        "lock in the replacing update",
+        "nodes/services/photos.py",
+        'still = {"metadata.locked": lock.moment} | (',
+        "still = {} | (",
+        "tests/faults/test_photo_crashes.py::test_a_lock_lost_between_the_look_and_the_write_replaces_nothing",
+    ),
+    Mutant(
+        "claim",
+        "comments/backends/claims.py",
+        '    is_new = {"$not": [{"$in": [{"$literal": intent.op}, "$claims.op"]}]}\n',
+        '    is_new = {"$literal": True}\n',
+        "tests/comments/test_races.py::test_every_token_is_posted_once",
+    ),
+    Mutant(
+        "look",
+        "comments/backends/posting.py",
+        '            looked, outgrown = self._look(claim, new.parent), ""\n',
+        '            looked, outgrown = Looked({}), ""\n',
+        "tests/comments/test_interruptions.py",
+    ),
+    Mutant(
+        "slug guard of posting, in buckets",
+        "comments/backends/buckets.py",
+        '"page": page, "comments.slug": {"$ne": slug}, **condition}',
+        '"page": page, **condition}',
+        "tests/comments/test_races.py::test_every_token_is_posted_once",
+    ),
+    Mutant(
+        "slug guard of posting, embedded",
+        "comments/backends/embedded.py",
+        '                        "comments.slug": {"$ne": slug},\n',
+        "",
+        "tests/comments/test_races.py::test_every_token_is_posted_once",
+    ),
+    Mutant(
+        "number in the commit's filter",
+        "comments/backends/claims.py",
+        'return {"op": self.op, "number": Int64(self.number or 0)}',
+        'return {"op": self.op}',
+        "tests/comments/test_races.py::test_every_token_is_posted_once",
+    ),
+    Mutant(
+        "empty lists in the switch",
+        "comments/backends/conversion.py",
+        '{**self._mine(), "epoch": self.source.epoch, "claims": [], "touched": []}',
+        '{**self._mine(), "epoch": self.source.epoch}',
+        "tests/comments/test_conversion.py::test_switch_waits_for_who_writes_and_for_what_was_touched",
+    ),
+    Mutant(
+        "HTML cleaning",
+        "markup/html.py",
+        "rules.cleaner.clean(Balancer(rules.tags, renamed, images=rules.images).balance(html)).strip()",
+        "html.strip()",
+        "tests/markup/test_payloads.py::test_only_what_is_allowed_comes_out",
+    ),
+    Mutant(
+        "CSRF",
+        "cms/settings.py",
+        '    "django.middleware.csrf.CsrfViewMiddleware",\n',
+        "",
+        "tests/cms/test_transport.py::test_no_form_is_taken_without_its_token",
+    ),
+    Mutant(
+        "access function",
+        "nodes/access.py",
+        "    if found is None or not allowed(user, found.node, Action.VIEW):\n",
+        "    if found is None:\n",
+        "tests/nodes/admin/test_rights.py::test_stranger_to_a_node_gets_404_everywhere",
+    ),
+    Mutant(
+        "live in readers' queries",
+        "nodes/selectors/listing.py",
+        'return {"metadata.published": {"$lte": moment}, "metadata.expires": {"$gt": moment}}',
+        'return {"metadata.published": {"$lte": moment}}',
+        "tests/rights/test_leaks.py",
+    ),
+    Mutant(
+        "rate limit",
+        "mongo/rate_limit.py",
+        '{"$lt": [{"$size": "$passed"}, limit]}',
+        '{"$lt": [{"$size": "$passed"}, 1_000_000]}',
+        "tests/comments/test_spam.py::test_rate_limit_holds_over_forms_and_keeps_the_text",
+    ),
+    Mutant(
+        "throttled log-in",
+        "cms/settings.py",
+        '    "axes.backends.AxesStandaloneBackend",\n',
+        "",
+        "tests/cms/test_throttling.py",
+    ),
+    Mutant(
+        "honeypot",
+        "comments/spam.py",
+        "    if submission.trap:\n",
+        "    if False:\n",
+        "tests/comments/test_spam.py::test_trap_minds_who_fills_in_what_people_do_not_see",
+    ),
+    Mutant(
+        "queue lease",
+        "mongo/queue.py",
+        '{"state": state, "due": {"$lte": moment}}',
+        '{"state": state}',
+        "tests/mongo/test_queue.py::test_job_of_a_worker_that_died_is_taken_after_its_lease_and_not_before",
+    ),
+)
+
+
+class Outdated(Exception):
+    """The code that a mutant takes out is not there, or not there once."""
+
+
+def taken_out(mutant: Mutant, source: str) -> str:
+    """Return a file's text without the guard. Raises Outdated."""
+    if source.count(mutant.code) != 1:
+        raise Outdated(
+            f"{mutant.file} has the code of “{mutant.guard}” {source.count(mutant.code)} times: adapt {__file__}"
+        )
+    return source.replace(mutant.code, mutant.without)
+
+
+class Copy:
+    """A copy of the code in which guards are missing for a while, and a test database of its own."""
+
+    def __init__(self, folder: Path, name: str) -> None:
+        self.root = folder / name
+        shutil.copytree(ROOT, self.root, ignore=NOT_COPIED)
+        self._environment = {**os.environ, "TEST_MONGODB_NAME": f"test_{name}", "PYTHONDONTWRITEBYTECODE": "1"}
+
+    def run(self, tests: Sequence[str]) -> tuple[int, str]:
+        """Run tests until one fails; return pytest's exit code (FAILED also where it hangs) and what it said."""
+        command = [sys.executable, "-m", "pytest", "-x", "-q", "-m", "not slow", "-p", "no:cacheprovider", *tests]
+        try:
+            done = subprocess.run(
+                command,
+                cwd=self.root,
+                env=self._environment,
+                capture_output=True,
+                text=True,
+                timeout=PATIENCE * len(tests),
+            )
+        except subprocess.TimeoutExpired:
+            return FAILED, "it did not end"
+        return done.returncode, done.stdout + done.stderr
+
+    def without(self, mutant: Mutant) -> tuple[int, str]:
+        """Run the mutant's test with its guard missing."""
+        file = self.root / mutant.file
+        source = file.read_text()
+        file.write_text(taken_out(mutant, source))
+        try:
+            return self.run([mutant.test])
+        finally:
+            file.write_text(source)
+
+
+def judge(mutants: Sequence[Mutant], copies: int) -> bool:
+    """Print a line for each mutant; return whether all were noticed. Raises Outdated."""
+    for mutant in mutants:
+        taken_out(mutant, (ROOT / mutant.file).read_text())
+    with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
+        free: SimpleQueue[Copy] = SimpleQueue()
+        for number in range(copies):
+            free.put(Copy(Path(folder), f"mutants{number}"))
+        first = free.get()
+        code, said = first.run(sorted({mutant.test for mutant in mutants}))
+        free.put(first)
+        if code != PASSED:
+            say(f"{said}\nThe tests must pass before anything is taken out.")
+            return False
+
+        def one(mutant: Mutant) -> bool:
+            copy, began = free.get(), time.monotonic()
+            try:
+                code, said = copy.without(mutant)
+            finally:
+                free.put(copy)
+            verdict = {PASSED: "survives", FAILED: "noticed"}.get(code, f"pytest ended with {code}")
+            say(f"{mutant.guard:34} {verdict:10} {time.monotonic() - began:5.1f} s  {mutant.test}")
+            if code not in (PASSED, FAILED):
+                say(said)
+            return code == FAILED
+
+        with ThreadPoolExecutor(copies) as pool:
+            noticed = list(pool.map(one, mutants))
+    say(f"{sum(noticed)} of {len(noticed)} missing guards were noticed.")
+    return all(noticed)
+
+
+def say(line: str) -> None:
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Take guards out one by one: the test named for each must fail.")
+    parser.add_argument("guards", nargs="*", help="parts of the names of guards; all without any")
+    parser.add_argument("--copies", type=int, default=min(2, os.cpu_count() or 1), help="how many at once")
+    options = parser.parse_args()
+    chosen = [m for m in MUTANTS if not options.guards or any(part in m.guard for part in options.guards)]
+    server = None
+    if "TEST_MONGODB_URI" not in os.environ:
+        server = EphemeralMongod()
+        os.environ["TEST_MONGODB_URI"] = server.start()
+    try:
+        return 0 if chosen and judge(chosen, options.copies) else 1
+    except Outdated as error:
+        say(str(error))
+        return 1
+    finally:
+        if server:
+            server.stop()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
