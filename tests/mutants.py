@@ -87,7 +87,7 @@ MUTANTS = (
         "comments/backends/claims.py",
         '    is_new = {"$not": [{"$in": [{"$literal": intent.op}, "$claims.op"]}]}\n',
         '    is_new = {"$literal": True}\n',
-        "tests/comments/test_races.py::test_every_token_is_posted_once",
+        "tests/comments/test_claims.py::test_the_same_form_gets_the_same_place_while_it_is_in_flight",
     ),
     Mutant(
         "look",
@@ -115,7 +115,7 @@ MUTANTS = (
         "comments/backends/claims.py",
         'return {"op": self.op, "number": Int64(self.number or 0)}',
         'return {"op": self.op}',
-        "tests/comments/test_races.py::test_every_token_is_posted_once",
+        "tests/comments/test_claims.py::test_the_same_form_gets_the_same_place_while_it_is_in_flight",
     ),
     Mutant(
         "empty lists in the switch",

@@ -35,7 +35,19 @@ def interpreter(path, script):
 
 def test_help_lists_every_target(make):
     listed = {line.split()[1] for line in make().stdout.splitlines()}
-    assert listed == {"help", "run", "test", "test-slow", "lint", "bench", "soak", "mutants", "screenshots", "vendor", "clean"}
+    assert listed == {
+        "help",
+        "run",
+        "test",
+        "test-slow",
+        "lint",
+        "bench",
+        "soak",
+        "mutants",
+        "screenshots",
+        "vendor",
+        "clean",
+    }
 
 
 def test_no_interpreter(make):
