@@ -144,6 +144,7 @@ def test_a_gallery_shows_photos_large_in_place(browsing):
     image = dialog.get_by_role("img", name="two")
     expect(image).to_be_in_viewport(ratio=1)
     expect(dialog).to_contain_text("2 / 3")
+    assert dialog.bounding_box() == {"x": 0, "y": 0, **page.viewport_size}
     assert image.evaluate("image => image.decode().then(() => image.currentSrc.endsWith('.webp'))")
     page.keyboard.press("ArrowRight")
     expect(dialog.get_by_role("img", name="one")).to_be_visible()
