@@ -28,6 +28,7 @@ _NOT_TELLING = {"expireAfterSeconds", "hidden"}
 # As many offending documents are named where a unique index cannot be built.
 _OFFENDERS = 5
 _NAMESPACE_EXISTS = 48
+_UNAUTHORIZED = 13
 
 
 class CannotBuild(Exception):
@@ -54,9 +55,19 @@ def ensure(report: Callable[[str], None] = lambda line: None, *, alias: str = ""
     for change in plan(alias=alias):
         if not change.optional:
             report(str(change))
-            change.apply(database(change.alias))
+            take(change)
             done += 1
     return done
+
+
+def take(change: Change) -> None:
+    """Take one step of a plan. Raises CannotBuild: for what is stored, or for want of rights."""
+    try:
+        change.apply(database(change.alias))
+    except OperationFailure as error:
+        if error.code != _UNAUTHORIZED:
+            raise
+        raise CannotBuild(f"{change}: the database's user may not do this; grant it the role dbAdmin.") from error
 
 
 def changes_of(alias: str, collection: Collection, db: Database[Document]) -> list[Change]:

@@ -6,7 +6,7 @@ import pytest
 from bson import ObjectId
 from django.core.management import CommandError, call_command
 from gridfs import GridFSBucket
-from pymongo.errors import WriteError
+from pymongo.errors import OperationFailure, WriteError
 
 from mongo import indexes
 from mongo.collections import Collection, Declared, Index, declared
@@ -270,6 +270,14 @@ def test_only_the_named_collection_is_planned(mongo):
     mongo["auth_group"].drop_index("by_name")
     assert run("--plan", "--collection", "auth_user") == "Nothing to do.\n"
     assert "auth_group" in run("--collection", "auth_group")
+
+
+def test_want_of_rights_is_told_with_the_role_that_gives_them(mongo):
+    def refuse(db):
+        raise OperationFailure("not authorized to execute collMod", 13)
+
+    with pytest.raises(indexes.CannotBuild, match="^. trial: validator: the database's user may not .* dbAdmin"):
+        indexes.take(indexes.Change("+", "default", NAME, "validator", refuse))
 
 
 def test_collection_that_nobody_declares_is_named(mongo):

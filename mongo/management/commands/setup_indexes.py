@@ -76,7 +76,7 @@ class Command(BaseCommand):
 
         def work() -> None:
             try:
-                change.apply(database(change.alias))
+                indexes.take(change)
             except BaseException as error:  # noqa: BLE001 - raised again below, in the thread that can answer it
                 failure.append(error)
 
