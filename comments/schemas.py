@@ -1,7 +1,7 @@
 """What documents of discussions must look like, for the server to refuse others."""
 
 from comments.types import Kind, Order, State, Verdict
-from mongo.schemas import DATE, ID, INTEGER, TEXT, YES_NO, Schema, document, either, listed, one_of, optional
+from mongo.schemas import ANYTHING, DATE, ID, INTEGER, TEXT, YES_NO, Schema, document, either, listed, one_of, optional
 
 _AUTHOR = document({"id": optional(TEXT), "name": TEXT, "url": TEXT}, {"email": TEXT})
 _PLACED: dict[str, Schema] = {
@@ -66,13 +66,12 @@ DISCUSSION = document(
     }
 )
 COMMENT = document(_IN_DISCUSSION | _COMMENT)
-# Chronological buckets are numbered, threaded ones begin at a path. Their comments were judged one by one where they are
-# documents of their own; here each post would have all of its bucket judged again.
+# Chronological buckets are numbered, threaded ones begin at a path. What is in the array is left to the code: the server would
+# judge all ninety comments, before and after each post, for a third of a millisecond (benchmarks/validators).
 BUCKET = document(
-    _IN_DISCUSSION | {"page": either(INTEGER, TEXT), "count": INTEGER, "comments": listed(document(_COMMENT))},
-    {"until": TEXT},
+    _IN_DISCUSSION | {"page": either(INTEGER, TEXT), "count": INTEGER, "comments": listed(ANYTHING)}, {"until": TEXT}
 )
-EMBEDDING = document({}, {"comments_epoch": INTEGER, "comments": listed(document(_COMMENT))})
+EMBEDDING = document({}, {"comments_epoch": INTEGER, "comments": listed(ANYTHING)})
 PENDING = document(
     _PLACED
     | {
