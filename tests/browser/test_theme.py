@@ -52,6 +52,8 @@ def test_chosen_colours_are_there_at_the_first_paint(browsing, mongo):
     page.expected.append("site.js")
     page.reload()
     assert paper(page) == DARK
+    # Not deferred, and before the style sheet: nothing is painted in between.
+    assert page.locator("script[src*='site/theme']:not([defer]):not([async]) ~ link[rel=stylesheet]").count() > 0
 
 
 def test_admin_and_site_share_the_choice(browsing, account):
