@@ -13,8 +13,8 @@ from django.http import QueryDict
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
-from markup.diff import Change
 from nodes.admin import differences
+from nodes.admin.differences import Pieces
 from nodes.admin.forms import PATHS, NodeForm
 from nodes.errors import EditConflict
 from nodes.selectors.editing import Version
@@ -29,8 +29,8 @@ class Clash:
 
     name: str
     label: str
-    theirs: list[Change]
-    mine: list[Change]
+    theirs: Pieces
+    mine: Pieces
     choice: str
     box: BoundField
     kept: tuple[SafeString, SafeString]

@@ -1,8 +1,10 @@
 """What an editor said and what somebody else said, for the eye: words that differ are marked."""
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 
 from bson import ObjectId
 from django.utils import formats, timezone
@@ -18,10 +20,44 @@ from nodes.services.editing import NEVER
 _OF_PHOTOS = {"detail.alt": gettext_lazy("Alternative text"), "detail.focal": gettext_lazy("Focal point")}
 
 
-def sides(old: str, new: str) -> tuple[list[Change], list[Change]]:
+_GAP = re.compile(r"(\n[ \t]*\n\s*)")
+# Fewer paragraphs that are the same are shown.
+_SKIPPED = 2
+
+
+@dataclass(frozen=True)
+class Skip:
+    """Paragraphs that are the same in both versions, far from what differs: told by their number."""
+
+    count: int
+    kind: Literal["skip"] = "skip"
+
+
+Pieces = list[Change | Skip]
+
+
+def folded(pieces: Sequence[Change]) -> Pieces:
+    """Return the pieces for the eye: of what is the same only the paragraphs beside a difference, the others as Skip."""
+    shown: Pieces = []
+    for number, piece in enumerate(pieces):
+        parts = _GAP.split(piece.text) if piece.kind == "equal" else []
+        # The paragraph that the difference is in, or beside.
+        first = 0 if number == 0 else 1 + (parts[:1] == [""])
+        last = 0 if number == len(pieces) - 1 else 1 + (parts[-1:] == [""])
+        hidden = (len(parts) + 1) // 2 - first - last
+        if len(pieces) == 1 or hidden < _SKIPPED:
+            shown.append(piece)
+            continue
+        head = "".join(parts[: max(0, 2 * first - 1)])
+        tail = "".join(parts[len(parts) - max(0, 2 * last - 1) :])
+        shown += [*([Change("equal", head)] if head else []), Skip(hidden), *([Change("equal", tail)] if tail else [])]
+    return shown
+
+
+def sides(old: str, new: str) -> tuple[Pieces, Pieces]:
     """Return the old text and the new one, each with what the other lacks marked."""
     both = diff.words(old, new)
-    return [p for p in both if p.kind != "insert"], [p for p in both if p.kind != "delete"]
+    return folded([p for p in both if p.kind != "insert"]), folded([p for p in both if p.kind != "delete"])
 
 
 def labels(paths: Any) -> str:
@@ -64,9 +100,9 @@ def section_name(section_id: ObjectId | None) -> str:
     return " › ".join(section.title for section in chain) if chain else _("A section that is not there any more")
 
 
-def changes(old: dict[str, Any], new: dict[str, Any]) -> Iterator[tuple[str, list[Change]]]:
+def changes(old: dict[str, Any], new: dict[str, Any]) -> Iterator[tuple[str, Pieces]]:
     """Yield (label, pieces) of each field by path that differs."""
     for path in {**old, **new}:
         before, after = display(path, old.get(path)), display(path, new.get(path))
         if before != after:
-            yield label(path), diff.words(before, after)
+            yield label(path), folded(diff.words(before, after))

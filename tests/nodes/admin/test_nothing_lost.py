@@ -2,6 +2,8 @@
 
 from django.test import Client
 
+from markup import diff
+from nodes.admin import differences
 from nodes.services import drafts
 from nodes.types import Actor
 from tests.nodes.admin.conftest import fields
@@ -211,3 +213,16 @@ def test_preview_link_of_what_is_not_published(mongo, editor, client):
     path = html.partition("http://testserver")[2].partition('"')[0]
     assert "Not yet public" in client.get(path).content.decode()
     assert client.get("/blog/page").status_code == 404
+
+
+def test_what_is_the_same_far_from_a_difference_is_told_by_its_number():
+    same = [f"Paragraph {number}." for number in range(9)]
+    old, new = "\n\n".join(same), "\n\n".join([*same[:4], "Another.", *same[5:]])
+    theirs, mine = differences.sides(old, new)
+    assert [piece.kind for piece in theirs].count("skip") == [piece.kind for piece in mine].count("skip") == 2
+    assert [piece.count for piece in mine if piece.kind == "skip"] == [3, 4]
+    shown = "".join(piece.text for piece in mine if piece.kind != "skip")
+    assert "Paragraph 3." in shown
+    assert "Paragraph 1." not in shown
+    assert "Another" in shown
+    assert [piece.kind for piece in differences.folded(diff.words(old, old))] == ["equal"]
