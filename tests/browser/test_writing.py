@@ -5,6 +5,9 @@ import re
 import pytest
 from playwright.sync_api import expect
 
+from comments import services
+from comments.types import Author, Target
+from nodes.models import Node
 from tests.browser.conftest import PHONE, write
 from tests.nodes import pictures
 from tests.nodes.build import PAST, node, stored
@@ -167,3 +170,31 @@ def test_a_preview_that_cannot_be_had_says_so_and_loses_nothing(ann):
     ann.get_by_role("button", name=re.compile("Preview beside")).click()
     expect(ann.get_by_role("region", name="Preview")).to_contain_text("Your text is safe")
     expect(ann.locator("#id_text")).to_have_value("typed")
+
+
+def test_without_scripts_one_writes_uploads_and_moderates(browsing, account):
+    page, place = browsing(account("bob"), java_script_enabled=False), gallery("lakes")
+    page.goto("/admin/nodes/node/add/?type=basic-page")
+    page.fill("#id_title", "Plain paper")
+    write(page, "Words.")
+    page.fill("#id_tags", "paper, plain")
+    page.click("[name=_publish]")
+    page.get_by_role("link", name="Plain paper").first.click()
+    expect(page.locator("#id_text")).to_have_value("Words.")
+    node_id = Node.objects.get(metadata__slug="plain-paper").pk
+    assert stored(node_id)["tags"] == ["paper", "plain"]
+    page.goto(f"/admin/nodes/photo/?section={place}")
+    picture = {"name": "lake.jpg", "mimeType": "image/jpeg", "buffer": pictures.jpeg()}
+    page.set_input_files("input[type=file]", picture)
+    page.get_by_role("button", name="Upload").click()
+    expect(page.locator(".messagelist")).to_contain_text("is there")
+    target = Target("nodes.node", str(node_id))
+    services.hold(target, author=Author("Newcomer"), source="May I?", token="held", reasons=["first"])
+    page.goto("/admin/")
+    page.get_by_role("link", name="1 Comments that wait").click()
+    page.get_by_role("button", name="Approve", exact=True).click()
+    expect(page.locator(".messagelist")).to_contain_text("1 comment is published")
+    page.goto(f"/admin/nodes/node/{node_id}/delete/")
+    page.locator("#confirm_form [type=submit]").click()
+    page.get_by_role("button", name="Undo").click()
+    expect(page.locator(".messagelist")).to_contain_text("1 is back in its place")
