@@ -6,10 +6,15 @@ from pathlib import Path
 
 import pytest
 from PIL import Image, ImageDraw
-from playwright.sync_api import Page
+from playwright.sync_api import Page, expect
 
 from cms.demo import content, loading
 from mongo.connection import now
+from nodes.models import Node
+from nodes.services import editing
+from nodes.types import Actor
+from tests.browser.conftest import write
+from tests.nodes.build import nonce, stored
 from tests.nodes.photo_build import upload
 
 IMAGES = Path(__file__).parents[2] / "docs" / "images"
@@ -84,3 +89,31 @@ def test_take_readers_pages(browsing):
     keep("comments", taken(desktop, POST, at="#comments, .comments"), taken(phone, POST, at=".comment-depth-3"))
     keep("search", taken(desktop, "/search?q=paper"), taken(phone, "/search?q=paper"))
     keep("gallery", taken(desktop, "/plates"), taken(phone, "/plates/hills-3"))
+
+
+def seen(page: Page) -> Image.Image:
+    """Return the picture of what a page shows now."""
+    page.wait_for_load_state("networkidle")
+    return Image.open(BytesIO(page.screenshot())).convert("RGB")
+
+
+def test_take_the_editors_pages(browsing, account):
+    wide, night = {"width": 1440, "height": 860}, {"viewport": PHONE, "color_scheme": "dark"}
+    ines = browsing(account("ines"), viewport=wide)
+    phone = browsing(account("jun"), **night)
+    keep("admin-start", taken(ines, "/admin/"), taken(phone, "/admin/"))
+    keep("admin-queue", taken(ines, "/admin/comments/moderation/"), taken(phone, "/admin/comments/moderation/"))
+    post = Node.objects.get(metadata__slug="the-wide-margin").pk
+    form = f"/admin/nodes/node/{post}/change/"
+    ines.goto(form)
+    expect(ines.locator(".editor-preview-side h2").first).to_be_visible()
+    keep("admin-editor", seen(ines), taken(phone, form))
+    text = stored(post)["detail"]["text"]
+    editing.save(
+        Actor(None, "Tomás"), post, nonce(post), {"detail.text": text.replace("cheap paperback", "cheap edition")}
+    )
+    ines.expected.append("409")
+    write(ines, text.replace("cheap paperback takes", "paperback steals"))
+    ines.click("[name=_continue]")
+    expect(ines.locator("#clash-text")).to_be_visible()
+    keep("admin-conflict", seen(ines))
