@@ -3,7 +3,7 @@
 import pytest
 
 from comments.backends.mongodb import MongoBackend
-from comments.errors import ConversionFailed
+from comments.errors import CommentNotFound, ConversionFailed
 from comments.types import Order, Verdict
 from tests.comments import audit
 from tests.comments.contract import imported, new
@@ -185,3 +185,19 @@ def test_converter_gives_way_to_one_that_is_at_work(mongo, settings, target):
         Interrupted(MongoBackend(), at=4).convert(target, "buckets", Order.OLDEST)
     with pytest.raises(ConversionFailed, match="by another process"):
         backend.convert(target, "buckets", Order.OLDEST)
+
+
+def test_author_changes_nothing_while_a_moderator_publishes(mongo, settings, target):
+    """What was shown is what appears, also where the moderator's process stops half-way and another goes on."""
+    backend = configure(settings)
+    held = backend.hold(target, new("as it was shown")).held
+    with pytest.raises(Crash):
+        Interrupted(MongoBackend(), at=2, after=True).approve(held.id, rev=1)
+    assert list(backend.iterate(target)) == []
+    for change in (
+        lambda: backend.change_held(held.id, source="x", html="x", rev=1),
+        lambda: backend.withdraw(held.id),
+    ):
+        with pytest.raises(CommentNotFound):
+            change()
+    assert backend.approve(held.id, rev=1).source == "as it was shown"
