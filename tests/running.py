@@ -1,0 +1,112 @@
+"""A site run for real: `manage.py serve` in a var folder and on a port of its own."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from mongo.embedded import Embedded, State
+from mongo.mongod import free_port
+from mongo.processes import command_line, listener
+
+ROOT = Path(__file__).parents[1]
+
+
+class Site:
+    """A var folder, a port, and the runs of `manage.py serve` for them."""
+
+    def __init__(self, var: Path, **environment: str) -> None:
+        self.var = var
+        self.port = free_port()
+        self.url = f"http://127.0.0.1:{self.port}/"
+        self.environment = {
+            **{
+                name: value
+                for name, value in os.environ.items()
+                if name not in ("MONGODB_URI", "ALLOWED_HOSTS", "DEBUG")
+            },
+            "DJANGO_SETTINGS_MODULE": "cms.settings",
+            "VAR_DIR": str(var),
+            "MONGODB_DATABASE": "marginalia",
+            "PORT": str(self.port),
+            "DEMO": "0",
+            **environment,
+        }
+        self.run: subprocess.Popen[bytes] | None = None
+        self.output = var / "output"
+
+    def manage(self, *words: str, **options: Any) -> subprocess.CompletedProcess[str]:
+        """Run a command of manage.py in the site's environment."""
+        return subprocess.run(
+            [sys.executable, "manage.py", *words],
+            cwd=ROOT,
+            env=self.environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+            **{"timeout": 120, **options},
+        )
+
+    def start(self) -> str:
+        """Start serving; return what it printed until it was up."""
+        self.var.mkdir(exist_ok=True)
+        with self.output.open("w") as output:
+            self.run = subprocess.Popen(
+                [sys.executable, "manage.py", "serve"],
+                cwd=ROOT,
+                env=self.environment,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        until(lambda: "Ctrl-C ends it" in self.output.read_text() or self.run.poll() is not None, seconds=90)
+        assert self.run.poll() is None, self.output.read_text()
+        return self.output.read_text()
+
+    def stop(self, number: int = signal.SIGINT) -> int:
+        """Send a signal, wait for the end and return the exit status."""
+        self.run.send_signal(number)
+        return self.run.wait(60)
+
+    def fetch(self, path: str = "") -> int:
+        """The status of a page."""
+        try:
+            with urllib.request.urlopen(self.url + path, timeout=20) as page:
+                return page.status
+        except urllib.error.HTTPError as error:
+            return error.code
+
+    @property
+    def mongod(self) -> State | None:
+        """The embedded server, if it runs."""
+        return Embedded(self.var).running()
+
+    @property
+    def gunicorn(self) -> int:
+        """gunicorn's process, not one of its workers: the child of the guard."""
+        worker = listener(self.port)
+        parent = int(re.search(r"PPid:\s+(\d+)", Path(f"/proc/{worker}/status").read_text())[1])
+        return parent if "gunicorn" in command_line(parent) and "guard.py" not in command_line(parent) else worker
+
+    def left(self) -> list[str]:
+        """The command lines of processes that still name this var folder or port."""
+        own = (str(self.var), f"127.0.0.1:{self.port} ")
+        lines = [command_line(int(path.name)) for path in Path("/proc").glob("[0-9]*")]
+        return [line for line in lines if any(word in f"{line} " for word in own)]
+
+
+def until(condition: Callable[[], object], seconds: float = 30) -> None:
+    """Wait for a condition; fail if it does not come true in time."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "waited in vain"
+        time.sleep(0.05)
