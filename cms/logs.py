@@ -1,9 +1,48 @@
-"""Logs as lines: one for each event, with the request it belongs to, an error with its cause."""
+"""Logs as lines: one for each event, with the request it belongs to, an error with its cause, and nobody's address."""
 
+import json
 import logging
+import re
 from contextvars import ContextVar
+from urllib.parse import quote
+
+from django.http import HttpRequest
 
 request_id: ContextVar[str] = ContextVar("request_id", default="-")
+
+# What stands in an address for what may be nobody's but one person's: links from mails and for previews.
+SECRETS = ("signed", "token", "uidb64")
+
+# Errors quote what they are about: an address of mail, also as it stands in a URL, and the values of a key that is taken.
+_MAIL = re.compile(r"[^\s<>\"'(),;:=/?&]+(?:@|%40)[\w-]+(?:\.[\w-]+)+", re.IGNORECASE)
+_KEY = re.compile(r"dup key: \{.*?\}|'keyValue': \{.*?\}", re.DOTALL)
+# The user and the password of a connection string.
+_LOGIN = re.compile(r"(\w+://)[^\s/@]+@")
+
+
+def impersonal(text: str) -> str:
+    """Return a log line's text on one line, without what says who somebody is."""
+    text = _KEY.sub("dup key: {…}", _LOGIN.sub(r"\1…@", text))
+    return _MAIL.sub("‹address›", text).replace("\n", " ⏎ ")
+
+
+def public_path(request: HttpRequest) -> str:
+    """Return a request's path, quoted, without what opens something to whoever knows it."""
+    path, match = quote(request.path_info), request.resolver_match
+    for name, value in (match.kwargs if match else {}).items():
+        if name in SECRETS:
+            path = path.replace(quote(str(value)), "…")
+    return path
+
+
+class PublicPaths(logging.Filter):
+    """Has Django's own lines about a request name its public path."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        request = getattr(record, "request", None)
+        if isinstance(request, HttpRequest) and isinstance(record.args, tuple):
+            record.args = tuple(public_path(request) if part == request.path else part for part in record.args)
+        return True
 
 
 class OneLineFormatter(logging.Formatter):
@@ -14,16 +53,36 @@ class OneLineFormatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         record.request_id = request_id.get()
-        line = super().format(record)
-        return line.replace("\n", " ⏎ ")
+        return impersonal(super().format(record))
 
     def formatException(self, ei: object) -> str:  # noqa: N802 - the name is the base class's
-        error = ei[1] if isinstance(ei, tuple) else None
-        causes: list[str] = []
-        while isinstance(error, BaseException):
-            causes.append(f"{type(error).__name__}: {error}{_where(error)}")
-            error = error.__cause__ or error.__context__
-        return "; caused by ".join(causes)
+        return "; caused by ".join(_causes(ei))
+
+
+class JsonFormatter(logging.Formatter):
+    """The same as one JSON object a line, for programs that collect logs."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        event: dict[str, object] = {
+            "time": self.formatTime(record),
+            "level": record.levelname,
+            "logger": record.name,
+            "request": request_id.get(),
+            "message": impersonal(record.getMessage()),
+        }
+        if record.exc_info:
+            event["causes"] = [impersonal(cause) for cause in _causes(record.exc_info)]
+        return json.dumps(event, ensure_ascii=False)
+
+
+def _causes(raised: object) -> list[str]:
+    """Return an exception and what caused it, each with the place where it was raised."""
+    error = raised[1] if isinstance(raised, tuple) else None
+    causes: list[str] = []
+    while isinstance(error, BaseException):
+        causes.append(f"{type(error).__name__}: {error}{_where(error)}")
+        error = error.__cause__ or error.__context__
+    return causes
 
 
 def _where(error: BaseException) -> str:

@@ -4,7 +4,6 @@ import logging
 import secrets
 import time
 from collections.abc import Callable
-from urllib.parse import quote
 from zoneinfo import ZoneInfo
 
 from bson.errors import InvalidId
@@ -14,7 +13,7 @@ from django.utils import timezone, translation
 from django.utils.cache import patch_cache_control, patch_vary_headers
 
 from cms.context_processors import is_personal
-from cms.logs import request_id
+from cms.logs import public_path, request_id
 from mongo.connection import answers
 from nodes.finding import not_found
 from nodes.selectors import site as site_selectors
@@ -56,7 +55,7 @@ class RequestIdMiddleware:
             response = self.get_response(request)
             response["X-Request-ID"] = request_id.get()
             took = (time.perf_counter() - started) * 1000
-            logger.info("%s %s %d %.0f ms", request.method, quote(request.path_info), response.status_code, took)
+            logger.info("%s %s %d %.0f ms", request.method, public_path(request), response.status_code, took)
             return response
         finally:
             request_id.reset(token)

@@ -155,19 +155,16 @@ def _collect_static(stamp: Path) -> None:
 
 def start_web(port: int, lease: Path) -> subprocess.Popen[bytes]:
     """Start gunicorn on this loopback port, to end with whoever holds the lock `lease`; return its guard."""
-    access_log = settings.VAR_DIR / "log" / "access.log"
-    access_log.parent.mkdir(parents=True, exist_ok=True)
-    if access_log.exists() and access_log.stat().st_size > LOG_BYTES:
-        access_log.replace(access_log.with_suffix(".log.1"))
-    return guarded(gunicorn("cms.wsgi:application", port, access_log), lease=lease, grace=GRACE_SECONDS)
+    return guarded(gunicorn("cms.wsgi:application", port), lease=lease, grace=GRACE_SECONDS)
 
 
-def gunicorn(application: str, port: int, access_log: Path) -> list[str]:
+def gunicorn(application: str, port: int) -> list[str]:
     """Return the command that serves an application on this loopback port: also what benchmarks measure."""
     workers = [] if "WEB_CONCURRENCY" in os.environ else ["--workers", str(min(max(2, os.cpu_count() or 2), 4))]
     command = [sys.executable, "-m", "gunicorn", application, "--bind", f"127.0.0.1:{port}", *workers]
     command += ["--worker-class", "gthread", "--threads", "8", "--timeout", "60", "--keep-alive", "5"]
-    command += ["--graceful-timeout", str(int(GRACE_SECONDS - 5)), "--access-logfile", str(access_log)]
+    # No access log: the site has its own line for each request, without anybody's address.
+    command += ["--graceful-timeout", str(int(GRACE_SECONDS - 5))]
     # Without these two gunicorn announces itself, and keeps a socket in the home folder that every site would share.
     command += ["--log-level", "warning", "--no-control-socket", "--chdir", str(settings.BASE_DIR)]
     return command

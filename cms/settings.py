@@ -217,8 +217,15 @@ LOG_LEVEL = one_of(env, "LOG_LEVEL", ("DEBUG", "INFO", "WARNING", "ERROR", "CRIT
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
-    "formatters": {"line": {"()": "cms.logs.OneLineFormatter"}},
-    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "formatters": {"line": {"()": "cms.logs.OneLineFormatter"}, "json": {"()": "cms.logs.JsonFormatter"}},
+    "filters": {"public": {"()": "cms.logs.PublicPaths"}},
+    "handlers": {
+        "console": {
+            "class": "logging.StreamHandler",
+            "filters": ["public"],
+            "formatter": one_of(env, "LOG_FORMAT", ("line", "json"), default="line"),
+        }
+    },
     "root": {"handlers": ["console"], "level": LOG_LEVEL},
 }
 
@@ -228,4 +235,6 @@ COMMENTS = {
     "RESOLVER": "cms.comments.resolve",
     "POLICY": "cms.comments.policy",
     "ADDRESS": "comments.addresses.forwarded" if BEHIND_PROXY else "comments.addresses.remote",
+    # What is wrong with a request stands in the request's own line.
+    "loggers": {"django.request": {"level": "ERROR"}},
 }

@@ -122,6 +122,7 @@ def test_production_settings_are_clean(tmp_path):
         ({"TIME_ZONE": "Mars/Olympus"}, "TIME_ZONE"),
         ({"LOG_LEVEL": "LOUD"}, "LOG_LEVEL"),
         ({"LANGUAGE_CODE": "tlh"}, "LANGUAGE_CODE"),
+        ({"LOG_FORMAT": "xml"}, "LOG_FORMAT must be one of line, json"),
     ],
 )
 def test_unfit_production_settings_are_refused(tmp_path, change, reason):

@@ -1,5 +1,6 @@
 """Error pages, health and logs."""
 
+import json
 import logging
 
 import pytest
@@ -7,7 +8,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 from pymongo.errors import AutoReconnect, ServerSelectionTimeoutError
 
-from cms.logs import OneLineFormatter, request_id
+from cms.logs import JsonFormatter, OneLineFormatter, PublicPaths, impersonal, request_id
 from nodes.selectors import site as site_selectors
 from nodes.services import site as site_services
 
@@ -85,6 +86,68 @@ def test_a_request_logs_one_line_without_anything_personal(mongo, client, caplog
     assert record.getMessage().startswith("GET / 200 ")
     assert "secret" not in record.getMessage()
     assert "203.0.113.9" not in record.getMessage()
+
+
+@pytest.mark.parametrize(
+    ("path", "logged"),
+    [
+        ("/preview/eyJub2RlIjoi", "/preview/…"),
+        ("/comments/unsubscribe/abc:def", "/comments/unsubscribe/…"),
+        ("/admin/password-reset/Nw/set-password/", "/admin/password-reset/…/…/"),
+        ("/ann@example.org", "/‹address›"),
+    ],
+)
+def test_addresses_that_open_something_are_not_logged(mongo, client, caplog, path, logged):
+    with caplog.at_level(logging.INFO, logger="cms.requests"):
+        client.get(path)
+    (record,) = [r for r in caplog.records if r.name == "cms.requests"]
+    assert f" GET {logged} " in OneLineFormatter().format(record)
+
+
+def test_djangos_lines_keep_the_same_secrets(mongo, browser, monkeypatch, caplog):
+    def fail(*arguments):
+        raise KeyError("oops")
+
+    monkeypatch.setattr("nodes.preview_views.previews.read", fail)
+    assert browser.get("/preview/eyJub2RlIjoi").status_code == 500
+    (record,) = [r for r in caplog.records if r.name == "django.request"]
+    assert PublicPaths().filter(record)
+    line = OneLineFormatter().format(record)
+    assert "/preview/…" in line
+    assert "eyJub2RlIjoi" not in line
+    assert "KeyError: 'oops'" in line
+
+
+def test_errors_quote_nobody():
+    text = (
+        'E11000 duplicate key error dup key: { email: "ann@example.org", name: "Ann" }, full error: {\'keyValue\': '
+        "{'email': 'ann@example.org', 'name': 'Ann'}, 'code': 11000}; mail to <o'neil+x@mail.example.co.uk> failed; "
+        "mongodb://site:secret@db1,db2/?tls=true; 127.0.0.1:27017: connection refused"
+    )
+    said = impersonal(text)
+    for personal in ("ann", "Ann", "neil", "secret", "site:"):
+        assert personal not in said
+    for cause in ("E11000", "'code': 11000", "db1,db2", "127.0.0.1:27017: connection refused"):
+        assert cause in said
+
+
+def test_lines_for_programs_say_the_same():
+    token = request_id.set("abc")
+    try:
+        raise AutoReconnect("ann@example.org\nwent") from KeyError("first")
+    except AutoReconnect as error:
+        record = logging.LogRecord("x", logging.ERROR, "", 0, "bad %s", ("b@example.org",), (type(error), error, None))
+        event = json.loads(JsonFormatter().format(record))
+    finally:
+        request_id.reset(token)
+    assert {name: event[name] for name in ("level", "logger", "request", "message")} == {
+        "level": "ERROR",
+        "logger": "x",
+        "request": "abc",
+        "message": "bad ‹address›",
+    }
+    assert event["causes"][0].startswith("AutoReconnect: ‹address› ⏎ went (in test_lines_for_programs")
+    assert event["causes"][1].startswith("KeyError: 'first'")
 
 
 def test_an_error_is_one_line_with_its_causes():
