@@ -3,10 +3,11 @@
 import contextlib
 import ipaddress
 import os
+import re
 import secrets
 from collections.abc import Sequence
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
 import environ
 from django.core.exceptions import ImproperlyConfigured
@@ -57,14 +58,16 @@ def switch(env: environ.Env, name: str, *, default: bool) -> bool:
     raise ImproperlyConfigured(f"{name} must be on or off, not {value!r}.")
 
 
-def natural(env: environ.Env, name: str, *, default: int) -> int:
-    """Return the variable `name` as an int ≥ 0; ImproperlyConfigured names it if it is none."""
+def natural(env: environ.Env, name: str, *, default: int, least: int = 0) -> int:
+    """Return the variable `name` as an int ≥ `least`; ImproperlyConfigured names it if it is none."""
     try:
         value = env.int(name, default=default)
     except ValueError as error:
         raise ImproperlyConfigured(f"{name} must be a whole number.") from error
     if value < 0:
         raise ImproperlyConfigured(f"{name} must not be negative.")
+    if value < least:
+        raise ImproperlyConfigured(f"{name} must be {least} or more.")
     return int(value)
 
 
@@ -74,6 +77,38 @@ def one_of(env: environ.Env, name: str, choices: Sequence[str], *, default: str)
     if value not in choices:
         raise ImproperlyConfigured(f"{name} must be one of {', '.join(choices)}, not {value!r}.")
     return str(value)
+
+
+def write_concern(env: environ.Env, name: str) -> str | int:
+    """Return the variable `name`, how many members must have a write before it is acknowledged: "majority", a number from 2,
+    or a mode that the replica set's configuration defines; ImproperlyConfigured names it otherwise."""
+    value = str(env.str(name, default="majority"))
+    if not re.fullmatch(r"[A-Za-z]\w*|[2-9]|[1-9][0-9]", value):
+        raise ImproperlyConfigured(
+            f"{name} must be majority, a number from 2, or a mode of the replica set, not {value!r}: "
+            "what fewer members have is lost when another becomes the primary."
+        )
+    return int(value) if value[0].isdigit() else value
+
+
+# What the site rests on, by option of a connection string (lower case): the value that it may have, and why.
+_NEEDED_OF_URI = {
+    "readpreference": ("primary", "a secondary may not have yet what was acknowledged"),
+    "retrywrites": ("true", "a write is sent again after a change of primary"),
+    "retryreads": ("true", "a read is sent again after a change of primary"),
+    "journal": ("true", "a write that is only in memory dies with the machine"),
+    "w": ("majority", "MONGODB_WRITE_CONCERN says how many members must have a write"),
+}
+
+
+def mongodb_uri(env: environ.Env, name: str) -> str:
+    """Return the variable `name`; ImproperlyConfigured names it if it asks for what loses acknowledged writes."""
+    uri = str(env.str(name, default=""))
+    for option, value in parse_qsl(uri.partition("?")[2].replace(";", "&"), keep_blank_values=True):
+        wanted, reason = _NEEDED_OF_URI.get(option.lower(), (value, ""))
+        if value.lower() != wanted.lower():
+            raise ImproperlyConfigured(f"{name}: {option} must be {wanted}, not {value!r}: {reason}.")
+    return uri
 
 
 def mail(env: environ.Env, name: str, *, default: str) -> dict[str, object]:

@@ -11,11 +11,13 @@ from cms.environment import (
     is_protected,
     kept_secret,
     mail,
+    mongodb_uri,
     natural,
     one_of,
     switch,
     web_origin,
     web_origins,
+    write_concern,
 )
 
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -36,7 +38,7 @@ LOCAL = all(is_loopback(host) for host in ALLOWED_HOSTS)
 SITE_URL = web_origin(env, "SITE_URL")
 DEBUG = switch(env, "DEBUG", default=False)
 SECRET_KEY = env.str("SECRET_KEY", default="")
-MONGODB_URI = env.str("MONGODB_URI", default="")
+MONGODB_URI = mongodb_uri(env, "MONGODB_URI")
 DEMO = switch(env, "DEMO", default=LOCAL)
 
 if LOCAL:
@@ -56,14 +58,16 @@ DATABASES = {
         "ENGINE": "mongo",
         "NAME": env.str("MONGODB_DATABASE", default="marginalia"),
         "HOST": MONGODB_URI or f"embedded:{VAR_DIR}",
+        # Each with its reason in docs/reference/settings.md; a MONGODB_URI that says otherwise is refused.
         "OPTIONS": {
             "retryWrites": True,
-            "w": "majority",
+            "retryReads": True,
+            "w": write_concern(env, "MONGODB_WRITE_CONCERN"),
             "journal": True,
             "readPreference": "primary",
-            "serverSelectionTimeoutMS": natural(env, "MONGODB_SELECTION_TIMEOUT_MS", default=5_000),
-            "timeoutMS": natural(env, "MONGODB_TIMEOUT_MS", default=20_000),
-            "connectTimeoutMS": 5_000,
+            "serverSelectionTimeoutMS": natural(env, "MONGODB_SELECTION_TIMEOUT_MS", default=5_000, least=1),
+            "timeoutMS": natural(env, "MONGODB_TIMEOUT_MS", default=20_000, least=1),
+            "connectTimeoutMS": natural(env, "MONGODB_CONNECT_TIMEOUT_MS", default=5_000, least=1),
             "appname": "marginalia",
         },
         "CONN_MAX_AGE": None,
@@ -227,6 +231,8 @@ LOGGING = {
         }
     },
     "root": {"handlers": ["console"], "level": LOG_LEVEL},
+    # What is wrong with a request stands in the request's own line.
+    "loggers": {"django.request": {"level": "ERROR"}},
 }
 
 # The comments app (docs/reference/settings.md#comments).
@@ -235,6 +241,4 @@ COMMENTS = {
     "RESOLVER": "cms.comments.resolve",
     "POLICY": "cms.comments.policy",
     "ADDRESS": "comments.addresses.forwarded" if BEHIND_PROXY else "comments.addresses.remote",
-    # What is wrong with a request stands in the request's own line.
-    "loggers": {"django.request": {"level": "ERROR"}},
 }

@@ -52,13 +52,15 @@ def transaction(work: Callable[[ClientSession], T], alias: str = DEFAULT_DB_ALIA
     """Run `work(session)` in a transaction and return what it returns.
 
     The driver calls `work` again after a write conflict or a change of primary, so it must have no other effects.
-    Majority write concern and snapshot reads: what it read still held when it committed.
+    The connection's write concern, or majority where it has none, and snapshot reads: what it read still held when it
+    committed.
     """
+    concern = client(alias).write_concern
     with client(alias).start_session() as session:
         return session.with_transaction(
             work,
             read_concern=ReadConcern("snapshot"),
-            write_concern=WriteConcern("majority", j=True),
+            write_concern=WriteConcern("majority", j=True) if concern.is_server_default else concern,
         )
 
 

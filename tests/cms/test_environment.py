@@ -9,7 +9,16 @@ import environ
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 
-from cms.environment import is_loopback, is_protected, kept_secret, natural, switch, web_origins
+from cms.environment import (
+    is_loopback,
+    is_protected,
+    kept_secret,
+    mongodb_uri,
+    natural,
+    switch,
+    web_origins,
+    write_concern,
+)
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 PRODUCTION = {
@@ -97,6 +106,44 @@ def test_bad_values_are_refused_by_name(monkeypatch):
         web_origins(environ.Env(), "KNOB")
 
 
+@pytest.mark.parametrize(("value", "read"), [("", "majority"), ("3", 3), ("twoDataCentres", "twoDataCentres")])
+def test_write_concerns(monkeypatch, value, read):
+    monkeypatch.setenv("KNOB", value)
+    if not value:
+        monkeypatch.delenv("KNOB")
+    assert write_concern(environ.Env(), "KNOB") == read
+
+
+@pytest.mark.parametrize("value", ["0", "1", "-1", "majority please", "2.5", "²"])
+def test_write_concerns_that_lose_writes_are_refused_by_name(monkeypatch, value):
+    monkeypatch.setenv("KNOB", value)
+    with pytest.raises(ImproperlyConfigured, match="KNOB"):
+        write_concern(environ.Env(), "KNOB")
+
+
+@pytest.mark.parametrize(
+    "option",
+    ["readPreference=secondaryPreferred", "w=1", "journal=false", "RetryWrites=false", "retryReads=false", "w="],
+)
+def test_connection_strings_that_lose_writes_are_refused_by_option(monkeypatch, option):
+    monkeypatch.setenv("KNOB", f"mongodb://a,b,c/?replicaSet=x&{option}&tls=true")
+    with pytest.raises(ImproperlyConfigured, match=f"KNOB: {option.partition('=')[0]} must be "):
+        mongodb_uri(environ.Env(), "KNOB")
+
+
+@pytest.mark.parametrize(
+    "uri",
+    [
+        "",
+        "mongodb://a/",
+        "mongodb+srv://u:p@a/db?readPreference=primary&w=majority&journal=true&retryWrites=true&tls=true",
+    ],
+)
+def test_other_connection_strings_are_left_as_they_are(monkeypatch, uri):
+    monkeypatch.setenv("KNOB", uri)
+    assert mongodb_uri(environ.Env(), "KNOB") == uri
+
+
 def test_local_site_needs_nothing(tmp_path):
     done = check(tmp_path)
     assert done.returncode == 0, done.stderr
@@ -118,11 +165,15 @@ def test_production_settings_are_clean(tmp_path):
         ({"MONGODB_URI": "mongodb://db.example.org/?replicaSet=rs0"}, "MONGODB_URI names no user"),
         ({"DEBUG": "perhaps"}, "DEBUG must be on or off"),
         ({"MONGODB_TIMEOUT_MS": "soon"}, "MONGODB_TIMEOUT_MS must be a whole number"),
+        ({"MONGODB_SELECTION_TIMEOUT_MS": "0"}, "MONGODB_SELECTION_TIMEOUT_MS must be 1 or more"),
+        ({"MONGODB_CONNECT_TIMEOUT_MS": "-5"}, "MONGODB_CONNECT_TIMEOUT_MS must not be negative"),
+        ({"MONGODB_WRITE_CONCERN": "1"}, "MONGODB_WRITE_CONCERN must be majority"),
+        ({"MONGODB_URI": f"{PRODUCTION['MONGODB_URI']}&w=0"}, "MONGODB_URI: w must be majority"),
+        ({"LOG_FORMAT": "xml"}, "LOG_FORMAT must be one of line, json"),
         ({"EMAIL_URL": "nonsense://"}, "EMAIL_URL"),
         ({"TIME_ZONE": "Mars/Olympus"}, "TIME_ZONE"),
         ({"LOG_LEVEL": "LOUD"}, "LOG_LEVEL"),
         ({"LANGUAGE_CODE": "tlh"}, "LANGUAGE_CODE"),
-        ({"LOG_FORMAT": "xml"}, "LOG_FORMAT must be one of line, json"),
     ],
 )
 def test_unfit_production_settings_are_refused(tmp_path, change, reason):
