@@ -95,7 +95,7 @@ def started(application: str, folder: Path, environment: Mapping[str, str] | Non
     log = folder / f"web-{port}.log"
     mongod = Embedded(folder).running()
     assert mongod is not None
-    command = serving.gunicorn(application, port, log.with_suffix(".access"))
+    command = serving.gunicorn(application, port)
     process_environment = {**os.environ, "WEB_CONCURRENCY": str(WORKERS), **(environment or {})}
     with log.open("wb") as output:
         process = subprocess.Popen(

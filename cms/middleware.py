@@ -7,18 +7,24 @@ from collections.abc import Callable
 from zoneinfo import ZoneInfo
 
 from bson.errors import InvalidId
+from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone, translation
 from django.utils.cache import patch_cache_control, patch_vary_headers
 
 from cms.context_processors import is_personal
+from cms.errors import unavailable
+from cms.gate import Gate
 from cms.logs import public_path, request_id
 from mongo.connection import answers
 from nodes.finding import not_found
 from nodes.selectors import site as site_selectors
 
 logger = logging.getLogger("cms.requests")
+
+# Of a request's body, above which it is an upload.
+LONG_BYTES = 1_000_000
 
 
 class HealthMiddleware:
@@ -95,6 +101,29 @@ class PermissionsMiddleware:
         response = self.get_response(request)
         response.headers.setdefault("Permissions-Policy", self.POLICY)
         return response
+
+
+class GateMiddleware:
+    """Refuse requests with the page of an outage while the database hangs and enough of them wait for it (cms.gate)."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+        self.gate = Gate(settings.REQUESTS_AT_ONCE, answers)
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        # A picture that comes slowly asks the database little, and would keep others out for long.
+        counted = not _is_long(request)
+        if not self.gate.enter(counted=counted):
+            return unavailable(request)
+        try:
+            return self.get_response(request)
+        finally:
+            self.gate.leave(counted=counted)
+
+
+def _is_long(request: HttpRequest) -> bool:
+    length = request.META.get("CONTENT_LENGTH") or "0"
+    return not length.isdecimal() or int(length) > LONG_BYTES
 
 
 class SiteMiddleware:

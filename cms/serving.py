@@ -30,6 +30,7 @@ LEAVING_SECONDS = 5.0  # how long the rest of a killed run may still hold a port
 ENDING_SECONDS = 60.0  # how long a run that ends may take to give the folder back
 GRACE_SECONDS = 15.0  # for requests under way when the site ends
 READY_SECONDS = 60.0
+SPARE_THREADS = 4  # of each worker, for what needs no database while the others wait for it
 WORKER_PAUSE_SECONDS = 5.0  # between two starts of the worker
 LOG_BYTES = 10_000_000
 
@@ -162,7 +163,8 @@ def gunicorn(application: str, port: int) -> list[str]:
     """Return the command that serves an application on this loopback port: also what benchmarks measure."""
     workers = [] if "WEB_CONCURRENCY" in os.environ else ["--workers", str(min(max(2, os.cpu_count() or 2), 4))]
     command = [sys.executable, "-m", "gunicorn", application, "--bind", f"127.0.0.1:{port}", *workers]
-    command += ["--worker-class", "gthread", "--threads", "8", "--timeout", "60", "--keep-alive", "5"]
+    threads = str(settings.REQUESTS_AT_ONCE + SPARE_THREADS)
+    command += ["--worker-class", "gthread", "--threads", threads, "--timeout", "60", "--keep-alive", "5"]
     # No access log: the site has its own line for each request, without anybody's address.
     command += ["--graceful-timeout", str(int(GRACE_SECONDS - 5))]
     # Without these two gunicorn announces itself, and keeps a socket in the home folder that every site would share.

@@ -104,6 +104,7 @@ MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "cms.middleware.PermissionsMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
+    "cms.middleware.GateMiddleware",
     "cms.page_cache.KeptPageMiddleware",
     "cms.middleware.SiteMiddleware",
     "cms.page_cache.PageCacheMiddleware",
@@ -202,6 +203,9 @@ CONTENT_SECURITY_POLICY = {
         "frame-ancestors": ["'none'"],
     }
 }
+
+# Requests of one worker that may ask the database at once (cms.gate); serve gives a worker a few threads more.
+REQUESTS_AT_ONCE = natural(env, "REQUESTS_AT_ONCE", default=8, least=1)
 
 # Pages kept in each worker (cms.page_cache).
 PAGE_CACHE_BYTES = natural(env, "PAGE_CACHE_MB", default=64) * 1024 * 1024

@@ -169,6 +169,7 @@ def test_production_settings_are_clean(tmp_path):
         ({"MONGODB_CONNECT_TIMEOUT_MS": "-5"}, "MONGODB_CONNECT_TIMEOUT_MS must not be negative"),
         ({"MONGODB_WRITE_CONCERN": "1"}, "MONGODB_WRITE_CONCERN must be majority"),
         ({"MONGODB_URI": f"{PRODUCTION['MONGODB_URI']}&w=0"}, "MONGODB_URI: w must be majority"),
+        ({"REQUESTS_AT_ONCE": "0"}, "REQUESTS_AT_ONCE must be 1 or more"),
         ({"LOG_FORMAT": "xml"}, "LOG_FORMAT must be one of line, json"),
         ({"EMAIL_URL": "nonsense://"}, "EMAIL_URL"),
         ({"TIME_ZONE": "Mars/Olympus"}, "TIME_ZONE"),
