@@ -32,7 +32,7 @@ lint: .venv/dev.stamp ## style, types and who may import whom
 bench: .venv/dev.stamp wrk ## the measurements that the documents quote (ARGS=name for one, QUICK=1 for two minutes)
 	$(BIN)/python -m benchmarks $(ARGS)
 
-soak: .venv/dev.stamp ## five minutes of writing while the server is killed (ARGS="--minutes 60")
+soak: .venv/dev.stamp ## an hour of mixed traffic while the site is broken (ARGS="--minutes 10")
 	$(BIN)/python -m benchmarks.soak $(ARGS)
 
 mutants: .venv/dev.stamp ## take guards out one by one: the test named for each must fail

@@ -1,86 +1,58 @@
-"""Write without a pause while mongod and its guard are killed again and again; everything acknowledged must be there.
+"""The whole site under mixed traffic while it is broken again and again; everything acknowledged must be there, once.
 
-python -m benchmarks.soak --minutes 5
+python -m benchmarks.soak --minutes 60
 """
 
 import argparse
-import contextlib
-import itertools
-import os
 import random
-import signal
 import sys
-import tempfile
-import threading
 import time
-from pathlib import Path
 
-from pymongo import MongoClient
-from pymongo.errors import PyMongoError
+from tests.faults.harness import run
+from tests.faults.harness.faults import Faults
+from tests.faults.harness.ledger import Ledger
+from tests.faults.harness.places import OnEmbedded, OnReplicaSet, running
 
-from mongo.embedded import Embedded
-from mongo.keeper import Keeper
-
-WRITERS = 4
-BATCH = 10_000
+# Of one trial: traffic, and then the audit. Two kinds of site take turns.
+TRIAL_MINUTES = 10.0
+# Of a fault with the peace before it.
+FAULT_SECONDS = 11.0
 
 
 def main() -> int:
-    """Run the soak and print its counts; exit status 1 if an acknowledged document is missing."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.soak")
-    parser.add_argument("--minutes", type=float, default=5)
+    """Run the soak and print what it did; exit status 1 if anything was lost, doubled, half there or failed unannounced."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.soak", description=__doc__)
+    parser.add_argument("--minutes", type=float, default=60)
     parser.add_argument("--seed", type=int, default=random.randrange(10**6))
     options = parser.parse_args()
-    print(f"seed {options.seed}, {options.minutes:g} minutes, {WRITERS} writers", flush=True)
-    with tempfile.TemporaryDirectory(prefix="marginalia-soak-") as folder:
-        server = Embedded(Path(folder))
-        keeper = Keeper(server, server.acquire(), print)
-        over = threading.Event()
-        acknowledged: list[list[str]] = [[] for _ in range(WRITERS)]
-        threads = [
-            threading.Thread(target=_write, args=(keeper.state.uri, f"{number}-", noted, over))
-            for number, noted in enumerate(acknowledged)
-        ]
-        for thread in threads:
-            thread.start()
-        kills = _kill_until(time.monotonic() + options.minutes * 60, keeper, server, random.Random(options.seed))
-        over.set()
-        for thread in threads:
-            while thread.is_alive():
-                keeper.look()
-                thread.join(0.2)
-        keys = list(itertools.chain.from_iterable(acknowledged))
-        with MongoClient(keeper.state.uri) as client:
-            found = sum(
-                client.soak.kept.count_documents({"_id": {"$in": keys[start : start + BATCH]}})
-                for start in range(0, len(keys), BATCH)
-            )
-        server.release()
-    print(f"{kills} kills, {len(keys)} documents acknowledged, {len(keys) - found} of them missing")
-    return 0 if found == len(keys) else 1
+    trials = max(2, round(options.minutes / TRIAL_MINUTES))
+    seconds = options.minutes * 60 / trials
+    print(
+        f"seed {options.seed}: {trials} trials of {seconds / 60:.1f} minutes, on one mongod and on three in turn",
+        flush=True,
+    )
+    wrong = 0
+    for number in range(trials):
+        began = time.monotonic()
+        ledger = _trial((OnEmbedded, OnReplicaSet)[number % 2], seconds, options.seed + number)
+        print(f"\ntrial {number + 1} of {trials}, {time.monotonic() - began:.0f} s with its audit")
+        print("\n".join(f"  {line}" for line in ledger.report()))
+        faults = [*ledger.wrong, *(f"no {kind} were done" for kind in run.idle(ledger))]
+        print(
+            "\n".join(f"  WRONG: {line}" for line in faults) or "  nothing lost, nothing doubled, no error unannounced",
+            flush=True,
+        )
+        wrong += len(faults)
+    print(f"\n{trials} trials, {wrong} things wrong")
+    return 1 if wrong else 0
 
 
-def _write(uri: str, prefix: str, acknowledged: list[str], over: threading.Event) -> None:
-    with MongoClient(uri, timeoutMS=5000) as client:
-        for number in itertools.count():
-            if over.is_set():
-                return
-            with contextlib.suppress(PyMongoError):
-                client.soak.kept.insert_one({"_id": f"{prefix}{number}"})
-                acknowledged.append(f"{prefix}{number}")
-
-
-def _kill_until(deadline: float, keeper: Keeper, server: Embedded, dice: random.Random) -> int:
-    kills = 0
-    due = time.monotonic() + 2
-    while time.monotonic() < deadline:
-        keeper.look()
-        if time.monotonic() > due and (state := server.running()):
-            os.kill(dice.choice([state.pid, state.guard]), signal.SIGKILL)
-            kills += 1
-            due = time.monotonic() + dice.uniform(1, 10)
-        time.sleep(0.1)
-    return kills
+def _trial(kind: type[OnEmbedded] | type[OnReplicaSet], seconds: float, seed: int) -> Ledger:
+    dice = random.Random(seed)
+    with running(kind) as place:
+        known = Faults.names(place)
+        chosen = [dice.choice(known) for _ in range(max(len(known), int(seconds / FAULT_SECONDS)))]
+        return run.trial(place, chosen, seconds=seconds, seed=seed)
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from django.db import connection, connections
@@ -79,3 +80,14 @@ def empty(db) -> None:
 def commands(mongo) -> Iterator[CommandLog]:
     """The MongoDB commands sent during a `with commands.recorded():` block, from every client of this process."""
     return CommandLog()
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Print what tests say that they did: `record_property("did", ["a line", ...])`. Whoever reads it sees that they did it."""
+    for reports in list(terminalreporter.stats.values()):
+        for report in reports:
+            for name, lines in getattr(report, "user_properties", ()) if getattr(report, "when", "") == "call" else ():
+                if name == "did":
+                    terminalreporter.write_line(f"{report.nodeid} did:")
+                    for line in lines:
+                        terminalreporter.write_line(f"    {line}")

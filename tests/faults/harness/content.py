@@ -1,0 +1,60 @@
+"""The pages that the traffic is about, made in the admin like any others."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tests.faults.harness.browser import Answer, Browser
+from tests.faults.harness.ledger import Ledger
+from tests.running import Site
+
+Insist = Callable[[Callable[[], Answer]], Answer]
+PARAGRAPHS = "ann 0\n\nA paragraph that nobody touches.\n\nbob 0\n\nAnother one."
+
+
+@dataclass(frozen=True)
+class Content:
+    """Ids of nodes, and paths at which readers find them."""
+
+    page: str
+    path: str
+    blog: str
+    discussed: str
+    discussed_path: str
+    moderated: str
+    gallery: str
+    gallery_path: str
+
+
+def log_in(browser: Browser, site: Site, insist: Insist) -> None:
+    """Log the browser in as the first editor."""
+    path = "/admin/login/"
+    token = insist(lambda: browser.get(path)).form(having="csrfmiddlewaretoken")
+    assert token is not None
+    password = (site.var / "editor-password").read_text().strip()
+    data = token.filled(username="editor", password=password, next="/admin/")
+    answer = insist(lambda: browser.post(path, data, "log-ins"))
+    assert answer.status == 302, f"the log-in answered {answer.status}"
+
+
+def make(site: Site, ledger: Ledger) -> Content:
+    """Make a page, a blog with an open and a moderated discussion, and a gallery."""
+    browser = Browser(site.port, ledger)
+
+    def once(ask: Callable[[], Answer]) -> Answer:
+        return ask()
+
+    def node(kind: str, title: str, **fields: str) -> str:
+        path = f"/admin/nodes/node/add/?type={kind}"
+        form = browser.get(path).form("node_form")
+        assert form is not None
+        answer = browser.post(path, form.filled(title=title, slug=title.lower(), _publish="", **fields), "set-up")
+        assert answer.status == 302, answer.text
+        return form["form"]
+
+    log_in(browser, site, once)
+    page = node("basic-page", "Shared", text=PARAGRAPHS)
+    blog = node("blog", "Blog")
+    discussed = node("blog-entry", "Discussed", section=blog, text="Say something.", comments="open")
+    moderated = node("blog-entry", "Moderated", section=blog, text="Wait.", comments="hold-all")
+    gallery = node("gallery", "Gallery")
+    return Content(page, "/shared", blog, discussed, "/blog/discussed", moderated, gallery, "/gallery")

@@ -1,0 +1,121 @@
+"""What is broken on purpose. Each fault is announced in the ledger from its cause until the site is well again."""
+
+import os
+import random
+import signal
+import time
+from collections.abc import Callable
+
+from pymongo import MongoClient
+
+from tests.faults.harness.browser import Broken, Browser, multipart
+from tests.faults.harness.content import Content, log_in
+from tests.faults.harness.ledger import Ledger
+from tests.faults.harness.pictures import png
+from tests.faults.harness.places import WORKERS, OnEmbedded, OnReplicaSet, workers
+from tests.running import until
+
+STOPPED_SECONDS = 10.0
+# The site must be well again so soon after a cause has ended.
+WELL_SECONDS = 60.0
+# Of readiness asked in a row, each over a connection of its own: every worker is asked, as good as certainly.
+TIMES = 8
+RESETTING_SECONDS = 2.0
+DROPPED = 40
+ELECTION = "kill -9 until writes are taken again"
+KILL_WORKER, KILL_WORKERS, KILL = "kill -9 of a worker", "kill -9 of all workers", "kill -9 of {}"
+STOP, STOP_WORKER = f"SIGSTOP of {{}} for {STOPPED_SECONDS:.0f} s", f"SIGSTOP of a worker for {STOPPED_SECONDS:.0f} s"
+RESET, HANG_UP = "connections to {} reset", "requests reset by visitors"
+WRITES = ["insert", "update", "findAndModify", "find", "aggregate", "delete", "commitTransaction"]
+
+
+class Faults:
+    """Breaks one site."""
+
+    def __init__(self, place: OnEmbedded | OnReplicaSet, content: Content, ledger: Ledger, dice: random.Random) -> None:
+        self.place, self.content, self.ledger, self.dice = place, content, ledger, dice
+        self._ways: dict[str, Callable[[], None]] = {
+            KILL_WORKER: self.kill_a_worker,
+            KILL_WORKERS: self.kill_all_workers,
+            KILL.format(place.role): self.kill_mongod,
+            STOP.format(place.role): self.stop_mongod,
+            STOP_WORKER: self.stop_a_worker,
+            RESET.format(place.role): self.reset_connections,
+            HANG_UP: self.hang_up,
+        }
+
+    @staticmethod
+    def names(place: OnEmbedded | OnReplicaSet) -> list[str]:
+        """Return what can be broken at this place."""
+        of_mongod = [name.format(place.role) for name in (KILL, STOP, RESET)]
+        return [KILL_WORKER, KILL_WORKERS, *of_mongod, STOP_WORKER, HANG_UP]
+
+    def inject(self, name: str) -> None:
+        """Do it, and wait until the site is well again."""
+        with self.ledger.fault(name):
+            self._ways[name]()
+            began = time.monotonic()
+            until(self._is_well, WELL_SECONDS)
+            self.ledger.measured["until well again"].append(time.monotonic() - began)
+            # What was under way when the site became well may still end in an error.
+            time.sleep(1.0)
+
+    def _is_well(self) -> bool:
+        if len(workers(self.place.site)) < WORKERS:
+            return False
+        asking = Browser(self.place.site.port, Ledger())
+        try:
+            return all(asking.get("/readyz").status == asking.get("/").status == 200 for _ in range(TIMES))
+        except Broken:
+            return False
+
+    def kill_a_worker(self) -> None:
+        os.kill(self.dice.choice(workers(self.place.site)), signal.SIGKILL)
+
+    def kill_all_workers(self) -> None:
+        for pid in workers(self.place.site):
+            os.kill(pid, signal.SIGKILL)
+
+    def kill_mongod(self) -> None:
+        self.ledger.measured[ELECTION].append(self.place.kill())
+
+    def stop_mongod(self) -> None:
+        _stopped(self.place.primary_pid())
+
+    def stop_a_worker(self) -> None:
+        _stopped(self.dice.choice(workers(self.place.site)))
+
+    def reset_connections(self) -> None:
+        """Have the server close the connection at the next commands of the site, whichever they are."""
+        data = {"failCommands": WRITES, "closeConnection": True, "appName": "marginalia"}
+        with MongoClient(self.place.uri, timeoutMS=10_000) as client:
+            point = {"configureFailPoint": "failCommand", "mode": {"times": DROPPED}, "data": data}
+            before = client.admin.command(point)["count"]
+            try:
+                time.sleep(RESETTING_SECONDS)
+            finally:
+                after = client.admin.command({**point, "mode": "off"})["count"]
+        self.ledger.did("connections reset", after - before)
+
+    def hang_up(self) -> None:
+        """Go away in the middle of a form, of a picture, and before the answer to either."""
+        visitor = Browser(self.place.site.port, Ledger())
+        log_in(visitor, self.place.site, lambda ask: ask())
+        picture, kind = multipart([("alt", "Half")], {"files": ("half.png", png(0))})
+        for path, body, type_ in (
+            ("/comments/post", b"token=none&text=" + b"x" * 5_000, "application/x-www-form-urlencoded"),
+            (f"/admin/nodes/photo/upload/{self.content.gallery}/", picture, kind),
+            ("/blog/discussed", b"", "text/plain"),
+        ):
+            for part in {0, len(body) // 2, len(body) - 100, len(body)} - {-100}:
+                given = {"Content-Type": type_, "X-CSRFToken": visitor.cookies["csrftoken"]}
+                visitor.hang_up(visitor.head("POST" if body else "GET", path, len(body), given) + body[:part])
+                self.ledger.did("requests reset by visitors")
+
+
+def _stopped(pid: int) -> None:
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        time.sleep(STOPPED_SECONDS)
+    finally:
+        os.kill(pid, signal.SIGCONT)

@@ -1,0 +1,161 @@
+"""Where the site's data is: the embedded server, which `serve` keeps up, or three members of a replica set."""
+
+import contextlib
+import os
+import shlex
+import signal
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+from pymongo import MongoClient
+from pymongo.errors import PyMongoError
+
+from mongo.mongod import Mongod, free_port, initiate, locate
+from tests.running import Site, until
+
+# Fail points, by which a server drops connections; small journals, else 300 MB each.
+OPTIONS = (
+    "--setParameter",
+    "enableTestCommands=1",
+    "--wiredTigerEngineConfigString",
+    "log=(file_max=10MB,prealloc=false)",
+)
+WORKERS = 2
+
+
+class OnEmbedded:
+    """The site on the server that `manage.py serve` started."""
+
+    role = "mongod"
+
+    def __init__(self, folder: Path, **environment: str) -> None:
+        wrapper = folder / "mongod"
+        wrapper.write_text(f'#!/bin/sh\nexec {shlex.quote(str(locate(folder)))} "$@" {shlex.join(OPTIONS)}\n')
+        wrapper.chmod(0o755)
+        self.site = Site(folder / "var", MONGOD=str(wrapper), **_served(environment))
+
+    def start(self) -> None:
+        self.site.start()
+
+    def stop(self) -> None:
+        _stop(self.site)
+
+    @property
+    def uri(self) -> str:
+        state = self.site.mongod
+        assert state is not None
+        return state.uri
+
+    def primary_pid(self) -> int:
+        """The process of the mongod that takes writes."""
+        state = self.site.mongod
+        assert state is not None
+        return state.pid
+
+    def kill(self) -> float:
+        """kill -9 mongod, which `serve` starts again; return the seconds until it takes writes."""
+        pid, uri, began = self.primary_pid(), self.uri, time.monotonic()
+        os.kill(pid, signal.SIGKILL)
+        until(lambda: self.site.mongod and self.primary_pid() != pid and _takes_writes(uri), 60)
+        return time.monotonic() - began
+
+
+class OnReplicaSet:
+    """The site on three mongods."""
+
+    role = "the primary"
+    count = 3
+
+    def __init__(self, folder: Path, **environment: str) -> None:
+        binary = locate(folder)
+        self.members = [
+            Mongod(folder / f"member{n}" / "data", free_port(), extra_args=OPTIONS, binary=binary)
+            for n in range(self.count)
+        ]
+        self.site = Site(folder / "var", **_served(environment))
+
+    def start(self) -> None:
+        for member in self.members:
+            member.start()
+        self.site.environment["MONGODB_URI"] = initiate(self.members)
+        self.site.start()
+
+    def stop(self) -> None:
+        _stop(self.site)
+        for member in self.members:
+            member.stop()
+
+    @property
+    def uri(self) -> str:
+        return self.site.environment["MONGODB_URI"]
+
+    def primary(self) -> Mongod:
+        """Return the member that takes writes, waiting for one to be elected."""
+        found: list[Mongod] = []
+        until(lambda: found.extend(m for m in self.members if m.alive and _takes_writes(m.uri_direct)) or found, 60)
+        return found[0]
+
+    def primary_pid(self) -> int:
+        """The process of the mongod that takes writes."""
+        pid = self.primary().pid
+        assert pid is not None
+        return pid
+
+    def kill(self) -> float:
+        """kill -9 the primary and start it again later; return the seconds until another takes writes."""
+        victim, began = self.primary(), time.monotonic()
+        victim.kill()
+        self.primary()
+        elected = time.monotonic() - began
+        victim.start()
+        return elected
+
+
+class OnOneMember(OnReplicaSet):
+    """The site on a replica set of one, which stays away when it is killed."""
+
+    role = "the only member"
+    count = 1
+
+
+def _takes_writes(uri: str) -> bool:
+    with contextlib.suppress(PyMongoError), MongoClient(uri, serverSelectionTimeoutMS=200, timeoutMS=500) as client:
+        return bool(client.admin.command("hello").get("isWritablePrimary"))
+    return False
+
+
+def _served(environment: dict[str, str]) -> dict[str, str]:
+    return {
+        "DJANGO_SETTINGS_MODULE": "tests.faults.harness.settings",
+        "WEB_CONCURRENCY": str(WORKERS),
+        "EMAIL_URL": "dummymail://",
+        **environment,
+    }
+
+
+def _stop(site: Site) -> None:
+    if site.run is not None and site.run.poll() is None:
+        site.stop()
+    until(lambda: not site.left())
+
+
+def workers(site: Site) -> list[int]:
+    """The processes that answer requests."""
+    with contextlib.suppress(psutil.NoSuchProcess, TypeError):
+        return [child.pid for child in psutil.Process(site.gunicorn).children()]
+    return []
+
+
+@contextlib.contextmanager
+def running(kind: type[OnEmbedded] | type[OnReplicaSet], **environment: str) -> Iterator[OnEmbedded | OnReplicaSet]:
+    """A site of this kind in a temporary folder, ended and deleted afterwards."""
+    with tempfile.TemporaryDirectory(prefix="marginalia-faults-") as folder:
+        place = kind(Path(folder), **environment)
+        try:
+            place.start()
+            yield place
+        finally:
+            place.stop()

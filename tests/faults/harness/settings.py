@@ -1,0 +1,6 @@
+"""The site's own settings, for visitors who type faster and more than people do."""
+
+from cms.settings import *  # noqa: F403
+from cms.settings import COMMENTS as SITE
+
+COMMENTS = {**SITE, "MIN_SECONDS": 0, "RATE": (10_000_000, 600), "KEEP_OLD_COPY": 2}

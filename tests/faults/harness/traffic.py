@@ -1,0 +1,366 @@
+"""What people do at once, each kind a thread: it goes on through every fault, sends again what was not answered, and notes
+what was acknowledged."""
+
+import random
+import re
+import threading
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+from tests.faults.harness.browser import Answer, Broken, Browser, Form
+from tests.faults.harness.content import Content, log_in
+from tests.faults.harness.ledger import Ledger, Picture
+from tests.faults.harness.pictures import png
+from tests.running import Site
+
+# Seconds for which something is sent again before it is given up: an answer must come long before.
+INSISTING = 120.0
+PAUSE = 0.3
+
+
+class Unanswered(Exception):
+    """The run ended before an answer came."""
+
+
+class Traffic(threading.Thread, ABC):
+    """One kind of traffic. `over` ends it, after what it is about."""
+
+    kind = ""
+    pace = 0.2  # seconds between two rounds
+
+    def __init__(self, site: Site, content: Content, ledger: Ledger, over: threading.Event, seed: int) -> None:
+        super().__init__(daemon=True)
+        self.site, self.content, self.ledger, self.over = site, content, ledger, over
+        self.dice = random.Random(seed)
+        self.browser = Browser(site.port, ledger)
+
+    def run(self) -> None:
+        """Do rounds until it is over. Whatever a round raises is the run's failure, not only this thread's."""
+        try:
+            self.begin()
+            while not self.over.is_set():
+                self.round()
+                self.over.wait(self.pace)
+        except (Unanswered, AssertionError, KeyError, ValueError, OSError, TypeError) as error:
+            self.ledger.wrong.append(f"{self.kind}: {type(error).__name__}: {error}")
+
+    def begin(self) -> None:
+        """What comes before the first round."""
+
+    @abstractmethod
+    def round(self) -> None:
+        """Do one thing, until it is acknowledged."""
+
+    def insist(self, ask: Callable[[], Answer], *, kept: Sequence[str] = ()) -> Answer:
+        """Ask until there is an answer that is not the site's own failure. Raises Unanswered.
+
+        A failure's page must be one for people: 503, when to come back, and the texts `kept`, of a form that was sent.
+        """
+        until = time.monotonic() + INSISTING
+        while time.monotonic() < until:
+            try:
+                answer = ask()
+            except Broken:
+                time.sleep(PAUSE)
+                continue
+            if answer.status < 500:
+                return answer
+            self._check_failure(answer, kept)
+            time.sleep(PAUSE)
+        raise Unanswered(f"no answer within {INSISTING:.0f} s")
+
+    def page(self, path: str) -> Answer:
+        """Return a page, however long the site is away."""
+        answer = self.insist(lambda: self.browser.get(path, self.kind))
+        if answer.status != 200:
+            self.ledger.wrong.append(f"{self.kind}: {path} answered {answer.status} ({answer.location})")
+        return answer
+
+    def refused(self, what: str, answer: Answer) -> None:
+        """Note an answer that should not have come."""
+        self.ledger.wrong.append(
+            f"{self.kind}: {what} answered {answer.status} {answer.location} {answer.body[-300:]!r}"
+        )
+
+    def _check_failure(self, answer: Answer, kept: Sequence[str]) -> None:
+        if answer.status != 503 or not answer.headers.get("retry-after"):
+            self.refused("a failure that is no 503 with Retry-After", answer)
+        for form in answer.forms() if kept else []:
+            given = [value for _name, value in form.fields]
+            if all(any(text in value for value in given) for text in kept):
+                self.ledger.did("forms given back with their text")
+                return
+        if kept:
+            self.refused(f"a failure that lost {kept}", answer)
+
+
+class Editor(Traffic):
+    """Writes one paragraph of a page that another editor writes another of, by the form's nonce."""
+
+    kind = "saves"
+
+    def __init__(self, *args: object, who: str) -> None:
+        super().__init__(*args)  # type: ignore[arg-type]
+        self.who, self.number = who, 0
+
+    def begin(self) -> None:
+        log_in(self.browser, self.site, self.insist)
+
+    def round(self) -> None:
+        path = f"/admin/nodes/node/{self.content.page}/change/"
+        form = self.page(path).form("node_form")
+        assert form is not None, "an editor got no form"
+        self.number += 1
+        mine = f"{self.who} {self.number}"
+        text, changed = re.subn(rf"^{self.who} \d+\r?$", mine, form["text"], flags=re.MULTILINE)
+        if changed != 1:
+            self.ledger.wrong.append(f"saves: the paragraph of {self.who} is there {changed} times")
+        key = (self.content.page, self.who)
+        self.ledger.typed[key] = self.number
+        data = form.filled(text=text, _continue="")
+        answer = self.insist(lambda: self.browser.post(path, data, self.kind), kept=[mine])
+        if answer.status != 302:
+            return self.refused(mine, answer)
+        self.ledger.saved[key].append(self.number)
+        self.ledger.did(self.kind)
+        return None
+
+
+class Tagger(Traffic):
+    """Adds a tag to the page from the list, and takes an older one away."""
+
+    kind = "tags"
+    number = 0
+
+    def begin(self) -> None:
+        log_in(self.browser, self.site, self.insist)
+
+    def round(self) -> None:
+        self.number += 1
+        self._change("tag", f"tag-{self.number}")
+        if self.number > 5:
+            self._change("untag", f"tag-{self.number - 5}")
+
+    def _change(self, action: str, tag: str) -> None:
+        page, path = self.content.page, "/admin/nodes/node/"
+        form = self.page(path).form(having=f"nonce-{page}")
+        assert form is not None, "the list shows no form"
+        data = [("csrfmiddlewaretoken", form["csrfmiddlewaretoken"]), ("action", action), ("tags", tag)]
+        data += [("chosen", page), (f"nonce-{page}", form[f"nonce-{page}"])]
+        answer = self.insist(lambda: self.browser.post(path, data, self.kind))
+        if answer.status != 302:
+            return self.refused(f"{action} {tag}", answer)
+        self.ledger.tags[page].append((tag, action == "tag"))
+        self.ledger.did(self.kind)
+        return None
+
+
+class Poster(Traffic):
+    """Posts comments and replies; every form is sent twice at the same time, and again until both were answered."""
+
+    kind = "posts"
+
+    def __init__(self, *args: object, target: str, held: bool = False) -> None:
+        super().__init__(*args)  # type: ignore[arg-type]
+        self.target, self.held = target, held
+        self.kind = "held posts" if held else "posts"
+        self._slugs: list[str] = []
+        self._pool = ThreadPoolExecutor(2)
+        self._number = 0
+
+    def round(self) -> None:
+        parent = self.dice.choice(self._slugs[-20:]) if self._slugs and self.dice.random() < 0.3 else ""
+        answer = self.page(f"/comments/form/nodes.node/{self.target}{f'?parent={parent}' if parent else ''}")
+        form = answer.form(having="token")
+        assert form is not None, "no form for a comment"
+        self._number += 1
+        text = (
+            f"Comment {self._number} by {self.name}, $literal, on {self.target}, long enough to be given back in a box."
+        )
+        self.ledger.written.add(text)
+        data = form.filled(name=f"Visitor {self.name}", text=text, email="")
+        told = list(self._pool.map(lambda _n: self._send(form, data, text), range(2)))
+        if wrong := [one for one in told if one.status != 302]:
+            return self.refused(text, wrong[0])
+        self._note(text, {one.location for one in told}, is_reply=bool(parent))
+        return None
+
+    def _send(self, form: Form, data: list[tuple[str, str]], text: str) -> Answer:
+        return self.insist(lambda: self.browser.post(form.action, data, self.kind), kept=[text])
+
+    def _note(self, text: str, locations: set[str], *, is_reply: bool) -> None:
+        if self.held:
+            self.ledger.held[text] = self.target
+        else:
+            places = {location.partition("#c-")[2] for location in locations}
+            if len(places) != 1 or "" in places:
+                self.ledger.wrong.append(f"posts: one form led to {locations}")
+            self.ledger.posted[text] = (self.target, places)
+            # The address of a reply names its last part only: answers go to comments of the top level.
+            if not is_reply:
+                self._slugs += places
+        self.ledger.did(self.kind)
+
+
+class Photographer(Traffic):
+    """Uploads pictures and replaces some. An upload has no token: one that was not answered is not sent again."""
+
+    kind = "uploads"
+    pace = 0.5
+    TAG = "by-harness"
+
+    def begin(self) -> None:
+        log_in(self.browser, self.site, self.insist)
+        self._mine: list[str] = []
+
+    def round(self) -> None:
+        if len(self._mine) > 2 and self.dice.random() < 0.5:
+            self._replace(self.dice.choice(self._mine[-6:]))
+        else:
+            self._upload()
+
+    def _upload(self) -> None:
+        seed = self.dice.randrange(2**30)
+        result = self._send(f"/admin/nodes/photo/upload/{self.content.gallery}/", "uploads", seed)
+        if result is None:
+            self.ledger.unanswered.append(seed)
+            return
+        self._mine.append(result)
+        self.ledger.photos[result] = [Picture(seed, acknowledged=True)]
+        self.ledger.did("uploads")
+
+    def _replace(self, photo: str) -> None:
+        seed = self.dice.randrange(2**30)
+        # Noted first: it may be stored though no answer comes.
+        self.ledger.photos[photo].append(Picture(seed, acknowledged=False))
+        if self._send(f"/admin/nodes/photo/{photo}/replace/", "replaces", seed) is not None:
+            self.ledger.photos[photo][-1] = Picture(seed, acknowledged=True)
+            self.ledger.did("replaces")
+        elif photo in self._mine:
+            # Locked until its last upload counts as dead.
+            self._mine.remove(photo)
+
+    def _send(self, path: str, kind: str, seed: int) -> str | None:
+        """Return the photo's id if the site took the picture, None if it did not say so."""
+        data = [("alt", "Noise"), ("publish", "1"), ("tags", self.TAG)]
+        files = {"files": (f"{seed}.png", png(seed))}
+        headers = {"Accept": "application/json"}
+        try:
+            answer = self.browser.post(path, data, kind, files=files, headers=headers)
+        except Broken:
+            return None
+        if answer.status >= 500:
+            self._check_failure(answer, ())
+            return None
+        if answer.status == 200 and answer.json["results"][0]["ok"]:
+            return str(answer.json["results"][0]["id"])
+        if answer.status != 422:
+            self.refused(f"picture {seed}", answer)
+        return None
+
+
+class Moderator(Traffic):
+    """Publishes two of three comments that wait, and rejects the third."""
+
+    kind = "decisions"
+    pace = 0.5
+
+    def begin(self) -> None:
+        log_in(self.browser, self.site, self.insist)
+
+    def round(self) -> None:
+        form = self.page("/admin/comments/moderation/").form("queue")
+        if form is None:
+            return
+        for value in [value for _name, value in form.buttons if value.startswith("approve:")][:4]:
+            self._decide(form, *value.partition(":")[2].split("."))
+
+    def _decide(self, form: Form, held: str, rev: str) -> None:
+        if self.dice.random() < 1 / 3:
+            data = [("csrfmiddlewaretoken", form["csrfmiddlewaretoken"]), ("action", f"reject:{held}.{rev}")]
+            answer = self.insist(lambda: self.browser.post(form.action, data, self.kind))
+            if answer.status != 302:
+                return self.refused(f"reject {held}", answer)
+            self.ledger.rejected.add(held)
+        else:
+            path = f"/comments/approve/{held}"
+            data = [("csrfmiddlewaretoken", form["csrfmiddlewaretoken"]), ("rev", rev)]
+            answer = self.insist(lambda: self.browser.post(path, data, self.kind))
+            if answer.status != 302:
+                return self.refused(f"approve {held}", answer)
+            self.ledger.approved[held] = answer.location.partition("#c-")[2]
+        self.ledger.did(self.kind)
+        return None
+
+
+class Converter(Traffic):
+    """Converts a discussion to and fro by the command, while people post to it."""
+
+    kind = "conversions"
+    pace = 2.0
+
+    def round(self) -> None:
+        for schema in ("buckets", "documents"):
+            began = time.monotonic()
+            done = self.site.manage(
+                "convert_comments", "--to", schema, "--discussion", f"nodes.node:{self.content.discussed}"
+            )
+            ended = time.monotonic()
+            if done.returncode == 0:
+                self.ledger.converted[self.content.discussed] = schema
+                self.ledger.did(self.kind)
+            elif not self._may_fail(began, ended, done.stderr):
+                self.ledger.wrong.append(f"conversions: {done.stderr[-500:]}")
+            if self.over.wait(self.pace):
+                return
+
+    def _may_fail(self, began: float, ended: float, why: str) -> bool:
+        # A converter that died keeps others out for half a minute.
+        is_broken = any(w.began <= ended and began <= w.ended for w in self.ledger.windows)
+        return "is being converted" in why or (is_broken and "copy" not in why)
+
+
+class Reader(Traffic):
+    """Looks at pages, a picture and a static file."""
+
+    kind = "reads"
+    pace = 0.1
+
+    def begin(self) -> None:
+        self._paths = ["/", self.content.path, self.content.discussed_path, self.content.gallery_path, "/search?q=ann"]
+
+    def round(self) -> None:
+        try:
+            answer = self.browser.get(self.dice.choice(self._paths), self.kind)
+        except Broken:
+            return
+        if answer.status == 200:
+            self.ledger.did(self.kind)
+        elif answer.status < 500:
+            self.refused("a page", answer)
+        else:
+            self._check_failure(answer, ())
+
+
+class Guest(Traffic):
+    """Asks for what needs no database: it must always be answered, and at once."""
+
+    kind = "reads without the database"
+    pace = 0.1
+
+    def begin(self) -> None:
+        found = re.search(r'href="(/static/[^"]+\.css)"', self.page("/").text)
+        assert found, "the home page has no style sheet"
+        self._paths = ["/healthz", found[1]]
+
+    def round(self) -> None:
+        path = self.dice.choice(self._paths)
+        try:
+            answer = self.browser.get(path, self.kind)
+        except Broken:
+            return
+        if answer.status != 200:
+            self.refused(path, answer)
+        self.ledger.did(self.kind)

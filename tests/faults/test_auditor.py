@@ -1,0 +1,132 @@
+"""The auditor of the trials, shown what it is there to find: one that sees nothing would pass every trial."""
+
+import pytest
+
+from comments import services as comments
+from comments.types import Author, Target
+from nodes.services import editing
+from nodes.types import Actor, TagChange
+from tests.faults.harness.auditor import Audit
+from tests.faults.harness.content import PARAGRAPHS, Content
+from tests.faults.harness.ledger import Asked, Ledger, Picture, Window
+from tests.faults.harness.pictures import png
+from tests.nodes import build
+from tests.nodes.photo_build import gallery, replace, upload
+
+ANN = Actor(None, "Ann")
+TEXTS = ("first", "second", "third")
+
+
+@pytest.fixture
+def audited(mongo):
+    """A site with a few acknowledged things of each kind, and the function that audits it: it returns what is wrong."""
+    page, discussed, moderated = (build.node(slug=slug, text=PARAGRAPHS) for slug in ("shared", "open", "held"))
+    ledger, key = Ledger(), (str(page), "ann")
+    for number in (1, 2, 3):
+        text = PARAGRAPHS.replace("ann 0", f"ann {number}")
+        editing.save(ANN, page, build.nonce(page), {"detail.text": text})
+        ledger.saved[key].append(number)
+    ledger.typed[key] = 3
+    editing.change_tags(page, TagChange(frozenset({"there"}), frozenset()))
+    ledger.tags[str(page)] = [("there", True), ("gone", True), ("gone", False)]
+    target = Target("nodes.node", str(discussed))
+    for text in TEXTS:
+        posted = comments.post(target, author=Author("Ann"), source=text, token=text * 4)
+        ledger.posted[text] = (str(discussed), {posted.comment.slug})
+        ledger.written.add(text)
+    waiting = [
+        comments.hold(Target("nodes.node", str(moderated)), author=Author("Bob"), source=text, token=text * 4).held.id
+        for text in ("yes", "no")
+    ]
+    ledger.written |= {"yes", "no"}
+    ledger.held = dict.fromkeys(("yes", "no"), str(moderated))
+    comments.approve(waiting[0], by="")
+    comments.reject(waiting[1], by="")
+    ledger.approved, ledger.rejected = {waiting[0]: ""}, {waiting[1]}
+    photo = upload(gallery(), png(1), "1.png")
+    replace(photo, png(2))
+    ledger.photos[str(photo)] = [Picture(1, acknowledged=True), Picture(2, acknowledged=True)]
+    content = Content(str(page), "/shared", "", str(discussed), "/open", str(moderated), "", "/gallery")
+
+    def audit():
+        ledger.wrong.clear()
+        Audit(mongo, content, ledger).all(swept=True)
+        return ledger.wrong
+
+    audit.ledger, audit.page = ledger, page
+    assert audit() == []
+    return audit
+
+
+def only(found, part):
+    assert found
+    assert all(part in sentence for sentence in found), found
+
+
+def test_it_misses_a_comment_and_sees_a_second_one(audited, mongo):
+    document = mongo.comments.find_one({"source": "second"})
+    mongo.comments.delete_one({"_id": document["_id"]})
+    only(audited(), "a comment is there 0 times: second")
+    mongo.comments.insert_one(document)
+    del document["_id"]
+    mongo.comments.insert_one({**document, "slug": "a" * 16, "full_slug": document["full_slug"] + "a", "number": 99})
+    assert any("there 2 times: second" in sentence for sentence in audited())
+
+
+def test_it_sees_a_comment_elsewhere_and_one_that_nobody_sent(audited, mongo):
+    audited.ledger.posted["first"][1].clear()
+    audited.ledger.posted["first"][1].add("b" * 16)
+    audited.ledger.written.discard("third")
+    found = audited()
+    assert any("not where its author was sent: first" in sentence for sentence in found)
+    assert any("from nowhere: ['third']" in sentence for sentence in found)
+
+
+def test_it_sees_decisions_undone(audited, mongo):
+    mongo["comments.pending"].update_one({"source": "no"}, {"$set": {"state": "waiting"}})
+    only(audited(), "a rejected comment is waiting")
+    mongo["comments.pending"].update_one({"source": "no"}, {"$set": {"state": "rejected"}})
+    mongo.comments.delete_one({"source": "yes"})
+    only(audited(), "an approved comment is approved: yes")
+
+
+def test_it_misses_a_save_and_sees_one_undone(audited, mongo):
+    editing.save(ANN, audited.page, build.nonce(audited.page), {"detail.text": PARAGRAPHS.replace("ann 0", "ann 1")})
+    found = audited()
+    assert any("done twice or undone" in sentence for sentence in found)
+    assert any("saved 3, the page says 1" in sentence for sentence in found)
+    audited.ledger.saved[str(audited.page), "ann"].append(4)
+    assert any("are lost: [4]" in sentence for sentence in audited())
+
+
+def test_it_misses_a_tag(audited, mongo):
+    editing.change_tags(audited.page, TagChange(frozenset({"gone"}), frozenset({"there"})))
+    only(audited(), "['there', 'gone']")
+
+
+def test_it_sees_half_a_photo_and_an_older_one(audited, mongo):
+    (photo,) = audited.ledger.photos
+    audited.ledger.photos[photo].append(Picture(3, acknowledged=True))
+    only(audited(), "shows none of what it may show")
+    audited.ledger.photos[photo][-1] = Picture(3, acknowledged=False)
+    assert audited() == []
+    mongo["cms.assets.chunks"].update_many({"n": 0}, [{"$set": {"data": b"x"}}])
+    only(audited(), "half there")
+
+
+def test_it_misses_a_photo_and_sees_one_that_nobody_sent(audited, mongo):
+    (photo,) = audited.ledger.photos
+    known = audited.ledger.photos.pop(photo)
+    only(audited(), "nobody sent, or twice")
+    audited.ledger.photos["0" * 24] = known
+    audited.ledger.unanswered.append(2)
+    only(audited(), "photos are lost")
+
+
+def test_errors_are_excused_while_something_is_broken_and_not_before(audited):
+    ledger = audited.ledger
+    ledger.windows.append(Window("a fault", 10.0, 20.0))
+    for began, ended in ((1, 9), (5, 11), (12, 13), (19, 25), (21, 22)):
+        ledger.asked.append(Asked("reads", "/", began, ended, 503))
+    ledger.asked.append(Asked("reads", "/", 1, 2, 404))
+    assert [one.began for one in ledger.unexcused()] == [1, 21]

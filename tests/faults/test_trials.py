@@ -1,0 +1,49 @@
+"""The whole site under traffic while it is broken again and again: what it acknowledged is there, once and whole."""
+
+import random
+
+import pytest
+
+from tests.faults.harness import run
+from tests.faults.harness.faults import ELECTION, KILL, STOP, Faults
+from tests.faults.harness.ledger import Ledger
+from tests.faults.harness.places import OnEmbedded, OnReplicaSet, running
+
+pytestmark = pytest.mark.slow
+
+SECONDS = 60.0
+# Between the election, as the members tell it, and the driver's next look at them.
+NOTICING = 1.5
+
+
+def tried(place, chosen, record_property) -> Ledger:
+    """Run a trial of these faults in an order of its own, tell what was done, and fail for whatever was wrong."""
+    seed = random.randrange(10**6)
+    random.Random(seed).shuffle(chosen)
+    ledger = run.trial(place, chosen, seconds=SECONDS, seed=seed)
+    record_property("did", [f"seed {seed}", *ledger.report()])
+    assert ledger.wrong == []
+    assert run.idle(ledger) == []
+    assert [name for name in chosen if not ledger.measured[name]] == []
+    return ledger
+
+
+def test_nothing_is_lost_or_doubled_whatever_dies_on_one_machine(record_property):
+    with running(OnEmbedded) as place:
+        chosen = Faults.names(place)
+        assert len(chosen) >= 6
+        ledger = tried(place, chosen, record_property)
+        assert ledger.done["connections reset"] > 0
+
+
+def test_nothing_is_lost_or_doubled_when_the_primary_dies(record_property):
+    with running(OnReplicaSet) as place:
+        kill, stop = KILL.format(place.role), STOP.format(place.role)
+        ledger = tried(place, [kill, stop, kill], record_property)
+    elections = ledger.measured[ELECTION]
+    kills = [window for window in ledger.windows if window.fault == kill]
+    assert len(elections) == len(kills) == 2
+    for took, window in zip(elections, kills, strict=True):
+        failed = [one.ended - window.began for one in ledger.during(window) if one.kind == "reads" and one.failed]
+        record_property("did", [f"election {took:.1f} s; readers saw errors until {max(failed, default=0):.1f} s"])
+        assert max(failed, default=0) <= took + NOTICING
