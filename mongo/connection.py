@@ -85,6 +85,16 @@ def answers(alias: str = DEFAULT_DB_ALIAS, *, seconds: float = 1.0) -> bool:
         return False
 
 
+def promptly(alias: str = DEFAULT_DB_ALIAS) -> AbstractContextManager[Any]:
+    """Bound a block by the connection's serverSelectionTimeoutMS: what a request begins with, so that it ends soon if no server
+    is found or the one that is hangs.
+
+    By itself the driver heeds that option only where there is no timeoutMS (get_server_selection_timeout in pymongo 4.20):
+    every request of an outage would wait for the time of a whole operation.
+    """
+    return pymongo.timeout(client(alias).options.server_selection_timeout)
+
+
 def unhurried() -> AbstractContextManager[Any]:
     """Lift the connection's time limit from a block: an index build or a scan takes as long as it takes."""
     return pymongo.timeout(UNHURRIED_SECONDS)

@@ -8,7 +8,7 @@ from typing import Any
 from bson import ObjectId
 from django.utils.translation import gettext_lazy as _
 
-from mongo.connection import database
+from mongo.connection import database, promptly
 from nodes.collections import SITE
 
 SITE_ID = "site"
@@ -51,8 +51,9 @@ _of_request: ContextVar[Site | None] = ContextVar("site", default=None)
 
 
 def read() -> Site:
-    """Return the site as it is stored now."""
-    return _site(database()[SITE].find_one({"_id": SITE_ID}) or {})
+    """Return the site as it is stored now: what requests begin with."""
+    with promptly():
+        return _site(database()[SITE].find_one({"_id": SITE_ID}) or {})
 
 
 def read_beside(collection: str, ids: Iterable[str]) -> tuple[Site, dict[str, Any]]:
@@ -62,7 +63,8 @@ def read_beside(collection: str, ids: Iterable[str]) -> tuple[Site, dict[str, An
         {"$match": {"_id": SITE_ID}},
         {"$unionWith": {"coll": collection, "pipeline": versions}},
     ]
-    found = {document["_id"]: document for document in database()[SITE].aggregate(both)}
+    with promptly():
+        found = {document["_id"]: document for document in database()[SITE].aggregate(both)}
     return _site(found.pop(SITE_ID, {})), {id: document["version"] for id, document in found.items()}
 
 

@@ -1,0 +1,30 @@
+"""Time-outs of the one client."""
+
+import time
+
+import pymongo
+import pytest
+from pymongo import MongoClient
+from pymongo.errors import PyMongoError, ServerSelectionTimeoutError
+
+from mongo.connection import is_outage, promptly
+from nodes.selectors import site
+
+
+def test_what_begins_a_request_heeds_the_time_to_find_a_server(mongo, monkeypatch):
+    """The driver does not, beside timeoutMS: every request of an outage would wait for the time of a whole operation."""
+    began = time.monotonic()
+    nowhere = "mongodb://127.0.0.1:9/?replicaSet=none"
+    with MongoClient(nowhere, serverSelectionTimeoutMS=200, timeoutMS=60_000) as nobody:
+        monkeypatch.setattr("mongo.connection.client", lambda alias: nobody)
+        with promptly(), pytest.raises(ServerSelectionTimeoutError):
+            nobody.site.kept.find_one()
+    assert time.monotonic() - began < 10
+
+
+@pytest.mark.parametrize("read", [site.read, lambda: site.read_beside("discussions", ["x"])])
+def test_the_site_is_read_promptly(mongo, monkeypatch, read):
+    monkeypatch.setattr("nodes.selectors.site.promptly", lambda: pymongo.timeout(1e-6))
+    with pytest.raises(PyMongoError) as raised:
+        read()
+    assert is_outage(raised.value)
