@@ -74,6 +74,7 @@ def test_preview_beside_the_text_follows_what_is_typed(ann):
     expect(pane.locator("h2")).to_have_text("First")
 
 
+@pytest.mark.slow
 def test_preview_on_a_phone_is_below_the_text(browsing, account):
     page = browsing(account("ann"), viewport=PHONE, has_touch=True)
     page.goto(change(node(text="Text")))
@@ -148,6 +149,7 @@ def test_a_text_in_html_keeps_its_textarea(ann):
     expect(ann.locator("#id_text")).to_be_visible()
 
 
+@pytest.mark.slow
 def test_what_was_kept_comes_back_into_the_editor(ann, browsing):
     node_id = node(text="old")
     ann.goto(change(node_id))
@@ -161,6 +163,7 @@ def test_what_was_kept_comes_back_into_the_editor(ann, browsing):
     assert stored(node_id)["detail"]["text"] == "typed on the train"
 
 
+@pytest.mark.slow
 def test_a_preview_that_cannot_be_had_says_so_and_loses_nothing(ann):
     ann.expected += ["403", "Failed to load"]
     node_id = node(text="old")
