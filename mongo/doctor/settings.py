@@ -26,7 +26,9 @@ def promises(examination: Examination) -> Iterator[Finding]:
     options = client(examination.alias).options
     asked = options.write_concern.document
     fix = "Leave w=majority, journal=true and retryWrites=true in the URI and the options of the connection."
-    if asked.get("w", "majority") != "majority" or asked.get("j") is False:
+    members = asked.get("w", "majority")
+    # More than a majority may be asked for, by a number or by a tag.
+    if members in (0, 1) or asked.get("j") is False:
         message = f"Writes are acknowledged under {asked}: what a reader was told is stored may be lost."
         yield Finding(ERROR, "weak-writes", examination.alias, message, fix)
     if not options.retry_writes:
