@@ -156,9 +156,10 @@ def present(discussions: Mapping[str, str]) -> tuple[Site, Mapping[str, Any]]:
     if not discussions:
         return site_selectors.read(), {}
     if conf.database_alias() == DEFAULT_DB_ALIAS:
-        return site_selectors.read_beside(versions.COLLECTION, discussions)
+        return site_selectors.read_beside(versions.COLLECTION, discussions, versions.VERSION)
     found = comments.discussions(map(Target.parse, discussions))
-    return site_selectors.read(), {target.id: discussion.version for target, discussion in found.items()}
+    settled = {target.id: None if discussion.writing else discussion.version for target, discussion in found.items()}
+    return site_selectors.read(), settled
 
 
 def key_of(request: HttpRequest) -> tuple[str, ...] | None:

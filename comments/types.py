@@ -136,7 +136,8 @@ class Discussion:
     """A target's discussion, stored or yet to be begun (`begun` False: nobody has posted).
 
     `version` is new after every change that readers can see: take it before the comments, and what is rendered may be
-    kept under it. `last_number` is the highest number given, `count` how many comments are public.
+    kept under it, but not shown while somebody is `writing` (or stopped before the new version). `last_number` is the
+    highest number given, `count` how many comments are public.
     """
 
     target: Target
@@ -150,6 +151,7 @@ class Discussion:
     epoch: int = 0
     bucket: int = 0
     moving: str = ""
+    writing: bool = False
     newest: datetime | None = None
 
 

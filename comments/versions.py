@@ -7,8 +7,10 @@ from dataclasses import dataclass, field
 
 from comments.types import Discussion
 
-# Where the versions are: the `version` of the document whose `_id` is the discussion's.
+# Where the versions are: in the document whose `_id` is the discussion's. While a claim is open there is none: a commit that a
+# failing server lost leaves its claim, and the version from before a comment that may have been acknowledged.
 COLLECTION = "discussions"
+VERSION = {"$cond": [{"$eq": ["$claims", []]}, "$version", None]}
 
 
 @dataclass

@@ -104,8 +104,8 @@ class Discussions:
         self.committing = self.collection.with_options(write_concern=AT_ONCE)
 
     def find(self, target: Target) -> Document | None:
-        """Return a discussion's document without its lists of claims."""
-        return self.collection.find_one({"_id": target.id}, {"claims": 0, "touched": 0})
+        """Return a discussion's document, of its lists of claims one at the most."""
+        return self.collection.find_one({"_id": target.id}, {"claims": {"$slice": 1}, "touched": 0})
 
     def begin(self, target: Target) -> bool:
         """Make a target's discussion, as its label's setting says; False if there was one, which stays as it is."""

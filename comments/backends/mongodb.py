@@ -258,7 +258,9 @@ class MongoBackend(Backend):
 
     def discussions(self, targets: Iterable[Target]) -> dict[Target, Discussion]:
         wanted = list(dict.fromkeys(targets))
-        cursor = self.db.discussions.find({"_id": {"$in": [t.id for t in wanted]}}, {"claims": 0, "touched": 0})
+        cursor = self.db.discussions.find(
+            {"_id": {"$in": [t.id for t in wanted]}}, {"claims": {"$slice": 1}, "touched": 0}
+        )
         found = {document["_id"]: discussion(document) for document in cursor}
         return {target: found.get(target.id) or unbegun(target) for target in wanted}
 

@@ -128,6 +128,7 @@ def discussion(document: Mapping[str, Any]) -> Discussion:
         epoch=int(document["epoch"]),
         bucket=int(document["bucket"]),
         moving=(document.get("moving") or {}).get("to", ""),
+        writing=bool(document.get("claims")),
         newest=document["newest"],
     )
 

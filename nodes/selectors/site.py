@@ -56,9 +56,9 @@ def read() -> Site:
         return _site(database()[SITE].find_one({"_id": SITE_ID}) or {})
 
 
-def read_beside(collection: str, ids: Iterable[str]) -> tuple[Site, dict[str, Any]]:
-    """Return the site as it is stored now and, read by the same command, the `version` of these documents of a collection."""
-    versions: list[dict[str, Any]] = [{"$match": {"_id": {"$in": list(ids)}}}, {"$project": {"version": 1}}]
+def read_beside(collection: str, ids: Iterable[str], version: Any) -> tuple[Site, dict[str, Any]]:
+    """Return the site as it is stored now and, read by the same command, these documents' `version` (an expression)."""
+    versions: list[dict[str, Any]] = [{"$match": {"_id": {"$in": list(ids)}}}, {"$project": {"version": version}}]
     both: list[dict[str, Any]] = [
         {"$match": {"_id": SITE_ID}},
         {"$unionWith": {"coll": collection, "pipeline": versions}},

@@ -9,6 +9,7 @@ from django.test import Client
 
 from cms import page_cache
 from comments import services as comments
+from comments.backends.claims import Discussions
 from comments.types import Author
 from mongo.connection import now
 from nodes import views
@@ -168,6 +169,26 @@ def test_entry_ends_after_a_minute(post, client):
     client.get("/blog/post")
     (entry,) = page_cache.cache._entries.values()
     assert timedelta(seconds=55) < entry.until - now() <= timedelta(seconds=60)
+
+
+@pytest.mark.parametrize("beside", [True, False])
+def test_a_comment_shows_though_a_failing_server_lost_its_commit(post, client, mongo, monkeypatch, beside):
+    """Acknowledged, as a commit waits for no journal: what is left is the claim, and the version from before."""
+    if not beside:
+        monkeypatch.setattr(page_cache, "DEFAULT_DB_ALIAS", "another")
+    target = Node.objects.get(pk=post)
+    comments.post(target, author=Author("Bea"), source="First comment", token="t" * 16)
+    assert b"First comment" in client.get("/blog/post").content
+    before, commit = [], Discussions.commit
+
+    def lost(*args, **kwargs):
+        before.extend(mongo.discussions.find())
+        return commit(*args, **kwargs)
+
+    monkeypatch.setattr(Discussions, "commit", lost)
+    comments.post(target, author=Author("Bea"), source="Second comment", token="u" * 16)
+    mongo.discussions.replace_one({"_id": before[0]["_id"]}, before[0])
+    assert b"Second comment" in client.get("/blog/post").content
 
 
 def test_a_retry_that_changes_nothing_gives_a_new_version(post, client):
