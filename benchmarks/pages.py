@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from benchmarks import content, report, site
 
-ROUNDS, SECONDS = (1, 1) if site.QUICK else (7, 1)
+ROUNDS, SECONDS = (1, 1) if site.QUICK else (5, 1)
 NODES = 300 if site.QUICK else 1_000
 COMMENTS = 250
 # What issue and DESIGN.md promise: the least part of a bare view's pages a second.

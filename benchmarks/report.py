@@ -73,7 +73,8 @@ def machine() -> str:
     named = ", ".join(f"{name} {version}" for name, version in versions.items())
     return (
         f"*{datetime.now(UTC):%d %B %Y}; Python {platform.python_version()}, {named}, MongoDB {server} on the same machine, "
-        f"{wrk}; {platform.system()} {platform.machine()}, {os.cpu_count()} × {_processor()}, {_memory()}.*"
+        f"{wrk}; {platform.system()} {platform.machine()}, {os.cpu_count()} × {_processor()}, {_memory()}; "
+        f"load average at the end {os.getloadavg()[0]:.1f}.*"
     )
 
 

@@ -54,7 +54,7 @@ class Web:
         self, path: str, seconds: int, headers: Mapping[str, str] | None = None, script: Path | None = None
     ) -> Load:
         """Load one address, or those of a script for wrk, over CONNECTIONS connections. Raises RuntimeError for an error."""
-        command = ["wrk", "-t1", f"-c{CONNECTIONS}", f"-d{seconds}s", "--latency"]
+        command = ["wrk", "-t1", f"-c{CONNECTIONS}", f"-d{seconds}s", "--latency", "--timeout", "10s"]
         for name, value in (headers or {}).items():
             command += ["-H", f"{name}: {value}"]
         if script:
