@@ -7,9 +7,15 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from cms.demo.content import Item
-from comments import services, slugs
-from comments.types import Author, NewComment, Target
+from comments import maintenance, services, slugs
+from comments.types import Author, NewComment, Order, Target
 from nodes.models import Node
+
+# What is kept in buckets, as an operator's conversion would leave it; the rest is as the setting says.
+IN_BUCKETS = {
+    PurePosixPath("essays/the-wide-margin"): Order.THREADED,
+    PurePosixPath("field-notes/night-train"): Order.OLDEST,
+}
 
 FILE = Path(__file__).parent / "discussions.toml"
 
@@ -28,7 +34,10 @@ def discuss(item: Item, rows: list[dict[str, Any]], moment: datetime) -> int:
     public = [row for row in rows if not row.get("held")]
     for row in (row for row in rows if row.get("held")):
         services.hold(target, author=Author(row["by"]), source=row["text"], token=f"demo {item.path} {row['by']}")
-    return services.import_(target, _comments(item, public, began, moment))
+    added = services.import_(target, _comments(item, public, began, moment))
+    if item.path in IN_BUCKETS:
+        maintenance.convert(target, "buckets", IN_BUCKETS[item.path])
+    return added
 
 
 def _comments(item: Item, rows: list[dict[str, Any]], began: datetime, moment: datetime) -> Iterator[NewComment]:

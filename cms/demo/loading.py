@@ -2,15 +2,20 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
-from cms.demo.content import Item, items
+from cms.demo.content import Item, identifier, items
 from cms.demo.discussing import discuss, discussions
+from cms.demo.plates import AUTHOR, GALLERY, PLATES, Plate
+from nodes.collections import ASSET_FILES
 from nodes.errors import InvalidPlace, NodeGone, SlugTaken
 from nodes.selectors import nodes as selectors
+from nodes.selectors import photos
 from nodes.selectors import site as site_selectors
+from nodes.selectors import trash as trashed
 from nodes.selectors.site import SiteSettings
 from nodes.services import bulk, editing, trash
+from nodes.services.photos import Upload
 from nodes.services.site import save_settings
 from nodes.types import Actor
 
@@ -38,7 +43,18 @@ def load(moment: datetime, step: Callable[[], object]) -> Counts:
         else:
             counts.left += 1
         step()
+    for plate in PLATES:
+        if _hang(plate, moment):
+            counts.done += 1
+        else:
+            counts.left += 1
+        step()
     return counts
+
+
+def size() -> int:
+    """Return of how many items and pictures the demo is made."""
+    return len(items()) + len(PLATES)
 
 
 def _create(item: Item, moment: datetime) -> bool:
@@ -74,18 +90,63 @@ def _create(item: Item, moment: datetime) -> bool:
     return True
 
 
+def _hang(plate: Plate, moment: datetime) -> bool:
+    if photos.get(plate.id) or trashed.load(plate.id):
+        return False
+    published = moment - timedelta(days=plate.days)
+    fields = {
+        "detail.alt": plate.alt,
+        "summary": plate.summary,
+        "published": published,
+        "created": published,
+        "author": {"_id": None, "name": AUTHOR},
+    }
+    try:
+        coming = Upload(
+            Actor(None, AUTHOR),
+            identifier(GALLERY),
+            plate.filename,
+            title=plate.title,
+            fields=fields,
+            tags=plate.tags,
+            photo_id=plate.id,
+        )
+    except InvalidPlace:  # an editor threw the gallery away
+        return False
+    try:
+        coming.feed(plate.drawn())
+        coming.finish()
+    finally:
+        coming.abort()
+    return True
+
+
 def remove(step: Callable[[], object]) -> Counts:
     """Delete all of the demo for good. A section stays as long as something of others stands in it."""
     counts = Counts()
+    for plate in PLATES:
+        if _take_down(plate):
+            counts.done += 1
+        step()
     for item in reversed(items()):
         if _delete(item):
             counts.done += 1
         elif selectors.get(item.id):
             counts.left += 1
         step()
-    bulk.forget_places([item.id for item in items()])
+    bulk.forget_places([item.id for item in items()] + [plate.id for plate in PLATES])
     _name_the_site(NAMED, UNNAMED)
     return counts
+
+
+def _take_down(plate: Plate) -> bool:
+    try:
+        if photo := photos.get(plate.id):
+            trash.trash(Actor(None, AUTHOR), plate.id, photo.metadata.nonce, ASSET_FILES)
+        trash.delete(plate.id)
+    except NodeGone:
+        return False
+    return True
 
 
 def _delete(item: Item) -> bool:

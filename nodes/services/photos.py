@@ -50,8 +50,8 @@ class Upload:
     """A new photo on its way into a gallery: `feed` it, then `finish` or `abort`.
 
     Its place is taken at the start, and nothing shows it until the end. Whatever is raised, nothing is left behind. `fields`
-    are further fields by path ("detail.alt", "published"…); without a title the file's name serves.
-    Raises InvalidPlace, SlugTaken (only for a slug that was asked for), InvalidSlug.
+    are further fields by path ("detail.alt", "published"…); without a title the file's name serves. `photo_id`: an id that no
+    photo has, chosen beforehand. Raises InvalidPlace, SlugTaken (only for a slug that was asked for), InvalidSlug.
     """
 
     def __init__(
@@ -64,12 +64,13 @@ class Upload:
         slug: str = "",
         fields: Mapping[str, Any] | None = None,
         tags: tuple[str, ...] = (),
+        photo_id: ObjectId | None = None,
     ) -> None:
         check_place(gallery_id, PHOTO)
         self._actor = actor
         self._filename = file_name(filename)
         self._fields = dict(fields or {})
-        self.id, self.title = ObjectId(), title or _title(self._filename)
+        self.id, self.title = photo_id or ObjectId(), title or _title(self._filename)
         wanted = slugs.normalized(slug)
         if wanted:
             slugs.check(wanted, gallery_id)

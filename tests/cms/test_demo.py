@@ -3,7 +3,7 @@
 import pytest
 from django.core.management import CommandError, call_command
 
-from cms.demo import content, loading, volume
+from cms.demo import content, loading, plates, volume
 from mongo.connection import now
 from nodes.selectors import nodes as selectors
 from nodes.selectors import site as site_selectors
@@ -26,7 +26,7 @@ def test_loading_twice_changes_nothing(mongo):
     assert loading.load(now(), nothing).left == 0
     before = list(mongo["cms.nodes"].find().sort("_id"))
     again = loading.load(now(), nothing)
-    assert (again.done, again.left) == (0, len(content.items()))
+    assert (again.done, again.left) == (0, loading.size())
     assert list(mongo["cms.nodes"].find().sort("_id")) == before
 
 
@@ -45,6 +45,11 @@ def test_holds_what_a_visitor_should_meet(mongo, client):
     post = client.get("/essays/the-wide-margin").content.decode()
     assert post.index("gravy counts as illustrations") < post.index("The flour shows up beautifully.")
     assert "Old Compositor" in post
+    gallery = client.get("/plates").content.decode()
+    assert gallery.count('<img src="') == len(plates.PLATES)
+    photo = client.get("/plates/from-the-night-train")
+    assert b"with the lamp off" in photo.content
+    assert set(mongo.discussions.distinct("schema")) == {"documents", "buckets"}
     held = client.get("/essays/the-last-letter-writer").content.decode()
     assert "We were the shop on the left." in held
     assert "Best Pens 4 You" not in held
@@ -118,8 +123,8 @@ def test_bulk_content_is_what_the_editor_would_have_made(mongo, client):
 
 def test_command_says_what_it_did(mongo, capsys):
     call_command("load_demo", nodes=20)
-    assert "Demo: 29 created, 0 left as they were; bulk: 20 created." in capsys.readouterr().out
+    assert "Demo: 36 created, 0 left as they were; bulk: 20 created." in capsys.readouterr().out
     call_command("load_demo", remove=True)
-    assert "Demo: 29 deleted, 0 kept for what others put there; bulk: 20 deleted." in capsys.readouterr().out
+    assert "Demo: 36 deleted, 0 kept for what others put there; bulk: 20 deleted." in capsys.readouterr().out
     with pytest.raises(CommandError, match="must not be negative"):
         call_command("load_demo", nodes=-1)

@@ -7,7 +7,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 from tqdm import tqdm
 
-from cms.demo import content, loading, volume
+from cms.demo import loading, volume
 from mongo.connection import now
 from nodes.errors import NodeError
 
@@ -29,14 +29,14 @@ class Command(BaseCommand):
             raise CommandError(str(error)) from error
 
     def _load(self, nodes: int) -> None:
-        with self._bar(len(content.items())) as bar:
+        with self._bar(loading.size()) as bar:
             counts = loading.load(now(), bar.update)
         made = self._count(nodes, volume.load(nodes, now())) if nodes else 0
         self._say(f"Demo: {counts.done} created, {counts.left} left as they were; bulk: {made} created.")
 
     def _remove(self) -> None:
         made = self._count(None, volume.remove())
-        with self._bar(len(content.items())) as bar:
+        with self._bar(loading.size()) as bar:
             counts = loading.remove(bar.update)
         self._say(f"Demo: {counts.done} deleted, {counts.left} kept for what others put there; bulk: {made} deleted.")
 
