@@ -129,7 +129,9 @@ def up(mb: int) -> dict[str, float]:
     from nodes.assets.writer import Writer
 
     def work() -> None:
-        writer = Writer("cms.assets", ObjectId(), f"{mb}.bin", {"type": "photo-content", "slug": str(mb)}, place={})
+        # As the validator wants a content that is on its way.
+        place = {"type": "photo-content", "parent_id": ObjectId(), "slug": str(mb)}
+        writer = Writer("cms.assets", ObjectId(), f"{mb}.bin", place, place={})
         for block in _bytes(mb):
             writer.write(block)
         writer.finish()
