@@ -21,7 +21,7 @@ from pymongo import MongoClient
 
 from mongo.mongod import free_port, is_free, locate
 from tests.cms.pages import ROOT, blocks, commands_of, tried
-from tests.cms.test_serve import Site, until
+from tests.running import Site, until
 
 pytestmark = [
     pytest.mark.slow,
