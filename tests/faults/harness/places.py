@@ -72,7 +72,14 @@ class OnReplicaSet:
     def __init__(self, folder: Path, **environment: str) -> None:
         binary = locate(folder)
         self.members = [
-            Mongod(folder / f"member{n}" / "data", free_port(), extra_args=OPTIONS, binary=binary)
+            # Killed at the end: a member that ends politely waits for the others to take over, ten seconds each.
+            Mongod(
+                folder / f"member{n}" / "data",
+                free_port(),
+                extra_args=OPTIONS,
+                binary=binary,
+                death_signal=signal.SIGKILL,
+            )
             for n in range(self.count)
         ]
         self.site = Site(folder / "var", **_served(environment))
