@@ -38,7 +38,7 @@ from tests.markup.test_payloads import ALL
 from tests.nodes import build, photo_build, pictures
 
 # Payloads that share a page. More would make longer pages, fewer more of them.
-TOGETHER = 40
+TOGETHER = 60
 QUICK = 40
 # What runs, or is shown in place of the page, when a page asks for it.
 LOADED = {"script", "stylesheet", "document", "xhr", "fetch", "font", "websocket", "object", "other"}
@@ -110,6 +110,11 @@ class Typed:
         posted = services.post(target, author=author, source=payload or "x", token=f"t{number}".ljust(24, "x")).comment
         if number % 10:
             return
+        if not number:
+            for other, text in enumerate(self.payloads[1:]):
+                services.post(
+                    target, author=Author(self.words[other]), source=text or "x", token=f"o{other}".ljust(24, "x")
+                )
         services.post(
             target, author=Author(word), source=payload, token=f"r{number}".ljust(24, "x"), parent=posted.slug
         )
@@ -134,7 +139,7 @@ class Typed:
     def imported(self, folder: Path) -> None:
         """Bring what an old site says, all of it payloads."""
         items = []
-        for number, (word, payload) in enumerate(zip(self.words[::5], self.payloads[::5], strict=True)):
+        for number, (word, payload) in enumerate(zip(self.words[::10], self.payloads[::10], strict=True)):
             word, payload = (
                 re.sub(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]", " ", text) for text in (word, payload)
             )
@@ -157,7 +162,7 @@ class Typed:
             self.brought += 1
 
     def _typed_in_addresses(self) -> None:
-        for word in self.words[::4]:
+        for word in self.words[::10]:
             coded = quote(word, safe="")
             self.public += [
                 f"/search?q={coded}",
