@@ -18,10 +18,10 @@ run: .venv/runtime.stamp ## serve the site on 127.0.0.1:8000 (PORT=8001, DEMO=0,
 	@exec $(BIN)/python manage.py serve --with-parent
 
 test: .venv/dev.stamp chromium checkers ## the quick tests, at most ten minutes
-	$(BIN)/python -m pytest -m "not slow" -n logical --dist loadfile $(ARGS)
+	$(BIN)/python -m pytest -m "not slow" -n logical --dist loadfile --no-loadscope-reorder $(ARGS)
 
 test-slow: .venv/dev.stamp chromium checkers java ## the long tests: crashes, volumes, conversions
-	$(BIN)/python -m pytest -m slow -n logical --dist loadfile $(ARGS)
+	$(BIN)/python -m pytest -m slow -n logical --dist loadfile --no-loadscope-reorder $(ARGS)
 
 lint: .venv/dev.stamp ## style, types and who may import whom
 	$(BIN)/ruff check .

@@ -17,6 +17,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
+from comments import conf
 from comments.backends.mongodb import MongoBackend
 from comments.errors import CommentError, EditConflict
 from comments.types import Author, Order, State, Target, Verdict
@@ -163,8 +164,10 @@ class Machine(RuleBasedStateMachine):
     @rule(which=st.integers(0, len(LABELS) - 1), form=st.sampled_from(FORMS))
     def convert(self, which, form):
         target = self.targets[which]
-        if form[0] == "embedded" and (target.label != "auth.user" or self.backend.discussion(target).last_number > 20):
-            form = FORMS[3]
+        if form[0] == "embedded":
+            most = conf.options("auth.user", "embedded")["BOUND"]
+            if target.label != "auth.user" or len(list(self.backend.iterate(target))) > most:
+                form = FORMS[3]
         self.backend.convert(target, *form)
 
     @rule(slug=comments, order=st.sampled_from(list(Order)), size=st.sampled_from([1, 3, 10]))

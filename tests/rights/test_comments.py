@@ -23,10 +23,10 @@ permalink            +       -     -     -        -
 comment feed         +       -     -     -        -
 answer form          +       -     -     -        -
 flag form            +       -     -     -        -
-after posting        +       -     -     -        -
+after posting        +       o     -     -        -
 my comments          o       -     -     -        -
-edit form            oma     -     -     -        -
-delete form          oma     -     -     -        -
+edit form            oma     o     -     -        -
+delete form          oma     o     -     -        -
 approve form         -       ma    ma    -        -
 queue                -       ma    -     -        -
 queue of spam        -       -     ma    -        -
@@ -35,8 +35,8 @@ in the admin         ma      -     -     ma       ma
 """
 WRITING = """
                      public  held  spam  removed  private
-edit                 oma     -     -     -        -
-delete               oma     -     -     -        -
+edit                 oma     o     -     -        -
+delete               oma     o     -     -        -
 flag                 +       -     -     -        -
 approve              -       ma    ma    -        -
 approve in bulk      -       ma    ma    -        -
@@ -87,7 +87,8 @@ class Said:
             stored = ("", "")
         flagged = sum(f.count for f in flags.flagged(1_000) if f.target == self.target)
         try:
-            return *stored, flagged, selectors.get_held(self.held_id).verdict.value
+            held = selectors.get_held(self.held_id)
+            return stored[0], stored[1] or held.source, flagged, held.verdict.value
         except CommentNotFound:
             return *stored, flagged, ""
 
