@@ -58,6 +58,8 @@ class Documents(Schema):
         return int(found["number"]) if found else None
 
     def by_path(self, place: Place, low: str, high: str, limit: int, *, backwards: bool = False) -> list[Document]:
+        if not limit:  # which MongoDB takes for none
+            return []
         query = {**self._of(place), "full_slug": {"$gt": low, "$lt": high}}
         direction = DESCENDING if backwards else ASCENDING
         return list(self.db.comments.find(query, PROJECTION).sort([("full_slug", direction)]).limit(limit))

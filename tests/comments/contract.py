@@ -204,6 +204,8 @@ class Contract:
         for n in range(6, 30):
             backend.post(target, new(str(n), roots[n % 6].slug))
         for comment in self.got(backend, target):
+            alone = backend.page(target, order=order, size=1, at=comment.slug)
+            assert [c.slug for c in alone.comments] == [comment.slug]
             page = backend.page(target, order=order, size=4, at=comment.slug)
             assert comment in page.comments
             assert len(page.comments) <= 4
