@@ -1,7 +1,7 @@
 """`manage.py mongod`: the embedded server in the foreground."""
 
 import signal
-import time
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -24,22 +24,28 @@ class Command(BaseCommand):
         embedded = Embedded(Path(folder))
         if running := embedded.running():
             raise CommandError(f"It runs already: mongod is process {running.pid}, {running.uri}")
-        signal.signal(signal.SIGTERM, signal.default_int_handler)
-        signal.signal(signal.SIGHUP, signal.default_int_handler)
+        _on_signals(signal.default_int_handler)
         try:
             self._run(embedded)
-        except KeyboardInterrupt:
-            signal.signal(signal.SIGINT, signal.SIG_IGN)  # ending takes a second: a second Ctrl-C must not break it off
-            ended = embedded.release()
-            self.stdout.write("mongod has ended." if ended else "Other commands use mongod: it ends with the last.")
+        except KeyboardInterrupt:  # while it was starting
+            _on_signals(signal.SIG_IGN)
         except MongodError as error:
             raise CommandError(str(error)) from error
+        ended = embedded.release()
+        self.stdout.write("mongod has ended." if ended else "Other commands use mongod: it ends with the last.")
 
     def _run(self, embedded: Embedded) -> None:
         state = embedded.acquire()
         self.stdout.write(f"mongod is process {state.pid}. Its address, until Ctrl-C:\n{state.uri}")
         self.stdout.flush()
         keeper = Keeper(embedded, state, self.stderr.write)
-        while True:
+        # Not an exception, which is lost where it falls into a finalizer; and a second Ctrl-C breaks nothing off.
+        stopping = threading.Event()
+        _on_signals(lambda _number, _frame: stopping.set())
+        while not stopping.wait(0.5):
             keeper.look()
-            time.sleep(0.5)
+
+
+def _on_signals(handler: Any) -> None:
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, handler)
