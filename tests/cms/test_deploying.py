@@ -77,9 +77,8 @@ class Deployed:
             "/srv/marginalia": str(ROOT),
             "127.0.0.1:8000": f"127.0.0.1:{self.web}",
         }
-        for there, here in changes.items():
-            text = text.replace(there, here)
-        return text
+        # In one pass: what is put in, such as an interpreter in the clone's own .venv, is not replaced again.
+        return re.sub("|".join(map(re.escape, changes)), lambda found: changes[found[0]], text)
 
     def run(self, command: str) -> subprocess.CompletedProcess[str]:
         return shell(self.here(command), ROOT, self.environment)
