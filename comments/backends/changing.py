@@ -14,7 +14,7 @@ from pymongo.errors import DuplicateKeyError
 from comments import slugs
 from comments.backends.claims import Claim, Intent
 from comments.backends.posting import Posting
-from comments.backends.stored import BLANK, Document, comment
+from comments.backends.stored import BLANK, Document, Written, comment
 from comments.errors import CommentNotFound, EditConflict, NothingToRestore
 from comments.types import Replaced, State, Target
 from mongo.connection import now
@@ -54,20 +54,20 @@ class Changing:
         self.discussions = posting.discussions
         self.history = posting.db["comments.history"]
 
-    def edit(self, target: Target, slug: str, source: str, html: str, rev: int, token: str, by: str) -> Document:
+    def edit(self, target: Target, slug: str, source: str, html: str, rev: int, token: str, by: str) -> Written:
         """Replace the text."""
         fields = {"source": source, "html": html, "edited": now()}
         return self._change(target, slug, rev, token, by, Change("edit", State.PUBLIC, fields))
 
-    def remove(self, target: Target, slug: str, rev: int, token: str, by: str) -> Document:
+    def remove(self, target: Target, slug: str, rev: int, token: str, by: str) -> Written:
         """Blank text and author."""
         return self._change(target, slug, rev, token, by, Change("remove", State.PUBLIC, BLANK, delta=-1))
 
-    def erase(self, target: Target, slug: str, rev: int, token: str) -> Document:
+    def erase(self, target: Target, slug: str, rev: int, token: str) -> Written:
         """Blank text and author and keep nothing of them."""
         return self._change(target, slug, rev, token, "", Change("erase", State.PUBLIC, BLANK, delta=-1, keep=False))
 
-    def restore(self, target: Target, slug: str, rev: int, token: str, by: str) -> Document:
+    def restore(self, target: Target, slug: str, rev: int, token: str, by: str) -> Written:
         """Bring back what the tombstone's removal replaced."""
         kept = self.history.find_one(
             {"discussion_id": target.id, "slug": slug, "rev": rev - 1, "state": State.PUBLIC.value}
@@ -75,7 +75,7 @@ class Changing:
         fields = {name: kept[name] for name in ("author", "source", "html", "state", "edited")} if kept else {}
         return self._change(target, slug, rev, token, by, Change("restore", State.REMOVED, fields, delta=1))
 
-    def _change(self, target: Target, slug: str, rev: int, token: str, by: str, change: Change) -> Document:
+    def _change(self, target: Target, slug: str, rev: int, token: str, by: str, change: Change) -> Written:
         """Carry out a change once; return the comment as stored. Raises CommentNotFound, EditConflict,
         NothingToRestore."""
         if not slugs.is_slug(slug):
@@ -84,7 +84,7 @@ class Changing:
         while True:
             claim = self.discussions.claim(target, intent)
             schema = self.posting.schemas.of(claim.place)
-            looked = schema.look(claim.place, [slug])
+            looked, outgrown = schema.look(claim.place, [slug]), ""
             stored = looked.found.get(slug)
             if stored is None:
                 self.discussions.give_back(claim)
@@ -101,16 +101,17 @@ class Changing:
                 if not schema.change(claim.place, slug, rev, fields, looked):
                     continue  # someone was faster, or it lies elsewhere by now: look again under the same claim
                 stored = {**stored, **fields}
+                outgrown = schema.outgrown(claim.place, looked, stored)
             elif stored["rev"] <= rev or not self.posting.made_by(claim, stored, rev + 1):
                 # Revisions only rise: whoever shares this claim cannot write under it any more either.
                 self.discussions.give_back(claim)
-                return self._as_wished(target, stored, change, intent.op)
+                return Written(self._as_wished(target, stored, change, intent.op))
             if self.discussions.commit(claim):
-                return stored
+                return Written(stored, outgrown)
             # Struck off by one who shares the claim; or, after a stall, by a repair: then what counts is what is found.
             again = self.posting.stored(target, slug)
             if again and again["rev"] > rev and self.posting.made_by(claim, again, rev + 1):
-                return again
+                return Written(again)
 
     def _as_wished(self, target: Target, stored: Document, change: Change, op: str) -> Document:
         """Return the comment if the same token changed it before, or if it is what the change would make of it."""

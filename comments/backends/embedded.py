@@ -113,9 +113,10 @@ class Embedded(ByPathInMemory, ByNumberInMemory):
 
     def outgrown(self, place: Place, looked: Looked, document: Document) -> str:
         options = conf.options(place.target.label, self.name)
-        held = looked.hint.get("held", 0) + 1
-        size = looked.hint.get("bytes", 0) + len(bson.encode(document))
-        too_much = held >= options["BOUND"] or size >= options["BOUND_BYTES"]
+        before = looked.found.get(document["slug"])
+        is_one_too_many = before is None and looked.hint.get("held", 0) + 1 >= options["BOUND"]
+        size = looked.hint.get("bytes", 0) + len(bson.encode(document)) - (len(bson.encode(before)) if before else 0)
+        too_much = is_one_too_many or size >= options["BOUND_BYTES"]
         return str(options["PROMOTE_TO"]) if too_much else ""
 
     def iterate(self, place: Place, order: Order, after: Any = None) -> Iterator[Document]:

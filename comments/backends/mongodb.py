@@ -23,7 +23,7 @@ from comments.backends.posting import Posting
 from comments.backends.reading import Reading
 from comments.backends.repairing import Repairing
 from comments.backends.schemas import Schemas
-from comments.backends.stored import NOBODY, Document, Place, comment, discussion, held, place
+from comments.backends.stored import NOBODY, Document, Place, Written, comment, discussion, held, place
 from comments.conf import native
 from comments.errors import CommentNotFound, ConversionFailed, HeldChanged
 from comments.types import (
@@ -65,14 +65,16 @@ class MongoBackend(Backend):
 
     def post(self, target: Target, new: NewComment) -> Posted:
         done = self.posting.post(target, new)
-        if done.outgrown:
-            self._promote(target, done.outgrown)
+        self._promote(target, done.outgrown)
         if done.has_leftovers:
             self.conversion.drop_leftovers(target)
         return done.posted
 
     def _promote(self, target: Target, schema: str) -> None:
-        """Move a discussion that has outgrown its schema. Whoever posts next tries again, should this fail."""
+        """Move a discussion that has outgrown its schema, to this one unless it is "". Whoever writes next tries again,
+        should this fail."""
+        if not schema:
+            return
         with contextlib.suppress(ConversionFailed):
             self.conversion.convert(target, schema, self.discussion(target).order, patience=PROMOTION_PATIENCE)
 
@@ -87,8 +89,7 @@ class MongoBackend(Backend):
                 # Times ahead of the present are not among those given out.
                 suspicious |= one.posted > now() or (latest is not None and one.posted < latest)
                 latest = one.posted if latest is None else max(latest, one.posted)
-            if done.outgrown:
-                self._promote(target, done.outgrown)
+            self._promote(target, done.outgrown)
         # The last time given out may be that of a comment that came to nothing.
         if suspicious and any(a.posted > b.posted for a, b in pairwise(self.iterate(target))):
             self.renumber(target)
@@ -111,13 +112,17 @@ class MongoBackend(Backend):
         return self.conversion.convert(target, schema, order, progress=progress)
 
     def edit(self, target: Target, slug: str, *, source: str, html: str, rev: int, token: str, by: str = "") -> Comment:
-        return comment(target, self.changing.edit(target, slug, source, html, rev, token, by))
+        return self._changed(target, self.changing.edit(target, slug, source, html, rev, token, by))
 
     def remove(self, target: Target, slug: str, *, rev: int, token: str, by: str = "") -> Comment:
-        return comment(target, self.changing.remove(target, slug, rev, token, by))
+        return self._changed(target, self.changing.remove(target, slug, rev, token, by))
 
     def restore(self, target: Target, slug: str, *, rev: int, token: str, by: str = "") -> Comment:
-        return comment(target, self.changing.restore(target, slug, rev, token, by))
+        return self._changed(target, self.changing.restore(target, slug, rev, token, by))
+
+    def _changed(self, target: Target, done: Written) -> Comment:
+        self._promote(target, done.outgrown)
+        return comment(target, done.document)
 
     def erase_author(self, *, id: str = "", email: str = "") -> int:
         return self.across.erase_author(self.changing, {"id": id} if id else {"email": email})
@@ -148,9 +153,10 @@ class MongoBackend(Backend):
 
     def approve(self, held_id: str, by: str = "", rev: int = 0) -> Comment:
         waiting = self._settled(held_id, rev)
-        stored = self.posting.publish(waiting)
+        done = self.posting.publish(waiting)
         self._decide(waiting, Verdict.APPROVED, by)
-        target = Target.parse(waiting["discussion_id"])
+        target, stored = Target.parse(waiting["discussion_id"]), done.document
+        self._promote(target, done.outgrown)
         if self._is_crowded(target, int(stored["number"])):
             with contextlib.suppress(ConversionFailed):  # somebody is at it, and the next approval tries again
                 self.renumber(target)

@@ -15,7 +15,7 @@ from comments import conf, slugs
 from comments.backends.claims import Claim, Discussions, Intent
 from comments.backends.schema import Looked
 from comments.backends.schemas import Schemas
-from comments.backends.stored import Document, body, comment, held, place, placed
+from comments.backends.stored import Document, Written, body, comment, held, place, placed
 from comments.errors import CommentError, DiscussionClosed, InvalidParent
 from comments.types import NewComment, Posted, State, Target, Verdict
 from mongo.connection import now
@@ -120,7 +120,7 @@ class Posting:
             self.discussions.give_back(claim)
             return Posted(None, held(document), new=is_new)
 
-    def publish(self, waiting: Mapping[str, Any]) -> Document:
+    def publish(self, waiting: Mapping[str, Any]) -> Written:
         """Store a queued comment in the place that it was given when it came; return it as stored."""
         target = held(waiting).target
         slug = waiting["slug"]
@@ -135,7 +135,7 @@ class Posting:
         while True:
             claim = self.discussions.claim(target, intent)
             schema = self.schemas.of(claim.place)
-            looked = schema.look(claim.place, [claim.slug])
+            looked, outgrown = schema.look(claim.place, [claim.slug]), ""
             stored = looked.found.get(claim.slug)
             if stored is None:
                 if claim.stale:
@@ -148,14 +148,15 @@ class Posting:
                     "op": None,
                 }
                 stored = self._put(claim, document, looked)
+                outgrown = schema.outgrown(claim.place, looked, document)
             if self.written_under(claim, stored):
                 if self.discussions.commit(claim, newest=claim.posted):
-                    return stored
+                    return Written(stored, outgrown)
             else:
                 self.discussions.give_back(claim)
-                return stored
+                return Written(stored)
             if again := self.stored(target, slug):
-                return again
+                return Written(again)
 
     def _put(self, claim: Claim, document: Document, looked: Looked) -> Document:
         """Write under a claim and return what is stored; where it cannot be, nobody waits for the claim."""

@@ -75,7 +75,8 @@ class Schema(ABC):
         return self.by_path(place, max(after, low), high, limit)
 
     def outgrown(self, place: Place, looked: Looked, document: Document) -> str:
-        """Return the schema that the discussion had better be kept in once `document` was put, "" while it fits."""
+        """Return the schema that the discussion had better be kept in once `document` was put or changed, "" while it
+        fits. `looked` is from before that."""
         return ""
 
     @abstractmethod

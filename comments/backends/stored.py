@@ -36,6 +36,14 @@ class Place:
         return self.target.id
 
 
+@dataclass(frozen=True)
+class Written:
+    """A comment as it is stored after a write, and the schema that its discussion has outgrown its own for, "" if not."""
+
+    document: Document
+    outgrown: str = ""
+
+
 def author_document(author: Author, email: str) -> Document:
     """Return an author as stored; the address is left out where there is none."""
     stored: Document = {"id": author.id, "name": author.name, "url": author.url}

@@ -245,6 +245,26 @@ def test_embedded_discussion_promotes_itself_by_bytes(mongo, settings, target):
     assert list(backend.iterate(target)) == posted
 
 
+def test_embedded_discussion_promotes_itself_when_comments_are_approved(mongo, settings, target):
+    """One that every comment waits for is never posted to."""
+    backend = configure(settings, "embedded", BOUND=10)
+    waiting = [backend.hold(target, new(str(n))).held for n in range(12)]
+    approved = [backend.approve(held.id) for held in waiting]
+    assert backend.discussion(target).schema == "buckets"
+    assert list(backend.iterate(target)) == approved
+    audit.stored(target, "auth_user")
+
+
+def test_embedded_discussion_promotes_itself_when_comments_get_longer(mongo, settings, target):
+    """Else it could be edited to the server's limit of a document, beyond which its target cannot be saved."""
+    backend = configure(settings, "embedded", BOUND=1000, BOUND_BYTES=20_000)
+    posted = [backend.post(target, new(str(n))).comment for n in range(4)]
+    edited = [backend.edit(target, c.slug, source="x" * 6_000, html="", rev=1, token="e") for c in posted]
+    assert backend.discussion(target).schema == "buckets"
+    assert list(backend.iterate(target)) == edited
+    audit.stored(target, "auth_user")
+
+
 def test_too_many_comments_do_not_go_into_their_target(mongo, settings, target):
     backend = configure(settings)
     for n in range(45):
