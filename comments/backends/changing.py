@@ -109,7 +109,7 @@ class Changing:
             if self.discussions.commit(claim):
                 return Written(stored, outgrown)
             # Struck off by one who shares the claim; or, after a stall, by a repair: then what counts is what is found.
-            again = self.posting.stored(target, slug)
+            again = self.posting.committed_by_another(target, slug)
             if again and again["rev"] > rev and self.posting.made_by(claim, again, rev + 1):
                 return Written(again)
 

@@ -74,7 +74,7 @@ class Posting:
                 return Done(Posted(comment(target, stored), new=False))
             if self.discussions.commit(claim, newest=claim.posted if claim.delta else None):
                 return Done(Posted(comment(target, stored)), outgrown, bool(claim.leftovers))
-            if stored := self.stored(target, claim.slug):  # another caller with the same token committed it
+            if stored := self.committed_by_another(target, claim.slug):
                 return Done(Posted(comment(target, stored), new=False))
 
     def hold(self, target: Target, new: NewComment, reasons: tuple[str, ...]) -> Posted:
@@ -155,7 +155,7 @@ class Posting:
             else:
                 self.discussions.give_back(claim)
                 return Written(stored)
-            if again := self.stored(target, slug):
+            if again := self.committed_by_another(target, slug):
                 return Written(again)
 
     def _put(self, claim: Claim, document: Document, looked: Looked) -> Document:
@@ -199,11 +199,22 @@ class Posting:
             raise InvalidParent(new.parent)
         return answered
 
+    def committed_by_another(self, target: Target, slug: str) -> Document | None:
+        """Return the comment whose claim was gone when it came to the commit, if it is there for good.
+
+        Mostly another caller with the same token committed it. But that one may also have given the claim back, or a
+        repair have dropped it after a stall, before the comment was written: a converter at work has no reason to look
+        for it again then. So while one is, the answer is None: claim anew, which tells it.
+        """
+        discussion = self.discussions.find(target)
+        return self._found(discussion, slug) if discussion and discussion["moving"] is None else None
+
     def stored(self, target: Target, slug: str) -> Document | None:
         """Return the comment that has this slug where the discussion is kept at present."""
         discussion = self.discussions.find(target)
-        if discussion is None:
-            return None
+        return self._found(discussion, slug) if discussion else None
+
+    def _found(self, discussion: Document, slug: str) -> Document | None:
         where = place(discussion)
         return self.schemas.of(where).look(where, [slug]).found.get(slug)
 

@@ -302,6 +302,50 @@ def test_switch_waits_for_who_writes_and_for_what_was_touched(mongo, settings, t
     audit.stored(target, "auth_user")
 
 
+@pytest.mark.parametrize("change", [False, True], ids=["post", "edit"])
+def test_write_whose_claim_is_gone_is_not_passed_by(mongo, settings, target, monkeypatch, change):
+    """A claim can go while its holder is about to write: who shares it gave it back, or it was taken for abandoned. What is
+    written then is in no list that a converter waits for, so that its writer must not acknowledge it as it is."""
+    backend = configure(settings)
+    first = lively(backend, target)[0]
+    switched, late = _Run._switched, []
+
+    def losing(schema, name, run):
+        write = getattr(schema, name)
+
+        def lose_first(*args):
+            if late == ["late"]:
+                late.append("lost")
+                assert backend.repairing.repair_claims(target, older_than=0) == 1
+                assert run._drain() == 1
+            return write(*args)
+
+        return lose_first
+
+    def stalled(run):
+        if not late:
+            mongo.discussions.update_one({"_id": target.id}, {"$set": {"moving.gate": None}})
+            late.append("late")
+            schema = backend.schemas.of(run.source)
+            name = "change" if change else "put"
+            monkeypatch.setattr(schema, name, losing(schema, name, run))
+            if change:
+                backend.edit(target, first.slug, source="late", html="", rev=1, token="late")
+            else:
+                backend.post(target, new("late"))
+        return switched(run)
+
+    monkeypatch.setattr(_Run, "_switched", stalled)
+    backend.convert(target, "buckets", Order.OLDEST)
+    assert late == ["late", "lost"]
+    assert backend.discussion(target).schema == "buckets"
+    assert [c.source for c in backend.iterate(target)].count("late") == 1
+    faults = backend.repairing.audit(target)
+    assert {fault.kind for fault in faults} <= {"count", "numbers"}
+    backend.repairing.mend(target, faults)
+    audit.stored(target, "auth_user")
+
+
 @pytest.mark.parametrize("form", FORMS, ids=lambda form: "-".join(form))
 def test_reading_all_begins_no_cursor_that_outlives_a_time_limit(mongo, settings, target, form, monkeypatch, commands):
     """Batch after batch, also where comments that share a number are parted by the end of one."""
