@@ -58,6 +58,22 @@ def audited(mongo):
     return audit
 
 
+@pytest.fixture
+def short(audited, mongo, settings):
+    """A discussion embedded in its target, with three acknowledged comments; `_id` and slugs."""
+    settings.COMMENTS = {**settings.COMMENTS, "TARGETS": {"nodes.node": {"SCHEMA": "embedded"}}}
+    node = build.node(slug="short")
+    target = Target("nodes.node", str(node))
+    for text in ("brief", "terse", "curt"):
+        posted = comments.post(target, author=Author("Ann"), source=text, token=text * 5)
+        audited.ledger.posted[text] = (str(node), {posted.comment.slug})
+        audited.ledger.written.add(text)
+    audited.ledger.short[str(node)] = False
+    assert mongo.discussions.find_one({"_id": target.id})["schema"] == "embedded"
+    assert audited() == []
+    return node
+
+
 def only(found, part):
     assert found
     assert all(part in sentence for sentence in found), found
@@ -80,6 +96,26 @@ def test_it_sees_a_comment_elsewhere_and_one_that_nobody_sent(audited, mongo):
     found = audited()
     assert any("not where its author was sent: first" in sentence for sentence in found)
     assert any("from nowhere: ['third']" in sentence for sentence in found)
+
+
+def test_it_looks_into_targets_that_hold_their_comments(audited, short, mongo):
+    mongo["cms.nodes"].update_one({"_id": short}, {"$pull": {"comments": {"source": "terse"}}})
+    only(audited(), "a comment is there 0 times: terse")
+    curt = mongo["cms.nodes"].find_one({"_id": short})["comments"][-1]
+    mongo["cms.nodes"].update_one({"_id": short}, {"$push": {"comments": curt}})
+    found = audited()
+    assert any("there 2 times: curt" in sentence for sentence in found)
+    assert "a number was given twice" in found
+
+
+def test_it_misses_a_discussion_that_is_gone_as_a_whole(audited, short, mongo):
+    """The comments of a copy that is not the one to be read count for nothing."""
+    mongo["cms.nodes"].update_one({"_id": short}, {"$inc": {"comments_epoch": 1}})
+    assert len(audited()) == 3
+    mongo["cms.nodes"].update_one({"_id": short}, {"$inc": {"comments_epoch": -1}})
+    assert audited() == []
+    mongo.discussions.delete_one({"_id": f"nodes.node:{short}"})
+    assert len(audited()) == 3
 
 
 def test_it_sees_decisions_undone(audited, mongo):

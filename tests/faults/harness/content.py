@@ -1,5 +1,6 @@
 """The pages that the traffic is about, made in the admin like any others."""
 
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -8,6 +9,8 @@ from tests.faults.harness.ledger import Ledger
 from tests.running import Site
 
 Insist = Callable[[Callable[[], Answer]], Answer]
+# One by one: more tries at once than wrong ones are allowed would be refused, as nobody knows yet that they are right.
+_LOGGING_IN = threading.Lock()
 PARAGRAPHS = "ann 0\n\nA paragraph that nobody touches.\n\nbob 0\n\nAnother one."
 
 
@@ -32,8 +35,20 @@ def log_in(browser: Browser, site: Site, insist: Insist) -> None:
     assert token is not None
     password = (site.var / "editor-password").read_text().strip()
     data = token.filled(username="editor", password=password, next="/admin/")
-    answer = insist(lambda: browser.post(path, data, "log-ins"))
+    with _LOGGING_IN:
+        answer = insist(lambda: browser.post(path, data, "log-ins"))
     assert answer.status == 302, f"the log-in answered {answer.status}"
+
+
+def make_node(browser: Browser, insist: Insist, type_: str, title: str, **fields: str) -> str:
+    """Make a node in the admin and publish it; return its id."""
+    path = f"/admin/nodes/node/add/?type={type_}"
+    form = insist(lambda: browser.get(path)).form("node_form")
+    assert form is not None, "no form for a node"
+    data = form.filled(title=title, slug=title.lower(), _publish="", **fields)
+    answer = insist(lambda: browser.post(path, data, "new nodes"))
+    assert answer.status == 302, f"a new node answered {answer.status}: {answer.text}"
+    return form["form"]
 
 
 def make(site: Site, ledger: Ledger) -> Content:
@@ -43,13 +58,8 @@ def make(site: Site, ledger: Ledger) -> Content:
     def once(ask: Callable[[], Answer]) -> Answer:
         return ask()
 
-    def node(kind: str, title: str, **fields: str) -> str:
-        path = f"/admin/nodes/node/add/?type={kind}"
-        form = browser.get(path).form("node_form")
-        assert form is not None
-        answer = browser.post(path, form.filled(title=title, slug=title.lower(), _publish="", **fields), "set-up")
-        assert answer.status == 302, answer.text
-        return form["form"]
+    def node(type_: str, title: str, **fields: str) -> str:
+        return make_node(browser, once, type_, title, **fields)
 
     log_in(browser, site, once)
     page = node("basic-page", "Shared", text=PARAGRAPHS)

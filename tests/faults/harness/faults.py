@@ -21,6 +21,8 @@ WELL_SECONDS = 60.0
 # Of readiness asked in a row, each over a connection of its own: every worker is asked, as good as certainly.
 TIMES = 8
 RESETTING_SECONDS = 2.0
+# Between the announcement of a fault and its cause.
+LEAD_SECONDS = 0.6
 DROPPED = 40
 ELECTION = "kill -9 until writes are taken again"
 KILL_WORKER, KILL_WORKERS, KILL = "kill -9 of a worker", "kill -9 of all workers", "kill -9 of {}"
@@ -53,6 +55,8 @@ class Faults:
     def inject(self, name: str) -> None:
         """Do it, and wait until the site is well again."""
         with self.ledger.fault(name):
+            # Those who waited for it get under way.
+            time.sleep(self.dice.uniform(0, LEAD_SECONDS))
             self._ways[name]()
             began = time.monotonic()
             until(self._is_well, WELL_SECONDS)

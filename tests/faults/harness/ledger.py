@@ -65,6 +65,8 @@ class Ledger:
     photos: dict[str, list[Picture]] = field(default_factory=dict)
     unanswered: list[int] = field(default_factory=list)
     converted: dict[str, str] = field(default_factory=dict)
+    # Discussions that began embedded and outgrow that soon: whether conversions meddle with each.
+    short: dict[str, bool] = field(default_factory=dict)
     # Facts measured meanwhile, for the report: name → seconds.
     measured: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -83,17 +85,17 @@ class Ledger:
         window.ended = time.monotonic()
         self.measured[name].append(window.ended - window.began)
 
+    def broken(self, began: float, ended: float) -> bool:
+        """Return whether something was broken at some time between the two."""
+        return any(window.began <= ended and began <= window.ended for window in list(self.windows))
+
     def during(self, window: Window) -> list[Asked]:
         """Return the requests of which a part fell into a window."""
         return [one for one in list(self.asked) if window.began <= one.ended and one.began <= window.ended]
 
     def unexcused(self) -> list[Asked]:
         """Return the requests that failed while nothing was broken."""
-        return [
-            one
-            for one in list(self.asked)
-            if one.failed and not any(w.began <= one.ended and one.began <= w.ended for w in self.windows)
-        ]
+        return [one for one in list(self.asked) if one.failed and not self.broken(one.began, one.ended)]
 
     def report(self) -> list[str]:
         """Return lines that say what was done: a fault, a kind of traffic each."""

@@ -7,27 +7,18 @@ from collections.abc import Sequence
 
 from tests.faults.harness import auditor
 from tests.faults.harness.content import Content, make
+from tests.faults.harness.discussing import Converter, Grower, Moderator, Poster
 from tests.faults.harness.faults import Faults
 from tests.faults.harness.ledger import Ledger
 from tests.faults.harness.places import OnEmbedded, OnReplicaSet
-from tests.faults.harness.traffic import (
-    INSISTING,
-    Converter,
-    Editor,
-    Guest,
-    Moderator,
-    Photographer,
-    Poster,
-    Reader,
-    Tagger,
-    Traffic,
-)
+from tests.faults.harness.traffic import INSISTING, Editor, Guest, Photographer, Reader, Tagger, Traffic
 
 # Seconds of peace between two faults: an error in them is the site's own.
 PEACE = (1.5, 4.0)
 KINDS = {
     "saves", "tags", "posts", "held posts", "uploads", "replaces", "conversions", "decisions", "reads",
-    "reads without the database",
+    "reads without the database", "posts to short discussions", "conversions to embedded", "conversions from embedded",
+    "bounds reached while something was broken", "promotions",
 }  # fmt: skip
 
 
@@ -72,6 +63,8 @@ def _people(
         Poster(*common(), target=content.discussed),
         Poster(*common(), target=content.discussed),
         Poster(*common(), target=content.moderated, held=True),
+        Grower(*common()),
+        Grower(*common(), meddled=True),
         Moderator(*common()),  # type: ignore[arg-type]
         Photographer(*common()),  # type: ignore[arg-type]
         Converter(*common()),  # type: ignore[arg-type]

@@ -2,5 +2,13 @@
 
 from cms.settings import *  # noqa: F403
 from cms.settings import COMMENTS as SITE
+from tests.faults.harness import BOUND
 
-COMMENTS = {**SITE, "MIN_SECONDS": 0, "RATE": (10_000_000, 600), "KEEP_OLD_COPY": 2}
+# Every discussion begins embedded.
+COMMENTS = {
+    **SITE,
+    "MIN_SECONDS": 0,
+    "RATE": (10_000_000, 600),
+    "KEEP_OLD_COPY": 2,
+    "TARGETS": {**SITE.get("TARGETS", {}), "nodes.node": {"SCHEMA": "embedded", "OPTIONS": {"BOUND": BOUND}}},
+}

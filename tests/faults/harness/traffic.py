@@ -7,9 +7,8 @@ import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 
-from tests.faults.harness.browser import Answer, Broken, Browser, Form
+from tests.faults.harness.browser import Answer, Broken, Browser
 from tests.faults.harness.content import Content, log_in
 from tests.faults.harness.ledger import Ledger, Picture
 from tests.faults.harness.pictures import png
@@ -157,53 +156,6 @@ class Tagger(Traffic):
         return None
 
 
-class Poster(Traffic):
-    """Posts comments and replies; every form is sent twice at the same time, and again until both were answered."""
-
-    kind = "posts"
-
-    def __init__(self, *args: object, target: str, held: bool = False) -> None:
-        super().__init__(*args)  # type: ignore[arg-type]
-        self.target, self.held = target, held
-        self.kind = "held posts" if held else "posts"
-        self._slugs: list[str] = []
-        self._pool = ThreadPoolExecutor(2)
-        self._number = 0
-
-    def round(self) -> None:
-        parent = self.dice.choice(self._slugs[-20:]) if self._slugs and self.dice.random() < 0.3 else ""
-        answer = self.page(f"/comments/form/nodes.node/{self.target}{f'?parent={parent}' if parent else ''}")
-        form = answer.form(having="token")
-        assert form is not None, "no form for a comment"
-        self._number += 1
-        text = (
-            f"Comment {self._number} by {self.name}, $literal, on {self.target}, long enough to be given back in a box."
-        )
-        self.ledger.written.add(text)
-        data = form.filled(name=f"Visitor {self.name}", text=text, email="")
-        told = list(self._pool.map(lambda _n: self._send(form, data, text), range(2)))
-        if wrong := [one for one in told if one.status != 302]:
-            return self.refused(text, wrong[0])
-        self._note(text, {one.location for one in told}, is_reply=bool(parent))
-        return None
-
-    def _send(self, form: Form, data: list[tuple[str, str]], text: str) -> Answer:
-        return self.insist(lambda: self.browser.post(form.action, data, self.kind), kept=[text])
-
-    def _note(self, text: str, locations: set[str], *, is_reply: bool) -> None:
-        if self.held:
-            self.ledger.held[text] = self.target
-        else:
-            places = {location.partition("#c-")[2] for location in locations}
-            if len(places) != 1 or "" in places:
-                self.ledger.wrong.append(f"posts: one form led to {locations}")
-            self.ledger.posted[text] = (self.target, places)
-            # The address of a reply names its last part only: answers go to comments of the top level.
-            if not is_reply:
-                self._slugs += places
-        self.ledger.did(self.kind)
-
-
 class Photographer(Traffic):
     """Uploads pictures and replaces some. An upload has no token: one that was not answered is not sent again."""
 
@@ -259,67 +211,6 @@ class Photographer(Traffic):
         if answer.status != 422:
             self.refused(f"picture {seed}", answer)
         return None
-
-
-class Moderator(Traffic):
-    """Publishes two of three comments that wait, and rejects the third."""
-
-    kind = "decisions"
-    pace = 0.5
-
-    def begin(self) -> None:
-        log_in(self.browser, self.site, self.insist)
-
-    def round(self) -> None:
-        form = self.page("/admin/comments/moderation/").form("queue")
-        if form is None:
-            return
-        for value in [value for _name, value in form.buttons if value.startswith("approve:")][:4]:
-            self._decide(form, *value.partition(":")[2].split("."))
-
-    def _decide(self, form: Form, held: str, rev: str) -> None:
-        if self.dice.random() < 1 / 3:
-            data = [("csrfmiddlewaretoken", form["csrfmiddlewaretoken"]), ("action", f"reject:{held}.{rev}")]
-            answer = self.insist(lambda: self.browser.post(form.action, data, self.kind))
-            if answer.status != 302:
-                return self.refused(f"reject {held}", answer)
-            self.ledger.rejected.add(held)
-        else:
-            path = f"/comments/approve/{held}"
-            data = [("csrfmiddlewaretoken", form["csrfmiddlewaretoken"]), ("rev", rev)]
-            answer = self.insist(lambda: self.browser.post(path, data, self.kind))
-            if answer.status != 302:
-                return self.refused(f"approve {held}", answer)
-            self.ledger.approved[held] = answer.location.partition("#c-")[2]
-        self.ledger.did(self.kind)
-        return None
-
-
-class Converter(Traffic):
-    """Converts a discussion to and fro by the command, while people post to it."""
-
-    kind = "conversions"
-    pace = 2.0
-
-    def round(self) -> None:
-        for schema in ("buckets", "documents"):
-            began = time.monotonic()
-            done = self.site.manage(
-                "convert_comments", "--to", schema, "--discussion", f"nodes.node:{self.content.discussed}"
-            )
-            ended = time.monotonic()
-            if done.returncode == 0:
-                self.ledger.converted[self.content.discussed] = schema
-                self.ledger.did(self.kind)
-            elif not self._may_fail(began, ended, done.stderr):
-                self.ledger.wrong.append(f"conversions: {done.stderr[-500:]}")
-            if self.over.wait(self.pace):
-                return
-
-    def _may_fail(self, began: float, ended: float, why: str) -> bool:
-        # A converter that died keeps others out for half a minute.
-        is_broken = any(w.began <= ended and began <= w.ended for w in self.ledger.windows)
-        return "is being converted" in why or (is_broken and "copy" not in why)
 
 
 class Reader(Traffic):
