@@ -14,7 +14,7 @@ from comments.types import Order
 
 # The server's limit of a document, with room for what surrounds the comments.
 MOST_BYTES = 16 * 1024 * 1024 - 64 * 1024
-ENTRY = {"SCHEMA", "ORDER", "OPTIONS"}
+ENTRY = {"SCHEMA", "ORDER", "OPTIONS", "EMBEDDED"}
 
 
 @register(Tags.compatibility)
@@ -61,6 +61,12 @@ def _storage() -> Iterator[CheckMessage]:
                 hint=f"There are {_listed(conf.OPTIONS[schema])}.",
                 id="comments.E005",
             )
+        for option in sorted(set(entry.get("EMBEDDED", {})) - set(conf.OPTIONS["embedded"])):
+            yield Error(
+                f"{name}: the schema 'embedded' has no option {option!r}.",
+                hint=f"There are {_listed(conf.OPTIONS['embedded'])}.",
+                id="comments.E005",
+            )
 
 
 def _paths() -> Iterator[CheckMessage]:
@@ -88,15 +94,15 @@ def _bounds() -> Iterator[CheckMessage]:
 
 
 def _embedding() -> Iterator[CheckMessage]:
-    default = conf.get("DEFAULT").get("SCHEMA")
-    if default == "embedded":
+    default = conf.get("DEFAULT")
+    if default.get("SCHEMA") == "embedded" or "EMBEDDED" in default:
         yield Error(
             "COMMENTS['DEFAULT'] cannot be 'embedded'.",
             hint="Name the labels whose documents may hold comments in COMMENTS['TARGETS'].",
             id="comments.E009",
         )
     for label, entry in conf.get("TARGETS").items():
-        if entry.get("SCHEMA", default) != "embedded":
+        if "EMBEDDED" not in entry and entry.get("SCHEMA", default.get("SCHEMA")) != "embedded":
             continue
         name = f"COMMENTS['TARGETS'][{label!r}]"
         try:

@@ -112,7 +112,7 @@ def database_alias() -> str:
 
 def collections() -> tuple[Collection, ...]:
     """Return the own collections, and what the collections of embedding targets need beside their own indexes."""
-    embedding = {targets.collection_of(label) for label in embedding_labels()}
+    embedding = {name for label in embedding_labels() for name in targets.collections_of(label)}
     return STATIC + tuple(
         Collection(
             name,
@@ -129,8 +129,8 @@ def collections() -> tuple[Collection, ...]:
 
 
 def embedding_labels() -> list[str]:
-    """Return the target labels whose discussions may be embedded: those that the setting names with that schema."""
-    return [label for label in conf.get("TARGETS") if conf.storage(label).schema == "embedded"]
+    """Return the target labels whose documents may hold their comments: the setting names each."""
+    return [label for label in conf.get("TARGETS") if conf.may_embed(label)]
 
 
 def shard_key_of(collection: str) -> tuple[str, ...]:

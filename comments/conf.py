@@ -18,8 +18,9 @@ SCHEMAS = ("documents", "embedded", "buckets")
 OPTIONS: dict[str, dict[str, Any]] = {
     # CAP: up to how many comments an order that is not the discussion's own is sorted in memory.
     "documents": {"CAP": 1_000},
-    # COLLECTION "": the model's own. BOUND (comments) and BOUND_BYTES: above either it becomes PROMOTE_TO.
-    "embedded": {"COLLECTION": "", "BOUND": 200, "BOUND_BYTES": 100_000, "PROMOTE_TO": "buckets"},
+    # COLLECTION "": the model's own. TRASH: where its documents wait, with all that they hold, while they are thrown away.
+    # BOUND (comments) and BOUND_BYTES: above either it becomes PROMOTE_TO.
+    "embedded": {"COLLECTION": "", "TRASH": "", "BOUND": 200, "BOUND_BYTES": 100_000, "PROMOTE_TO": "buckets"},
     # SIZE: comments a bucket; each discussion keeps the one it began with.
     "buckets": {"SIZE": 100, "CAP": 1_000},
 }
@@ -27,7 +28,8 @@ OPTIONS: dict[str, dict[str, Any]] = {
 DEFAULTS: dict[str, Any] = {
     "DATABASE": "default",
     "DEFAULT": {"SCHEMA": "documents", "ORDER": "oldest", "OPTIONS": {}},
-    # {"app.model": {"SCHEMA": …, "ORDER": …, "OPTIONS": …}}: what differs from DEFAULT.
+    # {"app.model": {"SCHEMA": …, "ORDER": …, "OPTIONS": …}}: what differs from DEFAULT. "EMBEDDED", the options of that
+    # schema: new discussions are kept as SCHEMA says, and may be converted into the documents of their targets.
     "TARGETS": {},
     # Levels of a thread.
     "MAX_DEPTH": 8,
@@ -103,7 +105,15 @@ def options(label: str, schema: str) -> dict[str, Any]:
     for entry in ({**DEFAULTS["DEFAULT"], **get("DEFAULT")}, get("TARGETS").get(label, {})):
         if entry.get("SCHEMA", schema) == schema or "SCHEMA" not in entry:
             merged.update({k: v for k, v in entry.get("OPTIONS", {}).items() if k in merged})
+        if schema == "embedded":
+            merged.update(entry.get("EMBEDDED", {}))
     return merged
+
+
+def may_embed(label: str) -> bool:
+    """Return whether documents of `label` may hold their comments: new discussions do, or any may be converted to it."""
+    entry = get("TARGETS").get(label, {})
+    return "EMBEDDED" in entry or storage(label).schema == "embedded"
 
 
 def native(order: Order) -> Order:

@@ -53,9 +53,7 @@ def convert(
 
 
 def _check_that_it_can_embed(target: Target) -> None:
-    from comments.collections import embedding_labels
-
-    if target.label not in embedding_labels():
+    if target.label not in conf.get("TARGETS") or not conf.may_embed(target.label):
         raise ConversionFailed(f"COMMENTS['TARGETS'] does not say that {target.label} may hold its comments.")
     targets.key_of(target)
 

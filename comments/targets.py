@@ -75,8 +75,15 @@ def by_default_manager(label: str, pks: list[str]) -> dict[str, Model]:
     return {str(pk): obj for pk, obj in model._default_manager.in_bulk(keys).items()}
 
 
+def collections_of(label: str) -> tuple[str, ...]:
+    """Return the collections whose documents embed the discussions of `label`: the targets' own, and the one where they wait
+    while they are in the trash, if there is any. Raises ImproperlyConfigured."""
+    trash = conf.options(label, "embedded")["TRASH"]
+    return (collection_of(label), *([str(trash)] if trash else []))
+
+
 def collection_of(label: str) -> str:
-    """Return the collection whose documents embed the discussions of `label`. Raises ImproperlyConfigured."""
+    """Return the collection of the documents behind `label`. Raises ImproperlyConfigured."""
     collection = conf.options(label, "embedded")["COLLECTION"]
     if collection:
         return str(collection)

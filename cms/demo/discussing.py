@@ -11,10 +11,11 @@ from comments import maintenance, services, slugs
 from comments.types import Author, NewComment, Order, Target
 from nodes.models import Node
 
-# What is kept in buckets, as an operator's conversion would leave it; the rest is as the setting says.
-IN_BUCKETS = {
-    PurePosixPath("essays/the-wide-margin"): Order.THREADED,
-    PurePosixPath("field-notes/night-train"): Order.OLDEST,
+# What is kept otherwise than the setting says, as an operator's conversion would leave it: in which schema and order.
+CONVERTED = {
+    PurePosixPath("essays/the-wide-margin"): ("buckets", Order.THREADED),
+    PurePosixPath("field-notes/night-train"): ("buckets", Order.OLDEST),
+    PurePosixPath("workshop/a-pamphlet-in-an-hour"): ("embedded", Order.THREADED),
 }
 
 FILE = Path(__file__).parent / "discussions.toml"
@@ -35,8 +36,8 @@ def discuss(item: Item, rows: list[dict[str, Any]], moment: datetime) -> int:
     for row in (row for row in rows if row.get("held")):
         services.hold(target, author=Author(row["by"]), source=row["text"], token=f"demo {item.path} {row['by']}")
     added = services.import_(target, _comments(item, public, began, moment))
-    if item.path in IN_BUCKETS:
-        maintenance.convert(target, "buckets", IN_BUCKETS[item.path])
+    if item.path in CONVERTED:
+        maintenance.convert(target, *CONVERTED[item.path])
     return added
 
 

@@ -2,7 +2,8 @@
 
 The array `comments` belongs to the copy that `comments_epoch` names. Writes name the whole shard key of the target's
 collection, as the look found it: by `_id` alone they would be sent to every shard. A target that moved in between is
-looked up again.
+looked up again. One that was thrown away took its comments along: they are read and changed where it waits, so that
+nothing that is said of them, or is to be erased, depends on whether it is in the trash.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -28,23 +29,28 @@ FULL = 4_000_000
 class Embedded(ByPathInMemory, ByNumberInMemory):
     name = "embedded"
 
-    def _collection(self, label: str) -> Collection[Document]:
-        return self.db[targets.collection_of(label)]
+    def _collections(self, label: str) -> list[Collection[Document]]:
+        return [self.db[name] for name in targets.collections_of(label)]
 
     def orders(self, place: Place) -> tuple[Order, ...]:
         # All of it is read at once: no order costs more than another.
         return (Order.OLDEST, Order.THREADED)
 
-    def _read(self, place: Place, projection: Mapping[str, Any]) -> Document | None:
-        return self._collection(place.target.label).find_one(
-            {"_id": targets.key_of(place.target)}, {"comments_epoch": 1, **projection}
-        )
+    def _read(self, place: Place, projection: Mapping[str, Any]) -> tuple[str, Document] | None:
+        """Return the target's document and the name of the collection that it is in; None if it is in none."""
+        homes = self._collections(place.target.label)
+        # One that comes out of the trash meanwhile is seen in the last look, if it was in neither of the first two.
+        for home in (*homes, *homes[: len(homes) - 1]):
+            document = home.find_one({"_id": targets.key_of(place.target)}, {"comments_epoch": 1, **projection})
+            if document is not None:
+                return home.name, document
+        return None
 
     def look(self, place: Place, wanted: Sequence[str]) -> Looked:
         chosen = {"$in": ["$$this.slug", {"$literal": list(wanted)}]}
         present = {"$ifNull": ["$comments", []]}
         keys = collections.shard_key_of(targets.collection_of(place.target.label))
-        document = self._read(
+        read = self._read(
             place,
             {
                 **dict.fromkeys(keys, 1),
@@ -53,14 +59,15 @@ class Embedded(ByPathInMemory, ByNumberInMemory):
                 "bytes": {"$bsonSize": {"comments": present}},
             },
         )
-        if document is None:
+        if read is None:
             return Looked({})
-        where = {"_id": document["_id"], **{key: _at(document, key) for key in keys}}
+        home, document = read
+        hint = {"home": home, "where": {"_id": document["_id"], **{key: _at(document, key) for key in keys}}}
         epoch = document.get("comments_epoch")
         if epoch != place.epoch:
-            return Looked({}, {"where": where, "held": 0, "bytes": 0, "stale": epoch})
+            return Looked({}, {**hint, "held": 0, "bytes": 0, "stale": epoch})
         found = {item["slug"]: item for item in document["comments"]}
-        return Looked(found, {"where": where, "held": document["held"], "bytes": document["bytes"]})
+        return Looked(found, {**hint, "held": document["held"], "bytes": document["bytes"]})
 
     def put(self, place: Place, document: Document, looked: Looked) -> Document | None:
         slug = document["slug"]
@@ -71,7 +78,7 @@ class Embedded(ByPathInMemory, ByNumberInMemory):
                 raise DiscussionBusy(place.discussion_id)
             self._make_way(place, looked)
             for condition, pushed in pushes(document, BY_NUMBER):
-                written = self._collection(place.target.label).update_one(
+                written = self.db[looked.hint["home"]].update_one(
                     {
                         **looked.hint["where"],
                         "comments_epoch": {"$in": [place.epoch, None]},
@@ -91,7 +98,7 @@ class Embedded(ByPathInMemory, ByNumberInMemory):
         """Drop what is left of an earlier copy: epochs only rise, so that a lower one is read by nobody."""
         stale = looked.hint.get("stale")
         if stale is not None and stale < place.epoch:
-            self._collection(place.target.label).update_one(
+            self.db[looked.hint["home"]].update_one(
                 {**looked.hint["where"], "comments_epoch": stale},
                 {"$set": {"comments": [], "comments_epoch": place.epoch}},
             )
@@ -101,7 +108,7 @@ class Embedded(ByPathInMemory, ByNumberInMemory):
     ) -> bool:
         if "where" not in looked.hint:
             raise TargetNotFound(place.discussion_id)
-        changed = self._collection(place.target.label).update_one(
+        changed = self.db[looked.hint["home"]].update_one(
             {
                 **looked.hint["where"],
                 "comments_epoch": place.epoch,
@@ -120,10 +127,10 @@ class Embedded(ByPathInMemory, ByNumberInMemory):
         return str(options["PROMOTE_TO"]) if too_much else ""
 
     def iterate(self, place: Place, order: Order, after: Any = None) -> Iterator[Document]:
-        document = self._read(place, {"comments": 1})
-        if document and document.get("comments_epoch") == place.epoch:
+        read = self._read(place, {"comments": 1})
+        if read and read[1].get("comments_epoch") == place.epoch:
             # Once begun anew is cheap here: `after` leaves nothing out.
-            yield from sorted(document.get("comments", []), key=lambda item: sort_key(item, order))
+            yield from sorted(read[1].get("comments", []), key=lambda item: sort_key(item, order))
 
     def by_author(
         self, query: Mapping[str, str], *, limit: int = 0, before: datetime | None = None
@@ -133,7 +140,9 @@ class Embedded(ByPathInMemory, ByNumberInMemory):
         found = [
             (f"{label}:{document['_id']}", int(document.get("comments_epoch") or 0), item)
             for label in (collections.embedding_labels() if limit else self._labels())
-            for document in self._collection(label).find(
+            # What is shown of an author stands in no trash; whatever is to be erased may.
+            for home in self._collections(label)[: 1 if limit else None]
+            for document in home.find(
                 {f"comments.author.{key}": value},
                 {"comments_epoch": 1, "comments": {"$filter": {"input": "$comments", "cond": by_author}}},
             )
@@ -162,32 +171,32 @@ class Embedded(ByPathInMemory, ByNumberInMemory):
     def _replace(self, place: Place, documents: list[Document]) -> bool:
         """Begin the copy in the place of an earlier one; False if it was begun before (or a later one was)."""
         earlier = {"$or": [{"comments_epoch": None}, {"comments_epoch": {"$lt": place.epoch}}]}
-        changed = self._collection(place.target.label).update_one(
-            {"_id": targets.key_of(place.target), **earlier},
-            {"$set": {"comments": documents, "comments_epoch": place.epoch}},
-        )
-        return bool(changed.matched_count)
+        begun = {"$set": {"comments": documents, "comments_epoch": place.epoch}}
+        wanted = {"_id": targets.key_of(place.target), **earlier}
+        return any(home.update_one(wanted, begun).matched_count for home in self._collections(place.target.label))
 
     def clear(self, place: Place, epochs: Mapping[str, Any]) -> int:
         try:
             own = {"_id": targets.key_of(place.target), "comments_epoch": dict(epochs)}
-            collection = self._collection(place.target.label)
         except TargetNotFound:
             return 0
-        return int(collection.update_one(own, {"$unset": {"comments": "", "comments_epoch": ""}}).modified_count)
+        nothing = {"$unset": {"comments": "", "comments_epoch": ""}}
+        homes = self._collections(place.target.label)
+        return int(sum(home.update_one(own, nothing).modified_count for home in homes))
 
     def epochs(self, place: Place) -> set[int]:
         try:
-            document = self._read(place, {"_id": 1})
+            read = self._read(place, {"_id": 1})
         except TargetNotFound:
             return set()
-        return {int(document["comments_epoch"])} if document and document.get("comments_epoch") is not None else set()
+        epoch = read[1].get("comments_epoch") if read else None
+        return set() if epoch is None else {int(epoch)}
 
     def faults(self, place: Place) -> Iterable[str]:
-        document = self._read(place, {"comments": 1})
-        if document is None:
+        read = self._read(place, {"comments": 1})
+        if read is None:
             yield "its target is gone"
-        elif (items := document.get("comments", [])) and items != sorted(
+        elif (items := read[1].get("comments", [])) and items != sorted(
             items, key=lambda item: sort_key(item, Order.OLDEST)
         ):
             yield "its array is out of order"

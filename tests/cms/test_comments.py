@@ -4,14 +4,16 @@ from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from bson import ObjectId
 
 from cms import comments as ties
-from comments import policy, selectors, services, targets
+from comments import maintenance, policy, selectors, services, targets
 from comments.errors import TargetNotFound
-from comments.types import Author, Target
+from comments.types import Author, Order, Target
 from mongo.connection import now
 from nodes.selectors import nodes as node_selectors
 from nodes.selectors import site as site_selectors
+from nodes.services import drafts, editing, trash
 from nodes.services import site as site_services
 from nodes.signals import node_deleted
 from tests.nodes import build
@@ -71,3 +73,70 @@ def test_discussion_goes_with_its_node():
     node_deleted.send(object, node_id=node_selectors.get(target.pk).pk)
     assert selectors.count(target) == 0
     assert ties.resolve("nodes.node", [target.pk])
+
+
+@pytest.fixture
+def embedded() -> Target:
+    """A post with a discussion that was converted into its document."""
+    target = target_of(build.node("blog-entry", "post", parent=build.node("blog", "news"), title="Post", text="Text"))
+    first = services.post(target, author=Author("Ann", id="1"), source="First", token="1").comment
+    services.post(target, author=Author("Bob", id="2"), source="Answer", token="2", parent=first.slug)
+    assert selectors.discussion(target).schema == "documents"
+    maintenance.convert(target, "embedded", Order.THREADED)
+    assert selectors.discussion(target).schema == "embedded"
+    return target
+
+
+def said(target: Target) -> list[str]:
+    return [comment.source for comment in selectors.page(target, order="threaded").comments]
+
+
+def faults(target: Target) -> tuple[maintenance.Fault, ...]:
+    (found,) = maintenance.wanted(discussion_id=target.id)
+    return maintenance.examine(found).faults
+
+
+def test_what_editors_do_leaves_the_comments_inside_alone(mongo, client, embedded):
+    node_id, other = ObjectId(embedded.pk), build.node("blog", "other")
+    editing.save(build.EDITOR, node_id, build.nonce(node_id), {"title": "Changed", "detail.text": "New text"})
+    drafts.save_draft(build.EDITOR, node_id, build.nonce(node_id), {"title": "Drafted"})
+    drafts.publish_draft(build.EDITOR, node_id, mongo["cms.nodes"].find_one(node_id)["draft"]["nonce"])
+    editing.save(build.EDITOR, node_id, build.nonce(node_id), {"parent_id": other, "slug": "elsewhere"})
+    services.post(embedded, author=Author("Ann"), source="Last", token="3")
+    assert said(embedded) == ["First", "Answer", "Last"]
+    assert faults(embedded) == ()
+    page = client.get("/other/elsewhere").content.decode()
+    assert "Drafted" in page
+    assert page.index("First") < page.index("Answer") < page.index("Last")
+
+
+def test_comments_inside_go_to_the_trash_and_come_back(mongo, embedded):
+    node_id = ObjectId(embedded.pk)
+    trash.trash(build.EDITOR, node_id, build.nonce(node_id))
+    assert said(embedded) == ["First", "Answer"]
+    assert faults(embedded) == ()
+    services.post(embedded, author=Author("Cid"), source="Late", token="4")
+    assert len(mongo["cms.trash"].find_one(node_id)["comments"]) == 3
+    trash.restore(build.EDITOR, node_id)
+    assert said(embedded) == ["First", "Answer", "Late"]
+    assert faults(embedded) == ()
+
+
+def test_author_is_erased_in_the_trash_too(mongo, embedded):
+    node_id = ObjectId(embedded.pk)
+    trash.trash(build.EDITOR, node_id, build.nonce(node_id))
+    assert [comment.source for comment in selectors.written_by(id="1")] == ["First"]
+    assert services.erase_author(id="1") == 1
+    assert "First" not in str(mongo["cms.trash"].find_one(node_id)["comments"])
+    trash.restore(build.EDITOR, node_id)
+    assert said(embedded) == ["", "Answer"]
+
+
+def test_discussion_inside_a_trashed_node_can_be_kept_otherwise(mongo, embedded):
+    node_id = ObjectId(embedded.pk)
+    trash.trash(build.EDITOR, node_id, build.nonce(node_id))
+    maintenance.convert(embedded, "buckets", Order.THREADED)
+    maintenance.convert(embedded, "embedded", Order.OLDEST)
+    assert said(embedded) == ["First", "Answer"]
+    trash.delete(node_id)
+    assert mongo.discussions.count_documents({}) == mongo.comment_pages.count_documents({}) == 0

@@ -49,7 +49,10 @@ def test_holds_what_a_visitor_should_meet(mongo, client):
     assert gallery.count('<img src="') == len(plates.PLATES)
     photo = client.get("/plates/from-the-night-train")
     assert b"with the lamp off" in photo.content
-    assert set(mongo.discussions.distinct("schema")) == {"documents", "buckets"}
+    assert set(mongo.discussions.distinct("schema")) == {"documents", "embedded", "buckets"}
+    pamphlet = client.get("/workshop/a-pamphlet-in-an-hour").content.decode()
+    assert pamphlet.index("Everyone's first book") < pamphlet.index("Coffee is a finish.") < pamphlet.index("Kofi")
+    assert len(mongo["cms.nodes"].find_one({"metadata.slug": "a-pamphlet-in-an-hour"})["comments"]) == 7
     held = client.get("/essays/the-last-letter-writer").content.decode()
     assert "We were the shop on the left." in held
     assert "Best Pens 4 You" not in held

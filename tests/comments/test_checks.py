@@ -2,6 +2,7 @@
 
 import pytest
 
+from comments import conf
 from comments.checks import check_comments_setting
 
 BAD = {
@@ -9,13 +10,18 @@ BAD = {
     "comments.E002": [{"DATABASE": "elsewhere"}],
     "comments.E003": [{"DEFAULT": {"SCHEMA": "tables"}}],
     "comments.E004": [{"TARGETS": {"auth.user": {"ORDER": "best"}}}],
-    "comments.E005": [{"TARGETS": {"auth.user": {"SCHEMA": "buckets", "OPTIONS": {"BOUND": 3}}}}],
+    "comments.E005": [
+        {"TARGETS": {"auth.user": {"SCHEMA": "buckets", "OPTIONS": {"BOUND": 3}}}},
+        {"TARGETS": {"auth.user": {"EMBEDDED": {"SIZE": 3}}}},
+    ],
     "comments.E006": [{"RENDERER": "nowhere.to.be.found"}],
     "comments.E007": [{"MAX_DEPTH": 0}, {"MAX_LENGTH": "long"}],
     "comments.E008": [{"MAX_BYTES": 1_000_000}],
     "comments.E009": [
         {"DEFAULT": {"SCHEMA": "embedded"}},
         {"TARGETS": {"nowhere.model": {"SCHEMA": "embedded"}}},
+        {"TARGETS": {"nowhere.model": {"EMBEDDED": {}}}},
+        {"DEFAULT": {"EMBEDDED": {}}},
         {"TARGETS": {"auth.user": {"SCHEMA": "embedded", "OPTIONS": {"COLLECTION": "cms.assets.files"}}}},
     ],
 }
@@ -32,3 +38,7 @@ def test_stock_setting_is_accepted(settings):
     assert check_comments_setting() == []
     settings.COMMENTS = {"TARGETS": {"auth.user": {"SCHEMA": "embedded", "ORDER": "newest", "OPTIONS": {"BOUND": 50}}}}
     assert check_comments_setting() == []
+    settings.COMMENTS = {"TARGETS": {"auth.user": {"SCHEMA": "buckets", "EMBEDDED": {"BOUND": 50, "TRASH": "bin"}}}}
+    assert check_comments_setting() == []
+    assert conf.options("auth.user", "embedded")["BOUND"] == 50
+    assert conf.storage("auth.user").schema == "buckets"
