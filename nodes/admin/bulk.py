@@ -15,7 +15,7 @@ from django.utils.translation import gettext_lazy, ngettext
 from mongo.connection import now
 from nodes import access, tags
 from nodes.access import Action
-from nodes.admin import undo
+from nodes.admin import batches, undo
 from nodes.admin.fields import TOP, section_choices
 from nodes.admin.site import actor, page, title_link
 from nodes.selectors import lists
@@ -78,14 +78,17 @@ def run(request: HttpRequest) -> HttpResponse:
             messages.error(request, " ".join(str(reason) for reason in reasons))
         return back
     action = form.cleaned_data["action"]
+    before = batches.so_far(request)
     chosen, denied = _chosen(request, NEEDED[action])
-    if not chosen and not denied:
+    if not chosen and not denied and before == batches.Outcome():
         messages.warning(request, _("Nothing was chosen, so nothing was changed."))
         return back
     if action == TRASH and chosen and CONFIRMED not in request.POST:
         return _ask(request, chosen)
-    summary = _do(request, form.cleaned_data, chosen)
-    _tell(request, action, replace(summary, refused=(*summary.refused, *denied)), chosen)
+    outcome = before.with_batch(chosen, _do(request, form.cleaned_data, chosen), denied)
+    if batches.MORE in request.POST:
+        return batches.answer(request, outcome)
+    _tell(request, action, outcome)
     return back
 
 
@@ -134,22 +137,17 @@ def _do(request: HttpRequest, said: dict[str, Any], chosen: list[Chosen]) -> Sum
     return many.throw_away(who, chosen)
 
 
-def _tell(request: HttpRequest, action: str, summary: Summary, chosen: list[Chosen]) -> None:
-    text = ngettext("%(action)s: %(done)d page done.", "%(action)s: %(done)d pages done.", summary.done)
-    told = text % {"action": LABELS[action], "done": summary.done}
-    if action == TRASH and summary.done:
-        told = format_html("{} {}", told, undo.button(gone(summary, chosen)))
+def _tell(request: HttpRequest, action: str, outcome: batches.Outcome) -> None:
+    done = len(outcome.done)
+    text = ngettext("%(action)s: %(done)d page done.", "%(action)s: %(done)d pages done.", done)
+    told = text % {"action": LABELS[action], "done": done}
+    if action == TRASH and done:
+        told = format_html("{} {}", told, undo.button(outcome.done))
     messages.success(request, told)
-    if summary.refused:
+    if outcome.refused:
         named = format_html_join(
-            "; ", "{}: {}", ((title_link(r.chosen.id, r.chosen.title), r.reason) for r in summary.refused[:NAMED])
+            "; ", "{}: {}", ((title_link(r.chosen.id, r.chosen.title), r.reason) for r in outcome.refused[:NAMED])
         )
-        count = len(summary.refused)
+        count = len(outcome.refused)
         text = ngettext("%(count)d was left as it is:", "%(count)d were left as they are:", count) % {"count": count}
         messages.warning(request, format_html_join(" ", "{}", ((text,), (named,))))
-
-
-def gone(summary: Summary, chosen: list[Chosen]) -> list[tuple[ObjectId, ObjectId]]:
-    """Return (id, nonce) of what was done to, of what was chosen."""
-    refused = {one.chosen.id for one in summary.refused}
-    return [(one.id, one.nonce) for one in chosen if one.id not in refused]

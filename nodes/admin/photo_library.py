@@ -16,7 +16,7 @@ from django.views.decorators.http import require_http_methods
 
 from mongo.connection import now
 from nodes import kinds, photo_access, photo_addresses, tags
-from nodes.admin import bulk, undo
+from nodes.admin import batches, bulk, undo
 from nodes.admin.fields import section_choices
 from nodes.admin.lists import STATES, _address, _state, total
 from nodes.admin.photo_site import page
@@ -123,16 +123,19 @@ def library(request: HttpRequest) -> HttpResponse:
 def _run(request: HttpRequest) -> HttpResponse:
     if not photo_access.may_change(request.user):
         raise PermissionDenied
-    form, chosen = PhotoBulkForm(request.user, request.POST), _chosen(request)
+    form, chosen, before = PhotoBulkForm(request.user, request.POST), _chosen(request), batches.so_far(request)
     if not form.is_valid():
         for reasons in form.errors.values():
             messages.error(request, " ".join(str(reason) for reason in reasons))
-    elif not chosen:
+    elif not chosen and before == batches.Outcome():
         messages.warning(request, _("Nothing was chosen, so nothing was changed."))
-    elif form.cleaned_data["action"] == bulk.TRASH and bulk.CONFIRMED not in request.POST:
+    elif form.cleaned_data["action"] == bulk.TRASH and chosen and bulk.CONFIRMED not in request.POST:
         return _ask(request, chosen)
     else:
-        _tell(request, form.cleaned_data["action"], _work(request, form.cleaned_data)(chosen), chosen)
+        outcome = before.with_batch(chosen, _work(request, form.cleaned_data)(chosen), [])
+        if batches.MORE in request.POST:
+            return batches.answer(request, outcome)
+        _tell(request, form.cleaned_data["action"], outcome)
     return HttpResponseRedirect(request.get_full_path())
 
 
@@ -171,17 +174,18 @@ def _work(request: HttpRequest, said: dict[str, Any]) -> Callable[[list[Chosen]]
     return lambda chosen: many.change(who, chosen, fields, collection=ASSET_FILES)
 
 
-def _tell(request: HttpRequest, action: str, summary: Summary, chosen: list[Chosen]) -> None:
-    text = ngettext("%(action)s: %(done)d photo done.", "%(action)s: %(done)d photos done.", summary.done)
-    told = text % {"action": bulk.LABELS[action], "done": summary.done}
-    if action == bulk.TRASH and summary.done:
-        told = format_html("{} {}", told, undo.button(bulk.gone(summary, chosen)))
+def _tell(request: HttpRequest, action: str, outcome: batches.Outcome) -> None:
+    done = len(outcome.done)
+    text = ngettext("%(action)s: %(done)d photo done.", "%(action)s: %(done)d photos done.", done)
+    told = text % {"action": bulk.LABELS[action], "done": done}
+    if action == bulk.TRASH and done:
+        told = format_html("{} {}", told, undo.button(outcome.done))
     messages.success(request, told)
-    if summary.refused:
+    if outcome.refused:
         links = (
             (format_html("<a href='{}'>{}</a>", photo_addresses.in_admin(r.chosen.id), r.chosen.title), r.reason)
-            for r in summary.refused[: bulk.NAMED]
+            for r in outcome.refused[: bulk.NAMED]
         )
-        count = len(summary.refused)
+        count = len(outcome.refused)
         text = ngettext("%(count)d was left as it is:", "%(count)d were left as they are:", count) % {"count": count}
         messages.warning(request, format_html("{} {}", text, format_html_join("; ", "{}: {}", links)))

@@ -239,6 +239,69 @@ def test_bulk_actions_from_the_list(browsing, account):
     expect(ann.locator(".messagelist")).to_contain_text("2 are back in their places")
 
 
+@pytest.mark.parametrize("stops", [False, True], ids=["to the end", "stopped"])
+def test_bulk_actions_show_how_far_they_are_and_can_be_stopped(browsing, account, stops):
+    ann, sent = browsing(account("ann")), []
+    made = [node(slug=f"p{i}", title=f"Page {i}", published=None) for i in range(12)]
+    ann.goto("/admin/nodes/node/?state=unpublished")
+    ann.check("#choose-all")
+    ann.select_option("#bulk-action", "publish")
+    ann.route("**/admin/nodes/node/**", lambda route: sent.append(route) if not sent else route.continue_())
+    ann.get_by_role("button", name="Go").click()
+    expect(ann.locator(".working progress")).to_have_js_property("value", 0)
+    expect(ann.locator(".working [role=status]")).to_have_text("0 of 12 done")
+    expect(ann.get_by_role("button", name="Go")).to_be_disabled()
+    if stops:
+        ann.get_by_role("button", name="Stop").click()
+    sent[0].continue_()
+    expect(ann.locator(".messagelist")).to_contain_text("5 pages done" if stops else "12 pages done")
+    assert sum(stored(m)["published"] is not None for m in made) == (5 if stops else 12)
+
+
+def test_bulk_action_that_breaks_off_says_so_and_goes_on(browsing, account):
+    ann, sent = browsing(account("ann")), []
+    ann.expected.append("ERR_FAILED")
+    made = [node(slug=f"p{i}", title=f"Page {i}", published=None) for i in range(12)]
+    ann.goto("/admin/nodes/node/?state=unpublished")
+    ann.check("#choose-all")
+    ann.select_option("#bulk-action", "publish")
+
+    def break_the_second(route):
+        sent.append(route)
+        route.abort() if len(sent) == 2 else route.continue_()
+
+    ann.route("**/admin/nodes/node/**", break_the_second)
+    ann.get_by_role("button", name="Go").click()
+    expect(ann.locator(".working")).to_contain_text("What was done stays done")
+    assert sum(stored(m)["published"] is not None for m in made) == 5
+    ann.get_by_role("button", name="Go").click()
+    expect(ann.locator(".messagelist")).to_contain_text("12 pages done")
+    assert all(stored(m)["published"] for m in made)
+
+
+def test_form_whose_answer_is_long_in_coming_shows_that_something_goes_on(browsing, account):
+    ann, sent, shown = browsing(account("ann")), [], []
+    # Nothing can be asked of a page that waits for the next: it tells by itself.
+    ann.add_init_script(
+        "new MutationObserver((changes, watch) => { const bar = document.querySelector('.working-bar'); if (bar) {"
+        " watch.disconnect(); fetch('/bar-is-shown?' + bar.innerText.trim()); } })"
+        ".observe(document, {childList: true, subtree: true})"
+    )
+
+    def answer_now(route):
+        shown.append(route.request.url.partition("?")[2])
+        route.fulfill(body="")
+        sent[0].continue_()
+
+    ann.goto(ADD)
+    ann.fill("#id_title", "Slow")
+    ann.route("**/admin/nodes/node/add/**", lambda route: sent.append(route))
+    ann.route("**/bar-is-shown*", answer_now)
+    ann.click("[name=_continue]", no_wait_after=True)
+    expect(ann.locator(".messagelist")).to_contain_text("Slow")
+    assert shown == ["Working"]
+
+
 def test_move_copy_trash_and_put_back(browsing, account, mongo):
     ann, reader, folder = browsing(account("ann")), browsing(), node("folder", "folder", title="Folder")
     node_id = node(slug="page", title="Page")

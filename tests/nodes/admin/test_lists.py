@@ -258,3 +258,33 @@ def test_undo_keeps_off_what_took_the_place(mongo, editor):
     told = ann.client.post("/admin/nodes/node/undo/", {"items": f"{page}:{seen}"}, follow=True).content.decode()
     assert "“First” could not be put back" in told
     assert mongo["cms.trash"].count_documents({}) == 1
+
+
+def test_batches_are_told_together_and_undone_by_one_button(mongo, editor):
+    """What the script sends: batches that say that more follows, then the plain form with what came of them."""
+    ann = editor()
+    made = [node(slug=f"p{i}", title=f"Page {i}") for i in range(5)]
+    seen = {m: nonce(m) for m in made}
+    editing.save(EDITOR, made[1], seen[made[1]], {"title": "Changed meanwhile"})
+    so_far = ""
+    for batch in (made[:2], made[2:4]):
+        sent = {"action": "trash", "confirmed": "1", "chosen": [str(m) for m in batch], "more": "1", "so_far": so_far}
+        answer = ann.client.post(LIST, {**sent, **{f"nonce-{m}": str(seen[m]) for m in batch}})
+        so_far = answer.json()["so_far"]
+    assert "messages" not in answer.cookies
+    told = bulk(ann, "trash", (made[4], seen[made[4]]), confirmed="1", so_far=so_far)
+    assert "4 pages done" in told
+    assert "Changed meanwhile" in told
+    items = re.search(r'name="items" value="([^"]+)"', told)[1]
+    assert (
+        "4 are back in their places" in ann.client.post(f"{LIST}undo/", {"items": items}, follow=True).content.decode()
+    )
+
+
+def test_what_came_of_batches_is_taken_from_whom_it_was_given_to_alone(mongo, editor):
+    ann, bob, page = editor(), editor("bob"), node()
+    sent = {"action": "publish", "chosen": [str(page)], f"nonce-{page}": str(nonce(page))}
+    so_far = ann.client.post(LIST, {**sent, "more": "1"}).json()["so_far"]
+    assert "1 page done" in bulk(ann, "publish", so_far=so_far)
+    assert bob.client.post(LIST, {**sent, "so_far": so_far}).status_code == 403
+    assert ann.client.post(LIST, {**sent, "so_far": so_far[:-1] + "!"}).status_code == 403
