@@ -7,6 +7,7 @@ class CommentsConfig(AppConfig):
     verbose_name = _("Comments")
 
     def ready(self) -> None:
-        """Register the system checks, and let the worker know what sends mails."""
+        """Register the system checks, and let the worker know what sends mails and converts."""
         import comments.checks
+        import comments.converting
         import comments.notices  # noqa: F401

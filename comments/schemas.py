@@ -59,7 +59,7 @@ DISCUSSION = document(
         "moving": optional(
             document(
                 {"id": ID, "to": _SCHEMA, "order": _ORDER, "renumber": YES_NO, "beat": DATE, "epoch": INTEGER},
-                {"gate": optional(DATE)},
+                {"gate": optional(DATE), "done": INTEGER},
             )
         ),
         "leftovers": listed(document({"schema": _SCHEMA, "order": _ORDER, "epoch": INTEGER, "due": DATE})),

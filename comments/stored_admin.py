@@ -1,14 +1,16 @@
 """The stored documents in Django's admin: to look at, and to convert a discussion."""
 
+from collections import Counter
 from typing import Any
 
 from django.contrib import admin, messages
 from django.db.models import QuerySet
 from django.http import HttpRequest
+from django.utils.html import format_html
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, ngettext
 
-from comments import conf, maintenance
+from comments import conf, converting
 from comments.errors import CommentError
 from comments.stored_models import StoredBucket, StoredComment, StoredDiscussion
 from comments.types import Order, Target
@@ -40,11 +42,22 @@ class StoredAdmin(admin.ModelAdmin):
 
 @admin.register(StoredDiscussion)
 class DiscussionAdmin(StoredAdmin):
-    list_display = ("id", "schema", "order", "state", "count", "newest")
+    list_display = ("id", "schema", "order", "conversion", "state", "count", "newest")
     list_filter = ("schema", "order", "state")
     search_fields = ("id__startswith",)
     search_help_text = gettext_lazy("The beginning of app.model:key")
     ordering = ("-newest",)
+
+    @admin.display(description=gettext_lazy("conversion"), empty_value="")
+    def conversion(self, row: StoredDiscussion) -> str | None:
+        """How far a conversion is that goes on; the admin's script fetches it anew."""
+        if row.moving is None:
+            return None
+        # Tombstones are copied too, and not counted.
+        done, total = min(row.moving.done or 0, row.count), row.count
+        text = _("to %(schema)s: %(done)d of %(total)d") % {"schema": row.moving.to, "done": done, "total": total}
+        bar = '<span id="conversion-{}" data-live><progress value="{}" max="{}" aria-label="{}"></progress> {}</span>'
+        return format_html(bar, row.pk, done, max(total, 1), text, text)
 
     def get_actions(self, request: HttpRequest) -> dict[str, Any]:
         """One action a schema and order, for moderators."""
@@ -52,7 +65,7 @@ class DiscussionAdmin(StoredAdmin):
             return {}
         return {
             f"convert_to_{schema}_{order}": (
-                converting(schema, order),
+                _converting(schema, order),
                 f"convert_to_{schema}_{order}",
                 _("Convert to %(schema)s, %(order)s") % {"schema": schema, "order": order},
             )
@@ -61,18 +74,26 @@ class DiscussionAdmin(StoredAdmin):
         }
 
 
-def converting(schema: str, order: Order) -> Any:
+def _converting(schema: str, order: Order) -> Any:
     """Return the admin action that converts the chosen discussions."""
 
     def convert(modeladmin: DiscussionAdmin, request: HttpRequest, queryset: QuerySet) -> None:
-        converted = 0
+        counted: Counter[bool | None] = Counter()
         for row in queryset:
             try:
-                converted += maintenance.convert(Target.parse(row.pk), schema, order) is not None
+                counted[converting.convert(Target.parse(row.pk), schema, order)] += 1
             except CommentError as error:
                 modeladmin.message_user(request, str(error), messages.ERROR)
-        told = _("%(n)d discussions were converted; the others were so already.") % {"n": converted}
-        modeladmin.message_user(request, told, messages.SUCCESS)
+        if counted[True] or counted[None]:
+            told = _("%(n)d discussions were converted; the others were so already.") % {"n": counted[True]}
+            modeladmin.message_user(request, told, messages.SUCCESS)
+        if counted[False]:
+            told = ngettext(
+                "%(n)d is long, and goes on by itself: the list says how far it is.",
+                "%(n)d are long, and go on by themselves: the list says how far they are.",
+                counted[False],
+            )
+            modeladmin.message_user(request, told % {"n": counted[False]})
 
     return convert
 

@@ -46,6 +46,22 @@ class StoredAuthor(EmbeddedModel):
         return self.name
 
 
+class StoredMoving(EmbeddedModel):
+    """A conversion that goes on: into which schema, and how many comments were copied."""
+
+    # The primary key only to keep Django from adding one.
+    to = models.CharField(primary_key=True, max_length=20)
+    done = models.BigIntegerField(null=True)
+
+    objects = EmbeddedModelManager()
+
+    class Meta:
+        managed = False
+
+    def __str__(self) -> str:
+        return self.to
+
+
 class StoredDiscussion(Stored):
     """A discussion: in which schema and order it is kept, and what was counted."""
 
@@ -57,6 +73,7 @@ class StoredDiscussion(Stored):
     last_number = models.BigIntegerField(_("last number"))
     newest = models.DateTimeField(_("newest comment"))
     epoch = models.IntegerField(_("epoch"))
+    moving = EmbeddedModelField(StoredMoving, null=True)
 
     class Meta:
         managed = False

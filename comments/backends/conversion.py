@@ -151,7 +151,7 @@ class _Run:
         moving = self._take()
         self.to = replace(self.source, schema=self.schema, order=self.order, epoch=int(moving["epoch"]))
         try:
-            self._copy(moving["copied"])
+            self._copy(moving["copied"], int(moving["done"]))
             self._compare()
             for _ in range(MOST_DRAINS):
                 if self._drain() <= FEW:
@@ -192,6 +192,7 @@ class _Run:
                             "beat": "$$NOW",
                             "epoch": {"$cond": [same, "$moving.epoch", {"$add": ["$last_epoch", 1]}]},
                             "copied": {"$cond": [same, {"$ifNull": ["$moving.copied", None]}, None]},
+                            "done": {"$cond": [same, {"$ifNull": ["$moving.done", 0]}, 0]},
                         }
                     }
                 },
@@ -213,7 +214,8 @@ class _Run:
 
     # (b) ---------------------------------------------------------------------------------------------------------------
 
-    def _copy(self, after: Any) -> None:
+    def _copy(self, after: Any, before: int) -> None:
+        """Copy what comes after the place `after`, to which `before` comments were copied by whoever was relieved."""
         source, to = self.schemas.of(self.source), self.schemas.of(self.to)
         # Epochs only rise: what is below this plan's and neither read nor left for slow readers is of abandoned plans.
         to.clear(self.to, {"$lt": self.to.epoch, "$nin": [self.source.epoch, *self.kept]})
@@ -225,7 +227,7 @@ class _Run:
             self.copied += len(batch)
             self.progress(self.copied)
             last = batch[-1]["full_slug"] if self._copying_order(source) is Order.THREADED else int(batch[-1]["number"])
-            self._beat(copied=last)
+            self._beat(copied=last, done=before + self.copied)
         to.finish_copy(self.to)
 
     def _copying_order(self, source: Schema) -> Order:

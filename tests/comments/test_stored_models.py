@@ -1,12 +1,16 @@
 """The stored documents through the ORM and the admin: read there, and never written."""
 
+import re
+
 import pytest
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Permission
 from django.urls import reverse
 
+from comments import converting
 from comments.models import StoredBucket, StoredComment, StoredDiscussion
 from comments.types import Order
+from mongo import queue
 from mongo.models import WrittenByServices
 from tests.commands import explain, stages
 from tests.comments.contract import new
@@ -83,6 +87,35 @@ def test_admin_action_converts_a_discussion(mongo, settings, target, moderator):
     assert answer.status_code == 302
     found = backend.discussion(target)
     assert (found.schema, found.order) == ("buckets", Order.THREADED)
+
+
+def test_admin_action_leaves_a_long_conversion_to_a_worker(mongo, settings, target, moderator, monkeypatch):
+    backend = configure(settings)
+    lively(backend, target)
+    monkeypatch.setattr(converting, "AT_ONCE", 3)
+    url = reverse("admin:comments_storeddiscussion_changelist")
+    sent = {"action": "convert_to_buckets_threaded", "_selected_action": [target.id]}
+    for _again in range(2):
+        told = moderator.post(url, sent, follow=True).content.decode()
+        assert "1 is long, and goes on by itself" in told
+    assert backend.discussion(target).schema == "documents"
+    assert queue.work().kind == converting.CONVERT
+    assert queue.work() is None
+    found = backend.discussion(target)
+    assert (found.schema, found.order) == ("buckets", Order.THREADED)
+
+
+def test_admin_list_says_how_far_a_conversion_is(mongo, settings, target, moderator):
+    backend = configure(settings)
+    lively(backend, target)
+    url, seen = reverse("admin:comments_storeddiscussion_changelist"), []
+
+    def look(copied: int) -> None:
+        seen.append(moderator.get(url).content.decode())
+
+    backend.convert(target, "buckets", Order.THREADED, progress=look)
+    assert re.search(r'data-live><progress value="\d+" max="\d+" aria-label="to buckets: \d+ of \d+">', seen[0])
+    assert "data-live" not in moderator.get(url).content.decode()
 
 
 def test_strangers_see_no_admin(mongo, settings, target, client):

@@ -1,0 +1,40 @@
+"""Conversions that an administrator asks for: short ones at once, long ones by a worker, which says how far it is."""
+
+from comments import conf, maintenance
+from comments.errors import ConversionFailed
+from comments.types import Order, Target
+from mongo import queue
+from mongo.queue import Job
+
+CONVERT = "comments.convert"
+# Comments that are converted while the administrator waits: a second or two.
+AT_ONCE = 5_000
+
+
+def convert(target: Target, schema: str, order: Order) -> bool | None:
+    """Convert a discussion, or have it converted if it is long: True if it is done, False if a worker does it, None if it is so
+    already. Raises ConversionFailed."""
+    found = next(maintenance.wanted(discussion_id=target.id))
+    if not maintenance.needs_converting(found, schema, order):
+        return None
+    # What cannot be is told at once.
+    if found.last_number <= AT_ONCE or schema == "embedded":
+        return maintenance.convert(target, schema, order) is not None or None
+    plan = {"discussion": target.id, "schema": schema, "order": order.value}
+    key = f"convert:{target.id}:{found.epoch}:{schema}:{order.value}"
+    queue.put(CONVERT, plan, key=key, alias=conf.database_alias())
+    return False
+
+
+@queue.handler(CONVERT)
+def work(job: Job) -> None:
+    """Do a conversion that was put off; another that is under way goes first."""
+    target, schema, order = Target.parse(job.payload["discussion"]), job.payload["schema"], Order(job.payload["order"])
+
+    def keep(copied: int) -> None:
+        queue.keep(job)
+
+    try:
+        maintenance.convert(target, schema, order, progress=keep)
+    except ConversionFailed as error:
+        raise queue.Postponed(str(error)) from error
