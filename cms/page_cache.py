@@ -8,10 +8,9 @@ is compared with the database at every request, never trusted for a while. One c
 import hashlib
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
 from urllib.parse import parse_qsl
 
 from bson import ObjectId
@@ -57,12 +56,12 @@ class Entry:
         """Bytes, about: the content and what is kept beside it."""
         return len(self.content) + 1_000
 
-    def holds(self, site: Site, discussions: Mapping[str, Any]) -> bool:
+    def holds(self, site: Site, discussions: Mapping[str, str | None]) -> bool:
         """Return whether the page is still what it would be if it were made now, with the versions that were just read."""
         return (
             self.site_version == site.version
             and now() < self.until
-            and all(str(discussions.get(id, "")) == version for id, version in self.discussions.items())
+            and all(discussions.get(id, "") == version for id, version in self.discussions.items())
         )
 
     def response(self, request: HttpRequest) -> HttpResponse:
@@ -151,12 +150,14 @@ class PageCacheMiddleware:
         return get_conditional_response(request, etag=response["ETag"], response=response) or response
 
 
-def present(discussions: Mapping[str, str]) -> tuple[Site, Mapping[str, Any]]:
-    """Return the site as it is stored now, and the versions that these discussions have now."""
+def present(discussions: Collection[str]) -> tuple[Site, Mapping[str, str | None]]:
+    """Return the site as it is stored now, and the versions that these discussions have now: none of what nobody has discussed,
+    None where somebody is writing."""
     if not discussions:
         return site_selectors.read(), {}
     if conf.database_alias() == DEFAULT_DB_ALIAS:
-        return site_selectors.read_beside(versions.COLLECTION, discussions, versions.VERSION)
+        site, stored = site_selectors.read_beside(versions.COLLECTION, tuple(discussions), versions.FIELDS)
+        return site, {document["_id"]: versions.settled(document) for document in stored}
     found = comments.discussions(map(Target.parse, discussions))
     settled = {target.id: None if discussion.writing else discussion.version for target, discussion in found.items()}
     return site_selectors.read(), settled

@@ -1,16 +1,16 @@
 """Which versions of which discussions an answer was made from: what must be checked before it is shown again."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from typing import Any
 
 from comments.types import Discussion
 
-# Where the versions are: in the document whose `_id` is the discussion's. While a claim is open there is none: a commit that a
-# failing server lost leaves its claim, and the version from before a comment that may have been acknowledged.
+# Where the versions are: in the document whose `_id` is the discussion's, and what settled() needs of it.
 COLLECTION = "discussions"
-VERSION = {"$cond": [{"$eq": ["$claims", []]}, "$version", None]}
+FIELDS = ("version", "claims")
 
 
 @dataclass
@@ -25,6 +25,12 @@ class Seen:
 
 
 _seen: ContextVar[Seen | None] = ContextVar("seen", default=None)
+
+
+def settled(stored: Mapping[str, Any]) -> str | None:
+    """Return the version that a stored discussion has, None while a claim is open: a commit that a failing server lost leaves
+    its claim, and the version from before a comment that may have been acknowledged."""
+    return None if stored["claims"] else str(stored["version"])
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from django.db import DEFAULT_DB_ALIAS, connections
 from pymongo import MongoClient
 from pymongo.client_session import ClientSession
 from pymongo.database import Database
-from pymongo.errors import ConnectionFailure, PyMongoError
+from pymongo.errors import AutoReconnect, ConnectionFailure, PyMongoError
 from pymongo.read_concern import ReadConcern
 from pymongo.write_concern import WriteConcern
 
@@ -40,6 +40,26 @@ def database(alias: str = DEFAULT_DB_ALIAS) -> Database[Document]:
 def client(alias: str = DEFAULT_DB_ALIAS) -> MongoClient[Document]:
     """Return the pymongo client of a Django connection."""
     return database(alias).client
+
+
+def first_batch(command: str, collection: str, alias: str = DEFAULT_DB_ALIAS, **arguments: Any) -> list[Document]:
+    """Return what a "find" or an "aggregate" of a few small documents finds, all of it in the first batch.
+
+    For what every request begins with: without a cursor it costs the driver a third less. Where the connection broke or the
+    primary moved it is sent once more, as the driver does with find() and aggregate(). Raises PyMongoError.
+    """
+    db = database(alias)
+    if db.read_concern.level:
+        arguments["readConcern"] = db.read_concern.document
+
+    def send() -> list[Document]:
+        answer = db.command(command, collection, codec_options=db.codec_options, **arguments)
+        return list(answer["cursor"]["firstBatch"])
+
+    try:
+        return send()
+    except AutoReconnect:
+        return send()
 
 
 def now() -> datetime:

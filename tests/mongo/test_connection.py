@@ -1,5 +1,6 @@
 """Time-outs of the one client."""
 
+import socket
 import time
 
 import pymongo
@@ -7,7 +8,7 @@ import pytest
 from pymongo import MongoClient
 from pymongo.errors import PyMongoError, ServerSelectionTimeoutError
 
-from mongo.connection import is_outage, promptly
+from mongo.connection import client, first_batch, is_outage, promptly
 from nodes.selectors import site
 
 
@@ -22,9 +23,26 @@ def test_what_begins_a_request_heeds_the_time_to_find_a_server(mongo, monkeypatc
     assert time.monotonic() - began < 10
 
 
-@pytest.mark.parametrize("read", [site.read, lambda: site.read_beside("discussions", ["x"], "$version")])
+@pytest.mark.parametrize("read", [site.read, lambda: site.read_beside("discussions", ["x"], ["version"])])
 def test_the_site_is_read_promptly(mongo, monkeypatch, read):
     monkeypatch.setattr("nodes.selectors.site.promptly", lambda: pymongo.timeout(1e-6))
     with pytest.raises(PyMongoError) as raised:
         read()
     assert is_outage(raised.value)
+
+
+def test_a_first_batch_is_asked_for_again_where_the_connection_broke(mongo, commands):
+    mongo.things.insert_many([{"_id": 1, "n": 1}, {"_id": 2, "n": 2}])
+    break_connections()
+    with commands.recorded():
+        assert first_batch("find", "things", filter={"_id": 2}) == [{"_id": 2, "n": 2}]
+    assert commands.names == ["find", "find"]
+    found = first_batch("aggregate", "things", pipeline=[{"$sort": {"_id": 1}}], cursor={})
+    assert [document["n"] for document in found] == [1, 2]
+
+
+def break_connections():
+    """End the driver's idle connections under its feet."""
+    for server in client()._topology._servers.values():
+        for connection in server.pool.conns:
+            connection.conn.sock.shutdown(socket.SHUT_RDWR)
