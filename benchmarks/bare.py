@@ -7,6 +7,7 @@ import os
 from functools import cache
 from typing import Any
 
+from bson import ObjectId
 from django.conf import settings
 from django.core.handlers.wsgi import WSGIHandler
 from django.http import HttpRequest, HttpResponse
@@ -22,11 +23,24 @@ def view(request: HttpRequest) -> HttpResponse:
 
 def read(request: HttpRequest, size: int) -> HttpResponse:
     """Read the versions that a post depends on, by the command that the page cache sends, and answer `size` bytes."""
-    one = [{"$match": {"_id": request.GET["discussion"]}}, {"$project": {"version": 1}}]
+    one = [{"$match": {"_id": request.GET["discussion"]}}, {"$project": {"version": 1, "claims": 1}}]
     both = [{"$match": {"_id": "site"}}, {"$unionWith": {"coll": "discussions", "pipeline": one}}]
-    if len(list(_database()["cms.site"].aggregate(both))) != 2:
+    answer = _database().command("aggregate", "cms.site", pipeline=both, cursor={"batchSize": 2})
+    if len(answer["cursor"]["firstBatch"]) != 2:
         raise LookupError(request.GET["discussion"])
     return HttpResponse(b"x" * size)
+
+
+def read_all(request: HttpRequest, size: int) -> HttpResponse:
+    """Read what a post with its first comments is made of, and answer the comments' texts, filled up to `size` bytes."""
+    database = _database()
+    discussion = database.discussions.find_one({"_id": request.GET["discussion"]})
+    node = database["cms.nodes"].find_one({"_id": ObjectId(request.GET["discussion"].partition(":")[2])})
+    if not (database["cms.site"].find_one({"_id": "site"}) and discussion and node):
+        raise LookupError(request.GET["discussion"])
+    shown = {"discussion_id": discussion["_id"], "epoch": discussion["epoch"]}
+    comments = database.comments.find(shown).sort("full_slug", 1).limit(101)
+    return HttpResponse("".join(comment["html"] for comment in comments).encode().ljust(size))
 
 
 @cache
@@ -34,6 +48,6 @@ def _database() -> Database[Any]:
     return MongoClient(os.environ["MONGODB_URI"])[os.environ["MONGODB_DATABASE"]]
 
 
-urlpatterns = [path("", view), path("read/<int:size>", read)]
+urlpatterns = [path("", view), path("read/<int:size>", read), path("read-all/<int:size>", read_all)]
 settings.configure(ROOT_URLCONF="benchmarks.bare", ALLOWED_HOSTS=["127.0.0.1"], MIDDLEWARE=[], SECRET_KEY="bare")
 application = WSGIHandler()
