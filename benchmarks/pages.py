@@ -96,7 +96,7 @@ after the other (no cold page can do more). All are served by gunicorn as `make 
 loaded by wrk over {web.CONNECTIONS} connections; medians of {rounds} rounds of {seconds} s, each ratio to the bare view of the
 same seconds; that view's own spread says how steady the machine was. *cold*: without the page cache; *kept*: from it, compared
 with the database at every request; *304*: the same, asked with the entity tag (feeds are made first). *Web* and *MongoDB* are
-the processors' time that a page costs each. A site of {nodes:,} nodes; {comments} comments on the post, of which 100 are shown."""
+the processors' time that a page costs each. A site of {nodes:,} nodes; {comments} comments on the post, 100 of them shown."""
 
 
 def addresses() -> Iterator[tuple[str, str]]:
