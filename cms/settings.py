@@ -34,7 +34,7 @@ PORT = natural(env, "PORT", default=8_000)
 # Where the site is reached, and what that allows.
 ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["localhost", "127.0.0.1", "[::1]"])
 LOCAL = all(is_loopback(host) for host in ALLOWED_HOSTS)
-# Absolute addresses in feeds, sitemaps and link previews; without it those of the host that was asked.
+# Absolute addresses in mails, feeds, sitemaps and link previews; without it those of the host that was asked.
 SITE_URL = web_origin(env, "SITE_URL")
 DEBUG = switch(env, "DEBUG", default=False)
 SECRET_KEY = env.str("SECRET_KEY", default="")
@@ -247,4 +247,5 @@ COMMENTS = {
     "RESOLVER": "cms.comments.resolve",
     "POLICY": "cms.comments.policy",
     "ADDRESS": "comments.addresses.forwarded" if BEHIND_PROXY else "comments.addresses.remote",
+    "ORIGIN": "nodes.addresses.origin",
 }

@@ -11,7 +11,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from comments import flags, forms, queue, selectors, services, signals, stored_admin, targets
+from comments import flags, forms, links, queue, selectors, services, signals, stored_admin, targets
 from comments.errors import CommentError, CommentNotFound, EditConflict
 from comments.forms import EditForm
 from comments.models import Moderation
@@ -100,7 +100,7 @@ class ModerationAdmin(admin.ModelAdmin):
         return HttpResponseRedirect(f"{where}?state={state}" if state in tuple(Verdict) else where)
 
     def _decided(self, request: HttpRequest, action: str, ids: list[str]) -> None:
-        decided = queue.decide(action, ids, _who(request), request.build_absolute_uri("/").rstrip("/"))
+        decided = queue.decide(action, ids, _who(request), links.origin(request))
         for comment in decided.published:
             signals.comment_was_flagged.send(Comment, comment=comment, flag="approval", created=True, request=request)
         for _id, reason in decided.failed:

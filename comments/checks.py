@@ -70,7 +70,7 @@ def _storage() -> Iterator[CheckMessage]:
 
 
 def _paths() -> Iterator[CheckMessage]:
-    for key in ("RENDERER", "RESOLVER"):
+    for key in ("RENDERER", "RESOLVER", "POLICY", "ADDRESS", "ORIGIN"):
         try:
             conf.imported(key)
         except ImproperlyConfigured as error:

@@ -59,6 +59,8 @@ DEFAULTS: dict[str, Any] = {
     "MODERATORS": (),
     # Import path: request → the client's network address.
     "ADDRESS": "comments.addresses.remote",
+    # Import path: request → scheme and host that links in mails and feeds begin with.
+    "ORIGIN": "comments.links.asked",
     # Seconds: how long the old copy stays after a conversion, for readers who began in it.
     "KEEP_OLD_COPY": 60,
 }

@@ -1,6 +1,7 @@
 """The Atom feed of a discussion: its newest comments."""
 
 from typing import Any
+from urllib.parse import quote, urljoin
 
 from django.http import HttpRequest, HttpResponse
 from django.utils.feedgenerator import Atom1Feed
@@ -8,7 +9,7 @@ from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
-from comments import selectors
+from comments import links, selectors
 from comments.showing import Addresses
 from comments.types import Comment, Order, Target
 from comments.views.base import target_of
@@ -20,19 +21,19 @@ ENTRIES = 50
 def discussion(request: HttpRequest, label: str, pk: str) -> HttpResponse:
     """Serve the newest comments, newest first, without anything about their authors but the name."""
     target, obj = target_of(label, pk)
-    absolute = request.build_absolute_uri
+    origin = links.origin(request)
     feed = Atom1Feed(
         title=_("Comments on “%(title)s”") % {"title": obj},
-        link=absolute(obj.get_absolute_url()),
+        link=urljoin(origin, obj.get_absolute_url()),
         description="",
         language=get_language() or "en",
-        feed_url=absolute(request.path),
+        feed_url=origin + quote(request.path),
     )
     addresses = Addresses.of(target)
     for comment in _newest(target):
         feed.add_item(
             title=_("Comment by %(name)s") % {"name": comment.author.name or _("Anonymous")},
-            link=absolute(addresses.permalink + comment.slug),
+            link=origin + addresses.permalink + comment.slug,
             unique_id=f"urn:marginalia:comment:{target.id}:{comment.slug}",
             description=comment.html,
             author_name=comment.author.name or _("Anonymous"),

@@ -8,7 +8,7 @@ from django.http import HttpRequest
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
-from comments import addresses, conf, notices, policy, selectors, services, signals, slugs, spam
+from comments import addresses, conf, links, notices, policy, selectors, services, signals, slugs, spam
 from comments.errors import (
     CommentError,
     CommentNotFound,
@@ -67,7 +67,7 @@ def submit(sender: Sender, obj: Model, submission: Submission) -> Posted:
 def _follow_up(request: HttpRequest, submission: Submission, posted: Posted) -> None:
     """Do what a new comment entails: note the address, tell whoever wants to know."""
     target, slug = submission.token.target, slug_of(submission.token)
-    origin = request.build_absolute_uri("/").rstrip("/")
+    origin = links.origin(request)
     addresses.note(target, slug, submission.address)
     if submission.notify:
         notices.ask(target, slug, submission.notify, origin)

@@ -11,7 +11,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
 
-from comments import addresses, flags, forms, notices, own, policy, selectors, services, signals, spam, targets
+from comments import addresses, flags, forms, links, notices, own, policy, selectors, services, signals, spam, targets
 from comments.errors import CommentError, CommentNotFound, EditConflict, HeldChanged
 from comments.forms import EditForm
 from comments.policy import Mode
@@ -97,7 +97,7 @@ def approve(request: HttpRequest, held_id: str) -> HttpResponse:
             return _asked(request, held, obj, _("Its author changed it meanwhile. Publish this comment?"), _("Publish"))
         except CommentError as error:
             raise PermissionDenied(_("It cannot be published: what it answers was removed.")) from error
-        notices.published(comment, request.build_absolute_uri("/").rstrip("/"))
+        notices.published(comment, links.origin(request))
         signals.comment_was_flagged.send(Comment, comment=comment, flag="approval", created=True, request=request)
         return HttpResponseRedirect(whereabouts(comment.target, obj, comment.slug))
     return _asked(request, held, obj, _("Publish this comment?"), _("Publish"))

@@ -51,6 +51,40 @@ def test_moderators_are_not_told_of_what_was_decided_meanwhile(client, post_page
     assert mail.outbox == []
 
 
+def test_mails_name_the_site_and_not_the_host_that_was_asked(post_page, subscribed, moderator, settings, rules):
+    """Of every kind, the header by which a reader leaves included; whoever posts, and whoever publishes."""
+    settings.SITE_URL, settings.ALLOWED_HOSTS = "https://example.org", ["*"]
+    evil = Client(headers={"host": "evil.example"})
+    mail.outbox.clear()
+    site.post(evil, post_page, "Ask me too", email="eve@example.org", notify="on")
+    site.post(evil, post_page, "An answer", parent=subscribed.slug, name="Bob")
+    rules(MODE="hold-all", MODERATORS=["mona@example.org"])
+    for text in ("Waits", "Waits too"):
+        site.post(evil, post_page, text, parent=subscribed.slug, name="Carl")
+    work()
+    evil.force_login(moderator)
+    one, other = selectors.held()
+    evil.post(f"/comments/approve/{one.id}", {"rev": one.rev})
+    evil.post("/admin/comments/moderation/decide", {"action": f"approve:{other.id}.{other.rev}"})
+    work()
+    assert len(mail.outbox) == 6
+    for message in mail.outbox:
+        told = message.message().as_string()
+        assert "https://example.org/" in told
+        assert "evil" not in told.replace("eve@example.org", "")
+
+
+def test_mails_name_the_host_that_was_asked_where_the_site_has_no_name(post_page, settings, rules):
+    rules(MODE="hold-all", MODERATORS=["mona@example.org"], ORIGIN="comments.links.asked")
+    settings.ALLOWED_HOSTS = ["one.example", "other.example"]
+    site.post(Client(headers={"host": "other.example"}), post_page, "Please look")
+    work()
+    assert "http://other.example/comments/" in mail.outbox[0].body
+    data = site.fill(Client(headers={"host": "other.example"}), post_page, "And here")
+    assert site.send(Client(headers={"host": "evil.example"}), data).status_code == 400
+    assert len(selectors.held()) == 1
+
+
 def test_address_is_asked_first_and_a_get_changes_nothing(client, post_page):
     site.post(client, post_page, "Ask me", email="ann@example.org", notify="on")
     work()
