@@ -299,11 +299,13 @@ class _Run:
         missing = [self._numbered(found[slug]) for slug in found if slug not in there.found]
         if missing:
             to.copy(self.to, sorted(missing, key=lambda item: sort_key(item, wanted)))
-        for document in found.values():
-            looked = there if document["slug"] in there.found else None
-            while looked and looked.found[document["slug"]]["rev"] < document["rev"]:
-                to.change(self.to, document["slug"], {"$lt": document["rev"]}, newer(document), looked)
-                looked = to.look(self.to, [document["slug"]])
+        for slug, document in found.items():
+            looked = there
+            while slug in looked.found and looked.found[slug]["rev"] < document["rev"]:
+                to.change(self.to, slug, {"$lt": document["rev"]}, newer(document), looked)
+                looked = to.look(self.to, [slug])
+                if slug not in looked.found:  # whoever relieved this converter dropped what it had copied
+                    raise ConversionFailed(f"{self.source.discussion_id} was taken over by another converter.")
 
     # (d) ---------------------------------------------------------------------------------------------------------------
 

@@ -346,6 +346,33 @@ def test_write_whose_claim_is_gone_is_not_passed_by(mongo, settings, target, mon
     audit.stored(target, "auth_user")
 
 
+def test_relieved_converter_whose_copy_is_gone_says_so(mongo, settings, target, monkeypatch):
+    """It is brought to nothing in the middle of raising a comment to a newer revision, by one with another plan."""
+    monkeypatch.setattr("comments.backends.conversion.LEASE", -1)
+    backend = configure(settings)
+    first = lively(backend, target)[0]
+    stalling, drain = MongoBackend(), _Run._drain
+
+    def edited_and_relieved(run):
+        monkeypatch.setattr(_Run, "_drain", drain)
+        backend.edit(target, first.slug, source="edited", html="", rev=1, token="late")
+        change = run.schemas.of(run.to).change
+
+        def relieved(*args):
+            backend.convert(target, "buckets", Order.THREADED)
+            return change(*args)
+
+        monkeypatch.setattr(run.schemas.of(run.to), "change", relieved)
+        return drain(run)
+
+    monkeypatch.setattr(_Run, "_drain", edited_and_relieved)
+    with pytest.raises(ConversionFailed, match="taken over"):
+        stalling.convert(target, "buckets", Order.OLDEST)
+    assert backend.discussion(target).order is Order.THREADED
+    assert backend.get(target, first.slug).source == "edited"
+    audit.stored(target, "auth_user")
+
+
 @pytest.mark.parametrize("form", FORMS, ids=lambda form: "-".join(form))
 def test_reading_all_begins_no_cursor_that_outlives_a_time_limit(mongo, settings, target, form, monkeypatch, commands):
     """Batch after batch, also where comments that share a number are parted by the end of one."""

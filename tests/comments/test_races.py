@@ -23,6 +23,8 @@ from tests.comments.test_conversion import FORMS, configure
 from tests.comments.test_conversion import target as target  # noqa: PLC0414
 
 ROOT = Path(__file__).parents[2]
+# Converters, changers and readers fail in threads of their own.
+pytestmark = pytest.mark.filterwarnings("error::pytest.PytestUnhandledThreadExceptionWarning")
 
 
 def in_threads(count, work):
