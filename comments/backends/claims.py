@@ -25,7 +25,8 @@ from comments.errors import CommentNotFound, DiscussionBusy, DiscussionClosed
 from comments.types import Order, Target
 
 MOST_CLAIMS = 1_000
-# Seconds. A writer whose claim is older starts over; a claim is repaired only when nobody can be writing under it.
+# Seconds. A writer whose claim is older starts over; a claim under which nothing is stored is dropped only when nobody can be
+# writing under it.
 LEASE = 60
 ABANDONED = 600
 # Seconds between two looks at a shut gate, and until a writer gives up waiting.
@@ -64,7 +65,8 @@ class Intent:
 
 @dataclass(frozen=True)
 class Claim:
-    """A place in the discussion that is being written to. `place` holds until the claim is given up."""
+    """A place in the discussion that is being written to. `place` holds until the claim is given up. `oldest`: since when the
+    oldest claim of them all is open."""
 
     op: str
     slug: str
@@ -78,6 +80,7 @@ class Claim:
     place: Place
     size: int
     leftovers: Sequence[Mapping[str, Any]] = ()
+    oldest: datetime | None = None
     taken: float = field(default_factory=time.monotonic)
 
     @property
@@ -88,6 +91,11 @@ class Claim:
         if self.kind in ("post", "hold"):
             return {"op": self.op, "number": Int64(self.number or 0)}
         return {"op": self.op, "change": self.change}
+
+    @property
+    def is_beside_old_ones(self) -> bool:
+        """Whether somebody else's claim is so old that its writer should have come back."""
+        return self.oldest is not None and (self.at - self.oldest).total_seconds() >= LEASE
 
     @property
     def stale(self) -> bool:
@@ -153,6 +161,7 @@ class Discussions:
             _announce(intent),
             projection={
                 "claims": {"$elemMatch": {"op": intent.op}},
+                "oldest": {"$min": "$claims.at"},
                 **dict.fromkeys(("schema", "order", "epoch", "bucket", "leftovers"), 1),
             },
             return_document=ReturnDocument.AFTER,
@@ -301,6 +310,7 @@ def claim_of(document: Document, entry: Mapping[str, Any]) -> Claim:
         place=place(document),
         size=int(document["bucket"]),
         leftovers=tuple(document.get("leftovers", ())),
+        oldest=document.get("oldest"),
     )
 
 

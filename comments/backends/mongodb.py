@@ -68,6 +68,8 @@ class MongoBackend(Backend):
         self._promote(target, done.outgrown)
         if done.has_leftovers:
             self.conversion.drop_leftovers(target)
+        if done.has_old_claims:
+            self.repairing.repair_claims(target)
         return done.posted
 
     def _promote(self, target: Target, schema: str) -> None:

@@ -23,11 +23,12 @@ from mongo.connection import now
 
 @dataclass(frozen=True)
 class Done:
-    """A post, and what is left to do after it: a schema to move to, old copies to drop."""
+    """A post, and what is left to do after it: a schema to move to, old copies to drop, old claims to repair."""
 
     posted: Posted
     outgrown: str = ""
     has_leftovers: bool = False
+    has_old_claims: bool = False
 
 
 class Posting:
@@ -73,7 +74,8 @@ class Posting:
                 self.discussions.give_back(claim, number_too=claim.kind == "post")
                 return Done(Posted(comment(target, stored), new=False))
             if self.discussions.commit(claim, newest=claim.posted if claim.delta else None):
-                return Done(Posted(comment(target, stored)), outgrown, bool(claim.leftovers))
+                posted = Posted(comment(target, stored))
+                return Done(posted, outgrown, bool(claim.leftovers), claim.is_beside_old_ones)
             if stored := self.committed_by_another(target, claim.slug):
                 return Done(Posted(comment(target, stored), new=False))
 

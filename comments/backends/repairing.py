@@ -1,7 +1,8 @@
 """What a crash may leave behind, found and put right: claims, counts, copies that nobody reads.
 
-Nothing here touches what a comment says. A claim is repaired when it is so old that nobody can be writing under it:
-stored, then it is committed, else dropped.
+Nothing here touches what a comment says. A claim whose comment is stored is committed as soon as its writer should have come
+back: it stopped before its commit, or a failing server lost that. Any other is dropped when it is so old that nobody can be
+writing under it.
 """
 
 from collections import Counter
@@ -13,7 +14,7 @@ from typing import Any
 from bson import Int64
 
 from comments import slugs
-from comments.backends.claims import ABANDONED, Claim, claim_of
+from comments.backends.claims import ABANDONED, LEASE, Claim, claim_of
 from comments.backends.numbering import CROWD, HUNDRED
 from comments.backends.posting import Posting
 from comments.backends.schema import Schema
@@ -43,26 +44,38 @@ class Repairing:
     # Claims ----------------------------------------------------------------------------------------------------------
 
     def repair_claims(self, target: Target, *, older_than: float | None = None) -> int:
-        """Commit or drop the claims of a discussion that are older than so many seconds (else: abandoned)."""
+        """Commit or drop the claims of a discussion that are older than so many seconds (else: abandoned), and of those older
+        than LEASE the ones under which nothing more can be written; return how many."""
         found = self.discussions.collection.find_one({"_id": target.id}, {"touched": 0})
         if found is None:
             return 0
-        due = now() - timedelta(seconds=ABANDONED if older_than is None else older_than)
-        repaired = 0
+        moment, repaired = now(), 0
         for entry in found["claims"]:
-            if entry["at"] <= due:
-                self._repair(claim_of(found, entry))
-                repaired += 1
+            age = (moment - entry["at"]).total_seconds()
+            is_abandoned = age >= (ABANDONED if older_than is None else older_than)
+            if is_abandoned or age >= LEASE:
+                repaired += self._repair(claim_of(found, entry), is_abandoned)
         return repaired
 
-    def _repair(self, claim: Claim) -> None:
+    def _repair(self, claim: Claim, is_abandoned: bool) -> bool:
         stored = self.posting.schemas.of(claim.place).look(claim.place, [claim.slug]).found.get(claim.slug)
         if stored is not None and self._written(claim, stored):
             self.discussions.commit(claim, newest=claim.posted if claim.delta > 0 and claim.kind != "restore" else None)
-        else:
+        elif is_abandoned or self._is_past(claim, stored):
             self.discussions.give_back(claim)
+        else:
+            return False
+        return True
+
+    def _is_past(self, claim: Claim, stored: Document | None) -> bool:
+        """Return whether nothing can be written under a claim any more, however late its writer wakes up."""
+        if claim.kind == "hold":
+            query = {"discussion_id": claim.place.discussion_id, "slug": claim.slug}
+            return self.posting.db["comments.pending"].find_one(query, {"_id": 1}) is not None
+        return stored is not None and (claim.kind in ("post", "approve") or stored["rev"] > claim.rev)
 
     def _written(self, claim: Claim, stored: Document) -> bool:
+        """Return whether what is stored was written under the claim."""
         if claim.kind == "hold":
             return False
         if claim.kind in ("post", "approve"):
