@@ -43,7 +43,12 @@ def unavailable(request: HttpRequest) -> HttpResponse:
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """Answer a request that is refused before any view looks at it: 413 where it is too large, else 400. Uses no database."""
+    """Answer a request that is refused before any view looks at it: 413 where it is too large, else 400. Uses no database.
+
+    503 where a session could not be kept because the database is away, which Django takes for a log-out in another window.
+    """
+    if is_outage(exception):
+        return unavailable(request)
     too_large = isinstance(exception, RequestDataTooBig | TooManyFieldsSent | TooManyFilesSent)
     template, status = ("413.html", 413) if too_large else ("400.html", 400)
     page = loader.render_to_string(template, {"most": settings.DATA_UPLOAD_MAX_MEMORY_SIZE})

@@ -5,6 +5,8 @@ import logging
 
 import pytest
 from django.contrib.auth.models import User
+from django.contrib.sessions.models import Session
+from django.db import DatabaseError
 from django.test import Client
 from pymongo.errors import AutoReconnect, ServerSelectionTimeoutError
 
@@ -51,6 +53,21 @@ def test_outage_gives_a_form_back(outage, browser, kind):
     assert f"{TEXT}</textarea>" in page
     assert "&lt;b&gt;Ann" in page
     assert "secret-word" not in page
+
+
+def test_a_session_that_an_outage_keeps_from_being_saved_is_a_503(mongo, browser, monkeypatch):
+    """Django answers 400 where a session could not be saved: it takes any failure for a log-out in another window."""
+    browser.force_login(User.objects.create_superuser("ann"))
+    session = browser.session
+    session["comments_undo"] = ["x"]
+    session.save()
+
+    def fail(*args, **kwargs):
+        raise DatabaseError from ServerSelectionTimeoutError("no primary")
+
+    monkeypatch.setattr(Session, "save", fail)
+    answer = browser.get("/admin/comments/moderation/")
+    assert (answer.status_code, answer["Retry-After"]) == (503, "15")
 
 
 def test_other_failures_are_a_500_with_the_id_of_the_log_line(mongo, browser, monkeypatch, caplog):

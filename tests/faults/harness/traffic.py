@@ -7,6 +7,7 @@ import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from subprocess import SubprocessError
 
 from tests.faults.harness.browser import Answer, Broken, Browser
 from tests.faults.harness.content import Content, log_in
@@ -42,7 +43,7 @@ class Traffic(threading.Thread, ABC):
             while not self.over.is_set():
                 self.round()
                 self.over.wait(self.pace)
-        except (Unanswered, AssertionError, KeyError, ValueError, OSError, TypeError) as error:
+        except (Unanswered, AssertionError, KeyError, ValueError, OSError, TypeError, SubprocessError) as error:
             self.ledger.wrong.append(f"{self.kind}: {type(error).__name__}: {error}")
 
     def begin(self) -> None:
