@@ -1,4 +1,5 @@
-"""Passwords that were forgotten: asked for a few times an hour at most, and answered with the site's own address."""
+"""Readers' log-in. Passwords that were forgotten: asked for a few times an hour at most, and answered with the site's own
+address."""
 
 import secrets
 from typing import Any
@@ -14,6 +15,17 @@ from comments import addresses
 from mongo import rate_limit
 
 RESETS, SECONDS = 5, 60 * 60
+
+
+class LogIn(views.LoginView):
+    """Django's own, on a page that bears the site's name: the view's `site` would be the host."""
+
+    template_name = "accounts/login.html"
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        context: dict[str, Any] = super().get_context_data(**kwargs)
+        del context["site"]
+        return context
 
 
 class PasswordReset(views.PasswordResetView):

@@ -16,7 +16,7 @@ urlpatterns = [
     path("admin/password-reset/", include(password_reset)),
     path("admin/", admin.site.urls),
     # For readers with an account: the admin's log-in takes staff only.
-    path("log-in", auth.LoginView.as_view(template_name="accounts/login.html"), name="login"),
+    path("log-in", accounts.LogIn.as_view(), name="login"),
     path("log-out", auth.LogoutView.as_view(), name="logout"),
     path("comments/", include("comments.urls")),
     path("", include("nodes.urls")),

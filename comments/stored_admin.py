@@ -4,13 +4,15 @@ from collections import Counter
 from typing import Any
 
 from django.contrib import admin, messages
+from django.contrib.admin.views.main import ChangeList
 from django.db.models import QuerySet
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from django.utils.html import format_html
+from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from comments import conf, converting
+from comments import conf, converting, targets
 from comments.errors import CommentError
 from comments.stored_models import StoredBucket, StoredComment, StoredDiscussion
 from comments.types import Order, Target
@@ -20,6 +22,12 @@ MODERATE = "comments.can_moderate"
 
 class StoredAdmin(admin.ModelAdmin):
     """Looked at by moderators, changed by nobody."""
+
+    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+        """Show the list under the name of what is listed."""
+        titled = {"title": capfirst(str(self.opts.verbose_name_plural)), **(extra_context or {})}
+        answer: HttpResponse = super().changelist_view(request, titled)
+        return answer
 
     list_per_page = 50
     show_full_result_count = False
@@ -40,13 +48,35 @@ class StoredAdmin(admin.ModelAdmin):
         return False
 
 
+class Discussions(ChangeList):
+    """A page of discussions with the objects that they are about, looked up together."""
+
+    def get_results(self, request: HttpRequest) -> None:
+        """Read the page; `about` of a row stays None where readers do not see the object."""
+        super().get_results(request)
+        self.result_list = list(self.result_list)
+        objects = targets.resolve_many(Target.parse(row.pk) for row in self.result_list)
+        for row in self.result_list:
+            row.about = objects.get(Target.parse(row.pk))
+
+
 @admin.register(StoredDiscussion)
 class DiscussionAdmin(StoredAdmin):
-    list_display = ("id", "schema", "order", "conversion", "state", "count", "newest")
+    list_display = ("about", "schema", "order", "conversion", "state", "count", "newest")
     list_filter = ("schema", "order", "state")
     search_fields = ("id__startswith",)
     search_help_text = gettext_lazy("The beginning of app.model:key")
     ordering = ("-newest",)
+
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
+        """Return the list that knows what is discussed."""
+        return Discussions
+
+    @admin.display(description=gettext_lazy("discussed"), ordering="id")
+    def about(self, row: StoredDiscussion) -> str:
+        """What is discussed, by name where readers may see it, and by its key."""
+        key = format_html("<small>{}</small>", row.pk)
+        return format_html("{}<br>{}", row.about, key) if row.about else key
 
     @admin.display(description=gettext_lazy("conversion"), empty_value="")
     def conversion(self, row: StoredDiscussion) -> str | None:

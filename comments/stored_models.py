@@ -74,6 +74,8 @@ class StoredDiscussion(Stored):
     newest = models.DateTimeField(_("newest comment"))
     epoch = models.IntegerField(_("epoch"))
     moving = EmbeddedModelField(StoredMoving, null=True)
+    # The object that is discussed, where somebody looked it up.
+    about: models.Model | None = None
 
     class Meta:
         managed = False

@@ -1,7 +1,12 @@
 """Readers with an account log in and out; the admin's log-in takes staff only."""
 
+import re
+
 import pytest
 from django.contrib.auth import get_user_model
+
+from nodes.selectors import site
+from nodes.services.site import save_settings
 
 
 @pytest.fixture
@@ -20,6 +25,13 @@ def test_reader_logs_in_and_goes_on_where_she_was(client, reader):
     assert "Log out" in page
     assert client.post("/log-out").status_code == 302
     assert "Log out" not in client.get("/").content.decode()
+
+
+def test_log_in_bears_the_name_of_the_site(client, mongo):
+    save_settings({"name": "A small magazine"}, {"name": site.read().settings.name})
+    page = client.get("/log-in").content.decode()
+    assert "A small magazine" in page
+    assert "testserver" not in re.sub(r"https?://testserver", "", page)
 
 
 def test_wrong_password_keeps_the_name_and_the_way_back(client, reader):
