@@ -54,10 +54,11 @@ class Discussions(ChangeList):
     def get_results(self, request: HttpRequest) -> None:
         """Read the page; `about` of a row stays None where readers do not see the object."""
         super().get_results(request)
-        self.result_list = list(self.result_list)
-        objects = targets.resolve_many(Target.parse(row.pk) for row in self.result_list)
-        for row in self.result_list:
+        rows: list[StoredDiscussion] = list(self.result_list)  # type: ignore[has-type]
+        objects = targets.resolve_many(Target.parse(row.pk) for row in rows)
+        for row in rows:
             row.about = objects.get(Target.parse(row.pk))
+        self.result_list = rows
 
 
 @admin.register(StoredDiscussion)

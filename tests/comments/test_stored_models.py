@@ -8,8 +8,9 @@ from django.contrib.auth.models import Permission
 from django.urls import reverse
 
 from comments import converting
+from comments.backends.mongodb import MongoBackend
 from comments.models import StoredBucket, StoredComment, StoredDiscussion
-from comments.types import Order
+from comments.types import Order, Target
 from mongo import queue
 from mongo.models import WrittenByServices
 from tests.commands import explain, stages
@@ -69,6 +70,16 @@ def test_admin_lists_search_and_filter(mongo, settings, target, moderator, name)
     assert target.id in moderator.get(url, {"q": target.id}).content.decode()
     assert target.id not in moderator.get(url, {"q": "auth.user:nobody"}).content.decode().replace("nobody", "")
     assert "@example.org" not in moderator.get(url).content.decode()
+
+
+def test_admin_list_names_what_is_discussed(mongo, moderator, post_page):
+    backend = MongoBackend()
+    backend.post(post_page, new("one"))
+    gone = Target("nodes.node", "0" * 24)
+    backend.post(gone, new("two"))
+    html = moderator.get(reverse("admin:comments_storeddiscussion_changelist")).content.decode()
+    assert "Hello<br><small>" + post_page.id in html
+    assert gone.id in html
 
 
 def test_admin_filters_comments_by_state_and_date(mongo, settings, target, moderator):
