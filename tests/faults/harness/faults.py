@@ -36,6 +36,8 @@ class Faults:
 
     def __init__(self, place: OnEmbedded | OnReplicaSet, content: Content, ledger: Ledger, dice: random.Random) -> None:
         self.place, self.content, self.ledger, self.dice = place, content, ledger, dice
+        self.visitor = Browser(place.site.port, Ledger())
+        log_in(self.visitor, place.site, lambda ask: ask())
         self._ways: dict[str, Callable[[], None]] = {
             KILL_WORKER: self.kill_a_worker,
             KILL_WORKERS: self.kill_all_workers,
@@ -103,8 +105,6 @@ class Faults:
 
     def hang_up(self) -> None:
         """Go away in the middle of a form, of a picture, and before the answer to either."""
-        visitor = Browser(self.place.site.port, Ledger())
-        log_in(visitor, self.place.site, lambda ask: ask())
         picture, kind = multipart([("alt", "Half")], {"files": ("half.png", png(0))})
         for path, body, type_ in (
             ("/comments/post", b"token=none&text=" + b"x" * 5_000, "application/x-www-form-urlencoded"),
@@ -112,8 +112,8 @@ class Faults:
             ("/blog/discussed", b"", "text/plain"),
         ):
             for part in {0, len(body) // 2, len(body) - 100, len(body)} - {-100}:
-                given = {"Content-Type": type_, "X-CSRFToken": visitor.cookies["csrftoken"]}
-                visitor.hang_up(visitor.head("POST" if body else "GET", path, len(body), given) + body[:part])
+                given = {"Content-Type": type_, "X-CSRFToken": self.visitor.cookies["csrftoken"]}
+                self.visitor.hang_up(self.visitor.head("POST" if body else "GET", path, len(body), given) + body[:part])
                 self.ledger.did("requests reset by visitors")
 
 

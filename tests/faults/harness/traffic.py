@@ -35,16 +35,19 @@ class Traffic(threading.Thread, ABC):
         self.site, self.content, self.ledger, self.over = site, content, ledger, over
         self.dice = random.Random(seed)
         self.browser = Browser(site.port, ledger)
+        self.is_ready = threading.Event()
 
     def run(self) -> None:
         """Do rounds until it is over. Whatever a round raises is the run's failure, not only this thread's."""
         try:
             self.begin()
+            self.is_ready.set()
             while not self.over.is_set():
                 self.round()
                 self.over.wait(self.pace)
         except (Unanswered, AssertionError, KeyError, ValueError, OSError, TypeError, SubprocessError) as error:
             self.ledger.wrong.append(f"{self.kind}: {type(error).__name__}: {error}")
+            self.is_ready.set()
 
     def begin(self) -> None:
         """What comes before the first round."""
