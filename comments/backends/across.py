@@ -10,8 +10,7 @@ from pymongo.database import Database
 from comments.backends.changing import Changing
 from comments.backends.schema import Schema
 from comments.backends.schemas import Schemas
-from comments.backends.stored import NOBODY, Document, comment, held, place
-from comments.errors import CommentNotFound, EditConflict
+from comments.backends.stored import Document, comment, held, place
 from comments.types import Comment, Held, Replaced, State, Target
 
 # How many discussions are looked up at once.
@@ -95,30 +94,23 @@ class Across:
 
     def erase_author(self, changing: Changing, query: Mapping[str, str]) -> int:
         """Blank an author's comments one by one, by claim and commit like every change, then drop what was kept of
-        them."""
-        erased = 0
-        for schema in self.schemas.all:
-            for target, document in list(self._current(schema, query)):
-                erased += self._erase(changing, target, document)
+        them. Whoever restores or publishes one of those meanwhile looks afterwards whether it was still kept."""
+        erased = self._blank(changing, query)
         stored = {f"author.{key}": value for key, value in query.items()}
         erased += int(self.db["comments.pending"].delete_many(stored).deleted_count)
         self.db["comments.history"].delete_many(stored)
         if "id" in query:
             self.db["comments.history"].update_many({"by": query["id"]}, {"$set": {"by": ""}})
             self.db["comments.pending"].update_many({"decided_by": query["id"]}, {"$set": {"decided_by": ""}})
-        return erased
+        # And what came back before that was gone is to be found now.
+        return erased + self._blank(changing, query)
 
-    def _erase(self, changing: Changing, target: Target, document: Document) -> bool:
-        while document["author"] != NOBODY:
-            try:
-                changing.erase(target, document["slug"], document["rev"], f"erase {document['rev']}")
-            except EditConflict:
-                document = changing.posting.stored(target, document["slug"]) or {"author": NOBODY}
-            except CommentNotFound:
-                return False
-            else:
-                return True
-        return False
+    def _blank(self, changing: Changing, query: Mapping[str, str]) -> int:
+        return sum(
+            changing.erase_again(target, document)
+            for schema in self.schemas.all
+            for target, document in list(self._current(schema, query))
+        )
 
 
 def _of_label(label: str) -> Document:

@@ -14,7 +14,7 @@ from pymongo.errors import DuplicateKeyError
 from comments import slugs
 from comments.backends.claims import Claim, Intent
 from comments.backends.posting import Posting
-from comments.backends.stored import BLANK, Document, Written, comment
+from comments.backends.stored import BLANK, NOBODY, Document, Written, comment
 from comments.errors import CommentNotFound, EditConflict, NothingToRestore
 from comments.types import Replaced, State, Target
 from mongo.connection import now
@@ -73,7 +73,25 @@ class Changing:
             {"discussion_id": target.id, "slug": slug, "rev": rev - 1, "state": State.PUBLIC.value}
         )
         fields = {name: kept[name] for name in ("author", "source", "html", "state", "edited")} if kept else {}
-        return self._change(target, slug, rev, token, by, Change("restore", State.REMOVED, fields, delta=1))
+        done = self._change(target, slug, rev, token, by, Change("restore", State.REMOVED, fields, delta=1))
+        if kept and self.history.find_one({"discussion_id": target.id, "slug": slug, "_id": kept["_id"]}) is None:
+            self.erase_again(target, done.document)
+            raise NothingToRestore(slug)
+        return done
+
+    def erase_again(self, target: Target, document: Document) -> bool:
+        """Blank a comment, whatever becomes of it meanwhile; return whether that was left to do. For what came back while
+        its author was being erased: from the history, or from the queue."""
+        while document["author"] != NOBODY:
+            try:
+                self.erase(target, document["slug"], document["rev"], f"erase {document['rev']}")
+            except EditConflict:
+                document = self.posting.stored(target, document["slug"]) or {"author": NOBODY}
+            except CommentNotFound:
+                return False
+            else:
+                return True
+        return False
 
     def _change(self, target: Target, slug: str, rev: int, token: str, by: str, change: Change) -> Written:
         """Carry out a change once; return the comment as stored. Raises CommentNotFound, EditConflict,
@@ -103,7 +121,10 @@ class Changing:
                 stored = {**stored, **fields}
                 outgrown = schema.outgrown(claim.place, looked, stored)
             elif stored["rev"] <= rev or not self.posting.made_by(claim, stored, rev + 1):
-                # Revisions only rise: whoever shares this claim cannot write under it any more either.
+                # Revisions only rise: whoever shares this claim cannot write under it any more either. What it kept was not
+                # replaced by it, and its author may have been erased since.
+                if change.keep:
+                    self.history.delete_one({"discussion_id": target.id, "slug": slug, "_id": claim.change})
                 self.discussions.give_back(claim)
                 return Written(self._as_wished(target, stored, change, intent.op))
             if self.discussions.commit(claim):

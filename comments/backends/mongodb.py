@@ -156,8 +156,12 @@ class MongoBackend(Backend):
     def approve(self, held_id: str, by: str = "", rev: int = 0) -> Comment:
         waiting = self._settled(held_id, rev)
         done = self.posting.publish(waiting)
-        self._decide(waiting, Verdict.APPROVED, by)
         target, stored = Target.parse(waiting["discussion_id"]), done.document
+        try:
+            self._decide(waiting, Verdict.APPROVED, by)
+        except CommentNotFound:  # its author was erased meanwhile
+            self.changing.erase_again(target, stored)
+            raise
         self._promote(target, done.outgrown)
         if self._is_crowded(target, int(stored["number"])):
             with contextlib.suppress(ConversionFailed):  # somebody is at it, and the next approval tries again

@@ -1,0 +1,87 @@
+"""Authors are erased while others publish, restore and change what they wrote: nothing of them comes back."""
+
+import pytest
+
+from comments.backends.mongodb import MongoBackend
+from comments.errors import CommentNotFound, NothingToRestore
+from comments.types import Author
+from tests.comments import audit
+from tests.comments.contract import new
+from tests.comments.test_conversion import FORMS, configure
+from tests.comments.test_conversion import target as target  # noqa: PLC0414
+
+EVE = Author("Eve", id="666")
+
+
+@pytest.fixture(params=FORMS[1::2], ids=lambda form: "-".join(form))
+def backend(mongo, settings, target, request):
+    """A discussion in which Eve has said one thing that stands and another that was removed, after Ann and before her."""
+    backend = configure(settings, *request.param)
+    backend.post(target, new("ann"))
+    for text in ("stands", "removed"):
+        backend.post(target, new(text, author=EVE))
+    backend.post(target, new("ann again"))
+    backend.remove(target, second(backend, target).slug, rev=1, token="r")
+    return backend
+
+
+def second(backend, target):
+    return list(backend.iterate(target))[2]
+
+
+def first(owner, name, work, monkeypatch):
+    """Have `work` done before the method is called, once."""
+    method, left = getattr(owner, name), [work]
+
+    def called(*args, **kwargs):
+        if left:
+            left.pop()()
+        return method(*args, **kwargs)
+
+    monkeypatch.setattr(owner, name, called)
+
+
+def gone(mongo, backend, target):
+    """Whether nothing of Eve is left anywhere, and everything of Ann."""
+    kept = [*mongo["comments.history"].find(), *mongo["comments.pending"].find(), *audit.stored(target, "auth_user")]
+    assert [c.source for c in backend.iterate(target) if not c.removed] == ["ann", "ann again"]
+    assert list(backend.written_by(id=EVE.id)) == []
+    return not [document for document in kept if document["author"]["id"] == EVE.id]
+
+
+def test_what_is_being_published(mongo, backend, target, monkeypatch):
+    held = backend.hold(target, new("waits", author=EVE)).held
+    first(backend.posting, "publish", lambda: MongoBackend().erase_author(id=EVE.id), monkeypatch)
+    with pytest.raises(CommentNotFound):
+        backend.approve(held.id)
+    assert gone(mongo, backend, target)
+
+
+def test_what_is_being_restored(mongo, backend, target, monkeypatch):
+    slug = second(backend, target).slug
+    first(backend.changing, "_change", lambda: MongoBackend().erase_author(id=EVE.id), monkeypatch)
+    with pytest.raises(NothingToRestore):
+        backend.restore(target, slug, rev=2, token="u")
+    assert gone(mongo, backend, target)
+
+
+def test_what_is_being_changed(mongo, backend, target, monkeypatch):
+    """The text that a change was about to replace goes into the history; the change fails, and so must that."""
+    slug = list(backend.iterate(target))[1].slug
+    first(backend.changing, "_keep", lambda: MongoBackend().erase_author(id=EVE.id), monkeypatch)
+    with pytest.raises(CommentNotFound):
+        backend.edit(target, slug, source="edited", html="", rev=1, token="e")
+    assert gone(mongo, backend, target)
+
+
+def test_what_is_restored_and_published_after_it_was_looked_for(mongo, backend, target, monkeypatch):
+    held, slug = backend.hold(target, new("waits", author=EVE)).held, second(backend, target).slug
+
+    def meanwhile():
+        MongoBackend().restore(target, slug, rev=2, token="u")
+        MongoBackend().approve(held.id)
+
+    erasing = MongoBackend()
+    first(erasing.changing, "erase", meanwhile, monkeypatch)
+    assert erasing.erase_author(id=EVE.id) == 4
+    assert gone(mongo, backend, target)
