@@ -18,7 +18,7 @@ from django.conf import settings
 from django.db import DEFAULT_DB_ALIAS
 from django.http import HttpRequest, HttpResponse
 from django.utils.cache import get_conditional_response
-from django.utils.http import quote_etag
+from django.utils.http import parse_http_date_safe, quote_etag
 
 from cms.context_processors import is_personal
 from comments import conf, paging, versions
@@ -34,6 +34,12 @@ KEPT: Mapping[str, frozenset[str]] = {
     "home": frozenset({"from"}),
     "node": frozenset({"from", paging.PARAMETER}),
     "tag": frozenset({"from"}),
+    "archive": frozenset(),
+    "archive-year": frozenset({"from"}),
+    "archive-month": frozenset({"from"}),
+    "site-feed": frozenset(),
+    "blog-feed": frozenset(),
+    "tag-feed": frozenset(),
 }
 # However well an entry compares, it ends this long after it was made: relative times on it grow old.
 LONGEST = timedelta(seconds=60)
@@ -68,7 +74,7 @@ class Entry:
         response = HttpResponse(self.content)
         for name, value in self.headers:
             response[name] = value
-        return get_conditional_response(request, etag=response["ETag"], response=response) or response
+        return _conditional(request, response)
 
 
 class PageCache:
@@ -143,11 +149,17 @@ class PageCacheMiddleware:
         if site_version is None or not seen.lasting or not is_for_all(request, response):
             return response
         until = min(filter(None, (moment + LONGEST, due.next_due(moment))))
-        response["ETag"] = quote_etag(hashlib.blake2b(response.content, digest_size=16).hexdigest())
+        response.setdefault("ETag", quote_etag(hashlib.blake2b(response.content, digest_size=16).hexdigest()))
         response.setdefault("Cache-Control", "no-cache")
         response.setdefault("Content-Language", site_selectors.current().settings.language)
         cache.put(key, Entry(site_version, seen.versions, until, response.content, tuple(response.items())))
-        return get_conditional_response(request, etag=response["ETag"], response=response) or response
+        return _conditional(request, response)
+
+
+def _conditional(request: HttpRequest, response: HttpResponse) -> HttpResponse:
+    """Return the response, or a 304 for who has it already."""
+    modified = parse_http_date_safe(response.get("Last-Modified", ""))
+    return get_conditional_response(request, response["ETag"], modified, response) or response
 
 
 def present(discussions: Collection[str]) -> tuple[Site, Mapping[str, str | None]]:

@@ -49,6 +49,22 @@ def test_second_reader_costs_one_command(post, client, commands):
     assert second["Content-Language"] == first["Content-Language"] == "en"
 
 
+@pytest.mark.parametrize("path", ["/feed/atom", "/blog/feed/json", "/blog/archive", f"/blog/archive/{now().year}"])
+def test_feeds_and_archives_are_kept_until_something_changes(post, client, commands, path):
+    save(post, title="Before", published=now() - timedelta(seconds=1))
+    first = client.get(path)
+    since = first.headers.get("Last-Modified")
+    with commands.recorded():
+        assert client.get(path).content == first.content
+        assert client.get(path, headers={"if-none-match": first["ETag"]}).status_code == 304
+        if since:
+            assert client.get(path, headers={"if-modified-since": since}).status_code == 304
+    assert set(commands.names) == {"find"}
+    assert len(commands) == (3 if since else 2)
+    save(post, title="After", published=now() - timedelta(days=40))
+    assert client.get(path).content != first.content
+
+
 def test_comments_in_another_database_are_compared_too(post, client, commands, monkeypatch):
     monkeypatch.setattr(page_cache, "DEFAULT_DB_ALIAS", "another")
     first = client.get("/blog/post")

@@ -98,20 +98,24 @@ def test_readers_that_know_dates_alone_miss_nothing(client, blog, mongo, monkeyp
     def get(**headers):
         return client.get("/feed/atom", headers=headers)
 
+    def clock(moment):
+        for place in ("nodes.feeds.now", "cms.page_cache.now"):
+            monkeypatch.setattr(place, lambda: moment)
+
     assert "Last-Modified" not in get(), "more may happen within this second"
     post = node("blog-entry", "more", parent=blog, expires=datetime(2023, 6, 1, 12, tzinfo=UTC))
     long_ago = ObjectId.from_datetime(datetime(2023, 1, 1, tzinfo=UTC))
     mongo["cms.site"].update_one({}, {"$set": {"version": long_ago}})
-    monkeypatch.setattr("nodes.feeds.now", lambda: datetime(2023, 6, 1, 11, tzinfo=UTC))
+    clock(datetime(2023, 6, 1, 11, tzinfo=UTC))
     before = get()
     assert before["Last-Modified"] == "Sun, 01 Jan 2023 00:00:01 GMT"
     assert get(if_modified_since=before["Last-Modified"]).status_code == 304
-    monkeypatch.setattr("nodes.feeds.now", lambda: datetime(2023, 6, 1, 13, tzinfo=UTC))
+    clock(datetime(2023, 6, 1, 13, tzinfo=UTC))
     expired = get(if_modified_since=before["Last-Modified"])
     assert expired.status_code == 200, "a post went by itself"
     assert expired["Last-Modified"] == "Thu, 01 Jun 2023 12:00:01 GMT"
     trash.trash(EDITOR, post, nonce(post))
-    monkeypatch.setattr("nodes.feeds.now", lambda: now() + timedelta(seconds=2))
+    clock(now() + timedelta(seconds=2))
     assert get(if_modified_since=expired["Last-Modified"]).status_code == 200, "a post was taken away"
 
 
