@@ -312,6 +312,8 @@ class _Run:
     def _switch(self) -> float:
         """Shut the gate, wait until nobody writes, and switch; return for how many seconds new writers had to wait."""
         deadline = None if self.patience is None else time.monotonic() + self.patience
+        # Nobody comes back for old claims: a promotion would have no time to wait for that in vain.
+        self.conversion.repairing.repair_claims(self.source.target)
         while True:
             began = shut = time.monotonic()
             self._shut_the_gate()

@@ -47,7 +47,7 @@ def test_a_conversion_waits_no_longer_than_a_writer_may_take(mongo, target, lost
     with pytest.raises(ConversionFailed, match="writers did not end"):
         lost.conversion.convert(target, "buckets", Order.OLDEST, patience=0)
     age(mongo, target, LEASE + 1)
-    lost.conversion.convert(target, "buckets", Order.OLDEST, patience=10)
+    lost.conversion.convert(target, "buckets", Order.OLDEST, patience=0)
     assert lost.repairing.audit(target) == []
 
 
