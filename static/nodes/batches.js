@@ -26,6 +26,7 @@
     stop.textContent = form.dataset.stop;
     box.append(bar, text, stop);
     form.querySelector(".bulk, .submit-row").after(box);
+    box.scrollIntoView({ block: "nearest" });
     const show = (done) => {
       bar.value = done;
       text.textContent = form.dataset.of.replace("{done}", done).replace("{total}", total);

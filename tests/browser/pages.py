@@ -175,6 +175,7 @@ EDITORS: dict[str, Callable[[Page, Site], Response]] = {
     "conflict page": _conflict,
     "history diff": _difference,
     "comment queue": _at("/admin/comments/moderation/"),
+    "published comments": _at("/admin/comments/moderation/published"),
     "photo library": _at("/admin/nodes/photo/"),
     "photo form": _at(lambda site: f"/admin/nodes/photo/{site.photo}/change/"),
 }
