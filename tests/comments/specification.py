@@ -1,5 +1,10 @@
-"""The contract as plainly as it can be said: what every back end must do, over a dict and without a database."""
+"""The contract as plainly as it can be said: what every back end must do, over dicts, one call at a time.
 
+`_placed` says what a new comment becomes, `post` and `_change` what a token is good for, `_by_number` what a page is, and
+`approve` how what waited comes between the others. The rest follows from these.
+"""
+
+from collections import defaultdict
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
@@ -16,13 +21,18 @@ from comments.errors import (
 )
 from comments.types import Author, Comment, Discussion, Held, Kind, Order, Page, Posted, Replaced, State, Verdict
 
+NOTHING = {"author": Author(""), "source": "", "html": ""}
+TOMBSTONE = {**NOTHING, "edited": None, "state": State.REMOVED}
+
 
 @dataclass
-class Shelf:
+class Thread:
+    """A discussion. `last`: the highest number given. By slug: comments, what each replaced, and addresses."""
+
     open: bool = True
     last: int = 0
     comments: dict = field(default_factory=dict)
-    history: dict = field(default_factory=dict)
+    history: dict = field(default_factory=lambda: defaultdict(list))
     emails: dict = field(default_factory=dict)
 
 
@@ -30,142 +40,135 @@ class Specification(Backend):
     max_depth = 8
 
     def __init__(self):
-        self.shelves, self.queue, self.clock, self.done = {}, {}, datetime(2026, 1, 1, tzinfo=UTC), {}
+        self.threads = defaultdict(Thread)  # by target
+        self.queue, self.ready = {}, {}  # what waits or was decided, and the comment that each becomes, by id
+        self.made, self.clock = set(), datetime(2026, 1, 1, tzinfo=UTC)
 
-    def _at(self, target):
-        return self.shelves.setdefault(target, Shelf())
-
-    def _make(self, target, new, number, posted):
-        shelf = self._at(target)
-        if new.parent and (new.parent not in shelf.comments or (shelf.comments[new.parent].removed and not new.posted)):
-            raise InvalidParent(new.parent)
-        parent = slugs.allowed_parent(new.parent, self.max_depth)
-        slug = slugs.join(parent, new.part or slugs.part(new.token))
-        above = shelf.comments[parent].full_slug if parent else ""
-        own = f"{slugs.stamp(posted)}:{slug[-16:]}"
-        author, source, html = (
-            (Author(""), "", "") if new.state is State.REMOVED else (new.author, new.source, new.html)
-        )
-        return Comment(target, slug, slugs.join(above, own), number, posted, parent, new.parent, author, source, html,
-                       new.kind, new.state, 1, new.edited)  # fmt: skip
-
-    def _tick(self):
+    def _now(self):
         self.clock += timedelta(milliseconds=1)
         return self.clock
 
-    def _found(self, target, new):
-        slug = slugs.join(slugs.allowed_parent(new.parent, self.max_depth), new.part or slugs.part(new.token))
-        return self._at(target).comments.get(slug)
+    # Writing ---------------------------------------------------------------------------------------------------------
+
+    def _slug(self, new):
+        return slugs.join(slugs.allowed_parent(new.parent, self.max_depth), new.part or slugs.part(new.token))
+
+    def _placed(self, target, new, number):
+        """The comment that a new one becomes: below the one it answers, or below the deepest of its ancestors allowed."""
+        there, slug, posted = self.threads[target].comments, self._slug(new), new.posted or self._now()
+        if new.parent and (new.parent not in there or (there[new.parent].removed and not new.posted)):
+            raise InvalidParent(new.parent)
+        parent = slugs.parent_of(slug)
+        full_slug = slugs.join(there[parent].full_slug if parent else "", f"{slugs.stamp(posted)}:{slug[-16:]}")
+        made = Comment(target, slug, full_slug, number, posted, parent, new.parent, new.author, new.source, new.html,
+                       new.kind, new.state, 1, new.edited)  # fmt: skip
+        return replace(made, **NOTHING) if made.removed else made
+
+    def _sent_before(self, target, new):
+        """What this token has posted; nothing yet, and the discussion must be open, but to imports."""
+        thread = self.threads[target]
+        if found := thread.comments.get(self._slug(new)):
+            return Posted(found, new=False)
+        if not thread.open and not new.posted:
+            raise DiscussionClosed(target.id)
+        return None
 
     def post(self, target, new):
-        shelf = self._at(target)
-        if found := self._found(target, new):
-            return Posted(found, new=False)
-        if not shelf.open and not new.posted:
-            raise DiscussionClosed(target.id)
-        shelf.last += 1  # a number that is given is gone, whatever comes of it
-        made = self._make(target, new, shelf.last, new.posted or self._tick())
-        shelf.comments[made.slug], shelf.emails[made.slug] = made, new.email
+        if before := self._sent_before(target, new):
+            return before
+        thread = self.threads[target]
+        thread.last += 1  # a number that is given is gone, whatever comes of it
+        made = self._placed(target, new, thread.last)
+        thread.comments[made.slug], thread.emails[made.slug] = made, new.email
         return Posted(made)
 
     def import_(self, target, comments):
-        shelf, before = self._at(target), len(self._at(target).comments)
-        disordered = False
+        there, is_disordered = self.threads[target].comments, False
+        before = len(there)
         for new in comments:
-            newest = max((c.posted for c in shelf.comments.values()), default=None)
-            disordered |= self.post(target, new).new and newest is not None and new.posted < newest
-        if disordered:
+            newest = max((c.posted for c in there.values()), default=None)
+            is_disordered |= self.post(target, new).new and newest is not None and new.posted < newest
+        if is_disordered:
             self._renumber(target)
-        return len(shelf.comments) - before
+        return len(there) - before
 
     def _renumber(self, target):
-        shelf = self._at(target)
-        ranked = sorted(shelf.comments.values(), key=lambda c: (c.posted, c.slug))
-        shelf.comments = {c.slug: replace(c, number=n) for n, c in enumerate(ranked, 1)}
-        shelf.last = len(ranked)
+        thread = self.threads[target]
+        ranked = sorted(thread.comments.values(), key=lambda c: (c.posted, c.slug))
+        thread.comments |= {c.slug: replace(c, number=n) for n, c in enumerate(ranked, 1)}
+        thread.last = len(ranked)
         for key, held in self.queue.items():
-            number = max(1, sum(c.posted <= held.posted for c in ranked))
-            self.queue[key] = replace(held, number=number) if held.target == target else held
+            if held.target == target:
+                self.queue[key] = replace(held, number=max(1, sum(c.posted <= held.posted for c in ranked)))
 
-    def _change(self, target, slug, rev, token, wanted, **fields):
-        shelf = self._at(target)
-        if slug not in shelf.comments:
-            raise CommentNotFound(slug)
-        stored, op = shelf.comments[slug], (target, slug, token)
+    def _change(self, target, slug, rev, token, wanted, is_as_wished, fields):
+        """Change a comment that has this revision and state. Else the token may have done that, or it be as wished."""
+        thread, stored = self.threads[target], self.get(target, slug)
         if stored.rev == rev and stored.state is wanted:
-            shelf.history.setdefault(slug, []).insert(0, stored)
-            stored = shelf.comments[slug] = replace(stored, rev=rev + 1, **fields)
-            self.done[op] = True
-            return stored
-        return stored if op in self.done else None
+            thread.history[slug].insert(0, stored)
+            stored = thread.comments[slug] = replace(stored, rev=rev + 1, **fields)
+            self.made.add((target, slug, token))
+        elif (target, slug, token) not in self.made and not is_as_wished(stored):
+            raise CommentNotFound(slug) if stored.removed and wanted is State.PUBLIC else EditConflict(stored)
+        return stored
 
     def edit(self, target, slug, *, source, html, rev, token, by=""):
-        made = self._change(target, slug, rev, token, State.PUBLIC, source=source, html=html, edited=self._tick())
-        stored = self._at(target).comments[slug]
-        if made is None and stored.removed:
-            raise CommentNotFound(slug)
-        if made is None and stored.source != source:
-            raise EditConflict(stored)
-        return stored
+        text = {"source": source, "html": html, "edited": self._now()}
+        return self._change(
+            target, slug, rev, token, State.PUBLIC, lambda c: not c.removed and c.source == source, text
+        )
 
     def remove(self, target, slug, *, rev, token, by=""):
-        blank = {"author": Author(""), "source": "", "html": "", "edited": None, "state": State.REMOVED}
-        made = self._change(target, slug, rev, token, State.PUBLIC, **blank)
-        stored = self._at(target).comments[slug]
-        if made is None and not stored.removed:
-            raise EditConflict(stored)
-        return stored
+        return self._change(target, slug, rev, token, State.PUBLIC, lambda c: c.removed, TOMBSTONE)
 
     def restore(self, target, slug, *, rev, token, by=""):
-        kept = next((c for c in self._at(target).history.get(slug, ()) if c.rev == rev - 1), None)
         stored = self.get(target, slug)
+        kept = next((c for c in self.threads[target].history[slug] if c.rev == rev - 1), None)
         if kept is None and stored.removed and stored.rev == rev:
             raise NothingToRestore(slug)
-        fields = ("author", "source", "html", "edited", "state")
-        back = {name: getattr(kept, name) for name in fields} if kept else {}
-        made = self._change(target, slug, rev, token, State.REMOVED, **back)
-        stored = self._at(target).comments[slug]
-        if made is None and stored.removed:
-            raise EditConflict(stored)
-        return stored
+        back = {name: getattr(kept, name) for name in TOMBSTONE} if kept else {}
+        return self._change(target, slug, rev, token, State.REMOVED, lambda c: not c.removed, back)
+
+    def _wrote(self, one, id, email):
+        if id:
+            return one.author.id == id
+        return email == (one.email if isinstance(one, Held) else self.threads[one.target].emails[one.slug])
 
     def erase_author(self, *, id="", email=""):
-        erased = 0
-        for shelf in self.shelves.values():
-            for slug, c in list(shelf.comments.items()):
-                if c.removed or not ((id and c.author.id == id) or (email and shelf.emails.get(slug) == email)):
-                    continue
-                blank = replace(c, rev=c.rev + 1, author=Author(""), source="", html="", edited=None)
-                shelf.comments[slug] = replace(blank, state=State.REMOVED)
-                erased += 1
-            for slug, kept in shelf.history.items():
-                mine = email and shelf.emails.get(slug) == email
-                shelf.history[slug] = [c for c in kept if not (id and c.author.id == id) and not mine]
-        mine = [k for k, h in self.queue.items() if (id and h.author.id == id) or (email and h.email == email)]
-        return erased + len([self.queue.pop(key) for key in mine])
+        mine = [key for key, held in self.queue.items() if self._wrote(held, id, email)]
+        erased = len([self.queue.pop(key) for key in mine])
+        for thread in self.threads.values():
+            for slug, c in thread.comments.items():
+                if not c.removed and self._wrote(c, id, email):
+                    thread.comments[slug] = replace(c, rev=c.rev + 1, **TOMBSTONE)
+                    erased += 1
+            for slug, kept in thread.history.items():
+                thread.history[slug] = [c for c in kept if not self._wrote(c, id, email)]
+        return erased
 
     def close(self, target):
-        self._at(target).open = False
+        self.threads[target].open = False
 
     def open(self, target):
-        self._at(target).open = True
+        self.threads[target].open = True
 
     def forget(self, target):
         self.queue = {key: held for key, held in self.queue.items() if held.target != target}
-        return len(self.shelves.pop(target, Shelf()).comments)
+        return len(self.threads.pop(target, Thread()).comments)
+
+    # The queue -------------------------------------------------------------------------------------------------------
 
     def hold(self, target, new, reasons=()):
-        if found := self._found(target, new):
-            return Posted(found, new=False)
-        shelf = self._at(target)
-        if not shelf.open and not new.posted:
-            raise DiscussionClosed(target.id)
-        made = self._make(target, new, max(shelf.last, 1), new.posted or self._tick())
+        if before := self._sent_before(target, new):
+            return before
+        made = self._placed(target, new, max(self.threads[target].last, 1))
         key = f"{target.id}/{made.slug}"
         is_new = key not in self.queue
-        waiting = Held(key, target, made.slug, new.parent, made.number, made.posted, new.author, new.email, new.source,
-                       new.html, Kind.COMMENT, Verdict.WAITING, tuple(reasons))  # fmt: skip
-        return Posted(None, self.queue.setdefault(key, waiting), new=is_new)
+        if is_new:
+            self.ready[key] = made
+            self.queue[key] = Held(key, target, made.slug, new.parent, made.number, made.posted, new.author, new.email,
+                                   new.source, new.html, Kind.COMMENT, Verdict.WAITING, tuple(reasons))  # fmt: skip
+        return Posted(None, self.queue[key], new=is_new)
 
     def approve(self, held_id, by="", rev=0):
         held = self.get_held(held_id)
@@ -174,20 +177,16 @@ class Specification(Backend):
         if rev not in (0, held.rev):
             raise HeldChanged(held_id)
         self.queue[held_id] = replace(held, verdict=Verdict.APPROVED, settled=True)
-        shelf = self._at(held.target)
-        if held.slug not in shelf.comments:
-            above = shelf.comments[slugs.parent_of(held.slug)].full_slug if "/" in held.slug else ""
-            full = slugs.join(above, f"{slugs.stamp(held.posted)}:{held.slug[-16:]}")
-            shelf.last = max(shelf.last, held.number)
-            shelf.emails[held.slug] = held.email
-            shelf.comments[held.slug] = Comment(
-                held.target, held.slug, full, held.number, held.posted, slugs.parent_of(held.slug), held.parent,
-                held.author, held.source, held.html, held.kind, State.PUBLIC, 1, None)  # fmt: skip
-        hundred = (held.number - 1) // 100
+        thread = self.threads[held.target]
+        if held.slug not in thread.comments:
+            said = {"number": held.number, "source": held.source, "html": held.html}
+            thread.comments[held.slug] = replace(self.ready[held_id], **said)
+            thread.emails[held.slug], thread.last = held.email, max(thread.last, held.number)
+        hundred = (held.number - 1) // numbering.HUNDRED
         approved = self.held(target=held.target, verdict=Verdict.APPROVED, limit=9_999)
-        if sum((h.number - 1) // 100 == hundred for h in approved) > numbering.CROWD:
+        if sum((h.number - 1) // numbering.HUNDRED == hundred for h in approved) > numbering.CROWD:
             self._renumber(held.target)
-        return shelf.comments[held.slug]
+        return thread.comments[held.slug]
 
     def _waiting(self, held_id):
         if (held := self.get_held(held_id)).verdict is not Verdict.WAITING or held.settled:
@@ -203,9 +202,9 @@ class Specification(Backend):
         return held
 
     def withdraw(self, held_id):
-        gone = replace(self._waiting(held_id), author=Author(""), email="", source="", html="", reasons=())
-        self.queue[held_id] = replace(gone, verdict=Verdict.WITHDRAWN)
-        return self.queue[held_id]
+        gone = replace(self._waiting(held_id), **NOTHING, email="", reasons=(), verdict=Verdict.WITHDRAWN)
+        self.queue[held_id] = gone
+        return gone
 
     def reject(self, held_id, by="", verdict=Verdict.REJECTED):
         held = self.get_held(held_id)
@@ -227,52 +226,59 @@ class Specification(Backend):
     def held_by_token(self, target, token):
         return next((h for h in self.held(target=target) if h.slug.endswith(slugs.part(token))), None)
 
+    # Reading ---------------------------------------------------------------------------------------------------------
+
     def discussion(self, target):
-        shelf = self._at(target)
-        public = [c for c in shelf.comments.values() if not c.removed]
-        return Discussion(target, "dict", Order.OLDEST, shelf.open, True, len(public), shelf.last)
+        thread = self.threads[target]
+        count = sum(not c.removed for c in thread.comments.values())
+        return Discussion(target, "dict", Order.OLDEST, thread.open, True, count, thread.last)
 
     def discussions(self, targets):
         return {target: self.discussion(target) for target in targets}
 
     def _sorted(self, target, order):
         key = (lambda c: c.full_slug) if order is Order.THREADED else (lambda c: (c.number, c.posted, c.slug))
-        return sorted(self._at(target).comments.values(), key=key, reverse=order is Order.NEWEST)
+        return sorted(self.threads[target].comments.values(), key=key, reverse=order is Order.NEWEST)
 
     def page(self, target, *, order=None, size=50, number=0, after="", before="", at=""):
-        found, order, about = self._sorted(target, order), order or Order.OLDEST, self.discussion(target)
         wanted = self.get(target, at) if at else None
-        if order is Order.THREADED:
-            found = self._sorted(target, order)
-            above = [c for c in found if before and c.full_slug < before]
-            start = [c for c in found if c.full_slug > after]
-            if wanted:
-                start = [c for c in found if c.full_slug >= wanted.full_slug]
-            shown = above[-size:] if before else start[:size]
-            more = bool(before) or len(start) > size
-            following = shown[-1].full_slug if shown and more else ""
-            return Page(about, tuple(shown), order, order, size, next=following)
-        pages, back = max(1, -(-about.last_number // size)), order is Order.NEWEST
-        number = (wanted.number - 1) // size + 1 if wanted else min(number, pages) or (pages if back else 1)
+        if order is not Order.THREADED:
+            return self._by_number(target, order or Order.OLDEST, size, number, wanted)
         found = self._sorted(target, order)
-        at_page = {c.slug: (c.number - 1) // size + 1 for c in found}
-        ahead = [c for c in found if (at_page[c.slug] <= number if back else at_page[c.slug] >= number)] or found[::-1]
-        number = at_page[ahead[0].slug] if ahead else number
-        shown = tuple(c for c in found if at_page[c.slug] == number)
-        following = ahead[-1] not in shown and str(number - 1 if back else number + 1) if ahead else ""
-        return Page(about, shown, order, order, size, number=number, pages=pages, next=following or "")
+        if before:
+            shown = [c for c in found if c.full_slug < before][-size:]
+            return self._threaded(target, shown, size, shown[-1].full_slug if shown else "")
+        rest = [c for c in found if (c.full_slug >= wanted.full_slug if wanted else c.full_slug > after)]
+        return self._threaded(target, rest, size)
+
+    def _threaded(self, target, found, size, following=""):
+        following = found[size - 1].full_slug if len(found) > size else following
+        return Page(self.discussion(target), tuple(found[:size]), Order.THREADED, Order.THREADED, size, next=following)
+
+    def _by_number(self, target, order, size, number, wanted):
+        """Page k holds the numbers size · (k − 1) + 1 … size · k; one that holds none is passed over in reading direction."""
+
+        def page_of(c):
+            return (c.number - 1) // size + 1
+
+        found, about, is_back = self._sorted(target, order), self.discussion(target), order is Order.NEWEST
+        pages = max(1, -(-about.last_number // size))
+        number = page_of(wanted) if wanted else min(number, pages) or (pages if is_back else 1)
+        ahead = [c for c in found if (page_of(c) <= number if is_back else page_of(c) >= number)] or found[::-1]
+        number = page_of(ahead[0]) if ahead else number
+        shown = tuple(c for c in found if page_of(c) == number)
+        following = str(number - 1 if is_back else number + 1) if ahead and ahead[-1] not in shown else ""
+        return Page(about, shown, order, order, size, number=number, pages=pages, next=following)
 
     def get(self, target, slug):
-        if slug not in self._at(target).comments:
+        if slug not in self.threads[target].comments:
             raise CommentNotFound(slug)
-        return self._at(target).comments[slug]
+        return self.threads[target].comments[slug]
 
     def subdiscussion(self, target, slug, *, size=50, after=""):
-        top = self.get(target, slug)
-        below = [c for c in self._sorted(target, Order.THREADED) if f"{c.slug}/".startswith(f"{top.slug}/")]
-        below = [c for c in below if c.full_slug > after]
-        following = below[size - 1].full_slug if len(below) > size else ""
-        return Page(self.discussion(target), tuple(below[:size]), Order.THREADED, Order.THREADED, size, next=following)
+        top, found = self.get(target, slug), self._sorted(target, Order.THREADED)
+        below = [c for c in found if f"{c.slug}/".startswith(f"{top.slug}/") and c.full_slug > after]
+        return self._threaded(target, below, size)
 
     def iterate(self, target, *, order=Order.OLDEST):
         return iter(self._sorted(target, order))
@@ -280,33 +286,29 @@ class Specification(Backend):
     def count(self, target):
         return self.discussion(target).count
 
-    def _public(self):
-        public = [c for shelf in self.shelves.values() for c in shelf.comments.values() if not c.removed]
-        return sorted(public, key=lambda c: (c.posted, c.slug), reverse=True)
+    def _all(self):
+        return [c for thread in self.threads.values() for c in thread.comments.values() if not c.removed]
 
     def recent(self, limit=10, *, label=""):
-        return tuple(c for c in self._public() if label in ("", c.target.label))[:limit]
+        newest = sorted(self._all(), key=lambda c: (c.posted, c.slug), reverse=True)
+        return tuple(c for c in newest if label in ("", c.target.label))[:limit]
 
     def by_author(self, author_id, *, limit=50, before=None):
-        mine = (c for c in self._public() if c.author.id == author_id and (before is None or c.posted < before))
-        return tuple(mine)[:limit]
+        mine = [c for c in self.recent(len(self._all())) if c.author.id == author_id]
+        return tuple(c for c in mine if before is None or c.posted < before)[:limit]
 
     def written_by(self, *, id="", email=""):
-        for shelf in self.shelves.values():
-            for c in shelf.comments.values():
-                if not c.removed and (c.author.id == id if id else shelf.emails[c.slug] == email):
-                    yield c
-            for c in (c for kept in shelf.history.values() for c in kept):
-                if c.author.id == id if id else shelf.emails[c.slug] == email:
-                    yield Replaced(c, c.posted, "")
-        yield from (h for h in self.queue.values() if (h.author.id == id if id else h.email == email))
+        yield from (c for c in self._all() if self._wrote(c, id, email))
+        kept = [c for thread in self.threads.values() for kept in thread.history.values() for c in kept]
+        yield from (Replaced(c, c.posted, "") for c in kept if self._wrote(c, id, email))
+        yield from (held for held in self.queue.values() if self._wrote(held, id, email))
 
     def targets(self, *, label=""):
-        return iter(sorted((t for t in self.shelves if label in ("", t.label)), key=lambda t: t.id))
+        return iter(sorted((t for t in self.threads if label in ("", t.label)), key=lambda t: t.id))
 
     def history(self, target, slug):
         stored = self.get(target, slug)
-        return tuple(Replaced(c, stored.posted, "") for c in self._at(target).history.get(slug, ()))
+        return tuple(Replaced(c, stored.posted, "") for c in self.threads[target].history[slug])
 
     def email_of(self, target, slug):
-        return "" if self.get(target, slug).removed else self._at(target).emails[slug]
+        return "" if self.get(target, slug).removed else self.threads[target].emails[slug]

@@ -110,7 +110,7 @@ class Machine(RuleBasedStateMachine):
         self.everywhere(lambda b, t: b.restore(t, slug, rev=rev, token=token))
 
     def rev(self, slug):
-        found = self.specification.shelves[self.model].comments.get(slug) if self.specification.shelves else None
+        found = self.specification.threads[self.model].comments.get(slug)
         return found.rev if found else 1
 
     @rule(author=st.sampled_from(["7", "$1"]))
