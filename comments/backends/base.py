@@ -112,9 +112,9 @@ class Backend(ABC):
     @abstractmethod
     def approve(self, held_id: str, by: str = "", rev: int = 0) -> Comment:
         """Publish a held comment in its original place, once, whoever else approves it; also one that was decided
-        otherwise before. `rev`: the one that the moderator saw, 0 for any. Raises CommentNotFound if the queue has none
-        of this id, or it was withdrawn; HeldChanged if it has another `rev`; InvalidParent if its parent was removed
-        meanwhile."""
+        otherwise before, and below a parent that was removed meanwhile. `rev`: the one that the moderator saw, 0 for any.
+        Raises CommentNotFound if the queue has none of this id, it was withdrawn, or its author is being erased;
+        HeldChanged if it has another `rev`."""
 
     @abstractmethod
     def change_held(self, held_id: str, *, source: str, html: str, rev: int) -> Held:

@@ -346,6 +346,13 @@ class Contract:
         with pytest.raises(InvalidParent):
             backend.hold(target, new("c", NOWHERE))
 
+    def test_held_reply_is_approved_below_a_tombstone_too(self, backend, target):
+        a = backend.post(target, new("a")).comment
+        held = backend.hold(target, new("aa", a.slug)).held
+        backend.remove(target, a.slug, rev=1, token="r")
+        assert backend.approve(held.id).parent == a.slug
+        assert self.sources(backend, target) == ["", "aa"]
+
     def test_first_comment_may_be_a_held_one(self, backend, target):
         held = backend.hold(target, new("1")).held
         assert backend.approve(held.id).number == 1
