@@ -309,8 +309,13 @@ class TestLibrary:
         assert "alternative text" in text
         assert "Move 3 photos to the trash?" in run(action="trash").content.decode()
         assert document(ids[0])
-        run(action="trash", confirmed="1")
+        so_far = run(action="trash", confirmed="1", more="1").json()["so_far"]
         assert [document(i) for i in ids] == [None, None, None]
+        told = editor.post(
+            library(), {"action": "trash", "confirmed": "1", "so_far": so_far}, follow=True
+        ).content.decode()
+        assert "3 photos done" in told
+        assert "Undo" in told
 
     def test_bulk_publish_keeps_the_date_of_what_is_public_and_revives_what_expired(self, editor):
         parent, soon = gallery(), now() + timedelta(days=1)
