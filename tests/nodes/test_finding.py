@@ -165,6 +165,23 @@ class TestSearch:
         assert f"/media/{seen}/" in answer.content.decode()
         assert self.found(client, "brass") == [client.get("/shown/an-inkwell").context["node"].metadata.slug]
 
+    def test_a_word_that_many_have_brings_the_best_without_scores_of_all(self, blog, commands, monkeypatch):
+        """Of 100,000 texts that have it, working out and sorting their scores takes a second."""
+        for number in range(12):
+            text = "umbrella " * (number % 5 + 1) + "rain " * (number * 7 % 11)
+            title = f"Umbrella {number}" if number % 4 == 0 else f"Rain {number}"
+            post(blog, f"p{number}", 2020, 1, 1 + number, title=title, text=text, tags=("wet",) * (number % 2))
+        photo = photo_build.upload(photo_build.gallery("shown"), title="Umbrella", fields={"detail.alt": "Black"})
+        scored = search.search(tree.current(), "umbrella", now(), page=1, size=20)
+        monkeypatch.setattr(search, "MOST", 6)
+        with commands.recorded():
+            found = search.search(tree.current(), "umbrella", now(), page=1, size=20)
+        asked = [event.command for event in commands.sent if "$text" in event.command["filter"]]
+        assert not any("sort" in command or "score" in command["projection"] for command in asked)
+        best = [hit.node.pk for hit in scored.hits if hit.node.pk != photo]
+        assert [hit.node.pk for hit in found.hits] == [best[0], photo, *best[1:5]]
+        assert (found.total, found.is_cut_short, found.all_words) == (6, False, True)
+
     def test_a_slow_search_answers_what_it_has(self, mongo):
         results = search.search(tree.current(), "ink", now(), page=1, size=10, milliseconds=0.001)
         assert results.is_cut_short
