@@ -73,8 +73,8 @@ def search(
     parts = _parts(words)
     wanted = _all_of(parts)
     try:
-        found, all_words = _best_of_many(wanted, public, milliseconds) if len(parts) == 1 else [], True
-        found = found or _ids(wanted, public, milliseconds)
+        ranked = _of_one_word(wanted, public, milliseconds) if len(parts) == 1 else None
+        found, all_words = _ids(wanted, public, milliseconds) if ranked is None else ranked, True
         if not found and len(parts) > 1:
             found, all_words = _ids(" ".join(parts), public, milliseconds), False
         cut_short = False
@@ -116,8 +116,8 @@ def _ids(wanted: str, public: dict[str, Any], milliseconds: float) -> list[Found
     return [(name, key) for _score, key, name in found[:MOST]]
 
 
-def _best_of_many(wanted: str, public: dict[str, Any], milliseconds: float) -> list[Found]:
-    """Return the best for a word that many have, and nothing for any other.
+def _of_one_word(wanted: str, public: dict[str, Any], milliseconds: float) -> list[Found] | None:
+    """Return what holds one word, the best first, where that can be told without working out scores; else None.
 
     To sort by score the server works out the score of everything that has the word. But a text index keeps what has one word by
     its weight there, which is the score of that word alone: read without sorting, the best come first.
@@ -127,9 +127,9 @@ def _best_of_many(wanted: str, public: dict[str, Any], milliseconds: float) -> l
         for name in COLLECTIONS:
             best = database()[name].find(_query(wanted, public, name), {"_id": 1}).limit(MOST)
             ranked.append([(name, document["_id"]) for document in best])
-            if len(ranked[0]) < MOST:
-                return []
-    # The scores are not known here: the collections take turns.
+    if all(ranked) and max(map(len, ranked)) < MOST:
+        return None  # few in both: what they score says in which order they belong
+    # Of many nobody asks which photo comes before which post: they take turns.
     turns = (one for turn in zip_longest(*ranked) for one in turn if one is not None)
     return list(islice(turns, MOST))
 

@@ -25,7 +25,7 @@ COMMANDS = {
     "/feed/atom": (7, 2, 1, 1),
     "/sitemap.xml": (7, 1, None, None),
     "/sitemap-blog-entry-1.xml": (6, 2, None, None),
-    "/search?q=margin": (9, 5, None, None),
+    "/search?q=margin": (8, 4, None, None),
 }
 
 
