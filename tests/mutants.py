@@ -125,6 +125,20 @@ MUTANTS = (
         "tests/comments/test_conversion.py::test_switch_waits_for_who_writes_and_for_what_was_touched",
     ),
     Mutant(
+        "moving discussion at a lost claim",
+        "comments/backends/posting.py",
+        'if discussion and discussion["moving"] is None else None',
+        "if discussion else None",
+        "tests/comments/test_conversion.py::test_write_whose_claim_is_gone_is_not_passed_by",
+    ),
+    Mutant(
+        "second look of an erasure",
+        "comments/backends/across.py",
+        "return erased + self._blank(changing, query)",
+        "return erased",
+        "tests/comments/test_erasing.py::test_what_is_restored_and_published_after_it_was_looked_for",
+    ),
+    Mutant(
         "HTML cleaning",
         "markup/html.py",
         "rules.cleaner.clean(Balancer(rules.tags, renamed, images=rules.images).balance(html)).strip()",
