@@ -69,12 +69,13 @@ class Changing:
 
     def restore(self, target: Target, slug: str, rev: int, token: str, by: str) -> Written:
         """Bring back what the tombstone's removal replaced."""
-        kept = self.history.find_one(
-            {"discussion_id": target.id, "slug": slug, "rev": rev - 1, "state": State.PUBLIC.value}
-        )
+        tombstone = self.posting.stored(target, slug) if slugs.is_slug(slug) else None
+        # Of the removal that made it, not of one that came too late: that one takes back what it kept.
+        entry = {"discussion_id": target.id, "slug": slug, "rev": rev - 1, "_id": tombstone and tombstone["change"]}
+        kept = self.history.find_one({**entry, "state": State.PUBLIC.value})
         fields = {name: kept[name] for name in ("author", "source", "html", "state", "edited")} if kept else {}
         done = self._change(target, slug, rev, token, by, Change("restore", State.REMOVED, fields, delta=1))
-        if kept and self.history.find_one({"discussion_id": target.id, "slug": slug, "_id": kept["_id"]}) is None:
+        if kept and self.history.find_one(entry, {"_id": 1}) is None:
             self.erase_again(target, done.document)
             raise NothingToRestore(slug)
         return done

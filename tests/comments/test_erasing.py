@@ -1,6 +1,7 @@
 """Authors are erased while others publish, restore and change what they wrote: nothing of them comes back."""
 
 import pytest
+from bson import ObjectId
 
 from comments.backends.mongodb import MongoBackend
 from comments.errors import CommentNotFound, NothingToRestore
@@ -85,3 +86,15 @@ def test_what_is_restored_and_published_after_it_was_looked_for(mongo, backend, 
     first(erasing.changing, "erase", meanwhile, monkeypatch)
     assert erasing.erase_author(id=EVE.id) == 4
     assert gone(mongo, backend, target)
+
+
+def test_a_removal_that_came_too_late_takes_nothing_along(mongo, backend, target, monkeypatch):
+    """It kept what it was about to blank, and takes that back: no sign that the author was erased."""
+    slug, history = second(backend, target).slug, mongo["comments.history"]
+    removal = history.find_one({"slug": slug})
+    late = {**removal, "_id": ObjectId()}
+    history.delete_one({"_id": removal["_id"]})
+    history.insert_many([late, removal])
+    first(backend.changing, "_change", lambda: history.delete_one({"_id": late["_id"]}), monkeypatch)
+    assert backend.restore(target, slug, rev=2, token="u").source == "removed"
+    assert audit.stored(target, "auth_user")
