@@ -151,3 +151,42 @@ def test_chain_of_a_thousand_replies_posts_shows_links_and_converts(mongo, setti
         assert html.count('<li class="comment ') == len(shown["comments"])
     last = backend.post(target, new("one more", chain[-1].slug)).comment
     assert (last.answers, last.number) == (chain[-1].slug, 1_001)
+
+
+@pytest.fixture
+def profile(mongo):
+    """What the server notes of every command, newest last."""
+    mongo.command("profile", 2)
+    yield lambda: list(mongo["system.profile"].find({"ns": f"{mongo.name}.comments", "op": "query"}))
+    mongo.command("profile", 0)
+    mongo["system.profile"].drop()
+
+
+def test_long_pages_among_short_ones_need_no_new_plan(mongo, settings, target, profile):
+    """The server weighs all indexes again for what takes ten times as long as what it last decided on."""
+    backend = configure(settings)
+    stored_discussion(backend, target, length=60, gaps=0, shared=0, seed=1)
+    for size in (50, 1, 50, 1, 50):
+        for order in (Order.OLDEST, Order.THREADED):
+            assert len(backend.page(target, order=order, size=size).comments) == size
+        assert len(backend.page(target, order=Order.THREADED, size=size, before="~").comments) == size
+    assert len(profile()) == 15
+    assert [
+        found["planSummary"] for found in profile() if found.get("fromMultiPlanner") or found.get("replanned")
+    ] == []
+
+
+def test_pages_are_there_while_an_index_is_not(mongo, settings, target):
+    backend = configure(settings)
+    comments = stored_discussion(backend, target, length=12, gaps=0, shared=0, seed=1)
+    kept = {name: mongo.comments.index_information()[name]["key"] for name in ("by_number", "by_full_slug")}
+    try:
+        for name in kept:
+            mongo.comments.drop_index(name)
+        for order in (Order.OLDEST, Order.THREADED):
+            assert {c.slug for c in backend.page(target, order=order, size=50).comments} == {
+                slug for _, slug in comments
+            }
+    finally:
+        for name, key in kept.items():
+            mongo.comments.create_index(key, name=name)
