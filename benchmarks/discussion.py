@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from benchmarks import report, site
 
 SMALL = 100
-# Threaded buckets are built from a sorted list, in memory: about 2 GB.
+# Threaded buckets are built from a sorted list, in memory.
 LARGE = dict.fromkeys(("documents", "buckets, oldest", "buckets, threaded"), 1_000_000)
 WANTED = os.environ.get("BENCH_SCHEMAS", ",".join(name.replace(", ", "-") for name in LARGE)).split(",")
 ROUNDS = 40 if site.QUICK else 300

@@ -169,9 +169,9 @@ def present(discussions: Collection[str]) -> tuple[Site, Mapping[str, str | None
         return site_selectors.read(), {}
     if conf.database_alias() == DEFAULT_DB_ALIAS:
         site, stored = site_selectors.read_beside(versions.COLLECTION, tuple(discussions), versions.FIELDS)
-        return site, {document["_id"]: versions.settled(document) for document in stored}
+        return site, {one["_id"]: versions.settled(one["version"], writing=one["claims"]) for one in stored}
     found = comments.discussions(map(Target.parse, discussions))
-    settled = {target.id: None if discussion.writing else discussion.version for target, discussion in found.items()}
+    settled = {target.id: versions.settled(one.version, writing=one.writing) for target, one in found.items()}
     return site_selectors.read(), settled
 
 

@@ -1,10 +1,9 @@
 """Which versions of which discussions an answer was made from: what must be checked before it is shown again."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Any
 
 from comments.types import Discussion
 
@@ -27,10 +26,10 @@ class Seen:
 _seen: ContextVar[Seen | None] = ContextVar("seen", default=None)
 
 
-def settled(stored: Mapping[str, Any]) -> str | None:
-    """Return the version that a stored discussion has, None while a claim is open: a commit that a failing server lost leaves
-    its claim, and the version from before a comment that may have been acknowledged."""
-    return None if stored["claims"] else str(stored["version"])
+def settled(version: object, *, writing: object) -> str | None:
+    """Return a discussion's version, None while a claim is open (`writing`): a commit that a failing server lost leaves its
+    claim, and the version from before a comment that may have been acknowledged."""
+    return None if writing else str(version)
 
 
 @contextmanager

@@ -45,7 +45,7 @@ def client(alias: str = DEFAULT_DB_ALIAS) -> MongoClient[Document]:
 def first_batch(command: str, collection: str, alias: str = DEFAULT_DB_ALIAS, **arguments: Any) -> list[Document]:
     """Return what a "find" or an "aggregate" of a few small documents finds, all of it in the first batch.
 
-    For what every request begins with: without a cursor it costs the driver a third less. Where the connection broke or the
+    For what every request begins with: without a cursor it takes a tenth less time. Where the connection broke or the
     primary moved it is sent once more, as the driver does with find() and aggregate(). Raises PyMongoError.
     """
     db = database(alias)

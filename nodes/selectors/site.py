@@ -59,7 +59,7 @@ def read() -> Site:
 
 def read_beside(collection: str, ids: Sequence[str], fields: Iterable[str]) -> tuple[Site, list[dict[str, Any]]]:
     """Return the site as it is stored now and, read by the same command, these fields of these documents."""
-    # The server finds one document by its id in a third of the time of `$in`.
+    # `$in` of one id costs the server a third more.
     wanted = ids[0] if len(ids) == 1 else {"$in": list(ids)}
     others: list[dict[str, Any]] = [{"$match": {"_id": wanted}}, {"$project": dict.fromkeys(fields, 1)}]
     both = [{"$match": {"_id": SITE_ID}}, {"$unionWith": {"coll": collection, "pipeline": others}}]
