@@ -14,7 +14,7 @@ from pymongo.errors import BulkWriteError, DuplicateKeyError
 
 from comments.backends.documents import DUPLICATE_KEY, delete_in_batches
 from comments.backends.memory import ByPathInMemory, sort_key
-from comments.backends.schema import Looked, Schema, pushes
+from comments.backends.schema import Looked, Pulse, Schema, no_pulse, pushes
 from comments.backends.stored import Document, Place
 from comments.types import Order, State
 
@@ -90,9 +90,9 @@ class Buckets(Schema):
         for bucket, document in matching:
             yield bucket["discussion_id"], int(bucket["epoch"]), document
 
-    def clear(self, place: Place, epochs: Mapping[str, Any]) -> int:
+    def clear(self, place: Place, epochs: Mapping[str, Any], pulse: Pulse = no_pulse) -> int:
         query = {"discussion_id": place.discussion_id, "epoch": dict(epochs)}
-        return delete_in_batches(self.db.comment_pages, query, DROPPED)
+        return delete_in_batches(self.db.comment_pages, query, DROPPED, pulse)
 
     def epochs(self, place: Place) -> set[int]:
         found = self.db.comment_pages.distinct("epoch", {"discussion_id": place.discussion_id})

@@ -25,12 +25,17 @@ from comments.errors import CommentNotFound, DiscussionBusy, DiscussionClosed
 from comments.types import Order, Target
 
 MOST_CLAIMS = 1_000
+# What a converter is to copy again may be so long until writers wait for it: each of them carries the list along.
+MOST_TOUCHED = 1_000
 # Seconds. A writer whose claim is older starts over; a claim under which nothing is stored is dropped only when nobody can be
 # writing under it.
 LEASE = 60
 ABANDONED = 600
-# Seconds between two looks at a shut gate, and until a writer gives up waiting.
+# Seconds: a converter that has not been heard of for so long is relieved.
+UNHEARD = 30
+# Seconds between two looks at a shut gate (at first and at the most), and until a writer gives up waiting.
 PACE = 0.02
+SLOWEST_PACE = 0.2
 PATIENCE = 30
 # Discussions read at once.
 BATCH = 100
@@ -132,7 +137,7 @@ class Discussions:
         Raises DiscussionClosed (if the intent needs it open), DiscussionBusy, and CommentNotFound for a change where
         there is no discussion.
         """
-        patience = time.monotonic() + PATIENCE
+        patience, pace = time.monotonic() + PATIENCE, PACE
         while True:
             found = self._claim(target, intent)
             if found is not None:
@@ -147,11 +152,12 @@ class Discussions:
                 raise DiscussionClosed(target.id)
             elif seen.get("claims") or time.monotonic() > patience:
                 raise DiscussionBusy(target.id)
-            else:
-                time.sleep(PACE)
+            elif not self._relieve(target):
+                time.sleep(pace)
+                pace = min(2 * pace, SLOWEST_PACE)
 
     def _claim(self, target: Target, intent: Intent) -> Claim | None:
-        free: Document = {"$and": [HAS_ROOM, GATE_IS_OPEN]}
+        free: Document = {"$and": [HAS_ROOM, GATE_IS_OPEN, {_last_touched(): {"$exists": False}}]}
         if intent.needs_open:
             free["state"] = "open"
         # A claim in flight keeps the gate from being passed, so that joining it needs no leave.
@@ -167,6 +173,22 @@ class Discussions:
             return_document=ReturnDocument.AFTER,
         )
         return _taken(found, intent.op) if found else None
+
+    def _relieve(self, target: Target) -> bool:
+        """Take a discussion from a converter that is not heard of, if all it was to copy again would hold up writers; True
+        if so. Whoever takes over compares every comment, so that the list is not missed; the old one cannot switch."""
+        relieved = self.collection.update_one(
+            {"_id": target.id, _last_touched(): {"$exists": True}, **is_free()},
+            [
+                {
+                    "$set": {
+                        "touched": [],
+                        "moving": {"$cond": ["$moving", {"$mergeObjects": ["$moving", {"id": ObjectId()}]}, None]},
+                    }
+                }
+            ],
+        )
+        return bool(relieved.modified_count)
 
     def commit(self, claim: Claim, *, newest: datetime | None = None) -> bool:
         """Strike off the claim, count it, and give the discussion a new version; False if it was struck off before."""
@@ -247,6 +269,16 @@ def new_document(target: Target, schema: str, order: Order, bucket: int) -> Docu
     }
 
 
+def is_free() -> Document:
+    """Return the filter for discussions that nobody moves, or a converter of whom nothing is heard any more."""
+    return {
+        "$or": [
+            {"moving": None},
+            {"$expr": {"$lt": ["$moving.beat", {"$subtract": ["$$NOW", int(UNHEARD * 1000)]}]}},
+        ]
+    }
+
+
 def _announce(intent: Intent) -> list[Document]:
     """Return the pipeline that adds the intent's claim, unless the op has one."""
     number: Any = None
@@ -312,6 +344,11 @@ def claim_of(document: Document, entry: Mapping[str, Any]) -> Claim:
         leftovers=tuple(document.get("leftovers", ())),
         oldest=document.get("oldest"),
     )
+
+
+def _last_touched() -> str:
+    """Return the path of the entry of `touched` that there may not be."""
+    return f"touched.{MOST_TOUCHED - 1}"
 
 
 def _last_claim() -> Document:

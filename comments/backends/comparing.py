@@ -14,7 +14,7 @@ from bson.raw_bson import RawBSONDocument
 from pymongo.database import Database
 
 from comments.backends.memory import sort_key
-from comments.backends.schema import Schema
+from comments.backends.schema import Pulse, Schema
 from comments.backends.stored import Document, Place
 from comments.errors import ConversionFailed
 from comments.types import Order
@@ -43,7 +43,7 @@ def as_bytes(db: Database[Document]) -> Database[Any]:
     return db.with_options(codec_options=RAW)
 
 
-def differences(source: Side, copy: Side, order: Order | None, pulse: Callable[[], None]) -> Iterator[str]:
+def differences(source: Side, copy: Side, order: Order | None, pulse: Pulse) -> Iterator[str]:
     """Yield the slugs that the copy lacks, or has in an earlier revision. `pulse` is called now and then.
 
     In an `order` that both are stored in, two streams are merged in flat memory; without, digests of one side are kept.
@@ -54,9 +54,7 @@ def differences(source: Side, copy: Side, order: Order | None, pulse: Callable[[
         return
     theirs = copy.iterate(order)
     other = next(theirs, None)
-    for count, document in enumerate(source.iterate(order)):
-        if count % PULSE == 0:
-            pulse()
+    for document in _with(pulse, source.iterate(order)):
         if other is not None and _same_bytes(document, other):
             other = next(theirs, None)
             continue
@@ -76,6 +74,13 @@ def differences(source: Side, copy: Side, order: Order | None, pulse: Callable[[
         other = next(theirs, None)
 
 
+def _with(pulse: Pulse, documents: Iterator[Document]) -> Iterator[Document]:
+    for count, document in enumerate(documents):
+        if count % PULSE == 0:
+            pulse()
+        yield document
+
+
 def _same_bytes(one: Any, other: Any) -> bool:
     return isinstance(one, RawBSONDocument) and isinstance(other, RawBSONDocument) and one.raw == other.raw
 
@@ -91,11 +96,10 @@ def _refuse(extra: Document, source: Side) -> None:
         raise ConversionFailed(f"{source.place.discussion_id}: only the copy has {extra['slug']}.")
 
 
-def _by_digest(source: Side, copy: Side, pulse: Callable[[], None]) -> Iterator[str]:
-    digests = {document["slug"]: (document["rev"], _digest(document)) for document in copy.iterate(None)}
-    for count, document in enumerate(source.iterate(None)):
-        if count % PULSE == 0:
-            pulse()
+def _by_digest(source: Side, copy: Side, pulse: Pulse) -> Iterator[str]:
+    theirs = _with(pulse, copy.iterate(None))
+    digests = {document["slug"]: (document["rev"], _digest(document)) for document in theirs}
+    for document in _with(pulse, source.iterate(None)):
         rev, digest = digests.pop(document["slug"], (0, b""))
         if rev < document["rev"]:
             yield document["slug"]

@@ -1,9 +1,9 @@
 """Moving a living discussion to another schema, order or numbering, while people post to it and change it.
 
 Every writer is in `claims` from before its write until its commit; a commit made while `moving` is set also says in
-`touched` which comment it was. So: copy everything, copy again what was touched, and switch in one update whose filter
-wants both lists empty. The filter makes it right; the gate, which keeps new claims out for a second, only makes it
-end.
+`touched` which comment it was. So: copy everything, compare, copy again what was touched since, and switch in one update
+whose filter wants both lists empty. The filter makes it right; the gate, which keeps new claims out for a second, and the
+bound of `touched`, at which writers wait for the converter, only make it end.
 
 Each plan has an epoch of its own: whoever stalls in an abandoned plan writes into a copy that nobody reads.
 """
@@ -17,7 +17,7 @@ from bson import Int64, ObjectId
 from pymongo import ReturnDocument
 
 from comments import conf
-from comments.backends.claims import PACE, Discussions
+from comments.backends.claims import PACE, Discussions, is_free
 from comments.backends.comparing import Side, as_bytes, differences
 from comments.backends.memory import sort_key
 from comments.backends.numbering import Numbers
@@ -29,15 +29,13 @@ from comments.errors import ConversionFailed
 from comments.types import Order, Target
 
 BATCH = 1_000
-# Seconds: a converter that has not been heard of for so long is relieved.
-LEASE = 30
 GATE_MS = 1_000
 # How many comments are sorted in memory; longer discussions go by way of one document each, which has every order.
 SORTED_IN_MEMORY = 20_000
 FEW = 5
 # Where more is touched than can be copied again, the gate ends it.
 MOST_DRAINS = 20
-# Seconds that the gate stays shut at the most while what was touched is copied again and nobody writes.
+# Seconds that the gate stays shut at the most while what was touched is copied again.
 LONGEST_GATE = 5
 
 
@@ -91,8 +89,8 @@ class Conversion:
 
     def _reorder(self, source: Place, order: Order) -> Converted:
         """Change the order of a schema that has them all, and end a move whose converter is not heard of any more."""
-        query = {"_id": source.discussion_id, "epoch": source.epoch, **_free()}
-        change = {"$set": {"order": order.value, "moving": None, "version": ObjectId()}}
+        query = {"_id": source.discussion_id, "epoch": source.epoch, **is_free()}
+        change: Document = {"$set": {"order": order.value, "moving": None, "touched": [], "version": ObjectId()}}
         if not self.discussions.collection.update_one(query, change).modified_count:
             raise ConversionFailed(f"{source.discussion_id} is being converted.")
         return Converted(0, 0.0)
@@ -158,7 +156,7 @@ class _Run:
                     break
             shut = self._switch()
         except ConversionFailed:
-            self.collection.update_one({**self._mine()}, {"$set": {"moving": None}})
+            self.collection.update_one(self._mine(), {"$set": {"moving": None, "touched": []}})
             raise
         if self.renumber:
             self._renumber_queue()
@@ -180,10 +178,12 @@ class _Run:
             ]
         }
         found = self.collection.find_one_and_update(
-            {"_id": self.source.discussion_id, "epoch": self.source.epoch, **_free()},
+            {"_id": self.source.discussion_id, "epoch": self.source.epoch, **is_free()},
             [
                 {
                     "$set": {
+                        # The comparison finds what was changed before it begins.
+                        "touched": [],
                         "moving": {
                             **plan,
                             "id": self.me,
@@ -193,7 +193,7 @@ class _Run:
                             "epoch": {"$cond": [same, "$moving.epoch", {"$add": ["$last_epoch", 1]}]},
                             "copied": {"$cond": [same, {"$ifNull": ["$moving.copied", None]}, None]},
                             "done": {"$cond": [same, {"$ifNull": ["$moving.done", 0]}, 0]},
-                        }
+                        },
                     }
                 },
                 {"$set": {"last_epoch": {"$max": ["$last_epoch", "$moving.epoch"]}}},
@@ -206,11 +206,22 @@ class _Run:
         moving: Document = found["moving"]
         return moving
 
-    def _beat(self, **progress: Any) -> None:
+    def _beat(self, **fields: Any) -> None:
         """Say that this converter is alive. Raises ConversionFailed if it was relieved."""
-        fields = {"moving.beat": "$$NOW", **{f"moving.{name}": {"$literal": v} for name, v in progress.items()}}
-        if not self.collection.update_one(self._mine(), [{"$set": fields}]).matched_count:
+        changed = self.collection.update_one(self._mine(), [{"$set": {"moving.beat": "$$NOW", **fields}}])
+        if not changed.matched_count:
             raise ConversionFailed(f"{self.source.discussion_id} was taken over by another converter.")
+
+    def _copying(self, **progress: Any) -> None:
+        """Say how far the copy has come. What was touched until now is left to the comparison, which begins later."""
+        self._beat(touched=[], **{f"moving.{name}": {"$literal": value} for name, value in progress.items()})
+
+    def _heard(self, documents: Iterator[Document]) -> Iterator[Document]:
+        """Yield documents, and say now and then that this converter is alive."""
+        for count, document in enumerate(documents):
+            if count % BATCH == 0:
+                self._copying()
+            yield document
 
     # (b) ---------------------------------------------------------------------------------------------------------------
 
@@ -218,16 +229,16 @@ class _Run:
         """Copy what comes after the place `after`, to which `before` comments were copied by whoever was relieved."""
         source, to = self.schemas.of(self.source), self.schemas.of(self.to)
         # Epochs only rise: what is below this plan's and neither read nor left for slow readers is of abandoned plans.
-        to.clear(self.to, {"$lt": self.to.epoch, "$nin": [self.source.epoch, *self.kept]})
+        to.clear(self.to, {"$lt": self.to.epoch, "$nin": [self.source.epoch, *self.kept]}, self._copying)
         if self.renumber:
-            self.numbers = Numbers.of(source.iterate(self.source, source.orders(self.source)[0]))
+            self.numbers = Numbers.of(self._heard(source.iterate(self.source, source.orders(self.source)[0])))
         for batch in in_batches(self._in_order(source, after)):
             self._fits(batch)
             to.copy(self.to, [self._numbered(document) for document in batch])
             self.copied += len(batch)
             self.progress(self.copied)
             last = batch[-1]["full_slug"] if self._copying_order(source) is Order.THREADED else int(batch[-1]["number"])
-            self._beat(copied=last, done=before + self.copied)
+            self._copying(copied=last, done=before + self.copied)
         to.finish_copy(self.to)
 
     def _copying_order(self, source: Schema) -> Order:
@@ -241,7 +252,8 @@ class _Run:
         wanted = Order.THREADED if self.to.schema == "buckets" and self.order is Order.THREADED else Order.OLDEST
         if order is wanted and not self.renumber:
             return documents
-        return iter(sorted(source.iterate(self.source, order), key=lambda item: sort_key(self._numbered(item), wanted)))
+        everything = self._heard(source.iterate(self.source, order))
+        return iter(sorted(everything, key=lambda item: sort_key(self._numbered(item), wanted)))
 
     def _fits(self, batch: list[Document]) -> None:
         if self.to.schema != "embedded":
@@ -254,15 +266,14 @@ class _Run:
         return {**document, "number": Int64(self.numbers.new(document))} if self.renumber else document
 
     def _compare(self) -> None:
-        """Compare every comment of both sides; what was changed meanwhile is copied again, anything else is an
-        error."""
+        """Compare every comment of both sides; what was changed meanwhile is copied again, anything else is an error."""
         undecoded = self.conversion.undecoded
         source, to = undecoded.of(self.source), undecoded.of(self.to)
         shared = [order for order in source.orders(self.source) if order in to.orders(self.to)]
         order = shared[0] if shared and not self.renumber else None
         sides = Side(source, self.source, self._numbered), Side(to, self.to)
         missing: list[str] = []
-        for slug in differences(*sides, order, self._beat):
+        for slug in differences(*sides, order, self._drain):
             missing.append(slug)
             if len(missing) == 100:
                 self._again(missing)
@@ -320,7 +331,7 @@ class _Run:
             while time.monotonic() - shut < GATE_MS / 1000:
                 if (touched := self._drain()) == 0 and not self.claims and self._switched():
                     return time.monotonic() - began
-                if touched and not self.claims and time.monotonic() - began < LONGEST_GATE:
+                if touched and time.monotonic() - began < LONGEST_GATE:
                     shut = time.monotonic()
                     self._shut_the_gate()
                 time.sleep(PACE / 4)
@@ -375,16 +386,6 @@ class _Run:
         for waiting in pending.find({"discussion_id": self.source.discussion_id}, {"posted": 1}):
             number = Int64(self.numbers.at(waiting["posted"]))
             pending.update_one({"_id": waiting["_id"]}, {"$set": {"number": number}})
-
-
-def _free() -> Document:
-    """Return the filter for discussions that nobody moves, or a converter of whom nothing is heard any more."""
-    return {
-        "$or": [
-            {"moving": None},
-            {"$expr": {"$lt": ["$moving.beat", {"$subtract": ["$$NOW", int(LEASE * 1000)]}]}},
-        ]
-    }
 
 
 def in_batches(documents: Iterator[Document]) -> Iterator[list[Document]]:

@@ -8,7 +8,7 @@ from pymongo import ASCENDING, DESCENDING
 from pymongo.collection import Collection
 from pymongo.errors import BulkWriteError, DuplicateKeyError, OperationFailure
 
-from comments.backends.schema import Looked, Schema
+from comments.backends.schema import Looked, Pulse, Schema, no_pulse
 from comments.backends.stored import FIELDS, Document, Place
 from comments.types import Order
 
@@ -119,8 +119,9 @@ class Documents(Schema):
     def finish_copy(self, place: Place) -> None:
         """Documents need nothing around them."""
 
-    def clear(self, place: Place, epochs: Mapping[str, Any]) -> int:
-        return delete_in_batches(self.db.comments, {"discussion_id": place.discussion_id, "epoch": dict(epochs)}, BATCH)
+    def clear(self, place: Place, epochs: Mapping[str, Any], pulse: Pulse = no_pulse) -> int:
+        query = {"discussion_id": place.discussion_id, "epoch": dict(epochs)}
+        return delete_in_batches(self.db.comments, query, BATCH, pulse)
 
     def epochs(self, place: Place) -> set[int]:
         return {int(epoch) for epoch in self.db.comments.distinct("epoch", {"discussion_id": place.discussion_id})}
@@ -129,12 +130,13 @@ class Documents(Schema):
         return ()
 
 
-def delete_in_batches(collection: Collection[Document], query: Document, size: int) -> int:
+def delete_in_batches(collection: Collection[Document], query: Document, size: int, pulse: Pulse) -> int:
     """Delete what matches, so many at a time: one command for a million would outlast the connection's time limit."""
     deleted = 0
     while ids := [found["_id"] for found in collection.find(query, {"_id": 1}).limit(size)]:
         # Left to itself the server may walk along the index that found them, from end to end for each batch.
         deleted += collection.delete_many({**query, "_id": {"$in": ids}}, hint="_id_").deleted_count
+        pulse()
     return deleted
 
 

@@ -15,7 +15,7 @@ from pymongo.collection import Collection
 
 from comments import collections, conf, targets
 from comments.backends.memory import ByNumberInMemory, ByPathInMemory, sort_key
-from comments.backends.schema import Looked, pushes
+from comments.backends.schema import Looked, Pulse, no_pulse, pushes
 from comments.backends.stored import Document, Place
 from comments.errors import DiscussionBusy, TargetNotFound
 from comments.types import Order, Target
@@ -175,7 +175,7 @@ class Embedded(ByPathInMemory, ByNumberInMemory):
         wanted = {"_id": targets.key_of(place.target), **earlier}
         return any(home.update_one(wanted, begun).matched_count for home in self._collections(place.target.label))
 
-    def clear(self, place: Place, epochs: Mapping[str, Any]) -> int:
+    def clear(self, place: Place, epochs: Mapping[str, Any], pulse: Pulse = no_pulse) -> int:
         try:
             own = {"_id": targets.key_of(place.target), "comments_epoch": dict(epochs)}
         except TargetNotFound:

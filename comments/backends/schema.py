@@ -5,7 +5,7 @@ epoch.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -15,6 +15,13 @@ from pymongo.database import Database
 from comments import slugs
 from comments.backends.stored import Document, Place
 from comments.types import Order
+
+# What is called now and then by what takes long, so that whoever waits for it can say that he is alive.
+Pulse = Callable[[], object]
+
+
+def no_pulse() -> None:
+    """Nobody needs to know."""
 
 
 @dataclass(frozen=True)
@@ -106,9 +113,9 @@ class Schema(ABC):
         """Make the place valid also if nothing was copied into it."""
 
     @abstractmethod
-    def clear(self, place: Place, epochs: Mapping[str, Any]) -> int:
+    def clear(self, place: Place, epochs: Mapping[str, Any], pulse: Pulse = no_pulse) -> int:
         """Delete the copies in this schema whose epoch matches a query such as {"$lte": 3}; return how many documents
-        went."""
+        went. `pulse` is called now and then."""
 
     @abstractmethod
     def epochs(self, place: Place) -> set[int]:

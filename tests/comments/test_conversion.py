@@ -1,6 +1,7 @@
 """Converting a discussion from any schema and order to any, while it is written to."""
 
 import itertools
+import threading
 from datetime import UTC, datetime
 
 import pytest
@@ -145,7 +146,7 @@ def test_dead_converter_is_relieved_where_it_had_got_to(mongo, settings, target,
     backend.post(target, new("meanwhile"))
     first = expected[0][0]
     backend.edit(target, first.slug, source="meanwhile", html="", rev=first.rev, token="m")
-    monkeypatch.setattr("comments.backends.conversion.LEASE", -1)
+    monkeypatch.setattr("comments.backends.claims.UNHEARD", -1)
     done = backend.convert(target, "buckets", Order.OLDEST)
     assert done.comments < len(expected[0])
     assert len(list(backend.iterate(target))) == len(expected[0]) + 1
@@ -199,7 +200,7 @@ def test_another_plan_begins_afresh(mongo, settings, target, monkeypatch):
     backend = configure(settings)
     lively(backend, target)
     monkeypatch.setattr("comments.backends.conversion.BATCH", 5)
-    monkeypatch.setattr("comments.backends.conversion.LEASE", -1)
+    monkeypatch.setattr("comments.backends.claims.UNHEARD", -1)
     with pytest.raises(ZeroDivisionError):
         backend.convert(target, "buckets", Order.OLDEST, progress=lambda copied: 1 // (10 - copied))
     expected = state(backend, target)
@@ -223,7 +224,7 @@ def test_dead_converter_does_not_stand_in_the_way_of_another_order(mongo, settin
     other = Order.OLDEST if now == "threaded" else Order.THREADED
     with pytest.raises(ConversionFailed):
         backend.convert(target, "documents", other)
-    monkeypatch.setattr("comments.backends.conversion.LEASE", -1)
+    monkeypatch.setattr("comments.backends.claims.UNHEARD", -1)
     backend.convert(target, "documents", other)
     found = mongo.discussions.find_one({"_id": target.id})
     assert (found["order"], found["moving"]) == (other.value, None)
@@ -348,7 +349,7 @@ def test_write_whose_claim_is_gone_is_not_passed_by(mongo, settings, target, mon
 
 def test_relieved_converter_whose_copy_is_gone_says_so(mongo, settings, target, monkeypatch):
     """It is brought to nothing in the middle of raising a comment to a newer revision, by one with another plan."""
-    monkeypatch.setattr("comments.backends.conversion.LEASE", -1)
+    monkeypatch.setattr("comments.backends.claims.UNHEARD", -1)
     backend = configure(settings)
     first = lively(backend, target)[0]
     stalling, drain = MongoBackend(), _Run._drain
@@ -370,6 +371,87 @@ def test_relieved_converter_whose_copy_is_gone_says_so(mongo, settings, target, 
         stalling.convert(target, "buckets", Order.OLDEST)
     assert backend.discussion(target).order is Order.THREADED
     assert backend.get(target, first.slug).source == "edited"
+    audit.stored(target, "auth_user")
+
+
+def test_writers_wait_while_too_much_is_to_be_copied_again(mongo, settings, target, monkeypatch):
+    """Each of them would carry along what was touched, and make it longer."""
+    monkeypatch.setattr("comments.backends.claims.MOST_TOUCHED", 5)
+    backend = configure(settings)
+    lively(backend, target)
+    waited, threads = [], []
+
+    def touching(copied):
+        if threads:
+            return
+        for n in range(5):
+            backend.post(target, new(f"touched {n}"))
+        threads.append(threading.Thread(target=MongoBackend().post, args=(target, new("one too many"))))
+        threads[0].start()
+        threads[0].join(0.3)
+        waited.append(threads[0].is_alive())
+        assert len(mongo.discussions.find_one({"_id": target.id})["touched"]) == 5
+
+    backend.convert(target, "buckets", Order.OLDEST, progress=touching)
+    threads[0].join()
+    assert waited == [True]
+    sources = [c.source for c in backend.iterate(target)]
+    assert sources[-6:] == [*(f"touched {n}" for n in range(5)), "one too many"]
+    audit.stored(target, "auth_user")
+
+
+@pytest.mark.parametrize("dies_in", ["_compare", "_drain", "_switched"])
+def test_converter_that_stalls_holds_up_nobody(mongo, settings, target, monkeypatch, dies_in):
+    """Not heard of, it is relieved by those who wait for it; what it does when it wakes up leaves everything as it is."""
+    monkeypatch.setattr("comments.backends.claims.MOST_TOUCHED", 5)
+    backend = configure(settings)
+    first = lively(backend, target)[0]
+    asleep = getattr(_Run, dies_in)
+    longest = []
+
+    def stalled(run):
+        if not longest:
+            mongo.discussions.update_one(
+                {"_id": target.id}, {"$set": {"moving.gate": None, "moving.beat": datetime(2026, 1, 1, tzinfo=UTC)}}
+            )
+            for n in range(12):
+                backend.post(target, new(f"meanwhile {n}"))
+                longest.append(len(mongo.discussions.find_one({"_id": target.id})["touched"]))
+            backend.edit(target, first.slug, source="meanwhile", html="", rev=first.rev, token="meanwhile")
+        return asleep(run)
+
+    monkeypatch.setattr(_Run, dies_in, stalled)
+    with pytest.raises(ConversionFailed, match="taken over"):
+        MongoBackend().convert(target, "buckets", Order.OLDEST)
+    assert max(longest) == 5
+    expected = state(backend, target)
+    assert backend.discussion(target).schema == "documents"
+    backend.convert(target, "buckets", Order.OLDEST)
+    assert state(backend, target) == expected
+    assert backend.get(target, first.slug).source == "meanwhile"
+    audit.stored(target, "auth_user")
+
+
+def test_what_is_touched_while_copying_is_left_to_the_comparison(mongo, settings, target, monkeypatch):
+    """However long the copying takes, the list does not grow with it."""
+    monkeypatch.setattr("comments.backends.conversion.BATCH", 4)
+    backend = configure(settings)
+    posted = lively(backend, target)
+    copied, drained, longest, drain = [], [], [], _Run._drain
+    monkeypatch.setattr(_Run, "_drain", lambda run: drained.append(drain(run)) or drained[-1])
+
+    def touching(so_far):
+        copied.append(so_far)
+        backend.post(target, new(f"beside {so_far}"))
+        backend.edit(target, posted[0].slug, source=f"{so_far}", html="", rev=len(copied), token=f"edit {so_far}")
+        longest.append(len(mongo.discussions.find_one({"_id": target.id})["touched"]))
+
+    backend.convert(target, "buckets", Order.OLDEST, progress=touching)
+    assert len(longest) > 5
+    assert set(longest) == {2}
+    assert sum(drained) == 0
+    assert [c.source for c in backend.iterate(target)][-len(longest) :] == [f"beside {n}" for n in copied]
+    assert backend.get(target, posted[0].slug).source == str(copied[-1])
     audit.stored(target, "auth_user")
 
 

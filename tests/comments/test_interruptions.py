@@ -122,7 +122,7 @@ class TestStopped:
 @pytest.mark.parametrize("after", EACH[1:])
 def test_converter_stopped_anywhere_is_relieved(mongo, settings, target, after, monkeypatch):
     """Between its end and the next one's beginning comments are posted, changed and removed."""
-    monkeypatch.setattr("comments.backends.conversion.LEASE", -1)
+    monkeypatch.setattr("comments.backends.claims.UNHEARD", -1)
     monkeypatch.setattr("comments.backends.conversion.BATCH", 4)
     configure(settings, "embedded")
     embedding = settings.COMMENTS
@@ -156,7 +156,7 @@ def test_converter_stopped_anywhere_is_relieved(mongo, settings, target, after, 
 
 
 def test_promoter_stopped_anywhere_is_followed_by_the_next(mongo, settings, target, monkeypatch):
-    monkeypatch.setattr("comments.backends.conversion.LEASE", -1)
+    monkeypatch.setattr("comments.backends.claims.UNHEARD", -1)
     monkeypatch.setattr("comments.backends.repairing.ABANDONED", 0)
 
     def prepare():

@@ -327,7 +327,7 @@ def with_patience(work):
 
 def brawl(settings, target, monkeypatch, conversions):
     configure(settings, BOUND=400)
-    monkeypatch.setattr("comments.backends.conversion.LEASE", 1)
+    monkeypatch.setattr("comments.backends.claims.UNHEARD", 1)
     monkeypatch.setattr("comments.backends.repairing.ABANDONED", 3)
     monkeypatch.setattr("comments.backends.claims.LEASE", 1)
     fray = Fray(target, conversions, chance=0.02)
