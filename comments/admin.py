@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from comments import flags, forms, links, queue, selectors, services, signals, stored_admin, targets
-from comments.errors import CommentError, CommentNotFound, EditConflict
+from comments.errors import CommentError, CommentNotFound
 from comments.forms import EditForm
 from comments.models import Moderation
 from comments.types import Comment, Target, Verdict
@@ -163,11 +163,8 @@ class ModerationAdmin(admin.ModelAdmin):
                 services.edit(
                     comment.target, comment.slug, source=data["text"], rev=data["rev"], token=data["nonce"], by=by
                 )
-        except EditConflict:
-            messages.error(request, _("Somebody changed the comment meanwhile: look at it again."))
-            return False
         except CommentError as error:
-            messages.error(request, str(error) or type(error).__name__)
+            messages.error(request, error.sentence)
             return False
         flags.settle(comment.target, comment.slug)
         messages.success(request, _("Done."))

@@ -1,38 +1,60 @@
 """What callers of comments can act on. A wrong setting is not among these: it raises ImproperlyConfigured."""
 
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+
 from comments.types import Comment
 
 
 class CommentError(Exception):
-    """The root of what can go wrong with one comment or discussion."""
+    """The root of what can go wrong with one comment or discussion. `sentence` is for whoever asked for it; what the error
+    was raised with is for logs."""
+
+    sentence: str | Promise = _("This could not be done.")
 
 
 class CommentNotFound(CommentError):
     """No comment has this slug in this discussion."""
 
+    sentence = _("This comment is not there any more.")
+
 
 class TargetNotFound(CommentError):
     """The object that the discussion is about is not there (any more)."""
+
+    sentence = _("What this comment is about is not there any more.")
 
 
 class InvalidParent(CommentError):
     """The comment that is replied to does not exist in this discussion, or was removed."""
 
+    sentence = _("The comment that you answered was removed. You can still post yours as a comment of its own.")
+
 
 class InvalidComment(CommentError):
-    """The comment cannot be stored as it is: empty, or too long."""
+    """The comment cannot be stored as it is: empty, or too long. `sentence` says why."""
+
+    def __init__(self, sentence: str) -> None:
+        super().__init__(sentence)
+        self.sentence = sentence
 
 
 class DiscussionClosed(CommentError):
     """The discussion takes no more comments."""
 
+    sentence = _("This discussion is closed.")
+
 
 class DiscussionBusy(CommentError):
     """Too many writes are under way, or one waited too long: the same request may be sent again."""
 
+    sentence = _("Very many people are posting just now. Please send it again.")
+
 
 class EditConflict(CommentError):
     """The comment was changed by someone else since it was read; `theirs` is how it is stored now."""
+
+    sentence = _("Somebody changed the comment meanwhile: look at it again.")
 
     def __init__(self, theirs: Comment) -> None:
         super().__init__(f"{theirs.slug} is at revision {theirs.rev}")
@@ -42,9 +64,13 @@ class EditConflict(CommentError):
 class HeldChanged(CommentError):
     """The author of a held comment changed it since it was looked at."""
 
+    sentence = _("Its author changed it meanwhile: please look at it again.")
+
 
 class NothingToRestore(CommentError):
     """The comment is not removed, or what it said was erased with its author."""
+
+    sentence = _("There is nothing to bring back: it was not removed, or its author was erased.")
 
 
 class ConversionFailed(CommentError):

@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 
 from comments import conf, flags, notices, selectors, services, targets
 from comments.backends.stored import held as as_held
-from comments.errors import CommentError, CommentNotFound, HeldChanged, InvalidParent
+from comments.errors import CommentError, CommentNotFound
 from comments.types import Comment, Held, Verdict
 from mongo.connection import database, now
 
@@ -85,14 +85,10 @@ def decide(action: str, ids: Iterable[str], by: str, origin: str = "") -> Decide
         held_id, _dot, rev = chosen.partition(".")
         try:
             comment = _decide(action, held_id, by, origin, int(rev) if rev.isdecimal() else 0)
-        except InvalidParent:
-            failed.append((held_id, _("What it answers was removed.")))
         except CommentNotFound:
             failed.append((held_id, _("It does not wait any more.")))
-        except HeldChanged:
-            failed.append((held_id, _("Its author changed it meanwhile: please look at it again.")))
         except CommentError as error:
-            failed.append((held_id, str(error) or type(error).__name__))
+            failed.append((held_id, str(error.sentence)))
         else:
             done.append(held_id)
             published += [comment] if comment else []

@@ -9,24 +9,12 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 from comments import addresses, conf, links, notices, policy, selectors, services, signals, slugs, spam
-from comments.errors import (
-    CommentError,
-    CommentNotFound,
-    DiscussionBusy,
-    DiscussionClosed,
-    InvalidParent,
-)
+from comments.errors import CommentError, CommentNotFound, DiscussionClosed
 from comments.forms import author_of
 from comments.policy import Mode
 from comments.spam import Submission
 from comments.tokens import FormToken, Own
 from comments.types import Posted, Verdict
-
-SENTENCES: dict[type[CommentError], Promise] = {
-    InvalidParent: _("The comment that you answered was removed. You can still post yours as a comment of its own."),
-    DiscussionClosed: _("This discussion is closed."),
-    DiscussionBusy: _("Very many people are posting just now. Please send it again."),
-}
 
 
 @dataclass(frozen=True)
@@ -109,7 +97,7 @@ def slug_of(token: FormToken) -> str:
 def _mode(obj: Model, submission: Submission) -> Mode:
     rules = policy.of(obj)
     if rules.is_closed(selectors.discussion(submission.token.target)):
-        raise Refused("closed", SENTENCES[DiscussionClosed])
+        raise Refused("closed", DiscussionClosed.sentence)
     if rules.mode is Mode.MEMBERS and not submission.user:
         raise Refused("members", _("Only members comment here. Log in, and send it again."))
     return rules.mode
@@ -148,7 +136,7 @@ def _store(request: HttpRequest, submission: Submission, reasons: tuple[str, ...
             email=submission.email,
         )
     except CommentError as error:
-        raise Refused(type(error).__name__, SENTENCES.get(type(error), str(error))) from error
+        raise Refused(type(error).__name__, error.sentence) from error
     if posted.held and posted.held.verdict is Verdict.WITHDRAWN:
         raise Refused("used", _("You have deleted this comment. Send it again to post it after all."))
     return posted

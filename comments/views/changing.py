@@ -96,7 +96,7 @@ def approve(request: HttpRequest, held_id: str) -> HttpResponse:
             held = selectors.get_held(held_id)
             return _asked(request, held, obj, _("Its author changed it meanwhile. Publish this comment?"), _("Publish"))
         except CommentError as error:
-            raise PermissionDenied(_("It cannot be published: what it answers was removed.")) from error
+            raise PermissionDenied(error.sentence) from error
         notices.published(comment, links.origin(request))
         signals.comment_was_flagged.send(Comment, comment=comment, flag="approval", created=True, request=request)
         return HttpResponseRedirect(whereabouts(comment.target, obj, comment.slug))
@@ -149,7 +149,7 @@ def _edit_held(held: Held, form: EditForm) -> Any:
     except CommentNotFound:
         return _("A moderator is just publishing this comment. Your text:")
     except CommentError as error:
-        return str(error)
+        return error.sentence
     return ""
 
 
@@ -171,5 +171,5 @@ def _edit(request: HttpRequest, comment: Comment, form: EditForm) -> Any:
     except EditConflict:
         return _("The comment was changed meanwhile, perhaps in another window. Sending this replaces that.")
     except CommentError as error:
-        return str(error)
+        return error.sentence
     return ""

@@ -1,13 +1,16 @@
 """A post to comment on, readers with cookies of their own, and forms sent as a browser would send them."""
 
 import re
+from datetime import timedelta
 from html import unescape
 from typing import Any
 
+from bson import ObjectId
 from django.test import Client
 from django.urls import reverse
 
 from comments.types import Target
+from mongo.connection import now
 from tests.nodes import build
 
 LABEL = "nodes.node"
@@ -51,3 +54,11 @@ def send(client: Client, data: dict[str, str]) -> Any:
 def post(client: Client, target: Target, text: str = "Hello", **more: str) -> Any:
     """Fetch a form, fill it in, send it."""
     return send(client, fill(client, target, text, **more))
+
+
+def shut_the_gate(mongo, target, monkeypatch):
+    """Have a converter at the end of its work keep everybody from writing, for longer than they wait."""
+    monkeypatch.setattr("comments.backends.claims.PATIENCE", 0)
+    in_a_minute = now() + timedelta(minutes=1)
+    moving = {"id": ObjectId(), "to": "buckets", "order": "oldest", "renumber": False, "beat": now(), "epoch": 2}
+    mongo.discussions.update_one({"_id": target.id}, {"$set": {"moving": {**moving, "gate": in_a_minute}}})

@@ -9,6 +9,7 @@ from django.urls import reverse
 from comments import flags, queue, selectors, services
 from comments.types import Author, Target, Verdict
 from mongo.connection import now
+from tests.comments import site
 
 pytestmark = pytest.mark.usefixtures("mongo")
 QUEUE = reverse("admin:comments_moderation_changelist")
@@ -75,6 +76,13 @@ def test_decision_that_fails_does_not_keep_others_from_theirs(post_page):
     decided = queue.decide("reject", ["0" * 24, held.id], "ann")
     assert decided.done == (held.id,)
     assert [failed for failed, _ in decided.failed] == ["0" * 24]
+
+
+def test_decision_that_comes_at_a_bad_time_says_so(post_page, mongo, monkeypatch):
+    (held,) = hold(post_page)
+    site.shut_the_gate(mongo, post_page, monkeypatch)
+    decided = queue.decide("approve", [held.id], "ann")
+    assert decided.failed == ((held.id, "Very many people are posting just now. Please send it again."),)
 
 
 def test_queue_page_shows_reason_context_and_parent(staff, post_page):

@@ -282,6 +282,16 @@ def test_edit_meanwhile_changed_is_shown_and_sent_again(client, post_page):
     assert selectors.get(post_page, comment.slug).source == "Mended"
 
 
+def test_edit_at_a_bad_time_says_so_and_keeps_the_text(client, post_page, mongo, monkeypatch):
+    comment = own_comment(client, post_page)
+    data = site.fields_of(client.get(change_url("edit", comment)).content.decode())
+    site.shut_the_gate(mongo, post_page, monkeypatch)
+    response = client.post(change_url("edit", comment), data | {"text": "Mended"})
+    assert response.status_code == 422
+    assert site.fields_of(response.content.decode())["text"] == "Mended"
+    assert "Very many people are posting just now. Please send it again." in response.content.decode()
+
+
 @pytest.fixture(params=["by cookie", "by account"])
 def waiting(request, client, post_page, rules, ann):
     """A held comment, and who wrote it: known by the browser's cookie, or by the account in another browser."""
