@@ -11,7 +11,7 @@ SMALL = 100
 # Threaded buckets are built from a sorted list, in memory.
 LARGE = dict.fromkeys(("documents", "buckets, oldest", "buckets, threaded"), 1_000_000)
 WANTED = os.environ.get("BENCH_SCHEMAS", ",".join(name.replace(", ", "-") for name in LARGE)).split(",")
-ROUNDS = 40 if site.QUICK else 300
+ROUNDS = 20 if site.QUICK else 300
 WARMING = 10
 GOAL = 1.5
 
@@ -24,7 +24,7 @@ def main() -> None:
         prepare()
         for name, size in LARGE.items():
             if name.replace(", ", "-") in WANTED:
-                _compare(name, size // 100 if site.QUICK else size)
+                _compare(name, size // 200 if site.QUICK else size)
 
 
 def _compare(name: str, size: int) -> None:

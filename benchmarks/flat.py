@@ -12,8 +12,8 @@ from urllib.parse import unquote
 
 from benchmarks import report, site
 
-SIZES = (100, 2_000 if site.QUICK else 100_000)
-ROUNDS = 15 if site.QUICK else 60
+SIZES = (100, 1_000 if site.QUICK else 100_000)
+ROUNDS = 5 if site.QUICK else 60
 # Milliseconds after which a slow page has been asked for often enough.
 ENOUGH = 6_000
 GOAL = 1.3

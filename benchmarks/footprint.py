@@ -11,7 +11,7 @@ from pymongo import monitoring
 
 from benchmarks import pages, report, site
 
-REQUESTS = 1_000 if site.QUICK else 10_000
+REQUESTS = 300 if site.QUICK else 10_000
 QUIET = {"hello", "ismaster", "isMaster", "ping", "endSessions", "buildInfo"}
 ASSET = re.compile(rb'(?:<link rel="stylesheet" href|<script src)="([^"]+)"')
 

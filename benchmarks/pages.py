@@ -10,7 +10,7 @@ from urllib.parse import quote
 from benchmarks import content, report, site
 
 ROUNDS, SECONDS = (1, 1) if site.QUICK else (5, 1)
-NODES = 300 if site.QUICK else 1_000
+NODES = 100 if site.QUICK else 1_000
 COMMENTS = 250
 # The processors' speed changes within seconds: so many series are compared with one turn of the bare view.
 BARE_EVERY = 3
