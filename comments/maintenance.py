@@ -36,8 +36,8 @@ def wanted(*, label: str = "", discussion_id: str = "") -> Iterator[Discussion]:
 
 
 def needs_converting(found: Discussion, schema: str, order: Order | None) -> bool:
-    """Return whether a discussion is not in this schema and order yet."""
-    return found.schema != schema or (order is not None and found.order is not conf.native(order))
+    """Return whether a discussion is not in this schema and order yet, or a move of it was begun that may have to be ended."""
+    return bool(found.moving) or found.schema != schema or (order is not None and found.order is not conf.native(order))
 
 
 def convert(

@@ -26,14 +26,15 @@ from comments.types import Order, Target
 
 MOST_CLAIMS = 1_000
 # What a converter is to copy again may be so long until writers wait for it: each of them carries the list along.
-MOST_TOUCHED = 1_000
+MOST_TOUCHED = 300
 # Seconds. A writer whose claim is older starts over; a claim under which nothing is stored is dropped only when nobody can be
 # writing under it.
 LEASE = 60
 ABANDONED = 600
 # Seconds: a converter that has not been heard of for so long is relieved.
-UNHEARD = 30
-# Seconds between two looks at a shut gate (at first and at the most), and until a writer gives up waiting.
+UNHEARD = 20
+# Seconds between two looks at a shut gate (at first and at the most), and until a writer gives up waiting: later than others
+# may relieve a converter.
 PACE = 0.02
 SLOWEST_PACE = 0.2
 PATIENCE = 30
@@ -150,9 +151,11 @@ class Discussions:
                     raise CommentNotFound(f"There is no discussion {target.id}.")
             elif intent.needs_open and seen["state"] != "open":
                 raise DiscussionClosed(target.id)
+            elif self._relieve(target):
+                continue
             elif seen.get("claims") or time.monotonic() > patience:
                 raise DiscussionBusy(target.id)
-            elif not self._relieve(target):
+            else:
                 time.sleep(pace)
                 pace = min(2 * pace, SLOWEST_PACE)
 

@@ -8,6 +8,7 @@ bound of `touched`, at which writers wait for the converter, only make it end.
 Each plan has an epoch of its own: whoever stalls in an abandoned plan writes into a copy that nobody reads.
 """
 
+import contextlib
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -15,14 +16,15 @@ from typing import Any
 
 from bson import Int64, ObjectId
 from pymongo import ReturnDocument
+from pymongo.errors import PyMongoError
 
 from comments import conf
-from comments.backends.claims import PACE, Discussions, is_free
+from comments.backends.claims import BEGINNING, MOST_TOUCHED, PACE, Discussions, is_free
 from comments.backends.comparing import Side, as_bytes, differences
 from comments.backends.memory import sort_key
 from comments.backends.numbering import Numbers
 from comments.backends.repairing import Repairing
-from comments.backends.schema import Schema
+from comments.backends.schema import Looked, Schema
 from comments.backends.schemas import Schemas
 from comments.backends.stored import Document, Place, newer, place
 from comments.errors import ConversionFailed
@@ -30,13 +32,14 @@ from comments.types import Order, Target
 
 BATCH = 1_000
 GATE_MS = 1_000
+SHUT = {"moving.gate": {"$add": ["$$NOW", GATE_MS]}}
 # How many comments are sorted in memory; longer discussions go by way of one document each, which has every order.
 SORTED_IN_MEMORY = 20_000
 FEW = 5
-# Where more is touched than can be copied again, the gate ends it.
-MOST_DRAINS = 20
-# Seconds that the gate stays shut at the most while what was touched is copied again.
-LONGEST_GATE = 5
+# How many touched comments are copied again at once: for no longer than a gate that is shut now stays so.
+CHUNK = 50
+# Seconds that the gate is kept shut at the most while what was touched is copied again.
+LONGEST_GATE = 10
 
 
 @dataclass(frozen=True)
@@ -79,6 +82,7 @@ class Conversion:
         source = place(found)
         if source.schema == schema and not renumber:
             if source.order is order:
+                self._forget_dead_plan(source)
                 return None
             if schema != "buckets":
                 return self._reorder(source, order)
@@ -86,6 +90,11 @@ class Conversion:
             self.convert(target, "documents", order, renumber=renumber, patience=patience, progress=progress)
             return self.convert(target, schema, order, patience=patience, progress=progress)
         return _Run(self, source, schema, order, renumber, patience, progress).run()
+
+    def _forget_dead_plan(self, source: Place) -> None:
+        """End a move whose converter is not heard of any more, so that writers need not note what they do."""
+        query = {"_id": source.discussion_id, "epoch": source.epoch, "moving": {"$ne": None}, **is_free()}
+        self.discussions.collection.update_one(query, {"$set": {"moving": None, "touched": []}})
 
     def _reorder(self, source: Place, order: Order) -> Converted:
         """Change the order of a schema that has them all, and end a move whose converter is not heard of any more."""
@@ -151,12 +160,18 @@ class _Run:
         try:
             self._copy(moving["copied"], int(moving["done"]))
             self._compare()
-            for _ in range(MOST_DRAINS):
-                if self._drain() <= FEW:
-                    break
+            before = MOST_TOUCHED
+            # Where no less is touched than can be copied again, the gate ends it.
+            while FEW < (touched := self._drain()) < before:
+                before = touched
             shut = self._switch()
         except ConversionFailed:
             self.collection.update_one(self._mine(), {"$set": {"moving": None, "touched": []}})
+            raise
+        except BaseException:
+            # Whoever comes next goes on from here, and need not wait until this one counts as dead.
+            with contextlib.suppress(PyMongoError):
+                self.collection.update_one(self._mine(), {"$set": {"moving.beat": BEGINNING}})
             raise
         if self.renumber:
             self._renumber_queue()
@@ -175,6 +190,7 @@ class _Run:
                 *({"$eq": [f"$moving.{name}", {"$literal": value}]} for name, value in plan.items()),
                 # A numbering is made once for each attempt.
                 not self.renumber,
+                {"$ne": ["$moving.renumber", True]},
             ]
         }
         found = self.collection.find_one_and_update(
@@ -210,7 +226,13 @@ class _Run:
         """Say that this converter is alive. Raises ConversionFailed if it was relieved."""
         changed = self.collection.update_one(self._mine(), [{"$set": {"moving.beat": "$$NOW", **fields}}])
         if not changed.matched_count:
-            raise ConversionFailed(f"{self.source.discussion_id} was taken over by another converter.")
+            raise self._relieved()
+
+    def _relieved(self) -> ConversionFailed:
+        """Return the error of one that this discussion was taken from, and leave nothing behind if it was deleted."""
+        if self.conversion.discussions.find(self.source.target) is None:
+            self.schemas.of(self.to).clear(self.to, {"$eq": self.to.epoch})
+        return ConversionFailed(f"{self.source.discussion_id} was taken over by another converter.")
 
     def _copying(self, **progress: Any) -> None:
         """Say how far the copy has come. What was touched until now is left to the comparison, which begins later."""
@@ -283,16 +305,18 @@ class _Run:
 
     # (c) ---------------------------------------------------------------------------------------------------------------
 
-    def _drain(self) -> int:
-        """Copy again what was touched; return how many entries that were, and keep the claims that were seen."""
+    def _drain(self, **fields: Any) -> int:
+        """Copy again what was touched; return how many entries that were, and keep the claims that were seen. `fields` are set
+        over and over meanwhile."""
         found = self.collection.find_one(self._mine(), {"touched": 1, "claims": 1})
         if found is None:
-            raise ConversionFailed(f"{self.source.discussion_id} was taken over by another converter.")
-        self._beat()
+            raise self._relieved()
+        self._beat(**fields)
         touched = found["touched"]
         slugs = list(dict.fromkeys(entry["slug"] for entry in touched))
-        for start in range(0, len(slugs), 100):
-            self._again(slugs[start : start + 100])
+        for start in range(0, len(slugs), CHUNK):
+            self._again(slugs[start : start + CHUNK])
+            self._beat(**fields)
         if touched:
             done = {"$pull": {"touched": {"id": {"$in": [entry["id"] for entry in touched]}}}}
             self.collection.update_one(self._mine(), done)
@@ -310,13 +334,21 @@ class _Run:
         missing = [self._numbered(found[slug]) for slug in found if slug not in there.found]
         if missing:
             to.copy(self.to, sorted(missing, key=lambda item: sort_key(item, wanted)))
-        for slug, document in found.items():
-            looked = there
-            while slug in looked.found and looked.found[slug]["rev"] < document["rev"]:
-                to.change(self.to, slug, {"$lt": document["rev"]}, newer(document), looked)
-                looked = to.look(self.to, [slug])
-                if slug not in looked.found:  # whoever relieved this converter dropped what it had copied
-                    raise ConversionFailed(f"{self.source.discussion_id} was taken over by another converter.")
+            # Whoever was relieved may have been about to copy an earlier revision: then this copy passed it over.
+            there = to.look(self.to, slugs)
+        for document in found.values():
+            self._raise_to(document, there)
+
+    def _raise_to(self, document: Document, looked: Looked) -> None:
+        """Have the copy show a comment as it is in the source, or in a later revision."""
+        slug, to = document["slug"], self.schemas.of(self.to)
+        while (copied := looked.found.get(slug)) and copied["rev"] < document["rev"]:
+            to.change(self.to, slug, {"$lt": document["rev"]}, newer(document), looked)
+            looked = to.look(self.to, [slug])
+        if copied is None:  # whoever relieved this converter dropped what it had copied
+            raise self._relieved()
+        if copied["rev"] == document["rev"] and copied != self._numbered(document):
+            raise ConversionFailed(f"{self.source.discussion_id}: the copy of {slug} differs.")
 
     # (d) ---------------------------------------------------------------------------------------------------------------
 
@@ -326,24 +358,19 @@ class _Run:
         # Nobody comes back for old claims: a promotion would have no time to wait for that in vain.
         self.conversion.repairing.repair_claims(self.source.target)
         while True:
-            began = shut = time.monotonic()
-            self._shut_the_gate()
-            while time.monotonic() - shut < GATE_MS / 1000:
-                if (touched := self._drain()) == 0 and not self.claims and self._switched():
+            began = progressed = time.monotonic()
+            while time.monotonic() - progressed < GATE_MS / 1000 and time.monotonic() - began < LONGEST_GATE:
+                touched = self._drain(**SHUT)
+                if not touched and not self.claims and self._switched():
                     return time.monotonic() - began
-                if touched and time.monotonic() - began < LONGEST_GATE:
-                    shut = time.monotonic()
-                    self._shut_the_gate()
+                if touched:
+                    progressed = time.monotonic()
                 time.sleep(PACE / 4)
             if deadline is not None and time.monotonic() > deadline:
                 raise ConversionFailed(f"{self.source.discussion_id}: writers did not end.")
             # Somebody may have stopped while holding a claim. Let the others write until it counts as abandoned.
             self.conversion.repairing.repair_claims(self.source.target)
             self._open_for_a_while()
-
-    def _shut_the_gate(self) -> None:
-        gate = {"moving.gate": {"$add": ["$$NOW", GATE_MS]}}
-        self.collection.update_one(self._mine(), [{"$set": gate}])
 
     def _open_for_a_while(self) -> None:
         opened = time.monotonic()

@@ -194,13 +194,16 @@ class Leaves(ByNumberInMemory, Buckets):
         return sorted(found, key=lambda item: (item["number"], item["posted"], item["slug"]))
 
     def copy(self, place: Place, documents: Sequence[Document]) -> None:
-        """Comments that come after all others are added as leaves of their own; where they do not, one by one."""
+        """Comments that come after all others are added as leaves of their own; where they do not, or are few and the last
+        leaf has room, one by one."""
         full = [documents[start : start + place.bucket] for start in range(0, len(documents), place.bucket)]
         first = documents[0]["full_slug"]
 
         def work(session: ClientSession) -> bool:
             last = self.db.comment_pages.find_one({**self._of(place), "until": LAST}, session=session)
             if last and (not last["comments"] or last["comments"][-1]["full_slug"] >= first):
+                return False
+            if last and len(documents) < place.bucket and last["count"] < place.bucket:
                 return False
             starts = [first if last else FIRST, *(part[0]["full_slug"] for part in full[1:]), LAST]
             leaves = [

@@ -37,6 +37,8 @@ class Interruption:
 
     def before(self, name):
         self.calls += 1
+        if self.at and self.where:
+            raise Crash(f"{name} by what is dead")
         if (self.calls == self.at and not self.after) or random.random() < self.chance / 2:
             self.where = name
             raise Crash(f"before {name}")

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 import pytest
 from bson import ObjectId
 
+from comments import maintenance
 from comments.backends.conversion import _Run
 from comments.backends.mongodb import MongoBackend
 from comments.backends.stored import body, placed
@@ -56,6 +57,11 @@ def lively(backend, target):
         backend.remove(target, posted[n].slug, rev=1, token=f"r{n}")
     backend.hold(target, new("waiting"))
     return posted
+
+
+def unheard(mongo, target):
+    """Take back what a converter said at its end: one that was killed would not have said it."""
+    mongo.discussions.update_one({"_id": target.id}, {"$currentDate": {"moving.beat": True}})
 
 
 def state(backend, target):
@@ -141,6 +147,7 @@ def test_dead_converter_is_relieved_where_it_had_got_to(mongo, settings, target,
 
     with pytest.raises(Killed):
         backend.convert(target, "buckets", Order.OLDEST, progress=killed)
+    unheard(mongo, target)
     with pytest.raises(ConversionFailed):
         backend.convert(target, "buckets", Order.OLDEST)
     backend.post(target, new("meanwhile"))
@@ -220,6 +227,7 @@ def test_dead_converter_does_not_stand_in_the_way_of_another_order(mongo, settin
     monkeypatch.setattr("comments.backends.conversion.BATCH", 5)
     with pytest.raises(ZeroDivisionError):
         backend.convert(target, "buckets", Order.OLDEST, progress=lambda copied: 1 // (10 - copied))
+    unheard(mongo, target)
     now = mongo.discussions.find_one({"_id": target.id})["order"]
     other = Order.OLDEST if now == "threaded" else Order.THREADED
     with pytest.raises(ConversionFailed):
@@ -409,7 +417,7 @@ def test_converter_that_stalls_holds_up_nobody(mongo, settings, target, monkeypa
     asleep = getattr(_Run, dies_in)
     longest = []
 
-    def stalled(run):
+    def stalled(run, **fields):
         if not longest:
             mongo.discussions.update_one(
                 {"_id": target.id}, {"$set": {"moving.gate": None, "moving.beat": datetime(2026, 1, 1, tzinfo=UTC)}}
@@ -418,7 +426,7 @@ def test_converter_that_stalls_holds_up_nobody(mongo, settings, target, monkeypa
                 backend.post(target, new(f"meanwhile {n}"))
                 longest.append(len(mongo.discussions.find_one({"_id": target.id})["touched"]))
             backend.edit(target, first.slug, source="meanwhile", html="", rev=first.rev, token="meanwhile")
-        return asleep(run)
+        return asleep(run, **fields)
 
     monkeypatch.setattr(_Run, dies_in, stalled)
     with pytest.raises(ConversionFailed, match="taken over"):
@@ -438,7 +446,7 @@ def test_what_is_touched_while_copying_is_left_to_the_comparison(mongo, settings
     backend = configure(settings)
     posted = lively(backend, target)
     copied, drained, longest, drain = [], [], [], _Run._drain
-    monkeypatch.setattr(_Run, "_drain", lambda run: drained.append(drain(run)) or drained[-1])
+    monkeypatch.setattr(_Run, "_drain", lambda run, **fields: drained.append(drain(run, **fields)) or drained[-1])
 
     def touching(so_far):
         copied.append(so_far)
@@ -452,6 +460,136 @@ def test_what_is_touched_while_copying_is_left_to_the_comparison(mongo, settings
     assert sum(drained) == 0
     assert [c.source for c in backend.iterate(target)][-len(longest) :] == [f"beside {n}" for n in copied]
     assert backend.get(target, posted[0].slug).source == str(copied[-1])
+    audit.stored(target, "auth_user")
+
+
+def test_converter_that_ends_with_an_error_keeps_nobody_waiting(mongo, settings, target, monkeypatch):
+    """Nor the one that goes on from where it had got to."""
+    monkeypatch.setattr("comments.backends.conversion.BATCH", 5)
+    monkeypatch.setattr("comments.backends.claims.MOST_TOUCHED", 3)
+    backend = configure(settings)
+    lively(backend, target)
+    expected = state(backend, target)
+    with pytest.raises(ZeroDivisionError):
+        backend.convert(target, "buckets", Order.OLDEST, progress=lambda copied: 1 // (10 - copied))
+    posted = [backend.post(target, new(f"meanwhile {n}")).comment for n in range(5)]
+    assert backend.convert(target, "buckets", Order.OLDEST).comments < len(expected[0] + posted)
+    assert list(backend.iterate(target)) == expected[0] + posted
+    audit.stored(target, "auth_user")
+
+
+@pytest.mark.parametrize("removed", [False, True], ids=["edited", "removed"])
+@pytest.mark.parametrize("order", [Order.OLDEST, Order.THREADED])
+def test_what_a_relieved_converter_copies_late_is_raised(mongo, settings, target, monkeypatch, order, removed):
+    """It was about to copy a comment that its successor finds changed and not copied yet."""
+    monkeypatch.setattr("comments.backends.claims.UNHEARD", -1)
+    backend = configure(settings)
+    first = lively(backend, target)[0]
+    held = backend.hold(target, new("late")).held
+    backend.post(target, new("last"))
+    compare, schema, late = _Run._compare, {}, []
+
+    def passed_over(place, documents):
+        """The first one's copy, between the other's look and its own."""
+        if late[0] in [document["slug"] for document in documents] and len(late) == 1:
+            late.append("copied")
+            schema["copy"](place, schema["old"])
+        return schema["copy"](place, documents)
+
+    def stalling(place, documents):
+        assert [document["rev"] for document in documents] == [1]
+        schema["old"] = list(documents)
+        if removed:
+            backend.remove(target, late[0], rev=1, token="r")
+        else:
+            backend.edit(target, late[0], source="edited", html="", rev=1, token="e")
+        other = MongoBackend()
+        monkeypatch.setattr(other.schemas.of(schema["to"]), "copy", passed_over)
+        other.convert(target, "buckets", order)
+        raise ConversionFailed("taken over")
+
+    def stalled(run):
+        if not late:
+            late.append(passed_by().slug)
+            schema.update(to=run.to, copy=run.schemas.of(run.to).copy)
+            monkeypatch.setattr(run.schemas.of(run.to), "copy", stalling)
+        return compare(run)
+
+    def passed_by():
+        """A comment before what was copied last."""
+        if order is Order.THREADED:
+            return backend.post(target, new("late", first.slug)).comment
+        return backend.approve(held.id)
+
+    monkeypatch.setattr(_Run, "_compare", stalled)
+    with pytest.raises(ConversionFailed):
+        MongoBackend().convert(target, "buckets", order)
+    assert late[1:] == ["copied"]
+    assert backend.discussion(target).schema == "buckets"
+    assert backend.get(target, late[0]).rev == 2
+    assert backend.get(target, late[0]).removed is removed
+    audit.stored(target, "auth_user")
+
+
+def test_numbering_that_was_broken_off_is_not_gone_on_with_as_a_move(mongo, settings, target, monkeypatch):
+    """Half of the copy has numbers that the other half would not get."""
+    monkeypatch.setattr("comments.backends.conversion.BATCH", 5)
+    backend = configure(settings, "embedded", BOUND=1000)
+    for n in range(20):
+        backend.posting.post(target, imported(20 - n))
+    before = {c.slug: c.number for c in backend.iterate(target)}
+    with pytest.raises(ZeroDivisionError):
+        backend.conversion.convert(
+            target, "embedded", Order.OLDEST, renumber=True, progress=lambda copied: 1 // (10 - copied)
+        )
+    backend.convert(target, "documents", Order.OLDEST)
+    assert {c.slug: c.number for c in backend.iterate(target)} == before
+    audit.stored(target, "auth_user")
+
+
+def test_move_that_nobody_goes_on_with_is_ended(mongo, settings, target, monkeypatch):
+    """A numbering of documents that died is a move to documents: there is nothing to do but to say so."""
+    backend = configure(settings)
+    lively(backend, target)
+    with pytest.raises(ZeroDivisionError):
+        backend.conversion.convert(target, "documents", Order.OLDEST, renumber=True, progress=lambda copied: 1 // 0)
+    backend.post(target, new("meanwhile"))
+    assert backend.discussion(target).moving == "documents"
+    order = backend.discussion(target).order
+    assert maintenance.needs_converting(backend.discussion(target), "documents", None)
+    assert maintenance.convert(target, "documents", order) is None
+    found = mongo.discussions.find_one({"_id": target.id})
+    assert (found["moving"], found["touched"]) == (None, [])
+    audit.stored(target, "auth_user", crashed=True)
+
+
+def test_converting_what_is_deleted_leaves_nothing_behind(mongo, settings, target):
+    backend = configure(settings)
+    lively(backend, target)
+    with pytest.raises(ConversionFailed):
+        backend.convert(target, "buckets", Order.OLDEST, progress=lambda copied: MongoBackend().forget(target))
+    assert mongo.comment_pages.count_documents({}) + mongo.comments.count_documents({}) == 0
+
+
+def test_few_comments_are_copied_again_into_a_bucket_that_has_room(mongo, settings, target, monkeypatch):
+    """Otherwise each of them would have one of its own, and the last page be read from a hundred."""
+    backend = configure(settings, SIZE=10)
+    lively(backend, target)
+    compare = _Run._compare
+
+    def busy(run):
+        for n in range(30):
+            backend.post(target, new(f"again {n}"))
+            run._drain()
+        return compare(run)
+
+    settings.COMMENTS["TARGETS"]["auth.user"]["OPTIONS"] = {}
+    monkeypatch.setattr(_Run, "_compare", busy)
+    mongo.discussions.update_one({"_id": target.id}, {"$set": {"bucket": 10}})
+    backend.convert(target, "buckets", Order.THREADED)
+    counts = [bucket["count"] for bucket in mongo.comment_pages.find({"discussion_id": target.id})]
+    assert sum(counts) > 50
+    assert len(counts) <= 8
     audit.stored(target, "auth_user")
 
 
