@@ -123,7 +123,16 @@ def test_without_a_mongod_it_says_where_one_may_be(site):
     assert result.stderr.strip() == f"MONGOD names {site.var / 'none'}, which is not a program that can be run."
 
 
+@pytest.fixture
+def terminal():
+    """The tests themselves may run under nohup, which the site would follow."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
+
+
 @pytest.mark.slow
+@pytest.mark.usefixtures("terminal")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_other_signals_end_it_as_well(site, number):
     site.start()
