@@ -104,11 +104,11 @@ def convert(target, seed):
         phases.update_one({"_id": target.id}, {"$set": {"phase": present[-1]}}, upsert=True)
 
     def telling(name, work):
-        def told(run, *args):
+        def told(run, *args, **fields):
             present.append(name)
             tell()
             try:
-                return work(run, *args)
+                return work(run, *args, **fields)
             finally:
                 present.pop()
                 tell()
