@@ -110,8 +110,9 @@ class Repairing:
         known = {where.epoch, *(leftover["epoch"] for leftover in found["leftovers"])}
         if found["moving"]:
             known.add(found["moving"]["epoch"])
-        due = [leftover for leftover in found["leftovers"] if leftover["due"] <= now()]
-        if due:
+        # Mostly the next to post drops it.
+        overdue = now() - timedelta(seconds=ABANDONED)
+        if any(leftover["due"] <= overdue for leftover in found["leftovers"]):
             yield Fault(found["_id"], "leftovers", "an old copy waits to be dropped")
         for schema in self.posting.schemas.all:
             if orphans := schema.epochs(where) - known:

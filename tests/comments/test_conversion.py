@@ -114,6 +114,21 @@ def test_old_copy_goes_when_its_time_has_come(mongo, settings, target):
     assert mongo.comment_pages.distinct("epoch", {"discussion_id": target.id}) == [3]
 
 
+def test_old_copy_that_nobody_drops_is_noticed_and_mended(mongo, settings, target):
+    """Not as soon as its time has come: the next to post would drop it."""
+    backend = configure(settings)
+    lively(backend, target)
+    settings.COMMENTS = {**settings.COMMENTS, "KEEP_OLD_COPY": 0}
+    backend.convert(target, "buckets", Order.OLDEST)
+    assert maintenance.examine(backend.discussion(target)).faults == ()
+    long_ago = datetime(2026, 1, 1, tzinfo=UTC)
+    mongo.discussions.update_one({"_id": target.id}, {"$set": {"leftovers.0.due": long_ago}})
+    examined = maintenance.examine(backend.discussion(target), fix=True)
+    assert ([fault.kind for fault in examined.faults], examined.mended) == (["leftovers"], 1)
+    assert mongo.comments.count_documents({"discussion_id": target.id}) == 0
+    assert maintenance.examine(backend.discussion(target)).faults == ()
+
+
 @pytest.mark.parametrize("form", [FORMS[0], FORMS[3]], ids=lambda form: "-".join(form))
 def test_old_copy_is_deleted_by_its_keys(mongo, settings, target, form, commands, monkeypatch):
     """A batch that were found again by the discussion would walk over all the rest: the longer, the slower."""
