@@ -125,6 +125,27 @@ MUTANTS = (
         "tests/comments/test_conversion.py::test_switch_waits_for_who_writes_and_for_what_was_touched",
     ),
     Mutant(
+        "bound of what is to be copied again",
+        "comments/backends/claims.py",
+        '[HAS_ROOM, GATE_IS_OPEN, {_last_touched(): {"$exists": False}}]',
+        "[HAS_ROOM, GATE_IS_OPEN]",
+        "tests/comments/test_conversion.py::test_writers_wait_while_too_much_is_to_be_copied_again",
+    ),
+    Mutant(
+        "second look of a converter",
+        "comments/backends/conversion.py",
+        "passed it over.\n            there = to.look(self.to, slugs)\n",
+        "passed it over.\n            there = Looked({**there.found, **{one['slug']: one for one in missing}})\n",
+        "tests/comments/test_conversion.py::test_what_a_relieved_converter_copies_late_is_raised",
+    ),
+    Mutant(
+        "numbering in what a converter takes over",
+        "comments/backends/conversion.py",
+        '                {"$ne": ["$moving.renumber", True]},\n',
+        "",
+        "tests/comments/test_conversion.py::test_numbering_that_was_broken_off_is_not_gone_on_with_as_a_move",
+    ),
+    Mutant(
         "moving discussion at a lost claim",
         "comments/backends/posting.py",
         'if discussion and discussion["moving"] is None else None',
