@@ -28,6 +28,7 @@ DONE = {
     "approve": lambda n: ngettext("%(n)d comment is published.", "%(n)d comments are published.", n),
     "reject": lambda n: ngettext("%(n)d comment was rejected.", "%(n)d comments were rejected.", n),
     "spam": lambda n: ngettext("%(n)d comment was marked as spam.", "%(n)d comments were marked as spam.", n),
+    "release": lambda n: ngettext("%(n)d comment is left to others.", "%(n)d comments are left to others.", n),
     "wait": lambda n: ngettext("%(n)d decision was undone.", "%(n)d decisions were undone.", n),
 }
 
@@ -92,8 +93,11 @@ class ModerationAdmin(admin.ModelAdmin):
         action, _colon, only = request.POST.get("action", "").partition(":")
         ids = [only] if only else request.POST.getlist("chosen")
         if action == "release":
-            queue.release(_who(request))
-        elif action in queue.ACTIONS:
+            left = queue.release(_who(request))
+            messages.success(request, DONE[action](left) % {"n": left})
+            # Not to the queue: looking at it takes them again.
+            return HttpResponseRedirect(reverse("admin:index"))
+        if action in queue.ACTIONS:
             self._decided(request, action, ids)
         where = reverse("admin:comments_moderation_changelist")
         state = request.POST.get("state", "")

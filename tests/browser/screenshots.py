@@ -71,6 +71,7 @@ def test_take_the_editors_pages(browsing, account):
     queue = "/admin/comments/moderation/"
     waiting = taken(ines, queue)
     ines.click("[value=release]")  # else nothing is left for the other moderator
+    expect(ines.get_by_text("left to others")).to_be_visible()
     keep("admin-queue", waiting, taken(phone, queue))
     post = Node.objects.get(metadata__slug="the-wide-margin").pk
     form = f"/admin/nodes/node/{post}/change/"

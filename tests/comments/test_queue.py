@@ -78,6 +78,15 @@ def test_decision_that_fails_does_not_keep_others_from_theirs(post_page):
     assert [failed for failed, _ in decided.failed] == ["0" * 24]
 
 
+def test_what_is_left_to_others_is_not_taken_again_at_once(staff, post_page):
+    hold(post_page, 2)
+    assert "Held 1" in staff.get(QUEUE).content.decode()
+    assert queue.take("bob", 3) == ()
+    page = staff.post(DECIDE, {"action": "release", "state": "waiting"}, follow=True).content.decode()
+    assert "2 comments are left to others." in page
+    assert len(queue.take("bob", 3)) == 2
+
+
 def test_decision_that_comes_at_a_bad_time_says_so(post_page, mongo, monkeypatch):
     (held,) = hold(post_page)
     site.shut_the_gate(mongo, post_page, monkeypatch)
