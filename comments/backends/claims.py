@@ -145,13 +145,13 @@ class Discussions:
                 return found
             if intent.number != "none" and self.begin(target):
                 continue
-            seen = self.collection.find_one({"_id": target.id}, {"state": 1, "moving.gate": 1, **_last_claim()})
+            seen = self.collection.find_one({"_id": target.id}, {"state": 1, "moving.gate": 1, **_last_entries()})
             if seen is None:
                 if intent.number == "none":
                     raise CommentNotFound(f"There is no discussion {target.id}.")
             elif intent.needs_open and seen["state"] != "open":
                 raise DiscussionClosed(target.id)
-            elif self._relieve(target):
+            elif seen.get("touched") and self._relieve(target):
                 continue
             elif seen.get("claims") or time.monotonic() > patience:
                 raise DiscussionBusy(target.id)
@@ -354,6 +354,6 @@ def _last_touched() -> str:
     return f"touched.{MOST_TOUCHED - 1}"
 
 
-def _last_claim() -> Document:
-    """Return the projection of the claim that there may not be: to see whether the list is full."""
-    return {"claims": {"$slice": [MOST_CLAIMS - 1, 1]}}
+def _last_entries() -> Document:
+    """Return the projection of those entries that there may not be: to see which list is full."""
+    return {"claims": {"$slice": [MOST_CLAIMS - 1, 1]}, "touched": {"$slice": [MOST_TOUCHED - 1, 1]}}
