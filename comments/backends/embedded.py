@@ -121,7 +121,7 @@ class Embedded(ByPathInMemory, ByNumberInMemory):
     def outgrown(self, place: Place, looked: Looked, document: Document) -> str:
         options = conf.options(place.target.label, self.name)
         before = looked.found.get(document["slug"])
-        is_one_too_many = before is None and looked.hint.get("held", 0) + 1 >= options["BOUND"]
+        is_one_too_many = looked.hint.get("held", 0) + (before is None) >= options["BOUND"]
         size = looked.hint.get("bytes", 0) + len(bson.encode(document)) - (len(bson.encode(before)) if before else 0)
         too_much = is_one_too_many or size >= options["BOUND_BYTES"]
         return str(options["PROMOTE_TO"]) if too_much else ""

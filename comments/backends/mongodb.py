@@ -2,6 +2,7 @@
 kept."""
 
 import contextlib
+import logging
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from datetime import datetime
@@ -44,6 +45,7 @@ from mongo.connection import database, now
 WAITS: Document = {"state": Verdict.WAITING.value, "settled": {"$ne": True}}
 # Seconds that a poster waits for others to end, to promote a discussion.
 PROMOTION_PATIENCE = 2.0
+logger = logging.getLogger(__name__)
 
 
 class MongoBackend(Backend):
@@ -77,8 +79,10 @@ class MongoBackend(Backend):
         should this fail."""
         if not schema:
             return
-        with contextlib.suppress(ConversionFailed):
+        try:
             self.conversion.convert(target, schema, self.discussion(target).order, patience=PROMOTION_PATIENCE)
+        except ConversionFailed as error:
+            logger.info("%s was not promoted: %s", target.id, error)
 
     def import_(self, target: Target, comments: Iterable[NewComment]) -> int:
         new, suspicious = 0, False

@@ -59,7 +59,7 @@ class Posting:
                 if stored := self.stored(target, slug):
                     return Done(Posted(comment(target, stored), new=False))
                 raise
-            looked, outgrown = self._look(claim, new.parent), ""
+            looked = self._look(claim, new.parent)
             stored = looked.found.get(claim.slug)
             if stored is None:
                 answered = self._answered(claim, looked, new)
@@ -69,12 +69,13 @@ class Posting:
                 if claim.kind == "approve":
                     document["change"] = claim.change
                 stored = self._put(claim, document, looked)
-                outgrown = self.schemas.of(claim.place).outgrown(claim.place, looked, document)
             if not self.written_under(claim, stored):
                 self.discussions.give_back(claim, number_too=claim.kind == "post")
                 return Done(Posted(comment(target, stored), new=False))
             if self.discussions.commit(claim, newest=claim.posted if claim.delta else None):
                 posted = Posted(comment(target, stored))
+                # Whoever commits promotes, also what another wrote under the same claim.
+                outgrown = self.schemas.of(claim.place).outgrown(claim.place, looked, stored)
                 return Done(posted, outgrown, bool(claim.leftovers), claim.is_beside_old_ones)
             if stored := self.committed_by_another(target, claim.slug):
                 return Done(Posted(comment(target, stored), new=False))
@@ -137,7 +138,7 @@ class Posting:
         while True:
             claim = self.discussions.claim(target, intent)
             schema = self.schemas.of(claim.place)
-            looked, outgrown = schema.look(claim.place, [claim.slug]), ""
+            looked = schema.look(claim.place, [claim.slug])
             stored = looked.found.get(claim.slug)
             if stored is None:
                 if claim.stale:
@@ -150,10 +151,9 @@ class Posting:
                     "op": None,
                 }
                 stored = self._put(claim, document, looked)
-                outgrown = schema.outgrown(claim.place, looked, document)
             if self.written_under(claim, stored):
                 if self.discussions.commit(claim, newest=claim.posted):
-                    return Written(stored, outgrown)
+                    return Written(stored, schema.outgrown(claim.place, looked, stored))
             else:
                 self.discussions.give_back(claim)
                 return Written(stored)

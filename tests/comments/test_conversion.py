@@ -269,6 +269,24 @@ def test_embedded_discussion_promotes_itself_by_bytes(mongo, settings, target):
     assert list(backend.iterate(target)) == posted
 
 
+def test_embedded_discussion_promotes_itself_whoever_commits(mongo, settings, target, monkeypatch):
+    """A form sent twice at once: the one writes, the other finds it and commits for both."""
+    backend = configure(settings, "embedded", BOUND=5)
+    for n in range(4):
+        backend.post(target, new(str(n)))
+    commit, met = backend.discussions_.commit, []
+
+    def overtaken(claim, **kwargs):
+        if not met:
+            met.append(MongoBackend().post(target, new("last")))
+        return commit(claim, **kwargs)
+
+    monkeypatch.setattr(backend.posting.discussions, "commit", overtaken)
+    assert backend.post(target, new("last")).comment == met[0].comment
+    assert backend.discussion(target).schema == "buckets"
+    audit.stored(target, "auth_user")
+
+
 def test_embedded_discussion_promotes_itself_when_comments_are_approved(mongo, settings, target):
     """One that every comment waits for is never posted to."""
     backend = configure(settings, "embedded", BOUND=10)
