@@ -9,7 +9,7 @@ Values go into the pipelines by $literal: there, a string that begins with $ wou
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
@@ -72,7 +72,7 @@ class Intent:
 @dataclass(frozen=True)
 class Claim:
     """A place in the discussion that is being written to. `place` holds until the claim is given up. `oldest`: since when the
-    oldest claim of them all is open."""
+    oldest claim of them all is open. `is_joined`: somebody else announced it, who may be about to write under it."""
 
     op: str
     slug: str
@@ -87,6 +87,7 @@ class Claim:
     size: int
     leftovers: Sequence[Mapping[str, Any]] = ()
     oldest: datetime | None = None
+    is_joined: bool = False
     taken: float = field(default_factory=time.monotonic)
 
     @property
@@ -165,9 +166,10 @@ class Discussions:
             free["state"] = "open"
         # A claim in flight keeps the gate from being passed, so that joining it needs no leave.
         query = {"_id": target.id, "$or": [free, {"claims.op": intent.op}]}
+        change = ObjectId()
         found = self.collection.find_one_and_update(
             query,
-            _announce(intent),
+            _announce(intent, change),
             projection={
                 "claims": {"$elemMatch": {"op": intent.op}},
                 "oldest": {"$min": "$claims.at"},
@@ -175,7 +177,7 @@ class Discussions:
             },
             return_document=ReturnDocument.AFTER,
         )
-        return _taken(found, intent.op) if found else None
+        return _taken(found, intent.op, change) if found else None
 
     def _relieve(self, target: Target) -> bool:
         """Take a discussion from a converter that is not heard of, if all it was to copy again would hold up writers; True
@@ -197,6 +199,15 @@ class Discussions:
         """Strike off the claim, count it, and give the discussion a new version; False if it was struck off before."""
         return self._strike(claim, claim.delta, newest)
 
+    def refuse(self, claim: Claim) -> None:
+        """Give back a claim under which nothing may be written, unless whoever announced it may have thought otherwise."""
+        if not claim.is_joined:
+            self.give_back(claim)
+
+    def drop(self, claim: Claim) -> None:
+        """Strike off an abandoned claim, as it was read: whoever joins it has it anew."""
+        self._strike(claim, 0, None, as_read=True)
+
     def give_back(self, claim: Claim, *, number_too: bool = False) -> None:
         """Strike off a claim under which nothing was written. The version is new here too: whoever wrote what was found
         may have stopped before it could say so.
@@ -206,7 +217,9 @@ class Discussions:
         """
         self._strike(claim, 0, None, claim.number if number_too else None)
 
-    def _strike(self, claim: Claim, delta: int, newest: datetime | None, unused: int | None = None) -> bool:
+    def _strike(
+        self, claim: Claim, delta: int, newest: datetime | None, unused: int | None = None, *, as_read: bool = False
+    ) -> bool:
         same = [{"$eq": [f"$$this.{name}", {"$literal": value}]} for name, value in claim.key.items()]
         changes: Document = {
             "claims": {"$filter": {"input": "$claims", "cond": {"$not": [{"$and": same}]}}},
@@ -228,7 +241,11 @@ class Discussions:
         if newest:
             changes["newest"] = {"$max": ["$newest", newest]}
         struck = self.committing.update_one(
-            {"_id": claim.place.discussion_id, "claims": {"$elemMatch": claim.key}}, [{"$set": changes}]
+            {
+                "_id": claim.place.discussion_id,
+                "claims": {"$elemMatch": {**claim.key, **({"at": claim.at} if as_read else {})}},
+            },
+            [{"$set": changes}],
         )
         return bool(struck.modified_count)
 
@@ -282,8 +299,8 @@ def is_free() -> Document:
     }
 
 
-def _announce(intent: Intent) -> list[Document]:
-    """Return the pipeline that adds the intent's claim, unless the op has one."""
+def _announce(intent: Intent, change: ObjectId) -> list[Document]:
+    """Return the pipeline that adds the intent's claim; where the op has one, that is as young as a new one."""
     number: Any = None
     posted: Any = "$last_posted"
     raised: Document = {}
@@ -306,28 +323,31 @@ def _announce(intent: Intent) -> list[Document]:
         "slug": {"$literal": intent.slug},
         "kind": intent.kind,
         "number": number,
-        "change": ObjectId(),
+        "change": change,
         "posted": posted,
         "at": "$$NOW",
         "delta": intent.delta,
         "rev": intent.rev,
     }
     is_new = {"$not": [{"$in": [{"$literal": intent.op}, "$claims.op"]}]}
+    is_same = {"$eq": ["$$this.op", {"$literal": intent.op}]}
+    renewed = {"$cond": [is_same, {"$mergeObjects": ["$$this", {"at": "$$NOW"}]}, "$$this"]}
+    joined = {"$map": {"input": "$claims", "as": "this", "in": renewed}}
     return [
         {"$set": {"is_new": is_new}},
         {
             "$set": {name: {"$cond": ["$is_new", value, f"${name}"]} for name, value in raised.items()}
             or {"is_new": "$is_new"}
         },
-        {"$set": {"claims": {"$cond": ["$is_new", {"$concatArrays": ["$claims", [entry]]}, "$claims"]}}},
+        {"$set": {"claims": {"$cond": ["$is_new", {"$concatArrays": ["$claims", [entry]]}, joined]}}},
         {"$unset": "is_new"},
     ]
 
 
-def _taken(document: Document, op: str) -> Claim:
+def _taken(document: Document, op: str, change: ObjectId) -> Claim:
     # By op and here: a findAndModify that the driver retried returns the whole document, whatever the projection says.
     entry = next(entry for entry in document["claims"] if entry["op"] == op)
-    return claim_of(document, entry)
+    return replace(claim_of(document, entry), is_joined=entry["change"] != change)
 
 
 def claim_of(document: Document, entry: Mapping[str, Any]) -> Claim:

@@ -161,11 +161,11 @@ class Posting:
                 return Written(again)
 
     def _put(self, claim: Claim, document: Document, looked: Looked) -> Document:
-        """Write under a claim and return what is stored; where it cannot be, nobody waits for the claim."""
+        """Write under a claim and return what is stored; where it cannot be, nobody waits for a claim of its own."""
         try:
             return self.schemas.of(claim.place).put(claim.place, document, looked) or document
         except CommentError:
-            self.discussions.give_back(claim)
+            self.discussions.refuse(claim)
             raise
 
     def written_under(self, claim: Claim, stored: Mapping[str, Any]) -> bool:
@@ -197,7 +197,7 @@ class Posting:
         answered = looked.found.get(new.parent)
         # An import brings replies to tombstones too.
         if answered is None or (answered["state"] != State.PUBLIC.value and new.posted is None):
-            self.discussions.give_back(claim)
+            self.discussions.refuse(claim)
             raise InvalidParent(new.parent)
         return answered
 

@@ -62,7 +62,7 @@ class Repairing:
         if stored is not None and self._written(claim, stored):
             self.discussions.commit(claim, newest=claim.posted if claim.delta > 0 and claim.kind != "restore" else None)
         elif is_abandoned or self._is_past(claim, stored):
-            self.discussions.give_back(claim)
+            self.discussions.drop(claim)
         else:
             return False
         return True

@@ -1,7 +1,15 @@
 """Claims: what a writer announces is handed out once, however often the same form asks."""
 
-from comments.backends.claims import Discussions, Intent
+import pytest
+
+from comments.backends.claims import ABANDONED, Discussions, Intent, claim_of
+from comments.backends.mongodb import MongoBackend
+from comments.errors import InvalidParent
+from comments.types import Order
 from mongo.connection import database
+from tests.comments import audit
+from tests.comments.contract import new
+from tests.comments.interruptions import Crash, Interrupted
 from tests.comments.test_conversion import FORMS, configure
 from tests.comments.test_conversion import target as target  # noqa: PLC0414
 
@@ -27,3 +35,83 @@ def test_the_same_form_gets_the_same_place_while_it_is_in_flight(mongo, settings
     assert later.number == 3, "once it is struck off, the same form gets a place of its own, and must look first"
     assert not discussions.commit(again), "which is not the one that somebody else holds still"
     assert mongo.discussions.find_one({"_id": target.id})["count"] == 1
+
+
+def age(mongo, target, seconds):
+    """Let time go by for all claims of a discussion."""
+    earlier = {"$subtract": ["$$this.at", seconds * 1000]}
+    older = {"$map": {"input": "$claims", "in": {"$mergeObjects": ["$$this", {"at": earlier}]}}}
+    mongo.discussions.update_one({"_id": target.id}, [{"$set": {"claims": older}}])
+
+
+@pytest.mark.parametrize("order", [Order.OLDEST, Order.THREADED])
+def test_claim_that_is_joined_is_as_young_as_a_new_one(mongo, settings, target, monkeypatch, order):
+    """One writer stops; another sends the same ten minutes later, and is slow; a third sends it once more meanwhile."""
+    backend = configure(settings, "buckets", order)
+    for n in range(3):
+        backend.post(target, new(f"{n}"))
+    with pytest.raises(Crash):
+        Interrupted(backend, at=2).post(target, new("same"))
+    age(mongo, target, ABANDONED - 1)
+    schema = backend.schemas.of(backend._where(target)[1])
+    put = schema.put
+
+    def slow(*args):
+        age(mongo, target, 2)
+        other = MongoBackend()
+        assert other.repairing.repair_claims(target) == 0
+        other.post(target, new("same"))
+        return put(*args)
+
+    monkeypatch.setattr(schema, "put", slow)
+    backend.post(target, new("same"))
+    assert [c.source for c in backend.iterate(target)].count("same") == 1
+    audit.stored(target, "auth_user")
+
+
+def test_claim_that_is_joined_is_not_dropped_as_it_was(mongo, settings, target):
+    """It was read when it was abandoned, and taken up again before it was struck off."""
+    backend = configure(settings)
+    backend.post(target, new("first"))
+    abandoned = backend.discussions_.claim(target, intent(FORM))
+    age(mongo, target, ABANDONED)
+    found = mongo.discussions.find_one({"_id": target.id})
+    read = claim_of(found, found["claims"][0])
+    joined = backend.discussions_.claim(target, intent(FORM))
+    assert (abandoned.is_joined, joined.is_joined, joined.number) == (False, True, abandoned.number)
+    backend.discussions_.drop(read)
+    assert backend.discussions_.commit(joined)
+
+
+def test_who_is_refused_leaves_the_claim_of_another_alone(mongo, settings, target, monkeypatch):
+    """The same reply is sent three times: before its parent is removed, while it is, and after it was restored."""
+    backend = configure(settings, "buckets")
+    top = backend.post(target, new("top")).comment.slug
+    for n in range(2):
+        backend.post(target, new(f"{n}"))
+    schema = backend.schemas.of(backend._where(target)[1])
+    put = schema.put
+
+    def slow(*args):
+        other = MongoBackend()
+        other.remove(target, top, rev=1, token="r")
+        with pytest.raises(InvalidParent):
+            other.post(target, new("same", top))
+        other.restore(target, top, rev=2, token="u")
+        other.post(target, new("same", top))
+        return put(*args)
+
+    monkeypatch.setattr(schema, "put", slow)
+    backend.post(target, new("same", top))
+    assert [c.source for c in backend.iterate(target)].count("same") == 1
+    assert mongo.discussions.find_one({"_id": target.id})["claims"] == []
+    audit.stored(target, "auth_user")
+
+
+def test_who_is_refused_strikes_off_a_claim_of_his_own(mongo, settings, target):
+    backend = configure(settings)
+    top = backend.post(target, new("top")).comment.slug
+    backend.remove(target, top, rev=1, token="r")
+    with pytest.raises(InvalidParent):
+        backend.post(target, new("same", top))
+    assert mongo.discussions.find_one({"_id": target.id})["claims"] == []
