@@ -34,7 +34,7 @@ def compare_and_set(
 
     The revision goes first, so that whoever meets this save later finds its base. `more_filter` and `more_update` join the
     same update: for what must change together with the node. `submitted`: what a form said, kept with the revision.
-    Raises SlugTaken, InvalidSlug, InvalidPlace, NotReady.
+    Tags change in it too: a save that is refused has taken none. Raises SlugTaken, InvalidSlug, InvalidPlace, NotReady.
     """
     seen, metadata = Seen.of(stored), stored["metadata"]
     home = home_of(metadata["type"])
@@ -48,8 +48,6 @@ def compare_and_set(
     after["tags"] = sorted((set(metadata["tags"]) | tags.added) - tags.removed)
     check_ready(after)
     insert_revision(seen.id, seen.nonce, after, actor, submitted)
-    if tags.removed:
-        pull_tags(seen, tags.removed, home)
     extra = dict(more_update or {})
     update: dict[str, Any] = {
         **extra,
@@ -61,10 +59,13 @@ def compare_and_set(
             "derived": derived.of(after),
         },
     }
-    if tags.added:
-        update["$addToSet"] = {"metadata.tags": {"$each": sorted(tags.added)}}
+    unchanged = {**seen.as_filter(), **(more_filter or {})}
+    if tags:
+        # Tagging alone takes no nonce: the tags are in the filter too, and whoever lost against it reads them anew.
+        unchanged["metadata.tags"] = metadata["tags"]
+        update["$set"]["metadata.tags"] = after["tags"]
     try:
-        done = database()[home].update_one({**seen.as_filter(), **(more_filter or {})}, update, session=session)
+        done = database()[home].update_one(unchanged, update, session=session)
     except DuplicateKeyError as error:
         raise SlugTaken(place[1], slugs.free(place[1], place[0], home)) from error
     return nonce if done.matched_count else None

@@ -208,6 +208,30 @@ def test_tags_merge_as_sets(mongo):
     assert sorted(stored(node_id)["tags"]) == ["a", "c", "d"]
 
 
+def test_refused_save_changes_no_tags(mongo):
+    """Tags go with the rest of a save: readers would see the change otherwise, and no version would have it."""
+    node(slug="taken")
+    node_id = node(tags=("a", "b"))
+    for tags in (TagChange.between("ab", "a"), TagChange.between("ab", "ac")):
+        with pytest.raises(errors.SlugTaken):
+            save(node_id, nonce(node_id), tags=tags, slug="taken")
+    assert stored(node_id)["tags"] == ["a", "b"]
+
+
+def test_save_of_tags_keeps_what_is_tagged_at_the_same_time(mongo, monkeypatch):
+    """Tagging takes no nonce, so that a save that has read the tags already must notice it."""
+    node_id, real = node(tags=("a", "b")), write.insert_revision
+
+    def tagged_meanwhile(*arguments, **named):
+        monkeypatch.undo()
+        editing.change_tags(node_id, TagChange(frozenset("cd"), frozenset("a")))
+        real(*arguments, **named)
+
+    monkeypatch.setattr(write, "insert_revision", tagged_meanwhile)
+    save(node_id, nonce(node_id), tags=TagChange.between("ab", "ae"))
+    assert sorted(stored(node_id)["tags"]) == ["c", "d", "e"]
+
+
 def test_tagging_needs_no_nonce_and_takes_none(mongo):
     node_id = node(tags=("a",))
     seen = nonce(node_id)
