@@ -99,16 +99,22 @@ class Writer:
         raise UploadLost
 
     def abort(self) -> None:
-        """Leave nothing behind of a file that is not finished. The chunks go first: a crash in between leaves a stalled
-        upload, which is swept."""
+        """Leave nothing behind of a file that is not finished.
+
+        The lock is renewed before anything goes: a file that `finish` completed, though its answer was lost, has none and
+        stays; what was swept is the sweeper's. The chunks go before the document: a crash in between leaves a stalled upload.
+        """
         if self._ended:
             return
         self._ended = True
         self._heartbeat.stop()
         self._pending.clear()
         self._buffer.clear()
-        self._chunks.delete_many({"files_id": self.id})
-        self._files.delete_one(self.lock.as_filter())
+        # A new moment, so that a `finish` that is still on its way to the server comes too late.
+        mine = max(now(), self.lock.moment + timedelta(milliseconds=1))
+        if self._files.update_one(self.lock.as_filter(), {"$set": {"metadata.locked": mine}}).matched_count:
+            self._chunks.delete_many({"files_id": self.id})
+            self._files.delete_one({**self.lock.as_filter(), "metadata.locked": mine})
 
     def _add(self, data: bytes) -> None:
         self._pending.append({"_id": ObjectId(), "files_id": self.id, "n": self._written, "data": data})

@@ -7,6 +7,7 @@ from datetime import timedelta
 
 import pytest
 from gridfs import GridFSBucket
+from pymongo.errors import AutoReconnect
 
 from mongo.connection import database, now
 from nodes.assets import locks
@@ -15,6 +16,8 @@ from nodes.assets.png import SIGNATURE, chunk
 from nodes.assets.writer import CHUNK, Writer
 from nodes.errors import InvalidPlace, NotReady, SlugTaken
 from nodes.services import photos
+from nodes.services.photo_import import import_photo
+from nodes.services.sweeping import sweep
 from tests.nodes import build, pictures
 from tests.nodes.photo_build import audit, count, document, gallery, send, shown, upload
 
@@ -234,4 +237,42 @@ def test_a_writer_that_lost_its_lock_stores_no_more(mongo):
     mongo["cms.assets.files"].update_one({"_id": writer.id}, {"$set": {"metadata.locked": now() - locks.STALE}})
     with pytest.raises(UploadLost):
         writer.finish()
+    assert mongo["cms.assets.files"].find_one({"_id": writer.id})["length"] == 0
+    sweep()
     assert mongo["cms.assets.chunks"].count_documents({}) == 0
+
+
+class _Unanswered:
+    """A collection whose updates reach the server; their answers do not come back, nor those of the driver's retries."""
+
+    def __init__(self, collection):
+        self._collection = collection
+
+    def __getattr__(self, name):
+        return getattr(self._collection, name)
+
+    def update_one(self, *arguments, **named):
+        self._collection.update_one(*arguments, **named)
+        raise AutoReconnect("the answer was lost")
+
+
+def test_a_photo_whose_last_answer_was_lost_keeps_its_bytes(tmp_path, monkeypatch):
+    """The server has it whole, and may be showing it: who is told nothing and gives up must not take its bytes away."""
+    path = tmp_path / "lake.jpg"
+    path.write_bytes(pictures.jpeg())
+    real = Writer.finish
+
+    def finish(writer, *arguments, **named):
+        files = writer._files
+        writer._files = _Unanswered(files)
+        try:
+            return real(writer, *arguments, **named)
+        finally:
+            writer._files = files
+
+    monkeypatch.setattr(Writer, "finish", finish)
+    with pytest.raises(AutoReconnect):
+        import_photo(build.EDITOR, gallery(), path, fields={"published": build.PAST, "detail.alt": "A lake"})
+    (photo,) = database()["cms.assets.files"].find({"metadata.type": "photo"})
+    assert shown(photo["_id"])
+    audit()
