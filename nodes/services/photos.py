@@ -188,13 +188,15 @@ class Replacement:
             raise
 
     def finish(self) -> Saved:
-        """Judge what came, and show it: one compare-and-set on the photo. Raises BadPicture, UploadLost, NodeGone, TooBusy."""
+        """Judge what came, and show it: one compare-and-set on the photo. Raises BadPicture, UploadLost, NodeGone, TooBusy.
+
+        Once it is whole it stays, whatever is raised: an editor may have gone back to it already. The sweeper knows.
+        """
         try:
             received = self._incoming.end()
             self._writer.finish()
             return _show(self._actor, self._photo_id, self.id, _of_content(received, self._filename), self._lock)
         except NodeError:
-            contents.delete(self._photo_id, self.id)
             self._lock.release()
             raise
 

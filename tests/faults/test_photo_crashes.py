@@ -13,7 +13,7 @@ from nodes.assets.locks import STALE
 from nodes.errors import NodeGone
 from nodes.photo_addresses import original
 from nodes.selectors import photos as selectors
-from nodes.services import photos, trash
+from nodes.services import photos, trash, write
 from nodes.services.sweeping import Swept, sweep
 from nodes.types import Actor, TagChange
 from tests.crashing import killed_after
@@ -150,7 +150,30 @@ def test_a_lock_lost_between_the_look_and_the_write_replaces_nothing(monkeypatch
         replace(photo_id, NEW, "b.png")
     assert shown(photo_id) == OLD
     assert document(photo_id)["metadata"]["locked"] is not None
+    sweep(moment=now() + STALE)
+    sweep(moment=now() + LATER)
     assert count()[0] == 1
+
+
+def test_a_replacement_that_slept_takes_away_nothing_that_is_shown(monkeypatch):
+    """Its revision is there before its write: once its lock is stale, an editor can go back to what it brought."""
+    photo_id = upload(gallery(), OLD, "a.png")
+    coming = photos.Replacement(build.EDITOR, photo_id, "b.png")
+    send(coming, NEW)
+    real = write.insert_revision
+
+    def sleeps(*arguments, **named):
+        real(*arguments, **named)
+        monkeypatch.undo()
+        stale = now() - STALE - timedelta(seconds=1)
+        database()["cms.assets.files"].update_one({"_id": photo_id}, {"$set": {"metadata.locked": stale}})
+        photos.go_back(build.EDITOR, photo_id, coming.id)
+
+    monkeypatch.setattr(write, "insert_revision", sleeps)
+    with pytest.raises(UploadLost):
+        coming.finish()
+    assert shown(photo_id) == NEW
+    audit()
 
 
 def test_an_upload_that_is_slow_but_alive_is_not_swept():
