@@ -215,17 +215,26 @@ def go_back(actor: Actor, photo_id: ObjectId, content_id: ObjectId) -> Saved:
         raise NodeGone(content_id)
     lock = _lock(photo_id)
     detail = {f"detail.{name}": former["metadata"]["detail"].get(name) for name in OF_CONTENT}
-    shown = database()[ASSET_FILES].find_one({"_id": photo_id}, {"metadata.content_id": 1})
     try:
-        saved = _show(actor, photo_id, content_id, detail, lock)
+        if content_id != photo_id:
+            _keep(photo_id, content_id)
+        return _show(actor, photo_id, content_id, detail, lock)
     except NodeError:
         lock.release()
         raise
-    # The sweeper marks first and looks then who shows it; we show it first and look then whether it is marked.
-    if contents.find(photo_id, content_id) is None and shown:
-        go_back(actor, photo_id, shown["metadata"]["content_id"])
+
+
+def _keep(photo_id: ObjectId, content_id: ObjectId) -> None:
+    """Keep a former content from the sweeper, before the photo shows it. Raises NodeGone if the sweeper was first.
+
+    The sweeper marks only what was superseded when it says it was: one of the two finds nothing. The grace of a content that
+    is kept and then not shown begins anew.
+    """
+    kept = database()[ASSET_FILES].update_one(
+        {**contents.selector(photo_id, content_id), "metadata.doomed": None}, {"$unset": {"metadata.superseded": ""}}
+    )
+    if not kept.matched_count:
         raise NodeGone(content_id)
-    return saved
 
 
 def _show(actor: Actor, photo_id: ObjectId, content_id: ObjectId, detail: Mapping[str, Any], lock: Lock) -> Saved:

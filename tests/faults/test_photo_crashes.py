@@ -284,6 +284,32 @@ def test_going_back_and_sweeping_at_once_lose_nothing(monkeypatch):
     audit()
 
 
+def test_going_back_killed_while_the_sweeper_deletes_shows_bytes_that_stay(monkeypatch):
+    """The sweeper has looked for the last time and is about to delete: nothing may show the content from then on."""
+    photo_id = upload(gallery(), OLD, "a.png")
+    second = replace(photo_id, NEW, "b.png")
+    replace(photo_id, OLD, "c.png")
+    lock, delete, about_to_go = photos._lock, contents.delete, []
+
+    def locked(photo):
+        sweep(moment=now() + LATER)
+        return lock(photo)
+
+    def killed(*arguments):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(contents, "delete", lambda *ids: about_to_go.append(ids))
+    monkeypatch.setattr(photos, "_lock", locked)
+    monkeypatch.setattr(photos, "_mark_superseded", killed)
+    with pytest.raises((NodeGone, KeyboardInterrupt)):
+        photos.go_back(build.EDITOR, photo_id, second)
+    monkeypatch.undo()
+    assert about_to_go == [(photo_id, second)]
+    delete(photo_id, second)
+    assert shown(photo_id) == OLD
+    audit()
+
+
 def test_a_download_under_way_ends_on_the_old_bytes(client):
     photo_id = upload(gallery(), OLD, "a.png")
     parts = iter(client.get(original(selectors.get(photo_id))))
