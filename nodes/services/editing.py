@@ -15,7 +15,7 @@ from nodes.errors import EditConflict, InvalidPlace, NodeGone, SlugTaken, TooBus
 from nodes.kinds import KINDS, PHOTO
 from nodes.services import placement
 from nodes.services.site import touch
-from nodes.services.write import base_for, check_place, compare_and_set, insert_revision, pull_tags
+from nodes.services.write import base_for, check_place, compare_and_set, insert_revision
 from nodes.tags import unique
 from nodes.types import NEVER, NO_TAGS, Actor, Saved, Seen, Submitted, TagChange
 
@@ -150,16 +150,21 @@ def _moves_section(metadata: Mapping[str, Any], changes: Mapping[str, Any]) -> b
 
 
 def change_tags(node_id: ObjectId, tags: TagChange, collection: str = NODES) -> None:
-    """Add and remove tags without a nonce: tagging cannot conflict with an editor. Raises NodeGone."""
-    stored = database()[collection].find_one({"_id": node_id, **standing(collection)}, {"metadata": 1})
-    if stored is None:
-        raise NodeGone(node_id)
-    seen = Seen.of(stored)
+    """Add and remove tags without a nonce: tagging cannot conflict with an editor. Raises NodeGone, TooBusy."""
+    updates = []
     if tags.removed:
-        pull_tags(seen, tags.removed, collection)
+        updates.append({"$pull": {"metadata.tags": {"$in": sorted(tags.removed)}}})
     if tags.added:
-        database()[collection].update_one(
-            {"_id": seen.id, "metadata.parent_id": seen.parent_id, "metadata.slug": seen.slug},
-            {"$addToSet": {"metadata.tags": {"$each": sorted(tags.added)}}},
-        )
-    touch()
+        updates.append({"$addToSet": {"metadata.tags": {"$each": sorted(tags.added)}}})
+    nodes = database()[collection]
+    for _attempt in range(ATTEMPTS):
+        stored = nodes.find_one({"_id": node_id, **standing(collection)}, {"metadata": 1})
+        if stored is None:
+            raise NodeGone(node_id)
+        # It is found by its place too, the shard key: whoever renames or moves it meanwhile has us look again.
+        seen = Seen.of(stored)
+        place = {"_id": seen.id, "metadata.parent_id": seen.parent_id, "metadata.slug": seen.slug}
+        if all(nodes.update_one(place, update).matched_count for update in updates):
+            touch()
+            return
+    raise TooBusy

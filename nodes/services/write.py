@@ -10,7 +10,7 @@ from pymongo.errors import DuplicateKeyError
 
 from mongo.connection import Document, database, now
 from nodes import derived, merging, slugs, tree
-from nodes.collections import NODES, REDIRECTS, REVISIONS, home_of
+from nodes.collections import REDIRECTS, REVISIONS, home_of
 from nodes.errors import InvalidPlace, NotReady, SlugTaken
 from nodes.kinds import KINDS, PHOTO, may_hold
 from nodes.types import NO_TAGS, Actor, Seen, Submitted, TagChange
@@ -153,11 +153,4 @@ def keep_old_address(seen: Seen) -> None:
         {"_id": {"parent_id": seen.parent_id, "slug": seen.slug}},
         {"$set": {"node_id": seen.id, "kept_at": now()}},
         upsert=True,
-    )
-
-
-def pull_tags(seen: Seen, removed: frozenset[str], collection: str = NODES) -> None:
-    database()[collection].update_one(
-        {"_id": seen.id, "metadata.parent_id": seen.parent_id, "metadata.slug": seen.slug},
-        {"$pull": {"metadata.tags": {"$in": sorted(removed)}}},
     )

@@ -240,6 +240,34 @@ def test_tagging_needs_no_nonce_and_takes_none(mongo):
     assert nonce(node_id) == seen
 
 
+@pytest.mark.parametrize("tags", [TagChange(added=frozenset("b")), TagChange(frozenset("b"), frozenset("a"))])
+def test_tagging_finds_what_is_renamed_meanwhile(mongo, monkeypatch, tags):
+    """A tag that is acknowledged is there, wherever the node stands by now."""
+    node_id, real = node(slug="old", tags=("a",)), editing.Seen.of
+
+    def renamed_meanwhile(document):
+        monkeypatch.undo()
+        save(node_id, nonce(node_id), slug="new")
+        return real(document)
+
+    monkeypatch.setattr(editing.Seen, "of", renamed_meanwhile)
+    editing.change_tags(node_id, tags)
+    assert stored(node_id)["tags"] == sorted({"a", "b"} - tags.removed)
+
+
+def test_tagging_what_is_thrown_away_meanwhile_is_refused(mongo, monkeypatch):
+    node_id, real = node(), editing.Seen.of
+
+    def thrown_away_meanwhile(document):
+        monkeypatch.undo()
+        trash.trash(EDITOR, node_id, nonce(node_id))
+        return real(document)
+
+    monkeypatch.setattr(editing.Seen, "of", thrown_away_meanwhile)
+    with pytest.raises(errors.NodeGone):
+        editing.change_tags(node_id, TagChange(added=frozenset("a")))
+
+
 def test_rename_keeps_the_old_address(mongo):
     node_id = node(slug="old")
     save(node_id, nonce(node_id), slug="new")
