@@ -73,9 +73,13 @@ def _redirects(before: datetime, fix: bool) -> Iterator[Finding]:
 
 
 def _places(ids: list[ObjectId]) -> dict[ObjectId, tuple[ObjectId | None, str]]:
-    found = {}
-    for collection in (NODES, ASSET_FILES, TRASH):
-        query = {"_id": {"$in": ids}, **standing(collection)}
+    found: dict[ObjectId, tuple[ObjectId | None, str]] = {}
+    # Twice: in the middle of going to or coming from the trash a node is seen in one of the looks.
+    for collection in (NODES, ASSET_FILES, TRASH, NODES, ASSET_FILES):
+        missing = [node_id for node_id in ids if node_id not in found]
+        if not missing:
+            break
+        query = {"_id": {"$in": missing}, **standing(collection)}
         for document in database()[collection].find(query, {"metadata.parent_id": 1, "metadata.slug": 1}):
             found[document["_id"]] = document["metadata"]["parent_id"], document["metadata"]["slug"]
     return found

@@ -125,3 +125,37 @@ def test_what_stands_in_a_trashed_section_stays_where_it_is(mongo):
     trash.trash(EDITOR, folder, nonce(folder))
     assert list(checking.check(fix=True)) == []
     assert mongo["cms.nodes"].count_documents({}) == 1
+
+
+def restored_meanwhile(monkeypatch, node_id):
+    """Let a node come back from the trash when the check has looked for it among the pages and not yet in the trash."""
+    real, done = checking.standing, []
+
+    def standing(collection):
+        if collection == "cms.trash" and not done:
+            done.append(trash.restore(EDITOR, node_id))
+        return real(collection)
+
+    monkeypatch.setattr(checking, "standing", standing)
+    return done
+
+
+def test_what_stands_in_a_section_that_is_being_restored_stays_where_it_is(mongo, monkeypatch):
+    section = node("folder", "section")
+    page = node(slug="page", parent=section)
+    trash.trash(EDITOR, section, nonce(section))
+    done = restored_meanwhile(monkeypatch, section)
+    assert not list(checking.check(fix=True))
+    assert done
+    assert stored(page)["parent_id"] == section
+
+
+def test_redirect_to_a_page_that_is_being_restored_stays(mongo, monkeypatch):
+    page = node(slug="old")
+    editing.save(EDITOR, page, nonce(page), {"slug": "new"})
+    mongo["cms.redirects"].update_many({}, {"$set": {"kept_at": now() - timedelta(days=2)}})
+    trash.trash(EDITOR, page, nonce(page))
+    done = restored_meanwhile(monkeypatch, page)
+    assert not list(checking.check(fix=True))
+    assert done
+    assert mongo["cms.redirects"].count_documents({}) == 1
