@@ -68,6 +68,11 @@ def _checked(user: Any, found: Editable | None, action: Action) -> Editable:
     return found
 
 
+def changes_unpublished_only(user: Any) -> bool:
+    """Return whether a user may change only what is not published: for services to hold while they write, too."""
+    return not user.has_perm("nodes.publish_node")
+
+
 def sees_all(user: Any) -> bool:
     """Return whether a user may see every node; who may not sees his own."""
     return bool(user.has_perm("nodes.publish_node") or user.has_perm("nodes.view_node"))

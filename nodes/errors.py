@@ -24,6 +24,14 @@ class NodeGone(NodeError):
         super().__init__(_("This page is no longer there: it was moved to the trash or deleted meanwhile."))
 
 
+class Published(NodeError):
+    """The node was to be changed only while it was not published, and was published meanwhile."""
+
+    def __init__(self, node_id: ObjectId) -> None:
+        self.node_id = node_id
+        super().__init__(_("This page was published meanwhile: only an editor can change it now."))
+
+
 class DraftGone(NodeError):
     """The draft is not the one that was seen: somebody saved, published or discarded it meanwhile."""
 

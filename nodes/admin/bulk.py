@@ -122,18 +122,19 @@ def _chosen(request: HttpRequest, needed: Action) -> tuple[list[Chosen], list[Re
 
 def _do(request: HttpRequest, said: dict[str, Any], chosen: list[Chosen]) -> Summary:
     who, typed = actor(request), frozenset(tags.parse(said["tags"]))
+    bound = access.changes_unpublished_only(request.user)
     match said["action"]:
         case "publish":
             return many.publish(who, chosen, now())
         case "unpublish":
             return many.change(who, chosen, {"published": None})
         case "tag":
-            return many.tag(chosen, TagChange(added=typed))
+            return many.tag(chosen, TagChange(added=typed), only_unpublished=bound)
         case "untag":
-            return many.tag(chosen, TagChange(removed=typed))
+            return many.tag(chosen, TagChange(removed=typed), only_unpublished=bound)
         case "move":
             target = None if said["target"] == TOP else ObjectId(said["target"])
-            return many.change(who, chosen, {"parent_id": target})
+            return many.change(who, chosen, {"parent_id": target}, only_unpublished=bound)
     return many.throw_away(who, chosen)
 
 

@@ -17,7 +17,7 @@ from nodes.admin import conflict
 from nodes.admin.fields import TOP, section_choices
 from nodes.admin.forms import FIELDS, NodeForm
 from nodes.admin.site import actor, address, page, tell_saved
-from nodes.errors import EditConflict, InvalidPlace, InvalidSlug, NodeError, NodeGone, SlugTaken
+from nodes.errors import EditConflict, InvalidPlace, InvalidSlug, NodeError, NodeGone, Published, SlugTaken
 from nodes.kinds import KINDS, Kind
 from nodes.selectors import editing as selectors
 from nodes.selectors import history
@@ -57,7 +57,7 @@ def _sent_new(request: HttpRequest, kind: Kind) -> HttpResponse:
         return change(request, form_id)
     try:
         saved = _create(request, kind, form)
-    except EditConflict:
+    except (EditConflict, Published):
         # This form has made its node, somebody else changed it since, and now it says something else again.
         return change(request, form_id)
     except NodeError as error:
@@ -88,6 +88,7 @@ def _create(request: HttpRequest, kind: Kind, form: NodeForm) -> Saved:
         fields=fields,
         tags=form.cleaned_data["tags"],
         node_id=form.cleaned_data["form"],
+        only_unpublished=access.changes_unpublished_only(request.user),
     )
 
 
@@ -129,6 +130,9 @@ def _sent(request: HttpRequest, found: Editable, drafting: bool) -> HttpResponse
         return show_conflict(request, found, error, form_id=data["form"], seen=data["nonce"], drafting=drafting)
     except NodeGone:
         return _show_gone(request)
+    except Published:
+        # What it says becomes a draft, as if it had been sent a moment later.
+        return change(request, found.node.pk)
     except NodeError as error:
         _refuse(form, error)
         return _show(request, found, form, drafting, decided)
@@ -195,7 +199,8 @@ def _write(request: HttpRequest, found: Editable, form: NodeForm, drafting: bool
         if "_publish" in request.POST:
             access.node(request.user, node_id, Action.PUBLISH)
             mine["published"] = mine.get("published") or now()
-        saved = editing.save(who, node_id, seen, mine, tags, form=data["form"])
+        bound = access.changes_unpublished_only(request.user)
+        saved = editing.save(who, node_id, seen, mine, tags, form=data["form"], only_unpublished=bound)
     return _done(request, saved, form)
 
 

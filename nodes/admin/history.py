@@ -57,7 +57,8 @@ def restore(request: HttpRequest, node_id: ObjectId, nonce: ObjectId) -> HttpRes
         found, seen = access.node(request.user, node_id, Action.EDIT), form.cleaned_data["nonce"]
         tags = TagChange.between(found.live.tags, old.tags)
         try:
-            saved = editing.save(actor(request), node_id, seen, wanted, tags)
+            bound = access.changes_unpublished_only(request.user)
+            saved = editing.save(actor(request), node_id, seen, wanted, tags, only_unpublished=bound)
         except EditConflict as error:
             return show_conflict(request, found, error, form_id=ObjectId(), seen=seen, drafting=False)
         except NodeError as error:

@@ -71,7 +71,8 @@ def move(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         try:
             moved = {"parent_id": form.cleaned_data["section"]}
-            saved = editing.save(actor(request), node_id, form.cleaned_data["nonce"], moved)
+            bound = access.changes_unpublished_only(request.user)
+            saved = editing.save(actor(request), node_id, form.cleaned_data["nonce"], moved, only_unpublished=bound)
         except NodeError as error:
             _refuse(form, error)
         else:
@@ -95,7 +96,10 @@ def duplicate(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
             # A form sent again goes on with the copy that it made, if that is still for this user to change.
             access.node(request.user, said["new_id"], Action.EDIT)
         try:
-            saved = duplicating.duplicate(actor(request), node_id, parent_id=said["section"], new_id=said["new_id"])
+            bound = access.changes_unpublished_only(request.user)
+            saved = duplicating.duplicate(
+                actor(request), node_id, parent_id=said["section"], new_id=said["new_id"], only_unpublished=bound
+            )
         except NodeError as error:
             _refuse(form, error)
         else:

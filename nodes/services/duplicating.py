@@ -13,10 +13,18 @@ from nodes.types import Actor, Saved
 _NOT_COPIED = frozenset({"slug", "parent_id", "title", "published", "author", "detail.source"})
 
 
-def duplicate(actor: Actor, node_id: ObjectId, *, parent_id: ObjectId | None, new_id: ObjectId | None = None) -> Saved:
+def duplicate(
+    actor: Actor,
+    node_id: ObjectId,
+    *,
+    parent_id: ObjectId | None,
+    new_id: ObjectId | None = None,
+    only_unpublished: bool = False,
+) -> Saved:
     """Copy a node into a section, as a draft by `actor`. A section is copied without what stands in it.
 
-    `new_id`: the copy's id, chosen beforehand: repeated with the same, it makes no other. Raises NodeGone, InvalidPlace.
+    `new_id`: the copy's id, chosen beforehand: repeated with the same, it makes no other; with `only_unpublished` it leaves
+    alone what was published since. Raises NodeGone, InvalidPlace, Published.
     """
     stored = database()[NODES].find_one({"_id": node_id}, {"metadata": 1})
     if stored is None:
@@ -32,4 +40,5 @@ def duplicate(actor: Actor, node_id: ObjectId, *, parent_id: ObjectId | None, ne
         fields=kept,
         tags=tuple(metadata["tags"]),
         node_id=new_id,
+        only_unpublished=only_unpublished,
     )

@@ -11,7 +11,7 @@ from pymongo.errors import DuplicateKeyError
 from mongo.connection import database, now
 from nodes import derived, merging, slugs
 from nodes.collections import NODES, REVISIONS, TRASH, standing
-from nodes.errors import EditConflict, InvalidPlace, NodeGone, SlugTaken, TooBusy
+from nodes.errors import EditConflict, InvalidPlace, NodeGone, Published, SlugTaken, TooBusy
 from nodes.kinds import KINDS, PHOTO
 from nodes.services import placement
 from nodes.services.site import touch
@@ -34,16 +34,19 @@ def create(
     tags: tuple[str, ...] = (),
     node_id: ObjectId | None = None,
     created: datetime | None = None,
+    only_unpublished: bool = False,
 ) -> Saved:
     """Insert a node and its first revision.
 
     An empty `slug`: one is made from the title. `fields` are further fields by path ("summary", "published", "detail.text"…).
     `node_id`: an id chosen beforehand, by which the same actor's repeated create changes the node that the first one made, if
-    anything was changed in between. Raises SlugTaken, InvalidSlug, InvalidPlace, NodeGone (made by this id, and deleted).
+    anything was changed in between; with `only_unpublished` unless it is published. Raises SlugTaken, InvalidSlug,
+    InvalidPlace, NodeGone (made by this id, and deleted), Published.
     """
     if node_id is not None and (made := _made_before(actor, node_id)):
         whole = {"slug": slug or made["slug"], "parent_id": parent_id, "title": title, **(fields or {})}
-        return save(actor, node_id, made["nonce"], whole, TagChange.between(made["tags"], tags), form=node_id)
+        changed = TagChange.between(made["tags"], tags)
+        return save(actor, node_id, made["nonce"], whole, changed, form=node_id, only_unpublished=only_unpublished)
     if type == PHOTO:
         raise InvalidPlace(_("A photo begins with its file: upload one."))
     check_place(parent_id, type)
@@ -76,8 +79,9 @@ def create(
         made_meanwhile = form is not None and database()[NODES].find_one({"_id": form}, {"_id": 1}) is not None
         if made_meanwhile or not wanted:
             return create(
-                actor, type=type, parent_id=parent_id, slug=wanted, title=title, fields=fields, tags=tags, node_id=form
-            )
+                actor, type=type, parent_id=parent_id, slug=wanted, title=title, fields=fields, tags=tags, node_id=form,
+                only_unpublished=only_unpublished,
+            )  # fmt: skip
         raise SlugTaken(slug, slugs.free(slug, parent_id)) from error
     touch()
     return Saved(node_id, nonce, tuple(fields or ()))
@@ -103,12 +107,14 @@ def save(
     tags: TagChange = NO_TAGS,
     *,
     form: ObjectId | None = None,
+    only_unpublished: bool = False,
     collection: str = NODES,
 ) -> Saved:
     """Save the fields `mine` of a form that was rendered when the node had the nonce `seen_nonce`, merging by itself.
 
     Only what differs is written. Place (slug, parent_id) is a field like others, checked. `form`: an id of the rendered form,
-    which goes on from what it saved last. Raises EditConflict, NodeGone, SlugTaken, InvalidSlug, InvalidPlace, TooBusy.
+    which goes on from what it saved last. `only_unpublished`: for whom the right ends when somebody publishes the node.
+    Raises EditConflict, NodeGone, Published, SlugTaken, InvalidSlug, InvalidPlace, TooBusy.
     """
     mine = normalized(mine)
     base: Mapping[str, Any] | None = None
@@ -116,6 +122,9 @@ def save(
         stored = database()[collection].find_one({"_id": node_id, **standing(collection)}, {"metadata": 1})
         if stored is None:
             raise NodeGone(node_id)
+        # Whoever publishes it after this look changes the nonce.
+        if only_unpublished and stored["metadata"]["published"]:
+            raise Published(node_id)
         present = stored["metadata"]["nonce"]
         theirs = merging.fields(stored["metadata"])
         if base is None:
@@ -149,8 +158,8 @@ def _moves_section(metadata: Mapping[str, Any], changes: Mapping[str, Any]) -> b
     return "parent_id" in changes and KINDS[metadata["type"]].is_section
 
 
-def change_tags(node_id: ObjectId, tags: TagChange, collection: str = NODES) -> None:
-    """Add and remove tags without a nonce: tagging cannot conflict with an editor. Raises NodeGone, TooBusy."""
+def change_tags(node_id: ObjectId, tags: TagChange, collection: str = NODES, *, only_unpublished: bool = False) -> None:
+    """Add and remove tags without a nonce: tagging cannot conflict with an editor. Raises NodeGone, Published, TooBusy."""
     updates = []
     if tags.removed:
         updates.append({"$pull": {"metadata.tags": {"$in": sorted(tags.removed)}}})
@@ -161,9 +170,13 @@ def change_tags(node_id: ObjectId, tags: TagChange, collection: str = NODES) -> 
         stored = nodes.find_one({"_id": node_id, **standing(collection)}, {"metadata": 1})
         if stored is None:
             raise NodeGone(node_id)
+        if only_unpublished and stored["metadata"]["published"]:
+            raise Published(node_id)
         # It is found by its place too, the shard key: whoever renames or moves it meanwhile has us look again.
         seen = Seen.of(stored)
         place = {"_id": seen.id, "metadata.parent_id": seen.parent_id, "metadata.slug": seen.slug}
+        if only_unpublished:
+            place["metadata.published"] = None
         if all(nodes.update_one(place, update).matched_count for update in updates):
             touch()
             return

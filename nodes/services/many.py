@@ -50,9 +50,15 @@ def change(
     tags: TagChange = NO_TAGS,
     *,
     collection: str = NODES,
+    only_unpublished: bool = False,
 ) -> Summary:
     """Set `fields` (by path) and tags of each node; what others changed meanwhile merges, or is named as a conflict."""
-    return _each(chosen, lambda one: editing.save(actor, one.id, one.nonce, fields, tags, collection=collection))
+    return _each(
+        chosen,
+        lambda one: editing.save(
+            actor, one.id, one.nonce, fields, tags, collection=collection, only_unpublished=only_unpublished
+        ),
+    )
 
 
 def publish(actor: Actor, chosen: Iterable[Chosen], moment: datetime, *, collection: str = NODES) -> Summary:
@@ -73,9 +79,11 @@ def publish(actor: Actor, chosen: Iterable[Chosen], moment: datetime, *, collect
     return _each(chosen, work)
 
 
-def tag(chosen: Iterable[Chosen], tags: TagChange, *, collection: str = NODES) -> Summary:
+def tag(
+    chosen: Iterable[Chosen], tags: TagChange, *, collection: str = NODES, only_unpublished: bool = False
+) -> Summary:
     """Add and remove tags of each node: without nonce, as tags cannot conflict."""
-    return _each(chosen, lambda one: editing.change_tags(one.id, tags, collection))
+    return _each(chosen, lambda one: editing.change_tags(one.id, tags, collection, only_unpublished=only_unpublished))
 
 
 def throw_away(actor: Actor, chosen: Iterable[Chosen], *, collection: str = NODES) -> Summary:

@@ -4,10 +4,11 @@ import pytest
 from bson import ObjectId
 from django.contrib.auth.models import Group
 
+from nodes.admin import bulk
 from nodes.services import drafts, editing
 from nodes.types import Actor
 from tests.nodes.admin.conftest import fields
-from tests.nodes.build import node, nonce, stored
+from tests.nodes.build import EDITOR, PAST, node, nonce, stored
 
 PAGES = "change", "history", "move", "duplicate", "delete", "preview"
 
@@ -76,8 +77,6 @@ def test_author_edits_own_drafts_but_does_not_publish(mongo, member):
 
 
 def test_author_writes_a_draft_beside_own_public_page(mongo, member):
-    from tests.nodes.build import PAST
-
     author, chief = member("Authors"), member("Editors")
     node_id = own(author, published=PAST)
     form = author.open(address(node_id))
@@ -104,6 +103,41 @@ def test_author_s_form_sent_again_does_not_change_what_was_published_since(mongo
     assert stored(made)["detail"]["text"] == "old"
     assert answer.status_code == 302, "kept as a draft"
     assert mongo["cms.nodes"].find_one()["draft"]["metadata"]["title"] == "Replaced"
+
+
+def test_author_changes_nothing_that_is_published_while_his_form_is_saved(mongo, member, monkeypatch):
+    """The right is looked up first, and the page read again to be merged with: in between an editor publishes it."""
+    author = member("Authors")
+    node_id = own(author, **{"detail.text": "agreed"})
+    form, real = author.open(address(node_id)), editing.save
+
+    def published_meanwhile(*arguments, **named):
+        monkeypatch.undo()
+        editing.save(EDITOR, node_id, nonce(node_id), {"published": PAST})
+        return real(*arguments, **named)
+
+    monkeypatch.setattr(editing, "save", published_meanwhile)
+    assert author.send(address(node_id), form, text="not agreed").status_code == 302, "kept as a draft"
+    document = mongo["cms.nodes"].find_one()
+    assert document["metadata"]["published"]
+    assert document["metadata"]["detail"]["text"] == "agreed"
+    assert document["draft"]["metadata"]["detail"]["text"] == "not agreed"
+
+
+@pytest.mark.parametrize("action", ["tag", "move"])
+def test_author_changes_nothing_in_bulk_that_is_published_meanwhile(mongo, member, monkeypatch, action):
+    author = member("Authors")
+    node_id, section, real = own(author), node("folder", "folder"), bulk._chosen
+    sent = {"chosen": str(node_id), f"nonce-{node_id}": str(nonce(node_id)), "action": action}
+
+    def published_meanwhile(*arguments):
+        chosen = real(*arguments)
+        editing.save(EDITOR, node_id, nonce(node_id), {"published": PAST})
+        return chosen
+
+    monkeypatch.setattr(bulk, "_chosen", published_meanwhile)
+    author.client.post("/admin/nodes/node/", {**sent, "tags": "new", "target": str(section)})
+    assert (stored(node_id)["tags"], stored(node_id)["parent_id"]) == ([], None)
 
 
 def test_author_s_copy_made_again_does_not_change_what_was_published_since(mongo, member):
