@@ -30,6 +30,19 @@ class TextField(forms.CharField):
         return str(super().to_python(value)).replace("\r\n", "\n").replace("\r", "\n")
 
 
+class TagsSeenField(forms.JSONField):
+    """The tags that a form was rendered with, hidden: what is done to tags is the difference to them."""
+
+    widget = forms.HiddenInput
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(required=False, **kwargs)
+
+    def clean(self, value: Any) -> list[str]:
+        seen = super().clean(value) or []
+        return [tag for tag in seen if isinstance(tag, str)] if isinstance(seen, list) else []
+
+
 class MomentField(forms.SplitDateTimeField):
     """A time in the site's zone. `seen`: the time that the form was rendered with, kept to the millisecond if left alone.
 

@@ -10,7 +10,7 @@ from django.utils.translation import gettext_lazy as _
 from django_mongodb_backend.forms import ObjectIdField
 
 from nodes import tags
-from nodes.admin.fields import AuthorField, EndField, MomentField, SectionField, TextField
+from nodes.admin.fields import AuthorField, EndField, MomentField, SectionField, TagsSeenField, TextField
 from nodes.models import HTML, MARKDOWN
 from nodes.selectors.editing import Version
 from nodes.selectors.site import COMMENT_POLICIES
@@ -84,7 +84,7 @@ class NodeForm(forms.Form):
     expires = EndField(label=_("Expires"), required=False, help_text=_("Empty: never."))
     nonce = ObjectIdField(required=False, widget=forms.HiddenInput)
     form = ObjectIdField(widget=forms.HiddenInput)
-    tags_seen = forms.JSONField(required=False, widget=forms.HiddenInput)
+    tags_seen = TagsSeenField()
 
     def __init__(
         self,
@@ -116,10 +116,6 @@ class NodeForm(forms.Form):
 
     def clean_tags(self) -> tuple[str, ...]:
         return tags.parse(self.cleaned_data["tags"])
-
-    def clean_tags_seen(self) -> list[str]:
-        seen = self.cleaned_data["tags_seen"] or []
-        return [tag for tag in seen if isinstance(tag, str)] if isinstance(seen, list) else []
 
     def mine(self) -> dict[str, Any]:
         """Return what the (valid) form says, by path."""

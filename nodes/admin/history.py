@@ -9,6 +9,7 @@ from nodes import access
 from nodes.access import Action
 from nodes.admin import differences
 from nodes.admin.editing import saved_elsewhere, show_conflict
+from nodes.admin.fields import TagsSeenField
 from nodes.admin.operations import Confirmation
 from nodes.admin.site import actor, page
 from nodes.errors import EditConflict, NodeError
@@ -51,11 +52,12 @@ def compare(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
 def restore(request: HttpRequest, node_id: ObjectId, nonce: ObjectId) -> HttpResponse:
     """Show an old version beside the present one; go back to it."""
     found = access.node(request.user, node_id, Action.VIEW)
-    old, form = _version(node_id, str(nonce)), Confirmation(request, found)
+    old = _version(node_id, str(nonce))
+    form = Confirmation(request, found, tags_seen=TagsSeenField(initial=list(found.live.tags)))
     wanted = {path: value for path, value in old.fields.items() if path not in NOT_RESTORED}
     if request.method == "POST" and form.is_valid():
         found, seen = access.node(request.user, node_id, Action.EDIT), form.cleaned_data["nonce"]
-        tags = TagChange.between(found.live.tags, old.tags)
+        tags = TagChange.between(form.cleaned_data["tags_seen"], old.tags)
         try:
             bound = access.changes_unpublished_only(request.user)
             saved = editing.save(actor(request), node_id, seen, wanted, tags, only_unpublished=bound)

@@ -4,10 +4,10 @@ from django.test import Client
 
 from markup import diff
 from nodes.admin import differences
-from nodes.services import drafts
-from nodes.types import Actor
+from nodes.services import drafts, editing
+from nodes.types import Actor, TagChange
 from tests.nodes.admin.conftest import fields
-from tests.nodes.build import node, nonce, stored
+from tests.nodes.build import EDITOR, node, nonce, stored
 
 ADD = "/admin/nodes/node/add/?type=basic-page"
 
@@ -135,6 +135,19 @@ def test_back_and_saved_again_goes_on(mongo, editor):
     for text in ("one two", "one two three"):
         assert ann.send(change(node_id), form, text=text).status_code == 302
     assert stored(node_id)["detail"]["text"] == "one two three"
+
+
+def test_going_back_to_an_old_version_keeps_a_tag_added_meanwhile(mongo, editor):
+    """Tags are changed as they were shown: whoever tags between the page and its button tags for good."""
+    ann, node_id = editor(), node(text="old", tags=("a", "c"))
+    first = nonce(node_id)
+    editing.save(EDITOR, node_id, first, {"detail.text": "new"}, TagChange.between("ac", "a"))
+    address = f"/admin/nodes/node/{node_id}/history/{first}/"
+    form = fields(ann.client.get(address).content.decode(), "confirm_form")
+    editing.change_tags(node_id, TagChange(added=frozenset("b")))
+    ann.client.post(address, form)
+    assert stored(node_id)["detail"]["text"] == "old"
+    assert sorted(stored(node_id)["tags"]) == ["a", "b", "c"]
 
 
 def test_conflict_without_a_known_base_shows_every_difference(mongo, editor):
