@@ -41,7 +41,7 @@ def ask(target: Target, slug: str, email: str) -> bool:
         {"_id": id_of(target, email)},
         {
             "$addToSet": {"slugs": slug},
-            "$setOnInsert": {"discussion_id": target.id, "email": email, "confirmed": None, "asked": now()},
+            "$setOnInsert": {"discussion_id": target.id, "email": email.lower(), "confirmed": None, "asked": now()},
         },
         upsert=True,
     )
@@ -87,12 +87,12 @@ def read(signed: str, purpose: str) -> Subscription:
 
 def of(email: str) -> list[Subscription]:
     """Return all subscriptions of an address."""
-    return [_subscription(document) for document in _subscriptions().find({"email": email})]
+    return [_subscription(document) for document in _subscriptions().find({"email": email.lower()})]
 
 
 def erase(email: str) -> int:
     """Delete all subscriptions of an address; return how many."""
-    return int(_subscriptions().delete_many({"email": email}).deleted_count)
+    return int(_subscriptions().delete_many({"email": email.lower()}).deleted_count)
 
 
 def forget(target: Target) -> None:

@@ -8,6 +8,7 @@ from pymongo import DESCENDING
 from pymongo.database import Database
 
 from comments.backends.changing import Changing
+from comments.backends.claims import is_free
 from comments.backends.schema import Schema
 from comments.backends.schemas import Schemas
 from comments.backends.stored import Document, comment, held, place
@@ -103,7 +104,27 @@ class Across:
             self.db["comments.history"].update_many({"by": query["id"]}, {"$set": {"by": ""}})
             self.db["comments.pending"].update_many({"decided_by": query["id"]}, {"$set": {"decided_by": ""}})
         # And what came back before that was gone is to be found now.
-        return erased + self._blank(changing, query)
+        erased += self._blank(changing, query)
+        self._clear_copies(query)
+        return erased
+
+    def _clear_copies(self, query: Mapping[str, str]) -> None:
+        """Delete the copies that nobody reads, where they hold something of an author; those that a converter is at work on
+        follow what they are copied from."""
+        for schema in self.schemas.all:
+            copies = {(discussion_id, epoch) for discussion_id, epoch, _ in schema.by_author(query)}
+            for discussion_id, epoch in sorted(copies):
+                found = self.db.discussions.find_one({"_id": discussion_id}, {"claims": 0, "touched": 0})
+                if found is None or (found["epoch"], found["schema"]) == (epoch, schema.name):
+                    continue
+                if found["moving"] and found["moving"]["epoch"] == epoch:
+                    same = {"_id": discussion_id, "moving.id": found["moving"]["id"], **is_free()}
+                    ended: Document = {"$set": {"moving": None, "touched": []}}
+                    if not self.db.discussions.update_one(same, ended).modified_count:
+                        continue
+                schema.clear(place(found), {"$eq": epoch})
+                dropped = {"$pull": {"leftovers": {"epoch": epoch}}}
+                self.db.discussions.update_one({"_id": discussion_id}, dropped)
 
     def _blank(self, changing: Changing, query: Mapping[str, str]) -> int:
         return sum(

@@ -125,7 +125,7 @@ class Changing:
                 # Revisions only rise: whoever shares this claim cannot write under it any more either. What it kept was not
                 # replaced by it, and its author may have been erased since.
                 if change.keep:
-                    self.history.delete_one({"discussion_id": target.id, "slug": slug, "_id": claim.change})
+                    self.forget_kept(claim)
                 self.discussions.give_back(claim)
                 return Written(self._as_wished(target, stored, change, intent.op))
             if self.discussions.commit(claim):
@@ -164,6 +164,11 @@ class Changing:
             self.history.insert_one(entry)
         except DuplicateKeyError:  # a submit that shares this claim kept it
             return
+
+    def forget_kept(self, claim: Claim) -> None:
+        """Take back what was kept of a comment for a change that was not made."""
+        where = {"discussion_id": claim.place.discussion_id, "slug": claim.slug}
+        self.history.delete_one({**where, "_id": claim.change})
 
     def replaced(self, target: Target, slug: str, stored: Document) -> tuple[Replaced, ...]:
         """Return the history of a stored comment, newest first, entries of writes that failed left out."""

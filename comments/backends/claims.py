@@ -8,7 +8,7 @@ Values go into the pipelines by $literal: there, a string that begins with $ wou
 """
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
@@ -117,6 +117,8 @@ class Discussions:
         self.db = db
         self.collection = db.discussions
         self.committing = self.collection.with_options(write_concern=AT_ONCE)
+        # What can be done where the list of claims is full; returns of how many claims it rid the discussion.
+        self.repair: Callable[[Target], int] = lambda target: 0
 
     def find(self, target: Target) -> Document | None:
         """Return a discussion's document, of its lists of claims one at the most."""
@@ -154,7 +156,7 @@ class Discussions:
                 raise DiscussionClosed(target.id)
             elif seen.get("touched") and self._relieve(target):
                 continue
-            elif seen.get("claims") or time.monotonic() > patience:
+            elif time.monotonic() > patience or (seen.get("claims") and not self.repair(target)):
                 raise DiscussionBusy(target.id)
             else:
                 time.sleep(pace)

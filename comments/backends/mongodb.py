@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from datetime import datetime
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeVar
 
 from bson import ObjectId
 from pymongo import ReturnDocument
@@ -17,7 +17,6 @@ from comments import conf, slugs
 from comments.backends import numbering
 from comments.backends.across import Across
 from comments.backends.base import Backend
-from comments.backends.changing import Changing
 from comments.backends.conversion import SORTED_IN_MEMORY, Conversion, Converted
 from comments.backends.memory import sort_key
 from comments.backends.posting import Posting
@@ -26,7 +25,7 @@ from comments.backends.repairing import Repairing
 from comments.backends.schemas import Schemas
 from comments.backends.stored import NOBODY, Document, Place, Written, comment, discussion, held, place
 from comments.conf import native
-from comments.errors import CommentNotFound, ConversionFailed, HeldChanged
+from comments.errors import CommentNotFound, ConversionFailed, DiscussionBusy, EditConflict, HeldChanged
 from comments.types import (
     Comment,
     Discussion,
@@ -46,6 +45,7 @@ WAITS: Document = {"state": Verdict.WAITING.value, "settled": {"$ne": True}}
 # Seconds that a poster waits for others to end, to promote a discussion.
 PROMOTION_PATIENCE = 2.0
 logger = logging.getLogger(__name__)
+T = TypeVar("T")
 
 
 class MongoBackend(Backend):
@@ -56,9 +56,9 @@ class MongoBackend(Backend):
         self.schemas = Schemas(self.db)
         self.posting = Posting(self.db, self.schemas)
         self.discussions_ = self.posting.discussions
-        self.changing = Changing(self.posting)
         self.reading = Reading(self.schemas)
         self.repairing = Repairing(self.posting)
+        self.changing = self.repairing.changing
         self.conversion = Conversion(self.repairing)
         self.across = Across(self.db, self.schemas)
         self.pending = self.db["comments.pending"]
@@ -66,13 +66,23 @@ class MongoBackend(Backend):
     # Writing ---------------------------------------------------------------------------------------------------------
 
     def post(self, target: Target, new: NewComment) -> Posted:
-        done = self.posting.post(target, new)
+        done = self._with_room(target, lambda: self.posting.post(target, new))
         self._promote(target, done.outgrown)
         if done.has_leftovers:
             self.conversion.drop_leftovers(target)
         if done.has_old_claims:
             self.repairing.repair_claims(target)
         return done.posted
+
+    def _with_room(self, target: Target, work: Callable[[], T]) -> T:
+        """Do it; where an embedded discussion takes no more, because nobody could promote it so far, after promoting it."""
+        try:
+            return work()
+        except DiscussionBusy:
+            if self.discussion(target).schema != "embedded":
+                raise
+            self._promote(target, conf.options(target.label, "embedded")["PROMOTE_TO"])
+            return work()
 
     def _promote(self, target: Target, schema: str) -> None:
         """Move a discussion that has outgrown its schema, to this one unless it is "". Whoever writes next tries again,
@@ -85,19 +95,14 @@ class MongoBackend(Backend):
             logger.info("%s was not promoted: %s", target.id, error)
 
     def import_(self, target: Target, comments: Iterable[NewComment]) -> int:
-        new, suspicious = 0, False
-        found = self._document(target)
-        latest = found["last_posted"] if found else None
+        new, has_times = 0, False
         for one in comments:
-            done = self.posting.post(target, one)
-            if done.posted.new and one.posted is not None:
-                new += 1
-                # Times ahead of the present are not among those given out.
-                suspicious |= one.posted > now() or (latest is not None and one.posted < latest)
-                latest = one.posted if latest is None else max(latest, one.posted)
+            done = self._with_room(target, lambda: self.posting.post(target, one))  # noqa: B023
+            new += done.posted.new and one.posted is not None
+            has_times |= one.posted is not None
             self._promote(target, done.outgrown)
-        # The last time given out may be that of a comment that came to nothing.
-        if suspicious and any(a.posted > b.posted for a, b in pairwise(self.iterate(target))):
+        # Also where nothing is new: whoever imported that may have stopped before this.
+        if has_times and any(a.posted > b.posted for a, b in pairwise(self.iterate(target))):
             self.renumber(target)
         return new
 
@@ -131,7 +136,7 @@ class MongoBackend(Backend):
         return comment(target, done.document)
 
     def erase_author(self, *, id: str = "", email: str = "") -> int:
-        return self.across.erase_author(self.changing, {"id": id} if id else {"email": email})
+        return self.across.erase_author(self.changing, {"id": id} if id else {"email": email.lower()})
 
     def close(self, target: Target) -> None:
         self.discussions_.set_state(target, "closed")
@@ -159,8 +164,9 @@ class MongoBackend(Backend):
 
     def approve(self, held_id: str, by: str = "", rev: int = 0) -> Comment:
         waiting = self._settled(held_id, rev)
-        done = self.posting.publish(waiting)
-        target, stored = Target.parse(waiting["discussion_id"]), done.document
+        target = Target.parse(waiting["discussion_id"])
+        done = self._with_room(target, lambda: self.posting.publish(waiting))
+        stored = done.document
         try:
             self._decide(waiting, Verdict.APPROVED, by)
         except CommentNotFound:  # its author was erased meanwhile
@@ -221,7 +227,18 @@ class MongoBackend(Backend):
         return held(withdrawn)
 
     def reject(self, held_id: str, by: str = "", verdict: Verdict = Verdict.REJECTED) -> Held:
-        return held(self._decide(self._held(held_id), verdict, by))
+        waiting = self._held(held_id)
+        rejected = self._decide(waiting, verdict, by)
+        if waiting.get("settled") and rejected["state"] == verdict.value and verdict is not Verdict.WAITING:
+            # Whoever was publishing it stopped in between: what the queue calls rejected is not to be read.
+            self._unpublish(held(rejected), by)
+        return held(rejected)
+
+    def _unpublish(self, rejected: Held, by: str) -> None:
+        with contextlib.suppress(CommentNotFound, EditConflict):
+            stored = self.get(rejected.target, rejected.slug)
+            if not stored.removed:
+                self.remove(rejected.target, rejected.slug, rev=stored.rev, token=f"reject {rejected.id}", by=by)
 
     def _decide(self, waiting: Document, verdict: Verdict, by: str) -> Document:
         # The time of the decision is what the queue's TTL counts from: what waits again has none.
@@ -336,7 +353,10 @@ class MongoBackend(Backend):
         return self.reading.below(found, where, slug, size, after)
 
     def iterate(self, target: Target, *, order: Order = Order.OLDEST) -> Iterator[Comment]:
-        order = native(order)
+        for document in self._documents(target, native(order)):
+            yield comment(target, document)
+
+    def _documents(self, target: Target, order: Order) -> Iterator[Document]:
         last: Any = None
         found, where = self._where(target)
         while found.begun:
@@ -344,7 +364,7 @@ class MongoBackend(Backend):
                 key = sort_key(document, order)
                 if last is None or key > last:
                     last = key
-                    yield comment(target, document)
+                    yield document
             # A long reading may outlast the copy that it began in: then the rest is read from the present one.
             epoch = where.epoch
             found, where = self._where(target)
@@ -361,16 +381,14 @@ class MongoBackend(Backend):
         return self.across.by_author(author_id, limit, before)
 
     def written_by(self, *, id: str = "", email: str = "") -> Iterator[Comment | Held | Replaced]:
-        return self.across.written_by({"id": id} if id else {"email": email})
+        return self.across.written_by({"id": id} if id else {"email": email.lower()})
 
     def targets(self, *, label: str = "") -> Iterator[Target]:
         return self.across.targets(label)
 
     def with_addresses(self, target: Target) -> Iterator[tuple[Comment, str]]:
-        found, where = self._where(target)
-        if found.begun:
-            for document in self.reading.documents(where, Order.OLDEST):
-                yield comment(target, document), document["author"].get("email", "")
+        for document in self._documents(target, Order.OLDEST):
+            yield comment(target, document), document["author"].get("email", "")
 
     def history(self, target: Target, slug: str) -> tuple[Replaced, ...]:
         _, where = self._where(target)

@@ -14,6 +14,7 @@ from typing import Any
 from bson import Int64
 
 from comments import slugs
+from comments.backends.changing import Changing
 from comments.backends.claims import ABANDONED, LEASE, Claim, claim_of
 from comments.backends.numbering import CROWD, HUNDRED
 from comments.backends.posting import Posting
@@ -40,6 +41,8 @@ class Repairing:
     def __init__(self, posting: Posting) -> None:
         self.posting = posting
         self.discussions = posting.discussions
+        self.discussions.repair = self.repair_claims
+        self.changing = Changing(posting)
 
     # Claims ----------------------------------------------------------------------------------------------------------
 
@@ -61,11 +64,23 @@ class Repairing:
         stored = self.posting.schemas.of(claim.place).look(claim.place, [claim.slug]).found.get(claim.slug)
         if stored is not None and self._written(claim, stored):
             self.discussions.commit(claim, newest=claim.posted if claim.delta > 0 and claim.kind != "restore" else None)
+            if self._was_erased(claim):
+                self.changing.erase_again(claim.place.target, stored)
         elif is_abandoned or self._is_past(claim, stored):
+            if stored is not None and stored["rev"] > claim.rev > 0:
+                # What it kept was not replaced by it, and its author may have been erased since.
+                self.changing.forget_kept(claim)
             self.discussions.drop(claim)
         else:
             return False
         return True
+
+    def _was_erased(self, claim: Claim) -> bool:
+        """Return whether what a writer brought back, who did not come back to look, was gone by then with its author."""
+        where: Document = {"discussion_id": claim.place.discussion_id, "slug": claim.slug}
+        if claim.kind == "restore":
+            return self.changing.history.find_one({**where, "rev": claim.rev - 1}, {"_id": 1}) is None
+        return claim.kind == "approve" and self.posting.db["comments.pending"].find_one(where, {"_id": 1}) is None
 
     def _is_past(self, claim: Claim, stored: Document | None) -> bool:
         """Return whether nothing can be written under a claim any more, however late its writer wakes up."""

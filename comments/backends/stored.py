@@ -48,7 +48,7 @@ def author_document(author: Author, email: str) -> Document:
     """Return an author as stored; the address is left out where there is none."""
     stored: Document = {"id": author.id, "name": author.name, "url": author.url}
     if email:
-        stored["email"] = email
+        stored["email"] = email.lower()  # whoever asks for it later may write it otherwise
     return stored
 
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from comments.backends.claims import ABANDONED, Discussions, Intent, claim_of
+from comments.backends.claims import ABANDONED, MOST_CLAIMS, Discussions, Intent, claim_of
 from comments.backends.mongodb import MongoBackend
-from comments.errors import InvalidParent
+from comments.errors import DiscussionBusy, InvalidParent
 from comments.types import Order
 from mongo.connection import database
 from tests.comments import audit
@@ -115,3 +115,19 @@ def test_who_is_refused_strikes_off_a_claim_of_his_own(mongo, settings, target):
     with pytest.raises(InvalidParent):
         backend.post(target, new("same", top))
     assert mongo.discussions.find_one({"_id": target.id})["claims"] == []
+
+
+def test_discussion_full_of_old_claims_takes_posts_again(mongo, settings, target):
+    """Of writers who came while only the discussion's own document could be written to."""
+    backend = configure(settings)
+    backend.post(target, new("first"))
+    backend.discussions_.claim(target, intent(FORM))
+    (entry,) = mongo.discussions.find_one({"_id": target.id})["claims"]
+    many = [{**entry, "op": f"{n:016}", "slug": f"{n:016}", "number": n + 2} for n in range(MOST_CLAIMS)]
+    mongo.discussions.update_one({"_id": target.id}, {"$set": {"claims": many}})
+    with pytest.raises(DiscussionBusy):
+        backend.post(target, new("too early"))
+    age(mongo, target, ABANDONED)
+    assert backend.post(target, new("at last")).new
+    assert mongo.discussions.find_one({"_id": target.id})["claims"] == []
+    audit.stored(target, "auth_user", crashed=True)

@@ -8,10 +8,11 @@ import pytest
 from bson import ObjectId
 
 from comments import maintenance
+from comments.backends.claims import Intent
 from comments.backends.conversion import _Run
 from comments.backends.mongodb import MongoBackend
 from comments.backends.stored import body, placed
-from comments.errors import ConversionFailed
+from comments.errors import ConversionFailed, DiscussionBusy
 from comments.types import Order, Target, Verdict
 from tests.comments import audit
 from tests.comments.contract import imported, new
@@ -668,4 +669,93 @@ def test_numbering_anew_moves_the_queue_along(mongo, settings, target, form):
     backend.approve(held.id)
     assert [c.source for c in backend.iterate(target)] == ["5", "10", "15", "20", "25", "30", "held", "now"]
     assert backend.held(verdict=Verdict.APPROVED)[0].number == 6
+    audit.stored(target, "auth_user")
+
+
+@pytest.mark.parametrize("how", ["post", "approve"])
+def test_embedded_discussion_that_is_full_promotes_itself_before_it_takes_more(
+    mongo, settings, target, monkeypatch, how
+):
+    """One stopped writer can keep it from that, until nothing could be posted any more."""
+    monkeypatch.setattr("comments.backends.embedded.FULL", 3_000)
+    monkeypatch.setattr("comments.backends.mongodb.PROMOTION_PATIENCE", 0)
+    monkeypatch.setattr("comments.backends.conversion.GATE_MS", 20)
+    monkeypatch.setattr("comments.backends.conversion.PACE", 0.01)
+    backend = configure(settings, "embedded", BOUND=3)
+    held = backend.hold(target, new("held")).held
+    backend.discussions_.claim(target, Intent(op="z" * 16, slug="z" * 16, kind="post", number="next", delta=1))
+
+    def fill():
+        for n in range(20):
+            backend.post(target, new(f"{n} " + "x" * 200))
+
+    with pytest.raises(DiscussionBusy):
+        fill()
+    assert backend.discussion(target).schema == "embedded"
+    backend.repairing.repair_claims(target, older_than=0)
+    if how == "post":
+        assert backend.post(target, new("at last")).new
+    else:
+        assert backend.approve(held.id).source == "held"
+    assert backend.discussion(target).schema == "buckets"
+    audit.stored(target, "auth_user", crashed=True)
+
+
+def test_imported_comments_are_put_in_order_whoever_stopped_before(mongo, settings, target, monkeypatch):
+    backend = configure(settings)
+    backend.post(target, new("young"))
+    old = [imported(n) for n in (1, 2)]
+
+    def dying(*args):
+        raise Crash
+
+    with monkeypatch.context() as stopped:
+        stopped.setattr(MongoBackend, "renumber", dying)
+        with pytest.raises(Crash):
+            backend.import_(target, old)
+    assert backend.import_(target, old) == 0
+    assert [c.source for c in backend.iterate(target)] == ["1", "2", "young"]
+
+
+def test_imported_comments_are_put_in_order_whoever_posts_between_them(mongo, settings, target):
+    backend = configure(settings)
+
+    def lines():
+        yield imported(1)
+        backend.post(target, new("reader"))
+        yield imported(2)
+
+    assert backend.import_(target, lines()) == 2
+    assert [c.source for c in backend.iterate(target)] == ["1", "2", "reader"]
+
+
+def test_export_outlives_the_copy_that_it_began_in(mongo, settings, target, monkeypatch):
+    monkeypatch.setattr("comments.backends.documents.BATCH", 3)
+    backend = configure(settings)
+    posted = [backend.post(target, new(f"{n}", email=f"{n}@example.org")).comment for n in range(10)]
+    settings.COMMENTS = {**settings.COMMENTS, "KEEP_OLD_COPY": 0}
+    reading = backend.with_addresses(target)
+    found = [next(reading)]
+    backend.convert(target, "buckets", Order.OLDEST)
+    backend.conversion.drop_leftovers(target)
+    found += reading
+    assert found == [(comment, f"{n}@example.org") for n, comment in enumerate(posted)]
+
+
+@pytest.mark.parametrize("verdict", [Verdict.REJECTED, Verdict.SPAM, Verdict.WAITING])
+def test_what_the_queue_calls_rejected_is_not_public(mongo, settings, target, monkeypatch, verdict):
+    """Another moderator stopped between publishing and saying so: to this one it still waited."""
+    backend = configure(settings)
+    held = backend.hold(target, new("held")).held
+
+    def dying(*args):
+        raise Crash
+
+    with monkeypatch.context() as stopped:
+        stopped.setattr(backend, "_decide", dying)
+        with pytest.raises(Crash):
+            backend.approve(held.id)
+    assert backend.reject(held.id, verdict=verdict).verdict is verdict
+    is_left = verdict is Verdict.WAITING
+    assert [c.source for c in backend.iterate(target) if not c.removed] == ["held"] * is_left
     audit.stored(target, "auth_user")

@@ -1,13 +1,18 @@
 """Authors are erased while others publish, restore and change what they wrote: nothing of them comes back."""
 
+from contextlib import nullcontext
+from datetime import UTC, datetime
+
 import pytest
 from bson import ObjectId
 
+from comments.backends.conversion import _Run
 from comments.backends.mongodb import MongoBackend
-from comments.errors import CommentNotFound, NothingToRestore
-from comments.types import Author
+from comments.errors import CommentNotFound, ConversionFailed, NothingToRestore
+from comments.types import Author, Order
 from tests.comments import audit
 from tests.comments.contract import new
+from tests.comments.interruptions import Crash
 from tests.comments.test_conversion import FORMS, configure
 from tests.comments.test_conversion import target as target  # noqa: PLC0414
 
@@ -98,3 +103,88 @@ def test_a_removal_that_came_too_late_takes_nothing_along(mongo, backend, target
     first(backend.changing, "_change", lambda: history.delete_one({"_id": late["_id"]}), monkeypatch)
     assert backend.restore(target, slug, rev=2, token="u").source == "removed"
     assert audit.stored(target, "auth_user")
+
+
+@pytest.mark.parametrize("what", ["published", "restored"])
+def test_what_came_back_by_one_who_died_before_he_could_look(mongo, backend, target, monkeypatch, what):
+    """A repair looks in his place."""
+    held = backend.hold(target, new("waits", author=EVE)).held
+    removed = list(backend.iterate(target))[2]
+    assert removed.removed
+    work = {
+        "published": (lambda: backend.approve(held.id), "put"),
+        "restored": (lambda: backend.restore(target, removed.slug, rev=2, token="u"), "change"),
+    }
+    schema, (bring_back, name) = backend.schemas.of(backend._where(target)[1]), work[what]
+    method = getattr(schema, name)
+
+    def dying(*args):
+        MongoBackend().erase_author(id=EVE.id)
+        method(*args)
+        raise Crash
+
+    monkeypatch.setattr(schema, name, dying)
+    with pytest.raises(Crash):
+        bring_back()
+    MongoBackend().repairing.repair_claims(target, older_than=0)
+    assert gone(mongo, MongoBackend(), target)
+
+
+def test_what_was_kept_for_a_change_that_was_not_made(mongo, backend, target, monkeypatch):
+    """By an editor who died before it, and kept the old text while its author was being erased."""
+    stands = list(backend.iterate(target))[1]
+    keep = backend.changing._keep
+
+    def dying(*args):
+        MongoBackend().erase_author(id=EVE.id)
+        keep(*args)
+        raise Crash
+
+    monkeypatch.setattr(backend.changing, "_keep", dying)
+    with pytest.raises(Crash):
+        backend.edit(target, stands.slug, source="edited", html="", rev=1, token="e")
+    MongoBackend().repairing.repair_claims(target, older_than=0)
+    assert gone(mongo, MongoBackend(), target)
+
+
+def holding(mongo, name):
+    """How many documents hold something of Eve."""
+    return mongo[name].count_documents({"$or": [{"author.id": EVE.id}, {"comments.author.id": EVE.id}]})
+
+
+def test_old_copies_are_not_kept_for_slow_readers(mongo, settings, target):
+    backend = configure(settings)
+    backend.post(target, new("words", author=EVE))
+    backend.convert(target, "buckets", Order.OLDEST)
+    assert holding(mongo, "comments") == 1
+    backend.erase_author(id=EVE.id)
+    assert (holding(mongo, "comments"), holding(mongo, "comment_pages")) == (0, 0)
+    assert mongo.discussions.find_one({"_id": target.id})["leftovers"] == []
+    audit.stored(target, "auth_user")
+
+
+@pytest.mark.parametrize("is_heard_of", [False, True])
+def test_copies_under_way(mongo, settings, target, monkeypatch, is_heard_of):
+    """That of a converter who died goes; that of one at work follows what is erased."""
+    backend = configure(settings)
+    backend.post(target, new("words", author=EVE))
+    compare, left = _Run._compare, []
+
+    def erased(run):
+        if left:
+            return compare(run)
+        if not is_heard_of:
+            long_ago = datetime(2026, 1, 1, tzinfo=UTC)
+            mongo.discussions.update_one({"_id": target.id}, {"$set": {"moving.beat": long_ago}})
+        MongoBackend().erase_author(id=EVE.id)
+        left.append(holding(mongo, "comment_pages"))
+        return compare(run)
+
+    monkeypatch.setattr(_Run, "_compare", erased)
+    with nullcontext() if is_heard_of else pytest.raises(ConversionFailed):
+        backend.convert(target, "buckets", Order.OLDEST)
+    assert left == [int(is_heard_of)]
+    assert holding(mongo, "comments") == holding(mongo, "comment_pages") == 0 or is_heard_of
+    assert backend.discussion(target).schema == ("buckets" if is_heard_of else "documents")
+    assert holding(mongo, "comment_pages") == 0
+    audit.stored(target, "auth_user")

@@ -128,6 +128,14 @@ def test_erased_author_leaves_no_trace(seeded, mongo, network):
         assert one["slug"] == list(selectors.iterate(seeded))[-1].slug
 
 
+def test_address_is_the_same_in_other_letters(client, post_page, mongo):
+    """Whoever typed it on the site, and whoever types it for the command, need not agree on capitals."""
+    site.post(client, post_page, f"{TEXT} one", name=NAME, email="Anneliese@QUUX.example", notify="on")
+    call_command("erase_author", "--email", "anneLiese@quux.Example", stdout=StringIO())
+    assert [comment.source for comment in selectors.iterate(post_page)] == [""]
+    assert mongo["comments.subscriptions"].count_documents({}) == 0
+
+
 def test_dry_run_erases_nothing(seeded, mongo):
     before = traces(mongo, NAME, EMAIL, TEXT)
     out = StringIO()
