@@ -28,6 +28,8 @@ ELECTION = "kill -9 until writes are taken again"
 KILL_WORKER, KILL_WORKERS, KILL = "kill -9 of a worker", "kill -9 of all workers", "kill -9 of {}"
 STOP, STOP_WORKER = f"SIGSTOP of {{}} for {STOPPED_SECONDS:.0f} s", f"SIGSTOP of a worker for {STOPPED_SECONDS:.0f} s"
 RESET, HANG_UP = "connections to {} reset", "requests reset by visitors"
+# The seed of the picture that visitors go away from.
+HALF = 0
 WRITES = ["insert", "update", "findAndModify", "find", "aggregate", "delete", "commitTransaction"]
 
 
@@ -105,7 +107,7 @@ class Faults:
 
     def hang_up(self) -> None:
         """Go away in the middle of a form, of a picture, and before the answer to either."""
-        picture, kind = multipart([("alt", "Half")], {"files": ("half.png", png(0))})
+        picture, kind = multipart([("alt", "Half")], {"files": ("half.png", png(HALF))})
         for path, body, type_ in (
             ("/comments/post", b"token=none&text=" + b"x" * 5_000, "application/x-www-form-urlencoded"),
             (f"/admin/nodes/photo/upload/{self.content.gallery}/", picture, kind),
@@ -113,6 +115,9 @@ class Faults:
         ):
             for part in {0, len(body) // 2, len(body) - 100, len(body)} - {-100}:
                 given = {"Content-Type": type_, "X-CSRFToken": self.visitor.cookies["csrftoken"]}
+                if body is picture and part == len(body):
+                    # All of it was sent: the site may have read it before it heard that nobody waits.
+                    self.ledger.unanswered.append(HALF)
                 self.visitor.hang_up(self.visitor.head("POST" if body else "GET", path, len(body), given) + body[:part])
                 self.ledger.did("requests reset by visitors")
 
