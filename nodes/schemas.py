@@ -72,7 +72,8 @@ NODE = document(
                 "metadata": document({}, {name: schema for name, schema in _COMMON.items() if name != "nonce"}),
                 "saved_at": DATE,
                 "saved_by": _AUTHOR,
-            }
+            },
+            {"base_tags": listed(TEXT)},
         ),
     },
 )

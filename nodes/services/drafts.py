@@ -57,6 +57,8 @@ def save_draft(
         written = {
             "nonce": nonce,
             "base_nonce": draft["base_nonce"] if draft else stored["metadata"]["nonce"],
+            # Tagging takes no nonce, so that the base's revision does not know what was tagged since.
+            "base_tags": _base_tags(node_id, draft) if draft else stored["metadata"]["tags"],
             "metadata": after,
             "saved_at": now(),
             "saved_by": actor.as_document(),
@@ -141,8 +143,14 @@ def _drafted(stored: Document) -> dict[str, Any]:
 
 
 def _tags_of(node_id: ObjectId, draft: Mapping[str, Any]) -> TagChange:
-    """Return what the draft did to the tags of the version that it was begun on."""
+    """Return what the draft did to the tags that it was begun with."""
+    said = draft["metadata"].get("tags")
+    return NO_TAGS if said is None else TagChange.between(_base_tags(node_id, draft), said)
+
+
+def _base_tags(node_id: ObjectId, draft: Mapping[str, Any]) -> list[str]:
+    """Return the live tags when the draft was begun; of a draft by an earlier release, those of the version below it."""
+    if "base_tags" in draft:
+        return list(draft["base_tags"])
     base = database()[REVISIONS].find_one({"_id": draft["base_nonce"], "node_id": node_id}, {"metadata.tags": 1})
-    if base is None or "tags" not in draft["metadata"]:
-        return TagChange(frozenset(draft["metadata"].get("tags", ())))
-    return TagChange.between(base["metadata"]["tags"], draft["metadata"]["tags"])
+    return list(base["metadata"]["tags"]) if base else []

@@ -3,7 +3,7 @@
 import pytest
 
 from nodes import errors
-from nodes.services import drafts, write
+from nodes.services import drafts, editing, write
 from nodes.types import TagChange
 from tests.nodes.build import EDITOR, node, nonce, stored
 
@@ -23,3 +23,40 @@ def test_draft_that_is_not_published_changes_no_live_tags(mongo, monkeypatch):
     with pytest.raises(errors.DraftGone):
         drafts.publish_draft(EDITOR, page, draft)
     assert stored(page)["tags"] == ["a", "b"]
+
+
+def test_draft_that_left_tags_alone_brings_none_back(mongo):
+    """Tags are those that the draft was begun with, which may be newer than the version that it was begun on."""
+    page = node(tags=("a",))
+    editing.change_tags(page, TagChange(added=frozenset({"sprnig"})))
+    draft = drafts.save_draft(EDITOR, page, nonce(page), {"detail.text": "new"}).nonce
+    editing.change_tags(page, TagChange(frozenset({"spring"}), frozenset({"sprnig"})))
+    draft = drafts.save_draft(EDITOR, page, draft, {"detail.text": "newer"}).nonce
+    drafts.publish_draft(EDITOR, page, draft)
+    assert sorted(stored(page)["tags"]) == ["a", "spring"]
+
+
+def test_draft_that_left_tags_alone_removes_none(mongo):
+    page = node(tags=("a", "b"))
+    editing.change_tags(page, TagChange(removed=frozenset("b")))
+    draft = drafts.save_draft(EDITOR, page, nonce(page), {"detail.text": "new"}).nonce
+    editing.change_tags(page, TagChange(added=frozenset("b")))
+    drafts.publish_draft(EDITOR, page, draft)
+    assert sorted(stored(page)["tags"]) == ["a", "b"]
+
+
+def test_draft_s_own_tags_and_those_added_meanwhile_are_published(mongo):
+    page = node(tags=("a", "b"))
+    draft = drafts.save_draft(EDITOR, page, nonce(page), {}, TagChange(frozenset("c"), frozenset("b"))).nonce
+    editing.change_tags(page, TagChange(added=frozenset("d")))
+    drafts.publish_draft(EDITOR, page, draft)
+    assert sorted(stored(page)["tags"]) == ["a", "c", "d"]
+
+
+def test_draft_of_an_earlier_release_is_published_with_its_tags(mongo):
+    """It does not say with which tags it was begun: those of the version below it stand in."""
+    page = node(tags=("a", "b"))
+    draft = drafts.save_draft(EDITOR, page, nonce(page), {}, TagChange(frozenset("c"), frozenset("b"))).nonce
+    mongo["cms.nodes"].update_one({"_id": page}, {"$unset": {"draft.base_tags": ""}})
+    drafts.publish_draft(EDITOR, page, draft)
+    assert sorted(stored(page)["tags"]) == ["a", "c"]
