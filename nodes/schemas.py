@@ -86,7 +86,7 @@ REVISION = document(
         "saved_at": DATE,
         "saved_by": _AUTHOR,
     },
-    {"draft": YES_NO, "form": ID, "submitted": document({})},
+    {"draft": YES_NO, "form": ID, "submitted": document({}), "form_tags": listed(TEXT)},
 )
 REDIRECT = document(
     {"_id": document({"parent_id": optional(ID), "slug": TEXT}), "node_id": ID}, {"kept_at": DATE, "deleted_at": DATE}

@@ -55,15 +55,17 @@ class Seen:
 
 @dataclass(frozen=True)
 class TagChange:
-    """Tags as the difference to those that the form was rendered with."""
+    """Tags as the difference to those that the form was rendered with. `wanted`: what the form says; None: only this."""
 
     added: frozenset[str] = frozenset()
     removed: frozenset[str] = frozenset()
+    wanted: frozenset[str] | None = field(default=None, compare=False)
 
     @classmethod
     def between(cls, rendered: Any, wanted: Any) -> Self:
         """Return what turns the tags `rendered` into the tags `wanted`."""
-        return cls(frozenset(wanted) - frozenset(rendered), frozenset(rendered) - frozenset(wanted))
+        before, after = frozenset(rendered), frozenset(wanted)
+        return cls(after - before, before - after, after)
 
     def changes(self, present: Any) -> bool:
         """Return whether the tags `present` would be others afterwards."""
@@ -78,11 +80,15 @@ NO_TAGS = TagChange()
 
 @dataclass(frozen=True)
 class Submitted:
-    """What a rendered form said when it saved: the fields by path. `was_merged`: others had saved too, so more was stored."""
+    """What a rendered form said when it saved: the fields by path, and all its tags, None if it has none.
+
+    `was_merged`: others had saved too, so more was stored.
+    """
 
     form: ObjectId
     fields: Mapping[str, Any]
     was_merged: bool = False
+    tags: frozenset[str] | None = None
 
 
 @dataclass(frozen=True)

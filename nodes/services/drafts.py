@@ -11,7 +11,7 @@ from nodes.collections import NODES, REVISIONS
 from nodes.errors import DraftGone, EditConflict, NodeGone, TooBusy
 from nodes.services.editing import ATTEMPTS, normalized
 from nodes.services.site import touch
-from nodes.services.write import base_for, base_of, compare_and_set, insert_revision
+from nodes.services.write import base_for, base_of, compare_and_set, insert_revision, tags_for
 from nodes.types import NO_TAGS, Actor, Saved, Seen, Submitted, TagChange
 
 # Where a node stands is not drafted: addresses are live or they are not.
@@ -43,6 +43,7 @@ def save_draft(
         if base is None:
             same = present["nonce"] == seen_nonce
             base = theirs if same else base_for(node_id, seen_nonce, present["nonce"], form)
+            tags = tags_for(node_id, seen_nonce, present["nonce"], form, tags)
         merge = merging.merge(base, mine, theirs)
         if merge.conflicts:
             raise EditConflict(base, said, merge, tags)
@@ -52,7 +53,7 @@ def save_draft(
         after["tags"] = sorted((set(said["tags"]) | tags.added) - tags.removed)
         nonce = ObjectId()
         # History follows `parent` from the node's nonce, so that this is the base of later merges and in no list.
-        submitted = Submitted(form, mine, was_merged=bool(merge.merged)) if form else None
+        submitted = Submitted(form, mine, was_merged=bool(merge.merged), tags=tags.wanted) if form else None
         insert_revision(node_id, present["nonce"], {**said, **after, "nonce": nonce}, actor, submitted, draft=True)
         written = {
             "nonce": nonce,

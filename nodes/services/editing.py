@@ -15,7 +15,7 @@ from nodes.errors import EditConflict, InvalidPlace, NodeGone, Published, SlugTa
 from nodes.kinds import KINDS, PHOTO
 from nodes.services import placement
 from nodes.services.site import touch
-from nodes.services.write import base_for, check_place, compare_and_set, insert_revision
+from nodes.services.write import base_for, check_place, compare_and_set, insert_revision, tags_for
 from nodes.tags import unique
 from nodes.types import NEVER, NO_TAGS, Actor, Saved, Seen, Submitted, TagChange
 
@@ -129,6 +129,7 @@ def save(
         theirs = merging.fields(stored["metadata"])
         if base is None:
             base = theirs if present == seen_nonce else base_for(node_id, seen_nonce, present, form)
+            tags = tags_for(node_id, seen_nonce, present, form, tags)
         merge = merging.merge(base, mine, theirs)
         if merge.conflicts:
             raise EditConflict(base, stored["metadata"], merge, tags)
@@ -137,7 +138,7 @@ def save(
             touch()
             return Saved(node_id, present, merged=merge.merged)
         write = placement.move_section if _moves_section(stored["metadata"], merge.changes) else compare_and_set
-        submitted = Submitted(form, mine, was_merged=bool(merge.merged)) if form else None
+        submitted = Submitted(form, mine, was_merged=bool(merge.merged), tags=tags.wanted) if form else None
         if nonce := write(actor, stored, merge.changes, tags, submitted=submitted):
             touch()
             return Saved(node_id, nonce, tuple(merge.changes), merge.merged)

@@ -77,17 +77,33 @@ def base_for(node_id: ObjectId, seen: ObjectId, present: ObjectId, form: ObjectI
     Where the same rendered form has saved since (a double click; back, edited and saved again), it goes on from what it said
     last, so that nobody conflicts with himself. Looks back over at most LOOK_BACK saves before the `present` nonce.
     """
-    if form is not None and present != seen:
-        links = {"parent": 1, "form": 1, "submitted": 1}
-        newest = database()[REVISIONS].find({"node_id": node_id}, links).sort("saved_at", -1).limit(LOOK_BACK)
-        by_nonce = {revision["_id"]: revision for revision in newest}
-        nonce: ObjectId | None = present
-        while nonce != seen and (revision := by_nonce.get(nonce)):
-            if revision.get("form") == form:
-                said = revision.get("submitted")
-                return merging.fields(said) if said else base_of(node_id, revision["_id"])
-            nonce = revision["parent"]
+    if last := _last_of(node_id, seen, present, form):
+        said = last.get("submitted")
+        return merging.fields(said) if said else base_of(node_id, last["_id"])
     return base_of(node_id, seen)
+
+
+def tags_for(node_id: ObjectId, seen: ObjectId, present: ObjectId, form: ObjectId | None, tags: TagChange) -> TagChange:
+    """Return what a form changes of the tags: `tags`, or where it has saved since, the difference to what it said then."""
+    if tags.wanted is None:
+        return tags
+    last = _last_of(node_id, seen, present, form) or {}
+    return TagChange.between(last["form_tags"], tags.wanted) if "form_tags" in last else tags
+
+
+def _last_of(node_id: ObjectId, seen: ObjectId, present: ObjectId, form: ObjectId | None) -> Document | None:
+    """Return the newest revision that a rendered form saved since the nonce `seen`, without its metadata."""
+    if form is None or present == seen:
+        return None
+    links = {"parent": 1, "form": 1, "submitted": 1, "form_tags": 1}
+    newest = database()[REVISIONS].find({"node_id": node_id}, links).sort("saved_at", -1).limit(LOOK_BACK)
+    by_nonce = {revision["_id"]: revision for revision in newest}
+    nonce: ObjectId | None = present
+    while nonce != seen and (revision := by_nonce.get(nonce)):
+        if revision.get("form") == form:
+            return revision
+        nonce = revision["parent"]
+    return None
 
 
 def base_of(node_id: ObjectId, nonce: ObjectId) -> dict[str, Any] | None:
@@ -144,6 +160,8 @@ def insert_revision(
         revision["form"] = submitted.form
         if submitted.was_merged:
             revision["submitted"] = merging.nested(submitted.fields)
+        if submitted.tags is not None:
+            revision["form_tags"] = sorted(submitted.tags)
     database()[REVISIONS].insert_one(revision)
 
 

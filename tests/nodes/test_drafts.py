@@ -1,6 +1,7 @@
 """Drafts: saved beside the live version, published over what was saved live meanwhile."""
 
 import pytest
+from bson import ObjectId
 
 from nodes import errors
 from nodes.services import drafts, editing, write
@@ -60,3 +61,11 @@ def test_draft_of_an_earlier_release_is_published_with_its_tags(mongo):
     mongo["cms.nodes"].update_one({"_id": page}, {"$unset": {"draft.base_tags": ""}})
     drafts.publish_draft(EDITOR, page, draft)
     assert sorted(stored(page)["tags"]) == ["a", "c"]
+
+
+def test_same_form_saved_again_goes_on_from_its_own_tags(mongo):
+    page, form = node(tags=("a",)), ObjectId()
+    seen = nonce(page)
+    for wanted in ("ax", "a", "y"):
+        drafts.save_draft(EDITOR, page, seen, {}, TagChange.between("a", wanted), form=form)
+        assert mongo["cms.nodes"].find_one()["draft"]["metadata"]["tags"] == list(wanted)

@@ -374,6 +374,29 @@ def test_same_form_saved_again_goes_on_from_its_own_save(mongo, ann, bob):
         editing.save(bob, node_id, seen, {"detail.text": "uno"}, form=ObjectId())
 
 
+def test_same_form_saved_again_goes_on_from_its_own_tags(mongo, ann):
+    """Back, a tag taken out again or put back, and saved again: as it says now, and nobody else's tag undone."""
+    node_id, form = node(tags=("a", "b")), ObjectId()
+    seen = nonce(node_id)
+
+    def says(*wanted):
+        editing.save(ann, node_id, seen, {}, TagChange.between("ab", wanted), form=form)
+        return sorted(stored(node_id)["tags"])
+
+    assert says("a", "x") == ["a", "x"]
+    editing.change_tags(node_id, TagChange(added=frozenset("c")))
+    assert says("a") == ["a", "c"]
+    save(node_id, nonce(node_id), title="Bob's")
+    assert says("a", "b") == ["a", "b", "c"]
+
+
+def test_repeated_create_goes_on_from_its_own_tags(mongo, ann):
+    chosen = ObjectId()
+    for tags in (("a",), ("a", "x"), ("a",), ("y",)):
+        editing.create(ann, type="basic-page", parent_id=None, slug="", title="A", tags=tags, node_id=chosen)
+        assert stored(chosen)["tags"] == list(tags)
+
+
 def test_saving_the_same_tags_again_is_no_change(mongo):
     node_id = node(tags=("a",))
     seen = nonce(node_id)

@@ -137,6 +137,14 @@ def test_back_and_saved_again_goes_on(mongo, editor):
     assert stored(node_id)["detail"]["text"] == "one two three"
 
 
+def test_back_and_a_tag_taken_out_again_takes_it_out(mongo, editor):
+    ann, node_id = editor(), node(tags=("a",))
+    form = ann.open(change(node_id))
+    for tags in ("a, x", "a"):
+        assert ann.send(change(node_id), form, tags=tags).status_code == 302
+    assert stored(node_id)["tags"] == ["a"]
+
+
 def test_going_back_to_an_old_version_keeps_a_tag_added_meanwhile(mongo, editor):
     """Tags are changed as they were shown: whoever tags between the page and its button tags for good."""
     ann, node_id = editor(), node(text="old", tags=("a", "c"))
