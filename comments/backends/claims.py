@@ -197,9 +197,12 @@ class Discussions:
         )
         return bool(relieved.modified_count)
 
-    def commit(self, claim: Claim, *, newest: datetime | None = None) -> bool:
-        """Strike off the claim, count it, and give the discussion a new version; False if it was struck off before."""
-        return self._strike(claim, claim.delta, newest)
+    def commit(self, claim: Claim, *, newest: datetime | None = None, is_others: bool = False) -> bool:
+        """Strike off the claim, count it, and give the discussion a new version; False if it was struck off before.
+
+        `is_others`: what was written under it was found, so that nobody here waited until it was safe.
+        """
+        return self._strike(claim, claim.delta, newest, is_safe=not is_others)
 
     def refuse(self, claim: Claim) -> None:
         """Give back a claim under which nothing may be written, unless whoever announced it may have thought otherwise."""
@@ -210,17 +213,24 @@ class Discussions:
         """Strike off an abandoned claim, as it was read: whoever joins it has it anew."""
         self._strike(claim, 0, None, as_read=True)
 
-    def give_back(self, claim: Claim, *, number_too: bool = False) -> None:
+    def give_back(self, claim: Claim, *, number_too: bool = False, is_others: bool = False) -> None:
         """Strike off a claim under which nothing was written. The version is new here too: whoever wrote what was found
         may have stopped before it could say so.
 
         `number_too`: its number may be given again, if it is still the last one. Only for a token whose comment is stored:
-        that is so for ever, so that nobody who shares this claim can write under it.
+        that is so for ever, so that nobody who shares this claim can write under it. `is_others` as for `commit`.
         """
-        self._strike(claim, 0, None, claim.number if number_too else None)
+        self._strike(claim, 0, None, claim.number if number_too else None, is_safe=not is_others)
 
     def _strike(
-        self, claim: Claim, delta: int, newest: datetime | None, unused: int | None = None, *, as_read: bool = False
+        self,
+        claim: Claim,
+        delta: int,
+        newest: datetime | None,
+        unused: int | None = None,
+        *,
+        as_read: bool = False,
+        is_safe: bool = True,
     ) -> bool:
         same = [{"$eq": [f"$$this.{name}", {"$literal": value}]} for name, value in claim.key.items()]
         changes: Document = {
@@ -242,7 +252,7 @@ class Discussions:
             changes["last_number"] = {"$cond": [{"$and": is_last}, Int64(unused - 1), "$last_number"]}
         if newest:
             changes["newest"] = {"$max": ["$newest", newest]}
-        struck = self.committing.update_one(
+        struck = (self.committing if is_safe else self.collection).update_one(
             {
                 "_id": claim.place.discussion_id,
                 "claims": {"$elemMatch": {**claim.key, **({"at": claim.at} if as_read else {})}},

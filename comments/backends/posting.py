@@ -60,6 +60,7 @@ class Posting:
                     return Done(Posted(comment(target, stored), new=False))
                 raise
             looked = self._look(claim, new.parent)
+            document = None
             stored = looked.found.get(claim.slug)
             if stored is None:
                 answered = self._answered(claim, looked, new)
@@ -69,10 +70,11 @@ class Posting:
                 if claim.kind == "approve":
                     document["change"] = claim.change
                 stored = self._put(claim, document, looked)
+            is_others = stored is not document
             if not self.written_under(claim, stored):
-                self.discussions.give_back(claim, number_too=claim.kind == "post")
+                self.discussions.give_back(claim, number_too=claim.kind == "post", is_others=True)
                 return Done(Posted(comment(target, stored), new=False))
-            if self.discussions.commit(claim, newest=claim.posted if claim.delta else None):
+            if self.discussions.commit(claim, newest=claim.posted if claim.delta else None, is_others=is_others):
                 posted = Posted(comment(target, stored))
                 # Whoever commits promotes, also what another wrote under the same claim.
                 outgrown = self.schemas.of(claim.place).outgrown(claim.place, looked, stored)

@@ -131,3 +131,20 @@ def test_discussion_full_of_old_claims_takes_posts_again(mongo, settings, target
     assert backend.post(target, new("at last")).new
     assert mongo.discussions.find_one({"_id": target.id})["claims"] == []
     audit.stored(target, "auth_user", crashed=True)
+
+
+def test_what_another_wrote_is_acknowledged_when_it_is_safe(mongo, settings, target, commands, monkeypatch):
+    """Who writes waits for that himself, so that his commit need not; who finds what is there has not waited yet."""
+    backend = configure(settings)
+    found = []
+
+    def waits():
+        return [event.command["writeConcern"]["w"] for event in commands.sent if event.command_name == "update"]
+
+    with commands.recorded():
+        backend.post(target, new("same"))
+        found.append(waits())
+    with commands.recorded():
+        assert not backend.post(target, new("same")).new
+        found.append(waits())
+    assert found == [[1], ["majority"]]
