@@ -105,6 +105,7 @@ def publish_draft(
             tags,
             more_filter={"draft.nonce": seen_draft},
             more_update={"$unset": {"draft": ""}},
+            submitted=_said_last(node_id, draft["nonce"]),
         )
         if nonce:
             touch()
@@ -141,6 +142,15 @@ def _drafted(stored: Document) -> dict[str, Any]:
     said = {**stored["metadata"], **draft["metadata"], "nonce": draft["nonce"], "updated": draft["saved_at"]}
     said["detail"] = {**(stored["metadata"].get("detail") or {}), **draft["metadata"]["detail"]}
     return said
+
+
+def _said_last(node_id: ObjectId, draft_nonce: ObjectId) -> Submitted | None:
+    """Return what the form said that saved the draft, for the version that it becomes: the form goes on from that."""
+    saved = database()[REVISIONS].find_one({"_id": draft_nonce, "node_id": node_id})
+    if saved is None or "form" not in saved:
+        return None
+    said, tags = merging.fields(saved.get("submitted") or saved["metadata"]), saved.get("form_tags")
+    return Submitted(saved["form"], said, was_merged=True, tags=None if tags is None else frozenset(tags))
 
 
 def _tags_of(node_id: ObjectId, draft: Mapping[str, Any]) -> TagChange:

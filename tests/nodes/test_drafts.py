@@ -69,3 +69,18 @@ def test_same_form_saved_again_goes_on_from_its_own_tags(mongo):
     for wanted in ("ax", "a", "y"):
         drafts.save_draft(EDITOR, page, seen, {}, TagChange.between("a", wanted), form=form)
         assert mongo["cms.nodes"].find_one()["draft"]["metadata"]["tags"] == list(wanted)
+
+
+def test_form_whose_draft_was_published_does_not_conflict_with_itself(mongo):
+    """Saved as a draft and published; back, edited and saved again, as a draft or live."""
+    page, form = node(text="one", tags=("a",)), ObjectId()
+    seen = nonce(page)
+    draft = drafts.save_draft(EDITOR, page, seen, {"detail.text": "two"}, TagChange.between("a", "ab"), form=form).nonce
+    editing.save(EDITOR, page, seen, {"title": "Bob's"})
+    drafts.publish_draft(EDITOR, page, draft)
+    drafts.save_draft(EDITOR, page, seen, {"detail.text": "three"}, TagChange.between("a", "a"), form=form)
+    said = mongo["cms.nodes"].find_one()["draft"]["metadata"]
+    assert (said["title"], said["detail"]["text"], said["tags"]) == ("Bob's", "three", ["a"])
+    editing.save(EDITOR, page, seen, {"detail.text": "four"}, TagChange.between("a", "ac"), form=form)
+    live = stored(page)
+    assert (live["title"], live["detail"]["text"], live["tags"]) == ("Bob's", "four", ["a", "c"])
