@@ -72,6 +72,7 @@ def restore(
         placement.check_ancestors(node_id, changes["parent_id"])
     changes = {name: value for name, value in changes.items() if value != metadata[name]}
     if changes:
+        keep_old_address(Seen.of(trashed))
         changes |= {"nonce": ObjectId(), "updated": now()}
         insert_revision(node_id, metadata["nonce"], {**metadata, **changes}, actor)
     home = home_of(metadata["type"])

@@ -1,6 +1,7 @@
 """The one write of a node: a compare-and-set on its place and nonce, with the revision inserted first."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 from bson import ObjectId
@@ -42,7 +43,11 @@ def compare_and_set(
     if place != (seen.parent_id, seen.slug):
         check_place(place[0], metadata["type"])
         slugs.check(place[1], place[0])
-        keep_old_address(seen)
+        # The unique index decides; looking first, a refused rename keeps no address.
+        taken = {"metadata.parent_id": place[0], "metadata.slug": place[1], "_id": {"$ne": seen.id}}
+        if database()[home].find_one(taken, {"_id": 1}):
+            raise SlugTaken(place[1], slugs.free(place[1], place[0], home))
+        keep_old_address(seen, was_public=metadata["published"] is not None and metadata["published"] <= now())
     nonce, moment = ObjectId(), now()
     after = {**metadata, **merging.nested({**merging.fields(metadata), **changes}), "nonce": nonce, "updated": moment}
     after["tags"] = sorted((set(metadata["tags"]) | tags.added) - tags.removed)
@@ -165,10 +170,18 @@ def insert_revision(
     database()[REVISIONS].insert_one(revision)
 
 
-def keep_old_address(seen: Seen) -> None:
-    """Remember where the node stood, before it leaves: a crash in between leaves a redirect too many, never a dead link."""
-    database()[REDIRECTS].update_one(
-        {"_id": {"parent_id": seen.parent_id, "slug": seen.slug}},
-        {"$set": {"node_id": seen.id, "kept_at": now()}},
-        upsert=True,
-    )
+def keep_old_address(seen: Seen, *, was_public: bool = False) -> None:
+    """Remember where the node stood, before it leaves: a crash in between leaves a redirect too many, never a dead link.
+
+    Where the address leads to another node, which stood there before, it goes on doing so unless this one `was_public` since.
+    """
+    place = {"_id": {"parent_id": seen.parent_id, "slug": seen.slug}}
+    # What was deleted for good needs no address.
+    free = {} if was_public else {"$or": [{"node_id": seen.id}, {"deleted_at": {"$exists": True}}]}
+    # One that is not free does not match, and cannot be inserted.
+    with suppress(DuplicateKeyError):
+        database()[REDIRECTS].update_one(
+            {**place, **free},
+            {"$set": {"node_id": seen.id, "kept_at": now()}, "$unset": {"deleted_at": ""}},
+            upsert=True,
+        )

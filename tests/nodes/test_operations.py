@@ -1,5 +1,7 @@
 """Moving, copying, throwing away and putting back: what readers find at old addresses, and what is refused."""
 
+from datetime import UTC, datetime
+
 import pytest
 from bson import ObjectId
 
@@ -7,6 +9,8 @@ from nodes import errors
 from nodes.services import checking, drafts, duplicating, editing, trash
 from nodes.signals import node_deleted
 from tests.nodes.build import EDITOR, PAST, node, nonce, stored
+
+FUTURE = datetime(2900, 1, 1, tzinfo=UTC)
 
 
 def save(node_id, **mine):
@@ -41,6 +45,49 @@ def test_section_that_nobody_sees_yet_does_not_end_old_addresses(mongo, client):
     assert client.get("/news")["Location"] == "/archive-of-news"
     save(begun, published=PAST)
     assert client.get("/news/post").status_code == 404, "readers see the new section, which has no such post"
+
+
+class TestAnAddressThatLeadsToAnother:
+    """/about leads to the page that stood there and is /about-us now, whatever else stands at /about for a while."""
+
+    @pytest.fixture
+    def about_us(self, mongo):
+        page = node(slug="about")
+        save(page, slug="about-us")
+        return page
+
+    def test_deleting_for_good_what_stood_there_before(self, mongo, client):
+        old = node(slug="about")
+        trash.trash(EDITOR, old, nonce(old))
+        save(node(slug="about"), slug="about-us")
+        trash.delete(old)
+        assert client.get("/about")["Location"] == "/about-us"
+
+    @pytest.mark.parametrize("published", [None, FUTURE], ids=["draft", "scheduled"])
+    def test_renaming_what_was_never_public(self, about_us, client, published):
+        save(node(slug="about", published=published), slug="about-team")
+        assert client.get("/about")["Location"] == "/about-us"
+
+    def test_renaming_what_was_public_there_leads_to_that(self, about_us, client):
+        save(node(slug="about"), slug="about-team")
+        assert client.get("/about")["Location"] == "/about-team"
+
+    @pytest.mark.parametrize("published", [None, PAST], ids=["draft", "public"])
+    def test_a_refused_rename(self, about_us, mongo, published):
+        other = node(slug="about", published=published)
+        with pytest.raises(errors.SlugTaken):
+            save(other, slug="about-us")
+        assert mongo["cms.redirects"].find_one()["node_id"] == about_us
+
+    def test_what_was_deleted_for_good_keeps_no_address(self, mongo, client):
+        gone = node(slug="about")
+        trash.trash(EDITOR, gone, nonce(gone))
+        trash.delete(gone)
+        draft = node(slug="about", published=None)
+        save(draft, slug="about-us")
+        save(draft, published=PAST)
+        assert client.get("/about")["Location"] == "/about-us"
+        assert "deleted_at" not in mongo["cms.redirects"].find_one()
 
 
 def test_copy_has_nothing_that_is_the_original_s_alone(mongo, bob):
@@ -105,6 +152,14 @@ def test_put_back_under_another_slug_is_a_save_of_its_own(mongo):
     assert (revision["parent"], revision["metadata"]["slug"]) == (seen, "page-2")
     with pytest.raises(errors.NodeGone):
         trash.restore(EDITOR, page, seen)
+
+
+def test_put_back_elsewhere_it_is_found_at_its_old_address(mongo, client):
+    folder, other = node("folder", "folder"), node("folder", "other")
+    page = node(slug="page", parent=folder)
+    trash.trash(EDITOR, page, nonce(page))
+    trash.restore(EDITOR, page, parent_id=other)
+    assert client.get("/folder/page")["Location"] == "/other/page"
 
 
 def test_put_back_by_a_stale_page_is_refused(mongo):
