@@ -1,24 +1,30 @@
-"""Small answers kept in process under the site's version, until the next due time: never older than what they show."""
+"""Small answers kept in process under the site's version, until the next due time: never older than what they show.
+
+Of a change whose writer died before it gave the site a new version they are older, for LONGEST at most.
+"""
 
 from collections.abc import Callable, Hashable
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
 from bson import ObjectId
 
 from nodes.selectors import site
+from nodes.types import NEVER
 
 T = TypeVar("T")
 
 # Answers kept at once: neighbours of posts, tables of months, links of the footer. Some 10 MB.
 MOST = 5_000
+# How long anything is kept under one version, the section tree too.
+LONGEST = timedelta(seconds=60)
 
 _version: ObjectId | None = None
-_answers: dict[Hashable, tuple[datetime | None, Any]] = {}
+_answers: dict[Hashable, tuple[datetime, Any]] = {}
 
 
 def under_version(key: Hashable, moment: datetime, work: Callable[[], tuple[T, datetime | None]]) -> T:
-    """Return what `work` answers, asked again only after a change of the site or when the answer is due.
+    """Return what `work` answers, asked again only after a change of the site, when the answer is due, or after LONGEST.
 
     `work` returns (answer, when it changes by itself or None). The version was read before the data that `work` reads.
     """
@@ -31,8 +37,8 @@ def under_version(key: Hashable, moment: datetime, work: Callable[[], tuple[T, d
     answers = _answers
     if key in answers:
         due, answer = answers[key]
-        if due is None or moment < due:
+        if moment < due:
             return answer
-    answer, due = work()
-    answers[key] = due, answer
+    answer, changes = work()
+    answers[key] = min(changes or NEVER, moment + LONGEST), answer
     return answer

@@ -9,7 +9,8 @@ from urllib.parse import quote
 
 from bson import ObjectId
 
-from mongo.connection import database
+from mongo.connection import database, now
+from nodes import kept
 from nodes.collections import NODES
 from nodes.kinds import SECTIONS
 from nodes.selectors import site
@@ -121,16 +122,21 @@ class Tree:
         return min(times, default=None)
 
 
-_kept: Tree | None = None
+# With the moment before which it was read.
+_kept: tuple[Tree, datetime] | None = None
 
 
 def current() -> Tree:
     """Return the tree at the site's present version (in a request: at the version that the request began with)."""
     global _kept
     version = site.current().version
-    tree = _kept
-    if tree is None or version is None or tree.version != version:
-        _kept = tree = load(version)
+    kept_tree, moment = _kept, now()
+    if kept_tree is not None and version is not None:
+        tree, read_at = kept_tree
+        if tree.version == version and moment < read_at + kept.LONGEST:
+            return tree
+    tree = load(version)
+    _kept = tree, moment
     return tree
 
 

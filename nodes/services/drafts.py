@@ -88,6 +88,8 @@ def publish_draft(
         stored = _read(node_id)
         draft = stored.get("draft")
         if draft is None or draft["nonce"] != seen_draft:
+            # Published already, perhaps: readers may not have been told.
+            touch()
             raise DraftGone(node_id)
         if mine is None or seen_nonce is None:
             wanted, since = merging.fields(draft["metadata"]), draft["base_nonce"]

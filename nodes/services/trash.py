@@ -44,6 +44,8 @@ def trash(actor: Actor, node_id: ObjectId, seen_nonce: ObjectId, collection: str
 
     stored = transaction(work)
     if stored is None:
+        # In the trash already, perhaps: readers may not have been told.
+        touch()
         raise NodeGone(node_id)
     if stored["metadata"]["nonce"] != seen_nonce:
         raise EditConflict(None, stored["metadata"], Merge({}, (), ()))
@@ -60,6 +62,7 @@ def restore(
     """
     trashed = database()[TRASH].find_one(_trashed(node_id, seen_nonce), {"metadata": 1})
     if trashed is None:
+        touch()
         raise NodeGone(node_id)
     metadata = trashed["metadata"]
     changes = {"parent_id": place.get("parent_id", metadata["parent_id"]), "slug": metadata["slug"]}
