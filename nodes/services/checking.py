@@ -19,7 +19,6 @@ from nodes.errors import NodeError
 from nodes.kinds import CONTENT
 from nodes.selectors import chains
 from nodes.services import trash
-from nodes.services.site import touch
 from nodes.types import Actor
 
 # What is younger may belong to a save that is under way.
@@ -45,9 +44,6 @@ def check(*, fix: bool = False) -> Iterator[Finding]:
     for collection in (NODES, ASSET_FILES):
         yield from _lost(collection, fix)
     yield from _cycles()
-    if fix:
-        # For a writer who died before it told readers.
-        touch()
 
 
 def _orphans(before: datetime, fix: bool) -> Iterator[Finding]:

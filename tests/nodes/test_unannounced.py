@@ -6,8 +6,7 @@ import pytest
 
 from mongo.connection import database, now
 from nodes import errors, kept, tree
-from nodes.selectors import site
-from nodes.services import checking, drafts, trash
+from nodes.services import drafts, trash
 from tests.nodes.build import EDITOR, node, nonce
 
 
@@ -59,18 +58,6 @@ def test_publishing_again_a_draft_that_is_published(section, dying, client):
     with pytest.raises(errors.DraftGone):
         drafts.publish_draft(EDITOR, section, draft)
     assert client.get("/section/page").status_code == 404
-
-
-def test_check_nodes_tells_readers(section, dying, client):
-    dying(trash, trash.trash, EDITOR, section, nonce(section))
-    assert list(checking.check(fix=True)) == []
-    assert client.get("/section/page").status_code == 404
-
-
-def test_checking_alone_tells_nobody(section):
-    before = site.read()
-    assert list(checking.check()) == []
-    assert site.read() == before
 
 
 def test_the_tree_is_read_anew_after_a_while(section, dying, monkeypatch):
