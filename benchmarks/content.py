@@ -44,10 +44,9 @@ def _comments(count: int, began: Any) -> Iterator[Any]:
             html=services.render(source),
             token=f"bench {number}",
             parent=parent,
-            part=slugs.part(f"bench {number}"),
             posted=began + timedelta(minutes=11 * number),
         )
-        recent = [*recent[-9:], slugs.join(parent, new.part)]
+        recent = [*recent[-9:], slugs.join(parent, slugs.part(new.token))]
         yield new
 
 

@@ -62,7 +62,7 @@ def checked(new: NewComment) -> NewComment:
         raise InvalidComment(_("Please write something."))
     if len(new.source) > conf.get("MAX_LENGTH"):
         raise InvalidComment(_("This is too long: %(most)d characters are allowed.") % {"most": conf.get("MAX_LENGTH")})
-    if not new.token and not new.part:
+    if not new.token and not new.slug:
         raise InvalidComment(_("The form has expired: please send it again."))
     texts = (new.source, new.html, new.author.name, new.author.url, new.author.id or "", new.email)
     if any("\x00" in text for text in texts) or len(new.author.name) > MAX_NAME:
@@ -178,7 +178,7 @@ def hold_imported(target: Model | Target, new: NewComment, *, reasons: Iterable[
 
 def slug_of(new: NewComment) -> str:
     """Return the slug that an imported comment will have, or has: its replies name it as `parent`."""
-    return slugs.join(slugs.allowed_parent(new.parent, conf.get("MAX_DEPTH")), new.part or slugs.part(new.token))
+    return new.slug or slugs.join(slugs.allowed_parent(new.parent, conf.get("MAX_DEPTH")), slugs.part(new.token))
 
 
 def imported(new: NewComment, *, key: str) -> NewComment:

@@ -134,21 +134,24 @@ def _comment(row: dict[str, Any], number: int) -> NewComment:
         texts = {name: row[name] for name in ("comment", "answers", "name", "url", "email", "text")}
         if not all(isinstance(value, str) for value in texts.values()) or not isinstance(row["user"], str | None):
             raise ValueError("a field has the wrong type")
-        part = texts["comment"].rpartition("/")[2]
-        if not slugs.is_part(part) or (texts["answers"] and not slugs.is_slug(texts["answers"])):
+        slug, answers = texts["comment"], texts["answers"]
+        if not slugs.is_slug(slug) or (answers and not slugs.is_slug(answers)):
             raise ValueError("a slug is none")
+        # Where threads went no deeper, it lies beside what it answers, below an ancestor of that.
+        if not f"{answers}/".startswith(slugs.join(slugs.parent_of(slug), "")):
+            raise ValueError("it lies elsewhere than below what it answers")
         return NewComment(
             author=Author(texts["name"], row["user"], texts["url"]),
             source=texts["text"],
             html=services.render(texts["text"]) if texts["text"] else "",
             token="",
-            parent=texts["answers"],
+            parent=answers,
             email=texts["email"],
             kind=Kind(row["kind"]),
             posted=_moment(row["posted"]),
             edited=_moment(row["edited"]) if row["edited"] else None,
             state=State(row["state"]),
-            part=part,
+            slug=slug,
         )
     except KeyError as error:
         raise BrokenFile(number, f"{error} is missing") from error

@@ -75,8 +75,8 @@ class NewComment:
     """A comment before it is stored: validated, rendered and cleaned.
 
     `token` names the intent: however often it is sent, one comment comes of it. `parent` is a slug or "". `email` is
-    kept apart and never shown. `posted` is given by imports alone; `answers` is the slug that is replied to where that
-    lies deeper than a thread may go.
+    kept apart and never shown. `posted` is given by imports alone, and `slug` by those of an export: what it is called
+    there, however deep threads may go now.
     """
 
     author: Author
@@ -89,7 +89,7 @@ class NewComment:
     posted: datetime | None = None
     edited: datetime | None = None
     state: State = State.PUBLIC
-    part: str = ""
+    slug: str = ""
 
     def under(self, parent: str) -> "NewComment":
         """Return the same comment as a reply to `parent`."""

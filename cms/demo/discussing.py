@@ -44,15 +44,14 @@ def discuss(item: Item, rows: list[dict[str, Any]], moment: datetime) -> int:
 def _comments(item: Item, rows: list[dict[str, Any]], began: datetime, moment: datetime) -> Iterator[NewComment]:
     paths: list[str] = []
     for number, row in enumerate(rows, 1):
-        part = slugs.part(f"demo {item.path} {number}")
+        token = f"demo {item.path} {number}"
         parent = paths[row["to"] - 1] if "to" in row else ""
-        paths.append(slugs.join(parent, part))
+        paths.append(slugs.join(parent, slugs.part(token)))
         yield NewComment(
             author=Author(row["by"]),
             source=row["text"],
             html=services.render(row["text"]),
-            token=f"demo {item.path} {number}",
+            token=token,
             parent=parent,
-            part=part,
             posted=min(began + timedelta(hours=row["hours"]), moment),
         )

@@ -51,7 +51,7 @@ class Specification(Backend):
     # Writing ---------------------------------------------------------------------------------------------------------
 
     def _slug(self, new):
-        return slugs.join(slugs.allowed_parent(new.parent, self.max_depth), new.part or slugs.part(new.token))
+        return new.slug or slugs.join(slugs.allowed_parent(new.parent, self.max_depth), slugs.part(new.token))
 
     def _placed(self, target, new, number):
         """The comment that a new one becomes: below the one it answers, or below the deepest of its ancestors allowed."""

@@ -94,7 +94,8 @@ def test_older_comments_get_their_place_in_a_discussion_that_has_some(target):
         (lambda row: row.update(posted="2026-01-01T00:00:00"), "no zone"),
         (lambda row: row.update(kind="rumour"), "rumour"),
         (lambda row: row.update(name={"$ne": 1}), "type"),
-        (lambda row: row.update(answers="b" * 16), "InvalidParent"),
+        (lambda row: row.update(answers="b" * 16, comment=f"{'b' * 16}/{'c' * 16}"), "InvalidParent"),
+        (lambda row: row.update(answers="b" * 16), "lies elsewhere"),
         (lambda row: row.update(text=" "), "InvalidComment"),
     ],
 )
@@ -133,3 +134,29 @@ def test_commands_write_and_read_a_file(target, tmp_path):
     path.write_bytes(b"{")
     with pytest.raises(CommandError, match="line 1"):
         call_command("import_comments", str(path))
+
+
+def test_depth_may_change_between_export_and_import(settings):
+    """What is there already is found again, and what is not comes to the place that it had."""
+    target = Target("auth.user", "6" * 24)
+    settings.COMMENTS = {**settings.COMMENTS, "MAX_DEPTH": 2}
+    said = services.post(target, author=Author("Ann"), source="1", token="1").comment
+    for n in range(2, 5):
+        said = services.post(target, author=Author("Ann"), source=f"{n}", token=f"{n}", parent=said.slug).comment
+    lines, before = [line.encode() for line in transfer.export()], list(selectors.iterate(target))
+    for depth in (8, 1):
+        settings.COMMENTS = {**settings.COMMENTS, "MAX_DEPTH": depth}
+        assert transfer.import_(lines).new == 0
+        services.forget(target)
+        assert transfer.import_(lines).new == 4
+        assert list(selectors.iterate(target)) == before
+
+
+def test_comment_below_what_it_does_not_answer_is_refused():
+    target = Target("auth.user", "6" * 24)
+    first = services.post(target, author=Author("Ann"), source="1", token="1").comment
+    services.post(target, author=Author("Ann"), source="2", token="2", parent=first.slug)
+    head, one, two = (json.loads(line) for line in transfer.export())
+    lines = [json.dumps(row).encode() for row in (head, one, {**two, "answers": ""})]
+    with pytest.raises(transfer.BrokenFile, match="line 3: it lies elsewhere"):
+        transfer.import_(lines)
