@@ -11,7 +11,7 @@ from django.db import DEFAULT_DB_ALIAS, connections
 from pymongo import MongoClient
 from pymongo.client_session import ClientSession
 from pymongo.database import Database
-from pymongo.errors import AutoReconnect, ConnectionFailure, PyMongoError
+from pymongo.errors import AutoReconnect, ConnectionFailure, OperationFailure, PyMongoError
 from pymongo.read_concern import ReadConcern
 from pymongo.write_concern import WriteConcern
 
@@ -22,6 +22,12 @@ T = TypeVar("T")
 UNHURRIED_SECONDS = 14 * 24 * 60 * 60
 
 AWARE: CodecOptions[Document] = CodecOptions(tz_aware=True, tzinfo=UTC)
+
+# What a server answers, also after it has written, that stops, steps down, or hears too little of the others:
+# HostUnreachable, HostNotFound, WriteConcernFailed, NetworkTimeout, ShutdownInProgress, PrimarySteppedDown,
+# ExceededTimeLimit, SocketException, LegacyNotPrimary, NotWritablePrimary, InterruptedAtShutdown,
+# InterruptedDueToReplStateChange, NotPrimaryNoSecondaryOk, NotPrimaryOrSecondary.
+PASSING = frozenset({6, 7, 64, 89, 91, 189, 262, 9001, 10058, 10107, 11600, 11602, 13435, 13436})
 
 
 def database(alias: str = DEFAULT_DB_ALIAS) -> Database[Document]:
@@ -91,6 +97,8 @@ def is_outage(error: BaseException | None) -> bool:
     """
     while error is not None:
         if isinstance(error, ConnectionFailure) or getattr(error, "timeout", False) is True:
+            return True
+        if isinstance(error, OperationFailure) and error.code in PASSING:
             return True
         error = error.__cause__ or error.__context__
     return False

@@ -7,6 +7,7 @@
 from collections import defaultdict
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 
 from comments import slugs
 from comments.backends import numbering
@@ -83,12 +84,11 @@ class Specification(Backend):
         return Posted(made)
 
     def import_(self, target, comments):
-        there, is_disordered = self.threads[target].comments, False
+        there = self.threads[target].comments
         before = len(there)
         for new in comments:
-            newest = max((c.posted for c in there.values()), default=None)
-            is_disordered |= self.post(target, new).new and newest is not None and new.posted < newest
-        if is_disordered:
+            self.post(target, new)
+        if any(a.posted > b.posted for a, b in pairwise(self._sorted(target, Order.OLDEST))):
             self._renumber(target)
         return len(there) - before
 

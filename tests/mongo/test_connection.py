@@ -5,8 +5,9 @@ import time
 
 import pymongo
 import pytest
+from django.db import DatabaseError
 from pymongo import MongoClient
-from pymongo.errors import PyMongoError, ServerSelectionTimeoutError
+from pymongo.errors import OperationFailure, PyMongoError, ServerSelectionTimeoutError, WriteConcernError
 
 from mongo.connection import client, first_batch, is_outage, promptly
 from nodes.selectors import site
@@ -46,3 +47,11 @@ def break_connections():
     for server in client()._topology._servers.values():
         for connection in server.pool.conns:
             connection.conn.sock.shutdown(socket.SHUT_RDWR)
+
+
+def test_write_that_a_server_cannot_promise_is_an_outage(mongo):
+    """It steps down, or stops, while the write waits for the others: the ORM says no more than that something went wrong."""
+    failed = DatabaseError("Save with update_fields did not affect any rows.")
+    failed.__cause__ = WriteConcernError("operation was interrupted", 11602)
+    assert is_outage(failed)
+    assert not is_outage(OperationFailure("a duplicate or so", 11000))
