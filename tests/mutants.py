@@ -50,8 +50,8 @@ MUTANTS = (
     Mutant(
         "merge base",
         "nodes/services/editing.py",
-        "base = theirs if present == seen_nonce else base_for(node_id, seen_nonce, present, form)",
-        "base = theirs",
+        "                base, tags = base_for(node_id, seen_nonce, present, form, tags)\n",
+        "                pass\n",
         "tests/nodes/test_races.py::test_eight_editors_of_other_fields_and_paragraphs_all_survive",
     ),
     Mutant(
@@ -129,21 +129,21 @@ MUTANTS = (
         "comments/backends/claims.py",
         '[HAS_ROOM, GATE_IS_OPEN, {_last_touched(): {"$exists": False}}]',
         "[HAS_ROOM, GATE_IS_OPEN]",
-        "tests/comments/test_conversion.py::test_writers_wait_while_too_much_is_to_be_copied_again",
+        "tests/comments/test_takeovers.py::test_writers_wait_while_too_much_is_to_be_copied_again",
     ),
     Mutant(
         "second look of a converter",
         "comments/backends/conversion.py",
         "passed it over.\n            there = to.look(self.to, slugs)\n",
         "passed it over.\n            there = Looked({**there.found, **{one['slug']: one for one in missing}})\n",
-        "tests/comments/test_conversion.py::test_what_a_relieved_converter_copies_late_is_raised",
+        "tests/comments/test_takeovers.py::test_what_a_relieved_converter_copies_late_is_raised",
     ),
     Mutant(
         "numbering in what a converter takes over",
         "comments/backends/conversion.py",
         '                {"$ne": ["$moving.renumber", True]},\n',
         "",
-        "tests/comments/test_conversion.py::test_numbering_that_was_broken_off_is_not_gone_on_with_as_a_move",
+        "tests/comments/test_takeovers.py::test_numbering_that_was_broken_off_is_not_gone_on_with_as_a_move",
     ),
     Mutant(
         "moving discussion at a lost claim",

@@ -11,7 +11,7 @@ from nodes.collections import NODES, REVISIONS
 from nodes.errors import DraftGone, EditConflict, NodeGone, TooBusy
 from nodes.services.editing import ATTEMPTS, normalized
 from nodes.services.site import touch
-from nodes.services.write import base_for, base_of, compare_and_set, insert_revision, tags_for
+from nodes.services.write import base_for, base_of, compare_and_set, insert_revision
 from nodes.types import NO_TAGS, Actor, Saved, Seen, Submitted, TagChange
 
 # Where a node stands is not drafted: addresses are live or they are not.
@@ -41,9 +41,9 @@ def save_draft(
         said = _drafted(stored)
         theirs = merging.fields(said)
         if base is None:
-            same = present["nonce"] == seen_nonce
-            base = theirs if same else base_for(node_id, seen_nonce, present["nonce"], form)
-            tags = tags_for(node_id, seen_nonce, present["nonce"], form, tags)
+            base = theirs
+            if present["nonce"] != seen_nonce:
+                base, tags = base_for(node_id, seen_nonce, present["nonce"], form, tags)
         merge = merging.merge(base, mine, theirs)
         if merge.conflicts:
             raise EditConflict(base, said, merge, tags)

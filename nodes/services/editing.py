@@ -15,7 +15,7 @@ from nodes.errors import EditConflict, InvalidPlace, NodeGone, Published, SlugTa
 from nodes.kinds import KINDS, PHOTO
 from nodes.services import placement
 from nodes.services.site import touch
-from nodes.services.write import base_for, check_place, compare_and_set, insert_revision, tags_for
+from nodes.services.write import base_for, check_place, compare_and_set, insert_revision
 from nodes.tags import unique
 from nodes.types import NEVER, NO_TAGS, Actor, Saved, Seen, Submitted, TagChange
 
@@ -128,8 +128,9 @@ def save(
         present = stored["metadata"]["nonce"]
         theirs = merging.fields(stored["metadata"])
         if base is None:
-            base = theirs if present == seen_nonce else base_for(node_id, seen_nonce, present, form)
-            tags = tags_for(node_id, seen_nonce, present, form, tags)
+            base = theirs
+            if present != seen_nonce:
+                base, tags = base_for(node_id, seen_nonce, present, form, tags)
         merge = merging.merge(base, mine, theirs)
         if merge.conflicts:
             raise EditConflict(base, stored["metadata"], merge, tags)

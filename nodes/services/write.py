@@ -76,29 +76,26 @@ def compare_and_set(
     return nonce if done.matched_count else None
 
 
-def base_for(node_id: ObjectId, seen: ObjectId, present: ObjectId, form: ObjectId | None) -> dict[str, Any] | None:
-    """Return the fields that a form started from: those under the nonce `seen`, which it was rendered with.
+def base_for(
+    node_id: ObjectId, seen: ObjectId, present: ObjectId, form: ObjectId | None, tags: TagChange
+) -> tuple[dict[str, Any] | None, TagChange]:
+    """Return the fields and the change of tags from which a form goes on that was rendered under the nonce `seen`.
 
-    Where the same rendered form has saved since (a double click; back, edited and saved again), it goes on from what it said
-    last, so that nobody conflicts with himself. Looks back over at most LOOK_BACK saves before the `present` nonce.
+    Where the same rendered form has saved since (a double click; back, edited and saved again), that is what it said last, so
+    that nobody conflicts with himself. Looks back over at most LOOK_BACK saves before the `present` nonce.
     """
-    if last := _last_of(node_id, seen, present, form):
-        said = last.get("submitted")
-        return merging.fields(said) if said else base_of(node_id, last["_id"])
-    return base_of(node_id, seen)
-
-
-def tags_for(node_id: ObjectId, seen: ObjectId, present: ObjectId, form: ObjectId | None, tags: TagChange) -> TagChange:
-    """Return what a form changes of the tags: `tags`, or where it has saved since, the difference to what it said then."""
-    if tags.wanted is None:
-        return tags
-    last = _last_of(node_id, seen, present, form) or {}
-    return TagChange.between(last["form_tags"], tags.wanted) if "form_tags" in last else tags
+    last = _last_of(node_id, seen, present, form)
+    if last is None:
+        return base_of(node_id, seen), tags
+    if tags.wanted is not None and "form_tags" in last:
+        tags = TagChange.between(last["form_tags"], tags.wanted)
+    said = last.get("submitted")
+    return merging.fields(said) if said else base_of(node_id, last["_id"]), tags
 
 
 def _last_of(node_id: ObjectId, seen: ObjectId, present: ObjectId, form: ObjectId | None) -> Document | None:
     """Return the newest revision that a rendered form saved since the nonce `seen`, without its metadata."""
-    if form is None or present == seen:
+    if form is None:
         return None
     links = {"parent": 1, "form": 1, "submitted": 1, "form_tags": 1}
     newest = database()[REVISIONS].find({"node_id": node_id}, links).sort("saved_at", -1).limit(LOOK_BACK)
