@@ -162,12 +162,15 @@ def is_refused(response: HttpResponseBase) -> bool:
 
 
 def told(response: HttpResponseBase) -> tuple[int, str]:
-    """Return an answer without what differs from request to request, for comparing two."""
+    """Return an answer without what differs from request to request, for comparing two.
+
+    Expires is the time of the answer and the max-age of its Cache-Control, which stays.
+    """
     text = re.sub(
         r'(name="csrfmiddlewaretoken" value|nonce|value)="[^"]*"|[0-9a-f]{24}|[0-9a-f]{16}', "", body(response)
     )
     return response.status_code, re.sub(
-        r"(?m)^(X-Request-ID|Content-Length|Content-Security-Policy|ETag).*$", "", unescape(text)
+        r"(?m)^(X-Request-ID|Content-Length|Content-Security-Policy|ETag|Expires).*$", "", unescape(text)
     )
 
 
