@@ -73,13 +73,15 @@ class ModerationAdmin(admin.ModelAdmin):
         return guarded
 
     def queue(self, request: HttpRequest) -> HttpResponse:
-        """Show what this moderator has taken from the queue, filled up with what has waited longest; or what was decided."""
+        """Show what this moderator has taken from the queue; or what was decided."""
         verdict = _verdict(request.GET.get("state", ""))
         waiting = verdict is Verdict.WAITING
-        taken = queue.take(_who(request), SHOWN) if waiting else selectors.held(verdict=verdict, limit=SHOWN)
+        shown = queue.taken(_who(request), SHOWN) if waiting else selectors.held(verdict=verdict, limit=SHOWN)
+        counts = queue.counts()
         context = {
-            "cases": [_row(case) for case in queue.cases(taken)],
-            "counts": queue.counts(),
+            "cases": [_row(case) for case in queue.cases(shown)],
+            "counts": counts,
+            "more": counts["waiting"] - len(shown) if waiting and len(shown) < SHOWN else 0,
             "most": queue.COUNTED,
             "state": verdict.value,
             "undo": request.session.pop("comments_undo", None),
@@ -87,7 +89,7 @@ class ModerationAdmin(admin.ModelAdmin):
         return self._page(request, "queue", _("Comments that wait") if waiting else _("Decided comments"), **context)
 
     def decide(self, request: HttpRequest) -> HttpResponse:
-        """Do to the chosen comments what the button says, and offer to undo it."""
+        """Do to the chosen comments what the button says, offer to undo it, and take as many others from the queue."""
         if request.method != "POST":
             raise Http404
         action, _colon, only = request.POST.get("action", "").partition(":")
@@ -95,13 +97,15 @@ class ModerationAdmin(admin.ModelAdmin):
         if action == "release":
             left = queue.release(_who(request))
             messages.success(request, DONE[action](left) % {"n": left})
-            # Not to the queue: looking at it takes them again.
-            return HttpResponseRedirect(reverse("admin:index"))
-        if action in queue.ACTIONS:
+        elif action in queue.ACTIONS:
             self._decided(request, action, ids)
         where = reverse("admin:comments_moderation_changelist")
-        state = request.POST.get("state", "")
-        return HttpResponseRedirect(f"{where}?state={state}" if state in tuple(Verdict) else where)
+        verdict = _verdict(request.POST.get("state", ""))
+        if verdict is not Verdict.WAITING:
+            return HttpResponseRedirect(f"{where}?state={verdict.value}")
+        if action != "release" and not queue.take(_who(request), SHOWN) and action == "take":
+            messages.info(request, _("Others are looking at all that waits."))
+        return HttpResponseRedirect(where)
 
     def _decided(self, request: HttpRequest, action: str, ids: list[str]) -> None:
         decided = queue.decide(action, ids, _who(request), links.origin(request))
@@ -114,15 +118,20 @@ class ModerationAdmin(admin.ModelAdmin):
             request.session["comments_undo"] = list(decided.done) if action != "wait" else None
 
     def published(self, request: HttpRequest) -> HttpResponse:
-        """Show what readers flagged, and the newest comments."""
-        flagged = []
+        """Show what readers flagged, and the newest comments; posted to, forget the flags of comments that are gone."""
+        flagged, gone = [], []
         for flag in flags.flagged(SHOWN):
             try:
                 flagged.append({"flag": flag, "comment": selectors.get(flag.target, flag.slug)})
             except CommentNotFound:
+                gone.append(flag)
+        if request.method == "POST":
+            for flag in gone:
                 flags.settle(flag.target, flag.slug)
+            return HttpResponseRedirect(request.path)
         context = {
             "flagged": flagged,
+            "gone": len(gone),
             "recent": selectors.recent(SHOWN),
             "counts": queue.counts(),
             "most": queue.COUNTED,

@@ -1,7 +1,8 @@
 """The moderation queue: who looks at which comment, what was decided, how much waits.
 
-A moderator takes comments under a lease, one findAndModify each, so that two never work on the same one by accident. A lease
-ends by itself; a decision needs none, because approving and rejecting are safe however many do it.
+A moderator takes comments under a lease, one findAndModify each, so that two never work on the same one by accident. Taking is
+a write, so a page only shows what is taken; a button takes. A lease ends by itself; a decision needs none, because approving
+and rejecting are safe however many do it.
 """
 
 from collections.abc import Iterable
@@ -44,12 +45,18 @@ class Decided:
     published: tuple[Comment, ...] = ()
 
 
+def taken(by: str, size: int) -> tuple[Held, ...]:
+    """Return up to `size` waiting comments that the moderator `by` has taken, the longest waiting first."""
+    mine = {"state": Verdict.WAITING.value, "lease.by": by, "lease.until": {"$gt": now()}}
+    found = _pending().find(mine).sort([("created", 1), ("_id", 1)]).limit(size)
+    return tuple(as_held(document) for document in found)
+
+
 def take(by: str, size: int) -> tuple[Held, ...]:
-    """Return up to `size` waiting comments, the longest waiting first, and lease them to the moderator `by`."""
+    """Lease those that waited longest to the moderator `by`, up to `size` with the ones taken before; return them all."""
     moment = now()
-    mine = {"state": Verdict.WAITING.value, "lease.by": by, "lease.until": {"$gt": moment}}
-    taken = list(_pending().find(mine).sort([("created", 1), ("_id", 1)]).limit(size))
-    while len(taken) < size:
+    mine = list(taken(by, size))
+    while len(mine) < size:
         found = _pending().find_one_and_update(
             {"state": Verdict.WAITING.value, "lease.until": {"$not": {"$gt": moment}}},
             {"$set": {"lease": {"by": by, "until": moment + LEASE}}},
@@ -57,8 +64,8 @@ def take(by: str, size: int) -> tuple[Held, ...]:
         )
         if found is None:
             break
-        taken.append(found)
-    return tuple(as_held(document) for document in taken)
+        mine.append(as_held(found))
+    return tuple(mine)
 
 
 def release(by: str) -> int:

@@ -32,6 +32,12 @@ class CommandLog:
         """The names of the recorded commands: ["find", "update", …]."""
         return [event.command_name for event in self.sent]
 
+    @property
+    def written(self) -> set[str]:
+        """The names of the collections that the recorded commands wrote to."""
+        writes = ("insert", "update", "delete", "findAndModify")
+        return {str(event.command[name]) for event in self.sent if (name := event.command_name) in writes}
+
     def __len__(self) -> int:
         return len(self.sent)
 

@@ -207,6 +207,8 @@ def test_queue_of_two_hundred_is_moderated_by_keyboard(browsing, account, target
     mona.user_permissions.add(Permission.objects.get(codename="can_moderate"))
     page = browsing(mona)
     page.goto("/admin/comments/moderation/")
+    with page.expect_navigation():
+        page.keyboard.press("t")
     for n in range(200):
         expect(page.locator(".comments-case").first).to_be_focused()
         expect(page.locator(".comments-case").first).to_contain_text(f"Held {n}")
@@ -229,6 +231,8 @@ def test_queue_of_two_hundred_is_moderated_by_keyboard_without_script(browsing, 
     mona.user_permissions.add(Permission.objects.get(codename="can_moderate"))
     page = browsing(mona, java_script_enabled=False)
     page.goto("/admin/comments/moderation/")
+    with page.expect_navigation():
+        page.keyboard.press("Enter")
 
     def press_until(key, selector):
         for _ in range(200):
@@ -259,6 +263,8 @@ def test_moderator_decides_by_keyboard_and_undoes(browsing, account, target):
     mona.user_permissions.add(Permission.objects.get(codename="can_moderate"))
     page = browsing(mona)
     page.goto("/admin/comments/moderation/")
+    with page.expect_navigation():
+        page.keyboard.press("t")
     page.keyboard.press("j")
     with page.expect_navigation():
         page.keyboard.press("s")

@@ -147,6 +147,7 @@ def posters(client: Client, post: Target, rules: Any, moderator: Any) -> None:
         site.post(client, post, text)
     staff = Client()
     staff.force_login(moderator)
+    staff.post(reverse("admin:comments_moderation_decide"), {"action": "take"})
     get(staff, reverse("admin:comments_moderation_changelist"), reverse("comments-mine"))
     approved, rejected = selectors.held()
     staff.post(reverse("comments-approve", args=[approved.id]))

@@ -1,6 +1,7 @@
 """The moderation queue: leases, decisions, and its pages in the admin."""
 
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import pytest
 from django.test import Client
@@ -29,12 +30,17 @@ def staff(client, moderator) -> Client:
     return client
 
 
+def taken(staff) -> str:
+    """Take from the queue; return the page that shows it."""
+    return staff.post(DECIDE, {"action": "take"}, follow=True).content.decode()
+
+
 def test_two_moderators_never_take_the_same_comment(post_page):
     hold(post_page, 5)
     ann, bob = queue.take("ann", 3), queue.take("bob", 3)
     assert [len(ann), len(bob)] == [3, 2]
     assert not {held.id for held in ann} & {held.id for held in bob}
-    assert queue.take("ann", 3) == ann
+    assert queue.taken("ann", 3) == queue.take("ann", 3) == ann
 
 
 def test_moderators_who_come_together_share_the_queue_out(post_page):
@@ -80,10 +86,11 @@ def test_decision_that_fails_does_not_keep_others_from_theirs(post_page):
 
 def test_what_is_left_to_others_is_not_taken_again_at_once(staff, post_page):
     hold(post_page, 2)
-    assert "Held 1" in staff.get(QUEUE).content.decode()
+    assert "Held 1" in taken(staff)
     assert queue.take("bob", 3) == ()
     page = staff.post(DECIDE, {"action": "release", "state": "waiting"}, follow=True).content.decode()
     assert "2 comments are left to others." in page
+    assert "Held 1" not in page
     assert len(queue.take("bob", 3)) == 2
 
 
@@ -105,7 +112,7 @@ def test_queue_page_shows_reason_context_and_parent(staff, post_page):
         email="a@b.example",
         reasons=["links"],
     )
-    html = staff.get(QUEUE).content.decode()
+    html = taken(staff)
     for shown in ("What do you say?", "Buy", "links", "a@b.example", "/news/hello", ">Hello<"):
         assert shown in html
 
@@ -128,7 +135,7 @@ def test_bulk_decision_and_undo(staff, post_page, action, verdict, public):
 
 def test_what_its_author_changed_meanwhile_is_looked_at_again(staff, post_page):
     first, second = hold(post_page, 2)
-    html = staff.get(QUEUE).content.decode()
+    html = taken(staff)
     assert f'value="approve:{first.id}.1"' in html
     assert f'name="chosen" value="{second.id}.1"' in html
     services.change_held(first.id, source="Changed", rev=1)
@@ -169,6 +176,34 @@ def test_get_decides_nothing(staff, post_page):
     assert selectors.count(post_page) == 0
 
 
+def test_looking_at_the_queue_takes_nothing(staff, post_page, commands):
+    hold(post_page, 2)
+    with commands.recorded():
+        page = staff.get(QUEUE).content.decode()
+    assert commands.written == set()
+    assert "Held 1" not in page
+    assert "Take the comments that waited longest" in page
+    assert len(queue.take("bob", 3)) == 2
+    assert "Others are looking at all that waits." in taken(staff)
+
+
+def test_who_decides_is_given_more_at_once(staff, post_page, monkeypatch):
+    monkeypatch.setattr("comments.admin.SHOWN", 2)
+    first, *_others = hold(post_page, 4)
+    page = taken(staff)
+    assert ["Held 0" in page, "Held 1" in page, "Held 2" in page] == [True, True, False]
+    page = staff.post(DECIDE, {"action": f"spam:{first.id}", "state": "waiting"}, follow=True).content.decode()
+    assert ["Held 0" in page, "Held 1" in page, "Held 2" in page, "Held 3" in page] == [False, True, True, False]
+
+
+def test_a_few_that_are_taken_can_become_more(staff, post_page):
+    hold(post_page, 1)
+    assert "Take more" not in taken(staff)
+    hold(post_page, 1, start=1)
+    assert "Take more" in staff.get(QUEUE).content.decode()
+    assert "Held 1" in taken(staff)
+
+
 def comment_url(comment):
     return reverse("admin:comments_moderation_comment", args=[comment.target.label, comment.target.pk, comment.slug])
 
@@ -203,6 +238,18 @@ def test_flagged_comment_is_listed_until_settled(staff, post_page):
     assert "Flagged by readers" in staff.get(page).content.decode()
     staff.post(comment_url(comment), {"settle": "1"})
     assert "Flagged by readers" not in staff.get(page).content.decode()
+
+
+def test_flags_of_what_is_gone_are_forgotten_when_told_to(staff, post_page, commands):
+    comment = services.post(post_page, author=Author("Ann"), source="Rude words", token="a").comment
+    flags.flag(comment, "address:x")
+    flags.flag(replace(comment, slug="gone"), "address:x")
+    page = reverse("admin:comments_moderation_published")
+    with commands.recorded():
+        assert "1 flagged comment is gone." in staff.get(page).content.decode()
+    assert commands.written == set()
+    assert "gone" not in staff.post(page, follow=True).content.decode()
+    assert [flag.slug for flag in flags.flagged()] == [comment.slug]
 
 
 def test_rejected_comments_leave_no_gap(mongo, rules):

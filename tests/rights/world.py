@@ -18,8 +18,10 @@ from django.test import Client
 
 from cms import page_cache
 from mongo.connection import database
+from nodes.collections import RENDITIONS
 from nodes.services import drafts, editing, trash
 from nodes.types import Actor, TagChange
+from tests.commands import CommandLog
 from tests.nodes import build, photo_build, pictures
 
 # Who asks. `owner` and `author` are both of the group Authors; the first wrote what it is about, the second did not.
@@ -60,6 +62,10 @@ class Thing:
 
     def admin(self, page: str) -> str:
         return f"/admin/nodes/node/{self.id}/{page}/"
+
+
+# What looking at a page may write: who is logged in, and sizes of pictures that were not asked for before.
+CACHES = {"django_session", f"{RENDITIONS}.files", f"{RENDITIONS}.chunks"}
 
 
 class World:
@@ -133,13 +139,18 @@ class World:
     def kept(self, kind: str, path: str) -> HttpResponseBase:
         """Return what somebody gets at a path, asked for once."""
         if (kind, path) not in self._answers:
-            self._answers[kind, path] = self.clients[kind].get(path)
+            self._answers[kind, path] = self._get(kind, path)
         return self._answers[kind, path]
 
     def ask(self, kind: str, path: str, data: dict[str, Any] | None = None) -> HttpResponseBase:
         """Return what somebody gets at a path, or for what is posted to it."""
-        client = self.clients[kind]
-        return client.get(path) if data is None else client.post(path, data)
+        return self._get(kind, path) if data is None else self.clients[kind].post(path, data)
+
+    def _get(self, kind: str, path: str) -> HttpResponseBase:
+        with CommandLog().recorded() as log:
+            answer: HttpResponseBase = self.clients[kind].get(path)
+        assert not log.written - CACHES, f"GET {path} wrote"
+        return answer
 
 
 def _published(state: str) -> datetime | None:
