@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from comments import conf, targets
-from comments.backends.conversion import Converted
+from comments.backends.attempt import Converted
 from comments.backends.mongodb import MongoBackend
 from comments.backends.repairing import Fault
 from comments.errors import ConversionFailed, TargetNotFound

@@ -178,7 +178,7 @@ def hold_imported(target: Model | Target, new: NewComment, *, reasons: Iterable[
 
 def slug_of(new: NewComment) -> str:
     """Return the slug that an imported comment will have, or has: its replies name it as `parent`."""
-    return new.slug or slugs.join(slugs.allowed_parent(new.parent, conf.get("MAX_DEPTH")), slugs.part(new.token))
+    return new.slug or slugs.of(new.token, new.parent, conf.get("MAX_DEPTH"))
 
 
 def imported(new: NewComment, *, key: str) -> NewComment:

@@ -61,6 +61,11 @@ def allowed_parent(answered: str, max_depth: int) -> str:
     return "/".join(answered.split("/")[: max_depth - 1]) if answered else ""
 
 
+def of(token: str, answered: str, max_depth: int) -> str:
+    """Return the slug of the comment with this token that answers `answered`, "" if none: the same however often it is sent."""
+    return join(allowed_parent(answered, max_depth), part(token))
+
+
 def descendants(path: str) -> tuple[str, str]:
     """Return the range [low, high) of the paths below `path`."""
     return path + "/", path + AFTER_DESCENDANTS

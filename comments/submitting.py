@@ -91,7 +91,7 @@ def sent(token: FormToken) -> Posted | None:
 
 def slug_of(token: FormToken) -> str:
     """Return the slug that a form's comment has, or will have."""
-    return slugs.join(slugs.allowed_parent(token.parent, conf.get("MAX_DEPTH")), slugs.part(token.nonce))
+    return slugs.of(token.nonce, token.parent, conf.get("MAX_DEPTH"))
 
 
 def _mode(obj: Model, submission: Submission) -> Mode:

@@ -119,7 +119,7 @@ MUTANTS = (
     ),
     Mutant(
         "empty lists in the switch",
-        "comments/backends/conversion.py",
+        "comments/backends/attempt.py",
         '{**self._mine(), "epoch": self.source.epoch, "claims": [], "touched": []}',
         '{**self._mine(), "epoch": self.source.epoch}',
         "tests/comments/test_conversion.py::test_switch_waits_for_who_writes_and_for_what_was_touched",
@@ -133,14 +133,14 @@ MUTANTS = (
     ),
     Mutant(
         "second look of a converter",
-        "comments/backends/conversion.py",
+        "comments/backends/attempt.py",
         "passed it over.\n            there = to.look(self.to, slugs)\n",
         "passed it over.\n            there = Looked({**there.found, **{one['slug']: one for one in missing}})\n",
         "tests/comments/test_takeovers.py::test_what_a_relieved_converter_copies_late_is_raised",
     ),
     Mutant(
         "numbering in what a converter takes over",
-        "comments/backends/conversion.py",
+        "comments/backends/attempt.py",
         '                {"$ne": ["$moving.renumber", True]},\n',
         "",
         "tests/comments/test_takeovers.py::test_numbering_that_was_broken_off_is_not_gone_on_with_as_a_move",

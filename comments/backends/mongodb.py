@@ -9,23 +9,22 @@ from datetime import datetime
 from itertools import pairwise
 from typing import Any, TypeVar
 
-from bson import ObjectId
-from pymongo import ReturnDocument
 from pymongo.database import Database
 
-from comments import conf, slugs
-from comments.backends import numbering
+from comments import conf
 from comments.backends.across import Across
+from comments.backends.attempt import Converted
 from comments.backends.base import Backend
-from comments.backends.conversion import SORTED_IN_MEMORY, Conversion, Converted
+from comments.backends.conversion import SORTED_IN_MEMORY, Conversion
+from comments.backends.holding import Holding
 from comments.backends.memory import sort_key
 from comments.backends.posting import Posting
 from comments.backends.reading import Reading
 from comments.backends.repairing import Repairing
 from comments.backends.schemas import Schemas
-from comments.backends.stored import NOBODY, Document, Place, Written, comment, discussion, held, place
+from comments.backends.stored import Document, Place, Written, comment, discussion, held, place
 from comments.conf import native
-from comments.errors import CommentNotFound, ConversionFailed, DiscussionBusy, EditConflict, HeldChanged
+from comments.errors import CommentNotFound, ConversionFailed, DiscussionBusy, EditConflict
 from comments.types import (
     Comment,
     Discussion,
@@ -38,10 +37,8 @@ from comments.types import (
     Target,
     Verdict,
 )
-from mongo.connection import database, now
+from mongo.connection import database
 
-# Of a queued comment that its author may still change.
-WAITS: Document = {"state": Verdict.WAITING.value, "settled": {"$ne": True}}
 # Seconds that a poster waits for others to end, to promote a discussion.
 PROMOTION_PATIENCE = 2.0
 logger = logging.getLogger(__name__)
@@ -61,7 +58,7 @@ class MongoBackend(Backend):
         self.changing = self.repairing.changing
         self.conversion = Conversion(self.repairing)
         self.across = Across(self.db, self.schemas)
-        self.pending = self.db["comments.pending"]
+        self.holding = Holding(self.db)
 
     # Writing ---------------------------------------------------------------------------------------------------------
 
@@ -163,72 +160,36 @@ class MongoBackend(Backend):
         return self.posting.hold(target, new, reasons)
 
     def approve(self, held_id: str, by: str = "", rev: int = 0) -> Comment:
-        waiting = self._settled(held_id, rev)
+        waiting = self.holding.settle(held_id, rev)
         target = Target.parse(waiting["discussion_id"])
         done = self._with_room(target, lambda: self.posting.publish(waiting))
         stored = done.document
         try:
-            self._decide(waiting, Verdict.APPROVED, by)
+            self.holding.decide(waiting, Verdict.APPROVED, by)
         except CommentNotFound:  # its author was erased meanwhile
             self.changing.erase_again(target, stored)
             raise
         self._promote(target, done.outgrown)
-        if self._is_crowded(target, int(stored["number"])):
+        if self._may_renumber(target, int(stored["number"])):
             with contextlib.suppress(ConversionFailed):  # somebody is at it, and the next approval tries again
                 self.renumber(target)
                 stored = self.reading.get(self._where(target)[1], stored["slug"])
         return comment(target, stored)
 
-    def _is_crowded(self, target: Target, number: int) -> bool:
-        """Return whether so many were approved among a hundred numbers that page and bucket get too long. Numbering a long
-        discussion anew takes longer than a moderator waits: that is left to `check_comments --fix`."""
-        hundred = numbering.HUNDRED
-        low = hundred * ((number - 1) // hundred)
-        approved = {"$gt": low, "$lte": low + hundred}
-        query = {"discussion_id": target.id, "state": Verdict.APPROVED.value, "number": approved}
-        if self.pending.count_documents(query, limit=numbering.CROWD + 1) <= numbering.CROWD:
-            return False
-        return self.discussion(target).last_number <= SORTED_IN_MEMORY
-
-    def _settled(self, held_id: str, rev: int) -> Document:
-        """Return what is to be published, its author's last word: nothing unseen slips in while it is."""
-        seen = self._held(held_id)
-        query = {"_id": seen["_id"], "state": {"$ne": Verdict.WITHDRAWN.value}, **(_edited(rev) if rev else {})}
-        settled = self.pending.find_one_and_update(
-            query, {"$set": {"settled": True}}, return_document=ReturnDocument.AFTER
-        )
-        if settled is None:
-            raise CommentNotFound(held_id) if seen["state"] == Verdict.WITHDRAWN else HeldChanged(held_id)
-        return settled
+    def _may_renumber(self, target: Target, number: int) -> bool:
+        """Return whether a place is crowded, and the discussion short: numbering a long one anew takes longer than a moderator
+        waits, and is left to `check_comments --fix`."""
+        return self.holding.is_crowded(target, number) and self.discussion(target).last_number <= SORTED_IN_MEMORY
 
     def change_held(self, held_id: str, *, source: str, html: str, rev: int) -> Held:
-        document = self._held(held_id)
-        text = {"source": source, "html": html}
-        query = {"_id": document["_id"], **WAITS, **_edited(rev)}
-        update = {"$set": {**text, "edits": rev}, "$unset": {"lease": ""}}
-        changed = self.pending.find_one_and_update(query, update, return_document=ReturnDocument.AFTER)
-        if changed is None:
-            changed = self._held(held_id)
-            if changed["state"] != Verdict.WAITING or changed.get("settled"):
-                raise CommentNotFound(held_id)
-            if changed["source"] != source:
-                raise HeldChanged(held_id)
-        return held(changed)
+        return held(self.holding.change(held_id, source, html, rev))
 
     def withdraw(self, held_id: str) -> Held:
-        blank = {"author": NOBODY, "source": "", "html": "", "reasons": []}
-        withdrawn = self.pending.find_one_and_update(
-            {"_id": self._held(held_id)["_id"], **WAITS},
-            {"$set": {**blank, "state": Verdict.WITHDRAWN.value, "decided": now()}, "$unset": {"lease": ""}},
-            return_document=ReturnDocument.AFTER,
-        )
-        if withdrawn is None:
-            raise CommentNotFound(held_id)
-        return held(withdrawn)
+        return held(self.holding.withdraw(held_id))
 
     def reject(self, held_id: str, by: str = "", verdict: Verdict = Verdict.REJECTED) -> Held:
-        waiting = self._held(held_id)
-        rejected = self._decide(waiting, verdict, by)
+        waiting = self.holding.get(held_id)
+        rejected = self.holding.decide(waiting, verdict, by)
         if waiting.get("settled") and rejected["state"] == verdict.value and verdict is not Verdict.WAITING:
             # Whoever was publishing it stopped in between: what the queue calls rejected is not to be read.
             self._unpublish(held(rejected), by)
@@ -239,14 +200,6 @@ class MongoBackend(Backend):
             stored = self.get(rejected.target, rejected.slug)
             if not stored.removed:
                 self.remove(rejected.target, rejected.slug, rev=stored.rev, token=f"reject {rejected.id}", by=by)
-
-    def _decide(self, waiting: Document, verdict: Verdict, by: str) -> Document:
-        # The time of the decision is what the queue's TTL counts from: what waits again has none.
-        decided = None if verdict is Verdict.WAITING else now()
-        query = {"_id": waiting["_id"], "state": {"$nin": [Verdict.APPROVED.value, Verdict.WITHDRAWN.value]}}
-        update = {"$set": {"state": verdict.value, "decided": decided, "decided_by": by}}
-        changed = self.pending.find_one_and_update(query, update, return_document=ReturnDocument.AFTER)
-        return changed or self._held(str(waiting["_id"]))
 
     def held(
         self,
@@ -259,29 +212,14 @@ class MongoBackend(Backend):
         after: str = "",
     ) -> tuple[Held, ...]:
         wanted = {"discussion_id": target.id if target else "", "author.id": author_id, "slug": slug}
-        query: Document = {"state": verdict.value, **{path: value for path, value in wanted.items() if value}}
-        if after:
-            last = self._held(after)
-            query["$or"] = [
-                {"created": {"$gt": last["created"]}},
-                {"created": last["created"], "_id": {"$gt": last["_id"]}},
-            ]
-        found = self.pending.find(query).sort([("created", 1), ("_id", 1)]).limit(limit)
-        return tuple(held(document) for document in found)
+        return tuple(held(document) for document in self.holding.find(wanted, verdict, limit, after))
 
     def get_held(self, held_id: str) -> Held:
-        return held(self._held(held_id))
+        return held(self.holding.get(held_id))
 
     def held_by_token(self, target: Target, token: str) -> Held | None:
-        ending = {"$regex": f"(^|/){slugs.part(token)}$"}
-        found = self.pending.find_one({"discussion_id": target.id, "slug": ending, "state": Verdict.WAITING.value})
+        found = self.holding.of_token(target, token)
         return held(found) if found else None
-
-    def _held(self, held_id: str) -> Document:
-        found = self.pending.find_one({"_id": ObjectId(held_id)}) if ObjectId.is_valid(held_id) else None
-        if found is None:
-            raise CommentNotFound(held_id)
-        return found
 
     # Reading ---------------------------------------------------------------------------------------------------------
 
@@ -397,10 +335,6 @@ class MongoBackend(Backend):
     def email_of(self, target: Target, slug: str) -> str:
         _, where = self._where(target)
         return str(self.reading.get(where, slug)["author"].get("email", ""))
-
-
-def _edited(rev: int) -> Document:
-    return {"edits": {"$in": [rev - 1, None]} if rev == 1 else rev - 1}
 
 
 def shown(found: Discussion) -> Order:

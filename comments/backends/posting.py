@@ -244,7 +244,7 @@ def slug_of(new: NewComment) -> str:
     """Return the slug that a new comment will have. Raises InvalidParent for what cannot be a slug."""
     if new.parent and not slugs.is_slug(new.parent):
         raise InvalidParent(new.parent)
-    return new.slug or slugs.join(slugs.allowed_parent(new.parent, conf.get("MAX_DEPTH")), slugs.part(new.token))
+    return new.slug or slugs.of(new.token, new.parent, conf.get("MAX_DEPTH"))
 
 
 def wanted(slug: str, parent: str) -> list[str]:

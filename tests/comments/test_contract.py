@@ -7,7 +7,8 @@ from bson import ObjectId
 from comments.backends.mongodb import MongoBackend
 from comments.types import Target
 from tests.comments import audit
-from tests.comments.contract import Contract
+from tests.comments.contract_of_queues import QueueContract
+from tests.comments.contract_of_sites import SiteContract
 from tests.comments.holders import account, page
 from tests.comments.specification import Specification
 
@@ -15,7 +16,7 @@ from tests.comments.specification import Specification
 OPTIONS = {"buckets": {"SIZE": 4}}
 
 
-class OnMongoDB(Contract):
+class OnMongoDB(QueueContract, SiteContract):
     schema = "documents"
     order = "oldest"
     label = "auth.user"
@@ -66,7 +67,7 @@ class TestBucketsThreaded(OnMongoDB):
     order = "threaded"
 
 
-class TestSpecification(Contract):
+class TestSpecification(QueueContract, SiteContract):
     @pytest.fixture
     def backend(self):
         return Specification()

@@ -7,11 +7,11 @@ import pytest
 from bson import ObjectId
 
 from comments import maintenance
-from comments.backends.conversion import _Run
+from comments.backends.attempt import Attempt
 from comments.backends.mongodb import MongoBackend
 from comments.backends.stored import body, placed
 from comments.errors import ConversionFailed
-from comments.types import Order, Target, Verdict
+from comments.types import Order, Target
 from tests.comments import audit
 from tests.comments.contract import new
 from tests.comments.holders import account
@@ -167,7 +167,7 @@ def test_copy_is_compared_before_it_takes_over(mongo, settings, target, monkeypa
     lively(backend, target)
     expected = state(backend, target)
     change, is_mended = TAMPERED[tampered]
-    compare = _Run._compare
+    compare = Attempt._compare
 
     def tampering(run):
         query = {"discussion_id": target.id, "epoch": run.to.epoch, "count": {"$gt": 2}}
@@ -177,7 +177,7 @@ def test_copy_is_compared_before_it_takes_over(mongo, settings, target, monkeypa
         )
         compare(run)
 
-    monkeypatch.setattr(_Run, "_compare", tampering)
+    monkeypatch.setattr(Attempt, "_compare", tampering)
     if is_mended:
         backend.convert(target, *after)
         audit.stored(target, "auth_user")
@@ -205,7 +205,7 @@ def test_switch_waits_for_who_writes_and_for_what_was_touched(mongo, settings, t
     lost. The poster stops before its commit (its third call after looking at the discussion), or ends."""
     backend = configure(settings)
     lively(backend, target)
-    switched, late = _Run._switched, []
+    switched, late = Attempt._switched, []
 
     def stalled(run):
         if not late:
@@ -217,7 +217,7 @@ def test_switch_waits_for_who_writes_and_for_what_was_touched(mongo, settings, t
                 late.append("stopped")
         return switched(run)
 
-    monkeypatch.setattr(_Run, "_switched", stalled)
+    monkeypatch.setattr(Attempt, "_switched", stalled)
     monkeypatch.setattr("comments.backends.repairing.ABANDONED", 0)
     backend.convert(target, "buckets", Order.THREADED)
     assert late == ["late", "stopped"] if stops_at else ["late"]
@@ -231,7 +231,7 @@ def test_write_whose_claim_is_gone_is_not_passed_by(mongo, settings, target, mon
     written then is in no list that a converter waits for, so that its writer must not acknowledge it as it is."""
     backend = configure(settings)
     first = lively(backend, target)[0]
-    switched, late = _Run._switched, []
+    switched, late = Attempt._switched, []
 
     def losing(schema, name, run):
         write = getattr(schema, name)
@@ -258,7 +258,7 @@ def test_write_whose_claim_is_gone_is_not_passed_by(mongo, settings, target, mon
                 backend.post(target, new("late"))
         return switched(run)
 
-    monkeypatch.setattr(_Run, "_switched", stalled)
+    monkeypatch.setattr(Attempt, "_switched", stalled)
     backend.convert(target, "buckets", Order.OLDEST)
     assert late == ["late", "lost"]
     assert backend.discussion(target).schema == "buckets"
@@ -273,7 +273,7 @@ def test_few_comments_are_copied_again_into_a_bucket_that_has_room(mongo, settin
     """Otherwise each of them would have one of its own, and the last page be read from a hundred."""
     backend = configure(settings, SIZE=10)
     lively(backend, target)
-    compare = _Run._compare
+    compare = Attempt._compare
 
     def busy(run):
         for n in range(30):
@@ -282,7 +282,7 @@ def test_few_comments_are_copied_again_into_a_bucket_that_has_room(mongo, settin
         return compare(run)
 
     settings.COMMENTS["TARGETS"]["auth.user"]["OPTIONS"] = {}
-    monkeypatch.setattr(_Run, "_compare", busy)
+    monkeypatch.setattr(Attempt, "_compare", busy)
     mongo.discussions.update_one({"_id": target.id}, {"$set": {"bucket": 10}})
     backend.convert(target, "buckets", Order.THREADED)
     counts = [bucket["count"] for bucket in mongo.comment_pages.find({"discussion_id": target.id})]
@@ -318,23 +318,4 @@ def test_long_discussion_goes_by_way_of_documents(mongo, settings, target, monke
     backend.convert(target, "buckets", Order.THREADED)
     assert backend.discussion(target).epoch == 3
     assert state(backend, target) == expected
-    audit.stored(target, "auth_user")
-
-
-@pytest.mark.parametrize("verdict", [Verdict.REJECTED, Verdict.SPAM, Verdict.WAITING])
-def test_what_the_queue_calls_rejected_is_not_public(mongo, settings, target, monkeypatch, verdict):
-    """Another moderator stopped between publishing and saying so: to this one it still waited."""
-    backend = configure(settings)
-    held = backend.hold(target, new("held")).held
-
-    def dying(*args):
-        raise Crash
-
-    with monkeypatch.context() as stopped:
-        stopped.setattr(backend, "_decide", dying)
-        with pytest.raises(Crash):
-            backend.approve(held.id)
-    assert backend.reject(held.id, verdict=verdict).verdict is verdict
-    is_left = verdict is Verdict.WAITING
-    assert [c.source for c in backend.iterate(target) if not c.removed] == ["held"] * is_left
     audit.stored(target, "auth_user")

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 import pytest
 from bson import ObjectId
 
-from comments.backends.conversion import _Run
+from comments.backends.attempt import Attempt
 from comments.backends.mongodb import MongoBackend
 from comments.errors import CommentNotFound, ConversionFailed, NothingToRestore
 from comments.types import Author, Order
@@ -168,7 +168,7 @@ def test_copies_under_way(mongo, settings, target, monkeypatch, is_heard_of):
     """That of a converter who died goes; that of one at work follows what is erased."""
     backend = configure(settings)
     backend.post(target, new("words", author=EVE))
-    compare, left = _Run._compare, []
+    compare, left = Attempt._compare, []
 
     def erased(run):
         if left:
@@ -180,7 +180,7 @@ def test_copies_under_way(mongo, settings, target, monkeypatch, is_heard_of):
         left.append(holding(mongo, "comment_pages"))
         return compare(run)
 
-    monkeypatch.setattr(_Run, "_compare", erased)
+    monkeypatch.setattr(Attempt, "_compare", erased)
     with nullcontext() if is_heard_of else pytest.raises(ConversionFailed):
         backend.convert(target, "buckets", Order.OLDEST)
     assert left == [int(is_heard_of)]

@@ -123,7 +123,7 @@ class TestStopped:
 def test_converter_stopped_anywhere_is_relieved(mongo, settings, target, after, monkeypatch):
     """Between its end and the next one's beginning comments are posted, changed and removed."""
     monkeypatch.setattr("comments.backends.claims.UNHEARD", -1)
-    monkeypatch.setattr("comments.backends.conversion.BATCH", 4)
+    monkeypatch.setattr("comments.backends.attempt.BATCH", 4)
     configure(settings, "embedded")
     embedding = settings.COMMENTS
     backend = configure(settings)

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 import pytest
 
 from comments import maintenance
-from comments.backends.conversion import _Run
+from comments.backends.attempt import Attempt
 from comments.backends.mongodb import MongoBackend
 from comments.errors import ConversionFailed
 from comments.types import Order
@@ -20,7 +20,7 @@ def test_dead_converter_is_relieved_where_it_had_got_to(mongo, settings, target,
     backend = configure(settings)
     lively(backend, target)
     expected = state(backend, target)
-    monkeypatch.setattr("comments.backends.conversion.BATCH", 5)
+    monkeypatch.setattr("comments.backends.attempt.BATCH", 5)
 
     class Killed(BaseException):
         """Not to be caught by anyone."""
@@ -48,7 +48,7 @@ def test_dead_converter_is_relieved_where_it_had_got_to(mongo, settings, target,
 def test_another_plan_begins_afresh(mongo, settings, target, monkeypatch):
     backend = configure(settings)
     lively(backend, target)
-    monkeypatch.setattr("comments.backends.conversion.BATCH", 5)
+    monkeypatch.setattr("comments.backends.attempt.BATCH", 5)
     monkeypatch.setattr("comments.backends.claims.UNHEARD", -1)
     with pytest.raises(ZeroDivisionError):
         backend.convert(target, "buckets", Order.OLDEST, progress=lambda copied: 1 // (10 - copied))
@@ -66,7 +66,7 @@ def test_another_plan_begins_afresh(mongo, settings, target, monkeypatch):
 def test_dead_converter_does_not_stand_in_the_way_of_another_order(mongo, settings, target, monkeypatch):
     backend = configure(settings)
     lively(backend, target)
-    monkeypatch.setattr("comments.backends.conversion.BATCH", 5)
+    monkeypatch.setattr("comments.backends.attempt.BATCH", 5)
     with pytest.raises(ZeroDivisionError):
         backend.convert(target, "buckets", Order.OLDEST, progress=lambda copied: 1 // (10 - copied))
     unheard(mongo, target)
@@ -86,10 +86,10 @@ def test_relieved_converter_whose_copy_is_gone_says_so(mongo, settings, target, 
     monkeypatch.setattr("comments.backends.claims.UNHEARD", -1)
     backend = configure(settings)
     first = lively(backend, target)[0]
-    stalling, drain = MongoBackend(), _Run._drain
+    stalling, drain = MongoBackend(), Attempt._drain
 
     def edited_and_relieved(run):
-        monkeypatch.setattr(_Run, "_drain", drain)
+        monkeypatch.setattr(Attempt, "_drain", drain)
         backend.edit(target, first.slug, source="edited", html="", rev=1, token="late")
         change = run.schemas.of(run.to).change
 
@@ -100,7 +100,7 @@ def test_relieved_converter_whose_copy_is_gone_says_so(mongo, settings, target, 
         monkeypatch.setattr(run.schemas.of(run.to), "change", relieved)
         return drain(run)
 
-    monkeypatch.setattr(_Run, "_drain", edited_and_relieved)
+    monkeypatch.setattr(Attempt, "_drain", edited_and_relieved)
     with pytest.raises(ConversionFailed, match="taken over"):
         stalling.convert(target, "buckets", Order.OLDEST)
     assert backend.discussion(target).order is Order.THREADED
@@ -140,7 +140,7 @@ def test_converter_that_stalls_holds_up_nobody(mongo, settings, target, monkeypa
     monkeypatch.setattr("comments.backends.claims.MOST_TOUCHED", 5)
     backend = configure(settings)
     first = lively(backend, target)[0]
-    asleep = getattr(_Run, dies_in)
+    asleep = getattr(Attempt, dies_in)
     longest = []
 
     def stalled(run, **fields):
@@ -154,7 +154,7 @@ def test_converter_that_stalls_holds_up_nobody(mongo, settings, target, monkeypa
             backend.edit(target, first.slug, source="meanwhile", html="", rev=first.rev, token="meanwhile")
         return asleep(run, **fields)
 
-    monkeypatch.setattr(_Run, dies_in, stalled)
+    monkeypatch.setattr(Attempt, dies_in, stalled)
     with pytest.raises(ConversionFailed, match="taken over"):
         MongoBackend().convert(target, "buckets", Order.OLDEST)
     assert max(longest) == 5
@@ -168,11 +168,11 @@ def test_converter_that_stalls_holds_up_nobody(mongo, settings, target, monkeypa
 
 def test_what_is_touched_while_copying_is_left_to_the_comparison(mongo, settings, target, monkeypatch):
     """However long the copying takes, the list does not grow with it."""
-    monkeypatch.setattr("comments.backends.conversion.BATCH", 4)
+    monkeypatch.setattr("comments.backends.attempt.BATCH", 4)
     backend = configure(settings)
     posted = lively(backend, target)
-    copied, drained, longest, drain = [], [], [], _Run._drain
-    monkeypatch.setattr(_Run, "_drain", lambda run, **fields: drained.append(drain(run, **fields)) or drained[-1])
+    copied, drained, longest, drain = [], [], [], Attempt._drain
+    monkeypatch.setattr(Attempt, "_drain", lambda run, **fields: drained.append(drain(run, **fields)) or drained[-1])
 
     def touching(so_far):
         copied.append(so_far)
@@ -191,7 +191,7 @@ def test_what_is_touched_while_copying_is_left_to_the_comparison(mongo, settings
 
 def test_converter_that_ends_with_an_error_keeps_nobody_waiting(mongo, settings, target, monkeypatch):
     """Nor the one that goes on from where it had got to."""
-    monkeypatch.setattr("comments.backends.conversion.BATCH", 5)
+    monkeypatch.setattr("comments.backends.attempt.BATCH", 5)
     monkeypatch.setattr("comments.backends.claims.MOST_TOUCHED", 3)
     backend = configure(settings)
     lively(backend, target)
@@ -213,7 +213,7 @@ def test_what_a_relieved_converter_copies_late_is_raised(mongo, settings, target
     first = lively(backend, target)[0]
     held = backend.hold(target, new("late")).held
     backend.post(target, new("last"))
-    compare, schema, late = _Run._compare, {}, []
+    compare, schema, late = Attempt._compare, {}, []
 
     def passed_over(place, documents):
         """The first one's copy, between the other's look and its own."""
@@ -247,7 +247,7 @@ def test_what_a_relieved_converter_copies_late_is_raised(mongo, settings, target
             return backend.post(target, new("late", first.slug)).comment
         return backend.approve(held.id)
 
-    monkeypatch.setattr(_Run, "_compare", stalled)
+    monkeypatch.setattr(Attempt, "_compare", stalled)
     with pytest.raises(ConversionFailed):
         MongoBackend().convert(target, "buckets", order)
     assert late[1:] == ["copied"]
@@ -259,7 +259,7 @@ def test_what_a_relieved_converter_copies_late_is_raised(mongo, settings, target
 
 def test_numbering_that_was_broken_off_is_not_gone_on_with_as_a_move(mongo, settings, target, monkeypatch):
     """Half of the copy has numbers that the other half would not get."""
-    monkeypatch.setattr("comments.backends.conversion.BATCH", 5)
+    monkeypatch.setattr("comments.backends.attempt.BATCH", 5)
     backend = configure(settings, "embedded", BOUND=1000)
     for n in range(20):
         backend.posting.post(target, imported(20 - n))
