@@ -3,6 +3,7 @@ kept."""
 
 import contextlib
 import logging
+import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from datetime import datetime
@@ -173,7 +174,7 @@ class MongoBackend(Backend):
         if self._may_renumber(target, int(stored["number"])):
             with contextlib.suppress(ConversionFailed):  # somebody is at it, and the next approval tries again
                 self.renumber(target)
-                stored = self.reading.get(self._where(target)[1], stored["slug"])
+                stored = self._stored(target, stored["slug"])
         return comment(target, stored)
 
     def _may_renumber(self, target: Target, number: int) -> bool:
@@ -245,6 +246,25 @@ class MongoBackend(Backend):
             return missing, Place(target, missing.schema, missing.order, 0, 1)
         return discussion(found), place(found)
 
+    def _read(self, target: Target, read: Callable[[Discussion, Place], T]) -> T:
+        """Return what `read` makes of a discussion and its present copy; again, if that was dropped while it read."""
+        while True:
+            began = time.monotonic()
+            found, where = self._where(target)
+            try:
+                result = read(found, where)
+            except CommentNotFound:
+                if self._was_kept(found, began):
+                    raise
+            else:
+                if self._was_kept(found, began):
+                    return result
+
+    def _was_kept(self, found: Discussion, began: float) -> bool:
+        """Return whether a copy that was the present one after `began` is there still: an old one is kept for a while."""
+        is_young = time.monotonic() - began < conf.get("KEEP_OLD_COPY")
+        return is_young or self.discussion(found.target).epoch == found.epoch
+
     def page(
         self,
         target: Target,
@@ -256,8 +276,7 @@ class MongoBackend(Backend):
         before: str = "",
         at: str = "",
     ) -> Page:
-        while True:
-            found, where = self._where(target)
+        def read(found: Discussion, where: Place) -> Page:
             asked = order or shown(found)
             if not found.begun:
                 if at:
@@ -265,12 +284,12 @@ class MongoBackend(Backend):
                 return Page(found, (), asked, asked, size, pages=1, number=1)
             used = self._affordable(found, where, asked)
             if used is Order.THREADED:
-                read = self.reading.threaded(found, where, size, after, before, at)
+                page = self.reading.threaded(found, where, size, after, before, at)
             else:
-                read = self.reading.by_number(found, where, used, size, number, at)
-            # Nothing there: either there is nothing, or the copy was dropped between the two reads.
-            if read.comments or not found.last_number or self.discussion(target).epoch == found.epoch:
-                return replace(read, asked=asked)
+                page = self.reading.by_number(found, where, used, size, number, at)
+            return replace(page, asked=asked)
+
+        return self._read(target, read)
 
     def _affordable(self, found: Discussion, where: Place, asked: Order) -> Order:
         """Return `asked` if the discussion is stored in that order, or short enough to be sorted; else its own
@@ -281,14 +300,18 @@ class MongoBackend(Backend):
         return asked if max(found.last_number, found.count) <= cap else found.order
 
     def get(self, target: Target, slug: str) -> Comment:
-        found, where = self._where(target)
-        if not found.begun:
-            raise CommentNotFound(slug)
-        return comment(target, self.reading.get(where, slug))
+        return comment(target, self._stored(target, slug))
+
+    def _stored(self, target: Target, slug: str) -> Document:
+        def read(found: Discussion, where: Place) -> Document:
+            if not found.begun:
+                raise CommentNotFound(slug)
+            return self.reading.get(where, slug)
+
+        return self._read(target, read)
 
     def subdiscussion(self, target: Target, slug: str, *, size: int = 50, after: str = "") -> Page:
-        found, where = self._where(target)
-        return self.reading.below(found, where, slug, size, after)
+        return self._read(target, lambda found, where: self.reading.below(found, where, slug, size, after))
 
     def iterate(self, target: Target, *, order: Order = Order.OLDEST) -> Iterator[Comment]:
         for document in self._documents(target, native(order)):
@@ -329,12 +352,10 @@ class MongoBackend(Backend):
             yield comment(target, document), document["author"].get("email", "")
 
     def history(self, target: Target, slug: str) -> tuple[Replaced, ...]:
-        _, where = self._where(target)
-        return self.changing.replaced(target, slug, self.reading.get(where, slug))
+        return self.changing.replaced(target, slug, self._stored(target, slug))
 
     def email_of(self, target: Target, slug: str) -> str:
-        _, where = self._where(target)
-        return str(self.reading.get(where, slug)["author"].get("email", ""))
+        return str(self._stored(target, slug)["author"].get("email", ""))
 
 
 def shown(found: Discussion) -> Order:

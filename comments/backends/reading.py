@@ -90,6 +90,8 @@ class Reading:
             lead = schema.by_path(place, "", wanted["full_slug"], size // 2, backwards=True)
             found = schema.by_path(place, just_below(wanted["full_slug"]), LAST, size - len(lead) + 1)
             found = lead[::-1] + found
+        if not found:  # dropped while it was read
+            raise CommentNotFound(wanted["slug"])
         first = found[0]["full_slug"]
         more_before = bool(schema.by_path(place, "", first, 1, backwards=True))
         return cut(discussion, place, found[:size], size, more_before=more_before, more_after=len(found) > size)
