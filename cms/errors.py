@@ -9,6 +9,7 @@ from django.http import HttpRequest, HttpResponse, RawPostDataException, Unreada
 from django.http.multipartparser import MultiPartParserError
 from django.template import loader
 from django.utils.cache import add_never_cache_headers
+from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 from django.views.csrf import csrf_failure as stock_csrf_failure
 
@@ -18,6 +19,8 @@ from nodes.admin.relogin import show_again
 
 # Seconds after which to come back: an election takes about as long.
 RETRY_AFTER = 15
+# Of a box with text that comes back: letters in a line, lines at the most.
+LINE, MOST_LINES = 70, 16
 # Never sent back, not even to who sent it.
 _SECRET = ("password",)
 
@@ -62,8 +65,9 @@ def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
     return show_again(request) or stock_csrf_failure(request, reason)
 
 
-def _sent_again(request: HttpRequest) -> list[tuple[str, str]]:
-    """Return the text fields of a form that was sent, to be sent again; files cannot be given back."""
+def _sent_again(request: HttpRequest) -> list[dict[str, Any]]:
+    """Return the text fields of a form that was sent, to be sent again, and of how many lines a box for each is; files cannot
+    be given back."""
     length = request.META.get("CONTENT_LENGTH") or "0"
     if request.method != "POST" or not length.isdecimal() or int(length) > settings.DATA_UPLOAD_MAX_MEMORY_SIZE:
         return []
@@ -72,11 +76,18 @@ def _sent_again(request: HttpRequest) -> list[tuple[str, str]]:
     except (UnreadablePostError, SuspiciousOperation, MultiPartParserError, RawPostDataException):
         return []
     return [
-        (name, value)
+        {"name": name, "label": capfirst(name.strip("_").replace("_", " ")), "value": value, "lines": _lines(value)}
         for name, values in sent.lists()
         for value in values
         if not any(secret in name.lower() for secret in _SECRET)
     ]
+
+
+def _lines(value: str) -> int:
+    """Return how many lines show what somebody wrote; 0 for a word, a number or a token, which need not be seen."""
+    if len(value.split()) < 2:
+        return 0
+    return min(sum(1 + len(line) // LINE for line in value.splitlines()), MOST_LINES)
 
 
 def _page(request: HttpRequest, status: int, title: str, message: str, **more: Any) -> HttpResponse:

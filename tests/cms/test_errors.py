@@ -55,6 +55,16 @@ def test_outage_gives_a_form_back(outage, browser, kind):
     assert "secret-word" not in page
 
 
+def test_outage_shows_what_was_written_and_hides_what_no_one_wrote(outage, browser):
+    token = "x" * 90
+    answer = browser.post("/somewhere", {"title": "Two words", "text": "\n\nIndented\nby lines", "token": token})
+    page = answer.content.decode()
+    assert '<label>Title<br><input name="title" value="Two words"></label>' in page
+    # The first line feed after the tag is not part of the text.
+    assert 'rows="4">\n\n\nIndented\nby lines</textarea>' in page
+    assert f'<input type="hidden" name="token" value="{token}">' in page
+
+
 def test_a_session_that_an_outage_keeps_from_being_saved_is_a_503(mongo, browser, monkeypatch):
     """Django answers 400 where a session could not be saved: it takes any failure for a log-out in another window."""
     browser.force_login(User.objects.create_superuser("ann"))
