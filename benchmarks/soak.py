@@ -5,6 +5,7 @@ python -m benchmarks.soak --minutes 60
 
 import argparse
 import random
+import signal
 import sys
 import time
 
@@ -25,6 +26,8 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=60)
     parser.add_argument("--seed", type=int, default=random.randrange(10**6))
     options = parser.parse_args()
+    # Ended politely it ends its servers, also one that a fault has stopped just now.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     trials = max(2, round(options.minutes / TRIAL_MINUTES))
     seconds = options.minutes * 60 / trials
     print(

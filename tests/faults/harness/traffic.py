@@ -84,7 +84,8 @@ class Traffic(threading.Thread, ABC):
     def refused(self, what: str, answer: Answer) -> None:
         """Note an answer that should not have come."""
         self.ledger.wrong.append(
-            f"{self.kind}: {what} answered {answer.status} {answer.location} {answer.body[-300:]!r}"
+            f"{self.kind}: {what} answered {answer.status} {answer.location} to request"
+            f" {answer.headers.get('x-request-id')}: {answer.body[-300:]!r}"
         )
 
     def _check_failure(self, answer: Answer, kept: Sequence[str]) -> None:
