@@ -9,7 +9,8 @@ from bson import ObjectId
 from django.test import Client
 from django.urls import reverse
 
-from comments.types import Target
+from comments import services
+from comments.types import Author, Comment, Target
 from mongo.connection import now
 from tests.nodes import build
 
@@ -62,3 +63,13 @@ def shut_the_gate(mongo, target, monkeypatch):
     in_a_minute = now() + timedelta(minutes=1)
     moving = {"id": ObjectId(), "to": "buckets", "order": "oldest", "renumber": False, "beat": now(), "epoch": 2}
     mongo.discussions.update_one({"_id": target.id}, {"$set": {"moving": {**moving, "gate": in_a_minute}}})
+
+
+def one(target: Target, source: str = "First", token: str = "t1", **more: Any) -> Comment:
+    """Post a comment past the forms; return it."""
+    return services.post(target, author=Author("Bea"), source=source, token=token, **more).comment
+
+
+def change_url(name: str, comment: Comment) -> str:
+    """Return the address of a comment's own page: "edit", "delete", "flag", "thread", …"""
+    return reverse(f"comments-{name}", args=[comment.target.label, comment.target.pk, comment.slug])

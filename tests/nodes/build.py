@@ -7,7 +7,7 @@ from bson import ObjectId
 
 from mongo.connection import database
 from nodes.services import editing
-from nodes.types import Actor
+from nodes.types import NO_TAGS, Actor, TagChange
 
 PAST = datetime(2020, 1, 1, tzinfo=UTC)
 EDITOR = Actor(None, "Ann")
@@ -43,3 +43,8 @@ def stored(node_id: ObjectId) -> dict[str, Any]:
 
 def nonce(node_id: ObjectId) -> ObjectId:
     return stored(node_id)["nonce"]
+
+
+def save(node_id: ObjectId, seen: ObjectId, /, actor: Actor = EDITOR, tags: TagChange = NO_TAGS, **mine: Any) -> Any:
+    """Save fields, "__" for a dot in their paths, of a form that saw this nonce."""
+    return editing.save(actor, node_id, seen, {path.replace("__", "."): v for path, v in mine.items()}, tags)

@@ -8,12 +8,8 @@ from bson import ObjectId
 
 from nodes import errors
 from nodes.services import editing, placement, trash, write
-from nodes.types import NO_TAGS, Actor, TagChange
-from tests.nodes.build import EDITOR, node, nonce, stored
-
-
-def save(node_id, seen, /, actor=EDITOR, tags=NO_TAGS, **mine):
-    return editing.save(actor, node_id, seen, {path.replace("__", "."): v for path, v in mine.items()}, tags)
+from nodes.types import Actor
+from tests.nodes.build import EDITOR, node, nonce, save, stored
 
 
 def test_created_node_has_the_shape_of_the_design(mongo):
@@ -200,74 +196,6 @@ def test_line_ends_of_a_browser_are_no_change(mongo):
     assert save(node_id, seen, detail__text="one\r\n\r\ntwo").nonce == seen
 
 
-def test_tags_merge_as_sets(mongo):
-    node_id = node(tags=("a", "b"))
-    seen = nonce(node_id)
-    save(node_id, seen, tags=TagChange.between("ab", "ac"))
-    save(node_id, seen, tags=TagChange.between("ab", "abd"))
-    assert sorted(stored(node_id)["tags"]) == ["a", "c", "d"]
-
-
-def test_refused_save_changes_no_tags(mongo):
-    """Tags go with the rest of a save: readers would see the change otherwise, and no version would have it."""
-    node(slug="taken")
-    node_id = node(tags=("a", "b"))
-    for tags in (TagChange.between("ab", "a"), TagChange.between("ab", "ac")):
-        with pytest.raises(errors.SlugTaken):
-            save(node_id, nonce(node_id), tags=tags, slug="taken")
-    assert stored(node_id)["tags"] == ["a", "b"]
-
-
-def test_save_of_tags_keeps_what_is_tagged_at_the_same_time(mongo, monkeypatch):
-    """Tagging takes no nonce, so that a save that has read the tags already must notice it."""
-    node_id, real = node(tags=("a", "b")), write.insert_revision
-
-    def tagged_meanwhile(*arguments, **named):
-        monkeypatch.undo()
-        editing.change_tags(node_id, TagChange(frozenset("cd"), frozenset("a")))
-        real(*arguments, **named)
-
-    monkeypatch.setattr(write, "insert_revision", tagged_meanwhile)
-    save(node_id, nonce(node_id), tags=TagChange.between("ab", "ae"))
-    assert sorted(stored(node_id)["tags"]) == ["c", "d", "e"]
-
-
-def test_tagging_needs_no_nonce_and_takes_none(mongo):
-    node_id = node(tags=("a",))
-    seen = nonce(node_id)
-    editing.change_tags(node_id, TagChange(frozenset("bc"), frozenset("a")))
-    assert sorted(stored(node_id)["tags"]) == ["b", "c"]
-    assert nonce(node_id) == seen
-
-
-@pytest.mark.parametrize("tags", [TagChange(added=frozenset("b")), TagChange(frozenset("b"), frozenset("a"))])
-def test_tagging_finds_what_is_renamed_meanwhile(mongo, monkeypatch, tags):
-    """A tag that is acknowledged is there, wherever the node stands by now."""
-    node_id, real = node(slug="old", tags=("a",)), editing.Seen.of
-
-    def renamed_meanwhile(document):
-        monkeypatch.undo()
-        save(node_id, nonce(node_id), slug="new")
-        return real(document)
-
-    monkeypatch.setattr(editing.Seen, "of", renamed_meanwhile)
-    editing.change_tags(node_id, tags)
-    assert stored(node_id)["tags"] == sorted({"a", "b"} - tags.removed)
-
-
-def test_tagging_what_is_thrown_away_meanwhile_is_refused(mongo, monkeypatch):
-    node_id, real = node(), editing.Seen.of
-
-    def thrown_away_meanwhile(document):
-        monkeypatch.undo()
-        trash.trash(EDITOR, node_id, nonce(node_id))
-        return real(document)
-
-    monkeypatch.setattr(editing.Seen, "of", thrown_away_meanwhile)
-    with pytest.raises(errors.NodeGone):
-        editing.change_tags(node_id, TagChange(added=frozenset("a")))
-
-
 def test_rename_keeps_the_old_address(mongo):
     node_id = node(slug="old")
     save(node_id, nonce(node_id), slug="new")
@@ -372,38 +300,6 @@ def test_same_form_saved_again_goes_on_from_its_own_save(mongo, ann, bob):
     assert (stored(node_id)["title"], stored(node_id)["detail"]["text"]) == ("Bob's", "one two three")
     with pytest.raises(errors.EditConflict):
         editing.save(bob, node_id, seen, {"detail.text": "uno"}, form=ObjectId())
-
-
-def test_same_form_saved_again_goes_on_from_its_own_tags(mongo, ann):
-    """Back, a tag taken out again or put back, and saved again: as it says now, and nobody else's tag undone."""
-    node_id, form = node(tags=("a", "b")), ObjectId()
-    seen = nonce(node_id)
-
-    def says(*wanted):
-        editing.save(ann, node_id, seen, {}, TagChange.between("ab", wanted), form=form)
-        return sorted(stored(node_id)["tags"])
-
-    assert says("a", "x") == ["a", "x"]
-    editing.change_tags(node_id, TagChange(added=frozenset("c")))
-    assert says("a") == ["a", "c"]
-    save(node_id, nonce(node_id), title="Bob's")
-    assert says("a", "b") == ["a", "b", "c"]
-
-
-def test_repeated_create_goes_on_from_its_own_tags(mongo, ann):
-    chosen = ObjectId()
-    for tags in (("a",), ("a", "x"), ("a",), ("y",)):
-        editing.create(ann, type="basic-page", parent_id=None, slug="", title="A", tags=tags, node_id=chosen)
-        assert stored(chosen)["tags"] == list(tags)
-
-
-def test_saving_the_same_tags_again_is_no_change(mongo):
-    node_id = node(tags=("a",))
-    seen = nonce(node_id)
-    save(node_id, seen, tags=TagChange.between("a", "b"))
-    after = nonce(node_id)
-    save(node_id, seen, tags=TagChange.between("a", "b"))
-    assert nonce(node_id) == after
 
 
 def test_no_end_is_stored_as_a_time(mongo):

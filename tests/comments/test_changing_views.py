@@ -1,0 +1,187 @@
+"""Changing comments by their pages: authors in time, moderators, readers who flag."""
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from comments import selectors, services
+from comments.types import Verdict
+from tests.comments import site
+from tests.comments.site import change_url, one
+
+pytestmark = pytest.mark.usefixtures("mongo")
+
+
+def own_comment(client, target, text="Mine"):
+    site.post(client, target, text)
+    return list(selectors.iterate(target))[-1]
+
+
+def test_author_edits_in_time(client, post_page):
+    comment = own_comment(client, post_page)
+    page = client.get(change_url("edit", comment)).content.decode()
+    response = client.post(change_url("edit", comment), site.fields_of(page) | {"text": "Mended"})
+    assert response.status_code == 302
+    assert selectors.get(post_page, comment.slug).source == "Mended"
+
+
+def test_author_edits_too_late_and_keeps_the_text(client, post_page, rules):
+    comment = own_comment(client, post_page)
+    data = site.fields_of(client.get(change_url("edit", comment)).content.decode())
+    rules(EDIT_MINUTES=0)
+    response = client.post(change_url("edit", comment), data | {"text": "Mended"})
+    assert response.status_code == 422
+    assert "Mended" in response.content.decode()
+    assert selectors.get(post_page, comment.slug).source == "Mine"
+    assert client.get(change_url("edit", comment)).status_code == 404
+
+
+def test_edit_meanwhile_changed_is_shown_and_sent_again(client, post_page):
+    comment = own_comment(client, post_page)
+    data = site.fields_of(client.get(change_url("edit", comment)).content.decode())
+    services.edit(post_page, comment.slug, source="Theirs", rev=comment.rev, token="x")
+    response = client.post(change_url("edit", comment), data | {"text": "Mended"})
+    assert response.status_code == 422
+    again = site.fields_of(response.content.decode())
+    assert again["text"] == "Mended"
+    assert client.post(change_url("edit", comment), again).status_code == 302
+    assert selectors.get(post_page, comment.slug).source == "Mended"
+
+
+def test_edit_at_a_bad_time_says_so_and_keeps_the_text(client, post_page, mongo, monkeypatch):
+    comment = own_comment(client, post_page)
+    data = site.fields_of(client.get(change_url("edit", comment)).content.decode())
+    site.shut_the_gate(mongo, post_page, monkeypatch)
+    response = client.post(change_url("edit", comment), data | {"text": "Mended"})
+    assert response.status_code == 422
+    assert site.fields_of(response.content.decode())["text"] == "Mended"
+    assert "Very many people are posting just now. Please send it again." in response.content.decode()
+
+
+@pytest.fixture(params=["by cookie", "by account"])
+def waiting(request, client, post_page, rules, ann):
+    """A held comment, and who wrote it: known by the browser's cookie, or by the account in another browser."""
+    rules(MODE="hold-first")
+    if request.param == "by account":
+        client.force_login(ann)
+    site.post(client, post_page, "Mine")
+    if request.param == "by account":
+        client.cookies.pop("comments_own")
+    return selectors.held()[0]
+
+
+def test_author_edits_what_waits(client, post_page, waiting):
+    form = client.get(site.form_url(post_page)).content.decode()
+    assert change_url("edit", waiting) in form
+    page = client.get(change_url("edit", waiting)).content.decode()
+    response = client.post(change_url("edit", waiting), site.fields_of(page) | {"text": "*Mended*"})
+    assert "<em>Mended</em>" in client.get(response["Location"]).content.decode()
+    assert [(held.source, held.rev) for held in selectors.held()] == [("*Mended*", 2)]
+    assert services.approve(waiting.id).html == "<p><em>Mended</em></p>"
+
+
+def test_author_deletes_what_waits_without_a_trace(client, post_page, waiting, mongo):
+    assert "Delete this comment?" in client.get(change_url("delete", waiting)).content.decode()
+    assert selectors.held() == (waiting,)
+    client.post(change_url("delete", waiting))
+    assert selectors.held() == ()
+    assert mongo["comments.addresses"].count_documents({}) == 0
+    assert "Mine" not in str(list(mongo["comments.pending"].find()))
+    assert selectors.count(post_page) == 0
+
+
+def test_strangers_and_latecomers_do_not_change_what_waits(client, post_page, rules, waiting):
+    stranger = Client()
+    data = site.fields_of(client.get(change_url("edit", waiting)).content.decode()) | {"text": "Late"}
+    for name in ("edit", "delete"):
+        assert stranger.get(change_url(name, waiting)).status_code == 404
+        assert stranger.post(change_url(name, waiting), data).status_code == 404
+    rules(MODE="hold-first", EDIT_MINUTES=0)
+    assert change_url("edit", waiting) not in client.get(site.form_url(post_page)).content.decode()
+    late = client.post(change_url("edit", waiting), data)
+    assert late.status_code == 422
+    assert site.fields_of(late.content.decode())["text"] == "Late"
+    assert client.post(change_url("delete", waiting)).status_code == 404
+    assert selectors.held() == (waiting,)
+
+
+def test_form_of_a_comment_that_was_withdrawn_comes_back_with_its_text(client, post_page, rules):
+    rules(MODE="hold-all")
+    data = site.fill(client, post_page, "Mine")
+    site.send(client, data)
+    client.post(change_url("delete", selectors.held()[0]))
+    refused = site.send(client, data)
+    again = site.fields_of(refused.content.decode())
+    assert (refused.status_code, again["text"]) == (422, "Mine")
+    assert again["token"] != data["token"]
+    assert site.send(client, again).status_code == 302
+    assert [held.source for held in selectors.held()] == ["Mine"]
+
+
+def test_moderator_publishes_only_what_was_shown(client, post_page, rules, moderator):
+    rules(MODE="hold-all")
+    site.post(client, post_page, "Harmless")
+    held = selectors.held()[0]
+    client.force_login(moderator)
+    url = reverse("comments-approve", args=[held.id])
+    assert f'name="rev" value="{held.rev}"' in client.get(url).content.decode()
+    services.change_held(held.id, source="Spam", rev=held.rev)
+    shown = client.post(url, {"rev": held.rev}).content.decode()
+    assert "Spam" in shown
+    assert "meanwhile" in shown
+    assert selectors.count(post_page) == 0
+    client.post(url, {"rev": held.rev + 1})
+    assert [comment.source for comment in selectors.iterate(post_page)] == ["Spam"]
+
+
+@pytest.mark.parametrize("name", ["edit", "delete"])
+def test_strangers_change_nothing(client, post_page, name):
+    comment = own_comment(client, post_page)
+    stranger = Client()
+    assert stranger.get(change_url(name, comment)).status_code == 404
+    stranger.post(change_url(name, comment), {"text": "Mine now", "rev": comment.rev, "nonce": "n"})
+    assert selectors.get(post_page, comment.slug) == comment
+
+
+def test_author_deletes_by_post_alone(client, post_page):
+    comment = own_comment(client, post_page)
+    assert "Delete this comment?" in client.get(change_url("delete", comment)).content.decode()
+    assert not selectors.get(post_page, comment.slug).removed
+    client.post(change_url("delete", comment))
+    assert selectors.get(post_page, comment.slug).removed
+
+
+def test_flag_asks_and_counts_a_reader_once(client, post_page):
+    from comments import flags
+
+    comment = one(post_page)
+    client.get(change_url("flag", comment))
+    assert flags.flagged() == []
+    for _ in range(2):
+        client.post(change_url("flag", comment))
+    assert [(f.slug, f.count) for f in flags.flagged()] == [(comment.slug, 1)]
+
+
+def test_moderator_approves_by_post_alone(client, post_page, rules, moderator):
+    rules(MODE="hold-all")
+    site.post(client, post_page, "Waiting")
+    held = selectors.held()[0]
+    url = reverse("comments-approve", args=[held.id])
+    assert client.get(url).status_code == 302
+    client.force_login(moderator)
+    client.get(url)
+    assert selectors.get_held(held.id).verdict is Verdict.WAITING
+    client.post(url)
+    assert selectors.count(post_page) == 1
+
+
+def test_removed_comment_without_replies_leaves_nothing_and_with_them_its_place(client, post_page):
+    lone, parent = one(post_page, "Lone", "a"), one(post_page, "Parent", "b")
+    one(post_page, "Child", "c", parent=parent.slug)
+    for comment in (lone, parent):
+        services.remove(post_page, comment.slug)
+    html = client.get("/news/hello").content.decode()
+    assert lone.part not in html
+    assert parent.part in html
+    assert "Parent" not in html
+    assert html.count("This comment was removed.") == 1
