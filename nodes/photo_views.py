@@ -31,7 +31,8 @@ def file(request: HttpRequest, photo_id: ObjectId, content_id: ObjectId, spec: s
     if not is_public and (not may_see(request.user) or photo is None):
         raise Http404
     assert photo is not None
-    if content_id != photo.metadata.content_id and not (request.GET.get("former") and may_see(request.user)):
+    is_present = content_id == photo.metadata.content_id
+    if not is_present and not (request.GET.get("former") and may_see(request.user)):
         # Replaced since the page was made: what it shows now.
         response = HttpResponseRedirect(reverse("photo-file", args=[photo_id, photo.metadata.content_id, spec]))
         response["Cache-Control"] = NOT_KEPT
@@ -42,7 +43,8 @@ def file(request: HttpRequest, photo_id: ObjectId, content_id: ObjectId, spec: s
         return HttpResponse(status=503, headers={"Retry-After": "5", "Cache-Control": NOT_KEPT})
     except (BadPicture, reader.Missing) as error:
         raise Http404 from error
-    return send(request, stored, named, cache=FOR_EVER if is_public else NOT_KEPT)
+    # What was replaced is for editors alone, however public the photo is.
+    return send(request, stored, named, cache=FOR_EVER if is_public and is_present else NOT_KEPT)
 
 
 def _found(photo: Photo, content_id: ObjectId, spec: str) -> tuple[contents.Stored, File]:

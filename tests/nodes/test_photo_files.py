@@ -197,6 +197,20 @@ def test_the_address_of_replaced_bytes_leads_to_the_present_ones(client):
     assert body(client.get(response.headers["Location"])) == shown(photo_id)
 
 
+def test_former_bytes_of_a_public_photo_are_kept_by_no_cache(client):
+    """Editors alone may look at them: a cache that knows nothing of cookies would give them to everybody."""
+    photo_id = upload(gallery())
+    old = original(selectors.get(photo_id))
+    replace(photo_id, pictures.png(), "new.png")
+    client.force_login(User.objects.create_superuser("editor"))
+    former = client.get(f"{old}?former=1")
+    assert (former.status_code, former.headers["Cache-Control"]) == (200, "private, no-store")
+    unchanged = client.get(f"{old}?former=1", headers={"if-none-match": former.headers["ETag"]})
+    assert (unchanged.status_code, unchanged.headers["Cache-Control"]) == (304, "private, no-store")
+    present = client.get(f"{original(selectors.get(photo_id))}?former=1")
+    assert (present.status_code, present.headers["Cache-Control"]) == (200, "public, max-age=31536000, immutable")
+
+
 def test_a_picture_offers_what_the_layout_needs():
     photo = selectors.get(
         upload(gallery(), pictures.jpeg(1, pictures.image((1000, 500))), fields={"detail.alt": 'A "lake"'})
