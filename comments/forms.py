@@ -55,8 +55,11 @@ class CommentForm(forms.Form):
         return str(self.user.email if self.user else self.cleaned_data.get("email", ""))
 
     def clean_name(self) -> str:
-        """Return the name on one line."""
-        return " ".join(self.cleaned_data["name"].split())
+        """Return the name on one line. Raises ValidationError where nothing is left of it."""
+        name = services.one_line(self.cleaned_data["name"])
+        if not name:
+            raise forms.ValidationError(self.fields["name"].error_messages["required"], code="required")
+        return name
 
     @property
     def author_name(self) -> str:
@@ -97,7 +100,8 @@ def user_key(user: Any) -> str:
 
 def shown_name(user: Any) -> str:
     """Return the name under which a user comments: never an address, also where those serve as user names."""
-    return (user.get_full_name() or user.get_username().partition("@")[0])[:MAX_NAME]
+    names = (user.get_full_name(), user.get_username().partition("@")[0])
+    return next(filter(None, map(services.one_line, names)), "")[:MAX_NAME]
 
 
 def author_of(user: Any, name: str) -> Author:

@@ -4,6 +4,7 @@
 rendered and cleaned here, once, before anything is claimed.
 """
 
+import re
 import secrets
 from collections.abc import Iterable
 from dataclasses import replace
@@ -15,10 +16,13 @@ from comments import addresses, conf, flags, selectors, slugs, subscriptions, ta
 from comments.backends import backend
 from comments.errors import InvalidComment
 from comments.types import Author, Comment, Held, Kind, NewComment, Posted, State, Target, Verdict
+from markup.characters import scrub
 
 # Bytes of a stored comment besides text and names: paths of 8 levels, times, keys.
 OVERHEAD = 1_500
 MAX_NAME = 200
+# NUL, and half of a surrogate pair, which JSON may bring: it has no bytes.
+_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
 
 def new_token() -> str:
@@ -56,8 +60,15 @@ def render(source: str) -> str:
     return str(conf.imported("RENDERER")(source))
 
 
+def one_line(text: str) -> str:
+    """Return a name or an address on one line, without the characters that no page, feed or mail should carry."""
+    return " ".join(scrub(text).split())
+
+
 def checked(new: NewComment) -> NewComment:
-    """Return `new` if it can be stored. Raises InvalidComment."""
+    """Return `new`, with what is said of its author on one line, if it can be stored. Raises InvalidComment."""
+    author = replace(new.author, name=one_line(new.author.name), url=one_line(new.author.url))
+    new = replace(new, author=author, email=one_line(new.email))
     if not new.source.strip() and new.state is not State.REMOVED:
         raise InvalidComment(_("Please write something."))
     if len(new.source) > conf.get("MAX_LENGTH"):
@@ -65,7 +76,7 @@ def checked(new: NewComment) -> NewComment:
     if not new.token and not new.slug:
         raise InvalidComment(_("The form has expired: please send it again."))
     texts = (new.source, new.html, new.author.name, new.author.url, new.author.id or "", new.email)
-    if any("\x00" in text for text in texts) or len(new.author.name) > MAX_NAME:
+    if any(map(_UNSTORABLE.search, texts)) or len(new.author.name) > MAX_NAME:
         raise InvalidComment(_("The name or the text holds what cannot be stored."))
     if sum(len(text.encode()) for text in texts) + OVERHEAD > conf.get("MAX_BYTES"):
         raise InvalidComment(_("This is too long."))

@@ -1,0 +1,86 @@
+"""Names and texts with characters that no page, feed or mail should carry, wherever they come from."""
+
+import json
+from xml.etree import ElementTree
+
+import pytest
+from django.contrib.auth.models import User
+from django.urls import reverse
+
+from comments import forms, selectors, services, transfer
+from comments.errors import InvalidComment
+from comments.types import Author, NewComment
+from tests.comments import site
+
+pytestmark = pytest.mark.usefixtures("mongo")
+
+ATOM = "{http://www.w3.org/2005/Atom}"
+# A backspace, an escape, a C1 control, a bidirectional override and isolate, line ends.
+MESSY = "\x1bBob\x08 \x9b\u202eEvil\u2066\r\n\tJr."
+CLEAN = "Bob Evil Jr."
+
+
+def feed_of(client, target):
+    """Return a discussion's feed, parsed as strictly as readers do."""
+    response = client.get(reverse("comments-feed", args=[target.label, target.pk]))
+    assert response.status_code == 200
+    return ElementTree.fromstring(response.content)
+
+
+@pytest.mark.parametrize("more", [{}, {"preview": "1"}])
+def test_name_is_cleaned_of_what_no_page_should_carry(client, post_page, more):
+    shown = site.post(client, post_page, "Hello", name=MESSY, **more)
+    if more:
+        assert f"<b>{CLEAN}</b>" in shown.content.decode()
+    else:
+        assert next(iter(selectors.iterate(post_page))).author.name == CLEAN
+
+
+def test_name_of_nothing_else_is_none(client, post_page):
+    refused = site.post(client, post_page, "My text", name="\x08\u202e")
+    assert refused.status_code == 422
+    assert "This field is required." in refused.content.decode()
+    assert site.fields_of(refused.content.decode())["text"] == "My text"
+
+
+def test_services_clean_who_wrote_also_of_imports_and_of_what_waits(post_page):
+    author = Author(MESSY, url="https://bob.example/\u202e\x08me")
+    posted = services.post(post_page, author=author, source="1", token="1").comment
+    held = services.hold(post_page, author=author, source="2", token="2").held
+    new = NewComment(author=author, source="3", html="<p>3</p>", token="3", email="bob@example.org\r\nBcc: x")
+    services.import_(post_page, [new])
+    imported = list(selectors.iterate(post_page))[-1]
+    waits = services.hold_imported(post_page, NewComment(author=author, source="4", html="4", token="4")).held
+    for one in (posted, held, imported, waits):
+        assert (one.author.name, one.author.url) == (CLEAN, "https://bob.example/me")
+    assert selectors.email_of(imported) == "bob@example.org bcc: x"
+
+
+def test_file_of_another_site_brings_clean_names_and_no_half_characters(post_page):
+    row = {
+        "comment": "a" * 16, "answers": "", "posted": "2020-01-01T00:00:00+00:00", "edited": None, "kind": "comment",
+        "state": "public", "name": MESSY, "user": None, "url": "", "email": "", "text": "Hello",
+    }  # fmt: skip
+    head = json.dumps({"discussion": post_page.id, "open": True}).encode()
+    assert transfer.import_([head, json.dumps(row).encode()]).new == 1
+    assert next(iter(selectors.iterate(post_page))).author.name == CLEAN
+    with pytest.raises(transfer.BrokenFile, match="line 2: InvalidComment"):
+        transfer.import_([head, json.dumps(row | {"comment": "b" * 16, "text": "half \ud83d"}).encode()])
+
+
+def test_text_that_cannot_be_encoded_is_refused(post_page):
+    with pytest.raises(InvalidComment):
+        services.post(post_page, author=Author("Bob"), source="half \ud83d", token="1")
+
+
+def test_account_is_shown_without_what_no_page_should_carry():
+    assert forms.shown_name(User(username="bob", first_name="\x08Bob\u202e", last_name="Evil\u2069")) == "Bob Evil"
+    assert forms.shown_name(User(username="bob@example.org", first_name="\x08\u202e")) == "bob"
+
+
+def test_feed_holds_whatever_was_typed(client, post_page):
+    site.post(client, post_page, "A\x08B \u202eC\x1b", name=MESSY)
+    entry = feed_of(client, post_page).find(f"{ATOM}entry")
+    assert entry.findtext(f"{ATOM}author/{ATOM}name") == CLEAN
+    assert entry.findtext(f"{ATOM}title") == f"Comment by {CLEAN}"
+    assert entry.findtext(f"{ATOM}summary") == "<p>AB C</p>"
