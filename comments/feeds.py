@@ -13,6 +13,7 @@ from comments import links, selectors
 from comments.showing import Addresses
 from comments.types import Comment, Order, Target
 from comments.views.base import target_of
+from markup.characters import scrub
 
 ENTRIES = 50
 
@@ -23,7 +24,7 @@ def discussion(request: HttpRequest, label: str, pk: str) -> HttpResponse:
     target, obj = target_of(label, pk)
     origin = links.origin(request)
     feed = Atom1Feed(
-        title=_("Comments on “%(title)s”") % {"title": obj},
+        title=scrub(_("Comments on “%(title)s”") % {"title": obj}),
         link=urljoin(origin, obj.get_absolute_url()),
         description="",
         language=get_language() or "en",
@@ -31,12 +32,14 @@ def discussion(request: HttpRequest, label: str, pk: str) -> HttpResponse:
     )
     addresses = Addresses.of(target)
     for comment in _newest(target):
+        # What was stored before it was cleaned: XML cannot hold control characters, not even escaped.
+        name = scrub(comment.author.name) or _("Anonymous")
         feed.add_item(
-            title=_("Comment by %(name)s") % {"name": comment.author.name or _("Anonymous")},
+            title=_("Comment by %(name)s") % {"name": name},
             link=origin + addresses.permalink + comment.slug,
-            unique_id=f"urn:marginalia:comment:{target.id}:{comment.slug}",
-            description=comment.html,
-            author_name=comment.author.name or _("Anonymous"),
+            unique_id=scrub(f"urn:marginalia:comment:{target.id}:{comment.slug}"),
+            description=scrub(comment.html),
+            author_name=name,
             pubdate=comment.posted,
             updateddate=comment.edited or comment.posted,
         )

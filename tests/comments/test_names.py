@@ -84,3 +84,15 @@ def test_feed_holds_whatever_was_typed(client, post_page):
     assert entry.findtext(f"{ATOM}author/{ATOM}name") == CLEAN
     assert entry.findtext(f"{ATOM}title") == f"Comment by {CLEAN}"
     assert entry.findtext(f"{ATOM}summary") == "<p>AB C</p>"
+
+
+def test_feed_holds_what_was_stored_before_names_and_texts_were_cleaned(client, post_page, mongo):
+    site.one(post_page)
+    stored = {"author.name": "Bob\x08\uffff\u202e", "html": "<p>A\x0bB\ufffe</p>"}
+    mongo["comments"].update_many({"discussion_id": post_page.id}, {"$set": stored})
+    mongo["comment_pages"].update_many({}, {"$set": {f"comments.$[].{name}": text for name, text in stored.items()}})
+    mongo["cms.nodes"].update_many({}, {"$set": {"metadata.title": "Hello\x08 \u202eall"}})
+    feed = feed_of(client, post_page)
+    assert feed.findtext(f"{ATOM}title") == "Comments on “Hello all”"
+    assert feed.findtext(f"{ATOM}entry/{ATOM}author/{ATOM}name") == "Bob"
+    assert feed.findtext(f"{ATOM}entry/{ATOM}summary") == "<p>AB</p>"
