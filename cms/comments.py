@@ -6,7 +6,6 @@ from bson import ObjectId
 from django.db.models import Model
 
 from comments.policy import Mode, Policy, closing
-from comments.targets import by_default_manager
 from mongo.connection import now
 from nodes import tree
 from nodes.models import Node, Photo, Placed
@@ -18,9 +17,12 @@ NODE, PHOTO = Node._meta.label_lower, Photo._meta.label_lower
 
 
 def resolve(label: str, pks: list[str]) -> dict[str, Model]:
-    """Return {pk: object} of what readers may see: of nodes and photos the live ones in live sections."""
+    """Return {pk: object} of what readers may see: of nodes and photos the live ones in live sections.
+
+    Nothing else is discussed: under another name of theirs, as a proxy model's, would stand what readers may not see.
+    """
     if label not in (NODE, PHOTO):
-        return by_default_manager(label, pks)
+        return {}
     ids = [ObjectId(pk) for pk in pks if ObjectId.is_valid(pk)]
     live_by_ids = selectors.live_by_ids if label == NODE else photos.live_by_ids
     return {str(node.pk): node for node in live_by_ids(tree.current(), ids, now())}

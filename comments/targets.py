@@ -25,9 +25,13 @@ def of(obj: Model | Target) -> Target:
 def model_of(label: str) -> type[Model]:
     """Return the model behind a label. Raises TargetNotFound, also for labels that came from a request."""
     try:
-        return apps.get_model(label)
+        model = apps.get_model(label)
     except (LookupError, ValueError) as error:
         raise TargetNotFound(f"There is no model {label!r}.") from error
+    # Django finds models in other letters too: one object must not have two discussions.
+    if model._meta.label_lower != label:
+        raise TargetNotFound(f"There is no model {label!r}: it is {model._meta.label_lower}.")
+    return model
 
 
 def key_of(target: Target) -> Any:

@@ -78,6 +78,8 @@ class Fuzzed:
                 "label": [
                     "nodes.node",
                     "nodes.photo",
+                    "nodes.Node",
+                    "nodes.sitesettings",
                     "auth.user",
                     "sessions.session",
                     "comments.storedcomment",

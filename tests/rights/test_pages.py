@@ -37,6 +37,9 @@ tag Atom             +     -        -      -          -        -        -
 tag JSON Feed        +     -        -      -          -        -        -
 sitemap              +     +        -      -          -        -        -
 discussion           +     +        -      -          -        -        -
+discussion, as Node  -     -        -      -          -        -        -
+discussion, by proxy -     -        -      -          -        -        -
+feed, by proxy       -     -        -      -          -        -        -
 thread               +     +        -      -          -        -        -
 permalink            +     +        -      -          -        -        -
 comment form         +     +        -      -          -        -        -
@@ -142,6 +145,9 @@ PATHS: dict[str, Callable[[World, Thing, str], str]] = {
     },
     "sitemap": lambda w, t, s: "/sitemap-blog-entry-1.xml",
     "discussion": lambda w, t, s: of(t, "on"),
+    "discussion, as Node": lambda w, t, s: f"/comments/on/nodes.Node/{t.id}",
+    "discussion, by proxy": lambda w, t, s: f"/comments/on/nodes.sitesettings/{t.id}",
+    "feed, by proxy": lambda w, t, s: f"/comments/feed/nodes.sitesettings/{t.id}",
     "thread": lambda w, t, s: one(t, "thread"),
     "permalink": lambda w, t, s: one(t, "c"),
     "comment form": lambda w, t, s: of(t, "form"),
