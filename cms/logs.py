@@ -3,36 +3,59 @@
 import json
 import logging
 import re
+from collections.abc import Iterable, Iterator
 from contextvars import ContextVar
+from functools import cache
 from urllib.parse import quote
 
 from django.http import HttpRequest
+from django.urls import URLPattern, URLResolver, get_resolver
 
 request_id: ContextVar[str] = ContextVar("request_id", default="-")
 
 # What stands in an address for what may be nobody's but one person's: links from mails and for previews.
-SECRETS = ("signed", "token", "uidb64")
+SECRETS = frozenset({"signed", "token", "uidb64"})
 
 # Errors quote what they are about: an address of mail, also as it stands in a URL, and the values of a key that is taken.
-_MAIL = re.compile(r"[^\s<>\"'(),;:=/?&]+(?:@|%40)[\w-]+(?:\.[\w-]+)+", re.IGNORECASE)
+# Their parts have bounds, or a long line would keep the process busy for seconds.
+_MAIL = re.compile(r"[^\s<>\"'(),;:=/?&@]{1,64}(?:@|%40)[\w-]{1,63}(?:\.[\w-]{1,63}){1,8}", re.IGNORECASE)
 _KEY = re.compile(r"dup key: \{.*?\}|'keyValue': \{.*?\}", re.DOTALL)
 # The user and the password of a connection string.
-_LOGIN = re.compile(r"(\w+://)[^\s/@]+@")
+_LOGIN = re.compile(r"\b(\w{1,20}://)[^\s/@]{1,200}@")
+# Characters of a line, and of the address in it.
+LONGEST, LONGEST_PATH = 10_000, 500
 
 
 def impersonal(text: str) -> str:
     """Return a log line's text on one line, without what says who somebody is."""
+    text = f"{text[:LONGEST]}…" if len(text) > LONGEST else text
     text = _KEY.sub("dup key: {…}", _LOGIN.sub(r"\1…@", text))
     return _MAIL.sub("‹address›", text).replace("\n", " ⏎ ")
 
 
 def public_path(request: HttpRequest) -> str:
-    """Return a request's path, quoted, without what opens something to whoever knows it."""
-    path, match = quote(request.path_info), request.resolver_match
-    for name, value in (match.kwargs if match else {}).items():
-        if name in SECRETS:
-            path = path.replace(quote(str(value)), "…")
-    return path
+    """Return a request's path, quoted, without what opens something to whoever knows it; not more than LONGEST_PATH of it."""
+    path = request.path_info
+    known = next((prefix for prefix in _prefixes_of_secrets() if path.startswith(prefix) and path != prefix), None)
+    if known:
+        return f"{quote(known)}…"
+    path = quote(path)
+    return f"{path[:LONGEST_PATH]}…" if len(path) > LONGEST_PATH else path
+
+
+@cache
+def _prefixes_of_secrets() -> tuple[str, ...]:
+    """Return how the addresses begin that end with a secret, whether or not the rest of one is as it should be."""
+
+    def routes(patterns: Iterable[URLPattern | URLResolver], before: str) -> Iterator[str]:
+        for one in patterns:
+            route = before + str(one.pattern)
+            if isinstance(one, URLResolver):
+                yield from routes(one.url_patterns, route)
+            elif SECRETS & one.pattern.converters.keys():
+                yield route.partition("<")[0]
+
+    return tuple(sorted({f"/{route}" for route in routes(get_resolver().url_patterns, "")}))
 
 
 class PublicPaths(logging.Filter):

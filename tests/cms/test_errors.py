@@ -10,7 +10,7 @@ from django.db import DatabaseError
 from django.test import Client
 from pymongo.errors import AutoReconnect, ServerSelectionTimeoutError
 
-from cms.logs import JsonFormatter, OneLineFormatter, PublicPaths, impersonal, request_id
+from cms.logs import LONGEST, JsonFormatter, OneLineFormatter, PublicPaths, impersonal, request_id
 from nodes.selectors import site as site_selectors
 from nodes.services import site as site_services
 
@@ -120,7 +120,7 @@ def test_a_request_logs_one_line_without_anything_personal(mongo, client, caplog
     [
         ("/preview/eyJub2RlIjoi", "/preview/…"),
         ("/comments/unsubscribe/abc:def", "/comments/unsubscribe/…"),
-        ("/admin/password-reset/Nw/set-password/", "/admin/password-reset/…/…/"),
+        ("/admin/password-reset/Nw/set-password/", "/admin/password-reset/…"),
         ("/ann@example.org", "/‹address›"),
     ],
 )
@@ -143,6 +143,29 @@ def test_djangos_lines_keep_the_same_secrets(mongo, browser, monkeypatch, caplog
     assert "/preview/…" in line
     assert "eyJub2RlIjoi" not in line
     assert "KeyError: 'oops'" in line
+
+
+@pytest.mark.parametrize(
+    ("path", "shown"),
+    [
+        ("/preview/eyJub2RlIjoi:1xU:b4p", "/preview/…"),
+        ("/preview/eyJub2RlIjoi:1xU:b4p/", "/preview/…"),
+        ("/admin/password-reset/MQ/cx1-eyJub2RlIjoi", "/admin/password-reset/…"),
+        ("/comments/unsubscribe/eyJub2RlIjoi/more", "/comments/unsubscribe/…"),
+        ("/preview/", "/preview/"),
+        ("/news/" + "é" * 2_000, "/news/" + "%C3%A9" * 82 + "%C…"),
+    ],
+)
+def test_secrets_in_an_address_are_not_logged_however_it_was_answered(mongo, browser, caplog, path, shown):
+    caplog.set_level(logging.INFO, "cms.requests")
+    browser.get(path)
+    assert [record.getMessage().split()[1] for record in caplog.records if record.name == "cms.requests"] == [shown]
+
+
+def test_what_is_looked_for_in_a_line_has_bounds():
+    """Or a request for many "@" would keep a worker busy for seconds, only to log it."""
+    assert impersonal("a" * 100 + "@mail.example") == "a" * 36 + "‹address›"
+    assert impersonal("@" * 100_000) == "@" * LONGEST + "…"
 
 
 def test_errors_quote_nobody():
