@@ -6,9 +6,18 @@ from django import forms
 from django.utils.translation import gettext_lazy as _
 
 from comments import conf, services
+from comments.errors import InvalidComment
 from comments.services import MAX_NAME
 from comments.tokens import FormToken
 from comments.types import Author, Comment, Held, Target
+
+
+def measured(text: str) -> None:
+    """Validate a text's length, as services do. Raises ValidationError."""
+    try:
+        services.measure(text)
+    except InvalidComment as error:
+        raise forms.ValidationError(error.sentence, code="max_length") from error
 
 
 class CommentForm(forms.Form):
@@ -26,6 +35,7 @@ class CommentForm(forms.Form):
         label=_("Comment"),
         widget=forms.Textarea(attrs={"rows": 8}),
         error_messages={"required": _("Please write something.")},
+        validators=[measured],
     )
     token = forms.CharField(widget=forms.HiddenInput)
     # Not seen by people, and named so that programs fill it in. Browsers are told to leave it alone.
@@ -38,7 +48,6 @@ class CommentForm(forms.Form):
     def __init__(self, *args: Any, user: Any = None, **kwargs: Any) -> None:
         super().__init__(*args, label_suffix="", **kwargs)
         self.user = user if getattr(user, "is_authenticated", False) else None
-        self.fields["text"].max_length = conf.get("MAX_LENGTH")
         self.fields["text"].widget.attrs["maxlength"] = str(conf.get("MAX_LENGTH"))
         if self.user:
             del self.fields["name"], self.fields["email"]
@@ -70,7 +79,7 @@ class CommentForm(forms.Form):
 class EditForm(forms.Form):
     """A comment's new text. `rev` is the revision that the author saw, `nonce` names the change."""
 
-    text = forms.CharField(label=_("Comment"), widget=forms.Textarea(attrs={"rows": 8}))
+    text = forms.CharField(label=_("Comment"), widget=forms.Textarea(attrs={"rows": 8}), validators=[measured])
     rev = forms.IntegerField(widget=forms.HiddenInput)
     nonce = forms.CharField(max_length=64, widget=forms.HiddenInput)
 

@@ -40,8 +40,9 @@ def prepare(
     kind: Kind = Kind.COMMENT,
     html: str | None = None,
 ) -> NewComment:
-    """Return a comment ready to be stored: rendered (unless its clean `html` is given) and measured. Raises
+    """Return a comment ready to be stored: measured and rendered (unless its clean `html` is given). Raises
     InvalidComment."""
+    measure(source)
     return checked(
         NewComment(
             author=author,
@@ -53,6 +54,13 @@ def prepare(
             kind=kind,
         )
     )
+
+
+def measure(source: str) -> None:
+    """Look at the length of a text, before anything is made of it. Raises InvalidComment."""
+    most = conf.get("MAX_LENGTH")
+    if len(source) > most:
+        raise InvalidComment(_("This is too long: %(most)d characters are allowed.") % {"most": most})
 
 
 def render(source: str) -> str:
@@ -71,8 +79,7 @@ def checked(new: NewComment) -> NewComment:
     new = replace(new, author=author, email=one_line(new.email))
     if not new.source.strip() and new.state is not State.REMOVED:
         raise InvalidComment(_("Please write something."))
-    if len(new.source) > conf.get("MAX_LENGTH"):
-        raise InvalidComment(_("This is too long: %(most)d characters are allowed.") % {"most": conf.get("MAX_LENGTH")})
+    measure(new.source)
     if not new.token and not new.slug:
         raise InvalidComment(_("The form has expired: please send it again."))
     texts = (new.source, new.html, new.author.name, new.author.url, new.author.id or "", new.email)

@@ -1,0 +1,59 @@
+"""How much one reader may send: texts are measured before anything is made of them, previews and changes are counted."""
+
+import pytest
+
+from comments import selectors, services
+from comments.errors import InvalidComment
+from comments.types import Author
+from tests.comments import site
+from tests.comments.site import change_url
+
+pytestmark = pytest.mark.usefixtures("mongo")
+
+TOO_LONG = "This is too long: 10000 characters are allowed."
+
+
+@pytest.fixture
+def rendered(monkeypatch):
+    """The texts that were rendered during the test."""
+    texts, render = [], services.render
+    monkeypatch.setattr(services, "render", lambda source: texts.append(source) or render(source))
+    return texts
+
+
+@pytest.mark.parametrize("more", [{}, {"preview": "1"}])
+def test_text_that_is_too_long_is_not_rendered_and_comes_back(client, post_page, rendered, more):
+    text = "*x* " * 15_000
+    refused = site.post(client, post_page, text, **more)
+    assert (refused.status_code, rendered) == (422, [])
+    assert TOO_LONG in refused.content.decode()
+    assert site.fields_of(refused.content.decode())["text"] == text
+    assert site.post(client, post_page, "x" * 10_000, **more).status_code == (200 if more else 302)
+
+
+@pytest.mark.parametrize("mode", ["open", "hold-all"])
+def test_change_that_is_too_long_is_not_rendered_and_comes_back(client, post_page, rules, rendered, mode):
+    rules(MODE=mode)
+    site.post(client, post_page, "Mine")
+    comment = (*selectors.held(), *selectors.iterate(post_page))[0]
+    data = site.fields_of(client.get(change_url("edit", comment)).content.decode())
+    rendered.clear()
+    refused = client.post(change_url("edit", comment), data | {"text": "x" * 10_001})
+    assert (refused.status_code, rendered) == (422, [])
+    assert TOO_LONG in refused.content.decode()
+    assert site.fields_of(refused.content.decode())["text"] == "x" * 10_001
+
+
+def test_moderators_change_is_measured_as_well(client, post_page, moderator, rendered):
+    comment = site.one(post_page)
+    rendered.clear()
+    client.force_login(moderator)
+    refused = client.post(change_url("edit", comment), {"text": "x" * 10_001, "rev": "1", "nonce": "n"})
+    assert TOO_LONG in refused.content.decode()
+    assert rendered == []
+
+
+def test_services_measure_a_text_before_they_render_it(post_page, rendered):
+    with pytest.raises(InvalidComment, match="too long"):
+        services.prepare(author=Author("Ann"), source="x" * 10_001, token="1")
+    assert rendered == []
