@@ -40,6 +40,8 @@ KEPT: Mapping[str, frozenset[str]] = {
     "site-feed": frozenset(),
     "blog-feed": frozenset(),
     "tag-feed": frozenset(),
+    "sitemap": frozenset(),
+    "sitemap-page": frozenset(),
 }
 # However well an entry compares, it ends this long after it was made: relative times on it grow old.
 LONGEST = timedelta(seconds=60)

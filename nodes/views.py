@@ -15,6 +15,7 @@ from mongo.connection import now
 from nodes import kinds, photo_labels, rendering, tree
 from nodes.models import Node, Photo
 from nodes.selectors import nodes as selectors
+from nodes.selectors import search
 from nodes.selectors import site as site_selectors
 from nodes.selectors.listing import Listing
 
@@ -93,11 +94,16 @@ def find_photos(request: HttpRequest) -> HttpResponse:
     wanted = photo_labels.asked(request.GET)
     if not wanted:
         raise Http404(_("Say what to look for: a camera, a lens, a focal length, a year."))
-    found = listed(request, selectors.photos_having, tree.current(), wanted, now(), size=PHOTOS_LISTED)
     query = request.GET.copy()
     query.pop("from", None)
-    words = " · ".join(str(value) for _name, value in wanted)
-    return render(request, "nodes/found-photos.html", {"listing": found, "words": words, "query": query.urlencode()})
+    context = {"words": " · ".join(str(value) for _name, value in wanted), "query": query.urlencode()}
+    try:
+        with search.at_most(search.MILLISECONDS):
+            found = listed(request, selectors.photos_having, tree.current(), wanted, now(), size=PHOTOS_LISTED)
+    except search.TooSlow:
+        # Each is quickly found, but no index tells of what few photos have all together.
+        return render(request, "nodes/found-photos.html", context | {"too_slow": True}, status=503)
+    return render(request, "nodes/found-photos.html", context | {"listing": found})
 
 
 def show(request: HttpRequest, shown: Node | Photo) -> HttpResponse:

@@ -23,8 +23,8 @@ COMMANDS = {
     "/tag/paper": (7, 3, 1, 1),
     "/blog/archive": (7, 2, 1, 1),
     "/feed/atom": (7, 2, 1, 1),
-    "/sitemap.xml": (7, 1, None, None),
-    "/sitemap-blog-entry-1.xml": (6, 2, None, None),
+    "/sitemap.xml": (7, 1, 1, 1),
+    "/sitemap-blog-entry-1.xml": (6, 2, 1, 1),
     "/search?q=margin": (8, 4, None, None),
 }
 

@@ -190,6 +190,14 @@ def test_a_section_cannot_be_thrown_away_for_good_while_photos_stand_in_it():
         editing.create(build.EDITOR, type="photo", parent_id=parent, slug="x", title="x")
 
 
+def test_photos_that_take_too_long_to_find_are_a_503_that_says_so(client, mongo, monkeypatch):
+    upload(gallery("lakes"), name="nikon.jpg")
+    monkeypatch.setattr("nodes.selectors.search.MILLISECONDS", 0.001)
+    answer = client.get("/media/find?camera=Nikon+Z+8&lens=other")
+    assert answer.status_code == 503
+    assert "Look for one of these at a time." in answer.content.decode()
+
+
 def test_photos_are_found_by_what_cameras_write(client, commands, mongo):
     parent = gallery("lakes")
     upload(parent, name="nikon.jpg")
