@@ -13,6 +13,7 @@ from django.core import mail, signing
 from django.core.exceptions import ValidationError
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
+from django.test.client import FakePayload
 from django.utils.http import urlsafe_base64_encode
 
 from comments import subscriptions, tokens
@@ -298,6 +299,21 @@ def test_files_are_taken_only_where_photos_are(admin):
     answer = admin.post("/admin/nodes/sitesettings/", {"name": file})
     assert answer.status_code == 200
     assert "alert(1)" not in answer.content.decode()
+
+
+@pytest.mark.parametrize("path", ["/comments/post", "/log-in", "/admin/nodes/node/", "/nothing-there"])
+def test_a_file_that_nobody_takes_is_not_read(admin, path, monkeypatch):
+    """What was typed before it is; of the file nothing goes to the disk."""
+    made = []
+    monkeypatch.setattr("tempfile.NamedTemporaryFile", lambda *args, **kwargs: made.append(args))
+    file = SimpleUploadedFile("x.bin", b"x" * 4_000_000)
+    read = []
+    take = FakePayload.read
+    monkeypatch.setattr(FakePayload, "read", lambda self, n=None: read.append(n) or take(self, n))
+    answer = admin.post(path, {"text": "typed", "file": file})
+    assert answer.status_code < 500
+    assert made == []
+    assert sum(read) < 1_000_000
 
 
 def test_a_host_that_is_not_ours_is_refused(client, mongo):
