@@ -13,10 +13,13 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 from comments import conf
+from comments.services import new_token
 from comments.tokens import FormToken
 from mongo import rate_limit
 
 REPEAT_SECONDS = 24 * 60 * 60
+# Previews in the time of one comment: who writes looks often.
+PREVIEWS = 10
 _LINK = re.compile(r"<a\s[^>]*href=", re.IGNORECASE)
 _SPACE = re.compile(r"\s+")
 
@@ -117,13 +120,15 @@ def listed_words(text: str) -> list[str]:
 
 def rate(submission: Submission) -> Finding | None:
     """Refuse more than so many comments from one address or account in so many seconds."""
-    limit, seconds = conf.get("RATE")
-    for key in _rate_keys(submission):
-        if not rate_limit.take(
-            key, limit=limit, seconds=seconds, token=submission.token.nonce, alias=conf.database_alias()
-        ):
-            return Finding("rate", _("You have sent many comments in a short time. Please wait a few minutes."))
-    return None
+    if _passes(_keys("rate", submission.address, submission.user), submission.token.nonce):
+        return None
+    return Finding("rate", _("You have sent many comments in a short time. Please wait a few minutes."))
+
+
+def may_preview(*, address: str, user: str) -> bool:
+    """Return whether an address (a `key`) and an account, or "", may see one more preview, and count it: each by itself,
+    since one form may ask for any number."""
+    return _passes(_keys("preview", address, user), new_token(), PREVIEWS)
 
 
 def repeat(submission: Submission) -> Finding | None:
@@ -141,19 +146,24 @@ def repeat(submission: Submission) -> Finding | None:
 
 def take_back(submission: Submission) -> None:
     """Forget that a comment was counted: it was not stored, and will be sent again."""
-    for key in (*_rate_keys(submission), _repeat_key(submission)):
+    for key in (*_keys("rate", submission.address, submission.user), _repeat_key(submission)):
         rate_limit.give_back(key, token=submission.token.nonce, alias=conf.database_alias())
 
 
 def forget(*, address: str = "", user: str = "") -> int:
     """Forget how much came from an address (a `key`) or an account; return how many counts went."""
-    keys = [f"comments.rate:{kind}:{who}" for kind, who in (("address", address), ("user", user)) if who]
+    keys = [key for kind in ("rate", "preview") for key in _keys(kind, address, user)]
     return sum(rate_limit.forget(key, alias=conf.database_alias()) for key in keys)
 
 
-def _rate_keys(submission: Submission) -> list[str]:
-    keys = [f"comments.rate:address:{submission.address}"]
-    return [*keys, f"comments.rate:user:{submission.user}"] if submission.user else keys
+def _passes(keys: list[str], token: str, times: int = 1) -> bool:
+    limit, seconds = conf.get("RATE")
+    alias = conf.database_alias()
+    return all(rate_limit.take(key, limit=limit * times, seconds=seconds, token=token, alias=alias) for key in keys)
+
+
+def _keys(kind: str, address: str, user: str) -> list[str]:
+    return [f"comments.{kind}:{of}:{who}" for of, who in (("address", address), ("user", user)) if who]
 
 
 def _repeat_key(submission: Submission) -> str:

@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_POST, require_safe
 
-from comments import addresses, forms, own, policy, selectors, services, submitting, targets, tokens
+from comments import addresses, forms, own, policy, selectors, services, spam, submitting, targets, tokens
 from comments.errors import CommentNotFound, TargetNotFound
 from comments.forms import CommentForm
 from comments.policy import Mode
@@ -137,6 +137,11 @@ def _again(
 
 
 def _preview(request: HttpRequest, token: FormToken, obj: Model, form: CommentForm) -> HttpResponse:
+    """Show the text as it would stand there. Raises Refused."""
+    if not spam.may_preview(address=addresses.key(request), user=forms.user_key(request.user)):
+        raise Refused(
+            "rate", _("You have looked at many previews in a short time. Wait a few minutes, or post it as it is.")
+        )
     parent = _parent(token.target, token.parent)
     context = _around(request, token.target, obj, form, parent)
     context["preview"] = SafeString(services.render(form.cleaned_data["text"]))

@@ -1,8 +1,9 @@
 """How much one reader may send: texts are measured before anything is made of them, previews and changes are counted."""
 
 import pytest
+from django.test import Client
 
-from comments import selectors, services
+from comments import selectors, services, spam
 from comments.errors import InvalidComment
 from comments.types import Author
 from tests.comments import site
@@ -57,3 +58,29 @@ def test_services_measure_a_text_before_they_render_it(post_page, rendered):
     with pytest.raises(InvalidComment, match="too long"):
         services.prepare(author=Author("Ann"), source="x" * 10_001, token="1")
     assert rendered == []
+
+
+def test_previews_of_one_form_are_counted_and_the_text_comes_back(client, post_page, rules, rendered):
+    rules(RATE=(1, 600))
+    data = site.fill(client, post_page, preview="1")
+    for n in range(spam.PREVIEWS):
+        assert site.send(client, data | {"text": f"Text {n}"}).status_code == 200
+    rendered.clear()
+    refused = site.send(client, data | {"text": "One more"})
+    assert (refused.status_code, rendered) == (422, [])
+    assert "many previews in a short time" in refused.content.decode()
+    again = site.fields_of(refused.content.decode())
+    assert again["text"] == "One more"
+    assert site.send(client, again).status_code == 302, "posts are counted apart"
+
+
+def test_previews_are_counted_by_account_too_and_forgotten_with_it(post_page, rules, ann):
+    rules(RATE=(1, 600))
+    browsers = [Client(REMOTE_ADDR=f"192.0.{n}.1") for n in range(spam.PREVIEWS + 1)]
+    for browser in browsers:
+        browser.force_login(ann)
+    codes = [site.post(browser, post_page, preview="1").status_code for browser in browsers]
+    assert codes == [200] * spam.PREVIEWS + [422]
+    assert site.post(Client(REMOTE_ADDR="198.51.100.1"), post_page, preview="1").status_code == 200
+    assert spam.forget(user=str(ann.pk)) == 1
+    assert site.post(browsers[0], post_page, preview="1").status_code == 200
