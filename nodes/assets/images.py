@@ -102,7 +102,8 @@ def judge(file: BinaryIO, format: Format, found: Found, limits: Limits) -> Pictu
         if image.size != found.size:
             raise BadPicture(_("The picture's header does not say how large it is."))
         image.draft("RGB", (max(found.size[0] // DRAFT, 1), max(found.size[1] // DRAFT, 1)))
-        for frame in range(getattr(image, "n_frames", 1)):
+        # What a camera put behind a JPEG was dropped, whatever the picture says of it still.
+        for frame in range(1 if format.name == "JPEG" else getattr(image, "n_frames", 1)):
             if frame:
                 image.seek(frame)
             image.load()

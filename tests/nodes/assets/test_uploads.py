@@ -195,6 +195,14 @@ def test_a_bad_file_is_refused_with_a_reason_and_leaves_nothing(kind):
     assert count() == before
 
 
+def test_the_second_picture_that_a_camera_puts_behind_a_jpeg_is_not_looked_for(settings):
+    """Where metadata is kept the picture says still that there is one, and where: it may say so of itself, often."""
+    settings.PHOTOS = {"KEEP_LOCATION": True}
+    two = pictures.encoded("MPO", pictures.image(), save_all=True, append_images=[pictures.image(seed=1)])
+    assert upload(gallery(), two)
+    audit()
+
+
 def test_thirty_bad_files_are_known():
     assert len(BAD) >= 30
 
