@@ -20,6 +20,8 @@ from nodes.assets.stream import Found
 
 # One picture is decoded at a time in a process, so that its memory is that of one.
 _one_at_a_time = threading.BoundedSemaphore(1)
+# All frames of an animation together may have so many times the pixels of one picture: one of few bytes costs a whole one.
+FRAMES = 4
 # What the decoders raise on broken data.
 BROKEN = (OSError, SyntaxError, ValueError, TypeError, KeyError, IndexError, EOFError, OverflowError) + (
     struct.error,
@@ -75,6 +77,11 @@ def check_size(found: Found, format: Format, limits: Limits) -> None:
         raise BadPicture(_("The picture has %(count)d frames; %(most)d are allowed.") % {
             "count": found.frames, "most": limits.max_frames
         })  # fmt: skip
+    if found.frames > 1 and pixels * found.frames > FRAMES * limits.max_pixels:
+        told = {"have": pixels * found.frames // 1_000_000, "most": FRAMES * limits.max_pixels // 1_000_000}
+        raise BadPicture(
+            _("The frames together have %(have)d megapixels; %(most)d are allowed. Make it smaller or shorter.") % told
+        )
     # A JPEG is never decoded larger than the copies that are made of it; the others come whole, with one frame to blend.
     if format.name == "JPEG":
         memory = found.extra_memory + (4 * pixels // DRAFT**2)

@@ -173,11 +173,28 @@ def _bad() -> dict[str, tuple[str, bytes, str]]:
         "GIF of 4 gigapixels": ("a.gif", gif[:6] + b"\xff\xff\xff\xff" + gif[10:], "too many pixels"),
         "GIF with an archive behind": ("a.gif", gif + b"PK\x03\x04", "behind the end"),
         "GIF of 700 pictures": ("a.gif", pictures.gif(2)[:-1] + _frame_of_gif() * 700 + b";", "frames"),
+        "GIF of 9 megapixels, 500 times": ("a.gif", _gif_of_size(3000, 3000, 500), "together have 4500 megapixels"),
+        "WebP of 25 megapixels, 599 times": ("a.webp", _webp_of_size(5000, 5000, 599), "together have"),
     }
 
 
 def _frame_of_gif() -> bytes:
     return b"\x2c\0\0\0\0\1\0\1\0\0\2\2\x44\1\0"
+
+
+def _gif_of_size(width: int, height: int, frames: int) -> bytes:
+    plain = pictures.gif(2)
+    return plain[:6] + struct.pack("<HH", width, height) + plain[10:-1] + _frame_of_gif() * (frames - 2) + b";"
+
+
+def _webp_of_size(width: int, height: int, frames: int) -> bytes:
+    """Return an animation of which every frame after the first changes one pixel: a few bytes that cost a whole picture."""
+    pixel = pictures.encoded("WEBP", pictures.image((1, 1)), lossless=True)[12:]
+    canvas = (width - 1).to_bytes(3, "little") + (height - 1).to_bytes(3, "little")
+    frame = b"ANMF" + struct.pack("<I", 16 + len(pixel)) + bytes(12) + b"\x0a\0\0\0" + pixel
+    head = b"VP8X" + struct.pack("<I", 10) + b"\x12\0\0\0" + canvas + b"ANIM" + struct.pack("<I", 6) + bytes(6)
+    body = b"WEBP" + head + frame * frames
+    return b"RIFF" + struct.pack("<I", len(body)) + body
 
 
 BAD = _bad()
@@ -193,6 +210,13 @@ def test_a_bad_file_is_refused_with_a_reason_and_leaves_nothing(kind):
         send(coming, data, 50)
         coming.finish()
     assert count() == before
+
+
+def test_an_animation_is_taken_and_decoded_whole():
+    parent = gallery()
+    upload(parent, _webp_of_size(1000, 800, 200), "a.webp")
+    upload(parent, pictures.gif(60), "b.gif")
+    audit()
 
 
 def test_the_second_picture_that_a_camera_puts_behind_a_jpeg_is_not_looked_for(settings):
