@@ -17,9 +17,12 @@ from nodes.assets.errors import BadPicture
 from nodes.assets.formats import Format
 from nodes.assets.limits import Limits
 from nodes.assets.stream import Found
+from nodes.errors import TooBusy
 
 # One picture is decoded at a time in a process, so that its memory is that of one.
 _one_at_a_time = threading.BoundedSemaphore(1)
+# Seconds to wait for one's turn: longer than the largest picture that is allowed takes.
+PATIENCE = 10
 # All frames of an animation together may have so many times the pixels of one picture: one of few bytes costs a whole one.
 FRAMES = 4
 # What the decoders raise on broken data.
@@ -56,16 +59,22 @@ class Picture:
 
 @contextmanager
 def opened(file: BinaryIO, format_name: str, limits: Limits) -> Iterator[Image.Image]:
-    """Open a picture as that format and no other. Raises BadPicture for what cannot be read, here or in the block."""
+    """Open a picture as that format and no other.
+
+    Raises BadPicture for what cannot be read, here or in the block; TooBusy where others' pictures take long.
+    """
     Image.MAX_IMAGE_PIXELS = limits.max_pixels
-    with _one_at_a_time:
-        try:
-            with Image.open(file, formats=[format_name]) as image:
-                yield image
-        except BROKEN as error:
-            raise BadPicture(_("The picture is damaged and cannot be shown.")) from error
-        except Image.DecompressionBombError as error:
-            raise too_many_pixels(limits) from error
+    if not _one_at_a_time.acquire(timeout=PATIENCE):
+        raise TooBusy
+    try:
+        with Image.open(file, formats=[format_name]) as image:
+            yield image
+    except BROKEN as error:
+        raise BadPicture(_("The picture is damaged and cannot be shown.")) from error
+    except Image.DecompressionBombError as error:
+        raise too_many_pixels(limits) from error
+    finally:
+        _one_at_a_time.release()
 
 
 def check_size(found: Found, format: Format, limits: Limits) -> None:
@@ -104,7 +113,7 @@ def too_many_pixels(limits: Limits) -> BadPicture:
 
 
 def judge(file: BinaryIO, format: Format, found: Found, limits: Limits) -> Picture:
-    """Decode the picture and return what it is. Raises BadPicture if it is damaged or not what its header says."""
+    """Decode the picture and return what it is. Raises BadPicture if it is damaged or not what its header says, TooBusy."""
     with opened(file, format.name, limits) as image:
         if image.size != found.size:
             raise BadPicture(_("The picture's header does not say how large it is."))
@@ -143,7 +152,7 @@ def resized(
     """Return the picture, turned upright, `width` pixels wide as a "WEBP" or "JPEG"; never larger than it is.
 
     With a `height` it is cut to that shape around the `focal` point (parts of width and height from the top left).
-    Raises BadPicture.
+    Raises BadPicture, TooBusy.
     """
     with opened(file, format_name, limits) as image:
         turned = image.getexif().get(exif.Base.Orientation, 1)

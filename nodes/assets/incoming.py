@@ -15,6 +15,7 @@ from nodes.assets.reader import SeekableFile
 from nodes.assets.stream import Cleaner, Found, Source
 from nodes.assets.writer import CHUNK, Writer
 from nodes.collections import ASSETS
+from nodes.errors import TooBusy
 
 
 @dataclass(frozen=True)
@@ -97,7 +98,7 @@ class Incoming:
         self._write(self._cleaning.feed(data))
 
     def end(self) -> Received:
-        """Store the rest, decode what is stored and return what it is. Raises BadPicture, UploadLost."""
+        """Store the rest, decode what is stored and return what it is. Raises BadPicture, TooBusy, UploadLost."""
         self._write(self._cleaning.end())
         writer, cleaning = self._writer, self._cleaning
         writer.flush()
@@ -105,7 +106,7 @@ class Incoming:
         try:
             with io.BufferedReader(SeekableFile(ASSETS, writer.id, CHUNK, writer.length), 1 << 16) as file:
                 picture = images.judge(file, cleaning.format, cleaning.found, cleaning.limits)
-        except BadPicture:
+        except (BadPicture, TooBusy):
             writer.abort()
             raise
         return Received(picture, cleaning.sha256, writer.length)

@@ -112,9 +112,10 @@ class Upload:
         self._incoming.feed(data)
 
     def finish(self, fields: Mapping[str, Any] | None = None, tags: tuple[str, ...] = ()) -> Uploaded:
-        """Judge what came, and make it a photo: a draft unless `fields` say otherwise. Raises BadPicture, UploadLost, NotReady.
+        """Judge what came, and make it a photo: a draft unless `fields` say otherwise.
 
-        `fields` and `tags` join those given at the start: a form's other fields may follow its files.
+        `fields` and `tags` join those given at the start: a form's other fields may follow its files. Raises BadPicture,
+        UploadLost, NotReady, TooBusy.
         """
         self._fields |= fields or {}
         received = self._incoming.end()

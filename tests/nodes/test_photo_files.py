@@ -10,7 +10,7 @@ from django.test import Client
 from PIL import Image
 
 from mongo.connection import database, now
-from nodes.assets import limits, renditions
+from nodes.assets import images, limits, renditions
 from nodes.assets.contents import find
 from nodes.assets.locks import STALE
 from nodes.errors import TooBusy
@@ -126,6 +126,17 @@ def test_sixteen_who_ask_at_once_get_the_one_that_is_made():
     assert len(set(bodies)) == 1
     assert Image.open(io.BytesIO(bodies[0])).size == (640, 480)
     assert database()["cms.renditions.files"].count_documents({}) == 1
+    audit()
+
+
+def test_a_copy_that_others_keep_from_being_made_is_promised_for_later(client, monkeypatch):
+    photo = selectors.get(upload(gallery()))
+    with monkeypatch.context() as hurried, images._one_at_a_time:
+        hurried.setattr(images, "PATIENCE", 0.01)
+        response = client.get(copy(photo, 320))
+    assert (response.status_code, response.headers["Retry-After"]) == (503, "5")
+    assert database()["cms.renditions.files"].count_documents({}) == 0
+    assert client.get(copy(photo, 320)).status_code == 200
     audit()
 
 

@@ -10,11 +10,11 @@ from gridfs import GridFSBucket
 from pymongo.errors import AutoReconnect
 
 from mongo.connection import database, now
-from nodes.assets import locks
+from nodes.assets import images, locks
 from nodes.assets.errors import BadPicture, UploadLost
 from nodes.assets.png import SIGNATURE, chunk
 from nodes.assets.writer import CHUNK, Writer
-from nodes.errors import InvalidPlace, NotReady, SlugTaken
+from nodes.errors import InvalidPlace, NotReady, SlugTaken, TooBusy
 from nodes.services import photos
 from nodes.services.photo_import import import_photo
 from nodes.services.sweeping import sweep
@@ -225,6 +225,19 @@ def test_the_second_picture_that_a_camera_puts_behind_a_jpeg_is_not_looked_for(s
     two = pictures.encoded("MPO", pictures.image(), save_all=True, append_images=[pictures.image(seed=1)])
     assert upload(gallery(), two)
     audit()
+
+
+def test_a_picture_that_others_keep_from_being_looked_at_is_refused_in_time_and_leaves_nothing(monkeypatch):
+    parent = gallery()
+    before = count()
+    coming = photos.Upload(build.EDITOR, parent, "lake.jpg")
+    send(coming, pictures.jpeg())
+    monkeypatch.setattr(images, "PATIENCE", 0.01)
+    with images._one_at_a_time, pytest.raises(TooBusy):
+        coming.finish()
+    assert count() == before
+    monkeypatch.undo()
+    assert upload(parent), "the next one is looked at"
 
 
 def test_thirty_bad_files_are_known():
