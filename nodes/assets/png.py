@@ -65,7 +65,7 @@ def parse(source: Source, found: Found, keep: bool) -> Parser:
         if name == b"IHDR":
             _header(body, found)
         if name == b"acTL":
-            found.frames = max(int.from_bytes(body[:4], "big"), 1)
+            found.frames = max(int.from_bytes(body[:4], "big"), found.frames)
         if name == b"eXIf":
             if found.exif:
                 continue

@@ -119,6 +119,13 @@ def _png_of_size(width: int, height: int) -> bytes:
     return SIGNATURE + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(bytes(1000))) + chunk(b"IEND", b"")
 
 
+def _png_of_frames(width: int, height: int, *counts: int) -> bytes:
+    """Return an animation that says several times of how many frames it is: a decoder believes the first."""
+    plain = _png_of_size(width, height)
+    said = [chunk(b"acTL", struct.pack(">II", count, 0)) for count in counts]
+    return plain[:33] + said[0] + plain[33:-12] + b"".join(said[1:]) + plain[-12:]
+
+
 def _bad() -> dict[str, tuple[str, bytes, str]]:
     """Return 30 and more files by what is wrong with them: name, bytes, what the refusal says."""
     jpeg, png, webp, gif = pictures.jpeg(), pictures.png(), pictures.webp(), pictures.gif()
@@ -159,6 +166,11 @@ def _bad() -> dict[str, tuple[str, bytes, str]]:
         "PNG with a wrong check sum": ("a.png", png.replace(b"IDAT", b"IDAT\x01", 1), "damaged"),
         "PNG of 10 gigapixels": ("a.png", _png_of_size(100_000, 100_000), "too many pixels"),
         "PNG of much memory": ("a.png", _png_of_size(10_000, 11_000), "memory"),
+        "PNG of 25 megapixels, 599 times, it says, and then that it is one": (
+            "a.png",
+            _png_of_frames(5000, 5000, 599, 1),
+            "together",
+        ),
         "PNG of too few pixels": ("a.png", _png_of_size(500, 500), "damaged"),
         "PNG with a program behind": ("a.png", png + b"<?php system($_GET[0]);", "behind the end"),
         "PNG with a program in a text": (
