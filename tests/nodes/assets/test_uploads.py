@@ -212,14 +212,15 @@ def _webp_of_size(width: int, height: int, frames: int) -> bytes:
 BAD = _bad()
 
 
+@pytest.mark.parametrize("step", [50, 1 << 20], ids=["in drops", "at once"])
 @pytest.mark.parametrize("kind", BAD)
-def test_a_bad_file_is_refused_with_a_reason_and_leaves_nothing(kind):
+def test_a_bad_file_is_refused_with_a_reason_and_leaves_nothing(kind, step):
     parent = gallery()
     before = count()
     name, data, reason = BAD[kind]
     coming = photos.Upload(build.EDITOR, parent, name)
     with pytest.raises(BadPicture, match=reason):  # noqa: PT012 - some are seen on the way, some at the end
-        send(coming, data, 50)
+        send(coming, data, step)
         coming.finish()
     assert count() == before
 
