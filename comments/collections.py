@@ -13,7 +13,7 @@ DAY = 24 * 60 * 60
 STATIC = (
     Collection(
         "discussions",
-        (Index("by_newest", (("newest", -1),)),),
+        (Index("by_newest", (("newest", -1),)), Index("by_switch", (("switched", 1),), sparse=True)),
         shard_key=ShardKey((("_id", "hashed"),), reason="one findAndModify a write, always by _id"),
         validator=schemas.DISCUSSION,
     ),

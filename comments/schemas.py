@@ -63,7 +63,8 @@ DISCUSSION = document(
             )
         ),
         "leftovers": listed(document({"schema": _SCHEMA, "order": _ORDER, "epoch": INTEGER, "due": DATE})),
-    }
+    },
+    {"switched": DATE},
 )
 COMMENT = document(_IN_DISCUSSION | _COMMENT)
 # Chronological buckets are numbered, threaded ones begin at a path. What is in the array is left to the code: the server would

@@ -1,8 +1,8 @@
 """Reads and erasures over all discussions, whatever schema each is kept in."""
 
 import heapq
-from collections.abc import Iterator, Mapping
-from datetime import datetime
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
 
 from pymongo import DESCENDING
 from pymongo.database import Database
@@ -16,6 +16,8 @@ from comments.types import Comment, Held, Replaced, State, Target
 
 # How many discussions are looked up at once.
 BATCH = 200
+# By how much the clocks of servers may differ.
+SKEW = timedelta(seconds=10)
 
 
 class Across:
@@ -44,24 +46,23 @@ class Across:
 
     def by_author(self, author_id: str, limit: int, before: datetime | None) -> tuple[Comment, ...]:
         """Return a user's newest public comments."""
-        found: list[Comment] = []
+        # By where it is: a discussion that switches meanwhile may be met in two schemas.
+        found: dict[tuple[str, str], Comment] = {}
         for schema in self.schemas.all:
             of_schema = 0
-            for where_and_what in self._current(schema, {"id": author_id}, limit, before):
-                target, document = where_and_what
+            for target, document in self._current(schema, {"id": author_id}, limit=limit, before=before):
                 if document["state"] != State.PUBLIC.value:
                     continue
-                found.append(comment(target, document))
+                found[target.id, document["slug"]] = comment(target, document)
                 of_schema += 1
                 if of_schema == limit:
                     break
-        return tuple(heapq.nlargest(limit, found, key=lambda c: (c.posted, c.slug)))
+        return tuple(heapq.nlargest(limit, found.values(), key=lambda c: (c.posted, c.slug)))
 
     def written_by(self, query: Mapping[str, str]) -> Iterator[Comment | Held | Replaced]:
         """Yield what is kept of an author, wherever it is kept."""
-        for schema in self.schemas.all:
-            for target, document in self._current(schema, query):
-                yield comment(target, document)
+        for target, document in self._all(query):
+            yield comment(target, document)
         stored = {f"author.{key}": value for key, value in query.items()}
         for document in self.db["comments.pending"].find(stored):
             yield held(document)
@@ -73,12 +74,38 @@ class Across:
         for document in self.db.discussions.find(_of_label(label), {"_id": 1}).sort("_id", 1):
             yield Target.parse(document["_id"])
 
+    def _all(self, query: Mapping[str, str]) -> Iterator[tuple[Target, Document]]:
+        """Yield every comment of an author, each once. A discussion that switches from a schema that is still to be read to
+        one that was is met in neither: all that switched since this began are looked through again, until none has."""
+        began = self.db.discussions.find_one({}, {"now": "$$NOW"})
+        if began is None:
+            return
+        switched = {"switched": {"$gte": began["now"] - SKEW}}
+        yielded: set[tuple[str, str]] = set()
+        epochs: dict[str, int] = {}
+        among: list[str] | None = None
+        while among is None or among:
+            for schema in self.schemas.all:
+                for target, document in self._current(schema, query, among=among):
+                    if (target.id, document["slug"]) not in yielded:
+                        yielded.add((target.id, document["slug"]))
+                        yield target, document
+            present = {found["_id"]: found["epoch"] for found in self.db.discussions.find(switched, {"epoch": 1})}
+            among = [discussion_id for discussion_id, epoch in present.items() if epochs.get(discussion_id) != epoch]
+            epochs = present
+
     def _current(
-        self, schema: Schema, query: Mapping[str, str], limit: int = 0, before: datetime | None = None
+        self,
+        schema: Schema,
+        query: Mapping[str, str],
+        *,
+        limit: int = 0,
+        before: datetime | None = None,
+        among: Sequence[str] | None = None,
     ) -> Iterator[tuple[Target, Document]]:
         """Yield an author's comments out of the copies that are read, not those under way or left over."""
         batch: list[tuple[str, int, Document]] = []
-        for item in schema.by_author(query, limit=limit, before=before):
+        for item in schema.by_author(query, limit=limit, before=before, among=among):
             batch.append(item)
             if len(batch) == BATCH:
                 yield from self._read(schema, batch)
@@ -127,11 +154,7 @@ class Across:
                 self.db.discussions.update_one({"_id": discussion_id}, dropped)
 
     def _blank(self, changing: Changing, query: Mapping[str, str]) -> int:
-        return sum(
-            changing.erase_again(target, document)
-            for schema in self.schemas.all
-            for target, document in list(self._current(schema, query))
-        )
+        return sum(changing.erase_again(target, document) for target, document in list(self._all(query)))
 
 
 def _of_label(label: str) -> Document:

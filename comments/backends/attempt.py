@@ -304,6 +304,8 @@ class Attempt:
             "order": self.to.order.value,
             "epoch": self.to.epoch,
             "version": ObjectId(),
+            # For whoever reads across discussions meanwhile.
+            "switched": "$$NOW",
             "moving": None,
             "leftovers": {
                 "$concatArrays": [

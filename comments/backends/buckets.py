@@ -69,12 +69,20 @@ class Buckets(Schema):
         return bool(changed.modified_count)
 
     def by_author(
-        self, query: Mapping[str, str], *, limit: int = 0, before: datetime | None = None
+        self,
+        query: Mapping[str, str],
+        *,
+        limit: int = 0,
+        before: datetime | None = None,
+        among: Sequence[str] | None = None,
     ) -> Iterator[tuple[str, int, Document]]:
         """Buckets are not sorted by an author's times: all that hold something of the author are read."""
         ((key, value),) = query.items()
+        wanted: Document = {f"comments.author.{key}": value}
+        if among is not None:
+            wanted["discussion_id"] = {"$in": list(among)}
         cursor = self.db.comment_pages.find(
-            {f"comments.author.{key}": value},
+            wanted,
             {
                 "discussion_id": 1,
                 "epoch": 1,

@@ -97,11 +97,18 @@ class Documents(Schema):
         return list(self.db.comments.find(query, PROJECTION).sort(descending).limit(limit))
 
     def by_author(
-        self, query: Mapping[str, str], *, limit: int = 0, before: datetime | None = None
+        self,
+        query: Mapping[str, str],
+        *,
+        limit: int = 0,
+        before: datetime | None = None,
+        among: Sequence[str] | None = None,
     ) -> Iterator[tuple[str, int, Document]]:
         wanted: Document = {f"author.{key}": value for key, value in query.items()}
         if before:
             wanted["posted"] = {"$lt": before}
+        if among is not None:
+            wanted["discussion_id"] = {"$in": list(among)}
         cursor = self.db.comments.find(wanted, {**PROJECTION, "discussion_id": 1, "epoch": 1})
         if limit:
             cursor = cursor.sort([("posted", DESCENDING)])

@@ -133,7 +133,12 @@ class Embedded(ByPathInMemory, ByNumberInMemory):
             yield from sorted(read[1].get("comments", []), key=lambda item: sort_key(item, order))
 
     def by_author(
-        self, query: Mapping[str, str], *, limit: int = 0, before: datetime | None = None
+        self,
+        query: Mapping[str, str],
+        *,
+        limit: int = 0,
+        before: datetime | None = None,
+        among: Sequence[str] | None = None,
     ) -> Iterator[tuple[str, int, Document]]:
         ((key, value),) = query.items()
         by_author = {"$eq": [f"$$this.author.{key}", {"$literal": value}]}
@@ -146,6 +151,7 @@ class Embedded(ByPathInMemory, ByNumberInMemory):
                 {f"comments.author.{key}": value},
                 {"comments_epoch": 1, "comments": {"$filter": {"input": "$comments", "cond": by_author}}},
             )
+            if among is None or f"{label}:{document['_id']}" in among
             for item in document["comments"]
             if before is None or item["posted"] < before
         ]

@@ -97,10 +97,15 @@ class Schema(ABC):
 
     @abstractmethod
     def by_author(
-        self, query: Mapping[str, str], *, limit: int = 0, before: datetime | None = None
+        self,
+        query: Mapping[str, str],
+        *,
+        limit: int = 0,
+        before: datetime | None = None,
+        among: Sequence[str] | None = None,
     ) -> Iterator[tuple[str, int, Document]]:
         """Yield (discussion id, epoch, comment) of every copy for {"id": …} or {"email": …}; newest first where
-        `limit` is given."""
+        `limit` is given, of the discussions with the ids `among` if they are given."""
 
     # For conversions and audits --------------------------------------------------------------------------------------
 
