@@ -32,15 +32,19 @@ class Embedded(ByPathInMemory, ByNumberInMemory):
     def _collections(self, label: str) -> list[Collection[Document]]:
         return [self.db[name] for name in targets.collections_of(label)]
 
+    def _homes(self, label: str) -> list[Collection[Document]]:
+        """Return where targets are to be looked for. One that comes out of the trash meanwhile is seen in the last look, if it
+        was in neither of the first two."""
+        homes = self._collections(label)
+        return [*homes, *homes[: len(homes) - 1]]
+
     def orders(self, place: Place) -> tuple[Order, ...]:
         # All of it is read at once: no order costs more than another.
         return (Order.OLDEST, Order.THREADED)
 
     def _read(self, place: Place, projection: Mapping[str, Any]) -> tuple[str, Document] | None:
         """Return the target's document and the name of the collection that it is in; None if it is in none."""
-        homes = self._collections(place.target.label)
-        # One that comes out of the trash meanwhile is seen in the last look, if it was in neither of the first two.
-        for home in (*homes, *homes[: len(homes) - 1]):
+        for home in self._homes(place.target.label):
             document = home.find_one({"_id": targets.key_of(place.target)}, {"comments_epoch": 1, **projection})
             if document is not None:
                 return home.name, document
@@ -146,7 +150,7 @@ class Embedded(ByPathInMemory, ByNumberInMemory):
             (f"{label}:{document['_id']}", int(document.get("comments_epoch") or 0), item)
             for label in (collections.embedding_labels() if limit else self._labels())
             # What is shown of an author stands in no trash; whatever is to be erased may.
-            for home in self._collections(label)[: 1 if limit else None]
+            for home in (self._collections(label)[:1] if limit else self._homes(label))
             for document in home.find(
                 {f"comments.author.{key}": value},
                 {"comments_epoch": 1, "comments": {"$filter": {"input": "$comments", "cond": by_author}}},

@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 from bson import ObjectId
+from pymongo.collection import Collection
 
 from cms import comments as ties
 from comments import maintenance, policy, selectors, services, targets
@@ -140,3 +141,20 @@ def test_discussion_inside_a_trashed_node_can_be_kept_otherwise(mongo, embedded)
     assert said(embedded) == ["First", "Answer"]
     trash.delete(node_id)
     assert mongo.discussions.count_documents({}) == mongo.comment_pages.count_documents({}) == 0
+
+
+def test_author_is_erased_in_what_comes_out_of_the_trash_meanwhile(mongo, embedded, monkeypatch):
+    node_id = ObjectId(embedded.pk)
+    trash.trash(build.EDITOR, node_id, build.nonce(node_id))
+    find, left = Collection.find, [lambda: trash.restore(build.EDITOR, node_id)]
+
+    def restored_after(home, query=None, *args, **options):
+        found = find(home, query, *args, **options)
+        if not (left and home.name == "cms.nodes" and "comments.author.id" in query):
+            return found
+        documents = list(found)
+        left.pop()()
+        return documents
+
+    monkeypatch.setattr(Collection, "find", restored_after)
+    assert [comment.source for comment in selectors.written_by(id="1")] == ["First"]
