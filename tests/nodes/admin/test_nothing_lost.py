@@ -1,5 +1,8 @@
 """Whatever happens between typing and saving, what was typed comes back."""
 
+import re
+
+import pytest
 from django.test import Client
 
 from markup import diff
@@ -7,7 +10,7 @@ from nodes.admin import differences
 from nodes.services import drafts, editing
 from nodes.types import Actor, TagChange
 from tests.nodes.admin.conftest import fields
-from tests.nodes.build import EDITOR, node, nonce, stored
+from tests.nodes.build import EDITOR, node, nonce, save, stored
 
 ADD = "/admin/nodes/node/add/?type=basic-page"
 
@@ -168,6 +171,29 @@ def test_conflict_without_a_known_base_shows_every_difference(mongo, editor):
     deciding = fields(answer.content.decode())
     assert deciding["conflict"] == ["title", "text"] or sorted(deciding["conflict"]) == ["text", "title"]
     assert stored(node_id)["title"] == "Theirs"
+
+
+@pytest.mark.parametrize("page", ["publish", "history"])
+def test_what_is_decided_of_a_conflict_is_saved_wherever_it_was_met(mongo, editor, page):
+    """Publishing a draft and going back are pages of their own: neither knows what to do with the form of the page."""
+    ann, node_id = editor(), node(title="First", text="text")
+    first = nonce(node_id)
+    save(node_id, first, title="Second")
+    if page == "publish":
+        address = f"/admin/nodes/node/{node_id}/publish/"
+        ann.send(change(node_id), ann.open(change(node_id)), "_draft", title="Drafted")
+    else:
+        address = f"/admin/nodes/node/{node_id}/history/{first}/"
+    form = fields(ann.client.get(address).content.decode(), "confirm_form")
+    save(node_id, nonce(node_id), title="Somebody's")
+    met = ann.client.post(address, form)
+    assert met.status_code == 409
+    html = met.content.decode()
+    to = re.search(r'id="node_form"[^>]* action="([^"]+)"', html, re.S)
+    deciding = fields(html)
+    sent = ann.send(to[1] if to else address, deciding, title="Decided", **{"choice-title": "edit"})
+    assert sent.status_code == 302
+    assert stored(node_id)["title"] == "Decided"
 
 
 def test_draft_that_clashes_with_the_live_version_is_decided_on_publishing(mongo, editor):
