@@ -80,7 +80,8 @@ class EditForm(forms.Form):
     """A comment's new text. `rev` is the revision that the author saw, `nonce` names the change."""
 
     text = forms.CharField(label=_("Comment"), widget=forms.Textarea(attrs={"rows": 8}), validators=[measured])
-    rev = forms.IntegerField(widget=forms.HiddenInput)
+    # What the server takes for a number: none of ours comes near it.
+    rev = forms.IntegerField(min_value=0, max_value=2**31 - 1, widget=forms.HiddenInput)
     nonce = forms.CharField(max_length=64, widget=forms.HiddenInput)
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

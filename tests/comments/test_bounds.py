@@ -84,3 +84,24 @@ def test_previews_are_counted_by_account_too_and_forgotten_with_it(post_page, ru
     assert site.post(Client(REMOTE_ADDR="198.51.100.1"), post_page, preview="1").status_code == 200
     assert spam.forget(user=str(ann.pk)) == 1
     assert site.post(browsers[0], post_page, preview="1").status_code == 200
+
+
+@pytest.fixture(params=["public", "waiting"])
+def mine(request, client, post_page, rules):
+    """An author's own comment, which may be changed once more in ten minutes: RATE counts its post as well."""
+    mode = "open" if request.param == "public" else "hold-all"
+    rules(MODE=mode)
+    site.post(client, post_page, "Mine")
+    rules(MODE=mode, RATE=(2, 600))
+    return (*selectors.held(), *selectors.iterate(post_page))[0]
+
+
+def edit_form(client, comment):
+    return site.fields_of(client.get(change_url("edit", comment)).content.decode())
+
+
+@pytest.mark.parametrize("rev", [10**30, -(10**30)])
+def test_revision_beyond_all_numbers_is_refused(client, mine, rev):
+    refused = client.post(change_url("edit", mine), edit_form(client, mine) | {"rev": str(rev), "text": "One"})
+    assert refused.status_code == 422
+    assert site.fields_of(refused.content.decode())["text"] == "One"
