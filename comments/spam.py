@@ -125,6 +125,12 @@ def rate(submission: Submission) -> Finding | None:
     return Finding("rate", _("You have sent many comments in a short time. Please wait a few minutes."))
 
 
+def may_change(*, address: str, user: str, token: str) -> bool:
+    """Return whether an address (a `key`) and an account, or "", may change a comment just now, and count it with what they
+    post. `token` names the change."""
+    return _passes(_keys("rate", address, user), token)
+
+
 def may_preview(*, address: str, user: str) -> bool:
     """Return whether an address (a `key`) and an account, or "", may see one more preview, and count it: each by itself,
     since one form may ask for any number."""

@@ -34,7 +34,7 @@ def edit(request: HttpRequest, label: str, pk: str, slug: str) -> HttpResponse:
             raise Http404(_("This comment can no longer be changed."))
         refused = _("This comment can no longer be changed. Your text:")
     elif request.method == "POST" and form.is_valid():
-        refused = _edit_held(comment, form) if isinstance(comment, Held) else _edit(request, comment, form)
+        refused = _change(request, comment, form)
         if not refused:
             return HttpResponseRedirect(_where(comment, obj))
         form = form.again(_found(request, label, pk, slug)[0].rev)
@@ -138,6 +138,26 @@ def _may_edit(request: HttpRequest, comment: Comment | Held, obj: Model) -> bool
         return True
     # Where everything is looked at first, nothing may change after it was.
     return policy.of(obj).mode is not Mode.HOLD_ALL and own.may_change(comment, own_of(request), request.user)
+
+
+def _change(request: HttpRequest, comment: Comment | Held, form: EditForm) -> Any:
+    """Change the text, as often as authors may; return a sentence that says why not, "" when it is done."""
+    if not request.user.has_perm(MODERATE) and (refused := _too_often(request, comment, form)):
+        return refused
+    return _edit_held(comment, form) if isinstance(comment, Held) else _edit(request, comment, form)
+
+
+def _too_often(request: HttpRequest, comment: Comment | Held, form: EditForm) -> Any:
+    """Count a change by an author; return a sentence that says why it is one too many, "" if it is not."""
+    seen = form.cleaned_data["rev"]
+    # What was changed since it was seen is not written over: this form was sent before, or has to be looked at again.
+    if seen < comment.rev:
+        return ""
+    # With the revision: a form's nonce could be sent again over the next one, as another change.
+    token = f"{comment.slug} {seen} {form.cleaned_data['nonce']}"
+    if spam.may_change(address=addresses.key(request), user=forms.user_key(request.user), token=token):
+        return ""
+    return _("You have sent or changed many comments in a short time. Please wait a few minutes.")
 
 
 def _edit_held(held: Held, form: EditForm) -> Any:

@@ -5,7 +5,7 @@ from django.test import Client
 
 from comments import selectors, services, spam
 from comments.errors import InvalidComment
-from comments.types import Author
+from comments.types import Author, Held
 from tests.comments import site
 from tests.comments.site import change_url
 
@@ -96,8 +96,64 @@ def mine(request, client, post_page, rules):
     return (*selectors.held(), *selectors.iterate(post_page))[0]
 
 
+def now_of(comment):
+    """Return a comment as it is stored now."""
+    return selectors.get_held(comment.id) if isinstance(comment, Held) else selectors.get(comment.target, comment.slug)
+
+
 def edit_form(client, comment):
     return site.fields_of(client.get(change_url("edit", comment)).content.decode())
+
+
+def edit(client, comment, text):
+    return client.post(change_url("edit", comment), edit_form(client, comment) | {"text": text})
+
+
+def test_changes_are_counted_like_posts_and_the_text_comes_back(client, post_page, mine, rendered):
+    first = edit_form(client, mine) | {"text": "One"}
+    for _ in range(2):
+        assert client.post(change_url("edit", mine), first).status_code == 302, "the same form again is one change"
+    rendered.clear()
+    refused = client.post(change_url("edit", mine), first | {"rev": "2", "text": "Two"})
+    assert (refused.status_code, rendered) == (422, []), "also under the name of the first"
+    sly = {"text": "[a](http://a.example) [b](http://b.example) [c](http://c.example)"}
+    assert client.post(change_url("edit", mine), first | sly).status_code == 422, (
+        "this is the first, and gives nothing back"
+    )
+    assert client.post(change_url("edit", mine), first | {"rev": "2", "text": "Two"}).status_code == 422
+    assert "changed many comments in a short time" in refused.content.decode()
+    assert site.fields_of(refused.content.decode())["text"] == "Two"
+    assert site.post(client, post_page, "Another").status_code == 422, "posts are counted with them"
+    assert now_of(mine).source == "One"
+
+
+def test_change_of_what_was_changed_meanwhile_is_not_counted(client, mine, rules):
+    stale = edit_form(client, mine) | {"text": "Two"}
+    rules(RATE=(3, 600))
+    edit(client, mine, "One")
+    for n in range(3):
+        assert "meanwhile" in client.post(change_url("edit", mine), stale | {"nonce": f"n{n}"}).content.decode()
+    assert edit(client, mine, "Two").status_code == 302
+    assert edit(client, mine, "Three").status_code == 422
+
+
+def test_changes_are_counted_by_account_too(post_page, rules, ann):
+    rules(RATE=(2, 600))
+    browsers = [Client(REMOTE_ADDR=f"192.0.{n}.1") for n in range(3)]
+    for browser in browsers:
+        browser.force_login(ann)
+    site.post(browsers[0], post_page, "Mine")
+    comment = next(iter(selectors.iterate(post_page)))
+    assert [edit(browser, comment, browser.session.session_key).status_code for browser in browsers[1:]] == [302, 422]
+
+
+def test_moderators_change_as_often_as_they_must(client, post_page, rules, moderator):
+    rules(RATE=(0, 600))
+    comment = site.one(post_page)
+    client.force_login(moderator)
+    for text in ("One", "Two", "Three"):
+        assert edit(client, comment, text).status_code == 302
+    assert now_of(comment).source == "Three"
 
 
 @pytest.mark.parametrize("rev", [10**30, -(10**30)])
