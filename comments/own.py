@@ -17,6 +17,8 @@ from mongo.connection import now
 
 # How many of an account's newest comments are looked through for those that it may still change.
 LOOKED_THROUGH = 10
+# How often authors may change one comment: every text that is replaced is kept.
+MOST_CHANGES = 20
 
 
 @dataclass(frozen=True)
@@ -33,8 +35,8 @@ class Mine:
 
     @property
     def edit_url(self) -> str:
-        """The address to change it at, "" where it is too late."""
-        return self._url("comments-edit") if in_time(self.comment) else ""
+        """The address to change it at, "" where it is too late, or was done very often."""
+        return self._url("comments-edit") if in_time(self.comment) and may_revise(self.comment.rev) else ""
 
     @property
     def delete_url(self) -> str:
@@ -87,6 +89,11 @@ def _wrote(comment: Comment | Held, own: Iterable[Own], user: Any) -> bool:
     key = user_key(user)
     by_account = bool(key) and comment.author.id == key
     return by_account or any(entry.target == comment.target and entry.slug == comment.slug for entry in own)
+
+
+def may_revise(rev: int) -> bool:
+    """Return whether authors may change that revision of a comment once more."""
+    return rev <= MOST_CHANGES
 
 
 def in_time(comment: Comment | Held) -> bool:

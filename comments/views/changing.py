@@ -153,6 +153,9 @@ def _too_often(request: HttpRequest, comment: Comment | Held, form: EditForm) ->
     # What was changed since it was seen is not written over: this form was sent before, or has to be looked at again.
     if seen < comment.rev:
         return ""
+    # By the revision that was seen: over no other is it written, however many are sent at once.
+    if not own.may_revise(seen):
+        return _("You have changed this comment very often. It stays as it is now.")
     # With the revision: a form's nonce could be sent again over the next one, as another change.
     token = f"{comment.slug} {seen} {form.cleaned_data['nonce']}"
     if spam.may_change(address=addresses.key(request), user=forms.user_key(request.user), token=token):

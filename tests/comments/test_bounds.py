@@ -3,7 +3,7 @@
 import pytest
 from django.test import Client
 
-from comments import selectors, services, spam
+from comments import own, selectors, services, spam
 from comments.errors import InvalidComment
 from comments.types import Author, Held
 from tests.comments import site
@@ -147,8 +147,37 @@ def test_changes_are_counted_by_account_too(post_page, rules, ann):
     assert [edit(browser, comment, browser.session.session_key).status_code for browser in browsers[1:]] == [302, 422]
 
 
-def test_moderators_change_as_often_as_they_must(client, post_page, rules, moderator):
+def test_author_changes_a_comment_so_many_times(client, mine, rules, monkeypatch):
+    rules(RATE=(1000, 600))
+    monkeypatch.setattr(own, "MOST_CHANGES", 2)
+    for text in ("One", "Two"):
+        ahead = edit_form(client, mine) | {"rev": "3", "text": "Three"}
+        last = edit_form(client, mine) | {"text": text}
+        assert client.post(change_url("edit", mine), last).status_code == 302
+    assert client.post(change_url("edit", mine), last).status_code == 302, (
+        "the same form again is the change that was made"
+    )
+    assert change_url("edit", mine) not in client.get(site.form_url(mine.target)).content.decode()
+    for refused in (client.post(change_url("edit", mine), ahead), edit(client, mine, "Three")):
+        assert refused.status_code == 422
+        assert "You have changed this comment very often. It stays as it is now." in refused.content.decode()
+        assert site.fields_of(refused.content.decode())["text"] == "Three"
+    assert now_of(mine).source == "Two"
+    if not isinstance(mine, Held):
+        assert [entry.comment.source for entry in selectors.history(mine.target, mine.slug)] == ["One", "Mine"]
+
+
+def test_change_sent_ahead_of_its_turn_is_bound_by_the_revision_it_names(client, mine, rules, monkeypatch):
+    """Many at once, each naming the next revision, must not all pass because they looked before the first was made."""
+    rules(RATE=(1000, 600))
+    monkeypatch.setattr(own, "MOST_CHANGES", 2)
+    refused = client.post(change_url("edit", mine), edit_form(client, mine) | {"rev": "3", "text": "Three"})
+    assert "very often" in refused.content.decode()
+
+
+def test_moderators_change_as_often_as_they_must(client, post_page, rules, moderator, monkeypatch):
     rules(RATE=(0, 600))
+    monkeypatch.setattr(own, "MOST_CHANGES", 1)
     comment = site.one(post_page)
     client.force_login(moderator)
     for text in ("One", "Two", "Three"):
