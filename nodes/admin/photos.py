@@ -11,7 +11,7 @@ from nodes import (
     photo_access,
 )
 from nodes.admin import photo_editing, photo_library, photo_stalled, photo_uploads
-from nodes.admin.relogin import keeping_text
+from nodes.admin.relogin import guarded
 
 
 class PhotoAdmin(admin.ModelAdmin):
@@ -27,10 +27,8 @@ class PhotoAdmin(admin.ModelAdmin):
             ("<objectid:photo_id>/trash/", photo_editing.throw_away, "trash"),
             ("<objectid:photo_id>/change/", photo_editing.change, "change"),
         )
-        wrap = self.admin_site.admin_view
-        # The one form of these in which somebody types for long.
-        words = {"change": keeping_text}
-        return [path(route, words.get(name, wrap)(view), name=f"nodes_photo_{name}") for route, view, name in views]
+        named = [(route, view, f"nodes_photo_{name}") for route, view, name in views]
+        return [path(route, guarded(view, name), name=name) for route, view, name in named]
 
     def has_module_permission(self, request: HttpRequest) -> bool:
         return photo_access.may_see(request.user)

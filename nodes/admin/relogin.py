@@ -22,20 +22,25 @@ NOT_KEPT = frozenset(
     {USERNAME, PASSWORD, "csrfmiddlewaretoken", "_save", "_continue", "_draft", "_publish", "_preview"}
 )
 
-# The pages with a form over a node or a photo, by the beginnings of their names.
-_FORMS = ("admin:nodes_node_", "admin:nodes_photo_change")
+# The forms in which somebody types for long, by the names of their addresses. Each honours KEPT: it shows what was sent and
+# saves nothing. What is done by one press is not among them: it is not done by logging in, and no page offers it again.
+FORMS = frozenset({"nodes_node_add", "nodes_node_change", "nodes_photo_change"})
 
 
-def keeping_text(view: View) -> View:
-    """Return the view as the admin guards it, but for forms that are sent by somebody not logged in (any more)."""
-    guarded = admin.site.admin_view(view)
+def guarded(view: View, name: str) -> View:
+    """Return the view as the admin guards it; one of FORMS keeps what somebody typed who is not logged in (any more)."""
+    return _keeping_text(view) if name in FORMS else admin.site.admin_view(view)
+
+
+def _keeping_text(view: View) -> View:
+    plain = admin.site.admin_view(view)
 
     @sensitive_post_parameters(PASSWORD)
     @never_cache
     @wraps(view)
     def wrapper(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         if request.method != "POST" or admin.site.has_permission(request):
-            return guarded(request, *args, **kwargs)
+            return plain(request, *args, **kwargs)
         kept = kept_fields(request.POST)
         form = None
         if PASSWORD in request.POST:
@@ -44,7 +49,7 @@ def keeping_text(view: View) -> View:
             if form.is_valid():
                 login(request, form.get_user())
                 request.POST = kept
-                return guarded(request, *args, **kwargs)
+                return plain(request, *args, **kwargs)
         return page(request, "relogin", _("Log in again"), form=form, kept=kept.lists(), status=403)
 
     return wrapper
@@ -60,11 +65,11 @@ def kept_fields(posted: QueryDict) -> QueryDict:
 
 
 def show_again(request: HttpRequest) -> HttpResponse | None:
-    """Answer a form over a node or photo whose security token is too old, as after another log-in: one press shows it again.
+    """Answer one of FORMS whose security token is too old, as after another log-in: one press shows it again.
 
-    Saves nothing, as the form may be forged. None for other forms.
+    Saves nothing, as the form may be forged; nor does that press. None for all else.
     """
     match = request.resolver_match
-    if match is None or not match.view_name.startswith(_FORMS) or request.method != "POST":
+    if match is None or match.namespace != "admin" or match.url_name not in FORMS or request.method != "POST":
         return None
     return page(request, "show_again", _("This form is too old"), kept=kept_fields(request.POST).lists(), status=403)

@@ -1,0 +1,85 @@
+"""What another site makes a browser send to the admin: it is not done, and no page of ours offers to do it."""
+
+import pytest
+from bson import ObjectId
+from django.test import Client
+
+from nodes.services import drafts, trash
+from tests.nodes.admin.conftest import fields
+from tests.nodes.build import EDITOR, node, nonce
+from tests.nodes.photo_build import document, gallery, upload
+
+ADD = "/admin/nodes/node/add/?type=basic-page"
+
+# What one press of a button does, by what it sends: nothing that anybody typed for long.
+OPERATIONS = {
+    "": {"action": "publish", "chosen": "{id}", "nonce-{id}": "{nonce}"},
+    "{id}/move/": {"nonce": "{nonce}", "section": "{folder}"},
+    "{id}/delete/": {"nonce": "{nonce}"},
+    "{id}/duplicate/": {"nonce": "{nonce}", "new_id": "{new}", "section": "top"},
+    "{id}/publish/": {"draft": "{draft}"},
+    "{id}/discard/": {"draft": "{draft}"},
+    "{id}/history/{nonce}/": {"nonce": "{nonce}"},
+    "{trashed}/restore/": {"nonce": "{thrown}", "slug": "thrown", "section": "top"},
+    "{trashed}/delete-for-good/": {"nonce": "{thrown}"},
+    "undo/": {"items": "{trashed}:{thrown}"},
+    "../photo/": {"action": "publish", "chosen": "{id}", "nonce-{id}": "{nonce}"},
+}
+
+
+@pytest.fixture
+def operation(request, mongo):
+    """An address of the admin, and what a page elsewhere would send there."""
+    node_id, trashed, folder = node(published=None), node(slug="thrown"), node("folder", "folder")
+    drafts.save_draft(EDITOR, node_id, nonce(node_id), {"title": "Drafted"})
+    known = {"id": node_id, "nonce": nonce(node_id), "folder": folder, "trashed": trashed, "new": ObjectId()}
+    known |= {"thrown": nonce(trashed), "draft": mongo["cms.nodes"].find_one({"_id": node_id})["draft"]["nonce"]}
+    trash.trash(EDITOR, trashed, known["thrown"])
+    sent = {name.format(**known): value.format(**known) for name, value in OPERATIONS[request.param].items()}
+    return f"/admin/nodes/node/{request.param.format(**known)}".replace("node/../", ""), sent
+
+
+def everything(mongo):
+    return [list(mongo[name].find()) for name in ("cms.nodes", "cms.trash", "cms.revisions", "cms.redirects")]
+
+
+@pytest.mark.parametrize("operation", OPERATIONS, indirect=True)
+def test_what_another_site_sent_is_no_press_away(mongo, editor, operation):
+    """Its token would be put in by the page of ours that offers to show what was typed: where nothing was, none is offered."""
+    address, sent = operation
+    before = everything(mongo)
+    refused = Client(enforce_csrf_checks=True).post(address, sent)
+    assert refused.status_code == 403
+    assert "again-form" not in refused.content.decode()
+    ann = editor()
+    ann.client.handler.enforce_csrf_checks = True
+    assert "again-form" not in ann.client.post(address, sent).content.decode()
+    assert everything(mongo) == before
+
+
+@pytest.mark.parametrize("operation", OPERATIONS, indirect=True)
+def test_an_operation_is_not_done_by_logging_in_again(mongo, editor, operation):
+    """Who logs in looks at the page anew, and decides."""
+    address, sent = operation
+    ann = editor()
+    ann.client.logout()
+    before = everything(mongo)
+    asked = ann.client.post(address, {**sent, "_username": "ann", "_password": "pw"})
+    assert (asked.status_code, asked["Location"].partition("?")[0]) == (302, "/admin/login/")
+    assert ann.client.get("/admin/").status_code == 302, "nor is anybody logged in"
+    assert everything(mongo) == before
+
+
+def test_nothing_is_saved_by_the_press_that_shows_what_was_sent(mongo, editor):
+    """What is shown may be another site's. Saving it is a second press, of a button that says so."""
+    ann, node_id, photo_id = editor(), node(title="Old", published=None), upload(gallery())
+    for address in (f"/admin/nodes/node/{node_id}/change/", ADD, f"/admin/nodes/photo/{photo_id}/change/"):
+        form = ann.open(address)
+        before = everything(mongo), document(photo_id)
+        for button in ("_save", "_continue", "_draft", "_publish", "_preview"):
+            ann.client.handler.enforce_csrf_checks = True
+            refused = ann.send(address, form | {"csrfmiddlewaretoken": ""}, button, title="Theirs", alt="x")
+            again = fields(refused.content.decode(), "again-form")
+            ann.client.handler.enforce_csrf_checks = False
+            assert fields(ann.client.post(address, again).content.decode())["title"] == ["Theirs"]
+            assert (everything(mongo), document(photo_id)) == before, (address, button)
