@@ -72,7 +72,7 @@ class StoredDiscussion(Stored):
     count = models.BigIntegerField(_("comments"))
     last_number = models.BigIntegerField(_("last number"))
     newest = models.DateTimeField(_("newest comment"))
-    epoch = models.IntegerField(_("epoch"))
+    epoch = models.BigIntegerField(_("epoch"))
     moving = EmbeddedModelField(StoredMoving, null=True)
     # The object that is discussed, where somebody looked it up.
     about: models.Model | None = None
@@ -102,7 +102,7 @@ class StoredComment(Stored):
     state = models.CharField(_("state"), max_length=20, choices=[(state.value, state.value) for state in State])
     rev = models.IntegerField(_("revision"))
     edited = models.DateTimeField(_("edited"), null=True)
-    epoch = models.IntegerField(_("epoch"))
+    epoch = models.BigIntegerField(_("epoch"))
 
     class Meta:
         managed = False
@@ -123,7 +123,7 @@ class StoredBucket(Stored):
     # A number where the discussion is kept in time's order, the lowest full slug where it is threaded.
     page = models.JSONField(_("page"))
     count = models.IntegerField(_("comments"))
-    epoch = models.IntegerField(_("epoch"))
+    epoch = models.BigIntegerField(_("epoch"))
 
     class Meta:
         managed = False

@@ -23,6 +23,7 @@ from comments import conf
 from comments.backends.stored import Document, Place, place
 from comments.errors import CommentNotFound, DiscussionBusy, DiscussionClosed
 from comments.types import Order, Target
+from mongo.connection import now
 
 MOST_CLAIMS = 1_000
 # What a converter is to copy again may be so long until writers wait for it: each of them carries the list along.
@@ -279,15 +280,17 @@ class Discussions:
 
 
 def new_document(target: Target, schema: str, order: Order, bucket: int) -> Document:
-    """Return the document of a discussion that has no comments."""
+    """Return the document of a discussion that has no comments. Its first epoch is the time: above those of one that the target
+    had before, so that whoever is late for that one neither deletes nor writes what is read in this one."""
+    epoch = Int64(now().timestamp() * 1000)
     return {
         "_id": target.id,
         "schema": schema,
         "order": order.value,
         "bucket": bucket,
         "state": "open",
-        "epoch": 1,
-        "last_epoch": 1,
+        "epoch": epoch,
+        "last_epoch": epoch,
         "version": ObjectId(),
         "count": 0,
         "last_number": Int64(0),

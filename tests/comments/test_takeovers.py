@@ -295,3 +295,44 @@ def test_converting_what_is_deleted_leaves_nothing_behind(mongo, settings, targe
     with pytest.raises(ConversionFailed):
         backend.convert(target, "buckets", Order.OLDEST, progress=lambda copied: MongoBackend().forget(target))
     assert mongo.comment_pages.count_documents({}) + mongo.comments.count_documents({}) == 0
+
+
+def test_what_was_deleted_and_begun_anew_is_not_dropped_as_an_old_copy(mongo, settings, target, monkeypatch):
+    """Whoever drops the old copies of a discussion knows them by their epochs."""
+    backend = configure(settings)
+    lively(backend, target)
+    settings.COMMENTS = {**settings.COMMENTS, "KEEP_OLD_COPY": 0}
+    backend.convert(target, "buckets", Order.OLDEST)
+    clear = backend.schemas.documents.clear
+
+    def late(*args):
+        other = MongoBackend()
+        other.forget(target)
+        other.import_(target, [imported(n) for n in (1, 2, 3)])
+        return clear(*args)
+
+    monkeypatch.setattr(backend.schemas.documents, "clear", late)
+    backend.conversion.drop_leftovers(target)
+    assert len(list(backend.iterate(target))) == 3
+    audit.stored(target, "auth_user")
+
+
+def test_what_was_deleted_and_begun_anew_gets_nothing_of_a_late_copy(mongo, settings, target, monkeypatch):
+    backend = configure(settings)
+    lively(backend, target)
+    copy, left = backend.schemas.pages.copy, []
+
+    def late(place, documents):
+        if not left:
+            left.append(place)
+            other = MongoBackend()
+            other.forget(target)
+            other.import_(target, [imported(n) for n in (1, 2, 3)])
+            other.convert(target, "buckets", Order.OLDEST)
+        return copy(place, documents)
+
+    monkeypatch.setattr(backend.schemas.pages, "copy", late)
+    with pytest.raises(ConversionFailed):
+        backend.convert(target, "buckets", Order.OLDEST)
+    assert len(list(backend.iterate(target))) == 3
+    audit.stored(target, "auth_user")
