@@ -127,12 +127,14 @@ def delete(node_id: ObjectId, seen_nonce: ObjectId | None = None) -> None:
     deleted = transaction(work)
     if deleted is None:
         raise NodeGone(node_id)
-    if deleted["metadata"]["type"] == PHOTO:
+    type = deleted["metadata"]["type"]
+    if type == PHOTO:
         contents.delete_all(node_id)
     # Told before its traces go: whoever keeps something of it can find it again if this stops in between.
-    node_deleted.send(sender=None, node_id=node_id)
+    node_deleted.send(sender=None, node_id=node_id, type=type)
     database()[REDIRECTS].update_many({"node_id": node_id}, {"$set": {"deleted_at": now()}})
-    database()[REVISIONS].delete_many({"node_id": node_id})
+    # A photo and a page with one id, however they came by it, have each its own.
+    database()[REVISIONS].delete_many({"node_id": node_id, "metadata.type": PHOTO if type == PHOTO else {"$ne": PHOTO}})
 
 
 def _holds_something(node_id: ObjectId) -> bool:

@@ -71,9 +71,21 @@ def test_discussions_close_after_the_days_that_the_site_sets():
 def test_discussion_goes_with_its_node():
     target = target_of(build.node("basic-page", "page"))
     services.post(target, author=Author("Ann"), source="Hello", token="t")
-    node_deleted.send(object, node_id=node_selectors.get(target.pk).pk)
+    node = node_selectors.get(target.pk)
+    node_deleted.send(object, node_id=node.pk, type=node.metadata.type)
     assert selectors.count(target) == 0
     assert ties.resolve("nodes.node", [target.pk])
+
+
+@pytest.mark.parametrize(("deleted", "other"), [("basic-page", "nodes.photo"), ("photo", "nodes.node")])
+def test_discussion_of_another_kind_of_thing_with_the_same_id_stays(deleted, other):
+    """Two documents of two collections may have one id, however they came by it."""
+    node_id = ObjectId()
+    for label in ("nodes.node", "nodes.photo"):
+        services.post(Target(label, str(node_id)), author=Author("Ann"), source="Hello", token=label)
+    node_deleted.send(object, node_id=node_id, type=deleted)
+    left = {label: selectors.count(Target(label, str(node_id))) for label in ("nodes.node", "nodes.photo")}
+    assert left == {"nodes.node": 0, "nodes.photo": 0} | {other: 1}
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ from nodes import errors
 from nodes.services import checking, drafts, duplicating, editing, trash
 from nodes.signals import node_deleted
 from tests.nodes.build import EDITOR, PAST, node, nonce, stored
+from tests.nodes.photo_build import gallery, upload
 
 FUTURE = datetime(2900, 1, 1, tzinfo=UTC)
 
@@ -184,14 +185,28 @@ def test_section_in_which_something_stands_is_not_deleted_for_good(mongo):
     assert mongo["cms.trash"].count_documents({}) == 0
 
 
+def test_history_of_a_photo_with_the_same_id_stays(mongo):
+    """No form can choose such an id any more: what an earlier release made is deleted by itself."""
+    photo_id = upload(gallery())
+    page = node(slug="page")
+    for name, key in (("cms.nodes", "_id"), ("cms.revisions", "node_id")):
+        found = [{**one, key: photo_id} for one in mongo[name].find({key: page})]
+        mongo[name].delete_many({key: page})
+        mongo[name].insert_many(found)
+    trash.trash(EDITOR, photo_id, nonce(photo_id))
+    trash.delete(photo_id)
+    left = list(mongo["cms.revisions"].find({"node_id": photo_id}))
+    assert [one["metadata"]["type"] for one in left] == ["photo"]
+
+
 def test_deleted_for_good_leaves_its_place_and_tells_the_rest_of_the_site(mongo, client):
     told = []
-    node_deleted.connect(lambda node_id, **kwargs: told.append(node_id), weak=False, dispatch_uid="test")
+    node_deleted.connect(lambda node_id, type, **kwargs: told.append((node_id, type)), weak=False, dispatch_uid="test")
     page = node(slug="page")
     trash.trash(EDITOR, page, nonce(page))
     trash.delete(page)
     node_deleted.disconnect(dispatch_uid="test")
-    assert told == [page]
+    assert told == [(page, "basic-page")]
     assert mongo["cms.revisions"].count_documents({}) == 0
     assert mongo["cms.redirects"].find_one()["deleted_at"]
     assert client.get("/page").status_code == 404
