@@ -51,6 +51,10 @@ class DiscussionBusy(CommentError):
     sentence = _("Very many people are posting just now. Please send it again.")
 
 
+class DiscussionFull(DiscussionBusy):
+    """An embedded discussion has no room: somebody moves it, or has done so already."""
+
+
 class EditConflict(CommentError):
     """The comment was changed by someone else since it was read; `theirs` is how it is stored now."""
 

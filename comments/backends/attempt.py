@@ -331,8 +331,9 @@ class Attempt:
 
     def _renumber_queue(self) -> None:
         pending = self.repairing.posting.db["comments.pending"]
-        for waiting in pending.find({"discussion_id": self.source.discussion_id}, {"posted": 1}):
-            number = Int64(self.numbers.at(waiting["posted"]))
+        fields = {"posted": 1, "number": 1, "slug": 1}
+        for waiting in pending.find({"discussion_id": self.source.discussion_id}, fields):
+            number = Int64(self.numbers.new(waiting))
             pending.update_one({"_id": waiting["_id"]}, {"$set": {"number": number}})
 
 

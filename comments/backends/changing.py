@@ -107,6 +107,8 @@ class Changing:
             stored = looked.found.get(slug)
             if stored is None:
                 self.discussions.give_back(claim)
+                if self.posting.is_elsewhere(claim):
+                    continue
                 raise CommentNotFound(slug)
             if stored["rev"] == rev and stored["state"] == change.state.value:
                 if change.kind == "restore" and not change.fields:

@@ -206,12 +206,13 @@ class Discussions:
         return self._strike(claim, claim.delta, newest, is_safe=not is_others)
 
     def refuse(self, claim: Claim) -> None:
-        """Give back a claim under which nothing may be written, unless whoever announced it may have thought otherwise."""
+        """Give back a claim under which nothing may be written, unless somebody else who announced or joined it may have
+        thought otherwise."""
         if not claim.is_joined:
-            self.give_back(claim)
+            self.drop(claim)
 
     def drop(self, claim: Claim) -> None:
-        """Strike off an abandoned claim, as it was read: whoever joins it has it anew."""
+        """Strike off a claim as it was read: whoever joins it has it anew."""
         self._strike(claim, 0, None, as_read=True)
 
     def give_back(self, claim: Claim, *, number_too: bool = False, is_others: bool = False) -> None:

@@ -17,7 +17,7 @@ from comments import collections, conf, targets
 from comments.backends.memory import ByNumberInMemory, ByPathInMemory, sort_key
 from comments.backends.schema import Looked, Pulse, no_pulse, pushes
 from comments.backends.stored import Document, Place
-from comments.errors import DiscussionBusy, TargetNotFound
+from comments.errors import DiscussionBusy, DiscussionFull, TargetNotFound
 from comments.types import Order, Target
 
 LOOK_AGAIN = 50
@@ -79,7 +79,7 @@ class Embedded(ByPathInMemory, ByNumberInMemory):
             if "where" not in looked.hint:
                 raise TargetNotFound(place.discussion_id)
             if looked.hint["bytes"] > FULL:
-                raise DiscussionBusy(place.discussion_id)
+                raise DiscussionFull(place.discussion_id)
             self._make_way(place, looked)
             for condition, pushed in pushes(document, BY_NUMBER):
                 written = self.db[looked.hint["home"]].update_one(

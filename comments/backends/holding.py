@@ -81,9 +81,10 @@ class Holding:
         HeldChanged."""
         seen = self.get(held_id)
         query = {"_id": seen["_id"], "state": {"$ne": Verdict.WITHDRAWN.value}, **(_edited(rev) if rev else {})}
-        settled = self.pending.find_one_and_update(
-            query, {"$set": {"settled": True}}, return_document=ReturnDocument.AFTER
-        )
+        # What was rejected must not come to the end of its time while it is published.
+        is_public = {"$eq": ["$state", Verdict.APPROVED.value]}
+        change = [{"$set": {"settled": True, "decided": {"$cond": [is_public, "$decided", None]}}}]
+        settled = self.pending.find_one_and_update(query, change, return_document=ReturnDocument.AFTER)
         if settled is None:
             raise CommentNotFound(held_id) if seen["state"] == Verdict.WITHDRAWN else HeldChanged(held_id)
         return settled

@@ -4,28 +4,36 @@ kept."""
 import contextlib
 import logging
 import time
+from array import array
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from datetime import datetime
 from itertools import pairwise
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from pymongo.database import Database
+from pymongo.errors import PyMongoError
 
 from comments import conf
 from comments.backends.across import Across
-from comments.backends.attempt import Converted
+from comments.backends.attempt import Converted, in_batches
 from comments.backends.base import Backend
 from comments.backends.conversion import SORTED_IN_MEMORY, Conversion
 from comments.backends.holding import Holding
-from comments.backends.memory import sort_key
 from comments.backends.posting import Posting
 from comments.backends.reading import Reading
 from comments.backends.repairing import Repairing
 from comments.backends.schemas import Schemas
 from comments.backends.stored import Document, Place, Written, comment, discussion, held, place
 from comments.conf import native
-from comments.errors import CommentNotFound, ConversionFailed, DiscussionBusy, EditConflict
+from comments.errors import (
+    CommentError,
+    CommentNotFound,
+    ConversionFailed,
+    DiscussionBusy,
+    DiscussionFull,
+    EditConflict,
+)
 from comments.types import (
     Comment,
     Discussion,
@@ -65,21 +73,26 @@ class MongoBackend(Backend):
 
     def post(self, target: Target, new: NewComment) -> Posted:
         done = self._with_room(target, lambda: self.posting.post(target, new))
-        self._promote(target, done.outgrown)
-        if done.has_leftovers:
-            self.conversion.drop_leftovers(target)
-        if done.has_old_claims:
-            self.repairing.repair_claims(target)
+        # The comment is there: whatever keeps this from being done now, whoever posts next does it.
+        try:
+            self._promote(target, done.outgrown)
+            if done.has_leftovers:
+                self.conversion.drop_leftovers(target)
+            if done.has_old_claims:
+                self.repairing.repair_claims(target)
+        except (CommentError, PyMongoError) as error:
+            logger.warning("%s was not tidied up: %s", target.id, error)
         return done.posted
 
     def _with_room(self, target: Target, work: Callable[[], T]) -> T:
         """Do it; where an embedded discussion takes no more, because nobody could promote it so far, after promoting it."""
         try:
             return work()
-        except DiscussionBusy:
-            if self.discussion(target).schema != "embedded":
+        except DiscussionBusy as busy:
+            if self.discussion(target).schema == "embedded":
+                self._promote(target, conf.options(target.label, "embedded")["PROMOTE_TO"])
+            elif not isinstance(busy, DiscussionFull):  # else somebody else has promoted it
                 raise
-            self._promote(target, conf.options(target.label, "embedded")["PROMOTE_TO"])
             return work()
 
     def _promote(self, target: Target, schema: str) -> None:
@@ -191,7 +204,7 @@ class MongoBackend(Backend):
     def reject(self, held_id: str, by: str = "", verdict: Verdict = Verdict.REJECTED) -> Held:
         waiting = self.holding.get(held_id)
         rejected = self.holding.decide(waiting, verdict, by)
-        if waiting.get("settled") and rejected["state"] == verdict.value and verdict is not Verdict.WAITING:
+        if rejected.get("settled") and rejected["state"] == verdict.value and verdict is not Verdict.WAITING:
             # Whoever was publishing it stopped in between: what the queue calls rejected is not to be read.
             self._unpublish(held(rejected), by)
         return held(rejected)
@@ -251,19 +264,26 @@ class MongoBackend(Backend):
         while True:
             began = time.monotonic()
             found, where = self._where(target)
+            missing, result = None, None
             try:
                 result = read(found, where)
-            except CommentNotFound:
-                if self._was_kept(found, began):
-                    raise
-            else:
-                if self._was_kept(found, began):
-                    return result
+            except CommentNotFound as error:
+                missing = error
+            if self._is_whole(found, began, result) or self.discussion(target).epoch == found.epoch:
+                if missing:
+                    raise missing
+                return cast("T", result)
 
-    def _was_kept(self, found: Discussion, began: float) -> bool:
-        """Return whether a copy that was the present one after `began` is there still: an old one is kept for a while."""
-        is_young = time.monotonic() - began < conf.get("KEEP_OLD_COPY")
-        return is_young or self.discussion(found.target).epoch == found.epoch
+    def _is_whole(self, found: Discussion, began: float, result: Any) -> bool:
+        """Return whether it is certain, without asking, that a copy stayed there while it was read since `began`.
+
+        What is replaced is kept for a while, so that something found soon is all there was. But nothing may be found of an
+        embedded copy at once: another is written in its place.
+        """
+        if not found.begun or (isinstance(result, Page) and not found.last_number):
+            return True
+        is_found = bool(result.comments) if isinstance(result, Page) else result is not None
+        return is_found and time.monotonic() - began < conf.get("KEEP_OLD_COPY")
 
     def page(
         self,
@@ -318,18 +338,25 @@ class MongoBackend(Backend):
             yield comment(target, document)
 
     def _documents(self, target: Target, order: Order) -> Iterator[Document]:
-        last: Any = None
-        found, where = self._where(target)
-        while found.begun:
-            for document in self.reading.documents(where, order):
-                key = sort_key(document, order)
-                if last is None or key > last:
-                    last = key
-                    yield document
-            # A long reading may outlast the copy that it began in: then the rest is read from the present one.
-            epoch = where.epoch
+        """Yield every comment once, however long that takes: a copy is read for as long as it is kept, the rest of the next."""
+        yielded = array("q")
+        while True:
+            seen = set(yielded)
+            checked = time.monotonic()
             found, where = self._where(target)
-            if where.epoch == epoch:
+            if not found.begun:
+                return
+            for batch in in_batches(self.reading.documents(where, order)):
+                if time.monotonic() - checked >= conf.get("KEEP_OLD_COPY"):
+                    # Some of these may have been dropped before they were read, unless the copy is in use still.
+                    checked = time.monotonic()
+                    if self.discussion(target).epoch != where.epoch:
+                        break
+                for document in batch:
+                    if (key := hash(document["slug"])) not in seen:
+                        yielded.append(key)
+                        yield document
+            if self.discussion(target).epoch == where.epoch:
                 return
 
     def count(self, target: Target) -> int:

@@ -63,6 +63,8 @@ class Posting:
             document = None
             stored = looked.found.get(claim.slug)
             if stored is None:
+                if new.parent and new.parent not in looked.found and self.is_elsewhere(claim):
+                    continue
                 answered = self._answered(claim, looked, new)
                 if claim.stale:
                     continue
@@ -74,6 +76,7 @@ class Posting:
             if not self.written_under(claim, stored):
                 self.discussions.give_back(claim, number_too=claim.kind == "post", is_others=True)
                 return Done(Posted(comment(target, stored), new=False))
+            is_others |= claim.kind == "approve"
             if self.discussions.commit(claim, newest=claim.posted if claim.delta else None, is_others=is_others):
                 posted = Posted(comment(target, stored))
                 # Whoever commits promotes, also what another wrote under the same claim.
@@ -154,7 +157,9 @@ class Posting:
                 }
                 stored = self._put(claim, document, looked)
             if self.written_under(claim, stored):
-                if self.discussions.commit(claim, newest=claim.posted):
+                # Safely: the queue forgets in time what was approved, and a repair would take a claim without it for one of
+                # an erased author.
+                if self.discussions.commit(claim, newest=claim.posted, is_others=True):
                     return Written(stored, schema.outgrown(claim.place, looked, stored))
             else:
                 self.discussions.give_back(claim)
@@ -216,7 +221,20 @@ class Posting:
     def stored(self, target: Target, slug: str) -> Document | None:
         """Return the comment that has this slug where the discussion is kept at present."""
         discussion = self.discussions.find(target)
-        return self._found(discussion, slug) if discussion else None
+        while discussion is not None:
+            if found := self._found(discussion, slug):
+                return found
+            # There is none, or the copy was replaced meanwhile.
+            epoch, discussion = discussion["epoch"], self.discussions.find(target)
+            if discussion and discussion["epoch"] == epoch:
+                return None
+        return None
+
+    def is_elsewhere(self, claim: Claim) -> bool:
+        """Return whether a discussion is not kept any more where it was when this claim was made: only a claim that another
+        sender of the same form has struck off lets that happen."""
+        discussion = self.discussions.find(claim.place.target)
+        return discussion is not None and discussion["epoch"] != claim.place.epoch
 
     def _found(self, discussion: Document, slug: str) -> Document | None:
         where = place(discussion)

@@ -114,44 +114,6 @@ def test_old_copy_goes_when_its_time_has_come(mongo, settings, target):
     assert epochs == [backend.discussion(target).epoch]
 
 
-READS = {
-    "comment": lambda backend, target, slug: [backend.get(target, slug)],
-    "page": lambda backend, target, slug: backend.page(target, order=Order.OLDEST).comments,
-    "page around it": lambda backend, target, slug: backend.page(target, order=Order.OLDEST, at=slug).comments,
-    "threads": lambda backend, target, slug: backend.page(target, order=Order.THREADED).comments,
-    "threads around it": lambda backend, target, slug: backend.page(target, order=Order.THREADED, at=slug).comments,
-    "what is below it": lambda backend, target, slug: backend.subdiscussion(target, slug).comments,
-    "what it said": lambda backend, target, slug: backend.history(target, slug),
-    "its address": lambda backend, target, slug: [backend.email_of(target, slug)],
-}
-
-
-@pytest.mark.parametrize("kept", [0, 3], ids=["all is dropped", "a part is dropped"])
-@pytest.mark.parametrize("name", READS)
-def test_who_slept_until_an_old_copy_was_dropped_reads_the_present_one(
-    mongo, settings, target, monkeypatch, name, kept
-):
-    backend = configure(settings)
-    slug = lively(backend, target)[1].slug
-    expected = READS[name](backend, target, slug)
-    settings.COMMENTS = {**settings.COMMENTS, "KEEP_OLD_COPY": 0}
-    find = backend._where
-
-    def asleep(target):
-        found = find(target)
-        monkeypatch.undo()
-        other = MongoBackend()
-        other.convert(target, "buckets", Order.THREADED)
-        rest = list(mongo.comments.find({"discussion_id": target.id}).sort("number", -1).limit(kept))
-        assert other.conversion.drop_leftovers(target) == 0
-        if kept:
-            mongo.comments.insert_many(rest)
-        return found
-
-    monkeypatch.setattr(backend, "_where", asleep)
-    assert READS[name](backend, target, slug) == expected
-
-
 def test_old_copy_that_nobody_drops_is_noticed_and_mended(mongo, settings, target):
     """Not as soon as its time has come: the next to post would drop it."""
     backend = configure(settings)
