@@ -162,9 +162,10 @@ class Embedded(ByPathInMemory, ByNumberInMemory):
         yield from sorted(found, key=lambda entry: entry[2]["posted"], reverse=True)
 
     def _labels(self) -> list[str]:
-        """Return the labels of which any discussion is embedded, whatever the setting says now: nobody is to be overlooked
-        who is to be erased."""
-        cursor = self.db.discussions.find({"schema": self.name}, {"_id": 1})
+        """Return the labels of which any discussion is embedded, or has a copy that is, whatever the setting says now: nobody
+        is to be overlooked who is to be erased."""
+        either: Document = {"$or": [{path: self.name} for path in ("schema", "moving.to", "leftovers.schema")]}
+        cursor = self.db.discussions.find(either, {"_id": 1})
         return sorted(
             {Target.parse(document["_id"]).label for document in cursor} | set(collections.embedding_labels())
         )

@@ -152,13 +152,16 @@ def holding(mongo, name):
     return mongo[name].count_documents({"$or": [{"author.id": EVE.id}, {"comments.author.id": EVE.id}]})
 
 
-def test_old_copies_are_not_kept_for_slow_readers(mongo, settings, target):
-    backend = configure(settings)
+@pytest.mark.parametrize(("form", "collection"), [(FORMS[0], "comments"), (FORMS[2], "auth_user")], ids=str)
+def test_old_copies_are_not_kept_for_slow_readers(mongo, settings, target, form, collection):
+    """Nor in targets of which the setting says by now that they hold none."""
+    backend = configure(settings, *form)
     backend.post(target, new("words", author=EVE))
+    backend = configure(settings)
     backend.convert(target, "buckets", Order.OLDEST)
-    assert holding(mongo, "comments") == 1
+    assert holding(mongo, collection) == 1
     backend.erase_author(id=EVE.id)
-    assert (holding(mongo, "comments"), holding(mongo, "comment_pages")) == (0, 0)
+    assert (holding(mongo, collection), holding(mongo, "comment_pages")) == (0, 0)
     assert mongo.discussions.find_one({"_id": target.id})["leftovers"] == []
     audit.stored(target, "auth_user")
 
