@@ -149,8 +149,12 @@ class Attempt:
             raise self._relieved()
 
     def _relieved(self) -> ConversionFailed:
-        """Return the error of one that this discussion was taken from, and leave nothing behind if it was deleted."""
-        if self.discussions.find(self.source.target) is None:
+        """Return the error of one that this discussion was taken from, and leave no copy behind that nobody knows of: what it
+        holds may have been erased everywhere else."""
+        found = self.discussions.find(self.source.target)
+        copies = [found, *found["leftovers"], found["moving"] or found] if found else []
+        # Epochs only rise: a copy that is neither read, nor made, nor kept for slow readers, will not be again.
+        if self.to.epoch not in [copy["epoch"] for copy in copies]:
             self.schemas.of(self.to).clear(self.to, {"$eq": self.to.epoch})
         return ConversionFailed(f"{self.source.discussion_id} was taken over by another converter.")
 

@@ -8,6 +8,7 @@ from bson import ObjectId
 
 from comments.backends.attempt import Attempt
 from comments.backends.mongodb import MongoBackend
+from comments.backends.stored import Place
 from comments.errors import CommentNotFound, ConversionFailed, NothingToRestore
 from comments.types import Author, Order
 from tests.comments import audit
@@ -190,4 +191,30 @@ def test_copies_under_way(mongo, settings, target, monkeypatch, is_heard_of):
     assert holding(mongo, "comments") == holding(mongo, "comment_pages") == 0 or is_heard_of
     assert backend.discussion(target).schema == ("buckets" if is_heard_of else "documents")
     assert holding(mongo, "comment_pages") == 0
+    audit.stored(target, "auth_user")
+
+
+@pytest.mark.parametrize("form", FORMS[2:], ids=lambda form: "-".join(form))
+def test_what_a_relieved_converter_copies_late(mongo, settings, target, monkeypatch, form):
+    """It read that before it fell asleep, and its plan was ended."""
+    monkeypatch.setattr("comments.backends.attempt.BATCH", 1)
+    backend = configure(settings)
+    for text in ("words", "more words"):
+        backend.post(target, new(text, author=EVE))
+    schema = backend.schemas.of(Place(target, *form, 0, 1))
+    copy, copied = schema.copy, []
+
+    def late(place, documents):
+        copied.append(documents)
+        if len(copied) == 2:
+            long_ago = datetime(2026, 1, 1, tzinfo=UTC)
+            mongo.discussions.update_one({"_id": target.id}, {"$set": {"moving.beat": long_ago}})
+            MongoBackend().erase_author(id=EVE.id)
+        return copy(place, documents)
+
+    monkeypatch.setattr(schema, "copy", late)
+    with pytest.raises(ConversionFailed, match="taken over"):
+        backend.convert(target, *form)
+    assert [holding(mongo, name) for name in ("comments", "comment_pages", "auth_user")] == [0, 0, 0]
+    assert backend.repairing.audit(target) == []
     audit.stored(target, "auth_user")
