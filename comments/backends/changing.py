@@ -100,6 +100,7 @@ class Changing:
         if not slugs.is_slug(slug):
             raise CommentNotFound(slug)
         intent = Intent(slugs.part(f"{change.kind}:{slug}:{token}"), slug, change.kind, delta=change.delta, rev=rev)
+        kept: list[Claim] = []
         while True:
             claim = self.discussions.claim(target, intent)
             schema = self.posting.schemas.of(claim.place)
@@ -117,6 +118,7 @@ class Changing:
                 if claim.stale:
                     continue
                 if change.keep:
+                    kept.append(claim)
                     self._keep(claim, stored, by)
                 fields = {**change.fields, "rev": rev + 1, "change": claim.change, "op": claim.op}
                 if not schema.change(claim.place, slug, rev, fields, looked):
@@ -128,6 +130,10 @@ class Changing:
                 # replaced by it, and its author may have been erased since.
                 if change.keep:
                     self.forget_kept(claim)
+                # Nor by a claim that a repair dropped before it was kept; what somebody wrote under one in time stays.
+                for earlier in kept:
+                    if not self.posting.made_by(earlier, stored, rev + 1):
+                        self.forget_kept(earlier)
                 self.discussions.give_back(claim)
                 return Written(self._as_wished(target, stored, change, intent.op))
             if self.discussions.commit(claim):

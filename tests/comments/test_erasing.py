@@ -148,6 +148,37 @@ def test_what_was_kept_for_a_change_that_was_not_made(mongo, backend, target, mo
     assert gone(mongo, MongoBackend(), target)
 
 
+def test_what_an_editor_keeps_after_a_repair_dropped_his_claim(mongo, backend, target, monkeypatch):
+    """He goes on under a new one, which kept nothing."""
+    stands = list(backend.iterate(target))[1]
+
+    def asleep():
+        MongoBackend().erase_author(id=EVE.id)
+        long_ago = datetime(2026, 1, 1, tzinfo=UTC)
+        mongo.discussions.update_one({"_id": target.id}, {"$set": {"claims.0.at": long_ago}})
+        assert MongoBackend().repairing.repair_claims(target) == 1
+
+    first(backend.changing, "_keep", asleep, monkeypatch)
+    with pytest.raises(CommentNotFound):
+        backend.edit(target, stands.slug, source="edited", html="", rev=1, token="e")
+    assert gone(mongo, backend, target)
+
+
+def test_what_was_kept_stays_where_another_made_the_change(backend, target, monkeypatch):
+    """The same form sent twice: the one keeps the text and falls asleep, the other writes, and a third edits that."""
+    stands = list(backend.iterate(target))[1]
+    schema = backend.schemas.of(backend._where(target)[1])
+
+    def asleep():
+        other = MongoBackend()
+        other.edit(target, stands.slug, source="edited", html="", rev=1, token="e")
+        other.edit(target, stands.slug, source="again", html="", rev=2, token="f")
+
+    first(schema, "change", asleep, monkeypatch)
+    backend.edit(target, stands.slug, source="edited", html="", rev=1, token="e")
+    assert [entry.comment.source for entry in backend.history(target, stands.slug)] == ["edited", "stands"]
+
+
 def holding(mongo, name):
     """How many documents hold something of Eve."""
     return mongo[name].count_documents({"$or": [{"author.id": EVE.id}, {"comments.author.id": EVE.id}]})
