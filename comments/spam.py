@@ -15,6 +15,7 @@ from django.utils.translation import gettext_lazy as _
 from comments import conf
 from comments.services import new_token
 from comments.tokens import FormToken
+from markup.characters import scrub
 from mongo import rate_limit
 
 REPEAT_SECONDS = 24 * 60 * 60
@@ -113,9 +114,9 @@ def has_many_links(html: str) -> bool:
 
 
 def listed_words(text: str) -> list[str]:
-    """Return which of WORDS are in a text, each once."""
+    """Return which of WORDS are in a text as it will be read, each once."""
     listed = [re.escape(word.casefold()) for word in conf.get("WORDS") if word.strip()]
-    return sorted(set(re.findall(rf"(?<!\w)(?:{'|'.join(listed)})(?!\w)", text.casefold()))) if listed else []
+    return sorted(set(re.findall(rf"(?<!\w)(?:{'|'.join(listed)})(?!\w)", scrub(text).casefold()))) if listed else []
 
 
 def rate(submission: Submission) -> Finding | None:

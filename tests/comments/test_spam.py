@@ -59,6 +59,7 @@ def test_words_holds_listed_ones_in_text_and_name(rules):
     assert rules_that_mind("The CASINO is open") == ("words: casino",)
     assert rules_that_mind("x", name="Best Price") == ("words: best price",)
     assert rules_that_mind("casinos and prices") == ()
+    assert rules_that_mind("ca\x08si\u202eno") == ("words: casino",), "as it will be read"
 
 
 def test_rate_minds_an_address_and_an_account(rules):
