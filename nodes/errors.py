@@ -24,6 +24,14 @@ class NodeGone(NodeError):
         super().__init__(_("This page is no longer there: it was moved to the trash or deleted meanwhile."))
 
 
+class IdTaken(NodeError):
+    """The id that was chosen beforehand, as by a form, is that of something else; under another one trying again is safe."""
+
+    def __init__(self, node_id: ObjectId) -> None:
+        self.node_id = node_id
+        super().__init__(_("Nothing was saved: the number that was chosen for it belongs to something else."))
+
+
 class Published(NodeError):
     """The node was to be changed only while it was not published, and was published meanwhile."""
 

@@ -8,7 +8,7 @@ from cms.demo.content import Item, identifier, items
 from cms.demo.discussing import discuss, discussions
 from cms.demo.plates import AUTHOR, GALLERY, PLATES, Plate
 from nodes.collections import ASSET_FILES
-from nodes.errors import InvalidPlace, NodeGone, SlugTaken
+from nodes.errors import IdTaken, InvalidPlace, NodeGone, SlugTaken
 from nodes.selectors import nodes as selectors
 from nodes.selectors import photos
 from nodes.selectors import site as site_selectors
@@ -85,7 +85,7 @@ def _create(item: Item, moment: datetime) -> bool:
         create(item.path.name)
     except SlugTaken as error:
         create(error.free)
-    except (NodeGone, InvalidPlace):  # an editor threw it, or its section, away
+    except (IdTaken, NodeGone, InvalidPlace):  # an editor threw it, or its section, away
         return False
     return True
 

@@ -19,7 +19,7 @@ from comments.types import Target
 from markup import html, text
 from mongo.connection import now
 from nodes import kinds, slugs, tags, tree
-from nodes.errors import InvalidPlace, InvalidSlug, NodeGone, SlugTaken
+from nodes.errors import IdTaken, InvalidPlace, InvalidSlug, NodeGone, SlugTaken
 from nodes.models import HTML, Node
 from nodes.selectors import imports
 from nodes.services import editing
@@ -245,7 +245,7 @@ class Importer:
                 slug = error.free
             except InvalidSlug:
                 slug = f"{'page' if entry.is_page else 'post'}-{entry.number}"
-            except (InvalidPlace, NodeGone) as error:
+            except (IdTaken, InvalidPlace, NodeGone) as error:
                 self.report.note("Not imported", f"{entry.label}: {error}")
                 self.report.failed += 1
                 return False

@@ -17,7 +17,7 @@ from nodes.admin import conflict
 from nodes.admin.fields import TOP, section_choices
 from nodes.admin.forms import FIELDS, NodeForm
 from nodes.admin.site import actor, address, page, tell_saved
-from nodes.errors import EditConflict, InvalidPlace, InvalidSlug, NodeError, NodeGone, Published, SlugTaken
+from nodes.errors import EditConflict, IdTaken, InvalidPlace, InvalidSlug, NodeError, NodeGone, Published, SlugTaken
 from nodes.kinds import KINDS, Kind
 from nodes.selectors import editing as selectors
 from nodes.selectors import history
@@ -60,10 +60,28 @@ def _sent_new(request: HttpRequest, kind: Kind) -> HttpResponse:
     except (EditConflict, Published):
         # This form has made its node, somebody else changed it since, and now it says something else again.
         return change(request, form_id)
+    except IdTaken as error:
+        form = _renumbered(request, kind)
+        form.add_error(None, f"{error} {again_under_another()}")
+        return _show_new(request, kind, form)
     except NodeError as error:
         _refuse(form, error)
         return _show_new(request, kind, form)
     return _done(request, saved, form)
+
+
+def again_under_another() -> str:
+    """Return what a form says that was given another id in place of one that was taken."""
+    return _("The form has another number now: press the button again.")
+
+
+def _renumbered(request: HttpRequest, kind: Kind) -> NodeForm:
+    """Return the form as it was sent, under another id: what it saves is a page of its own."""
+    data = request.POST.copy()
+    data["form"] = str(ObjectId())
+    form = NodeForm(data, user=request.user, type=kind.name)
+    form.is_valid()
+    return form
 
 
 def _can_add(user: Any, kind: Kind) -> bool:
@@ -299,10 +317,7 @@ def _show_gone(request: HttpRequest) -> HttpResponse:
     kind = KINDS.get(request.POST.get("type", ""))
     if kind is None or not access.may_create(request.user, kind.name):
         raise Http404
-    data = request.POST.copy()
-    data["form"] = str(ObjectId())
-    form = NodeForm(data, user=request.user, type=kind.name)
-    form.is_valid()
+    form = _renumbered(request, kind)
     title, fieldsets = _("This page is gone"), list(form.fieldsets())
     return page(
         request, "form", title, form=form, fieldsets=fieldsets, kind=kind, is_new=True, is_gone=True, status=409

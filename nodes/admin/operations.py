@@ -16,9 +16,10 @@ from django_mongodb_backend.forms import ObjectIdField
 from nodes import access, kinds
 from nodes.access import Action
 from nodes.admin import undo
+from nodes.admin.editing import again_under_another
 from nodes.admin.fields import SectionField
 from nodes.admin.site import actor, address, page, tell_saved, title_link
-from nodes.errors import EditConflict, NodeError, SlugTaken
+from nodes.errors import EditConflict, IdTaken, NodeError, SlugTaken
 from nodes.selectors import editing as editing_selectors
 from nodes.selectors import trash as selectors
 from nodes.selectors.editing import Editable
@@ -54,6 +55,10 @@ def _confirm(request: HttpRequest, found: Editable, form: forms.Form, title: str
 def _refuse(form: forms.Form, error: NodeError) -> None:
     if isinstance(error, EditConflict):
         form.add_error(None, _("Somebody changed this page meanwhile. Look at it again, then confirm once more."))
+    elif isinstance(error, IdTaken):
+        form.add_error(None, f"{error} {again_under_another()}")
+        form.data = form.data.copy()
+        form.data["new_id"] = str(ObjectId())
     else:
         form.add_error("slug" if isinstance(error, SlugTaken) and "slug" in form.fields else None, str(error))
 

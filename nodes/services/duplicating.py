@@ -24,7 +24,7 @@ def duplicate(
     """Copy a node into a section, as a draft by `actor`. A section is copied without what stands in it.
 
     `new_id`: the copy's id, chosen beforehand: repeated with the same, it makes no other; with `only_unpublished` it leaves
-    alone what was published since. Raises NodeGone, InvalidPlace, Published.
+    alone what was published since. Raises NodeGone, IdTaken, InvalidPlace, Published.
     """
     stored = database()[NODES].find_one({"_id": node_id}, {"metadata": 1})
     if stored is None:

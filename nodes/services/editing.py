@@ -15,7 +15,7 @@ from nodes.errors import EditConflict, InvalidPlace, NodeGone, Published, SlugTa
 from nodes.kinds import KINDS, PHOTO
 from nodes.services import placement
 from nodes.services.site import touch
-from nodes.services.write import base_for, check_place, compare_and_set, insert_revision
+from nodes.services.write import base_for, check_id, check_place, compare_and_set, insert_revision
 from nodes.tags import unique
 from nodes.types import NEVER, NO_TAGS, Actor, Saved, Seen, Submitted, TagChange
 
@@ -41,7 +41,7 @@ def create(
     An empty `slug`: one is made from the title. `fields` are further fields by path ("summary", "published", "detail.text"…).
     `node_id`: an id chosen beforehand, by which the same actor's repeated create changes the node that the first one made, if
     anything was changed in between; with `only_unpublished` unless it is published. Raises SlugTaken, InvalidSlug,
-    InvalidPlace, NodeGone (made by this id, and deleted), Published.
+    InvalidPlace, NodeGone (made by this id, and deleted), IdTaken, Published.
     """
     if node_id is not None and (made := _made_before(actor, node_id)):
         whole = {"slug": slug or made["slug"], "parent_id": parent_id, "title": title, **(fields or {})}
@@ -88,7 +88,7 @@ def create(
 
 
 def _made_before(actor: Actor, node_id: ObjectId) -> Mapping[str, Any] | None:
-    """Return the metadata that `actor` made the node with, None if there is no such node yet. Raises NodeGone."""
+    """Return the metadata that `actor` made the node with, None if there is no such node yet. Raises NodeGone, IdTaken."""
     stored = database()[NODES].find_one({"_id": node_id}, {"metadata.nonce": 1})
     first = database()[REVISIONS].find_one({"node_id": node_id, "parent": None, "saved_by": actor.as_document()})
     if stored and first:
@@ -96,6 +96,7 @@ def _made_before(actor: Actor, node_id: ObjectId) -> Mapping[str, Any] | None:
         return made
     if stored or database()[TRASH].find_one({"_id": node_id}, {"_id": 1}):
         raise NodeGone(node_id)
+    check_id(node_id, form=node_id)
     return None
 
 

@@ -24,7 +24,7 @@ from nodes.kinds import CONTENT, PHOTO
 from nodes.selectors import photos as selectors
 from nodes.services import editing, trash
 from nodes.services.site import touch
-from nodes.services.write import check_place, check_ready, compare_and_set, insert_revision
+from nodes.services.write import check_id, check_place, check_ready, compare_and_set, insert_revision
 from nodes.types import Actor, Saved
 
 LONGEST_NAME = 200
@@ -51,7 +51,7 @@ class Upload:
 
     Its place is taken at the start, and nothing shows it until the end. Whatever is raised, nothing is left behind. `fields`
     are further fields by path ("detail.alt", "published"…); without a title the file's name serves. `photo_id`: an id that no
-    photo has, chosen beforehand. Raises InvalidPlace, SlugTaken (only for a slug that was asked for), InvalidSlug.
+    photo has, chosen beforehand. Raises InvalidPlace, IdTaken, SlugTaken (only for a slug that was asked for), InvalidSlug.
     """
 
     def __init__(
@@ -67,6 +67,8 @@ class Upload:
         photo_id: ObjectId | None = None,
     ) -> None:
         check_place(gallery_id, PHOTO)
+        if photo_id is not None:
+            check_id(photo_id, photo=True)
         self._actor = actor
         self._filename = file_name(filename)
         self._fields = dict(fields or {})

@@ -11,8 +11,8 @@ from pymongo.errors import DuplicateKeyError
 
 from mongo.connection import Document, database, now
 from nodes import derived, merging, slugs, tree
-from nodes.collections import REDIRECTS, REVISIONS, home_of
-from nodes.errors import InvalidPlace, NotReady, SlugTaken
+from nodes.collections import ASSET_FILES, NODES, REDIRECTS, REVISIONS, TRASH, home_of
+from nodes.errors import IdTaken, InvalidPlace, NotReady, SlugTaken
 from nodes.kinds import KINDS, PHOTO, may_hold
 from nodes.types import NO_TAGS, Actor, Seen, Submitted, TagChange
 
@@ -136,6 +136,19 @@ def check_ready(metadata: Mapping[str, Any]) -> None:
         raise NotReady(
             _("“%(title)s” needs an alternative text before it can be published: say what it shows.") % metadata
         )
+
+
+def check_id(node_id: ObjectId, *, form: ObjectId | None = None, photo: bool = False) -> None:
+    """Raise IdTaken if an id that was chosen beforehand is that of another kind of thing, or has the history of one.
+
+    What else is stored of a thing goes by its id. A history that `form` began, as in a save that stopped half-way, is its
+    own; for a `photo` that of a photo is.
+    """
+    homes = (NODES, TRASH) if photo else (ASSET_FILES,)
+    others = {"metadata.type": {"$ne": PHOTO}} if photo else {"form": {"$ne": form}}
+    taken = [(home, {"_id": node_id}) for home in homes] + [(REVISIONS, {"node_id": node_id, **others})]
+    if any(database()[name].find_one(wanted, {"_id": 1}) for name, wanted in taken):
+        raise IdTaken(node_id)
 
 
 def insert_revision(

@@ -9,6 +9,7 @@ from nodes.services import drafts, editing
 from nodes.types import Actor
 from tests.nodes.admin.conftest import fields
 from tests.nodes.build import EDITOR, PAST, node, nonce, stored
+from tests.nodes.photo_build import gallery, upload
 
 PAGES = "change", "history", "move", "duplicate", "delete", "preview"
 
@@ -234,3 +235,26 @@ def test_operations_write_by_post_alone(mongo, editor):
         ann.client.get(address(node_id, page))
     assert mongo["cms.nodes"].find_one() == before
     assert fields(ann.client.get(address(node_id, "delete")).content.decode(), "confirm_form")["nonce"]
+
+
+@pytest.mark.parametrize("page", ["add", "duplicate"])
+def test_author_s_form_is_not_saved_under_the_id_of_a_photo(mongo, member, page):
+    """Such a page, deleted for good, took the photo's comments and history with it. What was typed is saved otherwise."""
+    author, photo_id = member("Authors"), upload(gallery())
+    copied = own(author, title="Copied")
+    there, name = (
+        ("/admin/nodes/node/add/?type=basic-page", "form") if page == "add" else (address(copied, page), "new_id")
+    )
+    form = fields(author.client.get(there).content.decode(), "node_form" if page == "add" else "confirm_form")
+    before = list(mongo["cms.revisions"].find())
+    refused = author.send(there, form | {name: str(photo_id)}, title="Typed", text="long")
+    html = refused.content.decode()
+    assert (refused.status_code, list(mongo["cms.revisions"].find())) == (200, before)
+    assert "Nothing was saved" in html
+    assert "press the button again" in html
+    again = fields(html, "node_form" if page == "add" else "confirm_form")
+    assert again[name] != [str(photo_id)]
+    assert page == "duplicate" or (again["title"], again["text"]) == (["Typed"], ["long"])
+    assert author.send(there, again).status_code == 302
+    assert mongo["cms.nodes"].find_one({"_id": ObjectId(again[name][0])})
+    assert not mongo["cms.nodes"].find_one({"_id": photo_id})
