@@ -160,7 +160,7 @@ class ModerationAdmin(admin.ModelAdmin):
 
     def _changed(self, request: HttpRequest, comment: Comment, form: EditForm) -> bool:
         """Do what was asked for; return whether it was done. What was not is said, and the text stays in the form."""
-        by, rev = _who(request), _number(request.POST.get("rev", ""))
+        by, rev = _who(request), forms.revision(request.POST.get("rev", "")) or None
         try:
             if "remove" in request.POST:
                 removed = services.remove(comment.target, comment.slug, rev=rev, by=by)
@@ -194,10 +194,6 @@ def _who(request: HttpRequest) -> str:
 
 def _verdict(word: str) -> Verdict:
     return Verdict(word) if word in tuple(Verdict) else Verdict.WAITING
-
-
-def _number(text: str) -> int | None:
-    return int(text) if text.isascii() and text.isdecimal() else None
 
 
 def _row(case: queue.Case) -> dict[str, Any]:

@@ -11,6 +11,9 @@ from comments.services import MAX_NAME
 from comments.tokens import FormToken
 from comments.types import Author, Comment, Held, Target
 
+# Of a revision: more than anybody can make, fewer than are too many for the database.
+MOST_DIGITS = 9
+
 
 def measured(text: str) -> None:
     """Validate a text's length, as services do. Raises ValidationError."""
@@ -101,6 +104,11 @@ def blank(target: Target, user: Any = None, parent: str = "") -> CommentForm:
     """Return a form for a new comment, with a token of its own."""
     token = FormToken.new(target, parent, user_key(user))
     return CommentForm(initial={"token": token.signed()}, user=user, auto_id="comment-%s")
+
+
+def revision(text: str) -> int:
+    """Return the revision that a button or a hidden field names, 0 for what names none."""
+    return int(text) if text.isascii() and text.isdecimal() and len(text) <= MOST_DIGITS else 0
 
 
 def user_key(user: Any) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 from django.db.models import Model
 from django.utils.translation import gettext as _
 
-from comments import conf, flags, notices, selectors, services, targets
+from comments import conf, flags, forms, notices, selectors, services, targets
 from comments.backends.stored import held as as_held
 from comments.errors import CommentError, CommentNotFound
 from comments.types import Comment, Held, Verdict
@@ -91,7 +91,7 @@ def decide(action: str, ids: Iterable[str], by: str, origin: str = "") -> Decide
     for chosen in ids:
         held_id, _dot, rev = chosen.partition(".")
         try:
-            comment = _decide(action, held_id, by, origin, int(rev) if rev.isdecimal() else 0)
+            comment = _decide(action, held_id, by, origin, forms.revision(rev))
         except CommentNotFound:
             failed.append((held_id, _("It does not wait any more.")))
         except CommentError as error:

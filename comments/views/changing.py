@@ -104,8 +104,7 @@ def approve(request: HttpRequest, held_id: str) -> HttpResponse:
 
 
 def _seen(request: HttpRequest) -> int:
-    rev = request.POST.get("rev", "")
-    return int(rev) if rev.isascii() and rev.isdecimal() else 0
+    return forms.revision(request.POST.get("rev", ""))
 
 
 def _asked(request: HttpRequest, comment: Any, obj: Model, question: str, answer: str) -> HttpResponse:

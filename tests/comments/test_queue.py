@@ -252,6 +252,18 @@ def test_flags_of_what_is_gone_are_forgotten_when_told_to(staff, post_page, comm
     assert [flag.slug for flag in flags.flagged()] == [comment.slug]
 
 
+@pytest.mark.parametrize("rev", ["9" * 30, "9" * 5_000, "٣", "-1", ""])
+def test_revision_that_is_none_fails_nothing(staff, post_page, rev):
+    (held,) = hold(post_page)
+    comment = services.post(post_page, author=Author("Ann"), source="Words", token="a").comment
+    for path, sent in (
+        (comment_url(comment), {"remove": "1", "rev": rev}),
+        (reverse("comments-approve", args=[held.id]), {"rev": rev}),
+        (DECIDE, {"action": f"approve:{held.id}.{rev}"}),
+    ):
+        assert staff.post(path, sent).status_code in (200, 302, 403)
+
+
 def test_rejected_comments_leave_no_gap(mongo, rules):
     target = Target("nodes.node", "0" * 24)
     for i in range(3):
