@@ -60,6 +60,8 @@ def _sent_new(request: HttpRequest, kind: Kind) -> HttpResponse:
     except (EditConflict, Published):
         # This form has made its node, somebody else changed it since, and now it says something else again.
         return change(request, form_id)
+    except NodeGone:
+        return _show_gone(request)
     except IdTaken as error:
         form = _renumbered(request, kind)
         form.add_error(None, f"{error} {again_under_another()}")

@@ -7,7 +7,7 @@ from django.test import Client
 
 from markup import diff
 from nodes.admin import differences
-from nodes.services import drafts, editing
+from nodes.services import drafts, editing, trash
 from nodes.types import Actor, TagChange
 from tests.nodes.admin.conftest import fields
 from tests.nodes.build import EDITOR, node, nonce, save, stored
@@ -171,6 +171,22 @@ def test_conflict_without_a_known_base_shows_every_difference(mongo, editor):
     deciding = fields(answer.content.decode())
     assert deciding["conflict"] == ["title", "text"] or sorted(deciding["conflict"]) == ["text", "title"]
     assert stored(node_id)["title"] == "Theirs"
+
+
+def test_new_page_thrown_away_while_its_form_was_open_is_saved_as_another(mongo, editor):
+    """The form made it, and goes on with it: where it is gone the same press would be refused for ever."""
+    ann = editor()
+    form = ann.open(ADD)
+    ann.send(ADD, form, title="First")
+    made = mongo["cms.nodes"].find_one()["_id"]
+    trash.trash(EDITOR, made, nonce(made))
+    refused = ann.send(ADD, form, title="Typed", text="long")
+    assert refused.status_code == 409
+    again = fields(refused.content.decode())
+    assert (again["title"], again["text"]) == (["Typed"], ["long"])
+    assert ann.send(ADD, again).status_code == 302
+    assert mongo["cms.nodes"].find_one()["metadata"]["title"] == "Typed"
+    assert mongo["cms.trash"].find_one()["metadata"]["title"] == "First"
 
 
 @pytest.mark.parametrize("page", ["publish", "history"])
