@@ -11,8 +11,8 @@ from comments.backends.changing import Changing
 from comments.backends.claims import is_free
 from comments.backends.schema import Schema
 from comments.backends.schemas import Schemas
-from comments.backends.stored import Document, comment, held, place
-from comments.types import Comment, Held, Replaced, State, Target
+from comments.backends.stored import Document, Place, comment, held, place
+from comments.types import Comment, Held, Order, Replaced, State, Target
 
 # How many discussions are looked up at once.
 BATCH = 200
@@ -142,7 +142,12 @@ class Across:
             copies = {(discussion_id, epoch) for discussion_id, epoch, _ in schema.by_author(query)}
             for discussion_id, epoch in sorted(copies):
                 found = self.db.discussions.find_one({"_id": discussion_id}, {"claims": 0, "touched": 0})
-                if found is None or (found["epoch"], found["schema"]) == (epoch, schema.name):
+                if found is None:
+                    # Written by whoever was late when the discussion was deleted. One that begins now has another epoch.
+                    target = Target.parse(discussion_id)
+                    schema.clear(Place(target, schema.name, Order.OLDEST, epoch, 1), {"$eq": epoch})
+                    continue
+                if (found["epoch"], found["schema"]) == (epoch, schema.name):
                     continue
                 if found["moving"] and found["moving"]["epoch"] == epoch:
                     same = {"_id": discussion_id, "moving.id": found["moving"]["id"], **is_free()}

@@ -198,6 +198,25 @@ def test_old_copies_are_not_kept_for_slow_readers(mongo, settings, target, form,
     audit.stored(target, "auth_user")
 
 
+@pytest.mark.parametrize("form", FORMS[1::2], ids=lambda form: "-".join(form))
+def test_what_a_late_writer_leaves_of_a_discussion_that_is_gone(mongo, settings, target, monkeypatch, form):
+    backend = configure(settings, *form)
+    backend.post(target, new("ann"))
+    schema = backend.schemas.of(backend._where(target)[1])
+    put = schema.put
+
+    def dying(*args):
+        MongoBackend().forget(target)
+        put(*args)
+        raise Crash
+
+    monkeypatch.setattr(schema, "put", dying)
+    with pytest.raises(Crash):
+        backend.post(target, new("words", author=EVE))
+    MongoBackend().erase_author(id=EVE.id)
+    assert [holding(mongo, name) for name in ("comments", "comment_pages", "auth_user")] == [0, 0, 0]
+
+
 @pytest.mark.parametrize("is_heard_of", [False, True])
 def test_copies_under_way(mongo, settings, target, monkeypatch, is_heard_of):
     """That of a converter who died goes; that of one at work follows what is erased."""
