@@ -69,11 +69,6 @@ class Across:
         for document in self.db["comments.history"].find(stored):
             yield Replaced(comment(Target.parse(document["discussion_id"]), document), document["at"], document["by"])
 
-    def targets(self, label: str) -> Iterator[Target]:
-        """Yield what has a discussion."""
-        for document in self.db.discussions.find(_of_label(label), {"_id": 1}).sort("_id", 1):
-            yield Target.parse(document["_id"])
-
     def _all(self, query: Mapping[str, str]) -> Iterator[tuple[Target, Document]]:
         """Yield every comment of an author, each once. A discussion that switches from a schema that is still to be read to
         one that was is met in neither: all that switched since this began are looked through again, until none has."""

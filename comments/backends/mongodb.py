@@ -372,7 +372,8 @@ class MongoBackend(Backend):
         return self.across.written_by({"id": id} if id else {"email": email.lower()})
 
     def targets(self, *, label: str = "") -> Iterator[Target]:
-        return self.across.targets(label)
+        # However long each is worked on: no cursor is kept open.
+        return (found.target for found in self.walk(label))
 
     def with_addresses(self, target: Target) -> Iterator[tuple[Comment, str]]:
         for document in self._documents(target, Order.OLDEST):

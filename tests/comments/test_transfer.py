@@ -7,6 +7,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from comments import selectors, services, transfer
+from comments.backends.claims import new_document
 from comments.types import Author, Order, Target
 from tests.nodes import build
 
@@ -55,6 +56,14 @@ def test_round_trip_gives_the_same_bytes(target, rules, out_of, into):
     again = transfer.import_(first.splitlines())
     assert again.new == 0
     assert exported() == first
+
+
+def test_discussions_are_listed_without_a_cursor_that_an_export_would_outlast(mongo, commands):
+    ids = [f"nodes.node:{number:024}" for number in range(230)]
+    mongo.discussions.insert_many(new_document(Target.parse(one), "documents", Order.OLDEST, 100) for one in ids)
+    with commands.recorded():
+        assert [target.id for target in selectors.begun()] == ids
+    assert "getMore" not in commands.names
 
 
 def test_text_is_rendered_here_so_that_no_file_brings_script(target):
