@@ -195,6 +195,7 @@ def test_without_scripts_one_writes_uploads_and_moderates(browsing, account):
     services.hold(target, author=Author("Newcomer"), source="May I?", token="held", reasons=["first"])
     page.goto("/admin/")
     page.get_by_role("link", name="1 Comments that wait").click()
+    page.get_by_role("button", name="Take the comments").click()
     page.get_by_role("button", name="Approve", exact=True).click()
     expect(page.locator(".messagelist")).to_contain_text("1 comment is published")
     page.goto(f"/admin/nodes/node/{node_id}/delete/")
