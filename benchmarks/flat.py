@@ -62,7 +62,7 @@ def _table(taken: dict[str, list[list[float]]], lengths: list[dict[str, int]]) -
     about = (
         f"Milliseconds of a whole request in the process that answers it, the page cache off: medians of up to {ROUNDS}, "
         f"the two sites asked in turns, and of the ratios of all pairs. {SIZES[0]:,} and {SIZES[1]:,} nodes, a tag for every "
-        "ten of them. A page of the sitemap lists up to 10,000 addresses, a folder 100 pages and an archive the months of ten "
+        "ten of them. A page of the sitemap lists up to 2,000 addresses, a folder 100 pages and an archive the months of ten "
         "years, of which the small site has few: kilobytes say so. The common word stands in every text; a search that takes "
         "longer than 1.5 s is cut short."
     )

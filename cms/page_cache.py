@@ -41,7 +41,6 @@ KEPT: Mapping[str, frozenset[str]] = {
     "blog-feed": frozenset(),
     "tag-feed": frozenset(),
     "sitemap": frozenset(),
-    "sitemap-page": frozenset(),
 }
 # However well an entry compares, it ends this long after it was made: relative times on it grow old.
 LONGEST = timedelta(seconds=60)

@@ -16,8 +16,8 @@ from nodes.selectors import due
 from nodes.selectors.listing import OLDEST_FIRST, live
 from nodes.tree import Tree
 
-# The protocol allows 50,000 addresses a file; this many are made in a second or so.
-SIZE = 10_000
+# The protocol allows 50,000 addresses a file; so many are made in the time of any other page.
+SIZE = 2_000
 TYPES = {PAGE: NODES, ENTRY: NODES, PHOTO: ASSET_FILES}
 
 

@@ -24,7 +24,7 @@ COMMANDS = {
     "/blog/archive": (7, 2, 1, 1),
     "/feed/atom": (7, 2, 1, 1),
     "/sitemap.xml": (7, 1, 1, 1),
-    "/sitemap-blog-entry-1.xml": (6, 2, 1, 1),
+    "/sitemap-blog-entry-1.xml": (6, 2, None, None),
     "/search?q=margin": (8, 4, None, None),
 }
 
