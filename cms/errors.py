@@ -21,6 +21,8 @@ from nodes.admin.relogin import show_again
 RETRY_AFTER = 15
 # Of a box with text that comes back: letters in a line, lines at the most.
 LINE, MOST_LINES = 70, 16
+# What forms of ours carry along without anybody having written it is shorter.
+LONGEST_TOKEN = 500
 # Never sent back, not even to who sent it.
 _SECRET = ("password",)
 
@@ -85,7 +87,8 @@ def _sent_again(request: HttpRequest) -> list[dict[str, Any]]:
 
 def _lines(value: str) -> int:
     """Return how many lines show what somebody wrote; 0 for a word, a number or a token, which need not be seen."""
-    if len(value.split()) < 2:
+    # Not every script has spaces between words.
+    if len(value.split()) < 2 and value.isascii() and len(value) <= LONGEST_TOKEN:
         return 0
     return min(sum(1 + len(line) // LINE for line in value.splitlines()), MOST_LINES)
 

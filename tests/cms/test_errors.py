@@ -65,6 +65,11 @@ def test_outage_shows_what_was_written_and_hides_what_no_one_wrote(outage, brows
     assert f'<input type="hidden" name="token" value="{token}">' in page
 
 
+@pytest.mark.parametrize("text", ["页边写满了字。" * 30, "https://example.org/" + "x" * 500])
+def test_outage_shows_what_was_written_without_spaces(outage, browser, text):
+    assert f"{text}</textarea>" in browser.post("/somewhere", {"text": text}).content.decode()
+
+
 def test_a_session_that_an_outage_keeps_from_being_saved_is_a_503(mongo, browser, monkeypatch):
     """Django answers 400 where a session could not be saved: it takes any failure for a log-out in another window."""
     browser.force_login(User.objects.create_superuser("ann"))
