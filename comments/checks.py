@@ -110,6 +110,9 @@ def _embedding() -> Iterator[CheckMessage]:
         except (LookupError, ValueError):
             yield Error(f"{name}: there is no such model.", id="comments.E009")
             continue
+        if model._meta.label_lower != label:
+            yield Error(f"{name}: write {model._meta.label_lower!r}.", id="comments.E009")
+            continue
         alias = _alias_of(model)
         if alias != conf.database_alias():
             yield Error(

@@ -106,8 +106,9 @@ def _without_as(name: str, bits: list[str], gives: bool) -> tuple[list[str], str
 
 
 def _label(name: str, text: str) -> str:
+    """Return the label of a model that a template names in any letters, as Django's own settings do."""
     try:
-        return targets.model_of(text)._meta.label_lower
+        return targets.model_of(text.lower())._meta.label_lower
     except TargetNotFound as error:
         raise template.TemplateSyntaxError(f"{{% {name} %}}: {error}") from error
 

@@ -21,6 +21,7 @@ BAD = {
         {"DEFAULT": {"SCHEMA": "embedded"}},
         {"TARGETS": {"nowhere.model": {"SCHEMA": "embedded"}}},
         {"TARGETS": {"nowhere.model": {"EMBEDDED": {}}}},
+        {"TARGETS": {"auth.User": {"SCHEMA": "embedded"}}},
         {"DEFAULT": {"EMBEDDED": {}}},
         {"TARGETS": {"auth.user": {"SCHEMA": "embedded", "OPTIONS": {"COLLECTION": "cms.assets.files"}}}},
     ],

@@ -38,6 +38,7 @@ def three(post_page):
 def test_count_for_object_and_for_label_and_key(node, three):
     source = "{% get_comment_count for node as n %}{% get_comment_count for nodes.node pk as m %}{{ n }} {{ m }}"
     assert render(source, node=node, pk=node.pk) == "3 3"
+    assert render("{% get_comment_count for nodes.Node pk as n %}{{ n }}", pk=node.pk) == "3"
 
 
 def test_count_of_what_is_not_there_is_empty(post_page):
