@@ -132,6 +132,12 @@ def may_change(*, address: str, user: str, token: str) -> bool:
     return _passes(_keys("rate", address, user), token)
 
 
+def take_back_change(*, address: str, user: str, token: str) -> None:
+    """Forget that a change was counted: it was not made."""
+    for key in _keys("rate", address, user):
+        rate_limit.give_back(key, token=token, alias=conf.database_alias())
+
+
 def may_preview(*, address: str, user: str) -> bool:
     """Return whether an address (a `key`) and an account, or "", may see one more preview, and count it: each by itself,
     since one form may ask for any number."""

@@ -11,7 +11,21 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
 
-from comments import addresses, flags, forms, links, notices, own, policy, selectors, services, signals, spam, targets
+from comments import (
+    addresses,
+    flags,
+    forms,
+    links,
+    notices,
+    own,
+    policy,
+    selectors,
+    services,
+    signals,
+    slugs,
+    spam,
+    targets,
+)
 from comments.errors import CommentError, CommentNotFound, EditConflict, HeldChanged
 from comments.forms import EditForm
 from comments.policy import Mode
@@ -141,25 +155,21 @@ def _may_edit(request: HttpRequest, comment: Comment | Held, obj: Model) -> bool
 
 def _change(request: HttpRequest, comment: Comment | Held, form: EditForm) -> Any:
     """Change the text, as often as authors may; return a sentence that says why not, "" when it is done."""
-    if not request.user.has_perm(MODERATE) and (refused := _too_often(request, comment, form)):
-        return refused
-    return _edit_held(comment, form) if isinstance(comment, Held) else _edit(request, comment, form)
-
-
-def _too_often(request: HttpRequest, comment: Comment | Held, form: EditForm) -> Any:
-    """Count a change by an author; return a sentence that says why it is one too many, "" if it is not."""
-    seen = form.cleaned_data["rev"]
     # What was changed since it was seen is not written over: this form was sent before, or has to be looked at again.
-    if seen < comment.rev:
-        return ""
-    # By the revision that was seen: over no other is it written, however many are sent at once.
-    if not own.may_revise(seen):
-        return _("You have changed this comment very often. It stays as it is now.")
-    # With the revision: a form's nonce could be sent again over the next one, as another change.
-    token = f"{comment.slug} {seen} {form.cleaned_data['nonce']}"
-    if spam.may_change(address=addresses.key(request), user=forms.user_key(request.user), token=token):
-        return ""
-    return _("You have sent or changed many comments in a short time. Please wait a few minutes.")
+    is_counted = form.cleaned_data["rev"] >= comment.rev and not request.user.has_perm(MODERATE)
+    # A form's nonce could be sent again with another text, or over the next revision, as another change.
+    said = f"{comment.slug} {form.cleaned_data['rev']} {form.cleaned_data['nonce']} {form.cleaned_data['text']}"
+    who = {"address": addresses.key(request), "user": forms.user_key(request.user), "token": slugs.part(said)}
+    if is_counted:
+        # By the revision that was seen: over no other is it written, however many are sent at once.
+        if not own.may_revise(form.cleaned_data["rev"]):
+            return _("You have changed this comment very often. It stays as it is now.")
+        if not spam.may_change(**who):
+            return _("You have sent or changed many comments in a short time. Please wait a few minutes.")
+    refused = _edit_held(comment, form) if isinstance(comment, Held) else _edit(request, comment, form)
+    if refused and is_counted:
+        spam.take_back_change(**who)
+    return refused
 
 
 def _edit_held(held: Held, form: EditForm) -> Any:

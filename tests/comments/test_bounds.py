@@ -127,6 +127,16 @@ def test_changes_are_counted_like_posts_and_the_text_comes_back(client, post_pag
     assert now_of(mine).source == "One"
 
 
+def test_change_that_is_refused_is_not_counted(client, post_page, rules):
+    site.post(client, post_page, "Mine")
+    (mine,) = selectors.iterate(post_page)
+    rules(RATE=(2, 600), MAX_LINKS=0)
+    for _ in range(3):
+        refused = edit(client, mine, "[a](http://a.example)")
+        assert "With these links or words" in refused.content.decode()
+    assert edit(client, mine, "One").status_code == 302
+
+
 def test_change_of_what_was_changed_meanwhile_is_not_counted(client, mine, rules):
     stale = edit_form(client, mine) | {"text": "Two"}
     rules(RATE=(3, 600))
