@@ -335,8 +335,11 @@ class Attempt:
 
     def _renumber_queue(self) -> None:
         pending = self.repairing.posting.db["comments.pending"]
+        found = self.collection.find_one({"_id": self.source.discussion_id}, {"switched": 1})
+        # What was held since has a number of the new numbering.
+        before = {"posted": {"$lt": found["switched"]}} if found else {}
         fields = {"posted": 1, "number": 1, "slug": 1}
-        for waiting in pending.find({"discussion_id": self.source.discussion_id}, fields):
+        for waiting in pending.find({"discussion_id": self.source.discussion_id, **before}, fields):
             number = Int64(self.numbers.new(waiting))
             pending.update_one({"_id": waiting["_id"]}, {"$set": {"number": number}})
 

@@ -81,9 +81,9 @@ class Holding:
         HeldChanged."""
         seen = self.get(held_id)
         query = {"_id": seen["_id"], "state": {"$ne": Verdict.WITHDRAWN.value}, **(_edited(rev) if rev else {})}
-        # What was rejected must not come to the end of its time while it is published.
-        is_public = {"$eq": ["$state", Verdict.APPROVED.value]}
-        change = [{"$set": {"settled": True, "decided": {"$cond": [is_public, "$decided", None]}}}]
+        # What was rejected must not come to the end of its time while it is published: that begins anew.
+        is_rejected = {"$in": ["$state", [Verdict.REJECTED.value, Verdict.SPAM.value]]}
+        change = [{"$set": {"settled": True, "decided": {"$cond": [is_rejected, "$$NOW", "$decided"]}}}]
         settled = self.pending.find_one_and_update(query, change, return_document=ReturnDocument.AFTER)
         if settled is None:
             raise CommentNotFound(held_id) if seen["state"] == Verdict.WITHDRAWN else HeldChanged(held_id)

@@ -1,5 +1,7 @@
 """Readers and writers who stop between two looks, for longer than a replaced copy is kept."""
 
+from datetime import timedelta
+
 import pytest
 from pymongo.errors import AutoReconnect
 
@@ -9,6 +11,7 @@ from comments.backends.claims import Intent
 from comments.backends.mongodb import MongoBackend
 from comments.errors import DiscussionFull, InvalidParent
 from comments.types import Order, Verdict
+from mongo.connection import now
 from tests.comments import audit
 from tests.comments.contract import imported, new
 from tests.comments.interruptions import Crash
@@ -174,8 +177,8 @@ def test_rejected_comment_that_is_being_published_is_not_forgotten(mongo, settin
     backend = configure(settings)
     held = backend.hold(target, new("held")).held
     backend.reject(held.id)
-    waiting = backend.holding.settle(held.id, 0)
-    assert waiting["decided"] is None
+    mongo["comments.pending"].update_one({}, {"$set": {"decided": now() - timedelta(days=30)}})
+    assert backend.holding.settle(held.id, 0)["decided"] > now() - timedelta(minutes=1)
     backend.approve(held.id)
     decided = backend.holding.get(held.id)["decided"]
     assert decided is not None
@@ -230,3 +233,20 @@ def test_what_was_held_while_others_posted_keeps_its_place_when_all_is_numbered_
     backend.post(target, new("7"))
     backend.approve(held[0].id)
     assert [comment.source for comment in backend.iterate(target)] == ["100", *"0123456", "held", "7"]
+
+
+def test_what_is_held_as_soon_as_all_is_numbered_anew_is_not_numbered_again(mongo, settings, target, monkeypatch):
+    backend = configure(settings)
+    for n in range(3):
+        backend.post(target, new(str(n)))
+    for n in range(100, 103):
+        backend.posting.post(target, imported(n))
+    # Numbers become more, as where many share one.
+    mongo.comments.update_many({"discussion_id": target.id}, {"$set": {"number": 1}})
+    mongo.discussions.update_one({"_id": target.id}, {"$set": {"last_number": 1}})
+    held = []
+    meanwhile(
+        monkeypatch, Attempt, "_renumber_queue", lambda: held.append(MongoBackend().hold(target, new("held")).held)
+    )
+    backend.renumber(target)
+    assert backend.holding.get(held[0].id)["number"] == backend.discussion(target).last_number == 6
