@@ -27,6 +27,7 @@ from nodes.models import Node
 
 EDITOR = "editor"
 LEAVING_SECONDS = 5.0  # how long the rest of a killed run may still hold a port
+NOTICING_SECONDS = 5.0  # how long a run may take on a busy machine to notice that who started it is gone
 ENDING_SECONDS = 60.0  # how long a run that ends may take to give the folder back
 GRACE_SECONDS = 15.0  # for requests under way when the site ends
 READY_SECONDS = 60.0
@@ -70,7 +71,7 @@ def _note(held: int, url: str, *, ending: bool) -> None:
 
 def _wait_for_holder(note: bytes, waited: float) -> None:
     holder = json.loads(note or "{}")
-    if holder and not holder["ending"] and command_line(holder["pid"]) and waited > 1:
+    if holder and not holder["ending"] and command_line(holder["pid"]) and waited > NOTICING_SECONDS:
         raise CannotServe(f"Process {holder['pid']} serves this site already, at {holder['url']}.")
     if waited > ENDING_SECONDS:
         raise CannotServe(f"Process {holder.get('pid', 'unknown')} should have ended and still holds this site's data.")
