@@ -1,16 +1,14 @@
-"""Readers' log-in. Passwords that were forgotten: asked for a few times an hour at most, and answered with the site's own
-address."""
+"""Readers' log-in. Passwords that were forgotten: asked for a few times an hour at most, answered by a job (password_mail)."""
 
 import secrets
 from typing import Any
-from urllib.parse import urlsplit
 
-from django.conf import settings
 from django.contrib.auth import views
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 
 from cms import throttling
+from cms.password_mail import QueuedResetForm
 from comments import addresses
 from mongo import rate_limit
 
@@ -29,15 +27,9 @@ class LogIn(views.LoginView):
 
 
 class PasswordReset(views.PasswordResetView):
-    """Django's own, throttled by network and by address: a mail can be asked for by whoever knows where it goes."""
+    """Django's own, throttled by network and by address: anyone who knows an address can ask for a mail to it."""
 
-    @property
-    def extra_email_context(self) -> dict[str, Any]:
-        """Return the host and scheme of SITE_URL, where there is one: the request's host may be anybody's choice."""
-        if not settings.SITE_URL:
-            return {}
-        parts = urlsplit(settings.SITE_URL)
-        return {"domain": parts.netloc, "site_name": parts.netloc, "protocol": parts.scheme}
+    form_class = QueuedResetForm
 
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         for asked in (addresses.key(request), request.POST.get("email", "").strip().casefold()):

@@ -111,13 +111,22 @@ def mongodb_uri(env: environ.Env, name: str) -> str:
     return uri
 
 
-def mail(env: environ.Env, name: str, *, default: str) -> dict[str, object]:
-    """Return the mail settings (EMAIL_HOST and so on) that the variable `name` spells as a URL."""
+def mail(env: environ.Env, name: str, *, default: str, console: bool) -> dict[str, object]:
+    """Return the mail settings (EMAIL_HOST and so on) that the variable `name` spells as a URL.
+
+    Unless `console`, mail that goes to the log is refused. ImproperlyConfigured names the variable.
+    """
     try:
-        return dict(env.email_url(name, default=default))
+        found = dict(env.email_url(name, default=default))
     except (ImproperlyConfigured, KeyError, ValueError) as error:
         known = ", ".join(env.EMAIL_SCHEMES)
         raise ImproperlyConfigured(f"{name} must be a URL of one of the kinds {known}.") from error
+    if not console and found["EMAIL_BACKEND"] == env.EMAIL_SCHEMES["consolemail"]:
+        raise ImproperlyConfigured(
+            f"{name} is missing or consolemail://: the log would keep links for new passwords. Name a mail server, such as "
+            "smtp+tls://user:password@mail.example.org:587, or dummymail:// to send none."
+        )
+    return found
 
 
 def web_origins(env: environ.Env, name: str) -> list[str]:

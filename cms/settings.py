@@ -34,7 +34,7 @@ PORT = natural(env, "PORT", default=8_000)
 # Where the site is reached, and what that allows.
 ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["localhost", "127.0.0.1", "[::1]"])
 LOCAL = all(is_loopback(host) for host in ALLOWED_HOSTS)
-# Absolute addresses in mails, feeds, sitemaps and link previews; without it those of the host that was asked.
+# Absolute addresses in mails, feeds, sitemaps and link previews; where local, without it, those of the host that was asked.
 SITE_URL = web_origin(env, "SITE_URL")
 DEBUG = switch(env, "DEBUG", default=False)
 SECRET_KEY = env.str("SECRET_KEY", default="")
@@ -51,6 +51,10 @@ else:
     if not is_protected(MONGODB_URI):
         raise ImproperlyConfigured(
             "MONGODB_URI names no user: a site that ALLOWED_HOSTS opens to others needs a protected database."
+        )
+    if not SITE_URL:
+        raise ImproperlyConfigured(
+            "SITE_URL is missing: without it a request chooses the host of links in mails, such as those for new passwords."
         )
 
 DATABASES = {
@@ -175,7 +179,8 @@ STORAGES = {
     "staticfiles": {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"},
 }
 
-vars().update(mail(env, "EMAIL_URL", default="consolemail://"))
+# A console's log would keep the links for new passwords that mails carry.
+vars().update(mail(env, "EMAIL_URL", default="consolemail://", console=LOCAL))
 DEFAULT_FROM_EMAIL = SERVER_EMAIL = env.str("DEFAULT_FROM_EMAIL", default="marginalia@localhost")
 
 # Transport and cookies: strict wherever the site is open to others.

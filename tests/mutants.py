@@ -202,6 +202,27 @@ MUTANTS = (
         "tests/cms/test_throttling.py",
     ),
     Mutant(
+        "reset mail by the job queue",
+        "cms/accounts.py",
+        "    form_class = QueuedResetForm\n",
+        "",
+        "tests/cms/test_password_reset.py::test_request_does_the_same_work_whether_the_account_exists_or_not",
+    ),
+    Mutant(
+        "site's own address in a public site",
+        "cms/settings.py",
+        "    if not SITE_URL:\n",
+        "    if False:\n",
+        "tests/cms/test_environment.py::test_unfit_production_settings_are_refused",
+    ),
+    Mutant(
+        "no mail to a public site's log",
+        "cms/environment.py",
+        "    if not console and ",
+        "    if False and ",
+        "tests/cms/test_environment.py::test_unfit_production_settings_are_refused",
+    ),
+    Mutant(
         "honeypot",
         "comments/spam.py",
         "    if submission.trap:\n",

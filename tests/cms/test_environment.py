@@ -25,6 +25,8 @@ PRODUCTION = {
     "ALLOWED_HOSTS": "example.org",
     "SECRET_KEY": "k9$" + "aB3dE6gH" * 8,
     "MONGODB_URI": "mongodb://site:secret@db.example.org/?replicaSet=rs0&tls=true",
+    "SITE_URL": "https://example.org",
+    "EMAIL_URL": "smtp+tls://site:secret@mail.example.org:587",
 }
 
 
@@ -172,6 +174,9 @@ def test_production_settings_are_clean(tmp_path):
         ({"REQUESTS_AT_ONCE": "0"}, "REQUESTS_AT_ONCE must be 1 or more"),
         ({"LOG_FORMAT": "xml"}, "LOG_FORMAT must be one of line, json"),
         ({"EMAIL_URL": "nonsense://"}, "EMAIL_URL"),
+        ({"EMAIL_URL": ""}, "EMAIL_URL"),
+        ({"EMAIL_URL": "consolemail://"}, "EMAIL_URL is missing or consolemail://"),
+        ({"SITE_URL": ""}, "SITE_URL is missing"),
         ({"TIME_ZONE": "Mars/Olympus"}, "TIME_ZONE"),
         ({"LOG_LEVEL": "LOUD"}, "LOG_LEVEL"),
         ({"LANGUAGE_CODE": "tlh"}, "LANGUAGE_CODE"),

@@ -1,0 +1,51 @@
+"""The mail with a link for a new password, sent by the worker: a request does the same work whoever the address belongs to."""
+
+from smtplib import SMTPException
+from typing import Any
+from urllib.parse import urlsplit
+
+from django.contrib.auth.forms import PasswordResetForm
+from django.core.mail import EmailMessage
+from django.http import HttpRequest
+from django.template.loader import render_to_string
+from django.utils import translation
+
+from mongo import queue
+from mongo.queue import Job
+from nodes import addresses
+
+RESET = "accounts.reset"
+
+
+class QueuedResetForm(PasswordResetForm):
+    """Django's own, but saving puts a job: neither the account is looked up nor a mail sent while the request waits."""
+
+    def save(self, *, request: HttpRequest, **options: Any) -> None:
+        """Have the link sent to the address that the form names, if an account has it."""
+        payload = {"email": self.cleaned_data["email"], "origin": addresses.origin(request)}
+        queue.put(RESET, {**payload, "language": translation.get_language() or ""})
+
+
+class _MailedForm(PasswordResetForm):
+    """Django's own, but a mail server that refuses is told to the job queue: Django would log it and go on."""
+
+    def send_mail(
+        self, subject_template_name: str, email_template_name: str, context: dict[str, Any], from_email: str | None,
+        to_email: str, html_email_template_name: str | None = None,
+    ) -> None:  # fmt: skip
+        subject = " ".join(render_to_string(subject_template_name, context).split())
+        EmailMessage(subject, render_to_string(email_template_name, context), from_email, [to_email]).send()
+
+
+@queue.handler(RESET)
+def send(job: Job) -> None:
+    """Send the link to every active account with the address. After a failure it may come twice, which harms nobody."""
+    site = urlsplit(job.payload["origin"])
+    form = _MailedForm({"email": job.payload["email"]})
+    if not form.is_valid():
+        return
+    try:
+        with translation.override(job.payload["language"] or None):
+            form.save(domain_override=site.netloc, use_https=site.scheme == "https")
+    except (SMTPException, OSError) as error:
+        raise queue.Postponed(f"the mail server: {type(error).__name__}") from error
