@@ -10,7 +10,7 @@ from comments.backends.stored import discussion
 from comments.types import Verdict
 from mongo import queue
 from mongo.connection import Document, now
-from mongo.doctor import ADVICE, WARNING, Examination, Finding, HotQuery, check
+from mongo.doctor import ADVICE, ERROR, WARNING, Examination, Finding, HotQuery, check
 from mongo.targeting import Broadcast
 
 # Discussions that are read whole, of at most so many comments each, in search of a count that is off.
@@ -147,6 +147,23 @@ def stale_leases(examination: Examination) -> Iterator[Finding]:
         message = "Some jobs failed for good."
         fix = "manage.py work --failed lists them, --retry-failed tries again."
         yield Finding(ADVICE, "jobs-failed", queue.COLLECTION, message, fix)
+
+
+@check
+def discussions_gone(examination: Examination) -> Iterator[Finding]:
+    """Comments whose discussion's document is gone: readers no longer find them."""
+    if examination.alias != conf.database_alias():
+        return
+    for name in ("comments", "comment_pages"):
+        if name not in examination.existing:
+            continue
+        grouped: list[Document] = [*examination.part_of(name), {"$group": {"_id": "$discussion_id"}}]
+        ids = [found["_id"] for found in examination.db[name].aggregate(grouped)]
+        there = {found["_id"] for found in examination.db.discussions.find({"_id": {"$in": ids}}, {"_id": 1})}
+        if missing := sorted(str(discussion_id) for discussion_id in ids if discussion_id not in there):
+            message = f"The discussions of {len(missing)} targets are gone, and their comments are there: "
+            fix = "Restore discussions from a backup, or what was deleted on purpose: run its deletion again."
+            yield Finding(ERROR, "discussion-gone", name, message + ", ".join(missing[:NAMED]) + ".", fix)
 
 
 @check

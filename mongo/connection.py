@@ -104,6 +104,11 @@ def is_outage(error: BaseException | None) -> bool:
     return False
 
 
+def first_clause(error: PyMongoError) -> str:
+    """Return the first clause of a driver's message, which goes on with settings and the whole topology."""
+    return str(error).split(", full error")[0].split(" (configured timeouts")[0].split(", Timeout:")[0]
+
+
 def answers(alias: str = DEFAULT_DB_ALIAS, *, seconds: float = 1.0) -> bool:
     """Return whether a primary takes writes now, asked for at most `seconds`."""
     try:

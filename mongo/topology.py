@@ -7,6 +7,8 @@ from pymongo import MongoClient
 from pymongo.errors import ConfigurationError, InvalidURI, OperationFailure, PyMongoError, ServerSelectionTimeoutError
 from pymongo.uri_parser import parse_uri
 
+from mongo.connection import first_clause
+
 OLDEST = (6, 0)
 AUTHENTICATION_FAILED = (13, 18)  # Unauthorized, AuthenticationFailed: src/mongo/base/error_codes.yml
 
@@ -28,14 +30,14 @@ def check(uri: str, timeout: float = 5.0) -> str:
     try:
         reason = _reason(uri, int(timeout * 1000), single=len(named["nodelist"]) == 1)
     except ServerSelectionTimeoutError as error:
-        reason = f"cannot be reached within {timeout:.0f} s: {_first(error)}"
+        reason = f"cannot be reached within {timeout:.0f} s: {first_clause(error)}"
     except OperationFailure as error:
         refused = error.code in AUTHENTICATION_FAILED
-        reason = "refuses the user name or password of MONGODB_URI" if refused else f"answers: {_first(error)}"
+        reason = "refuses the user name or password of MONGODB_URI" if refused else f"answers: {first_clause(error)}"
     except ConfigurationError as error:  # a wire protocol that the driver no longer speaks
-        reason = f"cannot be used: {_first(error)}"
+        reason = f"cannot be used: {first_clause(error)}"
     except PyMongoError as error:
-        reason = f"does not work: {_first(error)}"
+        reason = f"does not work: {first_clause(error)}"
     if reason:
         raise UnsuitableServer(f"MongoDB at {where} {reason}.")
     return where
@@ -60,8 +62,3 @@ def unsuitable(hello: dict[str, Any], version: list[int]) -> str:
     if hello.get("msg") != "isdbgrid" and "setName" not in hello:
         return "is a standalone server, and the site needs a replica set or a mongos, for its transactions"
     return ""
-
-
-def _first(error: PyMongoError) -> str:
-    """The first clause of a driver's message, which goes on with settings and the whole topology."""
-    return str(error).split(", full error")[0].split(" (configured timeouts")[0].split(", Timeout:")[0]

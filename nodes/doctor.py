@@ -7,12 +7,22 @@ from typing import Any
 from bson import ObjectId
 
 from mongo.connection import Document, now
-from mongo.doctor import WARNING, Examination, Finding, HotQuery, check
+from mongo.doctor import ERROR, WARNING, Examination, Finding, HotQuery, check
 from mongo.targeting import Broadcast
 from nodes.assets.locks import STALE
-from nodes.collections import ASSET_CHUNKS, ASSET_FILES, NODES, RENDITION_CHUNKS, RENDITION_FILES, TRASH
+from nodes.collections import (
+    ASSET_CHUNKS,
+    ASSET_FILES,
+    NODES,
+    RENDITION_CHUNKS,
+    RENDITION_FILES,
+    REVISIONS,
+    SITE,
+    TRASH,
+)
 from nodes.kinds import ENTRY, PHOTO, SECTIONS
 from nodes.selectors.listing import NEWEST_FIRST, live
+from nodes.selectors.site import SITE_ID
 
 _SORT = dict(NEWEST_FIRST)
 _PHOTOS = {"metadata.type": PHOTO, "metadata.content_id": {"$type": "objectId"}}
@@ -168,6 +178,33 @@ def stalled_uploads(examination: Examination) -> Iterator[Finding]:
         for found in examination.db[name].find(stalled, {"filename": 1}).limit(NAMED):
             message = f"The upload of {found['filename']} ({found['_id']}) has stopped."
             yield Finding(WARNING, "stalled-upload", name, message, "manage.py sweep_uploads")
+
+
+@check
+def site_document(examination: Examination) -> Iterator[Finding]:
+    """The one document with the site's settings and versions is there as soon as there is a page."""
+    for nodes in _declared(examination, NODES):
+        db = examination.db
+        if db[nodes].find_one({}, {"_id": 1}) and not db[SITE].find_one({"_id": SITE_ID}, {"_id": 1}):
+            message = "There are pages, and the site's settings and versions are gone: it shows its defaults."
+            yield Finding(
+                ERROR, "site-gone", SITE, message, f"Restore {SITE} from a backup, or save the settings anew."
+            )
+
+
+@check
+def histories(examination: Examination) -> Iterator[Finding]:
+    """Pages have the revision of what they are; a random sample is looked at of many."""
+    for nodes in _declared(examination, NODES):
+        looked: list[Document] = [*examination.part_of(nodes), {"$project": {"metadata.nonce": 1}}]
+        nonces = {found["_id"]: found["metadata"]["nonce"] for found in examination.db[nodes].aggregate(looked)}
+        query = {"node_id": {"$in": list(nonces)}, "_id": {"$in": list(nonces.values())}}
+        there = {found["_id"] for found in examination.db[REVISIONS].find(query, {"_id": 1})}
+        if missing := [node_id for node_id, nonce in nonces.items() if nonce not in there]:
+            some = ", ".join(map(str, missing[:NAMED]))
+            message = f"{len(missing)} of {len(nonces)} pages lack the revision of what they are: {some}."
+            fix = f"Restore {REVISIONS} from a backup; without it edits of these pages merge by whole fields."
+            yield Finding(WARNING, "history-gone", REVISIONS, message, fix)
 
 
 @check

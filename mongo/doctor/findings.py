@@ -4,6 +4,7 @@ Every check has so many seconds: one that has not looked at everything by then s
 collection of any size. What grows without bound is looked at in a random sample.
 """
 
+import logging
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
@@ -18,7 +19,9 @@ from pymongo.database import Database
 from pymongo.errors import OperationFailure, PyMongoError
 
 from mongo.collections import Collection, declared
-from mongo.connection import Document, database, is_outage
+from mongo.connection import Document, database, first_clause, is_outage
+
+log = logging.getLogger(__name__)
 
 ERROR, WARNING, ADVICE = "error", "warning", "advice"
 _SEVERITY = {ERROR: 0, WARNING: 1, ADVICE: 2}
@@ -96,8 +99,8 @@ def examine(*, production: bool = False, progress: Callable[[str], None] = lambd
         except PyMongoError as error:
             if not is_outage(error):
                 raise
-            reason = str(error).split(" (configured")[0].split(", Timeout:")[0]
-            found.append(Finding(ERROR, "unreachable", alias, f"MongoDB does not answer: {reason}.", "Start it."))
+            message = f"MongoDB does not answer: {first_clause(error)}."
+            found.append(Finding(ERROR, "unreachable", alias, message, "Start it, or mend MONGODB_URI."))
     return sorted(found, key=lambda finding: (_SEVERITY[finding.level], finding.name, finding.where))
 
 
@@ -126,7 +129,7 @@ def _name(function: Callable[..., Any]) -> str:
 
 
 def _in_time(name: str, where: str, work: Callable[[], Iterable[Finding]]) -> list[Finding]:
-    """Return what a check finds in the time that it has; that it was not enough, or not allowed, is a finding too."""
+    """Return what a check finds in the time that it has; that it was not enough, not allowed, or failed, is a finding too."""
     found: list[Finding] = []
     try:
         with pymongo.timeout(SECONDS):
@@ -146,6 +149,11 @@ def _in_time(name: str, where: str, work: Callable[[], Iterable[Finding]]) -> li
         if not error.timeout or "No servers" in str(error):
             raise
         found.append(_cut_short(name, where))
+    except Exception as error:  # noqa: BLE001 - a malformed document must not hide what the other checks find
+        log.exception("The doctor's check “%s” of %s failed", name, where)
+        message = f"“{name}” failed on what is stored: {type(error).__name__}: {error}."
+        fix = "manage.py setup_indexes --check lists malformed documents; the log shows where the check failed."
+        found.append(Finding(ERROR, "check-failed", where, message, fix))
     return found
 
 

@@ -39,6 +39,8 @@ class Finding:
 def check(*, fix: bool = False) -> Iterator[Finding]:
     """Yield all that is off; mend it if `fix`."""
     before = now() - AGE
+    for collection in (NODES, ASSET_FILES, TRASH):
+        yield from _broken_histories(collection)
     yield from _orphans(before, fix)
     yield from _redirects(before, fix)
     for collection in (NODES, ASSET_FILES):
@@ -46,10 +48,20 @@ def check(*, fix: bool = False) -> Iterator[Finding]:
     yield from _cycles()
 
 
+def _broken_histories(collection: str) -> Iterator[Finding]:
+    """Yield nodes whose history lacks the revision of what they are, or is gone altogether."""
+    for batch in _batches(database()[collection].find(standing(collection), {"metadata.nonce": 1})):
+        nonces = {document["_id"]: document["metadata"]["nonce"] for document in batch}
+        query = {"node_id": {"$in": list(nonces)}, "_id": {"$in": list(nonces.values())}}
+        there = {revision["_id"] for revision in database()[REVISIONS].find(query, {"_id": 1})}
+        for node_id, nonce in nonces.items():
+            if nonce not in there:
+                yield Finding(BROKEN_HISTORY, f"{node_id}: the revision of its present version is missing", False)
+
+
 def _orphans(before: datetime, fix: bool) -> Iterator[Finding]:
     for found in chains.all_chains():
         if not found.is_whole:
-            yield Finding(BROKEN_HISTORY, f"{found.node_id}: the revision of its present version is missing", False)
             continue
         orphans = [link.nonce for link in found.others if link.saved_at < before]
         for batch in chains.batches(orphans):

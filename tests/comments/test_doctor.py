@@ -10,7 +10,7 @@ from comments.backends.claims import ABANDONED, Intent
 from comments.types import Author, Order, Target
 from mongo import doctor, queue
 from mongo.connection import now
-from mongo.doctor import ADVICE, WARNING
+from mongo.doctor import ADVICE, ERROR, WARNING
 
 LONG_AGO = timedelta(seconds=ABANDONED + 1)
 
@@ -82,3 +82,15 @@ def test_jobs_that_nobody_does(mongo):
     assert [finding.where for finding in findings("stale-lease")] == ["jobs"]
     mongo.jobs.update_one({}, {"$set": {"state": queue.FAILED}})
     assert [finding.level for finding in findings("jobs-failed")] == [ADVICE]
+
+
+@pytest.mark.parametrize("schema", ["documents", "buckets"])
+def test_discussion_whose_document_is_gone(mongo, post_page, schema):
+    begun(post_page)
+    backend().convert(post_page, schema, Order.OLDEST)
+    assert findings("discussion-gone") == []
+    mongo.discussions.delete_one({"_id": post_page.id})
+    found = {finding.where: finding for finding in findings("discussion-gone")}
+    finding = found["comments" if schema == "documents" else "comment_pages"]
+    assert finding.level == ERROR
+    assert post_page.id in finding.message

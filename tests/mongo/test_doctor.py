@@ -234,3 +234,27 @@ def test_pending_migration(mongo):
     finally:
         mongo["django_migrations"].insert_one(row)
     assert "migration-pending" not in found()
+
+
+def test_check_that_fails_is_a_finding_and_the_others_go_on(declare, patients, monkeypatch):
+    declare(unsharded_because="test")
+    patients.insert_many([{"a": 1}, {"a": "1"}])
+
+    def broken(examination):
+        yield doctor.Finding(WARNING, "found-before", NAME, "", "")
+        raise KeyError("layout")
+
+    monkeypatch.setattr("mongo.doctor.findings._checks", [broken])
+    levels = found()
+    assert (levels["found-before"], levels["check-failed"], levels["mixed-type"]) == (WARNING, ERROR, WARNING)
+
+
+def test_malformed_documents_stop_no_check(mongo):
+    blog = node("blog", "blog")
+    node("blog-entry", "post", parent=blog, text="Hello")
+    malformed = [{"_id": "no metadata"}, {"_id": "text", "metadata": "text"}, {"_id": "none", "metadata": None}]
+    for name in ("cms.nodes", "cms.assets.files", "cms.revisions", "discussions", "comments", "comment_pages", "jobs"):
+        mongo.command("insert", name, documents=malformed, bypassDocumentValidation=True)
+    levels = found()
+    assert "unreachable" not in levels
+    assert "invalid-document" in levels

@@ -4,7 +4,7 @@ from bson import ObjectId
 
 from mongo import doctor
 from mongo.connection import now
-from mongo.doctor import WARNING
+from mongo.doctor import ERROR, WARNING
 from nodes.assets.locks import STALE
 from nodes.services import photos
 from tests.nodes.build import node
@@ -47,3 +47,19 @@ def test_photo_in_the_trash_keeps_its_chunks(mongo, ann):
     nonce = mongo["cms.assets.files"].find_one({"_id": photo_id})["metadata"]["nonce"]
     photos.throw_away(ann, photo_id, nonce)
     assert findings("orphan-chunk") == []
+
+
+def test_site_document_that_is_gone(mongo):
+    node()
+    assert findings("site-gone") == []
+    mongo["cms.site"].delete_many({})
+    (finding,) = findings("site-gone")
+    assert (finding.level, finding.where) == (ERROR, "cms.site")
+
+
+def test_history_that_is_gone(mongo):
+    page = node()
+    assert findings("history-gone") == []
+    mongo["cms.revisions"].delete_many({})
+    (finding,) = findings("history-gone")
+    assert str(page) in finding.message
