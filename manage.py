@@ -7,6 +7,8 @@ import sys
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management import execute_from_command_line
 
+from mongo.commands import COULD_NOT_RUN, outage
+from mongo.connection import is_outage
 from mongo.mongod import MongodError
 
 if __name__ == "__main__":
@@ -17,3 +19,8 @@ if __name__ == "__main__":
         sys.exit(f"The settings are not right: {error}")
     except MongodError as error:  # met at the first connection, in any command
         sys.exit(f"{error}")
+    except Exception as error:  # Django's own commands (migrate, createsuperuser) let the driver's errors through
+        if not is_outage(error):
+            raise
+        sys.stderr.write(f"{outage(error)}\n")
+        sys.exit(COULD_NOT_RUN)

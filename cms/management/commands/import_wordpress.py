@@ -5,18 +5,19 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 from tqdm import tqdm
 
 from cms.wordpress.importer import Importer, Options, SectionError
 from cms.wordpress.records import WxrError
+from mongo.commands import FoundWrong, MongoCommand
 
 # Seconds between two lines where there is no terminal to draw a bar on.
 LINE_EVERY = 10.0
 INTERRUPTED = 130
 
 
-class Command(BaseCommand):
+class Command(MongoCommand):
     help = (
         "Import a WordPress export (WXR 1.0 to 1.2): posts, pages with their tree, tags, comments with their threads. "
         "What is there already stays as it is: run it again to go on after an interruption."
@@ -55,7 +56,7 @@ class Command(BaseCommand):
             progress.end()
         self._tell(importer, progress, options["verbosity"])
         if importer.report.failed:
-            raise CommandError(f"{importer.report.failed} of the posts and pages could not be imported: see above.")
+            raise FoundWrong(f"{importer.report.failed} of the posts and pages could not be imported: see above.")
 
     def _tell(self, importer: Importer, progress: "Progress", verbosity: int) -> None:
         progress.end()

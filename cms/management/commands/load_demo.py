@@ -4,15 +4,16 @@ from argparse import ArgumentParser
 from collections.abc import Iterator
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 from tqdm import tqdm
 
 from cms.demo import loading, volume
+from mongo.commands import MongoCommand
 from mongo.connection import now
 from nodes.errors import NodeError
 
 
-class Command(BaseCommand):
+class Command(MongoCommand):
     help = "Load the demo site: a small magazine. What is there already stays as it is."
 
     def add_arguments(self, parser: ArgumentParser) -> None:

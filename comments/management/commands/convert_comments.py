@@ -3,15 +3,16 @@
 from argparse import ArgumentParser
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 from tqdm import tqdm
 
 from comments import conf, maintenance
 from comments.errors import ConversionFailed, TargetNotFound
 from comments.types import Order
+from mongo.commands import FoundWrong, MongoCommand
 
 
-class Command(BaseCommand):
+class Command(MongoCommand):
     help = "Convert discussions to another schema or order. Readers and writers notice nothing; run it again to go on."
     requires_migrations_checks = False
 
@@ -47,7 +48,7 @@ class Command(BaseCommand):
         verb = "to convert" if options["dry_run"] else "converted"
         self.stdout.write(f"{converted} discussions {verb} ({comments} comments), {passed} were so already.")
         if failed:
-            raise CommandError(f"{failed} discussions could not be converted.")
+            raise FoundWrong(f"{failed} discussions could not be converted.")
 
     def _convert(self, found: Any, schema: str, order: Order | None) -> int:
         with tqdm(

@@ -3,13 +3,12 @@
 from argparse import ArgumentParser
 from typing import Any
 
-from django.core.management.base import BaseCommand
-
 from comments import privacy
 from comments.management import authors
+from mongo.commands import MongoCommand
 
 
-class Command(BaseCommand):
+class Command(MongoCommand):
     help = "Erase what one author wrote, without a way back: comments, queue, edit history, addresses, subscriptions."
 
     def add_arguments(self, parser: ArgumentParser) -> None:

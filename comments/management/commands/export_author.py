@@ -4,13 +4,12 @@ import json
 from argparse import ArgumentParser
 from typing import Any
 
-from django.core.management.base import BaseCommand
-
 from comments import privacy
 from comments.management import authors
+from mongo.commands import MongoCommand
 
 
-class Command(BaseCommand):
+class Command(MongoCommand):
     help = "Write all that is kept of one author to the standard output, a JSON object a line; the count goes to the other."
 
     def add_arguments(self, parser: ArgumentParser) -> None:

@@ -3,13 +3,13 @@
 from argparse import ArgumentParser, FileType
 from typing import Any
 
-from django.core.management.base import BaseCommand
 from tqdm import tqdm
 
 from comments import transfer
+from mongo.commands import MongoCommand
 
 
-class Command(BaseCommand):
+class Command(MongoCommand):
     help = "Write all discussions, one JSON object a line, for import_comments. Queue and edit history are not in it."
 
     def add_arguments(self, parser: ArgumentParser) -> None:

@@ -3,13 +3,14 @@
 from argparse import ArgumentParser, FileType
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 from tqdm import tqdm
 
 from comments import transfer
+from mongo.commands import MongoCommand
 
 
-class Command(BaseCommand):
+class Command(MongoCommand):
     help = (
         "Store what export_comments wrote, out of whatever schema. What is there stays: a second run changes nothing."
     )

@@ -1,23 +1,29 @@
 """Say what is wrong with this system, and how to mend it."""
 
-import json
 from argparse import ArgumentParser
 from dataclasses import asdict
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 from tqdm import tqdm
 
+from mongo.commands import COULD_NOT_RUN, AuditCommand, FoundWrong
 from mongo.doctor import ADVICE, ERROR, WARNING, Finding, examine
 
+LEVELS = (ERROR, WARNING, ADVICE)  # the worst first
 
-class Command(BaseCommand):
-    help = "Examine topology, indexes, hot queries, documents and settings. Exits non-zero when there are errors."
+
+class Command(AuditCommand):
+    help = (
+        "Examine topology, indexes, hot queries, documents and settings. Ends with 1 when there are errors (or what"
+        " --fail-on names), with 2 when a database could not be reached."
+    )
     requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("--json", action="store_true", help="print the findings as one JSON document")
+        super().add_arguments(parser)
         parser.add_argument("--production", action="store_true", help="what only production needs becomes an error")
+        parser.add_argument("--fail-on", choices=LEVELS, default=ERROR, help="the least that ends with 1 (%(default)s)")
 
     def handle(self, *args: Any, **options: Any) -> None:
         with tqdm(unit=" checks", leave=False, disable=options["json"] or not self.stdout.isatty()) as bar:
@@ -27,15 +33,17 @@ class Command(BaseCommand):
                 bar.update()
 
             findings = examine(production=options["production"], progress=progress)
-        counts = {level: sum(f.level == level for f in findings) for level in (ERROR, WARNING, ADVICE)}
+        counts = {level: sum(f.level == level for f in findings) for level in LEVELS}
         if options["json"]:
-            self.stdout.write(json.dumps({"findings": [asdict(f) for f in findings], "counts": counts}, indent=2))
+            self.write_json([asdict(finding) for finding in findings], counts)
         else:
             for finding in findings:
                 self._show(finding)
         summary = f"{counts[ERROR]} errors, {counts[WARNING]} warnings, {counts[ADVICE]} pieces of advice."
-        if counts[ERROR]:
-            raise CommandError(summary)
+        if any(finding.name == "unreachable" for finding in findings):
+            raise CommandError(summary, returncode=COULD_NOT_RUN)
+        if any(counts[level] for level in LEVELS[: LEVELS.index(options["fail_on"]) + 1]):
+            raise FoundWrong(summary)
         if not options["json"]:
             self.stdout.write(self.style.SUCCESS(summary))
 

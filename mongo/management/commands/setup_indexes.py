@@ -4,18 +4,19 @@ from argparse import ArgumentParser
 from threading import Thread
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 from tqdm import tqdm
 
 from mongo import indexes, status, validators
 from mongo.collections import declared
+from mongo.commands import FoundWrong, MongoCommand
 from mongo.connection import database
 
 # Seconds between two looks at how far a build has come.
 LOOK_EVERY = 0.5
 
 
-class Command(BaseCommand):
+class Command(MongoCommand):
     help = "Plan, build or show indexes and validators. Without an option: build what is missing or changed."
     requires_migrations_checks = False
 
@@ -24,6 +25,9 @@ class Command(BaseCommand):
         mode.add_argument("--plan", action="store_true", help="show what would be done, do nothing")
         mode.add_argument("--status", action="store_true", help="show every index with its size and use")
         mode.add_argument("--check", action="store_true", help="list stored documents that violate the validators")
+        parser.add_argument(
+            "--exit-code", action="store_true", help="with --plan: end with 1 if there is something to do"
+        )
         parser.add_argument(
             "--drop-unknown",
             action="store_true",
@@ -42,9 +46,12 @@ class Command(BaseCommand):
         elif options["check"]:
             self._check(only)
         else:
-            self._build(only, pretend=options["plan"], drop=options["drop_unknown"])
+            changed = self._build(only, pretend=options["plan"], drop=options["drop_unknown"])
+            if options["plan"] and options["exit_code"] and changed:
+                raise FoundWrong(f"{changed} changes are to be made.")
 
-    def _build(self, only: list[str], *, pretend: bool, drop: bool) -> None:
+    def _build(self, only: list[str], *, pretend: bool, drop: bool) -> int:
+        """Apply the plan, or show it; return how many changes were, or would be, made. Raises FoundWrong."""
         changes = indexes.plan(only)
         wanted = [change for change in changes if drop or not change.optional]
         impossible: list[str] = []
@@ -54,11 +61,12 @@ class Command(BaseCommand):
             if change in wanted and (reason := self._try(change, pretend)):
                 impossible.append(reason)
         if impossible:
-            raise CommandError("\n".join(impossible))
+            raise FoundWrong("\n".join(impossible))
         if pretend:
             self.stdout.write(f"{len(wanted)} changes to make." if wanted else "Nothing to do.")
         else:
             self.stdout.write(self.style.SUCCESS(f"{len(wanted)} changes made."))
+        return len(wanted)
 
     def _try(self, change: indexes.Change, pretend: bool) -> str:
         """Take one step, or see whether it could be taken; return why it cannot be, "" if it can."""
@@ -104,5 +112,5 @@ class Command(BaseCommand):
         for violation in found:
             self.stdout.write(f"{violation.collection}: {violation.id}")
         if found:
-            raise CommandError(f"{len(found)} documents violate their collection's validator.")
+            raise FoundWrong(f"{len(found)} documents violate their collection's validator.")
         self.stdout.write("Every stored document is valid.")

@@ -3,16 +3,17 @@
 from argparse import ArgumentParser
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 from django.db import connections
 
 from mongo import indexes, sharding, targeting
 from mongo.collections import declared
+from mongo.commands import MongoCommand
 from mongo.connection import database
 from mongo.doctor import queries
 
 
-class Command(BaseCommand):
+class Command(MongoCommand):
     help = "Plan, apply or show the sharding of the declared collections. Needs a mongos to apply."
 
     def add_arguments(self, parser: ArgumentParser) -> None:

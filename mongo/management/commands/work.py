@@ -5,16 +5,16 @@ import threading
 from argparse import ArgumentParser
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
 from django.db import DEFAULT_DB_ALIAS
 
 from mongo import queue
+from mongo.commands import FoundWrong, MongoCommand
 
 # Seconds between two looks into an empty queue.
 PAUSE = 2.0
 
 
-class Command(BaseCommand):
+class Command(MongoCommand):
     help = "Do jobs as they come, until interrupted; with --once those that are due now, for cron."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -55,5 +55,5 @@ class Command(BaseCommand):
         for job in jobs:
             self.stdout.write(f"{job.id}  {job.kind}  {job.tries} tries  {job.error}")
         if jobs:
-            raise CommandError(f"{len(jobs)} jobs failed.")
+            raise FoundWrong(f"{len(jobs)} jobs failed.")
         self.stdout.write("No job failed.")

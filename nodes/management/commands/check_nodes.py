@@ -2,11 +2,12 @@
 
 from argparse import ArgumentParser
 from collections import Counter
+from dataclasses import asdict
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
 from tqdm import tqdm
 
+from mongo.commands import AuditCommand, FoundWrong
 from nodes.services import checking
 
 NAMES = {
@@ -18,25 +19,34 @@ NAMES = {
 }
 
 
-class Command(BaseCommand):
-    help = "Find orphan revisions, needless redirects and pages whose section is gone. Exits with 1 if any are left."
+class Command(AuditCommand):
+    help = (
+        "Find orphan revisions, needless redirects and pages whose section or history is gone. Ends with 1 if any are"
+        " left, with 2 if it could not look."
+    )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
+        super().add_arguments(parser)
         parser.add_argument("--fix", action="store_true", help="mend: pages without a section go to the trash, whole")
 
     def handle(self, *args: Any, fix: bool, **options: Any) -> None:
         found: Counter[str] = Counter()
-        left = 0
-        with tqdm(unit=" findings", leave=False, disable=not self.stdout.isatty()) as bar:
+        listed, left = [], 0
+        with tqdm(unit=" findings", leave=False, disable=options["json"] or not self.stdout.isatty()) as bar:
             for finding in checking.check(fix=fix):
                 found[finding.kind] += 1
                 left += not finding.fixed
                 bar.update()
-                if options["verbosity"] > 1:
+                if options["json"]:
+                    listed.append(asdict(finding))
+                elif options["verbosity"] > 1:
                     self.stdout.write(f"{finding.kind}: {finding.about}")
-        counts = ", ".join(f"{found[kind]} {name}" for kind, name in NAMES.items())
-        self.stdout.write(f"Nodes: {counts}; {sum(found.values()) - left} mended.")
+        if options["json"]:
+            self.write_json(listed, {**{kind: found[kind] for kind in NAMES}, "left": left})
+        else:
+            counts = ", ".join(f"{found[kind]} {name}" for kind, name in NAMES.items())
+            self.stdout.write(f"Nodes: {counts}; {found.total() - left} mended.")
         if left:
-            raise CommandError(
+            raise FoundWrong(
                 f"{left} left as they were." if fix else f"{left} found: run again with --fix to mend them."
             )

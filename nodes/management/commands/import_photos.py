@@ -5,9 +5,10 @@ from pathlib import Path
 from typing import Any
 
 from bson import ObjectId
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 from tqdm import tqdm
 
+from mongo.commands import FoundWrong, MongoCommand
 from mongo.connection import now
 from nodes import kinds, tags, tree
 from nodes.errors import NodeError, NotReady
@@ -17,7 +18,7 @@ from nodes.types import Actor
 COUNTS = ("imported", "left as they were", "refused")
 
 
-class Command(BaseCommand):
+class Command(MongoCommand):
     help = (
         "Import the JPEG, PNG, WebP and GIF files in and below DIR into a gallery. What the gallery has already stays as it"
         " is, so the command can be stopped and run again. Alternative texts come from text files: lake.jpg.txt beside"
@@ -48,7 +49,7 @@ class Command(BaseCommand):
             said = ", ".join(f"{number} {name}" for name, number in counts.items())
             self.stdout.write(f"{'Pretending to import' if options['dry_run'] else 'Photos'}: {said}.")
         if counts["refused"]:
-            raise CommandError(f"{counts['refused']} of {len(paths)} files were refused; the others are done.")
+            raise FoundWrong(f"{counts['refused']} of {len(paths)} files were refused; the others are done.")
 
     def _import(self, gallery_id: ObjectId, path: Path, options: dict[str, Any]) -> str:
         """Import one file and return what has come of it, as one of COUNTS."""

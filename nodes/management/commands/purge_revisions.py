@@ -4,14 +4,15 @@ from argparse import ArgumentParser
 from datetime import timedelta
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 from tqdm import tqdm
 
+from mongo.commands import MongoCommand
 from nodes.selectors import chains
 from nodes.services import revisions
 
 
-class Command(BaseCommand):
+class Command(MongoCommand):
     help = (
         "Delete old revisions: of each page all but the newest N that are older than DAYS days. The present one stays."
     )

@@ -3,12 +3,11 @@
 from argparse import ArgumentParser
 from typing import Any
 
-from django.core.management.base import BaseCommand
-
+from mongo.commands import MongoCommand
 from nodes.services.sweeping import sweep
 
 
-class Command(BaseCommand):
+class Command(MongoCommand):
     help = (
         "Clear away uploads that stalled, contents of photos that were replaced (after PHOTOS['GRACE_HOURS']), bytes that"
         " nothing refers to and copies of what is gone. Safe at any time, beside uploads too; run it every hour or so."

@@ -1,0 +1,70 @@
+"""What management commands have in common: their exit codes, one sentence where MongoDB is away, findings as JSON.
+
+Every command here ends with 0 when all is well, 1 when it found or left something wrong, 2 when it could not do its work.
+"""
+
+import json
+from argparse import ArgumentParser
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+from pymongo.errors import PyMongoError
+
+from mongo.connection import first_clause, is_outage
+
+WRONG, COULD_NOT_RUN = 1, 2
+
+
+class FoundWrong(CommandError):
+    """The command did its work, and something is wrong or was left undone: exit code 1."""
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args, returncode=WRONG)
+
+
+class MongoCommand(BaseCommand):
+    """A command whose errors end it with one sentence: exit code 2, or 1 for FoundWrong."""
+
+    def execute(self, *args: Any, **options: Any) -> Any:
+        """Run the command. Raises CommandError with the exit code of the case; other faults keep their traceback."""
+        try:
+            return super().execute(*args, **options)
+        except FoundWrong:
+            raise
+        except CommandError as error:
+            if error.returncode == WRONG:  # the default: nobody chose it
+                error.returncode = COULD_NOT_RUN
+            raise
+        except Exception as error:
+            if not is_outage(error):
+                raise
+            raise CommandError(outage(error), returncode=COULD_NOT_RUN) from error
+
+
+class AuditCommand(MongoCommand):
+    """A command that looks for what is wrong. Whatever keeps it from looking is exit code 2, never taken for a finding."""
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--json", action="store_true", help="print the findings as one JSON document")
+
+    def execute(self, *args: Any, **options: Any) -> Any:
+        try:
+            return super().execute(*args, **options)
+        except CommandError:
+            raise
+        except Exception as error:
+            reason = f"This could not be looked through: {type(error).__name__}: {error} (--traceback shows where)"
+            raise CommandError(reason, returncode=COULD_NOT_RUN) from error
+
+    def write_json(self, findings: Iterable[Mapping[str, Any]], counts: Mapping[str, int]) -> None:
+        """Print {"findings": […], "counts": {…}}."""
+        self.stdout.write(json.dumps({"findings": list(findings), "counts": counts}, indent=2, default=str))
+
+
+def outage(error: BaseException) -> str:
+    """Return one sentence on a database that does not answer, without the driver's settings and topology."""
+    cause: BaseException | None = error
+    while cause is not None and not isinstance(cause, PyMongoError):
+        cause = cause.__cause__ or cause.__context__
+    return f"MongoDB does not answer: {first_clause(cause) if cause else error}."

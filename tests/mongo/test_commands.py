@@ -1,0 +1,94 @@
+"""What every command has in common: its exit code, and one sentence where MongoDB is away."""
+
+import io
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from bson import ObjectId
+from django.core.management import CommandError, call_command, get_commands
+
+from mongo.commands import COULD_NOT_RUN, WRONG, MongoCommand
+from tests.nodes.build import node
+
+ROOT = Path(__file__).parents[2]
+AWAY = "mongodb://127.0.0.1:9/?replicaSet=rs0&timeoutMS=300&serverSelectionTimeoutMS=300"
+
+
+def ended(*words: str) -> tuple[int, str]:
+    """Run a command in this process; return its exit code and what it printed."""
+    out = io.StringIO()
+    try:
+        call_command(*words, stdout=out, stderr=io.StringIO())
+    except CommandError as error:
+        return error.returncode, out.getvalue() + str(error)
+    return 0, out.getvalue()
+
+
+def test_every_command_of_ours_has_these_exit_codes():
+    from django.core.management import load_command_class
+
+    ours = {name: app for name, app in get_commands().items() if app in ("mongo", "nodes", "comments", "cms")}
+    ours = {name: app for name, app in ours.items() if name not in ("mongod", "serve", "makemigrations")}
+    classes = {name: type(load_command_class(app, name)) for name, app in ours.items()}
+    assert len(classes) >= 15
+    assert {name for name, kind in classes.items() if not issubclass(kind, MongoCommand)} == set()
+
+
+@pytest.mark.parametrize("words", [["check_nodes"], ["check_comments"], ["doctor"], ["migrate"], ["work", "--once"]])
+def test_a_database_that_is_away_is_one_sentence(words):
+    answer = subprocess.run(
+        [sys.executable, "manage.py", *words],
+        cwd=ROOT,
+        env={**os.environ, "DJANGO_SETTINGS_MODULE": "cms.settings", "MONGODB_URI": AWAY},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert answer.returncode == COULD_NOT_RUN, answer.stderr
+    said = answer.stdout + answer.stderr
+    assert "MongoDB does not answer: 127.0.0.1:9" in said
+    assert "Traceback" not in said
+    assert len(answer.stderr.splitlines()) == 1
+
+
+def test_audits_end_with_nothing_and_with_findings(mongo):
+    page = node()
+    assert [ended(name)[0] for name in ("check_nodes", "check_comments", "doctor")] == [0, 0, 0]
+    mongo["cms.revisions"].delete_many({})
+    code, printed = ended("check_nodes", "--json")
+    assert code == WRONG
+    report = json.loads(printed[: printed.rindex("}") + 1])
+    assert report["counts"]["history"] == 1
+    assert str(page) in report["findings"][0]["about"]
+
+
+def test_the_doctor_fails_on_what_it_is_told_to(mongo):
+    node()
+    mongo["cms.revisions"].delete_many({})
+    assert ended("doctor")[0] == 0
+    assert ended("doctor", "--fail-on", "warning")[0] == WRONG
+
+
+def test_a_plan_tells_by_its_exit_code_that_there_is_something_to_do(mongo):
+    assert ended("setup_indexes", "--plan", "--exit-code")[0] == 0
+    mongo["cms.nodes"].drop_index("by_tag")
+    try:
+        assert ended("setup_indexes", "--plan")[0] == 0
+        assert ended("setup_indexes", "--plan", "--exit-code")[0] == WRONG
+    finally:
+        call_command("setup_indexes", stdout=io.StringIO())
+
+
+def test_a_wrong_option_is_no_finding(mongo):
+    assert ended("setup_indexes", "--collection", "no.such")[0] == COULD_NOT_RUN
+    assert ended("check_comments", "--discussion", "nodes.node:" + str(ObjectId()))[0] == COULD_NOT_RUN
+
+
+def test_what_keeps_an_audit_from_looking_is_no_finding(mongo):
+    mongo["cms.nodes"].insert_one({"_id": ObjectId(), "metadata": "not a document"}, bypass_document_validation=True)
+    code, printed = ended("check_nodes")
+    assert (code, "could not be looked through" in printed) == (COULD_NOT_RUN, True)
