@@ -15,7 +15,7 @@ from pathlib import Path
 
 import psutil
 
-from cms import serving
+from cms import servers
 from mongo.embedded import Embedded
 
 CONNECTIONS = 4
@@ -95,7 +95,7 @@ def started(application: str, folder: Path, environment: Mapping[str, str] | Non
     log = folder / f"web-{port}.log"
     mongod = Embedded(folder).running()
     assert mongod is not None
-    command = serving.gunicorn(application, port)
+    command = servers.command(application, port)
     process_environment = {**os.environ, "WEB_CONCURRENCY": str(WORKERS), **(environment or {})}
     with log.open("wb") as output:
         process = subprocess.Popen(

@@ -179,9 +179,12 @@ def present(discussions: Collection[str]) -> tuple[Site, Mapping[str, str | None
 def key_of(request: HttpRequest) -> tuple[str, ...] | None:
     """Return what an answer to the request is kept under, or None where it must not come from the cache.
 
-    Parameters that no kept route reads make it None, so that a stranger cannot fill the cache with one page.
+    Parameters that no kept route reads make it None, so that a stranger cannot fill the cache with one page. So does a prefix.
     """
     if request.method not in ("GET", "HEAD") or is_personal(request) or "Authorization" in request.headers:
+        return None
+    # What is made under a prefix has it in every address; the key has not.
+    if request.META.get("SCRIPT_NAME"):
         return None
     query = request.META.get("QUERY_STRING", "")
     if len(request.path_info) + len(query) > LONGEST_KEY:

@@ -19,6 +19,7 @@ from django.contrib.auth import get_user_model
 from django.contrib.staticfiles.finders import get_finders
 from django.core.management import call_command
 
+from cms import servers
 from cms.environment import kept_secret
 from mongo import indexes
 from mongo.mongod import is_free
@@ -31,7 +32,6 @@ NOTICING_SECONDS = 5.0  # how long a run may take on a busy machine to notice th
 ENDING_SECONDS = 60.0  # how long a run that ends may take to give the folder back
 GRACE_SECONDS = 15.0  # for requests under way when the site ends
 READY_SECONDS = 60.0
-SPARE_THREADS = 4  # of each worker, for what needs no database while the others wait for it
 WORKER_PAUSE_SECONDS = 5.0  # between two starts of the worker
 LOG_BYTES = 10_000_000
 
@@ -156,21 +156,8 @@ def _collect_static(stamp: Path) -> None:
 
 
 def start_web(port: int, lease: Path) -> subprocess.Popen[bytes]:
-    """Start gunicorn on this loopback port, to end with whoever holds the lock `lease`; return its guard."""
-    return guarded(gunicorn("cms.wsgi:application", port), lease=lease, grace=GRACE_SECONDS)
-
-
-def gunicorn(application: str, port: int) -> list[str]:
-    """Return the command that serves an application on this loopback port: also what benchmarks measure."""
-    workers = [] if "WEB_CONCURRENCY" in os.environ else ["--workers", str(min(max(2, os.cpu_count() or 2), 4))]
-    command = [sys.executable, "-m", "gunicorn", application, "--bind", f"127.0.0.1:{port}", *workers]
-    threads = str(settings.REQUESTS_AT_ONCE + SPARE_THREADS)
-    command += ["--worker-class", "gthread", "--threads", threads, "--timeout", "60", "--keep-alive", "5"]
-    # No access log: the site has its own line for each request, without anybody's address.
-    command += ["--graceful-timeout", str(int(GRACE_SECONDS - 5))]
-    # Without these two gunicorn announces itself, and keeps a socket in the home folder that every site would share.
-    command += ["--log-level", "warning", "--no-control-socket", "--chdir", str(settings.BASE_DIR)]
-    return command
+    """Start the web server on this loopback port, to end with whoever holds the lock `lease`; return its guard."""
+    return guarded(servers.command("cms.wsgi:application", port), lease=lease, grace=GRACE_SECONDS)
 
 
 class Worker:

@@ -125,6 +125,8 @@ MIDDLEWARE = [
 
 ROOT_URLCONF = "cms.urls"
 WSGI_APPLICATION = "cms.wsgi.application"
+# The site is at the root of its host: no server, and no request through one, says otherwise.
+FORCE_SCRIPT_NAME = ""
 # A page's own path is its address: /about, not /about/. nodes.views redirects what ends in a slash.
 APPEND_SLASH = False
 

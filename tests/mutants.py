@@ -236,6 +236,27 @@ MUTANTS = (
         '{"state": state}',
         "tests/mongo/test_queue.py::test_job_of_a_worker_that_died_is_taken_after_its_lease_and_not_before",
     ),
+    Mutant(
+        "no path from a header",
+        "cms/servers.py",
+        '"--forwarder-headers", "", "--forwarded-allow-ips", ""',
+        '"--forwarder-headers", "SCRIPT_NAME,PATH_INFO"',
+        "tests/cms/test_servers.py::test_no_header_moves_the_site_to_another_path",
+    ),
+    Mutant(
+        "no path from the environment",
+        "cms/settings.py",
+        'FORCE_SCRIPT_NAME = ""\n',
+        "",
+        "tests/cms/test_transport.py::test_no_request_moves_the_site_to_another_path",
+    ),
+    Mutant(
+        "nothing kept under a prefix",
+        "cms/page_cache.py",
+        '    if request.META.get("SCRIPT_NAME"):\n        return None\n',
+        "",
+        "tests/cms/test_page_cache.py::test_what_is_made_under_a_prefix_is_not_kept",
+    ),
 )
 
 

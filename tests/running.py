@@ -1,5 +1,6 @@
 """A site run for real: `manage.py serve` in a var folder and on a port of its own."""
 
+import http.client
 import os
 import re
 import signal
@@ -8,10 +9,14 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from django.db import connection
+
+from cms import servers
 from mongo.embedded import Embedded, State
 from mongo.mongod import free_port
 from mongo.processes import command_line, listener
@@ -110,3 +115,46 @@ def until(condition: Callable[[], object], seconds: float = 30) -> None:
     while not condition():
         assert time.monotonic() < deadline, "waited in vain"
         time.sleep(0.05)
+
+
+class Web:
+    """A web server on a port of its own."""
+
+    def __init__(self, port: int, process: subprocess.Popen[bytes], log: Path) -> None:
+        self.port, self.process, self.log = port, process, log
+
+    def get(self, path: str, **headers: str) -> tuple[int, dict[str, str], bytes]:
+        """Return status, headers (names in small letters) and body of the answer."""
+        asked = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        try:
+            asked.request("GET", path, headers={"Host": f"localhost:{self.port}", **headers})
+            answer = asked.getresponse()
+            return answer.status, {name.lower(): value for name, value in answer.getheaders()}, answer.read()
+        finally:
+            asked.close()
+
+    def is_up(self) -> bool:
+        """Return whether it answers. Fails if the process has ended."""
+        assert self.process.poll() is None, self.log.read_text()
+        try:
+            return self.get("/healthz")[0] == 200
+        except OSError:
+            return False
+
+
+@contextmanager
+def served(folder: Path, **environment: str) -> Iterator[Web]:
+    """Serve the site as `manage.py serve` does, one worker, on the database of the tests."""
+    port, log = free_port(), folder / "web.log"
+    own = {"DJANGO_SETTINGS_MODULE": "tests.settings", "WEB_CONCURRENCY": "1", "VAR_DIR": str(folder)}
+    own["TEST_MONGODB_NAME"] = connection.settings_dict["NAME"]
+    with log.open("wb") as output:
+        command = servers.command("cms.wsgi:application", port)
+        process = subprocess.Popen(command, env={**os.environ, **own, **environment}, stdout=output, stderr=output)
+    try:
+        web = Web(port, process, log)
+        until(web.is_up, seconds=60)
+        yield web
+    finally:
+        process.terminate()
+        process.wait(30)

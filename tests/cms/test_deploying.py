@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shlex
 import shutil
 import signal
 import ssl
@@ -183,7 +184,7 @@ def services(deployed: Deployed) -> list[list[str]]:
     found = []
     for block in tried("deploy.md", "ini"):
         if started := re.search(r"^ExecStart=(.*)$", block.text, re.MULTILINE):
-            found.append(deployed.here(started[1]).split())
+            found.append(shlex.split(deployed.here(started[1])))
     assert len(found) == 2
     return found
 

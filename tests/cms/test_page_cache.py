@@ -309,3 +309,11 @@ def test_readers_between_any_two_commands_of_a_save_leave_nothing_stale(post, wh
         commands._listeners.remove(log)
     assert reading.times >= 3
     assert "Second text" in read()
+
+
+def test_what_is_made_under_a_prefix_is_not_kept(post, client, settings):
+    settings.FORCE_SCRIPT_NAME = None  # as where the request's environment says it
+    prefixed = client.get("/blog/post", SCRIPT_NAME="/gone").content.decode()
+    assert "/gone/blog" in prefixed
+    assert "/gone" not in client.get("/blog/post").content.decode()
+    assert "/gone/blog" in client.get("/blog/post", SCRIPT_NAME="/gone").content.decode()

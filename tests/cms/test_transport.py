@@ -16,6 +16,7 @@ from django.test import Client
 from django.test.client import FakePayload
 from django.utils.http import urlsafe_base64_encode
 
+from cms import page_cache
 from comments import subscriptions, tokens
 from comments.tokens import FormToken, Own
 from comments.types import Target
@@ -328,6 +329,20 @@ def test_a_host_that_is_not_ours_is_refused(client, mongo):
     )
     assert shown.status_code == 200
     assert "evil" not in shown.content.decode()
+
+
+@pytest.mark.parametrize("name", ["/gone", "/blog", "//evil.example", "gone", "/\xff"])
+def test_no_request_moves_the_site_to_another_path(client, mongo, name):
+    """Whatever a server in front takes from a request's headers into its environment."""
+    blog = node("blog", "blog")
+    node("blog-entry", "post", parent=blog)
+    for path in ("/", "/blog", "/blog/post", "/feed/atom", "/sitemap.xml", "/robots.txt", "/nothing-here"):
+        page_cache.cache.clear()
+        moved = client.get(path, SCRIPT_NAME=name)
+        plain = client.get(path)
+        assert moved.status_code == plain.status_code, path
+        assert name == "/blog" or name not in moved.content.decode(), path
+        assert moved.content.count(b"/blog") == plain.content.count(b"/blog"), path
 
 
 def test_nobody_is_sent_elsewhere(client, chief):

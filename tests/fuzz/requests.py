@@ -37,12 +37,15 @@ NASTY = (
     "0000-00-00",
     "24:61:61", "2026-02-30", "99999-01-01", "on", "x:y:z",
 )  # fmt: skip
+# A header that some servers put into the request's environment under its own name.
+SCRIPT_NAME = "SCRIPT_NAME"
 HEADERS = (
     "Host", "X-Forwarded-Host", "X-Forwarded-For", "X-Forwarded-Proto", "Forwarded", "Referer", "Origin", "User-Agent",
     "Accept",
     "Accept-Language", "Accept-Encoding", "If-None-Match", "If-Modified-Since", "If-Match", "If-Range", "Range",
     "Authorization",
     "Content-Type", "X-Requested-With", "X-HTTP-Method-Override", "X-CSRFToken", "Expect", "Cookie2", "X-Request-ID", "Via",
+    "X-Forwarded-Port", "X-Forwarded-Prefix", "X-Forwarded-Ssl", "X-Real-IP", "Script-Name", SCRIPT_NAME, SCRIPT_NAME,
 )  # fmt: skip
 VALUES = (
     "bytes=0-", "bytes=-1", "bytes=9999999999-", "bytes=1-0", "bytes=0-0,2-3", "bytes=" + "9" * 400 + "-", "items=0-1",
@@ -51,7 +54,7 @@ VALUES = (
     "[::1", "127.0.0.1:0x50", "a.b:c", "gzip;q=9", "application/json", "text/html;charset=fuzz", "en-$fuzz,xx;q=9",
     "Basic $fuzz",
     "::ffff:1.2.3.4, fuzz, 999.999.999.999", "multipart/form-data; boundary=", "multipart/form-data", "xx" * 2_000,
-    "\xff\xfe", "",
+    "\xff\xfe", "", "/gone", "/news", "//evil.example", "/%00", "https", "gopher", "on",
 )  # fmt: skip
 COOKIES = ("sessionid", "csrftoken", "messages", "comments_own", "django_language", "$fuzz", "a.fuzz")
 
@@ -149,7 +152,7 @@ def requests(draw: Any, known: Known, route: Route, *, huge: bool = True) -> Sen
     )
     values = st.one_of(text, st.sampled_from(known.words or [""]))
     if draw(st.booleans()):
-        pairs = draw(st.lists(st.tuples(names, values), max_size=4))
+        pairs = _repeated(draw, draw(st.lists(st.tuples(names, values), max_size=4)), values)
         path += "?" + "&".join(f"{_quoted(name)}={_quoted(value)}" for name, value in pairs)
         path += draw(st.sampled_from(["", "", "", "&%ff=%fe", "&&==", "&a=1" * 50]))
     method = draw(st.sampled_from(("GET", "GET", "POST", "POST", "POST", *METHODS)))
@@ -157,13 +160,18 @@ def requests(draw: Any, known: Known, route: Route, *, huge: bool = True) -> Sen
     cookies = draw(st.lists(st.tuples(st.sampled_from(COOKIES), st.sampled_from(NASTY)), max_size=1))
     body, content_type = b"", ""
     if method not in ("GET", "HEAD", "TRACE", "OPTIONS"):
-        pairs = draw(st.lists(st.tuples(names, values), max_size=12))
+        pairs = _repeated(draw, draw(st.lists(st.tuples(names, values), max_size=12)), values)
         if huge and draw(st.integers(0, 79)) == 0:
             pairs = [*pairs, (draw(names), HUGE)]
         body, content_type = draw(st.sampled_from(BODIES))(pairs)
     return Sent(
         route.name, draw(st.integers(0, 3)) != 1, method, path, tuple(headers), _sane(cookies), body, content_type
     )  # fmt: skip
+
+
+def _repeated(draw: Any, pairs: list[tuple[str, str]], values: Any) -> list[tuple[str, str]]:
+    """Return the pairs, now and then with each name a second time."""
+    return [*pairs, *((name, draw(values)) for name, _value in pairs)] if draw(st.integers(0, 3)) == 0 else pairs
 
 
 def _sane(cookies: list[tuple[str, str]]) -> tuple[tuple[str, str], ...]:

@@ -23,7 +23,7 @@ from nodes import previews
 from nodes.previews import Preview
 from tests.commands import CommandLog
 from tests.conftest import empty
-from tests.fuzz.requests import MARK, Known, Sent, requests, routes
+from tests.fuzz.requests import MARK, SCRIPT_NAME, Known, Sent, requests, routes
 from tests.nodes import build, photo_build
 
 FIXED = 20_260_101
@@ -137,7 +137,9 @@ class Fuzzed:
             if not (sent.is_admin and name == "sessionid"):
                 client.cookies.load(f"{name}={value}")
         extra = {
-            f"HTTP_{name.upper().replace('-', '_')}": value for name, value in sent.headers if name != "Content-Type"
+            name if name == SCRIPT_NAME else f"HTTP_{name.upper().replace('-', '_')}": value
+            for name, value in sent.headers
+            if name != "Content-Type"
         }
         kind = next((value for name, value in sent.headers if name == "Content-Type"), sent.content_type)
         began = time.monotonic()
