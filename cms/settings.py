@@ -82,6 +82,7 @@ DEFAULT_AUTO_FIELD = "django_mongodb_backend.fields.ObjectIdAutoField"
 
 INSTALLED_APPS = [
     "cms",
+    "wordpress",
     "nodes",
     "comments",
     "mongo",

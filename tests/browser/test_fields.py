@@ -32,10 +32,10 @@ from nodes import tree
 from nodes.services import drafts, editing
 from nodes.services.site import save_settings
 from tests.browser.test_payloads import POKE
-from tests.cms.wordpress import wxr
 from tests.conftest import empty
 from tests.markup.test_payloads import ALL
 from tests.nodes import build, photo_build, pictures
+from tests.wordpress import wxr
 
 # Payloads that share a page. More would make longer pages, fewer more of them.
 TOGETHER = 60

@@ -5,14 +5,14 @@ from typing import Any
 
 import pytest
 
-from cms.wordpress.importer import Importer, Options
 from comments import selectors
 from comments.types import Target
 from mongo.connection import database
 from nodes import tree
 from nodes.services import checking
-from tests.cms.wordpress.wxr import comment, export, item, page
 from tests.crashing import killed_after
+from tests.wordpress.wxr import comment, export, item, page
+from wordpress.importer import Importer, Options
 
 pytestmark = pytest.mark.usefixtures("mongo")
 

@@ -6,15 +6,15 @@ import pytest
 from bson import ObjectId
 from django.core.management import CommandError, call_command
 
-from cms.wordpress import places
-from cms.wordpress.importer import Importer, Options
 from comments import selectors, services
 from nodes.errors import SlugTaken
 from nodes.services import editing, trash
 from nodes.types import Actor
-from tests.cms.wordpress.stored import stored, target
-from tests.cms.wordpress.wxr import comment, export, item, page
 from tests.nodes import build
+from tests.wordpress.stored import stored, target
+from tests.wordpress.wxr import comment, export, item, page
+from wordpress import places
+from wordpress.importer import Importer, Options
 
 pytestmark = pytest.mark.usefixtures("mongo")
 

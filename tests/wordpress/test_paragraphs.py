@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cms.wordpress.paragraphs import paragraphs
-from cms.wordpress.tokens import TAG, tokens
+from wordpress.paragraphs import paragraphs
+from wordpress.tokens import TAG, tokens
 
 TAGS = (
     "p",

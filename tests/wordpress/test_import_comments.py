@@ -6,8 +6,8 @@ import pytest
 
 from comments import selectors, services
 from comments.types import Order
-from tests.cms.wordpress.stored import snapshot, stored, target
-from tests.cms.wordpress.wxr import comment, export, item
+from tests.wordpress.stored import snapshot, stored, target
+from tests.wordpress.wxr import comment, export, item
 
 pytestmark = pytest.mark.usefixtures("mongo")
 

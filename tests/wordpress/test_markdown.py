@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from markdown_it import MarkdownIt
 
-from cms.wordpress.markdown import to_markdown
-from cms.wordpress.tokens import TAG, tokens
-from tests.cms.wordpress.test_paragraphs import SOURCES
+from tests.wordpress.test_paragraphs import SOURCES
+from wordpress.markdown import to_markdown
+from wordpress.tokens import TAG, tokens
 
 
 @pytest.mark.parametrize(

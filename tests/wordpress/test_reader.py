@@ -7,10 +7,10 @@ from datetime import UTC, datetime
 
 import pytest
 
-from cms.wordpress import reader
-from cms.wordpress.reader import read
-from cms.wordpress.records import Attachment, Author, Comment, Item, Record, Site, Term, WxrError
-from tests.cms.wordpress.wxr import EMPTY_DATE, attachment, author, comment, export, item, meta, page, term
+from tests.wordpress.wxr import EMPTY_DATE, attachment, author, comment, export, item, meta, page, term
+from wordpress import reader
+from wordpress.reader import read
+from wordpress.records import Attachment, Author, Comment, Item, Record, Site, Term, WxrError
 
 
 def records(data: bytes) -> list[Record]:

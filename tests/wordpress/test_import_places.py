@@ -3,12 +3,12 @@
 import pytest
 from django.core.management import CommandError
 
-from cms.wordpress.oldsite import OldSite
 from nodes.services import trash
 from nodes.types import Actor
-from tests.cms.wordpress.stored import stored
-from tests.cms.wordpress.wxr import export, item, page
 from tests.nodes import build
+from tests.wordpress.stored import stored
+from tests.wordpress.wxr import export, item, page
+from wordpress.oldsite import OldSite
 
 pytestmark = pytest.mark.usefixtures("mongo")
 

@@ -8,16 +8,16 @@ from bson import ObjectId
 from django.contrib.auth import get_user_model
 from django.core.management import call_command
 
-from cms.management.commands import import_wordpress
-from cms.wordpress import importer
 from comments import selectors, services
 from comments.types import Verdict
 from nodes import tags as tags_of_nodes
 from nodes.services import editing, trash
 from nodes.types import Actor
-from tests.cms.wordpress.stored import snapshot, stored, target
-from tests.cms.wordpress.wxr import EMPTY_DATE, attachment, author, comment, export, item, meta, page, term
 from tests.nodes import build, pictures
+from tests.wordpress.stored import snapshot, stored, target
+from tests.wordpress.wxr import EMPTY_DATE, attachment, author, comment, export, item, meta, page, term
+from wordpress import importer
+from wordpress.management.commands import import_wordpress
 
 pytestmark = pytest.mark.usefixtures("mongo")
 

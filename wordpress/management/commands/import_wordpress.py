@@ -8,9 +8,9 @@ from typing import Any
 from django.core.management.base import CommandError
 from tqdm import tqdm
 
-from cms.wordpress.importer import Importer, Options, SectionError
-from cms.wordpress.records import WxrError
 from mongo.commands import FoundWrong, MongoCommand
+from wordpress.importer import Importer, Options, SectionError
+from wordpress.records import WxrError
 
 # Seconds between two lines where there is no terminal to draw a bar on.
 LINE_EVERY = 10.0
