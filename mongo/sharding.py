@@ -3,6 +3,7 @@
 Only mongos shards. Everything before that (the checks, the plan) works anywhere, so that a plan can be read on one machine.
 """
 
+import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -36,6 +37,19 @@ class Statement:
             return f"+ {self.command['enableSharding']}: sharding"
         key = ", ".join(f"{path}{'' if way == 1 else f' {way}'}" for path, way in self.command["key"].items())
         return f"+ {self.collection}: shard by {'unique ' if self.command['unique'] else ''}({key})  {self.reason}"
+
+    def mongosh(self) -> list[str]:
+        """Return what to type into mongosh, connected to a mongos, in place of this statement: a line for each command."""
+        if "enableSharding" in self.command:
+            return [f"sh.enableSharding({json.dumps(self.command['enableSharding'])})"]
+        lines = []
+        if self.index is not None:
+            name = json.dumps(database(self.alias).name)
+            keys, options = dict(self.index.keys), {"name": self.index.name, **self.index.settings()}
+            make = f"createIndex({json.dumps(keys)}, {json.dumps(options)})"
+            lines.append(f"db.getSiblingDB({name}).getCollection({json.dumps(self.collection)}).{make}")
+        arguments = (self.command["shardCollection"], self.command["key"], self.command["unique"])
+        return [*lines, f"sh.shardCollection({', '.join(map(json.dumps, arguments))})"]
 
 
 @dataclass(frozen=True)

@@ -254,12 +254,13 @@ def test_the_page_brings_a_copy_of_the_files_back(tmp_path):
     site.start()
     before = counts(site)
     site.stop()
-    copy, *after = tried("backup.md", "console")
-    [command] = copy.commands()
+    copy, look, *after = tried("backup.md", "console")
     (tmp_path / "backups").mkdir()
-    done = shell(command.replace("/backups", f"{tmp_path}/backups"), tmp_path, dict(os.environ))
-    assert done.returncode == 0, done.stderr
-    restored = Site(tmp_path / "backups" / "marginalia-var", DEMO="1", MONGODB_DATABASE="marginalia")
+    for command in (*copy.commands(), *look.commands()):
+        done = shell(command.replace("/backups", f"{tmp_path}/backups"), tmp_path, dict(os.environ))
+        assert done.returncode == 0, done.stderr
+    looked_at = {"DEMO": "0", "EMAIL_URL": "dummymail://", "MONGODB_DATABASE": "marginalia"}
+    restored = Site(tmp_path / "backups" / "looked-at", **looked_at)
     restored.start()
     try:
         assert counts(restored) == before

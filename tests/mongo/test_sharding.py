@@ -1,5 +1,7 @@
 """setup_shards where there is no mongos: checks, plan, refusal."""
 
+import json
+import re
 from io import StringIO
 
 import pytest
@@ -27,6 +29,25 @@ def test_plan_names_every_declared_key(mongo):
     assert "= cms.site: stays on one shard" in plan
     for item in declared():
         assert item.collection.name in plan
+
+
+def test_plan_can_be_pasted_into_mongosh(mongo):
+    plan = run("--plan")
+    assert f'sh.enableSharding("{mongo.name}")' in plan
+    told = {}
+    for name, key, unique in re.findall(
+        r'^sh\.shardCollection\("([^"]+)", (\{.*\}), (true|false)\)$', plan, re.MULTILINE
+    ):
+        told[name] = (json.loads(key), unique == "true")
+    assert told == {
+        f"{mongo.name}.{item.collection.name}": (dict(key.keys), key.unique)
+        for item in declared()
+        if (key := item.collection.shard_key)
+    }
+    # `discussions` has no index that serves its hashed key: it is made first.
+    assert plan.index('getCollection("discussions").createIndex({"_id": "hashed"}') < plan.index(
+        f'"{mongo.name}.discussions"'
+    )
 
 
 def test_plan_says_what_the_keys_do_not_route_and_why(mongo, monkeypatch):

@@ -38,7 +38,13 @@ class Command(MongoCommand):
         for alias in aliases:
             self._show_broadcasts(alias)
         if options["plan"] or not statements:
-            self.stdout.write(f"{len(statements)} statements for mongos." if statements else "Nothing to do.")
+            if statements:
+                self.stdout.write(
+                    "\nIn mongosh, connected to a mongos, the same by hand, after manage.py setup_indexes:\n"
+                )
+            for line in (line for statement in statements for line in statement.mongosh()):
+                self.stdout.write(line)
+            self.stdout.write(f"\n{len(statements)} statements for mongos." if statements else "Nothing to do.")
             return
         if not all(sharding.is_mongos(alias) for alias in aliases):
             raise CommandError(
