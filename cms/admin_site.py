@@ -32,7 +32,9 @@ class Site(AdminSite):
         return {**super().each_context(request), "site_header": name, "site_title": name}
 
     def get_urls(self) -> list[URLPattern | URLResolver]:
-        return [path("jobs/", self.admin_view(self.jobs), name="jobs"), *super().get_urls()]
+        # Django's redirect to the page of any object asks for no right: it tells staff the address of others' drafts.
+        checked = [route for route in super().get_urls() if getattr(route, "name", "") != "view_on_site"]
+        return [path("jobs/", self.admin_view(self.jobs), name="jobs"), *checked]
 
     def index(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> TemplateResponse:
         """Show what waits, and everything else below it."""

@@ -78,6 +78,11 @@ def sees_all(user: Any) -> bool:
     return bool(user.has_perm("nodes.publish_node") or user.has_perm("nodes.view_node"))
 
 
+def may_list(user: Any) -> bool:
+    """Return whether a user may open lists of nodes, which show those that he may see."""
+    return sees_all(user) or bool(user.has_perm("nodes.change_node"))
+
+
 def may_create(user: Any, type: str) -> bool:
     """Return whether a user may make nodes of a type. Sections and photos are for those who may publish."""
     if type in (kinds.PAGE, kinds.ENTRY):

@@ -41,6 +41,13 @@ class Mutant:
 
 MUTANTS = (
     Mutant(
+        "no redirect of the admin to any object",
+        "cms/admin_site.py",
+        '        checked = [route for route in super().get_urls() if getattr(route, "name", "") != "view_on_site"]\n',
+        "        checked = super().get_urls()\n",
+        "tests/rights/test_admin.py::test_staff_are_not_led_to_what_they_may_not_see",
+    ),
+    Mutant(
         "nonce in the filter",
         "nodes/types.py",
         '            "metadata.nonce": self.nonce,\n',

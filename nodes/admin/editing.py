@@ -34,6 +34,8 @@ def add(request: HttpRequest) -> HttpResponse:
     """Choose a type, then write; one form makes one node, however often it is sent."""
     kind = KINDS.get(request.GET.get("type", ""))
     if kind is None:
+        if not any(access.may_create(request.user, name) for name in KINDS):
+            raise PermissionDenied
         kinds = [kind for kind in KINDS.values() if _can_add(request.user, kind)]
         return page(request, "choose_type", _("Add"), kinds=kinds, section=request.GET.get("section", ""))
     if not access.may_create(request.user, kind.name):

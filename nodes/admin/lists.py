@@ -108,7 +108,7 @@ def authors() -> list[tuple[str, str]]:
 def changelist(request: HttpRequest) -> HttpResponse:
     """Show a page of the list; do in bulk what is posted."""
     user = request.user
-    if not user.has_perm("nodes.change_node") and not access.sees_all(user):
+    if not access.may_list(user):
         raise PermissionDenied
     if request.method == "POST":
         return bulk.run(request)

@@ -135,6 +135,8 @@ def throw_away(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
 @require_safe
 def trash_list(request: HttpRequest) -> HttpResponse:
     """List what is in the trash and the user may see."""
+    if not access.may_list(request.user):
+        raise PermissionDenied
     rows = [
         {
             "item": item,

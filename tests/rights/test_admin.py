@@ -1,0 +1,222 @@
+"""Who gets an answer from which page of the admin: a row for every route, Django's own among them."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from django.contrib import admin
+from django.contrib.auth.models import Group
+from django.contrib.contenttypes.models import ContentType
+from django.urls import URLResolver
+
+from comments import converting, services
+from comments.models import StoredBucket, StoredComment, StoredDiscussion
+from comments.types import Author, Order, Target
+from tests.rights.test_pages import NOT_TOLD
+from tests.rights.world import LETTERS, Thing, World, body, is_refused, stored, table, word
+
+# Who is answered (people by letters as in `world`), by GET and by a POST that changes nothing. What redirects to another page
+# of the admin has no right of its own: that page is in the table too.
+TABLE = r"""
+                                                       get     post
+jobs/                                                  a       a
+(start)                                                owema   owema
+login/                                                 nr      +
+logout/                                                -       owema
+password_change/                                       owema   owema
+password_change/done/                                  owema   -
+autocomplete/                                          a       -
+jsi18n/                                                owema   -
+nodes/node/                                            owea    owea
+nodes/node/add/                                        owea    owea
+nodes/node/propose-slug/                               owea    -
+nodes/node/undo/                                       -       owema
+nodes/node/show-text/                                  -       owea
+nodes/node/tags/                                       owea    -
+nodes/node/photos/                                     owea    -
+nodes/node/trash/                                      owea    -
+nodes/node/<objectid:node_id>/change/                  oea     oea
+nodes/node/<objectid:node_id>/move/                    oea     oea
+nodes/node/<objectid:node_id>/duplicate/               oea     oea
+nodes/node/<objectid:node_id>/delete/                  oea     oea
+nodes/node/<objectid:node_id>/restore/                 ea      ea
+nodes/node/<objectid:node_id>/delete-for-good/         a       a
+nodes/node/<objectid:node_id>/history/                 oea     -
+nodes/node/<objectid:node_id>/compare/                 oea     -
+nodes/node/<objectid:node_id>/history/<objectid:nonce>/ oea    oea
+nodes/node/<objectid:node_id>/publish/                 ea      ea
+nodes/node/<objectid:node_id>/discard/                 oea     oea
+nodes/node/<objectid:node_id>/look/                    oea     -
+nodes/node/<objectid:node_id>/preview/                 oea     -
+nodes/node/<objectid:node_id>/preview-link/            -       oea
+nodes/photo/                                           owea    ea
+nodes/photo/stalled/                                   ea      ea
+nodes/photo/upload/<objectid:gallery_id>/              -       owea
+nodes/photo/<objectid:photo_id>/replace/               -       ea
+nodes/photo/<objectid:photo_id>/go-back/               -       ea
+nodes/photo/<objectid:photo_id>/trash/                 -       ea
+nodes/photo/<objectid:photo_id>/change/                owea    ea
+nodes/sitesettings/                                    a       a
+comments/moderation/                                   ma      ma
+comments/moderation/decide                             -       ma
+comments/moderation/published                          ma      ma
+comments/moderation/comment/<label:label>/<commentkey:pk>/<commentslug:slug> ma ma
+comments/storeddiscussion/                             ma      ma
+comments/storeddiscussion/add/                         -       -
+comments/storeddiscussion/<path:object_id>/history/    ma      ma
+comments/storeddiscussion/<path:object_id>/delete/     -       -
+comments/storeddiscussion/<path:object_id>/change/     ma      -
+comments/storeddiscussion/<path:object_id>/            owema   owema
+comments/storedcomment/                                ma      ma
+comments/storedcomment/add/                            -       -
+comments/storedcomment/<path:object_id>/history/       ma      ma
+comments/storedcomment/<path:object_id>/delete/        -       -
+comments/storedcomment/<path:object_id>/change/        ma      -
+comments/storedcomment/<path:object_id>/               owema   owema
+comments/storedbucket/                                 ma      ma
+comments/storedbucket/add/                             -       -
+comments/storedbucket/<path:object_id>/history/        ma      ma
+comments/storedbucket/<path:object_id>/delete/         -       -
+comments/storedbucket/<path:object_id>/change/         ma      -
+comments/storedbucket/<path:object_id>/                owema   owema
+auth/group/                                            a       a
+auth/group/add/                                        a       a
+auth/group/<path:object_id>/history/                   a       a
+auth/group/<path:object_id>/delete/                    a       a
+auth/group/<path:object_id>/change/                    a       a
+auth/group/<path:object_id>/                           owema   owema
+auth/user/                                             a       a
+auth/user/add/                                         a       a
+auth/user/<path:object_id>/history/                    a       a
+auth/user/<path:object_id>/delete/                     a       a
+auth/user/<path:object_id>/change/                     a       a
+auth/user/<path:object_id>/                            owema   owema
+auth/user/<id>/password/                               a       a
+^(?P<app_label>nodes|comments|auth)/$                  owea    owea
+(?P<url>.*)$                                           -       -
+"""
+METHODS = ("get", "post")
+# Of what state the node is that a route is asked about; a draft without one.
+STATE = {"restore": "trashed", "delete-for-good": "trashed", "publish": "drafted", "discard": "drafted"}
+NOTHING = "0" * 24
+# What is asked for beside the path, and what is posted, where nothing at all would be refused to all.
+QUERIES = {
+    "autocomplete/": lambda s: "?app_label=admin&model_name=logentry&field_name=user",
+    "nodes/node/<objectid:node_id>/compare/": lambda s: f"?old={s.things['draft'].first}&new={s.nonce}",
+}
+POSTED: dict[str, Callable[["Samples"], dict[str, str]]] = {
+    "nodes/node/undo/": lambda s: {"items": f"{s.things['trashed'].id}:{NOTHING}"},
+    "nodes/photo/<objectid:photo_id>/go-back/": lambda s: {"content": NOTHING},
+    "nodes/photo/<objectid:photo_id>/trash/": lambda s: {"nonce": NOTHING},
+}
+
+
+def state(route: str) -> str:
+    """Return the state of the node that a route is asked about."""
+    return STATE.get(route.strip("/").rpartition("/")[2], "draft")
+
+
+def routes(resolver: URLResolver | None = None, before: str = "") -> Iterator[str]:
+    """Yield every route of the admin, without the admin's own prefix."""
+    for pattern in resolver.url_patterns if resolver else admin.site.get_urls():
+        route = before + str(pattern.pattern)
+        if isinstance(pattern, URLResolver):
+            yield from routes(pattern, route)
+        else:
+            yield route
+
+
+class Samples:
+    """What fills in the parameters of routes."""
+
+    def __init__(self, world: World) -> None:
+        self.things = {state: world.thing(state) for state in ("draft", "drafted", "trashed")}
+        self.nonce = stored(self.things["draft"].id)["metadata"]["nonce"]
+        self.photo, self.gallery = world.photo("private"), world.gallery
+        for schema in ("documents", "buckets"):
+            target = Target("nodes.node", str(world.thing("live", marker="plain").id))
+            slug = services.post(target, author=Author("A"), source="Said", token=schema.ljust(24, "x")).comment.slug
+            converting.convert(target, schema, Order.OLDEST)
+        user = world.users["reader"].pk
+        self.objects = {
+            "r": self.things["draft"].id,
+            "comments/storeddiscussion": StoredDiscussion.objects.first().pk,
+            "comments/storedcomment": StoredComment.objects.first().pk,
+            "comments/storedbucket": StoredBucket.objects.first().pk,
+            "auth/group": Group.objects.get(name="Authors").pk,
+            "auth/user": user,
+        }
+        self.filled = {
+            "<objectid:photo_id>": self.photo.id,
+            "<objectid:gallery_id>": self.gallery,
+            "<path:content_type_id>": ContentType.objects.get(app_label="nodes", model="node").pk,
+            "<label:label>": target.label,
+            "<commentkey:pk>": target.pk,
+            "<commentslug:slug>": slug,
+            "<id>": user,
+            "^(?P<app_label>nodes|comments|auth)/$": "nodes/",
+            "(?P<url>.*)$": "nowhere",
+        }
+
+    def thing(self, route: str) -> Thing:
+        return self.things[state(route)]
+
+    def path(self, route: str) -> str:
+        """Return the address of a page: of the route, for what there is of its kind."""
+        thing, query = self.thing(route), QUERIES.get(route, lambda s: "")(self)
+        own = {
+            "<objectid:node_id>": thing.id,
+            "<objectid:nonce>": thing.first,
+            "<path:object_id>": self.objects.get(route.partition("/<")[0]),
+        }
+        for parameter, value in {**self.filled, **own}.items():
+            route = route.replace(parameter, str(value))
+        assert "<" not in route, f"Samples has nothing for a parameter of {route}"
+        return f"/admin/{route}{query}"
+
+
+def asked() -> list[Any]:
+    """Return a parameter (route, method, who) for every cell of the table; those of posts are slow."""
+    marks = {"get": (), "post": pytest.mark.slow}
+    return [
+        pytest.param(route.replace("(start)", ""), method, who, id=f"{method} {route}", marks=marks[method])
+        for route, method, who in table(TABLE, METHODS)
+    ]
+
+
+@pytest.fixture(scope="module")
+def samples(world: World) -> Samples:
+    return Samples(world)
+
+
+def test_the_table_has_every_route_of_the_admin_and_no_other():
+    known = {route.replace("(start)", "") for route, _method, _who in table(TABLE, METHODS)}
+    assert known == set(routes())
+
+
+@pytest.mark.parametrize(("route", "method", "who"), asked())
+def test_who_is_answered(world, samples, route, method, who):
+    wanted = set(LETTERS.values()) if who == "+" else {LETTERS[letter] for letter in who.strip("-")}
+    answered, path = set(), samples.path(route)
+    for kind in LETTERS.values():
+        data = POSTED.get(route, lambda s: {})(samples) if method == "post" else None
+        answer = world.ask(kind, path, data)
+        if route == "logout/" and kind in world.users:
+            world.clients[kind].force_login(world.users[kind])
+        if not is_refused(answer) and answer.status_code != 405 and answer.headers.get("Location") != "/admin/":
+            answered.add(kind)
+        if kind in NOT_TOLD:
+            assert word(state(route)) not in body(answer)
+            assert samples.thing(route).slug not in body(answer)
+    assert answered == wanted
+
+
+def test_staff_are_not_led_to_what_they_may_not_see(world, samples):
+    """The admin's own redirect to the page of any object, by its content type, asked for no right."""
+    drafts = {"node": samples.things["draft"], "photo": samples.photo}
+    for model, thing in drafts.items():
+        content_type = ContentType.objects.get(app_label="nodes", model=model)
+        for kind in NOT_TOLD:
+            answer = world.ask(kind, f"/admin/r/{content_type.pk}/{thing.id}/")
+            assert is_refused(answer)
+            assert thing.slug not in body(answer)
