@@ -141,13 +141,13 @@ class ModerationAdmin(admin.ModelAdmin):
     def comment(self, request: HttpRequest, label: str, pk: str, slug: str) -> HttpResponse:
         """Show one comment of any schema with its history; remove, restore, edit it, or say that its flags are settled."""
         target = Target(label, pk)
-        try:
-            found = selectors.get(target, slug)
-        except CommentNotFound as error:
-            raise Http404 from error
+        found = _found(target, slug)
         form = EditForm(request.POST if "edit" in request.POST else None, initial=EditForm.first(found))
-        if request.method == "POST" and self._changed(request, found, form):
-            return HttpResponseRedirect(request.path)
+        if request.method == "POST":
+            if self._changed(request, found, form):
+                return HttpResponseRedirect(request.path)
+            found = _found(target, slug)
+            form = form.again(found.rev) if form.is_valid() else form
         context = {
             "comment": found,
             "text": SafeString(found.html),
@@ -190,6 +190,13 @@ class ModerationAdmin(admin.ModelAdmin):
 
 def _who(request: HttpRequest) -> str:
     return forms.user_key(request.user)
+
+
+def _found(target: Target, slug: str) -> Comment:
+    try:
+        return selectors.get(target, slug)
+    except CommentNotFound as error:
+        raise Http404 from error
 
 
 def _verdict(word: str) -> Verdict:

@@ -39,6 +39,14 @@ class InvalidComment(CommentError):
         self.sentence = sentence
 
 
+class TokenUsed(CommentError):
+    """The form has posted another text, or what it posted was deleted. `sentence` says which."""
+
+    def __init__(self, sentence: str) -> None:
+        super().__init__(sentence)
+        self.sentence = sentence
+
+
 class DiscussionClosed(CommentError):
     """The discussion takes no more comments."""
 

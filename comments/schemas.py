@@ -15,6 +15,7 @@ _PLACED: dict[str, Schema] = {
     "author": _AUTHOR,
     "source": TEXT,
     "html": TEXT,
+    "said": TEXT,
     "edited": optional(DATE),
     "rev": INTEGER,
     "change": optional(ID),

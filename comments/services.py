@@ -1,7 +1,7 @@
 """Writes. Views, admin and commands call these and nothing below them.
 
-`target` is a saved object or a Target. `token` is the form's: the same one sent again never does a thing twice. Text is
-rendered and cleaned here, once, before anything is claimed.
+`target` is a saved object or a Target. `token` is the form's: the same one sent again with the same text never does a thing
+twice, and with another text never pretends to. Text is rendered and cleaned here, once, before anything is claimed.
 """
 
 import re
@@ -10,11 +10,12 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from django.db.models import Model
+from django.utils.crypto import salted_hmac
 from django.utils.translation import gettext as _
 
 from comments import addresses, conf, flags, selectors, slugs, subscriptions, targets
 from comments.backends import backend
-from comments.errors import InvalidComment
+from comments.errors import InvalidComment, TokenUsed
 from comments.types import Author, Comment, Held, Kind, NewComment, Posted, State, Target, Verdict
 from markup.characters import scrub
 
@@ -28,6 +29,20 @@ _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 def new_token() -> str:
     """Return a token for a form."""
     return secrets.token_urlsafe(16)
+
+
+def said(token: str, source: str) -> str:
+    """Return a keyed hash of what a form said: kept with the comment, it tells the same text sent again from another one."""
+    text = f"{token}\0{source}".encode(errors="surrogatepass")  # what cannot be stored is refused elsewhere
+    return salted_hmac("comments.said", text, algorithm="sha256").hexdigest()[:32]
+
+
+def check_said(found: Comment | Held, token: str, source: str) -> None:
+    """Raise TokenUsed unless what a form made stands, or waits, and was made of this text."""
+    if found.removed if isinstance(found, Comment) else found.verdict is Verdict.WITHDRAWN:
+        raise TokenUsed(_("This comment was deleted. Send it again to post it after all."))
+    if found.said and found.said != said(token, source):
+        raise TokenUsed(_("This form has posted a comment already. Send it again to post this one too."))
 
 
 def prepare(
@@ -52,6 +67,7 @@ def prepare(
             parent=parent,
             email=email,
             kind=kind,
+            said=said(token, source),
         )
     )
 
@@ -102,10 +118,10 @@ def post(
 ) -> Posted:
     """Publish a comment; `parent` is the slug it answers, or "".
 
-    Raises InvalidComment, InvalidParent, DiscussionClosed, DiscussionBusy, TargetNotFound.
+    Raises InvalidComment, InvalidParent, DiscussionClosed, DiscussionBusy, TargetNotFound, TokenUsed.
     """
     new = prepare(author=author, source=source, token=token, parent=parent, email=email, kind=kind)
-    return backend().post(targets.of(target), new)
+    return _as_said(backend().post(targets.of(target), new), new)
 
 
 def hold(
@@ -121,7 +137,14 @@ def hold(
 ) -> Posted:
     """Put a comment into the queue instead of publishing it; `reasons` are for the moderators. Raises as `post`."""
     new = prepare(author=author, source=source, token=token, parent=parent, email=email, kind=kind)
-    return backend().hold(targets.of(target), new, tuple(reasons))
+    return _as_said(backend().hold(targets.of(target), new, tuple(reasons)), new)
+
+
+def _as_said(posted: Posted, new: NewComment) -> Posted:
+    """Return what came of a post, unless it came of another text under the same token."""
+    if found := posted.comment or posted.held:
+        check_said(found, new.token, new.source)
+    return posted
 
 
 def approve(held_id: str, *, by: str = "", rev: int = 0) -> Comment:
@@ -153,7 +176,7 @@ def edit(target: Model | Target, slug: str, *, source: str, rev: int, token: str
     """Replace a comment's text; `rev` is the one the form showed. Raises InvalidComment, CommentNotFound,
     EditConflict."""
     new = prepare(author=Author(""), source=source, token=token)
-    return backend().edit(targets.of(target), slug, source=source, html=new.html, rev=rev, token=token, by=by)
+    return backend().edit(targets.of(target), slug, source=source, html=new.html, rev=rev, token=new.said, by=by)
 
 
 def remove(target: Model | Target, slug: str, *, rev: int | None = None, token: str = "", by: str = "") -> Comment:

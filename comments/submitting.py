@@ -9,12 +9,12 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 from comments import addresses, conf, links, notices, policy, selectors, services, signals, slugs, spam
-from comments.errors import CommentError, CommentNotFound, DiscussionClosed
+from comments.errors import CommentError, CommentNotFound, DiscussionClosed, TokenUsed
 from comments.forms import author_of
 from comments.policy import Mode
 from comments.spam import Submission
 from comments.tokens import FormToken, Own
-from comments.types import Posted, Verdict
+from comments.types import Posted
 
 
 @dataclass(frozen=True)
@@ -74,9 +74,11 @@ def earlier(submission: Submission) -> Posted | None:
     found = sent(submission.token)
     if found is None:
         return None
-    first = found.comment or found.held
-    if first and not (found.comment and found.comment.removed) and first.source != submission.source:
-        raise Refused("used", _("This form has posted a comment already. Send it again to post this one too."))
+    if first := found.comment or found.held:
+        try:
+            services.check_said(first, submission.token.nonce, submission.source)
+        except TokenUsed as error:
+            raise Refused("used", error.sentence) from error
     return found
 
 
@@ -127,7 +129,7 @@ def _store(request: HttpRequest, submission: Submission, reasons: tuple[str, ...
     token = submission.token
     work = partial(services.hold, reasons=reasons) if reasons else services.post
     try:
-        posted = work(
+        posted: Posted = work(
             token.target,
             author=author_of(request.user, submission.name),
             source=submission.source,
@@ -137,6 +139,4 @@ def _store(request: HttpRequest, submission: Submission, reasons: tuple[str, ...
         )
     except CommentError as error:
         raise Refused(type(error).__name__, error.sentence) from error
-    if posted.held and posted.held.verdict is Verdict.WITHDRAWN:
-        raise Refused("used", _("You have deleted this comment. Send it again to post it after all."))
     return posted

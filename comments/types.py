@@ -74,9 +74,9 @@ class Author:
 class NewComment:
     """A comment before it is stored: validated, rendered and cleaned.
 
-    `token` names the intent: however often it is sent, one comment comes of it. `parent` is a slug or "". `email` is
-    kept apart and never shown. `posted` is given by imports alone, and `slug` by those of an export: what it is called
-    there, however deep threads may go now.
+    `token` names the intent: however often it is sent, one comment comes of it; `said` is a keyed hash of the text that
+    came with it. `parent` is a slug or "". `email` is kept apart and never shown. `posted` is given by imports alone, and
+    `slug` by those of an export: what it is called there, however deep threads may go now.
     """
 
     author: Author
@@ -90,6 +90,7 @@ class NewComment:
     edited: datetime | None = None
     state: State = State.PUBLIC
     slug: str = ""
+    said: str = ""
 
     def under(self, parent: str) -> "NewComment":
         """Return the same comment as a reply to `parent`."""
@@ -98,7 +99,8 @@ class NewComment:
 
 @dataclass(frozen=True, slots=True)
 class Comment:
-    """A stored comment. `rev` rises by one at each change; who changes a comment says which `rev` was seen."""
+    """A stored comment. `rev` rises by one at each change; who changes a comment says which `rev` was seen. `said`: a keyed
+    hash of what its form said at first, "" for a tombstone and for what was imported."""
 
     target: Target
     slug: str
@@ -114,6 +116,7 @@ class Comment:
     state: State
     rev: int
     edited: datetime | None
+    said: str = ""
 
     @property
     def depth(self) -> int:
@@ -203,6 +206,7 @@ class Held:
     decided: datetime | None = None
     rev: int = 1
     settled: bool = False
+    said: str = ""
 
 
 @dataclass(frozen=True, slots=True)

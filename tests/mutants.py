@@ -237,6 +237,20 @@ MUTANTS = (
         "tests/comments/test_spam.py::test_trap_minds_who_fills_in_what_people_do_not_see",
     ),
     Mutant(
+        "text in the token of an edit",
+        "comments/services.py",
+        "html=new.html, rev=rev, token=new.said, by=by)",
+        "html=new.html, rev=rev, token=token, by=by)",
+        "tests/comments/test_tokens.py::test_one_token_with_two_texts_edits_once",
+    ),
+    Mutant(
+        "text in the token of a post",
+        "comments/services.py",
+        "    if found.said and found.said != said(token, source):\n",
+        "    if False:\n",
+        "tests/comments/test_tokens.py::test_one_token_with_two_texts_posts_the_first_and_refuses_the_second",
+    ),
+    Mutant(
         "queue lease",
         "mongo/queue.py",
         '{"state": state, "due": {"$lte": moment}}',

@@ -23,6 +23,7 @@ REPLACED = (
     "author",
     "source",
     "html",
+    "said",
     "state",
     "edited",
     "kind",
@@ -73,7 +74,7 @@ class Changing:
         # Of the removal that made it, not of one that came too late: that one takes back what it kept.
         entry = {"discussion_id": target.id, "slug": slug, "rev": rev - 1, "_id": tombstone and tombstone["change"]}
         kept = self.history.find_one({**entry, "state": State.PUBLIC.value})
-        fields = {name: kept[name] for name in ("author", "source", "html", "state", "edited")} if kept else {}
+        fields = {name: kept[name] for name in ("author", "source", "html", "said", "state", "edited")} if kept else {}
         done = self._change(target, slug, rev, token, by, Change("restore", State.REMOVED, fields, delta=1))
         if kept and self.history.find_one(entry, {"_id": 1}) is None:
             self.erase_again(target, done.document)

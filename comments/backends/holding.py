@@ -66,7 +66,7 @@ class Holding:
 
     def withdraw(self, held_id: str) -> Document:
         """Take back what waits, for its author. Raises CommentNotFound."""
-        blank = {"author": NOBODY, "source": "", "html": "", "reasons": []}
+        blank = {"author": NOBODY, "source": "", "html": "", "said": "", "reasons": []}
         withdrawn = self.pending.find_one_and_update(
             {"_id": self.get(held_id)["_id"], **WAITS},
             {"$set": {**blank, "state": Verdict.WITHDRAWN.value, "decided": now()}, "$unset": {"lease": ""}},

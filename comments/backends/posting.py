@@ -253,6 +253,7 @@ PLACED = (
     "author",
     "source",
     "html",
+    "said",
     "edited",
     "rev",
 )

@@ -14,9 +14,9 @@ Document = dict[str, Any]
 
 NOBODY = {"id": None, "name": "", "url": ""}
 # What a tombstone says.
-BLANK: Document = {"state": State.REMOVED.value, "author": NOBODY, "source": "", "html": "", "edited": None}
+BLANK: Document = {"state": State.REMOVED.value, "author": NOBODY, "source": "", "html": "", "said": "", "edited": None}
 # What a change may replace, and a conversion carries over from a newer revision.
-CHANGING = ("author", "source", "html", "state", "edited", "rev", "change", "op")
+CHANGING = ("author", "source", "html", "said", "state", "edited", "rev", "change", "op")
 FIELDS = ("slug", "full_slug", "number", "posted", "parent_id", "answers", "kind", *CHANGING)
 
 
@@ -65,6 +65,7 @@ def body(new: NewComment) -> Document:
         "author": dict(NOBODY) if removed else author_document(new.author, new.email),
         "source": "" if removed else new.source,
         "html": "" if removed else new.html,
+        "said": "" if removed else new.said,
         "state": new.state.value,
         "edited": new.edited,
         "rev": 1,
@@ -115,6 +116,7 @@ def comment(target: Target, document: Mapping[str, Any]) -> Comment:
         _STATES[document["state"]],
         int(document["rev"]),
         document["edited"],
+        document["said"],
     )
 
 
@@ -172,6 +174,7 @@ def held(document: Mapping[str, Any]) -> Held:
         decided=document["decided"],
         rev=1 + int(document.get("edits", 0)),
         settled=bool(document.get("settled", False)),
+        said=document["said"],
     )
 
 

@@ -22,7 +22,7 @@ from comments.errors import (
 )
 from comments.types import Author, Comment, Discussion, Held, Kind, Order, Page, Posted, Replaced, State, Verdict
 
-NOTHING = {"author": Author(""), "source": "", "html": ""}
+NOTHING = {"author": Author(""), "source": "", "html": "", "said": ""}
 TOMBSTONE = {**NOTHING, "edited": None, "state": State.REMOVED}
 
 
@@ -62,7 +62,7 @@ class Specification(Backend):
         parent = slugs.parent_of(slug)
         full_slug = slugs.join(there[parent].full_slug if parent else "", f"{slugs.stamp(posted)}:{slug[-16:]}")
         made = Comment(target, slug, full_slug, number, posted, parent, new.parent, new.author, new.source, new.html,
-                       new.kind, new.state, 1, new.edited)  # fmt: skip
+                       new.kind, new.state, 1, new.edited, new.said)  # fmt: skip
         return replace(made, **NOTHING) if made.removed else made
 
     def _sent_before(self, target, new):
@@ -167,7 +167,8 @@ class Specification(Backend):
         if is_new:
             self.ready[key] = made
             self.queue[key] = Held(key, target, made.slug, new.parent, made.number, made.posted, new.author, new.email,
-                                   new.source, new.html, Kind.COMMENT, Verdict.WAITING, tuple(reasons))  # fmt: skip
+                                   new.source, new.html, Kind.COMMENT, Verdict.WAITING, tuple(reasons),
+                                   said=new.said)  # fmt: skip
         return Posted(None, self.queue[key], new=is_new)
 
     def approve(self, held_id, by="", rev=0):

@@ -1,6 +1,7 @@
 """Export and import: the same bytes again, whatever the schema, once, and broken files with line and reason."""
 
 import json
+from dataclasses import replace
 from io import StringIO
 
 import pytest
@@ -152,7 +153,8 @@ def test_depth_may_change_between_export_and_import(settings):
     said = services.post(target, author=Author("Ann"), source="1", token="1").comment
     for n in range(2, 5):
         said = services.post(target, author=Author("Ann"), source=f"{n}", token=f"{n}", parent=said.slug).comment
-    lines, before = [line.encode() for line in transfer.export()], list(selectors.iterate(target))
+    lines = [line.encode() for line in transfer.export()]
+    before = [replace(comment, said="") for comment in selectors.iterate(target)]
     for depth in (8, 1):
         settings.COMMENTS = {**settings.COMMENTS, "MAX_DEPTH": depth}
         assert transfer.import_(lines).new == 0

@@ -1,0 +1,140 @@
+"""A form's token names one intent and its text: sent again it does nothing again, another text is not lost."""
+
+import pytest
+from django.urls import reverse
+
+from comments import selectors, services
+from comments.backends import backend
+from comments.errors import EditConflict, TokenUsed
+from comments.types import Author
+from tests.comments import audit, site
+from tests.comments.site import change_url
+
+pytestmark = pytest.mark.usefixtures("mongo")
+
+ANN = Author("Ann", id="7")
+LAYOUTS = ["documents", "embedded", "buckets"]
+
+
+@pytest.fixture(params=["public", "waiting"])
+def mine(request, client, post_page, rules):
+    rules(MODE="open" if request.param == "public" else "hold-all")
+    site.post(client, post_page, "Mine")
+    return (*selectors.held(), *selectors.iterate(post_page))[0]
+
+
+def text_of(target):
+    return (*selectors.held(), *selectors.iterate(target))[0].source
+
+
+def test_back_after_an_edit_changed_again_and_saved_is_a_conflict_and_then_stored(client, post_page, mine):
+    form = site.fields_of(client.get(change_url("edit", mine)).content.decode())
+    assert client.post(change_url("edit", mine), form | {"text": "One"}).status_code == 302
+    assert client.post(change_url("edit", mine), form | {"text": "One"}).status_code == 302
+    refused = client.post(change_url("edit", mine), form | {"text": "Two"})
+    again = site.fields_of(refused.content.decode())
+    assert (refused.status_code, again["text"], text_of(post_page)) == (422, "Two", "One")
+    assert client.post(change_url("edit", mine), again).status_code == 302
+    assert text_of(post_page) == "Two"
+
+
+def test_the_same_in_the_admin(client, post_page, moderator):
+    client.force_login(moderator)
+    comment = site.one(post_page)
+    page = reverse("admin:comments_moderation_comment", args=[comment.target.label, comment.target.pk, comment.slug])
+    form = {"edit": "1", "rev": "1", "nonce": "n"}
+    for _ in range(2):
+        assert client.post(page, form | {"text": "One"}).status_code == 302
+    refused = client.post(page, form | {"text": "Two"})
+    html = refused.content.decode()
+    assert (refused.status_code, text_of(post_page)) == (200, "One")
+    assert "<p>One</p>" in html
+    assert ">\nTwo</textarea>" in html
+    again = refused.context["form"].initial
+    assert client.post(page, {"edit": "1", **again}).status_code == 302
+    assert text_of(post_page) == "Two"
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_one_token_with_two_texts_posts_the_first_and_refuses_the_second(post_page, rules, layout):
+    rules(TARGETS={"nodes.node": {"SCHEMA": layout}})
+    first = services.post(post_page, author=ANN, source="One", token="t").comment
+    assert services.post(post_page, author=ANN, source="One", token="t").comment == first
+    for work in (services.post, services.hold):
+        with pytest.raises(TokenUsed):
+            work(post_page, author=ANN, source="Two", token="t")
+    assert [comment.source for comment in selectors.iterate(post_page)] == ["One"]
+
+
+def test_one_token_with_two_texts_is_held_once(post_page):
+    services.hold(post_page, author=ANN, source="One", token="t")
+    with pytest.raises(TokenUsed):
+        services.hold(post_page, author=ANN, source="Two", token="t")
+    held = services.hold(post_page, author=ANN, source="One", token="t").held
+    comment = services.approve(held.id)
+    assert services.post(post_page, author=ANN, source="One", token="t").comment == comment
+    with pytest.raises(TokenUsed):
+        services.post(post_page, author=ANN, source="Two", token="t")
+
+
+def test_one_token_with_two_texts_edits_once(post_page):
+    comment = site.one(post_page)
+    change = {"rev": comment.rev, "token": "n"}
+    edited = services.edit(post_page, comment.slug, source="One", **change)
+    services.edit(post_page, comment.slug, source="Theirs", rev=2, token="other")
+    assert services.edit(post_page, comment.slug, source="One", **change).source == "Theirs", "it was done, once"
+    with pytest.raises(EditConflict):
+        services.edit(post_page, comment.slug, source="Two", **change)
+    assert edited.rev == 2
+
+
+def test_form_sent_again_after_its_comment_was_edited_is_known_by_what_it_said(client, post_page, rules):
+    data = site.fill(client, post_page, "One")
+    where = site.send(client, data)["Location"]
+    (comment,) = selectors.iterate(post_page)
+    services.edit(post_page, comment.slug, source="Mended", rev=1, token="n")
+    assert site.send(client, data)["Location"] == where
+    refused = site.send(client, data | {"text": "Mended"})
+    assert (refused.status_code, site.fields_of(refused.content.decode())["text"]) == (422, "Mended")
+    assert [one.source for one in selectors.iterate(post_page)] == ["Mended"]
+
+
+@pytest.mark.parametrize("text", ["One", "Two"])
+def test_form_sent_again_after_its_comment_was_removed_keeps_its_text(client, post_page, text):
+    data = site.fill(client, post_page, "One")
+    site.send(client, data)
+    (comment,) = selectors.iterate(post_page)
+    services.remove(post_page, comment.slug)
+    refused = site.send(client, data | {"text": text})
+    again = site.fields_of(refused.content.decode())
+    assert (refused.status_code, again["text"]) == (422, text)
+    assert again["token"] != data["token"]
+    assert selectors.count(post_page) == 0
+
+
+def test_imported_comment_is_known_by_its_key_alone(post_page):
+    from tests.comments.contract import imported
+
+    assert [services.import_(post_page, [imported(1, source=text)]) for text in ("One", "Two")] == [1, 0]
+    assert [comment.source for comment in selectors.iterate(post_page)] == ["One"]
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_what_a_form_said_is_kept_as_a_keyed_hash_and_goes_with_its_author(mongo, post_page, rules, settings, layout):
+    rules(TARGETS={"nodes.node": {"SCHEMA": layout}})
+    removed = services.post(post_page, author=ANN, source="One", token="a").comment
+    edited = services.post(post_page, author=ANN, source="One", token="b").comment
+    services.hold(post_page, author=ANN, source="One", token="c")
+    hashes = [
+        document["said"] for document in (*audit.stored(post_page, "cms.nodes"), *mongo["comments.pending"].find())
+    ]
+    assert len({*hashes, services.said("a", "One")}) == 3, "one text under three tokens"
+    settings.SECRET_KEY = "another" * 8
+    assert services.said("a", "One") not in hashes
+    services.remove(post_page, removed.slug)
+    assert services.restore(post_page, removed.slug).said == removed.said
+    services.remove(post_page, removed.slug)
+    services.edit(post_page, edited.slug, source="Mended", rev=1, token="n")
+    backend().erase_author(id="7")
+    kept = [*audit.stored(post_page, "cms.nodes"), *mongo["comments.pending"].find(), *mongo["comments.history"].find()]
+    assert [document["said"] for document in kept if document["said"]] == []
