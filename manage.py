@@ -7,9 +7,9 @@ import sys
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management import execute_from_command_line
 
+from local.mongod import MongodError
 from mongo.commands import COULD_NOT_RUN, outage
 from mongo.connection import is_outage
-from mongo.mongod import MongodError
 
 if __name__ == "__main__":
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "cms.settings")

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from benchmarks.site import QUICK
-from mongo.embedded import Embedded
+from local.embedded import Embedded
 
 ROUNDS = 1 if QUICK else 5
 

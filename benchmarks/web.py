@@ -16,7 +16,7 @@ from pathlib import Path
 import psutil
 
 from cms import servers
-from mongo.embedded import Embedded
+from local.embedded import Embedded
 
 CONNECTIONS = 4
 WORKERS = 2

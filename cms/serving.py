@@ -21,9 +21,9 @@ from django.core.management import call_command
 
 from cms import servers
 from cms.environment import kept_secret
+from local.mongod import is_free
+from local.processes import command_line, end, guarded, listener, open_lock
 from mongo import indexes
-from mongo.mongod import is_free
-from mongo.processes import command_line, end, guarded, listener, open_lock
 from nodes.models import Node
 
 EDITOR = "editor"

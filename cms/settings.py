@@ -59,7 +59,7 @@ else:
 
 DATABASES = {
     "default": {
-        "ENGINE": "mongo",
+        "ENGINE": "cms.database",
         "NAME": env.str("MONGODB_DATABASE", default="marginalia"),
         "HOST": MONGODB_URI or f"embedded:{VAR_DIR}",
         # Each with its reason in docs/reference/settings.md; a MONGODB_URI that says otherwise is refused.

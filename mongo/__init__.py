@@ -1,1 +1,1 @@
-"""The lowest layer on MongoDB: the database engine, collections declared as data, the embedded server."""
+"""The lowest layer on MongoDB: the database engine, collections declared as data, jobs."""

@@ -1,10 +1,9 @@
 """ENGINE = "mongo": django-mongodb-backend with what this project found missing.
 
-ORDER BY is served by indexes (see compiler), `migrate` adopts collections that exist already, text and hashed indexes
-can be introspected, and a connection may name an embedded server.
+ORDER BY is served by indexes (see compiler), `migrate` adopts collections that exist already, and text and hashed indexes
+can be introspected.
 """
 
-from pathlib import Path
 from typing import Any
 
 from django_mongodb_backend.base import DatabaseWrapper as BaseDatabaseWrapper
@@ -46,13 +45,3 @@ class DatabaseWrapper(BaseDatabaseWrapper):
     ops_class = DatabaseOperations
     introspection_class = DatabaseIntrospection
     SchemaEditorClass = DatabaseSchemaEditor
-
-    def get_connection_params(self) -> dict[str, Any]:
-        """HOST "embedded:FOLDER" stands for the server whose data is in FOLDER: looked for, or started, only now."""
-        params: dict[str, Any] = super().get_connection_params()
-        scheme, _, folder = (params["host"] or "").partition(":")
-        if scheme == "embedded":
-            import mongo.embedded as embedded
-
-            params["host"] = embedded.uri_for(Path(folder))
-        return params

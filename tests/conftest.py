@@ -8,9 +8,9 @@ import pytest
 from django.db import connection, connections
 from django.test.utils import setup_databases, teardown_databases
 
+from local.embedded import EphemeralMongod
 from mongo import indexes
 from mongo.connection import database
-from mongo.embedded import EphemeralMongod
 from tests.commands import CommandLog
 
 # Rows that migrations write, and no test may change.

@@ -17,9 +17,9 @@ from typing import Any
 from django.db import connection
 
 from cms import servers
-from mongo.embedded import Embedded, State
-from mongo.mongod import free_port
-from mongo.processes import command_line, listener
+from local.embedded import Embedded, State
+from local.mongod import free_port
+from local.processes import command_line, listener
 
 ROOT = Path(__file__).parents[1]
 

@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 from pymongo import MongoClient
 
-from mongo.mongod import free_port, is_free, locate
+from local.mongod import free_port, is_free, locate
 from tests.cms.pages import ROOT, blocks, commands_of, tried
 from tests.running import Site, until
 

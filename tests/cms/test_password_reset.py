@@ -5,9 +5,9 @@ import re
 from django.contrib.auth import get_user_model
 from django.core import mail
 
+from local.mongod import free_port
 from mongo import queue
 from mongo.connection import now
-from mongo.mongod import free_port
 from nodes.services.site import save_settings
 
 

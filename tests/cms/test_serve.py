@@ -16,9 +16,9 @@ import pytest
 from pymongo import MongoClient
 from pymongo.errors import PyMongoError
 
-from mongo.embedded import EphemeralMongod, Mongod
-from mongo.mongod import is_free
-from mongo.processes import command_line
+from local.embedded import EphemeralMongod, Mongod
+from local.mongod import is_free
+from local.processes import command_line
 from tests.running import ROOT, Site, until
 
 

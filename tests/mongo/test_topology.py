@@ -8,7 +8,7 @@ import threading
 import bson
 import pytest
 
-from mongo.embedded import Mongod
+from local.embedded import Mongod
 from mongo.topology import UnsuitableServer, check, unsuitable
 
 

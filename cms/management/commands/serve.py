@@ -13,10 +13,11 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
 from cms import serving
-from mongo import embedded, topology
-from mongo.keeper import Keeper
-from mongo.mongod import MongodError
-from mongo.processes import end
+from local import embedded
+from local.keeper import Keeper
+from local.mongod import MongodError
+from local.processes import end
+from mongo import topology
 
 
 class Command(BaseCommand):

@@ -13,7 +13,7 @@ import psutil
 from pymongo import MongoClient
 from pymongo.errors import PyMongoError
 
-from mongo.mongod import Mongod, free_port, initiate, locate
+from local.mongod import Mongod, free_port, initiate, locate
 from tests.running import Site, until
 
 # Fail points, by which a server drops connections; small journals, else 300 MB each.

@@ -3,8 +3,8 @@
 import time
 from collections.abc import Callable
 
-from mongo.embedded import Embedded, State
-from mongo.mongod import MongodError
+from local.embedded import Embedded, State
+from local.mongod import MongodError
 
 DELAYS = (0.0, 1.0, 2.0, 4.0, 8.0, 16.0, 30.0)  # seconds before each further try
 STEADY_SECONDS = 60.0  # a server that ran this long is well: its next death starts the delays anew

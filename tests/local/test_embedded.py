@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 from pymongo import MongoClient
 
-from mongo import embedded, mongod
-from mongo.embedded import Embedded, EphemeralMongod, Mongod, MongodError, locate
-from mongo.keeper import Keeper
-from mongo.processes import command_line, listener, open_lock
+from local import embedded, mongod
+from local.embedded import Embedded, EphemeralMongod, Mongod, MongodError, locate
+from local.keeper import Keeper
+from local.processes import command_line, listener, open_lock
 
 ROOT = Path(__file__).parents[2]
 
@@ -90,7 +90,7 @@ def test_two_users_share_it_and_the_last_ends_it(server):
 
 def test_it_ends_with_a_user_that_is_killed(tmp_path):
     process, uri = python(
-        "import os, pathlib; from mongo.embedded import uri_for;"
+        "import os, pathlib; from local.embedded import uri_for;"
         "print(uri_for(pathlib.Path(os.environ['VAR'])), flush=True); input()",
         VAR=str(tmp_path),
     )
@@ -198,7 +198,7 @@ def test_the_keeper_waits_longer_when_it_does_not_start(server, monkeypatch):
 
 def test_a_throwaway_server_is_gone_with_its_maker(tmp_path):
     process, pid = python(
-        "from mongo.embedded import EphemeralMongod; servers = EphemeralMongod(); servers.start();"
+        "from local.embedded import EphemeralMongod; servers = EphemeralMongod(); servers.start();"
         "print(servers.members[0].pid, flush=True); input()",
         TMPDIR=str(tmp_path),
     )

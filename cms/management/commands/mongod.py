@@ -8,9 +8,9 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
-from mongo.embedded import Embedded
-from mongo.keeper import Keeper
-from mongo.mongod import MongodError
+from local.embedded import Embedded
+from local.keeper import Keeper
+from local.mongod import MongodError
 
 
 class Command(BaseCommand):

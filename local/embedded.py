@@ -1,6 +1,6 @@
 """The embedded server: one mongod for a var folder, shared by every process that asks for it.
 
-Each user holds a shared lock on var/locks/mongod.lease while it lives, and the guard (mongo/guard.py) ends mongod when
+Each user holds a shared lock on var/locks/mongod.lease while it lives, and the guard (local/guard.py) ends mongod when
 the last one is gone, however it went. Whoever finds no server running starts one, under var/locks/mongod.start. The
 guard holds var/locks/mongod, and var/mongod.json tells where the server is. mongod's own lock in its data folder has
 the last word.
@@ -22,7 +22,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from mongo.mongod import (
+from local.mongod import (
     LOOPBACK,
     STOP_SECONDS,
     EphemeralMongod,
@@ -33,7 +33,7 @@ from mongo.mongod import (
     locate,
     recorded_pid,
 )
-from mongo.processes import command_line, is_locked, open_lock
+from local.processes import command_line, is_locked, open_lock
 
 __all__ = ["Embedded", "EphemeralMongod", "Mongod", "MongodError", "State", "locate", "share", "uri_for"]
 
