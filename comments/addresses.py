@@ -42,8 +42,9 @@ def key(request: HttpRequest) -> str:
 
 
 def note(target: Target, slug: str, address: str) -> None:
-    """Keep from where a comment was sent, for 30 days; `address` is a `key`."""
-    _kept().insert_one({"discussion_id": target.id, "slug": slug, "address": address, "at": now()})
+    """Keep from where a comment was first sent, for 30 days; `address` is a `key`."""
+    first = {"$setOnInsert": {"address": address, "at": now()}}
+    _kept().update_one({"discussion_id": target.id, "slug": slug}, first, upsert=True)
 
 
 def of_comment(target: Target, slug: str) -> str:

@@ -11,7 +11,6 @@ from django.views.decorators.http import require_safe
 
 from comments import links, selectors
 from comments.showing import Addresses
-from comments.types import Comment, Order, Target
 from comments.views.base import target_of
 from markup.characters import scrub
 
@@ -31,7 +30,7 @@ def discussion(request: HttpRequest, label: str, pk: str) -> HttpResponse:
         feed_url=origin + quote(request.path),
     )
     addresses = Addresses.of(target)
-    for comment in _newest(target):
+    for comment in selectors.newest(target, limit=ENTRIES):
         # What was stored before it was cleaned: XML cannot hold control characters, not even escaped.
         name = scrub(comment.author.name) or _("Anonymous")
         feed.add_item(
@@ -44,15 +43,6 @@ def discussion(request: HttpRequest, label: str, pk: str) -> HttpResponse:
             updateddate=comment.edited or comment.posted,
         )
     return _response(feed)
-
-
-def _newest(target: Target) -> list[Comment]:
-    page = selectors.page(target, order=Order.NEWEST, size=ENTRIES)
-    comments = page.comments
-    # The last page, which comes first here, may have only just begun.
-    if page.next:
-        comments += selectors.page(target, order=Order.NEWEST, size=ENTRIES, number=int(page.next)).comments
-    return [comment for comment in comments if not comment.removed][:ENTRIES]
 
 
 def _response(feed: Any) -> HttpResponse:

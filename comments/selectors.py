@@ -69,6 +69,13 @@ def _order(word: Order | str | None) -> Order | None:
         return None
 
 
+def newest(target: Model | Target, *, limit: int = 50) -> tuple[Comment, ...]:
+    """Return the newest public comments of a discussion, newest first, whatever order it is kept in: for feeds."""
+    found = backend().newest(targets.of(target), limit)
+    versions.note(found.discussion)
+    return found.comments
+
+
 def get(target: Model | Target, slug: str) -> Comment:
     """Return one comment, also a tombstone. Raises CommentNotFound."""
     versions.note_fleeting()

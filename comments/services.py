@@ -124,6 +124,12 @@ def post(
     return _as_said(backend().post(targets.of(target), new), new)
 
 
+def finish(target: Model | Target, slug: str) -> bool:
+    """Count a comment whose writer stopped before it was counted; return whether it was such a one. A form that is sent
+    again does this first."""
+    return backend().finish(targets.of(target), slug)
+
+
 def hold(
     target: Model | Target,
     *,

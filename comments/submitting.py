@@ -1,6 +1,6 @@
 """What becomes of a comment that was sent: refused, held, or published. Every step may refuse it, none loses its text."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from django.db.models import Model
@@ -36,6 +36,8 @@ class Refused(Exception):
 def submit(sender: Sender, obj: Model, submission: Submission) -> Posted:
     """Publish or hold a comment, once for each token. Raises Refused."""
     if done := earlier(submission):
+        if not submission.token.expired:
+            _follow_up(sender.request, submission, done)
         return done
     if submission.token.expired:
         raise Refused("expired", _("This form was open for very long. Please send it again."))
@@ -47,13 +49,13 @@ def submit(sender: Sender, obj: Model, submission: Submission) -> Posted:
     except Refused:
         spam.take_back(submission)
         raise
-    if posted.new:
-        _follow_up(sender.request, submission, posted)
+    _follow_up(sender.request, submission, posted)
     return posted
 
 
 def _follow_up(request: HttpRequest, submission: Submission, posted: Posted) -> None:
-    """Do what a new comment entails: note the address, tell whoever wants to know."""
+    """Do what a new comment entails: note the address, notify subscribers and moderators. Each step but the signal is made
+    once for a comment however often it is asked for, so that sending the form again makes up for a crash."""
     target, slug = submission.token.target, slug_of(submission.token)
     origin = links.origin(request)
     addresses.note(target, slug, submission.address)
@@ -63,7 +65,9 @@ def _follow_up(request: HttpRequest, submission: Submission, posted: Posted) -> 
         notices.published(posted.comment, origin)
     elif posted.held:
         notices.held(posted.held, origin)
-    signals.comment_was_posted.send(Submission, comment=posted.comment or posted.held, target=target, request=request)
+    if posted.new:
+        comment = posted.comment or posted.held
+        signals.comment_was_posted.send(Submission, comment=comment, target=target, request=request)
 
 
 def earlier(submission: Submission) -> Posted | None:
@@ -79,6 +83,8 @@ def earlier(submission: Submission) -> Posted | None:
             services.check_said(first, submission.token.nonce, submission.source)
         except TokenUsed as error:
             raise Refused("used", error.sentence) from error
+    if found.comment and services.finish(submission.token.target, found.comment.slug):
+        return replace(found, new=True)
     return found
 
 

@@ -51,6 +51,11 @@ class Backend(ABC):
         """
 
     @abstractmethod
+    def finish(self, target: Target, slug: str) -> bool:
+        """Count a stored comment whose writer stopped before it was counted, as a form that is sent again does first;
+        return whether it was such a one: then what follows a new comment is still to be done."""
+
+    @abstractmethod
     def import_(self, target: Target, comments: Iterable[NewComment]) -> int:
         """Store comments with the `posted`, `edited` and `state` they carry; return how many were new.
 
@@ -186,6 +191,11 @@ class Backend(ABC):
     @abstractmethod
     def get(self, target: Target, slug: str) -> Comment:
         """Return one comment, also a tombstone. Raises CommentNotFound."""
+
+    @abstractmethod
+    def newest(self, target: Target, limit: int = 50) -> Page:
+        """Return the newest public comments of a discussion as a page without neighbours, newest first, whatever order it
+        is kept in."""
 
     @abstractmethod
     def subdiscussion(self, target: Target, slug: str, *, size: int = 50, after: str = "") -> Page:

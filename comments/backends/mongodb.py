@@ -21,7 +21,7 @@ from comments.backends.base import Backend
 from comments.backends.conversion import SORTED_IN_MEMORY, Conversion
 from comments.backends.holding import Holding
 from comments.backends.posting import Posting
-from comments.backends.reading import Reading
+from comments.backends.reading import Reading, as_comments
 from comments.backends.repairing import Repairing
 from comments.backends.schemas import Schemas
 from comments.backends.stored import Document, Place, Written, comment, discussion, held, place
@@ -83,6 +83,9 @@ class MongoBackend(Backend):
         except (CommentError, PyMongoError) as error:
             logger.warning("%s was not tidied up: %s", target.id, error)
         return done.posted
+
+    def finish(self, target: Target, slug: str) -> bool:
+        return self.repairing.finish(target, slug)
 
     def _with_room(self, target: Target, work: Callable[[], T]) -> T:
         """Do it; where an embedded discussion takes no more, because nobody could promote it so far, after promoting it."""
@@ -327,6 +330,13 @@ class MongoBackend(Backend):
             if not found.begun:
                 raise CommentNotFound(slug)
             return self.reading.get(where, slug)
+
+        return self._read(target, read)
+
+    def newest(self, target: Target, limit: int = 50) -> Page:
+        def read(found: Discussion, where: Place) -> Page:
+            newest = self.schemas.of(where).newest(where, limit) if found.begun else []
+            return Page(found, as_comments(where, newest), Order.NEWEST, Order.NEWEST, limit)
 
         return self._read(target, read)
 

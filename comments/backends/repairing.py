@@ -60,6 +60,19 @@ class Repairing:
                 repaired += self._repair(claim_of(found, entry), is_abandoned)
         return repaired
 
+    def finish(self, target: Target, slug: str) -> bool:
+        """Commit the claim under which a comment was posted, if its writer stopped before that; return whether it had."""
+        found = self.discussions.collection.find_one({"_id": target.id, "claims.slug": slug}, {"touched": 0})
+        open_ = [claim_of(found, entry) for entry in found["claims"] if entry["slug"] == slug] if found else []
+        stored = self.posting.stored(target, slug) if open_ else None
+        return any(
+            claim.kind == "post"
+            and self.posting.written_under(claim, stored)
+            and self.discussions.commit(claim, newest=claim.posted if claim.delta else None, is_others=True)
+            for claim in open_
+            if stored is not None
+        )
+
     def _repair(self, claim: Claim, is_abandoned: bool) -> bool:
         stored = self.posting.schemas.of(claim.place).look(claim.place, [claim.slug]).found.get(claim.slug)
         if stored is not None and self._written(claim, stored):

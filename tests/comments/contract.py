@@ -241,6 +241,16 @@ class Contract:
             page = backend.page(target, order=Order.THREADED, size=6, before=everything[at].full_slug)
             assert list(page.comments) == everything[max(0, at - 6) : at]
 
+    def test_newest_are_the_last_public_ones(self, backend, target):
+        posted = [backend.post(target, new(str(n))).comment for n in range(23)]
+        for n in (22, 20, 3):
+            backend.remove(target, posted[n].slug, rev=1, token=f"r{n}")
+        public = [c for n, c in enumerate(posted) if n not in (22, 20, 3)]
+        for limit in (1, 5, 20, 50):
+            found = backend.newest(target, limit)
+            assert list(found.comments) == public[::-1][:limit]
+            assert (found.next, found.previous, found.discussion.count) == ("", "", 20)
+
     def test_many_discussions_are_looked_up_at_once(self, backend, targets):
         backend.post(targets[0], new("one"))
         found = backend.discussions(targets)

@@ -83,11 +83,14 @@ class Specification(Backend):
         thread.comments[made.slug], thread.emails[made.slug] = made, new.email
         return Posted(made)
 
+    def finish(self, target, slug):
+        return False  # no writer stops here
+
     def import_(self, target, comments):
         there = self.threads[target].comments
         before = len(there)
         for new in comments:
-            self.post(target, new)
+            self.post(target, new if new.posted else replace(new, posted=self._now()))
         if any(a.posted > b.posted for a, b in pairwise(self._sorted(target, Order.OLDEST))):
             self._renumber(target)
         return len(there) - before
@@ -270,6 +273,10 @@ class Specification(Backend):
         shown = tuple(c for c in found if page_of(c) == number)
         following = str(number - 1 if is_back else number + 1) if ahead and ahead[-1] not in shown else ""
         return Page(about, shown, order, order, size, number=number, pages=pages, next=following)
+
+    def newest(self, target, limit=50):
+        newest = tuple(c for c in self._sorted(target, Order.NEWEST) if not c.removed)
+        return Page(self.discussion(target), newest[:limit], Order.NEWEST, Order.NEWEST, limit)
 
     def get(self, target, slug):
         if slug not in self.threads[target].comments:

@@ -1,0 +1,24 @@
+"""The Atom feed of a discussion, whatever order it is kept in."""
+
+from xml.etree import ElementTree
+
+import pytest
+from django.urls import reverse
+
+from comments import services
+from comments.types import Author
+
+ENTRY = "{http://www.w3.org/2005/Atom}entry/{http://www.w3.org/2005/Atom}summary"
+
+
+@pytest.mark.parametrize(("schema", "order"), [("documents", "oldest"), ("buckets", "oldest"), ("buckets", "threaded")])
+def test_feed_of_a_discussion_above_the_cap_has_the_newest(client, post_page, rules, schema, order):
+    rules(TARGETS={"nodes.node": {"SCHEMA": schema, "ORDER": order, "OPTIONS": {"CAP": 5}}})
+    first = services.post(post_page, author=Author("Ann"), source="0", token="0").comment
+    for n in range(1, 60):
+        services.post(post_page, author=Author("Ann"), source=str(n), token=str(n), parent=first.slug if n % 2 else "")
+    services.remove(post_page, first.slug)
+    answer = client.get(reverse("comments-feed", args=[post_page.label, post_page.pk]))
+    assert answer.status_code == 200
+    told = [entry.text for entry in ElementTree.fromstring(answer.content).findall(ENTRY)]
+    assert told == [f"<p>{n}</p>" for n in range(59, 9, -1)]

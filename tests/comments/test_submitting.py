@@ -1,0 +1,64 @@
+"""A form that is sent again, after its first sending stopped: what was left to do is done, and done once."""
+
+import pytest
+from django.core import mail
+
+from comments import addresses, selectors, services, signals, tokens
+from comments.backends import backend
+from comments.types import Author
+from mongo import queue as jobs
+from tests.comments import site
+from tests.comments.interruptions import Crash, Interrupted
+from tests.comments.test_notices import subscribed as subscribed  # noqa: PLC0414
+
+
+def stop_before_the_commit(target, data):
+    """Do what the view does with a form until the comment is stored; its commit is never made."""
+    token = tokens.read_form(data["token"])
+    new = services.prepare(author=Author(data["name"]), source=data["text"], token=token.nonce, parent=token.parent)
+    calls = 1
+    while data["text"] not in [comment.source for comment in selectors.iterate(target)]:
+        with pytest.raises(Crash):
+            Interrupted(backend(), at=calls, after=True).post(target, new)
+        calls += 1
+
+
+def work() -> None:
+    while jobs.work():
+        pass
+
+
+def test_comment_whose_writer_stopped_is_counted_and_announced(client, post_page, subscribed, mongo):
+    mail.outbox.clear()
+    data = site.fill(client, post_page, "An answer", parent=subscribed.slug, name="Bob")
+    stop_before_the_commit(post_page, data)
+    assert (selectors.count(post_page), len(mongo.discussions.find_one()["claims"])) == (1, 1)
+    heard = []
+
+    def listen(comment, **rest):
+        heard.append(comment.source)
+
+    signals.comment_was_posted.connect(listen)
+    try:
+        for _ in range(2):
+            assert site.send(client, data).status_code == 302
+    finally:
+        signals.comment_was_posted.disconnect(listen)
+    work()
+    assert (selectors.count(post_page), mongo.discussions.find_one()["claims"]) == (2, [])
+    assert [message.to or message.bcc for message in mail.outbox] == [["ann@example.org"]]
+    assert heard == ["An answer"]
+    (answer,) = [c for c in selectors.iterate(post_page) if c.source == "An answer"]
+    assert addresses.of_comment(post_page, answer.slug)
+
+
+def test_notices_that_were_not_put_are_put_when_the_form_is_sent_again(client, post_page, subscribed, mongo):
+    mail.outbox.clear()
+    data = site.fill(client, post_page, "An answer", parent=subscribed.slug, name="Bob")
+    token = tokens.read_form(data["token"])
+    services.post(post_page, author=Author("Bob"), source="An answer", token=token.nonce, parent=token.parent)
+    for _ in range(2):
+        assert site.send(client, data).status_code == 302
+    work()
+    assert len(mail.outbox) == 1
+    assert selectors.count(post_page) == 2
