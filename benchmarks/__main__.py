@@ -5,7 +5,18 @@ import subprocess
 import sys
 from importlib import import_module
 
-NAMES = ("start", "pages", "flat", "discussion", "footprint", "comments", "admin_list", "photos", "validators")
+NAMES = (
+    "start",
+    "pages",
+    "flat",
+    "discussion",
+    "footprint",
+    "comments",
+    "importing",
+    "admin_list",
+    "photos",
+    "validators",
+)
 
 
 def main() -> int:

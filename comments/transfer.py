@@ -58,19 +58,23 @@ def import_(lines: Iterable[bytes], *, dry_run: bool = False, step: Callable[[],
             if not is_open:
                 services.close(target)
         except CommentError as error:
-            raise BrokenFile(reading.number, f"{type(error).__name__}: {error}") from error
+            # Comments are stored many at a time: an orphan is found after lines that follow it were read.
+            number = reading.answering.get(str(error), reading.number)
+            raise BrokenFile(number, f"{type(error).__name__}: {error}") from error
     return reading.counts
 
 
 @dataclass
 class _Reading:
-    """A file as it is read: `head` is the line that begins the next discussion, None at the end."""
+    """A file as it is read: `head` is the line that begins the next discussion, None at the end; `answering` says which line
+    is the first to answer a comment of the present one."""
 
     lines: Iterable[bytes]
     step: Callable[[], object]
     head: dict[str, Any] | None = None
     number: int = 0
     counts: Counts = field(default_factory=Counts)
+    answering: dict[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._iterator = iter(self.lines)
@@ -80,9 +84,12 @@ class _Reading:
 
     def comments(self) -> Iterator[NewComment]:
         """Yield the comments up to the next discussion."""
+        self.answering.clear()
         while (row := self._next()) and "discussion" not in row:
             self.counts.comments += 1
-            yield _comment(row, self.number)
+            comment = _comment(row, self.number)
+            self.answering.setdefault(comment.parent, self.number)
+            yield comment
         self.head = row
 
     def _next(self) -> dict[str, Any] | None:

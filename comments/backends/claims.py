@@ -57,7 +57,7 @@ class Intent:
 
     `number`: "next" gives a new number and time, "present" a new time and the highest number so far, "none" neither;
     an int is taken as it is, together with `posted`. `delta` is what the commit adds to `count`; `rev` what a change
-    saw.
+    saw; `slugs` those of a batch, which gets so many numbers, up to the claim's.
     """
 
     op: str
@@ -68,6 +68,7 @@ class Intent:
     rev: int = 0
     posted: datetime | None = None
     needs_open: bool = False
+    slugs: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -89,6 +90,7 @@ class Claim:
     leftovers: Sequence[Mapping[str, Any]] = ()
     oldest: datetime | None = None
     is_joined: bool = False
+    slugs: Sequence[str] = ()
     taken: float = field(default_factory=time.monotonic)
 
     @property
@@ -235,13 +237,14 @@ class Discussions:
         is_safe: bool = True,
     ) -> bool:
         same = [{"$eq": [f"$$this.{name}", {"$literal": value}]} for name, value in claim.key.items()]
+        slugs = claim.slugs or (claim.slug,)
         changes: Document = {
             "claims": {"$filter": {"input": "$claims", "cond": {"$not": [{"$and": same}]}}},
             # While the discussion is moving, the converter copies again whatever is named here.
             "touched": {
                 "$cond": [
                     {"$eq": [{"$type": "$moving"}, "object"]},
-                    {"$concatArrays": ["$touched", [{"slug": {"$literal": claim.slug}, "id": ObjectId()}]]},
+                    {"$concatArrays": ["$touched", [{"slug": {"$literal": slug}, "id": ObjectId()} for slug in slugs]]},
                     "$touched",
                 ]
             },
@@ -326,7 +329,7 @@ def _announce(intent: Intent, change: ObjectId) -> list[Document]:
         later = {"$max": ["$last_posted", {"$min": [intent.posted, "$$NOW"]}]}
         posted = intent.posted
     if intent.number == "next":
-        raised = {"last_number": {"$add": ["$last_number", 1]}, "last_posted": later}
+        raised = {"last_number": {"$add": ["$last_number", len(intent.slugs) or 1]}, "last_posted": later}
         number = "$last_number"
     elif intent.number == "present":
         number = {"$max": ["$last_number", Int64(1)]}
@@ -344,6 +347,7 @@ def _announce(intent: Intent, change: ObjectId) -> list[Document]:
         "at": "$$NOW",
         "delta": intent.delta,
         "rev": intent.rev,
+        **({"slugs": {"$literal": list(intent.slugs)}} if intent.slugs else {}),
     }
     is_new = {"$not": [{"$in": [{"$literal": intent.op}, "$claims.op"]}]}
     is_same = {"$eq": ["$$this.op", {"$literal": intent.op}]}
@@ -382,6 +386,7 @@ def claim_of(document: Document, entry: Mapping[str, Any]) -> Claim:
         size=int(document["bucket"]),
         leftovers=tuple(document.get("leftovers", ())),
         oldest=document.get("oldest"),
+        slugs=tuple(entry.get("slugs", ())),
     )
 
 

@@ -122,13 +122,14 @@ class Embedded(ByPathInMemory, ByNumberInMemory):
         )
         return bool(changed.modified_count)
 
-    def outgrown(self, place: Place, looked: Looked, document: Document) -> str:
+    def outgrown(self, place: Place, looked: Looked, *documents: Document) -> str:
         options = conf.options(place.target.label, self.name)
-        before = looked.found.get(document["slug"])
-        is_one_too_many = looked.hint.get("held", 0) + (before is None) >= options["BOUND"]
-        size = looked.hint.get("bytes", 0) + len(bson.encode(document)) - (len(bson.encode(before)) if before else 0)
-        too_much = is_one_too_many or size >= options["BOUND_BYTES"]
-        return str(options["PROMOTE_TO"]) if too_much else ""
+        held, size = looked.hint.get("held", 0), looked.hint.get("bytes", 0)
+        for document in documents:
+            before = looked.found.get(document["slug"])
+            held += before is None
+            size += len(bson.encode(document)) - (len(bson.encode(before)) if before else 0)
+        return str(options["PROMOTE_TO"]) if held >= options["BOUND"] or size >= options["BOUND_BYTES"] else ""
 
     def iterate(self, place: Place, order: Order, after: Any = None) -> Iterator[Document]:
         read = self._read(place, {"comments": 1})

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any
 
-from pymongo import ASCENDING, DESCENDING, ReturnDocument
+from pymongo import ASCENDING, DESCENDING, ReturnDocument, UpdateOne
 from pymongo.client_session import ClientSession
 from pymongo.errors import DuplicateKeyError
 
@@ -194,16 +194,28 @@ class Leaves(ByNumberInMemory, Buckets):
         return sorted(found, key=lambda item: (item["number"], item["posted"], item["slug"]))
 
     def copy(self, place: Place, documents: Sequence[Document]) -> None:
-        """Comments that come after all others are added as leaves of their own; where they do not, or are few and the last
-        leaf has room, one by one."""
+        last = self.db.comment_pages.find_one(
+            {**self._of(place), "until": LAST}, {"count": 1, "end": {"$last": "$comments.full_slug"}}
+        )
+        end = last["end"] if last else FIRST
+        within = [item for item in documents if item["full_slug"] <= end]
+        after = list(documents[len(within) :])
+        if last and last["count"] + len(after) <= place.bucket:
+            within, after = list(documents), []
+        if after and not self._append(place, after, end):
+            within = list(documents)
+        if within:
+            self._spread(place, within)
+
+    def _append(self, place: Place, documents: Sequence[Document], end: str) -> bool:
+        """Add comments that come after all others, the last of which is `end`, as leaves of their own; False if there are
+        others by now."""
         full = [documents[start : start + place.bucket] for start in range(0, len(documents), place.bucket)]
         first = documents[0]["full_slug"]
 
         def work(session: ClientSession) -> bool:
             last = self.db.comment_pages.find_one({**self._of(place), "until": LAST}, session=session)
-            if last and (not last["comments"] or last["comments"][-1]["full_slug"] >= first):
-                return False
-            if last and len(documents) < place.bucket and last["count"] < place.bucket:
+            if (last["comments"][-1]["full_slug"] if last else FIRST) != end:
                 return False
             starts = [first if last else FIRST, *(part[0]["full_slug"] for part in full[1:]), LAST]
             leaves = [
@@ -217,9 +229,39 @@ class Leaves(ByNumberInMemory, Buckets):
                 )
             return True
 
-        if not transaction(work, conf.database_alias()):
-            for document in documents:
+        return transaction(work, conf.database_alias())
+
+    def _spread(self, place: Place, documents: Sequence[Document]) -> None:
+        """Sort comments into the leaves that there are, one update a leaf, and split those; the rest one by one."""
+        query = {**self._of(place), "until": {"$gt": documents[0]["full_slug"]}}
+        updates, pages = [], []
+        for leaf in self.db.comment_pages.find(query, {"page": 1, "until": 1}):
+            part = [item for item in documents if leaf["page"] <= item["full_slug"] < leaf["until"]][: place.bucket]
+            if part:
+                pages.append(leaf["page"])
+                updates.append(self._sort_in(place, leaf, part))
+        if updates:
+            self.db.comment_pages.bulk_write(updates, ordered=False)
+        for leaf in self.db.comment_pages.find(
+            {**self._of(place), "page": {"$in": pages}, "count": {"$gt": place.bucket}}, {"page": 1}
+        ):
+            self.split(place, leaf["page"])
+        stored = self.look(place, [item["slug"] for item in documents]).found
+        for document in documents:
+            if document["slug"] not in stored:
                 self.put(place, document, Looked({}))
+
+    def _sort_in(self, place: Place, leaf: Document, part: Sequence[Document]) -> UpdateOne:
+        return UpdateOne(
+            {
+                **self._of(place),
+                "page": leaf["page"],
+                "until": leaf["until"],
+                "count": {"$lte": SLACK * place.bucket - len(part)},
+                "comments.slug": {"$nin": [item["slug"] for item in part]},
+            },
+            {"$push": {"comments": {"$each": list(part), "$sort": BY_PATH}}, "$inc": {"count": len(part)}},
+        )
 
     def finish_copy(self, place: Place) -> None:
         """The first post begins the first leaf."""

@@ -20,6 +20,7 @@ from comments.backends.attempt import Converted, in_batches
 from comments.backends.base import Backend
 from comments.backends.conversion import SORTED_IN_MEMORY, Conversion
 from comments.backends.holding import Holding
+from comments.backends.importing import Importing
 from comments.backends.posting import Posting
 from comments.backends.reading import Reading, as_comments
 from comments.backends.repairing import Repairing
@@ -66,6 +67,7 @@ class MongoBackend(Backend):
         self.repairing = Repairing(self.posting)
         self.changing = self.repairing.changing
         self.conversion = Conversion(self.repairing)
+        self.importing = Importing(self.posting, self._promote)
         self.across = Across(self.db, self.schemas)
         self.holding = Holding(self.db)
 
@@ -98,25 +100,22 @@ class MongoBackend(Backend):
                 raise
             return work()
 
-    def _promote(self, target: Target, schema: str) -> None:
-        """Move a discussion that has outgrown its schema, to this one unless it is "". Whoever writes next tries again,
-        should this fail."""
+    def _promote(self, target: Target, schema: str) -> bool:
+        """Move a discussion that has outgrown its schema, to this one unless it is ""; return whether that failed not. The next
+        write tries again, should this fail."""
         if not schema:
-            return
+            return True
         try:
             self.conversion.convert(target, schema, self.discussion(target).order, patience=PROMOTION_PATIENCE)
         except ConversionFailed as error:
             logger.info("%s was not promoted: %s", target.id, error)
+            return False
+        return True
 
     def import_(self, target: Target, comments: Iterable[NewComment]) -> int:
-        new, has_times = 0, False
-        for one in comments:
-            done = self._with_room(target, lambda: self.posting.post(target, one))  # noqa: B023
-            new += done.posted.new and one.posted is not None
-            has_times |= one.posted is not None
-            self._promote(target, done.outgrown)
-        # Also where nothing is new: whoever imported that may have stopped before this.
-        if has_times and any(a.posted > b.posted for a, b in pairwise(self.iterate(target))):
+        new = self.importing.store(target, comments)
+        # Also where nothing is new: an import that stopped may have stored it.
+        if any(a.posted > b.posted for a, b in pairwise(self.iterate(target))):
             self.renumber(target)
         return new
 

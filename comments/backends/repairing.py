@@ -16,6 +16,7 @@ from bson import Int64
 from comments import slugs
 from comments.backends.changing import Changing
 from comments.backends.claims import ABANDONED, LEASE, Claim, claim_of
+from comments.backends.importing import counted
 from comments.backends.numbering import CROWD, HUNDRED
 from comments.backends.posting import Posting
 from comments.backends.schema import Schema
@@ -74,6 +75,8 @@ class Repairing:
         )
 
     def _repair(self, claim: Claim, is_abandoned: bool) -> bool:
+        if claim.slugs:
+            return is_abandoned and self.discussions.commit(counted(self.posting.schemas, claim), newest=claim.posted)
         stored = self.posting.schemas.of(claim.place).look(claim.place, [claim.slug]).found.get(claim.slug)
         if stored is not None and self._written(claim, stored):
             self.discussions.commit(claim, newest=claim.posted if claim.delta > 0 and claim.kind != "restore" else None)

@@ -81,8 +81,8 @@ class Schema(ABC):
         low, high = slugs.descendants(top["full_slug"])
         return self.by_path(place, max(after, low), high, limit)
 
-    def outgrown(self, place: Place, looked: Looked, document: Document) -> str:
-        """Return the schema that the discussion had better be kept in once `document` was put or changed, "" while it
+    def outgrown(self, place: Place, looked: Looked, *documents: Document) -> str:
+        """Return the schema that the discussion had better be kept in once `documents` were put or changed, "" while it
         fits. `looked` is from before that."""
         return ""
 

@@ -1,0 +1,88 @@
+"""What it costs to import comments: `manage.py import_comments` into an empty discussion, beside the raw insert."""
+
+import io
+import json
+import random
+import tempfile
+import time
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from benchmarks import report, site
+from benchmarks.content import SENTENCES
+
+COUNT = 500 if site.QUICK else 10_000
+LEAST = 1_000
+LAYOUTS = (("documents", "oldest"), ("buckets", "oldest"), ("buckets", "threaded"), ("embedded", "oldest"))
+COLUMNS = ["Kept as", "Comments", "Import, a second", "Raw insert, a second", "Ratio", f"≥ {LEAST:,}"]
+ABOUT = """One file of comments, half of them replies, rendered and stored by the command; the raw insert is one `insert_one`
+of each row, to a collection without other indexes, in the same process."""
+
+
+def main() -> None:
+    """Import the same file in each layout; print, publish."""
+    with site.served_by_mongod():
+        import django
+
+        django.setup()
+        from django.core.management import call_command
+
+        call_command("setup_indexes", verbosity=0)
+        rows = [_measured(*layout) for layout in LAYOUTS]
+        report.publish("importing", [report.Table("Imports of comments", ABOUT, COLUMNS, rows)])
+
+
+def _measured(schema: str, order: str) -> list[object]:
+    from django.conf import settings
+    from django.contrib.auth.models import User
+    from django.core.management import call_command
+    from django.core.signals import setting_changed
+
+    from comments import conf, selectors
+    from comments.types import Target
+    from mongo.connection import database
+
+    settings.COMMENTS = {"TARGETS": {"auth.user": {"SCHEMA": schema, "ORDER": order}}}
+    setting_changed.send(sender=None, setting="COMMENTS", value=None, enter=True)
+    user = User.objects.create_user(f"{schema} {order}")
+    target = Target("auth.user", str(user.pk))
+    lines = list(_lines(target.id))
+    with tempfile.NamedTemporaryFile(suffix=".jsonl") as file:
+        file.write(b"\n".join(lines))
+        file.flush()
+        began = time.perf_counter()
+        call_command("import_comments", file.name, stdout=io.StringIO())
+        rate = COUNT / (time.perf_counter() - began)
+    assert selectors.count(target) == COUNT
+    raw, some = database(conf.database_alias()).raw, lines[1 : 1 + COUNT // 10]
+    began = time.perf_counter()
+    for line in some:
+        raw.insert_one(json.loads(line))
+    bare = len(some) / (time.perf_counter() - began)
+    verdict = "kept" if rate >= LEAST else "missed"
+    return [f"{schema}, {order}", f"{COUNT:,}", f"{rate:,.0f}", f"{bare:,.0f}", f"{rate / bare:.1f}", verdict]
+
+
+def _lines(discussion: str) -> Any:
+    from comments import slugs
+
+    yield json.dumps({"discussion": discussion, "open": True}).encode()
+    chance, recent, began = random.Random(9), [""], datetime(2026, 1, 1, tzinfo=UTC)
+    for number in range(COUNT):
+        parent = chance.choice(recent) if chance.random() < 0.5 else ""
+        slug = slugs.join(parent, slugs.part(str(number)))
+        recent = [*recent[-9:], slug if slug.count("/") < 6 else ""]
+        row = {
+            "comment": slug,
+            "answers": parent,
+            "posted": (began + timedelta(minutes=number)).isoformat(timespec="milliseconds"),
+            "edited": None,
+            "kind": "comment",
+            "state": "public",
+            "name": f"Reader {number % 97}",
+            "user": None,
+            "url": "",
+            "email": f"{number % 97}@example.org",
+            "text": "\n\n".join(chance.sample(SENTENCES, chance.randrange(1, 4))),
+        }
+        yield json.dumps(row).encode()
