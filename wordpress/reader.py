@@ -12,7 +12,7 @@ from email.utils import parsedate_to_datetime
 from typing import Any, BinaryIO
 from xml.parsers.expat import errors as expat_errors
 from xml.sax import ContentHandler, SAXParseException
-from xml.sax.handler import feature_namespaces
+from xml.sax.xmlreader import AttributesImpl
 
 from defusedxml.common import DefusedXmlException, EntitiesForbidden
 from defusedxml.expatreader import DefusedExpatParser
@@ -31,6 +31,9 @@ FORBIDDEN_CONTROLS = bytes(set(range(32)) - {9, 10, 13})
 
 WORDPRESS_NAMESPACE = re.compile(r"https?://wordpress\.org/export/(\d+\.\d+)/(excerpt/)?\Z")
 OTHER_NAMESPACES = {"purl.org/rss/1.0/modules/content/": "content:", "purl.org/dc/elements/1.1/": "dc:"}
+
+XMLNS = re.compile(r"xmlns(?::|\Z)")
+UNDECLARED = "undeclared"
 
 CHANNEL = {"title", "link", "description", "language", "wp:wxr_version", "wp:base_site_url", "wp:base_blog_url"}
 # Each kind of record with the elements read from it; the others, authors' addresses and IP numbers among them, are
@@ -78,10 +81,10 @@ def read(stream: BinaryIO) -> Iterator[Record]:
     no WXR of a known version, declares entities or refers to anything outside itself.
     """
     handler = _Handler()
-    parser = DefusedExpatParser(namespaceHandling=1)
+    # Prefixes are resolved here: the parser would refuse one that is not declared, as <atom:link> was in 2012.
+    parser = DefusedExpatParser()
     parser.setContentHandler(handler)
     handler.setDocumentLocator(parser)
-    parser.setFeature(feature_namespaces, True)
     first = True
     while True:
         chunk = stream.read(CHUNK)
@@ -128,7 +131,8 @@ class _Handler(ContentHandler):
     def __init__(self) -> None:
         super().__init__()
         self.done: deque[Record] = deque()
-        self.depth = 0
+        # What prefixes stand for in each open element, the innermost last; one that declares none shares its parent's.
+        self.prefixes: list[dict[str, str]] = [{}]
         self.channel: dict[str, str] = {}
         self.namespace_version = ""
         self.site: Site | None = None
@@ -145,9 +149,15 @@ class _Handler(ContentHandler):
         # How far the site's clock is ahead of UTC, as the last item with both times showed.
         self.offset = timedelta()
 
-    def startElementNS(self, name: tuple[str | None, str], qname: str | None, attrs: Any) -> None:
+    @property
+    def depth(self) -> int:
+        """How many elements are open."""
+        return len(self.prefixes) - 1
+
+    def startElement(self, name: str, attrs: AttributesImpl) -> None:
         """Open a record, a part of one or a text that is wanted."""
-        self.depth += 1
+        declared = {key.partition(":")[2]: attrs[key] for key in attrs.getNames() if XMLNS.match(key)}
+        self.prefixes.append(self.prefixes[-1] | declared if declared else self.prefixes[-1])
         key = self._key(name)
         if self.depth == 1 and key != "rss":
             raise WxrError(self._line(), f"this is no WordPress export: its outermost element is {key}")
@@ -165,8 +175,8 @@ class _Handler(ContentHandler):
         ):
             self._open_leaf(key, attrs)
 
-    def endElementNS(self, name: tuple[str | None, str], qname: str | None) -> None:
-        """Close what `startElementNS` opened."""
+    def endElement(self, name: str) -> None:
+        """Close what `startElement` opened."""
         if self.leaf and self.depth == self.leaf_depth:
             self._close_leaf()
         elif self.part is not None and self.depth == 4:
@@ -176,7 +186,7 @@ class _Handler(ContentHandler):
             self.done.append(self._finish(record))
         elif self.depth == 2 and self._key(name) == "channel":
             self._open_site()
-        self.depth -= 1
+        self.prefixes.pop()
 
     def characters(self, content: str) -> None:
         """Keep text of the element that is open, if it is wanted."""
@@ -190,9 +200,10 @@ class _Handler(ContentHandler):
         locator: Any = self._locator  # type: ignore[attr-defined]
         return locator.getLineNumber() or 1
 
-    def _key(self, name: tuple[str | None, str]) -> str:
+    def _key(self, name: str) -> str:
         """The name with the prefix that WordPress itself gives it, whatever prefix and spelling the file chose."""
-        namespace, local = name
+        prefix, _colon, local = name.rpartition(":")
+        namespace = self.prefixes[-1].get(prefix, UNDECLARED if prefix else "")
         if not namespace:
             return local
         if found := WORDPRESS_NAMESPACE.match(namespace):
@@ -202,7 +213,7 @@ class _Handler(ContentHandler):
 
     def _open_leaf(self, key: str, attrs: Any) -> None:
         self.leaf, self.leaf_depth, self.text = key, self.depth, []
-        self.leaf_attributes = (attrs.get((None, "domain"), ""), attrs.get((None, "nicename"), ""))
+        self.leaf_attributes = (attrs.get("domain", ""), attrs.get("nicename", ""))
 
     def _close_leaf(self) -> None:
         text = "".join(self.text)

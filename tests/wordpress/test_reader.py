@@ -70,6 +70,24 @@ def test_every_version_in_either_spelling(version, scheme):
     )
 
 
+def test_prefixes_that_are_not_declared_are_passed_over():
+    """WordPress.com wrote <atom:link> without a declaration in 2012; plugins do so still."""
+    head = (
+        author("ada", "Ada")
+        + '<atom:link rel="search" href="https://old.example/osd.xml" odd:is="1" /><media:x>a</media:x>'
+    )
+    data = export(item(1, "One", "<b>", "<geo:lat><wp:post_id>9</wp:post_id></geo:lat>"), head=head)
+    assert ids(records(data)) == [1]
+
+
+def test_prefixes_stand_for_what_the_file_says_where_they_stand():
+    space = "http://wordpress.org/export/1.2/"
+    body = f'<q:post_name xmlns:q="{space}">other</q:post_name><q:post_parent>7</q:post_parent>'
+    own = f'<post_type xmlns="{space}">page</post_type><post_type>post</post_type>'
+    (found,) = items(export(item(1, "One", "x", body + own, post_name=None, post_parent=None, post_type=None)))
+    assert (found.slug, found.parent, found.type) == ("other", 0, "page")
+
+
 def test_terms_of_the_site():
     head = (
         "<wp:category><wp:category_nicename>a</wp:category_nicename><wp:cat_name>A</wp:cat_name></wp:category>"
