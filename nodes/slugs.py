@@ -26,15 +26,18 @@ def normalized(slug: str) -> str:
     return unicodedata.normalize("NFC", slug.strip().lower())
 
 
-def check(slug: str, parent_id: ObjectId | None) -> None:
-    """Raise InvalidSlug, saying why, if no node can have this (normalized) slug in that section."""
+def check(slug: str, parent_id: ObjectId | None, *, section: str | None = None) -> None:
+    """Raise InvalidSlug, saying why, if no node can have this (normalized) slug in that section.
+
+    `section` is the address of a section that is yet to be made.
+    """
     if not slug:
         raise InvalidSlug(_("Every page needs a slug: the last part of its address."))
     if len(slug) > LONGEST:
         raise InvalidSlug(_("A slug has at most %(most)d characters.") % {"most": LONGEST})
     if not all(_is_slug_character(c) for c in slug) or not (slug[0].isalnum() and slug[-1] not in "-_"):
         raise InvalidSlug(_("Use letters, digits and hyphens only: “%(slug)s” cannot be an address.") % {"slug": slug})
-    if is_needed_by_a_route(slug, parent_id):
+    if is_needed_by_a_route(slug, parent_id, section=section):
         raise InvalidSlug(_("The site itself needs the address “%(slug)s” here. Choose another.") % {"slug": slug})
 
 
@@ -42,9 +45,12 @@ def _is_slug_character(character: str) -> bool:
     return character in "-_" or unicodedata.category(character)[0] in "LNM"
 
 
-def is_needed_by_a_route(slug: str, parent_id: ObjectId | None) -> bool:
-    """Return whether the URL configuration answers the node's address, or what is below it, by another view."""
-    address = unquote(tree.current().url(parent_id, slug))
+def is_needed_by_a_route(slug: str, parent_id: ObjectId | None, *, section: str | None = None) -> bool:
+    """Return whether the URL configuration answers the node's address, or what is below it, by another view.
+
+    `section` is the address of a section that is yet to be made.
+    """
+    address = unquote(tree.current().url(parent_id, slug) if section is None else f"{section}/{slug}")
     if address == "/" or not address:
         return False
     if parent_id is None and (f"/{slug}/" == settings.STATIC_URL or slug in _first_parts(get_resolver())):

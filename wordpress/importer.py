@@ -11,17 +11,15 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from bson import ObjectId
 from django.contrib.auth import get_user_model
 from django.utils.translation import gettext as _
 
 from comments.types import Target
 from markup import html, text
 from mongo.connection import now
-from nodes import kinds, slugs, tags, tree
+from nodes import kinds, tags
 from nodes.errors import IdTaken, InvalidPlace, InvalidSlug, NodeGone, SlugTaken
 from nodes.models import HTML, Node
-from nodes.selectors import imports
 from nodes.services import editing
 from nodes.types import Actor
 
@@ -33,21 +31,17 @@ from .places import Home, arrange
 from .reader import read
 from .records import Item, Term, WxrError
 from .report import Report
-from .scan import Entry, Export, identifier, scan
+from .scan import Entry, Export, scan
+from .sections import LONGEST_TITLE, Sections
 from .threads import public_name
 
-__all__ = ["Importer", "Options", "SectionError"]
+__all__ = ["Importer", "Options"]
 
-LONGEST_TITLE = 300
 SUMMARY_WORDS = 80
 TITLE_WORDS = 8
 # How often a slug that was taken meanwhile is replaced.
 ATTEMPTS = 5
 WRITTEN = {kinds.PAGE: "page", kinds.FOLDER: "page", kinds.ENTRY: "post"}
-
-
-class SectionError(Exception):
-    """The section that everything is to go to cannot be used; the text says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,80 +74,37 @@ class Importer:
         """Import what the file holds and return what came of it.
 
         Raises WxrError for a broken file, after all that is whole before the fault was imported, and SectionError.
+        Where nothing can be imported, no section is made.
         """
         self.begin(self.path.stat().st_size, "B")
         export = scan(self.path, self.options.media, self.report, self.step)
-        top = self._top(export)
-        blog = self._blog(export, top)
+        if export.error and not export.entries:
+            raise export.error
+        sections = Sections(export, self.report, self.moment, pretend=self.options.pretend)
+        top = sections.top(self.options.section)
+        blog = sections.blog(top)
         arrange(export, top, blog, self.report, self.moment)
         entries = export.entries.values()
         self.report.public_comments = sum(entry.approved for entry in entries if entry.is_live)
         self.actors = self._find_users(export)
-        self._pictures(export, top)
+        if media.pictures(export):
+            self._pictures(export, sections, sections.gallery(top))
         self.begin(len(entries), "")
-        self._write_all(export)
+        self._write_all(export, sections)
         if export.error:
             raise export.error
         return self.report
 
-    # Sections --------------------------------------------------------------------------------------------------------
-
-    def _top(self, export: Export) -> Home:
-        if not self.options.section:
-            return Home(None, "", is_live=True)
-        slug = slugs.normalized(self.options.section)
-        title = plain(export.site.title) or self.options.section
-        return self._section(
-            identifier(export.key, f"section {slug}", 0), kinds.FOLDER, slug, title, Home(None, "", is_live=True)
-        )
-
-    def _blog(self, export: Export, top: Home) -> Home:
-        name = f"blog {top.id}" if top.id else "blog"
-        return self._section(identifier(export.key, name, 0), kinds.BLOG, "blog", _("Blog"), top)
-
-    def _section(self, id: ObjectId, kind: str, slug: str, title: str, above: Home) -> Home:
-        """The section that this import made before, else the one with this slug, else a new one."""
-        sections = tree.fresh()
-        made = imports.known([id]).get(id)
-        if made and made.trashed:
-            raise SectionError(
-                f"The section “{made.slug}” of this import is in the trash: restore it, or delete it there."
-            )
-        found = sections.sections.get(id) or sections.child(above.id, slug)
-        if found and found.type == kind:
-            path = sections.url(found.parent_id, found.slug)
-            live = found.is_live(self.moment) and sections.is_live(found.parent_id, self.moment)
-            return Home(found.id, path, is_live=live)
-        if found and kind == kinds.FOLDER:
-            raise SectionError(f"--section: “{slug}” is a {kinds.KINDS[found.type].label.lower()}; name a folder.")
-        slug = slug if slug and not imports.taken(above.id, [slug]) else slugs.free(slug, above.id)
-        if not self.options.pretend:
-            try:
-                editing.create(
-                    Actor(None, _("WordPress import")),
-                    type=kind,
-                    parent_id=above.id,
-                    slug=slug,
-                    title=title[:LONGEST_TITLE],
-                    fields={"published": self.moment},
-                    node_id=id,
-                )
-            except InvalidSlug as error:
-                raise SectionError(f"--section: {error}") from error
-        self.report.written["section"] += 1
-        return Home(id, f"{above.path}/{slug}", is_live=above.is_live, slug=slug)
-
-    def _pictures(self, export: Export, top: Home) -> None:
+    def _pictures(self, export: Export, sections: Sections, gallery: Home) -> None:
         """Make photos of the pictures that are there, in a gallery of their own: before the texts that show them."""
-        if not media.pictures(export):
+        if self.options.pretend:
+            sections.make(gallery.id)
             return
-        name = f"gallery {top.id}" if top.id else "gallery"
-        gallery = self._section(identifier(export.key, name, 0), kinds.GALLERY, "pictures", _("Pictures"), top)
-        if self.options.pretend or gallery.id is None:
-            return
-        self.begin(len(media.pictures(export)), "")
-        actor = Actor(None, _("WordPress import"))
-        media.import_pictures(export, gallery.id, actor, self.report, moment=self.moment, step=self.step)
+        found = media.Pictures(export, sections, gallery, self.report, self.moment)
+        self.begin(len(media.pictures(export)), "pictures")
+        for attachment, path in media.pictures(export):
+            found.upload(attachment, path)
+            self.step(1)
 
     # People ----------------------------------------------------------------------------------------------------------
 
@@ -174,7 +125,7 @@ class Importer:
 
     # Posts and pages -------------------------------------------------------------------------------------------------
 
-    def _write_all(self, export: Export) -> None:
+    def _write_all(self, export: Export, sections: Sections) -> None:
         """Go over the file until every entry is written, or none more can be: parents first, in however many passes."""
         paths = {entry.number: entry.path for entry in export.entries.values() if entry.is_live and entry.path}
         discussions = Discussions(export.key, self.report, self.moment, pretend=self.options.pretend)
@@ -188,7 +139,7 @@ class Importer:
                     if entry.line != item.line or entry.id not in waiting or entry.parent_id in waiting:
                         continue
                     waiting.discard(entry.id)
-                    if self._write(export, entry, item, paths):
+                    if self._write(export, sections, entry, item, paths):
                         discussions.write(Target(Node._meta.label_lower, str(entry.id)), entry, item)
                     self.step(1)
 
@@ -199,7 +150,7 @@ class Importer:
         is_planned = entry.state == "scheduled" and not item.protected and entry.posted and entry.posted > self.moment
         return entry.posted if is_planned else None
 
-    def _write(self, export: Export, entry: Entry, item: Item, paths: dict[int, str]) -> bool:
+    def _write(self, export: Export, sections: Sections, entry: Entry, item: Item, paths: dict[int, str]) -> bool:
         """Create the entry unless it is there; return whether it has a place where it can be discussed."""
         if entry.known:
             return not entry.known.trashed
@@ -210,7 +161,7 @@ class Importer:
         fields = {
             "published": self._published(entry, item),
             "updated": item.modified or self.moment,
-            "summary": self._summary(item, body, export),
+            "summary": self._summary(item, clean, export),
             "detail.text": clean,
             "detail.format": HTML,
             "detail.source": self._source(export, entry, item),
@@ -221,6 +172,7 @@ class Importer:
             self.report.note(f"Tags left out, as a post has at most {tags.MOST}", f"{name} of {entry.label}")
         if entry.posted is None and entry.is_public:
             self.report.note("Dated today, as there was no usable date", entry.label)
+        sections.make(entry.parent_id)
         if not self.options.pretend and not self._create(entry, item, title, fields):
             return False
         self.report.written[WRITTEN[entry.kind]] += 1
@@ -268,12 +220,12 @@ class Importer:
             return entry.title[: LONGEST_TITLE - 1] + "…"
         return entry.title
 
-    def _summary(self, item: Item, body: Body, export: Export) -> str:
-        """The excerpt that somebody wrote, else what stood in front of the "more" mark."""
-        if item.excerpt:
-            excerpt = convert(item.excerpt, item.link or export.site.url, View(export.old, {}, item.id))
-            return text.excerpt(excerpt.html, SUMMARY_WORDS)
-        return text.excerpt(body.teaser, SUMMARY_WORDS)
+    def _summary(self, item: Item, clean: str, export: Export) -> str:
+        """The excerpt that was written for the post. One that only repeats how its text begins would be read twice."""
+        excerpt = convert(item.excerpt, item.link or export.site.url, View(export.old, {}, item.id))
+        summary = text.excerpt(excerpt.html, SUMMARY_WORDS)
+        beginning = " ".join(text.plain(clean).split())
+        return "" if beginning.startswith(summary.removesuffix("…")) else summary
 
     def _source(self, export: Export, entry: Entry, item: Item) -> dict[str, Any]:
         """Where it comes from, for the next run and for people; the old state of what is not public here."""

@@ -45,8 +45,7 @@ def arrange(export: Export, top: Home, blog: Home, report: Report, moment: datet
     for entry in known_entries(export):
         assert entry.known is not None
         entry.parent_id, entry.slug, entry.kind = entry.known.parent_id, entry.known.slug, entry.known.type
-    # A blog that is only pretended to be there has its slug too.
-    _choose_slugs([*order, *posts], {top.id: {blog.slug}}, report)
+    _choose_slugs([*order, *posts], top, blog, report)
     for entry in [*order, *posts]:
         _address(entry, homes, report, moment)
 
@@ -96,18 +95,22 @@ def _parent(entry: Entry, pages: dict[int, Entry], top: Home) -> ObjectId | None
     return top.id
 
 
-def _choose_slugs(entries: list[Entry], reserved: dict[ObjectId | None, set[str]], report: Report) -> None:
+def _choose_slugs(entries: list[Entry], top: Home, blog: Home, report: Report) -> None:
+    sections = {home.id: home.path for home in (top, blog)}
     groups: dict[ObjectId | None, list[Entry]] = {}
     for entry in entries:
         if entry.known is None:
             groups.setdefault(entry.parent_id, []).append(entry)
     for parent_id, group in groups.items():
-        used = imports.taken(parent_id, [_stem(entry) for entry in group]) | reserved.get(parent_id, set())
+        used = imports.taken(parent_id, [_stem(entry) for entry in group])
+        if parent_id == top.id and any(entry.parent_id == blog.id for entry in entries):
+            # A blog that is yet to be made has its slug too.
+            used.add(blog.slug)
         counts: Counter[str] = Counter()
         # What WordPress itself gave a slug goes first.
         for entry in sorted(group, key=lambda entry: not entry.has_slug):
             stem = _stem(entry)
-            entry.slug = _free(stem, parent_id, used, counts)
+            entry.slug = _free(stem, parent_id, sections.get(parent_id), used, counts)
             used.add(entry.slug)
             if not entry.has_slug:
                 report.note("Slugs made, as there was none", f"{entry.label}: {entry.slug}")
@@ -122,7 +125,7 @@ def _stem(entry: Entry) -> str:
     return cut or f"{'page' if entry.is_page else 'post'}-{entry.number}"
 
 
-def _free(stem: str, parent_id: ObjectId | None, used: set[str], counts: Counter[str]) -> str:
+def _free(stem: str, parent_id: ObjectId | None, section: str | None, used: set[str], counts: Counter[str]) -> str:
     """The stem, or the first of stem-2, stem-3… that nothing here has and no route of the site's own needs."""
     while True:
         counts[stem] += 1
@@ -130,7 +133,7 @@ def _free(stem: str, parent_id: ObjectId | None, used: set[str], counts: Counter
         if candidate in used or (counts[stem] > 1 and imports.taken(parent_id, [candidate])):
             continue
         try:
-            slugs.check(candidate, parent_id)
+            slugs.check(candidate, parent_id, section=section)
         except InvalidSlug:
             if counts[stem] < 3:
                 continue

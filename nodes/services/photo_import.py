@@ -42,11 +42,27 @@ def import_photo(
     """
     if found := there(gallery_id, path):
         return Imported(found, was_there=True)
+    return Imported(upload(actor, gallery_id, path, title=title, fields=fields, tags=tags), was_there=False)
+
+
+def upload(
+    actor: Actor,
+    gallery_id: ObjectId,
+    path: Path,
+    *,
+    title: str = "",
+    fields: Mapping[str, Any] | None = None,
+    tags: tuple[str, ...] = (),
+) -> ObjectId:
+    """Upload a file into a gallery, also where the gallery has its bytes already, and return the photo's id.
+
+    Raises what `import_photo` does.
+    """
     coming = Upload(actor, gallery_id, path.name, title=title, fields=fields, tags=tags)
     try:
         for piece in _pieces(path):
             coming.feed(piece)
-        return Imported(coming.finish().id, was_there=False)
+        return coming.finish().id
     finally:
         # Of what was not finished, whatever stopped it, nothing stays.
         coming.abort()

@@ -52,7 +52,7 @@ def test_post_is_stored_in_the_shape_of_a_node(mongo, run):
     assert post["expires"].year == 9999
     assert post["author"] == {"_id": None, "name": "Ada L."}
     assert post["tags"] == ["News", "Red & blue"]
-    assert post["summary"] == "One Two"
+    assert post["summary"] == ""
     assert {name: post["detail"][name] for name in ("text", "format")} == {
         "text": "<p>One</p>\n<p>Two</p>\n<p>Three</p>",
         "format": "html",
@@ -70,6 +70,21 @@ def test_post_is_stored_in_the_shape_of_a_node(mongo, run):
     ]
     revisions = list(mongo["cms.revisions"].find())
     assert {revision["_id"] for revision in revisions} == {m["nonce"] for m in stored(mongo).values()}
+
+
+@pytest.mark.parametrize(
+    ("excerpt", "summary"),
+    [
+        ("What it is about", "What it is about"),
+        ("One &amp; two", ""),
+        ("<p>One &amp; two</p> Three", ""),
+        ("one & two", "one & two"),
+    ],
+)
+def test_a_summary_does_not_repeat_how_the_text_begins(mongo, run, client, excerpt, summary):
+    run(export(item(1, "One", "One &amp; <b>two</b><!--more-->\n\nThree and four", excerpt=excerpt)))
+    assert stored(mongo)["blog/post-1"]["summary"] == summary
+    assert client.get("/blog/post-1").content.decode().count("<b>two</b>") == 1
 
 
 def test_readers_find_it(run, client):

@@ -41,6 +41,18 @@ class TestBroken:
                 run(data)
         assert stored(mongo) == {}
 
+    def test_before_the_first_post_leaves_no_empty_section(self, mongo, run):
+        cut = self.WHOLE[: self.WHOLE.index(b"Post 1")]
+        with pytest.raises(CommandError, match="ends too early"):
+            run(cut, section="old")
+        assert stored(mongo) == {}
+        assert run(self.WHOLE, section="old")[-1] == "12 changes: 2 sections, 5 posts, 5 comments"
+
+    def test_an_export_without_posts_makes_no_blog(self, mongo, run):
+        assert run(export())[-1] == "0 changes"
+        assert run(export(page(1, "One", post_name="blog")))[-1] == "1 change: 1 page"
+        assert set(stored(mongo)) == {"blog"}
+
     def test_files_and_folders_that_are_not_there(self, tmp_path):
         with pytest.raises(CommandError, match="There is no file"):
             call_command("import_wordpress", str(tmp_path / "none.xml"))
@@ -90,6 +102,18 @@ class TestInterrupted:
         run(self.DATA)
         assert self.contents(mongo) == found
 
+    def test_before_the_first_post_leaves_no_empty_section(self, mongo, tmp_path):
+        path = tmp_path / "some.xml"
+        path.write_bytes(self.DATA)
+
+        def begin(total: int, unit: str) -> None:
+            if unit == "":
+                raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            Importer(path, Options(section="old"), begin=begin).run()
+        assert stored(mongo) == {}
+
     def test_between_a_post_and_its_comments(self, mongo, run, monkeypatch):
         def stop(*args: Any) -> int:
             raise KeyboardInterrupt
@@ -100,7 +124,7 @@ class TestInterrupted:
                 run(self.DATA)
         assert caught.value.returncode == 130
         assert "goes on" in str(caught.value)
-        assert len(stored(mongo)) == 2
+        assert set(stored(mongo)) == {"page-1"}
         run(self.DATA)
         assert mongo["comments"].count_documents({}) == 4
         assert len(selectors.held()) == 1
@@ -135,7 +159,7 @@ class TestMeanwhile:
         report = self.importer(tmp_path, data, throw).run()
         assert report.failed == 1
         assert "page 3 “New”" in next(iter(report.notes["Not imported"]))
-        assert {node["metadata"]["slug"] for node in mongo["cms.nodes"].find()} == {"blog", "page-2", "page-4"}
+        assert {node["metadata"]["slug"] for node in mongo["cms.nodes"].find()} == {"page-2", "page-4"}
 
     def test_a_post_that_another_run_made_and_an_editor_threw_away_stays_away(self, mongo, run, tmp_path):
         data = export(item(1, "One", "x", comment(1)), item(2, "Two"))

@@ -9,8 +9,9 @@ from django.core.management.base import CommandError
 from tqdm import tqdm
 
 from mongo.commands import FoundWrong, MongoCommand
-from wordpress.importer import Importer, Options, SectionError
+from wordpress.importer import Importer, Options
 from wordpress.records import WxrError
+from wordpress.sections import SectionError
 
 # Seconds between two lines where there is no terminal to draw a bar on.
 LINE_EVERY = 10.0
@@ -79,7 +80,9 @@ class Progress:
         self.end()
         self.total, self.done, self.unit = total, 0, unit
         if not self.quiet and self.stdout.isatty():
-            self.bar = tqdm(total=total, unit=unit or " items", unit_scale=bool(unit), leave=False)
+            self.bar = tqdm(
+                total=total, unit="B" if unit == "B" else f" {unit or 'items'}", unit_scale=unit == "B", leave=False
+            )
 
     def step(self, number: int) -> None:
         """Count `number` more."""
