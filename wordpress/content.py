@@ -19,16 +19,19 @@ from .tokens import BLOCKS, TAG, Token, attributes, link, tokens
 
 __all__ = ["Body", "File", "Library", "convert", "plain", "slug_of"]
 
-MORE = re.compile(r"<!--\s*more\b.*?-->", re.DOTALL)
 NEXT_PAGE = re.compile(r"<!--\s*nextpage\s*-->")
 BLOCK_MARKER = re.compile(r"<!--\s*wp:")
 # WordPress turns an address on a line of its own into what it shows there.
 LONE_URL = re.compile(r"^[ \t]*(https?://[^\s<>\"\[\]]+)[ \t]*$", re.MULTILINE)
 BLANK_LINES = re.compile(r"\n\s*\n")
 EMOJI = re.compile(r"\b(?:wp-smiley|emoji)\b")
-YOUTUBE = re.compile(r"https?://(?:www\.)?youtube(?:-nocookie)?\.com/embed/([\w-]+)")
+YOUTUBE = re.compile(r"https?://(?:www\.)?youtube(?:-nocookie)?\.com/(?:embed|v)/([\w-]+)")
+SLIDESHARE = re.compile(r"https?://(?:www\.)?slideshare\.net/slideshow/embed_code/(?:key/)?\w+")
+GIST = re.compile(r"(https://gist\.github\.com/[\w/-]+)\.js(?:\?|\Z)")
 VIMEO = re.compile(r"https?://player\.vimeo\.com/video/(\d+)")
-PLAYERS = {"audio", "video", "iframe"}
+PLAYERS = {"audio", "video", "iframe", "object", "embed"}
+# The parameters of an <object> that name what it shows.
+MOVIE = {"movie", "src", "url"}
 NEVER_SHOWN = {"script", "style", "template", "noscript"}
 
 
@@ -56,11 +59,10 @@ class Library(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """A converted body: `teaser` is the part in front of the "more" marker, "" without one; `missing` the addresses of
-    pictures and players that became links; `dropped` the names of shortcodes that left nothing."""
+    """A converted body: `missing` are the addresses of pictures and players that became links; `dropped` the names of
+    shortcodes that left nothing."""
 
     html: str
-    teaser: str
     missing: tuple[str, ...]
     dropped: tuple[str, ...]
 
@@ -70,9 +72,7 @@ def convert(source: str, base: str, library: Library) -> Body:
     source = source.replace("\r\n", "\n").replace("\r", "\n")
     missing: dict[str, None] = {}
     html, dropped = _html(source, base, library, missing)
-    more = MORE.search(source)
-    teaser = _html(source[: more.start()], base, library, {})[0] if more else ""
-    return Body(html, teaser, tuple(missing), dropped)
+    return Body(html, tuple(missing), dropped)
 
 
 def plain(html: str) -> str:
@@ -134,13 +134,14 @@ class _Rewriter:
         parts: list[str] = []
         for token in tokens(html):
             if token.name in NEVER_SHOWN:
+                parts.append(self.gist(token))
                 continue
             if token.kind == "text" and token.source.isspace():
                 # What is left of the lines that only had block markers.
                 parts.append(BLANK_LINES.sub("\n\n", token.source))
             elif token.kind == "text":
                 parts.append(token.source if self.in_link else LONE_URL.sub(_lone_link, token.source))
-            elif token.kind == "whole" and token.name in PLAYERS:
+            elif token.kind in ("whole", "void") and token.name in PLAYERS:
                 parts.append(self.player(token))
             elif token.kind in ("open", "void") and token.name in changed:
                 parts.append(changed[token.name](token))
@@ -193,15 +194,26 @@ class _Rewriter:
             found = f"https://www.youtube.com/watch?v={video[1]}"
         elif video := VIMEO.match(found):
             found = f"https://vimeo.com/{video[1]}"
-        if token.name != "iframe":
+        elif slides := SLIDESHARE.match(found):
+            found = slides[0]
+        if token.name in ("audio", "video"):
             self.missing.setdefault(found)
         return escape(label_of(found), quote=False) if self.in_link else link(found, label_of(found))
 
     def sources(self, token: Token) -> list[str]:
-        """The addresses that a player names, in itself and in the sources inside it."""
-        inner = token.source[token.source.index(">") + 1 :] if token.name != "iframe" else ""
-        rests = [token.rest, *(piece.rest for piece in tokens(inner) if piece.name == "source")]
-        return [self.absolute(attributes(rest).get("src", "")) for rest in rests if attributes(rest).get("src")]
+        """The addresses that a player names, in itself and in what stands inside it."""
+        inner = token.source[len(token.name) + 1 :] if token.name in ("audio", "video", "object") else ""
+        found = [attributes(token.rest)]
+        found += [attributes(piece.rest) for piece in tokens(inner) if piece.name in ("source", "embed", "param")]
+        values = (
+            each.get("src") or each.get("data") or (each.get("name") in MOVIE and each.get("value")) for each in found
+        )
+        return [self.absolute(value) for value in values if value]
+
+    def gist(self, token: Token) -> str:
+        """A link to the gist that a script would show; other scripts go."""
+        found = GIST.match(self.absolute(attributes(token.rest).get("src", ""))) if token.name == "script" else None
+        return link(found[1], found[1]) if found and not self.in_link else ""
 
 
 def _lone_link(found: re.Match[str]) -> str:

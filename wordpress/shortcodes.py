@@ -27,13 +27,27 @@ SILENT = words(
 )
 CAPTIONS = words("caption wp_caption")
 KNOWN = MEDIA | SILENT | CAPTIONS | {"gallery"}
-WATCH = {"youtube": "https://www.youtube.com/watch?v=", "vimeo": "https://vimeo.com/"}
+# Where what a shortcode names by its number is to be seen; "{}" stands for the number.
+BY_NUMBER = {
+    "dailymotion": "https://www.dailymotion.com/video/{}",
+    "gist": "https://gist.github.com/{}",
+    "instagram": "https://www.instagram.com/p/{}/",
+    "slideshare": "https://www.slideshare.net/slideshow/embed_code/{}",
+    "ted": "https://www.ted.com/talks/view/id/{}",
+    "tweet": "https://twitter.com/i/web/status/{}",
+    "vimeo": "https://vimeo.com/{}",
+    "vine": "https://vine.co/v/{}",
+    "wpvideo": "https://videopress.com/v/{}",
+    "youtube": "https://www.youtube.com/watch?v={}",
+}
 SOURCES = ("src", "url", "mp3", "m4a", "ogg", "wav", "mp4", "m4v", "webm", "ogv", "wmv", "flv")
 
 URL = re.compile(r"""https?://[^\s"'<>\[\]“”″]+""")
 # Possessive throughout: what has two readings would be tried in every combination.
 PAIR = r"""\s++[\w-]++\s*+=\s*+(?>"[^"]*"|'[^']*'|[“”″][^“”″]*[“”″]|&quot;.*?&quot;|[^\s"']+)"""
 ONLY_PAIRS = re.compile(rf"(?:{PAIR})++\s*+/?\s*+\Z", re.DOTALL)
+# "id=12&doc=a-b" is WordPress.com's own way; a gist's may have its author in front.
+NUMBER = re.compile(r"[\w-]+(?:/\w+)?(?=[&\s\"']|\Z)", re.ASCII)
 WORD = re.compile(r"[a-z][a-z0-9_-]*\Z")
 
 
@@ -154,9 +168,9 @@ class _Expander:
         values = attributes(rest)
         found = URL.search(unescape(rest)) or URL.search(unescape(inner))
         url = found[0] if found else next((values[key] for key in SOURCES if values.get(key)), "")
-        if not url and name in WATCH:
-            number = values.get("id") or rest.strip(" =\"'")
-            url = WATCH[name] + number if re.fullmatch(r"[\w-]+", number) else ""
+        if not url and name in BY_NUMBER:
+            number = NUMBER.match(values.get("id") or rest.strip(" =\"'") or inner.strip())
+            url = BY_NUMBER[name].format(number[0]) if number else ""
         return link(url, label_of(url)) if url else ""
 
     def is_alone(self, at: int) -> bool:

@@ -21,7 +21,7 @@ BLOCKS = words(
 )
 VOID = words("area base br col embed hr img input link meta param source track wbr")
 # Taken whole: what is inside is no text of ours to look into.
-WHOLE = words("audio canvas code iframe math noscript pre script style svg template textarea video xmp")
+WHOLE = words("audio canvas code iframe math noscript object pre script style svg template textarea video xmp")
 
 TAG = re.compile(r"""<(/?)([a-zA-Z][a-zA-Z0-9:-]*)((?:[^<>"']|"[^"]*+"|'[^']*+')*+)>""")
 ATTRIBUTE = re.compile(r"""([^\s"'<>/=]+)(?:\s*=\s*("[^"]*"|'[^']*'|[^\s"'=<>`]+))?""")

@@ -61,14 +61,8 @@ class TestBlocks:
 
 class TestMarks:
     @pytest.mark.parametrize("mark", ["<!--more-->", "<!-- more -->", "<!--more Read on! -->"])
-    def test_more_ends_the_teaser(self, mark):
-        found = body(f"First [x y=1]\n\n{mark}\n\nSecond")
-        assert found.html == "<p>First</p>\n<p>Second</p>"
-        assert found.teaser == "<p>First</p>"
-
-    def test_without_more_there_is_no_teaser(self):
-        assert body("First").teaser == ""
-        assert body("First <!--moreover-->").teaser == ""
+    def test_more_leaves_one_text(self, mark):
+        assert html(f"First\n\n{mark}\n\nSecond") == "<p>First</p>\n<p>Second</p>"
 
     def test_pages_become_sections(self):
         assert html("One\n<!--nextpage-->\nTwo") == "<p>One</p>\n<hr>\n<p>Two</p>"
@@ -79,6 +73,27 @@ class TestMarks:
 
 
 class TestShortcodes:
+    @pytest.mark.parametrize(
+        ("source", "url"),
+        [
+            ("[slideshare id=5342235&doc=camp-100927]", "https://www.slideshare.net/slideshow/embed_code/5342235"),
+            ('[gist id="57cc50246"]', "https://gist.github.com/57cc50246"),
+            ("[gist ada/57cc50246]", "https://gist.github.com/ada/57cc50246"),
+            ("[gist]57cc50246[/gist]", "https://gist.github.com/57cc50246"),
+            ("[gist]https://gist.github.com/57[/gist]", "https://gist.github.com/57"),
+            ("[youtube a-b_1]", "https://www.youtube.com/watch?v=a-b_1"),
+            ("[youtube=a-b_1&w=9]", "https://www.youtube.com/watch?v=a-b_1"),
+            ('[youtube id="a-b_1" width="9"]', "https://www.youtube.com/watch?v=a-b_1"),
+            ("[wpvideo hrPKeL5t w=9]", "https://videopress.com/v/hrPKeL5t"),
+            ("[ted id=1]", "https://www.ted.com/talks/view/id/1"),
+            ("[dailymotion id=x1]", "https://www.dailymotion.com/video/x1"),
+            ("[tweet 12]", "https://twitter.com/i/web/status/12"),
+        ],
+    )
+    def test_what_is_named_by_its_number_becomes_a_link(self, source, url):
+        found = body(source)
+        assert (found.html, found.dropped) == (f'<p><a href="{url}">{url}</a></p>', ())
+
     @pytest.mark.parametrize(
         ("source", "expected"),
         [
@@ -234,6 +249,10 @@ class TestPlayers:
             ("https://www.youtube.com/embed/a-b_1?rel=0", "https://www.youtube.com/watch?v=a-b_1"),
             ("//player.vimeo.com/video/12", "https://vimeo.com/12"),
             ("https://maps.example/x", "https://maps.example/x"),
+            (
+                "http://www.slideshare.net/slideshow/embed_code/5342235?rel=0",
+                "http://www.slideshare.net/slideshow/embed_code/5342235",
+            ),
         ],
     )
     def test_a_frame_becomes_a_link(self, source, url):
@@ -243,6 +262,24 @@ class TestPlayers:
 
     def test_a_player_that_plays_nothing(self):
         assert html("<video></video><iframe></iframe>x") == "<p>x</p>"
+
+    @pytest.mark.parametrize(
+        "source",
+        [
+            '<object><param name="wmode" value="x"><param name="movie" value="//www.youtube.com/v/a-b_1&fs=1"></object>',
+            '<object width="9"><embed src="http://www.youtube.com/v/a-b_1" type="x"></embed></object>',
+            '<object data="http://www.youtube.com/v/a-b_1">No Flash.</object>',
+            '<embed src="http://www.youtube.com/v/a-b_1" type="application/x-shockwave-flash">',
+        ],
+    )
+    def test_flash_becomes_a_link(self, source):
+        url = "https://www.youtube.com/watch?v=a-b_1"
+        assert html(source) == f'<p><a href="{url}">{url}</a></p>'
+
+    def test_a_gist_becomes_a_link(self):
+        url = "https://gist.github.com/ada/0a1b"
+        assert html(f'<script src="{url}.js"></script>') == f'<p><a href="{url}">{url}</a></p>'
+        assert html(f'<script src="{url}.js.evil.example"></script>x') == "<p>x</p>"
 
 
 def test_what_is_never_shown_goes():
