@@ -27,8 +27,23 @@ logger = logging.getLogger("cms.requests")
 LONG_BYTES = 1_000_000
 
 
+def alive(request: HttpRequest) -> HttpResponse:
+    """Say that this process lives."""
+    return HttpResponse("ok\n", content_type="text/plain")
+
+
+def ready(request: HttpRequest) -> HttpResponse:
+    """Say whether this process can serve: whether the database takes writes."""
+    works = answers()
+    return HttpResponse("ready\n" if works else "the database does not answer\n", status=200 if works else 503)
+
+
+# By path, without the slash. They are routes too, so that no page can have these addresses.
+HEALTH = {"healthz": alive, "readyz": ready}
+
+
 class HealthMiddleware:
-    """Answer /healthz (this process lives) and /readyz (it can serve: the database takes writes).
+    """Answer the paths of HEALTH.
 
     The first of all: a load balancer asks by address, over plain HTTP, and also while the database is away.
     """
@@ -37,12 +52,8 @@ class HealthMiddleware:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        if request.path_info == "/healthz":
-            return HttpResponse("ok\n", content_type="text/plain")
-        if request.path_info == "/readyz":
-            ready = answers()
-            return HttpResponse("ready\n" if ready else "the database does not answer\n", status=200 if ready else 503)
-        return self.get_response(request)
+        view = HEALTH.get(request.path_info[1:])
+        return view(request) if view else self.get_response(request)
 
 
 class RequestIdMiddleware:

@@ -3,6 +3,7 @@ from django.contrib.auth import views as auth
 from django.urls import include, path
 
 from cms import accounts
+from cms.middleware import HEALTH
 
 # Under the names that the admin looks for: its log-in page then offers "Forgotten your password?".
 password_reset = [
@@ -13,6 +14,7 @@ password_reset = [
 ]
 
 urlpatterns = [
+    *(path(name, view, name=name) for name, view in HEALTH.items()),
     path("admin/password-reset/", include(password_reset)),
     path("admin/", admin.site.urls),
     # For readers with an account: the admin's log-in takes staff only.

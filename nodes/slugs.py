@@ -53,7 +53,7 @@ def is_needed_by_a_route(slug: str, parent_id: ObjectId | None, *, section: str 
     address = unquote(tree.current().url(parent_id, slug) if section is None else f"{section}/{slug}")
     if address == "/" or not address:
         return False
-    if parent_id is None and (f"/{slug}/" == settings.STATIC_URL or slug in _first_parts(get_resolver())):
+    if parent_id is None and slug in reserved():
         return True
     for path in (address, f"{address}/x"):
         try:
@@ -62,6 +62,11 @@ def is_needed_by_a_route(slug: str, parent_id: ObjectId | None, *, section: str 
         except Resolver404:
             continue
     return False
+
+
+def reserved() -> frozenset[str]:
+    """Return the slugs that nothing at the top level can have, as an address of the site's own begins with them."""
+    return _first_parts(get_resolver()) | {settings.STATIC_URL.strip("/")}
 
 
 @lru_cache(maxsize=4)

@@ -13,7 +13,7 @@ from bson import ObjectId
 from pymongo.cursor import Cursor
 
 from mongo.connection import Document, database, now
-from nodes import tree
+from nodes import slugs, tree
 from nodes.collections import ASSET_FILES, NODES, REDIRECTS, REVISIONS, TRASH, standing
 from nodes.errors import NodeError
 from nodes.kinds import CONTENT
@@ -24,7 +24,7 @@ from nodes.types import Actor
 # What is younger may belong to a save that is under way.
 AGE = timedelta(days=1)
 BATCH = 500
-ORPHAN, BROKEN_HISTORY, REDIRECT, PARENT, CYCLE = "orphan", "history", "redirect", "parent", "cycle"
+ORPHAN, BROKEN_HISTORY, REDIRECT, PARENT, CYCLE, SLUG = "orphan", "history", "redirect", "parent", "cycle", "slug"
 
 
 @dataclass(frozen=True)
@@ -46,6 +46,7 @@ def check(*, fix: bool = False) -> Iterator[Finding]:
     for collection in (NODES, ASSET_FILES):
         yield from _lost(collection, fix)
     yield from _cycles()
+    yield from _hidden_by_routes()
 
 
 def _broken_histories(collection: str) -> Iterator[Finding]:
@@ -134,6 +135,16 @@ def _cycles() -> Iterator[Finding]:
             above = sections.sections[above].parent_id
         if above == section.id:
             yield Finding(CYCLE, f"{section.id} ({section.slug}) stands in itself", False)
+
+
+def _hidden_by_routes() -> Iterator[Finding]:
+    """Yield nodes at the top level whose address has become one of the site's own, as by an upgrade that added a route."""
+    query = {"metadata.parent_id": None, "metadata.slug": {"$in": sorted(slugs.reserved())}}
+    for document in database()[NODES].find(query, {"metadata.slug": 1}):
+        slug = document["metadata"]["slug"]
+        yield Finding(
+            SLUG, f"{document['_id']}: the site itself needs the address /{slug}; give it another slug", False
+        )
 
 
 def _batches(cursor: Any | Cursor[Document]) -> Iterator[list[Document]]:

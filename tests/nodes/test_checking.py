@@ -51,6 +51,14 @@ def test_purge_keeps_what_a_draft_was_begun_on(mongo):
     assert (stored(node_id)["title"], stored(node_id)["summary"]) == ("Title 2", "drafted")
 
 
+def test_page_at_an_address_that_a_route_has_taken_is_found_and_left(mongo):
+    node_id = node(slug="before")
+    mongo["cms.nodes"].update_one({"_id": node_id}, {"$set": {"metadata.slug": "healthz"}})
+    findings = [finding for finding in checking.check(fix=True) if finding.kind == checking.SLUG]
+    assert [(finding.about.partition(":")[0], finding.fixed) for finding in findings] == [(str(node_id), False)]
+    assert stored(node_id)["slug"] == "healthz"
+
+
 def test_purge_wants_to_keep_one(mongo):
     with pytest.raises(CommandError, match="at least 1"):
         run("purge_revisions", "--keep", "0", "--older-than", "7")

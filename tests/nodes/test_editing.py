@@ -1,10 +1,12 @@
 """Creating and saving nodes: the compare-and-set, the merge, what is stored."""
 
+import re
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 
 import pytest
 from bson import ObjectId
+from django.urls import URLResolver, get_resolver
 
 from nodes import errors
 from nodes.services import editing, placement, trash, write
@@ -69,10 +71,29 @@ def test_slug_of_any_script_is_accepted(mongo, slug):
     assert stored(node(slug=slug))["slug"] == slug
 
 
-@pytest.mark.parametrize("slug", ["admin", "tag", "static", "search", "media", "comments", "preview", "feed", "log-in"])
+NEEDED = ("admin", "tag", "static", "search", "media", "comments", "preview", "feed", "log-in", "healthz", "readyz")
+
+
+@pytest.mark.parametrize("slug", NEEDED)
 def test_slug_that_a_route_needs_is_refused(mongo, slug):
     with pytest.raises(errors.InvalidSlug, match="itself needs"):
         node(slug=slug)
+
+
+def test_slug_that_any_route_begins_with_is_refused(mongo):
+    first = {route.strip("^/").partition("/")[0] for route in routes(get_resolver())}
+    slugs_of_routes = {part for part in first if re.fullmatch(r"[a-z][a-z-]*", part)}
+    assert {"admin", "healthz", "comments"} <= slugs_of_routes
+    for slug in slugs_of_routes:
+        with pytest.raises(errors.InvalidSlug, match="itself needs"):
+            node(slug=slug)
+
+
+def routes(resolver, before=""):
+    """Yield every route of the URL configuration."""
+    for pattern in resolver.url_patterns:
+        route = before + str(pattern.pattern)
+        yield from routes(pattern, route) if isinstance(pattern, URLResolver) else (route,)
 
 
 def test_slug_that_a_route_of_a_blog_needs_is_refused(mongo):

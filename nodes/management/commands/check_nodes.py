@@ -16,13 +16,14 @@ NAMES = {
     checking.REDIRECT: "needless redirects",
     checking.PARENT: "pages whose section is gone",
     checking.CYCLE: "sections that stand in themselves",
+    checking.SLUG: "pages at addresses of the site's own",
 }
 
 
 class Command(AuditCommand):
     help = (
-        "Find orphan revisions, needless redirects and pages whose section or history is gone. Ends with 1 if any are"
-        " left, with 2 if it could not look."
+        "Find orphan revisions, needless redirects, pages whose section or history is gone or whose address the site itself"
+        " needs. Ends with 1 if any are left, with 2 if it could not look."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
