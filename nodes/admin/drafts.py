@@ -110,7 +110,7 @@ def preview(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
 def preview_link(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
     """Make a link that shows others the page as it would be."""
     found = access.node(request.user, node_id, Action.DRAFT)
-    path = previews.link(Preview(node_id, found.draft.base_nonce if found.draft else None))
+    path = previews.link(Preview(node_id, (found.draft or found.live).nonce))
     return page(
         request, "preview_link", _("Preview for others"), found=found, link=request.build_absolute_uri(path),
         days=previews.DAYS,

@@ -25,7 +25,7 @@ from nodes import previews
 from nodes.previews import Preview
 from tests.cms.test_docs import loaded, production
 from tests.comments import site as comment_site
-from tests.nodes.build import node
+from tests.nodes.build import node, nonce
 
 ROOT = Path(__file__).parents[2]
 PASSWORD = "a good pass phrase"
@@ -223,7 +223,7 @@ def signed():
     subscription = subscriptions.id_of(TARGET, "ann@example.org")
     form = FormToken.new(TARGET, "", "42")
     return {
-        "preview": (previews.link(Preview(node())).removeprefix("/preview/"), previews.SALT),
+        "preview": (previews.link(Preview(made := node(), nonce(made))).removeprefix("/preview/"), previews.SALT),
         "form": (form.signed(), tokens.FORM_SALT),
         "own": (tokens.signed_own([Own(TARGET.id, "a" * 16, "n")]), tokens.OWN_SALT),
         **{

@@ -88,7 +88,14 @@ class Fuzzed:
                 "commentkey": [*ids, "x"],
                 "commentslug": [posted.slug, "a" * 16, "a" * 16 + "/" + "b" * 16],
                 "path": ["nodes/admin.css", "site/site.css"],
-                "str": [*ids, held.id, "original", "w320.jpg", "s160-50x50.webp", previews.link(Preview(nodes[4]))[9:]],
+                "str": [
+                    *ids,
+                    held.id,
+                    "original",
+                    "w320.jpg",
+                    "s160-50x50.webp",
+                    previews.link(Preview(nodes[4], build.nonce(nodes[4])))[9:],
+                ],
             },
             {
                 "q",

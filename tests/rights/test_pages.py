@@ -322,6 +322,6 @@ def test_a_signed_link_of_another_site_or_purpose_opens_nothing(world, things):
 
     forged = signing.dumps([str(things["draft"].id), ""], salt="nodes.other")
     assert world.clients["anonymous"].get(f"/preview/{forged}").status_code == 404
-    path = previews.link(previews.Preview(things["draft"].id))
+    path = previews.link(previews.Preview(things["draft"].id, stored(things["draft"].id)["metadata"]["nonce"]))
     assert word("draft") in body(world.clients["anonymous"].get(path))
     assert world.clients["anonymous"].get(path[:-1]).status_code == 404

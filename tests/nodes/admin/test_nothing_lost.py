@@ -10,7 +10,7 @@ from nodes.admin import differences
 from nodes.services import drafts, editing, trash
 from nodes.types import Actor, TagChange
 from tests.nodes.admin.conftest import fields
-from tests.nodes.build import EDITOR, node, nonce, save, stored
+from tests.nodes.build import EDITOR, PAST, node, nonce, save, stored
 
 ADD = "/admin/nodes/node/add/?type=basic-page"
 
@@ -250,13 +250,17 @@ def test_draft_of_a_draft_form_saved_twice_raises_nothing(mongo, editor):
     assert mongo["cms.nodes"].find_one()["draft"]["metadata"]["detail"]["text"] == "one two"
 
 
+def preview_link(person, node_id):
+    html = person.client.post(f"/admin/nodes/node/{node_id}/preview-link/").content.decode()
+    return html.partition("http://testserver")[2].partition('"')[0]
+
+
 def test_preview_link_shows_others_this_draft_until_it_expires(mongo, editor, client):
     from unittest.mock import patch
 
     ann, node_id = editor(), node(slug="page", title="Live", text="Live text")
     drafts.save_draft(Actor.of(ann.user), node_id, nonce(node_id), {"detail.text": "Drafted text"})
-    html = ann.client.post(f"/admin/nodes/node/{node_id}/preview-link/").content.decode()
-    path = html.partition("http://testserver")[2].partition('"')[0]
+    path = preview_link(ann, node_id)
     shown = client.get(path)
     assert "Drafted text" in shown.content.decode()
     assert "no-store" in shown["Cache-Control"]
@@ -264,18 +268,42 @@ def test_preview_link_shows_others_this_draft_until_it_expires(mongo, editor, cl
     assert client.get(path[:-3] + "abc").status_code == 404
     with patch("django.core.signing.time.time", return_value=4_000_000_000):
         assert client.get(path).status_code == 404
-    draft = mongo["cms.nodes"].find_one()["draft"]["nonce"]
-    drafts.publish_draft(Actor.of(ann.user), node_id, draft)
+
+
+def test_preview_link_of_what_was_published_leads_to_the_page(mongo, editor, client):
+    ann, node_id = editor(), node(slug="page", text="Live text")
+    saved = drafts.save_draft(Actor.of(ann.user), node_id, nonce(node_id), {"detail.text": "Drafted text"})
+    path = preview_link(ann, node_id)
+    drafts.publish_draft(Actor.of(ann.user), node_id, saved.nonce)
+    assert client.get(path)["Location"] == "/page"
     drafts.save_draft(Actor.of(ann.user), node_id, nonce(node_id), {"detail.text": "A later secret"})
-    assert "secret" not in client.get(path, follow=True).content.decode()
+    assert "secret" not in client.get(path).content.decode()
+
+
+def test_preview_link_shows_no_later_draft(mongo, editor, client):
+    ann, node_id = editor(), node(slug="page", text="Live text")
+    saved = drafts.save_draft(Actor.of(ann.user), node_id, nonce(node_id), {"detail.text": "Drafted text"})
+    path = preview_link(ann, node_id)
+    drafts.save_draft(Actor.of(ann.user), node_id, saved.nonce, {"detail.text": "A later secret"})
+    answer = client.get(path)
+    assert answer.status_code == 410
+    assert "secret" not in answer.content.decode()
+    assert "Ask for a new one" in answer.content.decode()
+    assert "no-store" in answer["Cache-Control"]
+    assert answer["X-Robots-Tag"] == "noindex"
+    assert "A later secret" in client.get(preview_link(ann, node_id)).content.decode()
 
 
 def test_preview_link_of_what_is_not_published(mongo, editor, client):
     ann, node_id = editor(), node("blog-entry", parent=node("blog", "blog"), published=None, text="Not yet public")
-    html = ann.client.post(f"/admin/nodes/node/{node_id}/preview-link/").content.decode()
-    path = html.partition("http://testserver")[2].partition('"')[0]
+    path = preview_link(ann, node_id)
     assert "Not yet public" in client.get(path).content.decode()
     assert client.get("/blog/page").status_code == 404
+    editing.save(Actor.of(ann.user), node_id, nonce(node_id), {"detail.text": "A later secret"})
+    answer = client.get(path)
+    assert (answer.status_code, "secret" in answer.content.decode()) == (410, False)
+    editing.save(Actor.of(ann.user), node_id, nonce(node_id), {"published": PAST})
+    assert client.get(path)["Location"] == "/blog/page"
 
 
 def test_what_is_the_same_far_from_a_difference_is_told_by_its_number():
