@@ -50,6 +50,14 @@ class DraftGone(NodeError):
         )
 
 
+class ChangedSince(NodeError):
+    """The node is not what a list showed, and what is there now was to be seen before."""
+
+    def __init__(self, node_id: ObjectId) -> None:
+        self.node_id = node_id
+        super().__init__(_("This page was changed after the list was shown: look at it first."))
+
+
 class EditConflict(NodeError):
     """Somebody else saved meanwhile, and the two versions cannot be merged by themselves.
 

@@ -46,8 +46,8 @@ def so_far(request: HttpRequest) -> Outcome:
     return Outcome(
         tuple((ObjectId(node_id), ObjectId(nonce)) for node_id, nonce in said["done"]),
         tuple(
-            Refused(Chosen(ObjectId(node_id), ObjectId(nonce), title), reason, is_conflict)
-            for node_id, nonce, title, reason, is_conflict in said["refused"]
+            Refused(Chosen(ObjectId(node_id), ObjectId(nonce), title), reason)
+            for node_id, nonce, title, reason in said["refused"]
         ),
     )
 
@@ -57,8 +57,7 @@ def answer(request: HttpRequest, outcome: Outcome) -> JsonResponse:
     said: dict[str, Any] = {
         "done": [(str(node_id), str(nonce)) for node_id, nonce in outcome.done],
         "refused": [
-            (str(one.chosen.id), str(one.chosen.nonce), one.chosen.title, one.reason, one.is_conflict)
-            for one in outcome.refused
+            (str(one.chosen.id), str(one.chosen.nonce), one.chosen.title, one.reason) for one in outcome.refused
         ],
     }
     return JsonResponse({SO_FAR: signing.dumps(said, salt=_salt(request), compress=True)})

@@ -112,9 +112,9 @@ def _chosen(request: HttpRequest, needed: Action) -> tuple[list[Chosen], list[Re
         try:
             title = access.node(request.user, one.id, needed).node.metadata.title
         except Http404:
-            denied.append(Refused(one, _("It is not there (any more)."), is_conflict=False))
+            denied.append(Refused(one, _("It is not there (any more).")))
         except PermissionDenied:
-            denied.append(Refused(one, _("This is not yours to do."), is_conflict=False))
+            denied.append(Refused(one, _("This is not yours to do.")))
         else:
             found.append(replace(one, title=title))
     return found, denied

@@ -11,10 +11,11 @@ from bson import ObjectId
 
 from mongo.connection import database
 from nodes.collections import NODES, standing
-from nodes.errors import EditConflict, NodeError, NodeGone
+from nodes.errors import ChangedSince, NodeError, NodeGone
 from nodes.services import editing, trash
-from nodes.services.editing import NEVER
-from nodes.types import NO_TAGS, Actor, TagChange
+from nodes.services.site import touch
+from nodes.services.write import compare_and_set
+from nodes.types import NEVER, NO_TAGS, Actor, TagChange
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,6 @@ class Refused:
 
     chosen: Chosen
     reason: str
-    is_conflict: bool
 
 
 @dataclass(frozen=True)
@@ -62,19 +62,23 @@ def change(
 
 
 def publish(actor: Actor, chosen: Iterable[Chosen], moment: datetime, *, collection: str = NODES) -> Summary:
-    """Publish each node at `moment`: what is public already keeps its date, what had expired has no end any more."""
+    """Publish each node at `moment`, as the list showed it: one that was changed since is refused, as ChangedSince.
+
+    What is public already keeps its date, what had expired has no end any more.
+    """
 
     def work(one: Chosen) -> None:
-        wanted = {"_id": one.id, **standing(collection)}
-        times = database()[collection].find_one(wanted, {"metadata.published": 1, "metadata.expires": 1})
-        if times is None:
+        stored = database()[collection].find_one({"_id": one.id, **standing(collection)}, {"metadata": 1})
+        if stored is None:
             raise NodeGone(one.id)
-        published, expires = times["metadata"]["published"], times["metadata"]["expires"]
-        fields = {
-            "published": published if published and published <= moment else moment,
-            "expires": expires if expires > moment else NEVER,
-        }
-        editing.save(actor, one.id, one.nonce, fields, collection=collection)
+        published, expires = stored["metadata"]["published"], stored["metadata"]["expires"]
+        is_out = published is not None and published <= moment
+        if is_out and expires > moment:
+            return
+        fields = {"published": published if is_out else moment, "expires": expires if expires > moment else NEVER}
+        if stored["metadata"]["nonce"] != one.nonce or compare_and_set(actor, stored, fields) is None:
+            raise ChangedSince(one.id)
+        touch()
 
     return _each(chosen, work)
 
@@ -97,7 +101,7 @@ def _each(chosen: Iterable[Chosen], work: Callable[[Chosen], Any]) -> Summary:
         try:
             work(one)
         except NodeError as error:
-            refused.append(Refused(one, str(error), isinstance(error, EditConflict)))
+            refused.append(Refused(one, str(error)))
         else:
             done += 1
     return Summary(done, tuple(refused))

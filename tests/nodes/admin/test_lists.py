@@ -197,15 +197,34 @@ def test_bulk_names_conflicts_and_does_the_rest(mongo, editor):
 
 def test_bulk_publish_against_an_open_editor_loses_nothing(mongo, editor):
     ann, bob = editor("ann"), editor("bob")
-    made = [node(slug=f"p{i}", published=None, text="text") for i in range(3)]
+    made = [node(slug=f"p{i}", published=None, text="text") for i in range(2)]
     address = f"/admin/nodes/node/{made[1]}/change/"
-    form, seen = bob.open(address), [(m, nonce(m)) for m in made]
-    editing.save(EDITOR, made[0], nonce(made[0]), {"title": "saved between list and button"})
-    assert "3 pages done" in bulk(ann, "publish", *seen)
+    form = bob.open(address)
+    assert "2 pages done" in bulk(ann, "publish", *[(m, nonce(m)) for m in made])
     assert bob.send(address, form, text="Bob's text").status_code == 302
-    assert stored(made[0])["title"] == "saved between list and button"
     assert stored(made[1])["detail"]["text"] == "Bob's text"
     assert all(stored(m)["published"] for m in made)
+
+
+def test_bulk_publish_refuses_what_was_changed_since_the_list_was_shown(mongo, editor):
+    ann = editor()
+    made = [node(slug=f"p{i}", title=f"Page {i}", published=None) for i in range(2)]
+    seen = [(m, nonce(m)) for m in made]
+    editing.save(EDITOR, made[0], nonce(made[0]), {"detail.text": "saved between list and button"})
+    told = bulk(ann, "publish", *seen)
+    assert "1 page done" in told
+    assert "Page 0</a>: This page was changed after the list was shown" in told
+    assert [stored(m)["published"] is None for m in made] == [True, False]
+    assert "1 page done" in bulk(ann, "publish", (made[0], nonce(made[0]))), "once it was shown"
+
+
+def test_bulk_publish_sent_twice_is_done_once(mongo, editor):
+    ann, page = editor(), node(published=None)
+    seen = (page, nonce(page))
+    assert "1 page done" in bulk(ann, "publish", seen)
+    published = stored(page)
+    assert "1 page done" in bulk(ann, "publish", seen), "it is public already"
+    assert stored(page) == published
 
 
 def test_count_stops_at_its_bound(mongo, commands):
