@@ -120,6 +120,13 @@ def test_links_and_commands_of_documents_lead_somewhere(document):
     assert set(re.findall(r"`make ([a-z-]+)`", text)) <= targets
 
 
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_files_and_tests_that_documents_name_are_there(document):
+    for path, test in re.findall(r"`((?:[a-z_.]+/)+[\w.]+\.(?:py|md|toml|sh))(?:::(\w+))?`", document.read_text()):
+        assert (ROOT / path).is_file(), path
+        assert not test or f"def {test}(" in (ROOT / path).read_text(), f"{path}::{test}"
+
+
 def test_every_document_is_in_the_index():
     index = (ROOT / "docs/README.md").read_text()
     for document in (ROOT / "docs").rglob("*.md"):

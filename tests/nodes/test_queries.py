@@ -15,7 +15,7 @@ from tests.nodes.build import EDITOR, node, nonce
 
 POSTS = 24
 COLD = 10
-# How many commands a page may send: the site, the page itself, and what stands beside it (DESIGN.md §5).
+# How many commands a page may send: the site, the page itself, and what stands beside it.
 WARM = {
     "/": 3,
     "/live/post-3": 4,
