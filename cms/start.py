@@ -9,7 +9,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from comments import queue as moderation
-from comments.views.changing import MODERATE
+from comments.policy import is_moderator
 from mongo import queue as jobs
 from mongo.connection import now
 from nodes import access, kinds, photo_access
@@ -62,7 +62,7 @@ def _may_write(user: Any) -> bool:
 
 
 def _cards(user: Any, moment: datetime) -> Iterator[Card]:
-    if user.has_perm(MODERATE):
+    if is_moderator(user):
         yield from _comments()
     if _may_write(user):
         yield from _pages(user, moment)

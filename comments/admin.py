@@ -15,9 +15,9 @@ from comments import flags, forms, links, queue, selectors, services, signals, s
 from comments.errors import CommentError, CommentNotFound
 from comments.forms import EditForm
 from comments.models import Moderation
+from comments.policy import is_moderator
 from comments.types import Comment, Target, Verdict
 from comments.urls import ONE
-from comments.views.changing import MODERATE
 
 # Django looks for admins here.
 __all__ = ["ModerationAdmin", "stored_admin"]
@@ -49,13 +49,13 @@ class ModerationAdmin(admin.ModelAdmin):
         ]
 
     def has_module_permission(self, request: HttpRequest) -> bool:
-        return bool(request.user.has_perm(MODERATE))
+        return is_moderator(request.user)
 
     def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return bool(request.user.has_perm(MODERATE))
+        return is_moderator(request.user)
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return bool(request.user.has_perm(MODERATE))
+        return is_moderator(request.user)
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False
@@ -65,7 +65,7 @@ class ModerationAdmin(admin.ModelAdmin):
 
     def _for_moderators(self, view: Any) -> Any:
         def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-            if not request.user.has_perm(MODERATE):
+            if not is_moderator(request.user):
                 raise PermissionDenied
             response: HttpResponse = view(request, *args, **kwargs)
             return response

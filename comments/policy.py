@@ -6,6 +6,7 @@ COMMENTS["POLICY"] names the function that says so for a target; the site answer
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
+from typing import Any
 
 from django.db.models import Model
 
@@ -14,6 +15,9 @@ from comments.errors import CommentNotFound
 from comments.tokens import Own
 from comments.types import Discussion
 from mongo.connection import now
+
+# The permission that makes a moderator.
+MODERATE = "comments.can_moderate"
 
 
 class Mode(StrEnum):
@@ -52,6 +56,11 @@ def stock(obj: Model) -> Policy:
 def closing(published: datetime | None, days: int) -> datetime | None:
     """Return when a discussion that is open for `days` after `published` closes; None for 0 days."""
     return published + timedelta(days=days) if published and days else None
+
+
+def is_moderator(user: Any) -> bool:
+    """Return whether a user may decide about comments."""
+    return bool(user.has_perm(MODERATE))
 
 
 def is_known(user_id: str, own: tuple[Own, ...]) -> bool:

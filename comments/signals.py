@@ -2,8 +2,9 @@
 
 from django.dispatch import Signal
 
-# Sent before a comment is stored. Arguments: comment (spam.Submission), target (Target), request. A receiver that answers
-# False vetoes it: the author gets the form back.
+# Sent before a comment is stored, or changed by its author or a moderator on the site. Arguments: comment (spam.Submission;
+# its `edited` is the comment that is changed, None for a new one), target (Target), request. A receiver that answers False
+# vetoes it: the author gets the form back.
 comment_will_be_posted = Signal()
 
 # Sent after a comment was stored, once. Arguments: comment (Comment, or Held if it waits), target (Target), request.

@@ -1,5 +1,6 @@
-"""Spam rules. Each looks at a comment before it is stored and may mind it: by name to moderators, in a friendly sentence to
-the author. What a rule refuses claims no place in the discussion, and the form comes back with the text.
+"""Spam rules. Each looks at a comment before it is stored, or changed by its author, and may mind it: by name to moderators,
+in a friendly sentence to the author. What a rule refuses claims no place in the discussion, and the form comes back with the
+text.
 
 COMMENTS["RULES"] lists the rules by import path, the cheap ones first; a project adds its own there.
 """
@@ -7,14 +8,15 @@ COMMENTS["RULES"] lists the rules by import path, the cheap ones first; a projec
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 from django.utils.crypto import salted_hmac
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
-from comments import conf
-from comments.services import new_token
+from comments import conf, services
 from comments.tokens import FormToken
+from comments.types import Comment, Held
 from markup.characters import scrub
 from mongo import rate_limit
 
@@ -28,17 +30,22 @@ _SPACE = re.compile(r"\s+")
 @dataclass(frozen=True)
 class Submission:
     """What rules know of a comment. `address` is a keyed hash; `trap` is what stands in the field that people do not see,
-    `notify` the address that asks for notices of replies."""
+    `notify` the address that asks for notices of replies; `edited` is the comment that is to say this, None for a new one."""
 
     token: FormToken
     name: str
     email: str
     user: str
     source: str
-    html: str
     address: str
     trap: str = ""
     notify: str = ""
+    edited: Comment | Held | None = None
+
+    @cached_property
+    def html(self) -> str:
+        """The text as it would be stored, rendered for the first rule that wants it."""
+        return services.render(self.source)
 
     @property
     def who(self) -> str:
@@ -78,7 +85,11 @@ def judge(submission: Submission) -> Judgement:
 
 
 def _findings(submission: Submission) -> Iterator[Finding]:
-    for rule in conf.imported_all("RULES"):
+    rules = conf.imported_all("RULES")
+    if submission.edited:
+        # A change is counted in any case; that is all that its form says.
+        rules = (rate, *(rule for rule in rules if rule not in (trap, speed, rate, repeat)))
+    for rule in rules:
         if finding := rule(submission):
             yield finding
 
@@ -99,49 +110,29 @@ def speed(submission: Submission) -> Finding | None:
 
 def links(submission: Submission) -> Finding | None:
     """Hold what carries many links."""
-    return Finding("links") if has_many_links(submission.html) else None
+    has_many = len(_LINK.findall(submission.html)) > conf.get("MAX_LINKS")
+    return Finding("links") if has_many else None
 
 
 def words(submission: Submission) -> Finding | None:
     """Hold what contains a listed word, as a whole word, in text or name."""
-    found = listed_words(f"{submission.name}\n{submission.source}")
+    listed = "|".join(re.escape(word.casefold()) for word in conf.get("WORDS") if word.strip())
+    text = scrub(f"{submission.name}\n{submission.source}").casefold()  # as it will be read
+    found = sorted(set(re.findall(rf"(?<!\w)(?:{listed})(?!\w)", text))) if listed else []
     return Finding(f"words: {', '.join(found)}") if found else None
 
 
-def has_many_links(html: str) -> bool:
-    """Return whether a rendered text has more links than MAX_LINKS."""
-    return len(_LINK.findall(html)) > conf.get("MAX_LINKS")
-
-
-def listed_words(text: str) -> list[str]:
-    """Return which of WORDS are in a text as it will be read, each once."""
-    listed = [re.escape(word.casefold()) for word in conf.get("WORDS") if word.strip()]
-    return sorted(set(re.findall(rf"(?<!\w)(?:{'|'.join(listed)})(?!\w)", scrub(text).casefold()))) if listed else []
-
-
 def rate(submission: Submission) -> Finding | None:
-    """Refuse more than so many comments from one address or account in so many seconds."""
+    """Refuse more than so many comments and changes from one address or account in so many seconds."""
     if _passes(_keys("rate", submission.address, submission.user), submission.token.nonce):
         return None
-    return Finding("rate", _("You have sent many comments in a short time. Please wait a few minutes."))
-
-
-def may_change(*, address: str, user: str, token: str) -> bool:
-    """Return whether an address (a `key`) and an account, or "", may change a comment just now, and count it with what they
-    post. `token` names the change."""
-    return _passes(_keys("rate", address, user), token)
-
-
-def take_back_change(*, address: str, user: str, token: str) -> None:
-    """Forget that a change was counted: it was not made."""
-    for key in _keys("rate", address, user):
-        rate_limit.give_back(key, token=token, alias=conf.database_alias())
+    return Finding("rate", _("You have sent or changed many comments in a short time. Please wait a few minutes."))
 
 
 def may_preview(*, address: str, user: str) -> bool:
     """Return whether an address (a `key`) and an account, or "", may see one more preview, and count it: each by itself,
     since one form may ask for any number."""
-    return _passes(_keys("preview", address, user), new_token(), PREVIEWS)
+    return _passes(_keys("preview", address, user), services.new_token(), PREVIEWS)
 
 
 def repeat(submission: Submission) -> Finding | None:
@@ -158,7 +149,7 @@ def repeat(submission: Submission) -> Finding | None:
 
 
 def take_back(submission: Submission) -> None:
-    """Forget that a comment was counted: it was not stored, and will be sent again."""
+    """Forget that a comment or a change was counted: it was not stored, and will be sent again."""
     for key in (*_keys("rate", submission.address, submission.user), _repeat_key(submission)):
         rate_limit.give_back(key, token=submission.token.nonce, alias=conf.database_alias())
 

@@ -14,10 +14,9 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from comments import conf, converting, targets
 from comments.errors import CommentError
+from comments.policy import is_moderator
 from comments.stored_models import StoredBucket, StoredComment, StoredDiscussion
 from comments.types import Order, Target
-
-MODERATE = "comments.can_moderate"
 
 
 class StoredAdmin(admin.ModelAdmin):
@@ -33,7 +32,7 @@ class StoredAdmin(admin.ModelAdmin):
     show_full_result_count = False
 
     def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return bool(request.user.has_perm(MODERATE)) or super().has_view_permission(request, obj)
+        return is_moderator(request.user) or super().has_view_permission(request, obj)
 
     def has_module_permission(self, request: HttpRequest) -> bool:
         return self.has_view_permission(request)
@@ -92,7 +91,7 @@ class DiscussionAdmin(StoredAdmin):
 
     def get_actions(self, request: HttpRequest) -> dict[str, Any]:
         """One action a schema and order, for moderators."""
-        if not request.user.has_perm(MODERATE):
+        if not is_moderator(request.user):
             return {}
         return {
             f"convert_to_{schema}_{order}": (

@@ -1,4 +1,5 @@
-"""What becomes of a comment that was sent: refused, held, or published. Every step may refuse it, none loses its text."""
+"""What becomes of a comment that was sent, or changed: refused, held, or published. Every step may refuse it, none loses its
+text. Rules, vetoes and bounds are asked here, of both alike."""
 
 from dataclasses import dataclass, replace
 from functools import partial
@@ -8,13 +9,13 @@ from django.http import HttpRequest
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
-from comments import addresses, conf, links, notices, policy, selectors, services, signals, slugs, spam
-from comments.errors import CommentError, CommentNotFound, DiscussionClosed, TokenUsed
-from comments.forms import author_of
+from comments import addresses, conf, links, notices, own, policy, selectors, services, signals, slugs, spam
+from comments.errors import CommentError, CommentNotFound, DiscussionClosed, EditConflict, HeldChanged, TokenUsed
+from comments.forms import author_of, user_key
 from comments.policy import Mode
 from comments.spam import Submission
 from comments.tokens import FormToken, Own
-from comments.types import Posted
+from comments.types import Comment, Held, Posted
 
 
 @dataclass(frozen=True)
@@ -23,6 +24,11 @@ class Sender:
 
     request: HttpRequest
     own: tuple[Own, ...]
+
+    @property
+    def is_moderator(self) -> bool:
+        """Whether no rule minds what is sent, and none of it waits."""
+        return policy.is_moderator(self.request.user)
 
 
 class Refused(Exception):
@@ -42,15 +48,78 @@ def submit(sender: Sender, obj: Model, submission: Submission) -> Posted:
     if submission.token.expired:
         raise Refused("expired", _("This form was open for very long. Please send it again."))
     mode = _mode(obj, submission)
-    reasons = _reasons(mode, submission, sender.own)
     try:
-        _veto(sender.request, submission)
-        posted = _store(sender.request, submission, reasons)
+        posted = _store(sender.request, submission, _reasons(sender, mode, submission))
     except Refused:
         spam.take_back(submission)
         raise
     _follow_up(sender.request, submission, posted)
     return posted
+
+
+def may_edit(sender: Sender, obj: Model, comment: Comment | Held) -> bool:
+    """Return whether a comment may be changed: by its author for a while, by moderators always. Where everything is looked at
+    first, nothing may change after it was."""
+    if isinstance(comment, Comment):
+        if comment.removed:
+            return False
+        if sender.is_moderator:
+            return True
+        if policy.of(obj).mode is Mode.HOLD_ALL:
+            return False
+    return own.may_change(comment, sender.own, sender.request.user)
+
+
+def edit(sender: Sender, obj: Model, comment: Comment | Held, *, text: str, rev: int, nonce: str) -> None:
+    """Replace the text of a comment; `rev` is the revision that was seen, `nonce` names the change. What new comments would
+    wait for a moderator with does not get into a public one. Raises Refused."""
+    if not may_edit(sender, obj, comment):
+        raise Refused("late", _("This comment can no longer be changed. Your text:"))
+    submission = _edited(sender, comment, text, f"{comment.slug} {rev} {nonce} {text}")
+    try:
+        # Over an older revision nothing is written: that form was sent before, or has to be looked at again.
+        if rev >= comment.rev:
+            # By the revision that was seen: over no other is it written, however many are sent at once.
+            if not sender.is_moderator and not own.may_revise(rev):
+                raise Refused("often", _("You have changed this comment very often. It stays as it is now."))
+            if _reasons(sender, Mode.OPEN, submission) and isinstance(comment, Comment):
+                raise Refused(
+                    "hold", _("This would have to wait for a moderator: post it as a new comment instead. Your text:")
+                )
+        _replace(sender, comment, text, rev, nonce)
+    except Refused:
+        spam.take_back(submission)
+        raise
+
+
+def _edited(sender: Sender, comment: Comment | Held, text: str, said: str) -> Submission:
+    user, parent = user_key(sender.request.user), comment.parent
+    return Submission(
+        # A form's nonce could be sent again with another text, or over the next revision, as another change.
+        token=FormToken(comment.target.id, parent, slugs.part(said), int(comment.posted.timestamp()), user),
+        name=comment.author.name,
+        email="",
+        user=user,
+        source=text,
+        address=addresses.key(sender.request),
+        edited=comment,
+    )
+
+
+def _replace(sender: Sender, comment: Comment | Held, text: str, rev: int, nonce: str) -> None:
+    by = user_key(sender.request.user)
+    try:
+        if isinstance(comment, Held):
+            services.change_held(comment.id, source=text, rev=rev)
+        else:
+            services.edit(comment.target, comment.slug, source=text, rev=rev, token=nonce, by=by)
+    except (EditConflict, HeldChanged) as error:
+        sentence = _("The comment was changed meanwhile, perhaps in another window. Sending this replaces that.")
+        raise Refused("conflict", sentence) from error
+    except CommentError as error:
+        is_decided = isinstance(comment, Held) and isinstance(error, CommentNotFound)
+        sentence = _("A moderator is just publishing this comment. Your text:") if is_decided else error.sentence
+        raise Refused(type(error).__name__, sentence) from error
 
 
 def _follow_up(request: HttpRequest, submission: Submission, posted: Posted) -> None:
@@ -111,14 +180,20 @@ def _mode(obj: Model, submission: Submission) -> Mode:
     return rules.mode
 
 
-def _reasons(mode: Mode, submission: Submission, own: tuple[Own, ...]) -> tuple[str, ...]:
-    """Return why the comment waits for a moderator, () if it does not. Raises Refused."""
+def _reasons(sender: Sender, mode: Mode, submission: Submission) -> tuple[str, ...]:
+    """Return why a moderator has to look at what was sent, () if it needs none. Raises Refused."""
+    reasons = () if sender.is_moderator else _held_by(sender, mode, submission)
+    _veto(sender.request, submission)
+    return reasons
+
+
+def _held_by(sender: Sender, mode: Mode, submission: Submission) -> tuple[str, ...]:
     judgement = spam.judge(submission)
     if judgement.refused:
         raise Refused(judgement.refused.rule, judgement.refused.sentence)
     if mode is Mode.HOLD_ALL:
         return (*judgement.held_by, "policy: hold-all")
-    if mode is Mode.HOLD_FIRST and not policy.is_known(submission.user, own):
+    if mode is Mode.HOLD_FIRST and not policy.is_known(submission.user, sender.own):
         return (*judgement.held_by, "policy: hold-first")
     return judgement.held_by
 

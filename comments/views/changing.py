@@ -22,18 +22,16 @@ from comments import (
     selectors,
     services,
     signals,
-    slugs,
-    spam,
+    submitting,
     targets,
 )
-from comments.errors import CommentError, CommentNotFound, EditConflict, HeldChanged
+from comments.errors import CommentError, CommentNotFound, HeldChanged
 from comments.forms import EditForm
-from comments.policy import Mode
+from comments.submitting import Refused, Sender
 from comments.types import Comment, Held
 from comments.views.base import comment_of, own_of, page, personal, target_of
 from comments.views.reading import whereabouts
 
-MODERATE = "comments.can_moderate"
 ask_or_do = require_http_methods(["GET", "HEAD", "POST"])
 
 
@@ -41,17 +39,18 @@ ask_or_do = require_http_methods(["GET", "HEAD", "POST"])
 def edit(request: HttpRequest, label: str, pk: str, slug: str) -> HttpResponse:
     """Let authors change their comment for a while, and moderators always."""
     comment, obj = _found(request, label, pk, slug)
+    sender = Sender(request, own_of(request))
     form = EditForm(request.POST or None, initial=EditForm.first(comment))
     refused: Any = ""
-    if not _may_edit(request, comment, obj):
-        if request.method != "POST":
+    if request.method != "POST":
+        if not submitting.may_edit(sender, obj, comment):
             raise Http404(_("This comment can no longer be changed."))
-        refused = _("This comment can no longer be changed. Your text:")
-    elif request.method == "POST" and form.is_valid():
-        refused = _change(request, comment, form)
-        if not refused:
+    elif form.is_valid():
+        try:
+            submitting.edit(sender, obj, comment, **form.cleaned_data)
             return HttpResponseRedirect(_where(comment, obj))
-        form = form.again(_found(request, label, pk, slug)[0].rev)
+        except Refused as error:
+            refused, form = error.sentence, form.again(_found(request, label, pk, slug)[0].rev)
     context = {"form": form, "comment": comment, "obj": obj, "refused": refused}
     return personal(page(request, comment.target, "edit", context, status=422 if refused or form.errors else 200))
 
@@ -62,7 +61,7 @@ def delete(request: HttpRequest, label: str, pk: str, slug: str) -> HttpResponse
     comment, obj = _found(request, label, pk, slug)
     if isinstance(comment, Comment) and comment.removed:
         return HttpResponseRedirect(obj.get_absolute_url())
-    is_moderator = request.user.has_perm(MODERATE)
+    is_moderator = policy.is_moderator(request.user)
     if not is_moderator and not own.may_change(comment, own_of(request), request.user):
         raise Http404(_("This comment can no longer be deleted."))
     if request.method == "POST" and isinstance(comment, Held):
@@ -92,7 +91,7 @@ def flag(request: HttpRequest, label: str, pk: str, slug: str) -> HttpResponse:
     return _asked(request, comment, obj, _("Bring this comment before a moderator?"), _("Flag it"))
 
 
-@permission_required(MODERATE)
+@permission_required(policy.MODERATE)
 @ask_or_do
 def approve(request: HttpRequest, held_id: str) -> HttpResponse:
     """Let moderators publish a held comment: the page that notices lead to."""
@@ -140,68 +139,3 @@ def _where(comment: Comment | Held, obj: Model) -> str:
     if isinstance(comment, Held):
         return own.done_url(comment.target, comment.slug)
     return whereabouts(comment.target, obj, comment.slug)
-
-
-def _may_edit(request: HttpRequest, comment: Comment | Held, obj: Model) -> bool:
-    if isinstance(comment, Held):
-        return own.may_change(comment, own_of(request), request.user)
-    if comment.removed:
-        return False
-    if request.user.has_perm(MODERATE):
-        return True
-    # Where everything is looked at first, nothing may change after it was.
-    return policy.of(obj).mode is not Mode.HOLD_ALL and own.may_change(comment, own_of(request), request.user)
-
-
-def _change(request: HttpRequest, comment: Comment | Held, form: EditForm) -> Any:
-    """Change the text, as often as authors may; return a sentence that says why not, "" when it is done."""
-    # What was changed since it was seen is not written over: this form was sent before, or has to be looked at again.
-    is_counted = form.cleaned_data["rev"] >= comment.rev and not request.user.has_perm(MODERATE)
-    # A form's nonce could be sent again with another text, or over the next revision, as another change.
-    said = f"{comment.slug} {form.cleaned_data['rev']} {form.cleaned_data['nonce']} {form.cleaned_data['text']}"
-    who = {"address": addresses.key(request), "user": forms.user_key(request.user), "token": slugs.part(said)}
-    if is_counted:
-        # By the revision that was seen: over no other is it written, however many are sent at once.
-        if not own.may_revise(form.cleaned_data["rev"]):
-            return _("You have changed this comment very often. It stays as it is now.")
-        if not spam.may_change(**who):
-            return _("You have sent or changed many comments in a short time. Please wait a few minutes.")
-    refused = _edit_held(comment, form) if isinstance(comment, Held) else _edit(request, comment, form)
-    if refused and is_counted:
-        spam.take_back_change(**who)
-    return refused
-
-
-def _edit_held(held: Held, form: EditForm) -> Any:
-    """Change the text of a comment that waits; return a sentence that says why not, "" when it is done."""
-    try:
-        services.change_held(held.id, source=form.cleaned_data["text"], rev=form.cleaned_data["rev"])
-    except HeldChanged:
-        return _("The comment was changed meanwhile, perhaps in another window. Sending this replaces that.")
-    except CommentNotFound:
-        return _("A moderator is just publishing this comment. Your text:")
-    except CommentError as error:
-        return error.sentence
-    return ""
-
-
-def _edit(request: HttpRequest, comment: Comment, form: EditForm) -> Any:
-    """Change the text; return a sentence that says why not, "" when it is done."""
-    source = form.cleaned_data["text"]
-    minds = spam.has_many_links(services.render(source)) or spam.listed_words(source)
-    if minds and not request.user.has_perm(MODERATE):
-        return _("With these links or words it would have to wait for a moderator: post it as a new comment instead.")
-    try:
-        services.edit(
-            comment.target,
-            comment.slug,
-            source=source,
-            rev=form.cleaned_data["rev"],
-            token=form.cleaned_data["nonce"],
-            by=forms.user_key(request.user),
-        )
-    except EditConflict:
-        return _("The comment was changed meanwhile, perhaps in another window. Sending this replaces that.")
-    except CommentError as error:
-        return error.sentence
-    return ""

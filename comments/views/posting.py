@@ -65,7 +65,6 @@ def submission(request: HttpRequest, token: FormToken, form: CommentForm) -> Sub
         email=data.get("email", ""),
         user=forms.user_key(request.user),
         source=data["text"],
-        html=services.render(data["text"]),
         address=addresses.key(request),
         trap=data["homepage"],
         notify=form.reply_to() if data["notify"] else "",

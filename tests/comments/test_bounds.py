@@ -133,7 +133,7 @@ def test_change_that_is_refused_is_not_counted(client, post_page, rules):
     rules(RATE=(2, 600), MAX_LINKS=0)
     for _ in range(3):
         refused = edit(client, mine, "[a](http://a.example)")
-        assert "With these links or words" in refused.content.decode()
+        assert "would have to wait for a moderator" in refused.content.decode()
     assert edit(client, mine, "One").status_code == 302
 
 
