@@ -120,6 +120,7 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "csp.middleware.CSPMiddleware",
+    "wordpress.views.OldNumberMiddleware",
     "cms.middleware.NoSuchIdMiddleware",
     "axes.middleware.AxesMiddleware",
 ]

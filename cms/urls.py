@@ -26,4 +26,4 @@ urlpatterns = [
 
 handler400 = "cms.errors.bad_request"
 handler500 = "cms.errors.server_error"
-handler404 = "nodes.finding.not_found"
+handler404 = "wordpress.views.not_found"

@@ -23,7 +23,7 @@ from nodes.models import HTML, Node
 from nodes.services import editing
 from nodes.types import Actor
 
-from . import media
+from . import links, media
 from .content import Body, convert, plain
 from .discussion import Discussions
 from .oldsite import View
@@ -89,6 +89,8 @@ class Importer:
         self.actors = self._find_users(export)
         if media.pictures(export):
             self._pictures(export, sections, sections.gallery(top))
+        if not self.options.pretend:
+            links.keep(export, ((entry.number, entry.link, entry.id) for entry in entries))
         self.begin(len(entries), "")
         self._write_all(export, sections)
         if export.error:
@@ -103,7 +105,8 @@ class Importer:
         found = media.Pictures(export, sections, gallery, self.report, self.moment)
         self.begin(len(media.pictures(export)), "pictures")
         for attachment, path in media.pictures(export):
-            found.upload(attachment, path)
+            if photo_id := found.upload(attachment, path):
+                links.keep(export, [(attachment.id, attachment.link, photo_id)])
             self.step(1)
 
     # People ----------------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 from .content import File
 from .records import Attachment
 
-__all__ = ["OldSite", "View", "locate"]
+__all__ = ["OldSite", "View", "host_of", "locate"]
 
 # WordPress adds the size to the names of the copies it makes.
 SIZE = re.compile(r"-\d{1,5}x\d{1,5}(?=\.\w+\Z)")
@@ -34,7 +34,7 @@ class OldSite:
 
     def add_site(self, url: str) -> None:
         """Take note of the site's own address."""
-        if host := _host(url):
+        if host := host_of(url):
             self.hosts.add(host)
 
     def add_page(self, number: int, link: str, guid: str, slug: str) -> None:
@@ -71,7 +71,7 @@ class OldSite:
         normal = _normal(url)
         if not normal:
             return None
-        if _host(url) in self.hosts:
+        if host_of(url) in self.hosts:
             if asked := re.search(r"\?(?:p|page_id)=([0-9]{1,18})\Z", normal):
                 # On its own site this is the id; a guid of the same words may have come with a copy of another post.
                 return int(asked[1]) if int(asked[1]) in self.ids else self.guids.get(normal)
@@ -80,7 +80,7 @@ class OldSite:
                 return None
         found = self.pages.get(normal) or self.guids.get(normal)
         # A post's date may have been changed after somebody linked to it: WordPress goes by the slug then.
-        if found is None and _host(url) in self.hosts and (dated := DATED.search(normal)):
+        if found is None and host_of(url) in self.hosts and (dated := DATED.search(normal)):
             return self.slugs.get(dated[1])
         return found
 
@@ -129,7 +129,8 @@ def locate(directory: Path, attachment: Attachment) -> Path | None:
     return next((found for found in ends if found.is_file()), None)
 
 
-def _host(url: str) -> str:
+def host_of(url: str) -> str:
+    """The host of an address, without "www."; "" if it has none."""
     try:
         return (urlsplit(url).hostname or "").removeprefix("www.")
     except ValueError:
@@ -143,7 +144,7 @@ def _normal(url: str) -> str:
         query = parse_qs(parts.query)
     except ValueError:
         return ""
-    host = _host(url)
+    host = host_of(url)
     if not host:
         return ""
     number = next((f"?{name}={query[name][0]}" for name in ("p", "page_id") if name in query), "")

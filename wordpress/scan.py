@@ -33,6 +33,7 @@ class Entry:
     number: int
     line: int
     is_page: bool
+    link: str
     state: str
     is_public: bool
     title: str
@@ -155,6 +156,7 @@ def _entry(export: Export, item: Item) -> Entry:
         number=item.id,
         line=item.line,
         is_page=item.type == "page",
+        link=item.link,
         state=STATES.get(item.status, "draft"),
         is_public=item.is_public,
         title=title,

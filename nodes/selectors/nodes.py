@@ -35,7 +35,13 @@ def resolve(sections: Tree, path: str, moment: datetime) -> Node | Photo | None:
     node = _node_at(sections, section_id, parts[-1])
     if node is None or not _is_live(sections, node, moment):
         moved = _moved_to(section_id, parts[-1])
-        node = (get(moved) or photos.get(moved)) if moved else None
+        return live_by_id(sections, moved, moment) if moved else None
+    return node
+
+
+def live_by_id(sections: Tree, node_id: ObjectId, moment: datetime) -> Node | Photo | None:
+    """Return the node or photo with an id if readers may see it."""
+    node = get(node_id) or photos.get(node_id)
     return node if node and _is_live(sections, node, moment) else None
 
 

@@ -1,0 +1,153 @@
+"""Old permalinks and "?p=" lead to where things are now: for what readers may see, and nowhere else."""
+
+import pytest
+from bson import ObjectId
+from django.test import Client
+
+from nodes.services import editing, trash
+from nodes.types import Actor
+from tests.nodes import build, pictures
+from tests.wordpress.stored import snapshot, stored, target
+from tests.wordpress.wxr import attachment, export, item, meta, page
+
+pytestmark = pytest.mark.usefixtures("mongo")
+
+ANN = Actor(None, "Ann")
+SITE = export(
+    item(1, "One", "x"),
+    page(2, "Two", "x", link="https://old.example/about/"),
+    item(3, "Three", "x", link="https://old.example/?p=3"),
+    item(4, "Vier", "x", link="https://old.example/2012/%c3%bcber/", post_name="vier"),
+    item(5, "Five", "secret", status="draft", link="https://old.example/?p=5"),
+    item(6, "Six", "secret", post_password="enter", link="https://old.example/2012/six/"),
+)
+
+
+def leads(client: Client, address: str, **extra: str) -> str:
+    """Where a permanent redirect leads; "" for a 404."""
+    response = client.get(address, **extra)
+    if response.status_code == 404:
+        return ""
+    assert response.status_code == 301
+    return response["Location"]
+
+
+def id_of(mongo, path: str) -> tuple[ObjectId, ObjectId]:
+    metadata = stored(mongo)[path]
+    return ObjectId(target(metadata, mongo).pk), metadata["nonce"]
+
+
+def test_every_old_address_leads_to_the_present_one(run, client):
+    run(SITE)
+    for address, present in {
+        "/2012/03/post-1/": "/blog/post-1",
+        "/2012/03/post-1": "/blog/post-1",
+        "/?p=1": "/blog/post-1",
+        "/?page_id=1": "/blog/post-1",
+        "/about/": "/page-2",
+        "/about": "/page-2",
+        "/?page_id=2": "/page-2",
+        "/?p=2": "/page-2",
+        "/?p=3": "/blog/post-3",
+        "/2012/%C3%BCber/": "/blog/vier",
+        "/?p=4&preview=true": "/blog/vier",
+    }.items():
+        assert leads(client, address) == present
+    assert client.head("/?p=1").status_code == 301
+
+
+def test_what_readers_may_not_see_is_as_any_wrong_address(run, client):
+    run(SITE)
+    for address in ("/2012/six/", "/2012/six", "/2012/seven/"):
+        assert leads(client, address) == ""
+    for address in (
+        "/?p=5",
+        "/?p=6",
+        "/?p=99",
+        "/?p=",
+        "/?p=x",
+        f"/?p={'9' * 5000}",
+        "/?p=1&p=%00",
+        "/?attachment_id=-1",
+    ):
+        assert client.get(address).status_code == 200
+
+
+def test_they_follow_what_moves_and_end_with_what_goes(mongo, run, client):
+    run(SITE)
+    folder = build.node("folder", "archive")
+    editing.save(ANN, *id_of(mongo, "page-2"), {"parent_id": folder, "slug": "us"})
+    assert leads(client, "/about/") == leads(client, "/?page_id=2") == "/archive/us"
+    trash.trash(ANN, *id_of(mongo, "blog/post-1"))
+    assert leads(client, "/2012/03/post-1/") == ""
+    assert client.get("/?p=1").status_code == 200
+
+
+def test_an_address_of_the_new_site_s_own_goes_first(run, client):
+    run(export(page(2, "Two", link="https://old.example/about/")))
+    build.node("basic-page", "about")
+    assert client.get("/about").status_code == 200
+
+
+def test_a_site_in_a_folder(run, client):
+    site = "https://old.example/weblog"
+    run(export(item(1, "One", "x", link=f"{site}/2012/one/"), site=site))
+    assert leads(client, "/weblog/?p=1") == leads(client, "/weblog/2012/one/") == "/blog/post-1"
+    assert client.get("/?p=1").status_code == 200
+
+
+def test_two_sites_are_told_apart_by_their_host(run, client, settings):
+    settings.ALLOWED_HOSTS = ["*"]
+    other = "https://www.other.example"
+    run(SITE)
+    run(export(page(1, "Other", link=f"{other}/about/", post_name="other"), site=other))
+    assert leads(client, "/about/", HTTP_HOST="old.example") == "/page-2"
+    assert leads(client, "/about/", HTTP_HOST="www.old.example") == "/page-2"
+    assert leads(client, "/about/", HTTP_HOST="other.example:8000") == "/other"
+    assert leads(client, "/?p=1", HTTP_HOST="other.example") == "/other"
+    assert leads(client, "/about/") == ""
+    assert leads(client, "/2012/03/post-1/") == "/blog/post-1"
+
+
+def test_no_address_leads_off_the_site(run, client):
+    run(
+        export(
+            item(1, "One", "x", link="https://evil.example//evil.example/x/"),
+            item(2, "Two", "x", link="javascript:x()"),
+        )
+    )
+    assert leads(client, "//evil.example/x/") in ("/blog/post-1", "")
+    assert leads(client, "/?p=2&next=//evil.example") == "/blog/post-2"
+
+
+def test_a_form_is_not_led_elsewhere(run, client):
+    run(SITE)
+    assert client.post("/2012/03/post-1/").status_code != 301
+    assert client.post("/?p=1").status_code == 405
+
+
+def test_pictures(run, client, tmp_path):
+    (tmp_path / "a.jpg").write_bytes(pictures.jpeg())
+    url = "https://old.example/wp-content/uploads/a.jpg"
+    run(
+        export(attachment(7, url, "A", meta("_wp_attached_file", "a.jpg"), link="https://old.example/one/a/")),
+        media=tmp_path,
+    )
+    assert leads(client, "/?attachment_id=7") == leads(client, "/one/a/") == "/pictures/a"
+
+
+def test_a_second_run_changes_none_and_a_rehearsal_writes_none(mongo, run):
+    run(SITE, dry_run=True)
+    assert "wordpress.links" not in snapshot(mongo) or not mongo["wordpress.links"].count_documents({})
+    run(SITE)
+    before = snapshot(mongo)
+    assert mongo["wordpress.links"].count_documents({}) == 10
+    run(SITE)
+    assert snapshot(mongo) == before
+
+
+def test_they_are_read_by_their_index(mongo, run):
+    run(SITE)
+    plan = mongo["wordpress.links"].find({"path": "about"}).explain()["queryPlanner"]["winningPlan"]
+    assert "IXSCAN" in str(plan)
+    assert "COLLSCAN" not in str(plan)

@@ -1,0 +1,80 @@
+"""Old addresses: which node answers what was a permalink, or "?p=" with an id, on the site it came from.
+
+They are kept by node, so that they lead to its present address wherever it moves.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from itertools import islice
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from bson import ObjectId
+from pymongo import UpdateOne
+
+from mongo.connection import database
+
+from .collections import LINKS
+from .oldsite import host_of
+from .scan import Export
+
+__all__ = ["NUMBERS", "find", "keep"]
+
+# WordPress goes by the number under any of these names.
+NUMBERS = ("p", "page_id", "attachment_id")
+NUMBER = re.compile("[0-9]{1,18}")
+# A longer path (characters) is no permalink of WordPress's.
+LONGEST = 1_000
+# Sites that had the same path, at the most.
+SOURCES = 20
+BATCH = 500
+
+
+def keep(export: Export, found: Iterable[tuple[int, str, ObjectId]]) -> None:
+    """Store the old addresses of some things of an export: (number, permalink, node) of each.
+
+    A node need not be there yet: what is not, or is not live, is answered as any wrong address is.
+    """
+    host, base = host_of(export.site.url), _path(export.site.url)
+    rows = iter(found)
+    while some := list(islice(rows, BATCH)):
+        writes = [
+            UpdateOne(
+                {"path": path, "source": export.key},
+                {"$set": {"host": host_of(link) or host, "node_id": node_id}},
+                upsert=True,
+            )
+            for number, link, node_id in some
+            for path in {_path(link), _numbered(base, number)}
+            if 0 < len(path) <= LONGEST
+        ]
+        database()[LINKS].bulk_write(writes, ordered=False)
+
+
+def find(host: str, path: str, query: Mapping[str, str]) -> ObjectId | None:
+    """Return the node that stands for an old address: of the site that had this host, else of the only one that had this
+    path. None if there is none, or if several sites had it and none of them this host."""
+    number = next((query[name] for name in NUMBERS if name in query), None)
+    wanted = path.strip("/")
+    if number is not None:
+        wanted = _numbered(wanted, int(number)) if NUMBER.fullmatch(number) else ""
+    if not wanted or len(wanted) > LONGEST:
+        return None
+    found = list(database()[LINKS].find({"path": wanted}, {"host": 1, "node_id": 1}).limit(SOURCES))
+    ids = {link["node_id"] for link in found if link["host"] == host_of(f"//{host}")} or {d["node_id"] for d in found}
+    return ids.pop() if len(ids) == 1 else None
+
+
+def _numbered(base: str, number: int) -> str:
+    return f"{base}?{number}"
+
+
+def _path(link: str) -> str:
+    """The path of a permalink as `find` is asked for it; with the number, if it goes by that. "" for nonsense."""
+    try:
+        parts = urlsplit(link.strip())
+        query = dict(parse_qsl(parts.query))
+    except ValueError:
+        return ""
+    path = unquote(parts.path).strip("/")
+    number = next((query[name] for name in NUMBERS if name in query), "")
+    return _numbered(path, int(number)) if NUMBER.fullmatch(number) else path

@@ -1,0 +1,38 @@
+"""Old addresses of imported posts, pages and pictures lead to where they are now."""
+
+from collections.abc import Callable
+
+from django.http import HttpRequest, HttpResponse, HttpResponsePermanentRedirect
+
+from mongo.connection import now
+from nodes import finding, tree
+from nodes.selectors import nodes as selectors
+
+from . import links
+
+__all__ = ["OldNumberMiddleware", "moved", "not_found"]
+
+
+def moved(request: HttpRequest) -> HttpResponse | None:
+    """Return the redirect of an old address to the live node that stands for it now; None for any other address."""
+    if request.method not in ("GET", "HEAD"):
+        return None
+    node_id = links.find(request.get_host(), request.path_info, request.GET)
+    node = selectors.live_by_id(tree.current(), node_id, now()) if node_id else None
+    return HttpResponsePermanentRedirect(node.get_absolute_url()) if node else None
+
+
+def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """Redirect an old address; answer 404 for any other."""
+    return moved(request) or finding.not_found(request, exception)
+
+
+class OldNumberMiddleware:
+    """Redirect "/?p=7": without its number it is the address of the front page."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        has_number = any(name in request.GET for name in links.NUMBERS)
+        return (moved(request) if has_number else None) or self.get_response(request)
