@@ -26,6 +26,7 @@ from nodes.types import Actor
 from . import links, media
 from .content import Body, convert, plain
 from .discussion import Discussions
+from .known import find_known
 from .oldsite import View
 from .places import Home, arrange
 from .reader import read
@@ -46,9 +47,11 @@ WRITTEN = {kinds.PAGE: "page", kinds.FOLDER: "page", kinds.ENTRY: "post"}
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What the operator asked for. `section` "" is the top level; `pretend` writes nothing."""
+    """What the operator asked for. `section` "" is the top level, `source` "" the old site's address; `pretend` writes
+    nothing."""
 
     section: str = ""
+    source: str = ""
     media: Path | None = None
     pretend: bool = False
 
@@ -73,16 +76,17 @@ class Importer:
     def run(self) -> Report:
         """Import what the file holds and return what came of it.
 
-        Raises WxrError for a broken file, after all that is whole before the fault was imported, and SectionError.
+        Raises WxrError for a broken file, after all that is whole before the fault was imported, SectionError and SourceError.
         Where nothing can be imported, no section is made.
         """
         self.begin(self.path.stat().st_size, "B")
-        export = scan(self.path, self.options.media, self.report, self.step)
+        export = scan(self.path, self.options.media, self.report, self.step, source=self.options.source)
         if export.error and not export.entries:
             raise export.error
         sections = Sections(export, self.report, self.moment, pretend=self.options.pretend)
         top = sections.top(self.options.section)
         blog = sections.blog(top)
+        find_known(export)
         arrange(export, top, blog, self.report, self.moment)
         entries = export.entries.values()
         self.report.public_comments = sum(entry.approved for entry in entries if entry.is_live)
@@ -236,11 +240,11 @@ class Importer:
             "site": export.key,
             "id": item.id,
             "link": item.link,
+            "posted": entry.posted,
             "imported": self.moment,
         }
         if not entry.is_public:
             source["state"] = "password" if item.protected else entry.state
-            source["posted"] = entry.posted
         return source
 
     def _note_body(self, entry: Entry, body: Body, export: Export) -> None:

@@ -30,9 +30,6 @@ class Home:
 def arrange(export: Export, top: Home, blog: Home, report: Report, moment: datetime) -> None:
     """Decide the place of every entry of `export`: posts in `blog`, pages with their tree below `top`. What an earlier
     run has made stays where it is now."""
-    known = imports.known([entry.id for entry in export.entries.values()])
-    for entry in export.entries.values():
-        entry.known = known.get(entry.id)
     pages = {number: entry for number, entry in export.entries.items() if entry.is_page}
     order = list(_parents_first(pages, report))
     _choose_kinds(pages)

@@ -77,9 +77,9 @@ def identifier(site_key: str, kind: str, number: int) -> ObjectId:
     return ObjectId(hashlib.sha256(f"wordpress {site_key} {kind} {number}".encode()).digest()[:12])
 
 
-def scan(path: Path, media: Path | None, report: Report, step: Callable[[int], object]) -> Export:
+def scan(path: Path, media: Path | None, report: Report, step: Callable[[int], object], *, source: str = "") -> Export:
     """Look through the export at `path` and count what it holds into `report`; `media` is where its files may be.
-    `step` is told how many bytes were read.
+    `step` is told how many bytes were read. `source` names the site where its address does not tell it from another.
 
     Raises WxrError if not even the site's description could be read; a later fault is the result's `error`.
     """
@@ -100,7 +100,7 @@ def scan(path: Path, media: Path | None, report: Report, step: Callable[[int], o
             step(stream.tell() - at)
             at = stream.tell()
             if isinstance(record, Site):
-                export = Export(record, key=_key(record.url))
+                export = Export(record, key=source or _key(record.url))
                 export.old.add_site(record.url)
             elif export is None:
                 raise AssertionError("The reader yields the Site first.")

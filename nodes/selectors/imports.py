@@ -19,8 +19,9 @@ BATCH = 1_000
 
 @dataclass(frozen=True)
 class Known:
-    """A node that an earlier run has made. `trashed`: an editor has thrown it away. `imported` is when that run was, as
-    the source that was given to it says; None if it does not."""
+    """A node that an earlier run has made. `trashed`: an editor has thrown it away. `imported` is when that run was, and
+    `posted` when it was published where it comes from, if it was public there: as the source that was given to it says;
+    None if it does not."""
 
     id: ObjectId
     type: str
@@ -29,11 +30,12 @@ class Known:
     published: datetime | None
     trashed: bool
     imported: datetime | None
+    posted: datetime | None
 
 
 def known(ids: Collection[ObjectId]) -> dict[ObjectId, Known]:
     """Return those of the nodes that exist, the trash included, by id."""
-    wanted = {f"metadata.{name}": 1 for name in ("type", "parent_id", "slug", "published", "detail.source.imported")}
+    wanted = {f"metadata.{name}": 1 for name in ("type", "parent_id", "slug", "published", "detail.source")}
     found: dict[ObjectId, Known] = {}
     for batch in _batches(ids):
         # The trash last: a node that is thrown away between the two queries is found there. One that is restored is
@@ -52,6 +54,7 @@ def known(ids: Collection[ObjectId]) -> dict[ObjectId, Known]:
                         published=metadata["published"],
                         trashed=trashed,
                         imported=source.get("imported"),
+                        posted=None if "state" in source else source.get("posted"),
                     ),
                 )
     return found

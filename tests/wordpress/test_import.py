@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from bson import ObjectId
 from django.contrib.auth import get_user_model
-from django.core.management import call_command
+from django.core.management import CommandError, call_command
 
 from comments import selectors, services
 from comments.types import Verdict
@@ -161,6 +161,38 @@ class TestAgain:
         monkeypatch.setattr(importer, "now", lambda: later)
         assert run(data)[-1] == "0 changes"
         assert selectors.held() == ()
+
+
+class TestTwoSitesWithOneAddress:
+    def other(self, day: int):
+        return item(
+            1, "Other", "x", comment(9, "Other words"), post_name="other", post_date_gmt=f"2015-01-{day:02} 00:00:00"
+        )
+
+    def test_the_second_is_refused_and_nothing_changes(self, mongo, run):
+        run(export(item(1, "One", "x", comment(9))))
+        before = snapshot(mongo)
+        with pytest.raises(CommandError, match="1 of the 1 posts and pages .* from old.example .* --source NAME"):
+            run(export(self.other(2), item(2, "Two")))
+        assert snapshot(mongo) == before
+
+    def test_under_a_name_it_is_another(self, mongo, run):
+        run(export(item(1, "One", "x", comment(9))))
+        data = export(self.other(2))
+        assert run(data, source="second")[-1] == "2 changes: 1 post, 1 comment"
+        assert set(stored(mongo)) == {"blog", "blog/post-1", "blog/other"}
+        assert run(data, source="second")[-1] == "0 changes"
+        with pytest.raises(CommandError, match="from second"):
+            run(export(item(1, "One")), source="second")
+
+    def test_a_few_changed_dates_are_an_editor_s(self, run):
+        same = [item(number, "Same") for number in (2, 3)]
+        run(export(item(1, "One"), *same))
+        assert run(export(self.other(3), *same))[-1] == "1 change: 1 comment"
+
+    def test_drafts_that_were_published_since_are_no_other_site_s(self, run):
+        run(export(item(1, "One", status="draft", post_date_gmt=EMPTY_DATE, post_date="2012-01-01 00:00:00")))
+        assert run(export(item(1, "One", post_date_gmt="2012-06-01 09:00:00")))[-1] == "0 changes"
 
 
 class TestNotPublic:

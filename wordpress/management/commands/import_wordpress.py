@@ -10,6 +10,7 @@ from tqdm import tqdm
 
 from mongo.commands import FoundWrong, MongoCommand
 from wordpress.importer import Importer, Options
+from wordpress.known import SourceError
 from wordpress.records import WxrError
 from wordpress.sections import SectionError
 
@@ -30,6 +31,12 @@ class Command(MongoCommand):
             "--media", type=Path, metavar="DIR", help="the old site's uploads: its pictures become photos"
         )
         parser.add_argument("--section", default="", metavar="SLUG", help="put all of it into this folder at the top")
+        parser.add_argument(
+            "--source",
+            default="",
+            metavar="NAME",
+            help="what to know the old site by, where another with the same address was imported before",
+        )
         parser.add_argument("--dry-run", action="store_true", help="only say what would be done")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -41,14 +48,14 @@ class Command(MongoCommand):
         pretend = options["dry_run"]
         self.stdout.write(f"{'Pretending to import' if pretend else 'Importing'} {path.name}")
         progress = Progress(self.stdout, quiet=options["verbosity"] == 0)
-        chosen = Options(section=options["section"], media=media, pretend=pretend)
+        chosen = Options(section=options["section"], source=options["source"].strip(), media=media, pretend=pretend)
         importer = Importer(path, chosen, begin=progress.begin, step=progress.step)
         try:
             importer.run()
         except WxrError as error:
             self._tell(importer, progress, options["verbosity"])
             raise CommandError(f"{path.name}, {error}. What is whole before it was imported.") from error
-        except SectionError as error:
+        except (SectionError, SourceError) as error:
             raise CommandError(str(error)) from error
         except KeyboardInterrupt as error:
             self._tell(importer, progress, options["verbosity"])
