@@ -8,3 +8,4 @@ class NodesConfig(AppConfig):
 
     def ready(self) -> None:
         from nodes import checks  # noqa: F401 - registers itself
+        from nodes.services import photo_copies  # noqa: F401 - registers what makes the copies of photos

@@ -7,6 +7,7 @@ from django.urls import reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
+from nodes.assets import renditions
 from nodes.assets.limits import limits
 from nodes.assets.renditions import Spec
 from nodes.models import Photo
@@ -36,18 +37,13 @@ def _path(photo: Photo, spec: str) -> str:
     return reverse("photo-file", args=[photo.pk, photo.metadata.content_id, spec])
 
 
-def widths(photo: Photo) -> tuple[int, ...]:
-    """Return the widths that are worth making of the photo: those below its own, and the first above."""
-    own = photo.metadata.detail.resolution[0]
-    made = sorted(limits().widths)
-    above = [width for width in made if width >= own][:1]
-    return (*(width for width in made if width < own), *above)
-
-
 def srcset(photo: Photo, extension: str) -> str:
-    """Return a srcset; what is narrower than asked for says how wide it really is."""
-    own = photo.metadata.detail.resolution[0]
-    return ", ".join(f"{copy(photo, width, extension)} {min(width, own)}w" for width in widths(photo))
+    """Return a srcset; what is narrower than asked for says how wide it really is. "" where the format cannot be so long."""
+    across, down = photo.metadata.detail.resolution
+    return ", ".join(
+        f"{copy(photo, width, extension)} {min(width, across)}w"
+        for width in renditions.widths((across, down), extension)
+    )
 
 
 def picture(
@@ -55,13 +51,13 @@ def picture(
 ) -> SafeString:
     """Return the photo as <picture>: WebP where that is known, JPEG elsewhere, in the size that the layout needs."""
     across, down = photo.metadata.detail.resolution
-    made = widths(photo)
+    made = renditions.widths((across, down), "jpg")
     middle = next((width for width in made if width >= 960), made[-1])
+    webp = srcset(photo, "webp")
+    source = format_html('<source type="image/webp" srcset="{}" sizes="{}">', webp, sizes) if webp else ""
     return format_html(
-        '<picture><source type="image/webp" srcset="{}" sizes="{}">'
-        '<img src="{}" srcset="{}" sizes="{}" width="{}" height="{}" alt="{}"{}{}></picture>',
-        srcset(photo, "webp"),
-        sizes,
+        '<picture>{}<img src="{}" srcset="{}" sizes="{}" width="{}" height="{}" alt="{}"{}{}></picture>',
+        source,
         copy(photo, middle),
         srcset(photo, "jpg"),
         sizes,

@@ -14,7 +14,7 @@ from mongo.connection import now
 from nodes import tree
 from nodes.assets import contents, reader, renditions
 from nodes.assets.errors import BadPicture
-from nodes.assets.responses import FOR_EVER, NOT_KEPT, Asked, File, answer
+from nodes.assets.responses import FOR_EVER, FOR_NOW, NOT_KEPT, Asked, File, answer
 from nodes.errors import TooBusy
 from nodes.models import Photo
 from nodes.photo_access import may_see
@@ -38,28 +38,38 @@ def file(request: HttpRequest, photo_id: ObjectId, content_id: ObjectId, spec: s
         response["Cache-Control"] = NOT_KEPT
         return response
     try:
-        stored, named = _found(photo, content_id, spec)
+        stored, named, is_exact = _found(photo, content_id, spec)
     except TooBusy:
         return HttpResponse(status=503, headers={"Retry-After": "5", "Cache-Control": NOT_KEPT})
     except (BadPicture, reader.Missing) as error:
         raise Http404 from error
     # What was replaced is for editors alone, however public the photo is.
-    return send(request, stored, named, cache=FOR_EVER if is_public and is_present else NOT_KEPT)
+    cache = (FOR_EVER if is_exact else FOR_NOW) if is_public and is_present else NOT_KEPT
+    return send(request, stored, named, cache=cache)
 
 
-def _found(photo: Photo, content_id: ObjectId, spec: str) -> tuple[contents.Stored, File]:
-    """Return the file asked for, and what to say of it. Raises Http404, and what renditions.get raises."""
+def _found(photo: Photo, content_id: ObjectId, spec: str) -> tuple[contents.Stored, File, bool]:
+    """Return the file asked for, what to say of it, and whether it is that one, not the nearest that is made.
+
+    Raises Http404, and what renditions.get raises.
+    """
     source, detail = contents.find(photo.pk, content_id), photo.metadata.detail
     if source is None:
         raise Http404
     if spec == ORIGINAL:
-        return source, File(source.length, str(source.id), source.uploaded, detail.content_type, detail.filename)
+        return source, File(source.length, str(source.id), source.uploaded, detail.content_type, detail.filename), True
     wanted = renditions.parse(spec, tuple(detail.focal) if detail.focal else None)
     if wanted is None:
         raise Http404
-    made = renditions.get(source, detail.content_type, wanted)
-    name = f"{detail.filename.rpartition('.')[0] or detail.filename}-{wanted.width}.{wanted.extension}"
-    return made, File(made.length, str(made.id), made.uploaded, wanted.content_type, name)
+    try:
+        made, shown = renditions.get(source, detail.content_type, wanted), wanted
+    except TooBusy:
+        nearest = renditions.nearest(source, wanted)
+        if nearest is None:
+            raise
+        made, shown = nearest
+    name = f"{detail.filename.rpartition('.')[0] or detail.filename}-{shown.width}.{shown.extension}"
+    return made, File(made.length, str(made.id), made.uploaded, shown.content_type, name), shown == wanted
 
 
 def send(request: HttpRequest, stored: contents.Stored, named: File, *, cache: str) -> HttpResponseBase:

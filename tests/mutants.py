@@ -90,6 +90,13 @@ MUTANTS = (
         "tests/faults/test_photo_crashes.py::test_a_lock_lost_between_the_look_and_the_write_replaces_nothing",
     ),
     Mutant(
+        "threads that wait for copies",
+        "nodes/assets/renditions.py",
+        "    if not _turns.acquire(blocking=False):\n        raise TooBusy\n",
+        "    _turns.acquire(blocking=True)\n",
+        "tests/nodes/test_photo_files.py::test_fifty_who_ask_for_copies_that_are_not_made_hold_up_no_reader",
+    ),
+    Mutant(
         "claim",
         "comments/backends/claims.py",
         '    is_new = {"$not": [{"$in": [{"$literal": intent.op}, "$claims.op"]}]}\n',

@@ -1,4 +1,7 @@
-"""Copies of photos in other sizes: made when first asked for, once, whoever else asks meanwhile."""
+"""Copies of photos in other sizes: the worker makes the usual ones after the upload, a request what is not made yet.
+
+Each is made once. Only a few threads of a process make copies or wait for one; other requests get the nearest that there is.
+"""
 
 import re
 import threading
@@ -21,8 +24,13 @@ from nodes.errors import TooBusy
 FORMATS = {"webp": ("WEBP", "image/webp"), "jpg": ("JPEG", "image/jpeg")}
 PILLOW_NAMES = {"image/jpeg": "JPEG", "image/png": "PNG", "image/webp": "WEBP", "image/gif": "GIF"}
 _SPEC = re.compile(r"(?:w(\d{1,5})|s(\d{1,5})-(\d{1,3})x(\d{1,3}))\.(webp|jpg)", re.ASCII)
-# Seconds to wait for somebody else who is making the copy, and between looks.
+# Seconds to wait for another process that makes the copy, and between looks.
 PATIENCE, LOOK = 25, 0.05
+# Threads of a process that make a copy or wait for one: pages need the others.
+AT_ONCE = 2
+_turns = threading.BoundedSemaphore(AT_ONCE)
+# Pixels along a side of a WebP (RFC 9649, section 2.5.2: 14 bits).
+LONGEST_WEBP = 16_383
 Focal = tuple[float, float]
 CENTRE: Focal = (0.5, 0.5)
 
@@ -71,14 +79,74 @@ def parse(text: str, focal: Focal | None, allowed: Limits | None = None) -> Spec
     return spec if str(spec) == text else None
 
 
+def widths(size: tuple[int, int], extension: str) -> tuple[int, ...]:
+    """Return the widths that are worth making of a picture of this size (pixels, as seen): those below its own, and the
+    first above; for WebP only as far as that format reaches."""
+    across, down = size
+    made = sorted(limits().widths)
+    offered = [*(width for width in made if width < across), *[width for width in made if width >= across][:1]]
+    if extension == "webp":
+        offered = [width for width in offered if max(scaled(size, width)) <= LONGEST_WEBP]
+    return tuple(offered)
+
+
+def scaled(size: tuple[int, int], width: int) -> tuple[int, int]:
+    """Return the size (pixels) of a copy `width` wide: never larger than the picture is."""
+    across, down = size
+    factor = min(width / across, 1)
+    return max(round(across * factor), 1), max(round(down * factor), 1)
+
+
+def usual(size: tuple[int, int], focal: Focal | None) -> list[Spec]:
+    """Return the copies that pages show of a picture of this size (pixels, as seen) with this focal point."""
+    return [
+        *(Spec(width, extension) for extension in FORMATS for width in widths(size, extension)),
+        *(Spec.square(width, extension, focal) for width in limits().squares for extension in FORMATS),
+    ]
+
+
 def get(source: Stored, content_type: str, spec: Spec) -> Stored:
     """Return the copy, made now if there is none. One process makes it, the others wait for that.
 
-    Raises BadPicture (the source cannot be read), TooBusy (whoever makes it takes long), reader.Missing (swept meanwhile).
+    Raises BadPicture (the source cannot be read), reader.Missing (it was swept), TooBusy (the maker takes long, or AT_ONCE
+    threads of this process wait already).
     """
+    found = _look(source, spec)
+    if found is not None and found["metadata"]["locked"] is None:
+        return Stored.of(RENDITIONS, found)
+    if not _turns.acquire(blocking=False):
+        raise TooBusy
+    try:
+        return _wait(source, content_type, spec)
+    finally:
+        _turns.release()
+
+
+def nearest(source: Stored, spec: Spec) -> tuple[Stored, Spec] | None:
+    """Return the copy of the same shape that is nearest in size, rather larger than smaller, and what it is; None if none
+    is made. Never a WebP for a JPEG: it may be asked for because nothing else can be shown."""
+    made = database()[RENDITION_FILES].find(
+        {"metadata.source": source.id, "metadata.locked": None}, {**FILE, "metadata.spec": 1}
+    )
+    best: tuple[tuple[bool, int, bool], Document, Spec] | None = None
+    for document in made:
+        other = parse(document["metadata"]["spec"], spec.focal)
+        if other is None or other.focal != spec.focal or other.extension not in (spec.extension, "jpg"):
+            continue
+        rank = other.width < spec.width, abs(other.width - spec.width), other.extension != spec.extension
+        if best is None or rank < best[0]:
+            best = rank, document, other
+    return (Stored.of(RENDITIONS, best[1]), best[2]) if best else None
+
+
+def _look(source: Stored, spec: Spec) -> Document | None:
+    return database()[RENDITION_FILES].find_one(_place(source.id, spec), {**FILE, "metadata.locked": 1})
+
+
+def _wait(source: Stored, content_type: str, spec: Spec) -> Stored:
     waiting, deadline = threading.Event(), time.monotonic() + PATIENCE
     while True:
-        found = database()[RENDITION_FILES].find_one(_place(source.id, spec), {**FILE, "metadata.locked": 1})
+        found = _look(source, spec)
         if found is not None and found["metadata"]["locked"] is None:
             return Stored.of(RENDITIONS, found)
         if found is not None and now() - found["metadata"]["locked"] > STALE:
@@ -93,7 +161,7 @@ def get(source: Stored, content_type: str, spec: Spec) -> Stored:
 
 
 def _make(source: Stored, content_type: str, spec: Spec) -> Stored | None:
-    """Make the copy; None if somebody else has begun to."""
+    """Make the copy; None if another maker has begun to."""
     metadata: dict[str, Any] = {"source": source.id, "spec": str(spec), "content_type": spec.content_type}
     try:
         writer = Writer(RENDITIONS, ObjectId(), str(spec), metadata, place=_place(source.id, spec))

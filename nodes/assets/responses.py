@@ -8,6 +8,8 @@ from email.utils import format_datetime, parsedate_to_datetime
 from urllib.parse import quote
 
 FOR_EVER = "public, max-age=31536000, immutable"
+# Another size, until the one that was asked for is made.
+FOR_NOW = "public, max-age=10"
 NOT_KEPT = "private, no-store"
 # Whatever a browser takes the bytes for, they run nothing and load nothing.
 SAFE = {

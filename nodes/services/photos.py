@@ -22,7 +22,7 @@ from nodes.collections import ASSET_FILES, ASSETS, REVISIONS, standing
 from nodes.errors import NodeError, NodeGone, SlugTaken, TooBusy
 from nodes.kinds import CONTENT, PHOTO
 from nodes.selectors import photos as selectors
-from nodes.services import editing, trash
+from nodes.services import editing, photo_copies, trash
 from nodes.services.site import touch
 from nodes.services.write import check_id, check_place, check_ready, compare_and_set, insert_revision
 from nodes.types import Actor, Saved
@@ -142,6 +142,7 @@ class Upload:
             changes |= {"metadata.tags": after["tags"], "metadata.nonce": after["nonce"], "derived": derived.of(after)}
             if self._writer.finish(changes, **{"metadata.nonce": before["nonce"]}):
                 touch()
+                photo_copies.put(self.id, self.id)
                 return Uploaded(self.id, after["nonce"], after["title"], selectors.same_bytes(received.sha256, self.id))
         self.abort()
         raise TooBusy
@@ -198,7 +199,9 @@ class Replacement:
         try:
             received = self._incoming.end()
             self._writer.finish()
-            return _show(self._actor, self._photo_id, self.id, _of_content(received, self._filename), self._lock)
+            saved = _show(self._actor, self._photo_id, self.id, _of_content(received, self._filename), self._lock)
+            photo_copies.put(self._photo_id, self.id)
+            return saved
         except NodeError:
             self._lock.release()
             raise

@@ -1,7 +1,10 @@
 """Photos' files over HTTP: who gets them, in which sizes, and that each is made once."""
 
 import io
+import re
 import threading
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
 from bson import ObjectId
@@ -9,12 +12,13 @@ from django.contrib.auth.models import Permission, User
 from django.test import Client
 from PIL import Image
 
+from mongo import queue
 from mongo.connection import database, now
 from nodes.assets import images, limits, renditions
 from nodes.assets.contents import find
 from nodes.assets.locks import STALE
 from nodes.errors import TooBusy
-from nodes.photo_addresses import copy, original, picture, square
+from nodes.photo_addresses import copy, original, picture, square, thumbnail
 from nodes.selectors import photos as selectors
 from nodes.services import photos, trash
 from tests.nodes import build, pictures
@@ -108,25 +112,101 @@ def test_a_copy_is_made_once_and_kept(client):
     assert database()["cms.renditions.files"].count_documents({}) == 1
 
 
-def test_sixteen_who_ask_at_once_get_the_one_that_is_made():
+def test_of_sixteen_who_ask_at_once_some_wait_for_the_one_that_is_made_and_the_others_come_again():
     photo = selectors.get(upload(gallery(), pictures.jpeg(1, pictures.image((1600, 1200)))))
-    bodies: list[bytes] = []
+    answers: list[Any] = []
     start = threading.Barrier(16)
 
     def ask() -> None:
         start.wait()
-        bodies.append(body(Client().get(copy(photo, 640, "webp"))))
+        answers.append(Client().get(copy(photo, 640, "webp")))
 
     clients = [threading.Thread(target=ask) for _ in range(16)]
     for one in clients:
         one.start()
     for one in clients:
         one.join()
-    assert len(bodies) == 16
-    assert len(set(bodies)) == 1
-    assert Image.open(io.BytesIO(bodies[0])).size == (640, 480)
+    assert {answer.status_code for answer in answers} <= {200, 503}
+    assert {answer.headers["Retry-After"] for answer in answers if answer.status_code == 503} <= {"5"}
+    bodies = {body(answer) for answer in answers if answer.status_code == 200}
+    assert len(bodies) == 1
+    assert bodies == {body(Client().get(copy(photo, 640, "webp")))}
+    assert Image.open(io.BytesIO(bodies.pop())).size == (640, 480)
     assert database()["cms.renditions.files"].count_documents({}) == 1
     audit()
+
+
+def test_fifty_who_ask_for_copies_that_are_not_made_hold_up_no_reader(client):
+    """Sixteen threads, as a web worker may have, while the one picture that a process decodes at a time takes long."""
+    build.node("blog-entry", "post", parent=build.node("blog", "news"), text="Read me.")
+    there = [selectors.get(upload(gallery(f"photos-{n}"))) for n in range(5)]
+    sizes = [(width, extension) for width in (320, 640, 960, 1280, 1920) for extension in ("jpg", "webp")]
+    unmade = [copy(photo, *size) for photo in there for size in sizes]
+    taken = find(there[0].pk, there[0].pk)
+    with ThreadPoolExecutor(16) as threads, taken.open() as file:
+        with images.opened(file, "JPEG", limits.limits()):
+            asked = [threads.submit(Client().get, address) for address in unmade]
+            pages = [threads.submit(Client().get, "/news/post") for _ in range(20)]
+            assert [page.result().status_code for page in pages] == [200] * 20
+            done = [answer.result() for answer in asked if answer.done()]
+            assert {answer.status_code for answer in done} == {503}
+            assert {answer.headers["Retry-After"] for answer in done} == {"5"}
+            assert len(done) >= len(unmade) - renditions.AT_ONCE
+        waited = [answer.result() for answer in asked if answer.result() not in done]
+    assert [answer.status_code for answer in waited] == [200] * renditions.AT_ONCE
+
+
+def test_who_cannot_wait_gets_the_nearest_size_for_now(client):
+    photo = selectors.get(upload(gallery(), pictures.jpeg(1, pictures.image((1500, 1000)))))
+    for made in (copy(photo, 320), copy(photo, 960), copy(photo, 1280, "webp"), square(photo, 160)):
+        assert client.get(made).status_code == 200
+    slugs = iter(("other", "another", "third", "fourth"))
+
+    def asked(address: str) -> Any:
+        other = selectors.get(upload(gallery(next(slugs))))
+        source = find(other.pk, other.pk)
+        with ThreadPoolExecutor(2) as waiting, source.open() as file, images.opened(file, "JPEG", limits.limits()):
+            held = [waiting.submit(Client().get, copy(other, 320, kind)) for kind in ("jpg", "webp")]
+            # Until the two wait, a request would be one of those that wait.
+            while database()["cms.renditions.files"].count_documents({"metadata.locked": {"$ne": None}}) < 2:
+                assert not any(one.done() for one in held)
+            return client.get(address)
+
+    larger = asked(copy(photo, 640))
+    assert Image.open(io.BytesIO(body(larger))).size == (960, 640)
+    assert larger.headers["Cache-Control"] == "public, max-age=10"
+    assert larger.headers["ETag"] == client.get(copy(photo, 960)).headers["ETag"]
+    # Nothing but JPEG for a browser that may know no other, and squares for squares.
+    assert asked(copy(photo, 1280)).headers["Content-Type"] == "image/jpeg"
+    assert asked(copy(photo, 960, "webp")).headers["Content-Type"] == "image/jpeg"
+    assert Image.open(io.BytesIO(body(asked(square(photo, 480))))).size == (160, 160)
+    assert client.get(copy(photo, 640)).headers["Cache-Control"] == "public, max-age=31536000, immutable"
+    audit()
+
+
+def test_the_worker_makes_the_usual_sizes_after_the_upload(client, commands):
+    photo_id = upload(gallery(), pictures.jpeg(1, pictures.image((700, 500))))
+    assert queue.work().kind == "photos.copies"
+    assert queue.work() is None
+    photo = selectors.get(photo_id)
+    page = picture(photo) + thumbnail(photo, 160)
+    addresses = set(re.findall(r"/media/[^ \"]+", page))
+    assert database()["cms.renditions.files"].count_documents({}) == len(addresses) == 10
+    with commands.recorded():
+        assert {client.get(address).status_code for address in addresses} == {200}
+    assert not commands.written
+    content_id = replace(photo_id, pictures.png(), "new.png")
+    assert queue.work().payload["content"] == content_id
+    assert database()["cms.renditions.files"].count_documents({"metadata.source": content_id}) > 0
+    audit()
+
+
+def test_the_worker_makes_nothing_of_what_is_gone(mongo):
+    photo_id = upload(gallery())
+    photos.throw_away(build.EDITOR, photo_id, document(photo_id)["metadata"]["nonce"])
+    assert queue.work().kind == "photos.copies"
+    assert mongo["cms.renditions.files"].count_documents({}) == 0
+    assert mongo["jobs"].find_one()["state"] == queue.DONE
 
 
 def test_a_copy_that_others_keep_from_being_made_is_promised_for_later(client, monkeypatch):

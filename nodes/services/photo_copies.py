@@ -1,0 +1,39 @@
+"""The job that makes the usual sizes of a photo after its upload, so that its first readers need not wait for them."""
+
+from bson import ObjectId
+
+from mongo import queue
+from mongo.queue import Job
+from nodes.assets import contents, reader, renditions
+from nodes.assets.errors import BadPicture
+from nodes.errors import TooBusy
+from nodes.selectors import photos as selectors
+
+COPIES = "photos.copies"
+
+
+def put(photo_id: ObjectId, content_id: ObjectId) -> None:
+    """Have the worker make the copies of a content. Without a worker they are made when they are first asked for."""
+    queue.put(COPIES, {"photo": photo_id, "content": content_id}, key=f"{COPIES}:{content_id}")
+
+
+@queue.handler(COPIES)
+def make(job: Job) -> None:
+    """Make the copies that pages show, those that are made already passed over; none of what is not shown any more."""
+    photo = selectors.get(job.payload["photo"])
+    content_id = job.payload["content"]
+    if photo is None or photo.metadata.content_id != content_id:
+        return
+    source, detail = contents.find(photo.pk, content_id), photo.metadata.detail
+    if source is None:
+        return
+    for spec in renditions.usual(tuple(detail.resolution), tuple(detail.focal) if detail.focal else None):
+        try:
+            renditions.get(source, detail.content_type, spec)
+        except TooBusy as error:
+            raise queue.Postponed("other pictures take long") from error
+        except (BadPicture, reader.Missing):
+            # Replaced or damaged since; the doctor finds what is damaged.
+            return
+        if not queue.keep(job):
+            return
