@@ -16,6 +16,7 @@ NAMES = (
     "admin_list",
     "photos",
     "validators",
+    "texts",
 )
 
 

@@ -14,6 +14,8 @@ from typing import Final
 from markup import links, tags
 
 MAX_DEPTH: Final = 100
+# Start tags of a text, those that are opened here included. Of what follows the text stays.
+MOST_TAGS: Final = 100_000
 MAX_ATTRIBUTES: Final = 200  # characters of attributes of one tag above which they are counted
 
 _CELLS: Final = frozenset({"td", "th", "caption"})
@@ -58,7 +60,13 @@ class Balancer:
         self._renamed = renamed
         self._images = images
         self._open: list[str] = []
+        self._opened: Counter[str] = Counter()
+        # Open tags that were looked at, so far.
+        self.steps = 0
+        self._started = 0
         self._dropped: Counter[str] = Counter()
+        # Tags that _close_nearest looked for in vain since the last was opened or closed: it need not look again.
+        self._missing: set[tuple[frozenset[str], frozenset[str]]] = set()
         self._written: list[str] = []
 
     def balance(self, html: str) -> str:
@@ -99,6 +107,10 @@ class Balancer:
         self._end("a")
 
     def _start(self, name: str, text: str) -> None:
+        if self._started >= MOST_TAGS:
+            if name not in tags.VOID:
+                self._dropped[name] += 1
+            return
         if name in _TABLE_PARTS and name != "table":
             if not self._enter_frame(name):
                 return
@@ -117,6 +129,8 @@ class Balancer:
         else:
             self._write(name, text)
             self._open.append(name)
+            self._opened[name] += 1
+            self._missing.clear()
 
     def _enter_frame(self, name: str) -> bool:
         """Make room for a part of a table: close what must be closed, open the row or section that it needs.
@@ -152,18 +166,27 @@ class Balancer:
         self._close_nearest(_HEADINGS if name in _HEADINGS else frozenset({name}), _BARRIERS.get(name, _WALLS))
 
     def _close_nearest(self, names: frozenset[str], barriers: frozenset[str]) -> None:
+        if (names, barriers) in self._missing or not any(self._opened[name] for name in names):
+            return
         for index in range(len(self._open) - 1, -1, -1):
+            self.steps += 1
             if self._open[index] in names:
                 self._close_down_to(index)
                 return
             if self._open[index] in barriers:
-                return
+                break
+        self._missing.add((names, barriers))
 
     def _close_down_to(self, depth: int) -> None:
+        if len(self._open) > depth:
+            self._missing.clear()
         while len(self._open) > depth:
-            self._written.append(f"</{self._open.pop()}>")
+            name = self._open.pop()
+            self._opened[name] -= 1
+            self._written.append(f"</{name}>")
 
     def _write(self, name: str, text: str) -> None:
+        self._started += 1
         if len(text) > MAX_ATTRIBUTES:
             text = "".join(
                 f' {key}="{tags.quote(value)}"' for key, value in tags.attributes(text).items() if _NAME.fullmatch(key)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from markup.characters import IDEOGRAPHS
-from markup.sequences import Budget, Region, pairs, regions
+from markup.sequences import Budget, Region, are_compared, in_order, pairs, regions
 
 _PARAGRAPH_END: Final = re.compile(r"(\n[ \t\r]*\n[ \t\r\n]*)")
 _THAI_MARKS: Final = "\u0e31\u0e34-\u0e3a\u0e47-\u0e4e\u0eb1\u0eb4-\u0ebc\u0ec8-\u0ecd"
@@ -20,6 +20,7 @@ _WORD: Final = re.compile(
     rf"|[^\s{IDEOGRAPHS}{_PUNCTUATION}\u0e00-\u0eff]+"
 )
 _SMALL: Final = 12  # characters
+_STEPS_A_PAIR: Final = 10
 
 
 @dataclass(frozen=True)
@@ -42,14 +43,15 @@ class Row:
     new: tuple[Change, ...]
 
 
-def words(old: str, new: str) -> list[Change]:
+def words(old: str, new: str, budget: Budget | None = None) -> list[Change]:
     """Return the pieces of `old` and `new` in order, a deletion before the insertion that replaced it.
 
     Without the insertions they join to `old`, without the deletions to `new`, character for character. Paragraphs are
     compared first, then the words of those that changed; what stands between two changes and is smaller than both is
-    taken as changed too, for it says nothing to a reader.
+    taken as changed too, for it says nothing to a reader. What the `budget` of comparisons does not reach counts as
+    changed.
     """
-    return _changes(old, new, Budget())
+    return _changes(old, new, budget or Budget())
 
 
 def _changes(old: str, new: str, budget: Budget) -> list[Change]:
@@ -64,11 +66,11 @@ def _changes(old: str, new: str, budget: Budget) -> list[Change]:
     return _tidy(changes)
 
 
-def side_by_side(old: str, new: str) -> list[Row]:
+def side_by_side(old: str, new: str, budget: Budget | None = None) -> list[Row]:
     """Return the paragraphs of both versions as rows for two columns, with the changed words of those that changed."""
     before, after = _paragraphs(old), _paragraphs(new)
     rows: list[Row] = []
-    budget = Budget()
+    budget = budget or Budget()
     for region, equal in regions(before, after, budget):
         if equal:
             pieces = ((Change("equal", text),) for text in before[region.old_start : region.old_end])
@@ -78,26 +80,41 @@ def side_by_side(old: str, new: str) -> list[Row]:
     return rows
 
 
-def became(olds: Sequence[str], news: Sequence[str]) -> list[tuple[int, int]]:
+def became(olds: Sequence[str], news: Sequence[str], budget: Budget | None = None) -> list[tuple[int, int]]:
     """Return which of the paragraphs `olds` became which of `news`, as indexes in order.
 
-    They are matched by the words they share (Dice's coefficient of the bags of words).
+    They are matched by the words they share (Dice's coefficient of the bags of words), if there are few enough and the
+    `budget` suffices; else one to one, where there are as many on both sides (and not too many for that).
     """
+    budget, straight = budget or Budget(), in_order(len(olds), len(news))
+    if not are_compared(len(olds), len(news)):
+        return straight if len(straight) < 2 or budget.take(_STEPS_A_PAIR * len(straight)) else []
     old_bags, new_bags = (
         [Counter(word for word in _WORD.findall(text) if word[0].isalnum()) for text in texts] for texts in (olds, news)
     )
+    old_totals, new_totals = ([bag.total() for bag in bags] for bags in (old_bags, new_bags))
+    # Each pair takes a step for every word of its smaller bag, and as much again as a bag of a few words.
+    words_compared = min(sum(map(len, old_bags)) * len(news), sum(map(len, new_bags)) * len(olds))
+    if not budget.take(words_compared + _STEPS_A_PAIR * len(olds) * len(news)):
+        return straight
 
     def likeness(i: int, j: int) -> float:
-        count = old_bags[i].total() + new_bags[j].total()
-        return 2 * (old_bags[i] & new_bags[j]).total() / count if count else float(olds[i] == news[j])
+        count = old_totals[i] + new_totals[j]
+        return 2 * _shared(old_bags[i], new_bags[j]) / count if count else float(olds[i] == news[j])
 
     return pairs(len(olds), len(news), likeness)
+
+
+def _shared(one: Counter[str], other: Counter[str]) -> int:
+    """Return how many words two bags have in common."""
+    small, large = (one, other) if len(one) <= len(other) else (other, one)
+    return sum(min(count, large[word]) for word, count in small.items() if word in large)
 
 
 def _changed_rows(before: Sequence[str], after: Sequence[str], region: Region, budget: Budget) -> Iterator[Row]:
     olds, news = before[region.old_start : region.old_end], after[region.new_start : region.new_end]
     at_old = at_new = 0
-    for i, j in [*became(olds, news), (len(olds), len(news))]:
+    for i, j in [*became(olds, news, budget), (len(olds), len(news))]:
         yield from (Row("delete", (Change("delete", text),), ()) for text in olds[at_old:i])
         yield from (Row("insert", (), (Change("insert", text),)) for text in news[at_new:j])
         if i < len(olds):

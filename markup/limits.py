@@ -1,7 +1,7 @@
 """What keeps a Markdown parser linear when someone means harm.
 
-markdown-it-py itself takes about 10 µs a mark, whatever the marks. Four things could still multiply the work or the
-result; each has its limit here.
+markdown-it-py itself takes about 10 µs a mark, whatever the marks; a link counts for several. Four things could still
+multiply the work or the result; each has its limit here.
 """
 
 import re
@@ -18,7 +18,16 @@ DEEPEST: Final = 60  # levels of quotations and lists (a list takes two a level)
 MOST_MARKS: Final = 150_000
 _IMAGES_IN_ALTS: Final = 3
 _SMALL_TABLE: Final = 200  # cells
+# Where a link may begin without brackets: it takes as long as so many marks.
+LINK_MARKS: Final = 5
 _MARKS: Final = re.compile(r"[\n!&*\[\]_`<\\~|:]")
+_LINKS: Final = re.compile(r"@|://|www\.", re.IGNORECASE)
+
+
+def marks(source: str) -> int:
+    """Return about how many steps, of some 10 µs each, it takes to parse `source`: lines, brackets and links take several."""
+    counted = len(_MARKS.findall(source)) + source.count("\n") + 2 * source.count("[")
+    return counted + LINK_MARKS * len(_LINKS.findall(source))
 
 
 def excessive(source: str) -> bool:
@@ -26,10 +35,8 @@ def excessive(source: str) -> bool:
 
     No text that anyone wrote has.
     """
-    if len(source) <= MOST_MARKS // 3:
-        return False
-    # Lines and brackets take several steps each.
-    return len(_MARKS.findall(source)) + source.count("\n") + 2 * source.count("[") > MOST_MARKS
+    # No character counts for more than a link.
+    return len(source) > MOST_MARKS // LINK_MARKS and marks(source) > MOST_MARKS
 
 
 class References(dict[str, Any]):

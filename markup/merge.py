@@ -15,7 +15,7 @@ from typing import Final, Literal, NamedTuple
 
 from markup.characters import newlines
 from markup.diff import became
-from markup.sequences import regions
+from markup.sequences import Budget, regions
 
 Kind = Literal["stable", "mine", "theirs", "both", "conflict"]
 Side = Literal["base", "mine", "theirs", "both"]
@@ -23,6 +23,8 @@ Side = Literal["base", "mine", "theirs", "both"]
 _GAP: Final = re.compile(r"(\n(?:[ \t]*\n)+)")
 _LEAD: Final = re.compile(r"(?:[ \t]*\n)*")
 _USUAL_GAP: Final = "\n\n"
+# Of the comparison of one side with the base. Texts of some ten thousand paragraphs that differ all over use it up.
+STEPS: Final = 120_000
 
 
 @dataclass(frozen=True)
@@ -51,11 +53,13 @@ class Typed:
 
 @dataclass(frozen=True)
 class Merged:
-    """The outcome of a merge: chunks in order, and the white space before the first and after the last."""
+    """The outcome of a merge: chunks in order, the white space before the first and after the last, and the steps that
+    its comparisons took."""
 
     chunks: tuple[Chunk, ...]
     lead: str = ""
     tail: str = ""
+    steps: int = 0
 
     @property
     def conflicts(self) -> int:
@@ -72,13 +76,15 @@ def merge(base: str, mine: str, theirs: str) -> Merged:
     """Return `mine` and `theirs`, both made from `base`, merged by paragraph. Line ends become "\\n".
 
     Symmetric: with `mine` and `theirs` exchanged, the same comes out with the sides exchanged. Every paragraph of
-    either side that is not in `base` is in a chunk of the result.
+    either side that is not in `base` is in a chunk of the result. Comparisons are bounded: where they do not reach, all
+    counts as changed, and what both sides changed there is one conflict.
     """
     texts = [_Text.of(text) for text in (base, mine, theirs)]
-    chunks = _chunks(*texts)
+    budgets = Budget(STEPS), Budget(STEPS)
+    chunks = tuple(_chunks(*texts, budgets=budgets))
     lead = _changed(*(text.lead for text in texts))
     tail = _changed(*(text.tail for text in texts))
-    return Merged(tuple(chunks), lead, tail)
+    return Merged(chunks, lead, tail, 2 * STEPS - sum(budget.steps for budget in budgets))
 
 
 def resolve(merged: Merged, picks: Sequence[Side | Typed]) -> str:
@@ -144,14 +150,14 @@ class _Cluster(NamedTuple):
     theirs: list[_Edit]
 
 
-def _edits(base: Sequence[str], side: Sequence[str]) -> Iterator[_Edit]:
+def _edits(base: Sequence[str], side: Sequence[str], budget: Budget) -> Iterator[_Edit]:
     """Yield what `side` changed, in order, cut as small as the likeness of the paragraphs allows."""
-    for (start, end, first, last), equal in regions(base, side):
+    for (start, end, first, last), equal in regions(base, side, budget):
         if equal:
             continue
         olds, news = base[start:end], side[first:last]
         at_old, at_new = start, first
-        for i, j in [*became(olds, news), (len(olds), len(news))]:
+        for i, j in [*became(olds, news, budget), (len(olds), len(news))]:
             if at_old < start + i or at_new < first + j:
                 yield _Edit(at_old, start + i, at_new, first + j)
             at_old, at_new = start + i + 1, first + j + 1
@@ -176,13 +182,26 @@ def _clusters(mine: Iterable[_Edit], theirs: Iterable[_Edit]) -> Iterator[_Clust
     waiting = [*((edit, True) for edit in mine), *((edit, False) for edit in theirs)]
     waiting.sort(key=lambda entry: entry[0])
     cluster: list[tuple[_Edit, bool]] = []
-    for entry in waiting:
-        if cluster and not any(entry[1] != known[1] and _clash(entry[0], known[0]) for known in cluster):
+    sides: dict[bool, list[_Edit]] = {True: [], False: []}
+    for edit, is_mine in waiting:
+        if cluster and not any(_clash(edit, known) for known in _within_reach(edit, sides[not is_mine])):
             yield _cluster(cluster)
-            cluster = []
-        cluster.append(entry)
+            cluster, sides = [], {True: [], False: []}
+        cluster.append((edit, is_mine))
+        sides[is_mine].append(edit)
     if cluster:
         yield _cluster(cluster)
+
+
+def _within_reach(edit: _Edit, others: Sequence[_Edit]) -> Iterator[_Edit]:
+    """Yield those of the other side's edits, which begin no later, that end where `edit` begins or after it: a few.
+
+    The edits of a side are in order and share no paragraph.
+    """
+    for other in reversed(others):
+        if other.end < edit.start:
+            return
+        yield other
 
 
 def _cluster(entries: Sequence[tuple[_Edit, bool]]) -> _Cluster:
@@ -194,11 +213,13 @@ def _cluster(entries: Sequence[tuple[_Edit, bool]]) -> _Cluster:
     )
 
 
-def _chunks(base: _Text, mine: _Text, theirs: _Text) -> Iterator[Chunk]:
+def _chunks(base: _Text, mine: _Text, theirs: _Text, *, budgets: tuple[Budget, Budget]) -> Iterator[Chunk]:
     """Yield the chunks of the merge: clusters of edits, and between them what all three have in common."""
     at = at_mine = at_theirs = 0
     ends = _Cluster(len(base.paragraphs), len(base.paragraphs), [], [])
-    clusters = _clusters(_edits(base.paragraphs, mine.paragraphs), _edits(base.paragraphs, theirs.paragraphs))
+    clusters = _clusters(
+        _edits(base.paragraphs, mine.paragraphs, budgets[0]), _edits(base.paragraphs, theirs.paragraphs, budgets[1])
+    )
     for cluster in [*clusters, ends]:
         common = cluster.start - at
         if common:

@@ -23,9 +23,16 @@ class Block(NamedTuple):
 
 @dataclass
 class Budget:
-    """How many steps (a third of a microsecond or so each) several comparisons may take together."""
+    """How many steps (a third of a microsecond or so each) several comparisons may take together: those that are left."""
 
     steps: int = 400_000
+
+    def take(self, steps: int) -> bool:
+        """Return whether so many are left, and take them if so."""
+        if steps > self.steps:
+            return False
+        self.steps -= steps
+        return True
 
 
 class Region(NamedTuple):
@@ -71,16 +78,26 @@ def regions(
             yield Region(block.old, at_old, block.new, at_new), True
 
 
+def are_compared(count_old: int, count_new: int) -> bool:
+    """Return whether there are few enough parts, on both sides, for `pairs` to compare each with each."""
+    return 1 < count_old * count_new <= _MOST_PAIRS
+
+
+def in_order(count_old: int, count_new: int) -> list[tuple[int, int]]:
+    """Return as many parts as stand on both sides paired one to one; none where one side has more."""
+    return [(index, index) for index in range(count_old)] if count_old == count_new else []
+
+
 def pairs(
     count_old: int, count_new: int, similarity: Callable[[int, int], float], least: float = 0.3
 ) -> list[tuple[int, int]]:
     """Return which old part became which new one, in order, so that the sum of `similarity` (0 to 1) is greatest.
 
     Those below `least` are none that became each other. Where as many parts stand on both sides they are paired one to
-    one, unless that hardly fits and another pairing does. Very many are not compared.
+    one, unless that hardly fits and another pairing does. Very many are not compared (`are_compared`).
     """
-    straight = [(index, index) for index in range(count_old)] if count_old == count_new else []
-    if count_old * count_new > _MOST_PAIRS or count_old == 1 == count_new:
+    straight = in_order(count_old, count_new)
+    if not are_compared(count_old, count_new):
         return straight
     table = [[0.0] * (count_new + 1) for _ in range(count_old + 1)]
     values = [[similarity(i, j) for j in range(count_new)] for i in range(count_old)]
@@ -120,9 +137,10 @@ class _Comparison:
             region = self._trimmed(waiting.pop())
             if region.old_start == region.old_end or region.new_start == region.new_end:
                 continue
-            self.steps += region.old_end - region.old_start + region.new_end - region.new_start
-            if self.steps > self._most:
+            size = region.old_end - region.old_start + region.new_end - region.new_start
+            if self.steps + size > self._most:
                 continue
+            self.steps += size
             anchors = self._anchors(region)
             if anchors:
                 waiting.extend(_between(region, anchors))

@@ -33,6 +33,7 @@ _LETTERS_IN_UNSPACED_WORD: Final = 5
 _LONGEST_WORD: Final = 40
 # Of Latin, Greek, Cyrillic, Hebrew and Arabic letters. Elsewhere a mark makes another letter, as in Japanese or Hindi.
 _ACCENTS: Final = re.compile("[\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0670]")
+_LOOKED_THROUGH: Final = 20_000  # characters, for the beginning of a text
 _MOST_TERMS: Final = 20
 _LONGEST_TERM: Final = 100
 _MOST_SEARCHED: Final = 200_000  # characters
@@ -46,13 +47,13 @@ _TAB: Final = "\x03"
 _INDENT: Final = "\x04"
 
 
-def plain(html: str) -> str:
+def plain(html: str, most: int | None = None) -> str:
     """Return `html` as text for reading: one line a block, an empty line between paragraphs, references decoded.
 
     Scripts and the like are left out, `pre` keeps its lines. Cells of a table are separated by tabs. The result is
-    text, not HTML: it may hold "<".
+    text, not HTML: it may hold "<". Of a long text only the beginning is looked at, `most` characters or some more.
     """
-    return _plain(html, frozenset())
+    return _plain(html, frozenset(), most)
 
 
 def excerpt(html: str, words: int = 50) -> str:
@@ -61,7 +62,8 @@ def excerpt(html: str, words: int = 50) -> str:
     Headings, captions, code and tables are passed over unless there is nothing else. A Chinese or Japanese character
     counts as a word.
     """
-    text = _plain(html, _NO_PROSE) or plain(html)
+    most = _LOOKED_THROUGH + words * _LONGEST_WORD
+    text = _plain(html, _NO_PROSE, most) or plain(html, most)
     text = " ".join(text.split())
     left = words
     for found in _WORD.finditer(text):
@@ -134,9 +136,9 @@ def slugify(text: str) -> str:
     return slug
 
 
-def _plain(html: str, passed_over: frozenset[str]) -> str:
+def _plain(html: str, passed_over: frozenset[str], most: int | None) -> str:
     parts: list[str] = []
-    hidden = preformatted = lists = 0
+    hidden = preformatted = lists = length = 0
     for name, text, closing in tags.tokens(scrub(html)):
         step = -1 if closing else 1
         if not name:
@@ -155,6 +157,9 @@ def _plain(html: str, passed_over: frozenset[str]) -> str:
             hidden = max(hidden + step, 0)
         if name == "pre":
             preformatted = max(preformatted + step, 0)
+        length += 1 if name or hidden else len(text)
+        if most is not None and length > most:
+            break
     # Each step is linear: runs are joined before anything is matched around them.
     joined = re.sub(f"[ {_TAB}]+", lambda found: "\t" if _TAB in found[0] else " ", "".join(parts))
     joined = re.sub(

@@ -181,6 +181,27 @@ MUTANTS = (
         "tests/markup/test_payloads.py::test_only_what_is_allowed_comes_out",
     ),
     Mutant(
+        "links count in the parser's limit",
+        "markup/limits.py",
+        "    return counted + LINK_MARKS * len(_LINKS.findall(source))\n",
+        "    return counted\n",
+        "tests/markup/test_limits.py::test_a_megabyte_of_marks_is_shown_as_it_was_typed",
+    ),
+    Mutant(
+        "bound of tags",
+        "markup/balance.py",
+        "        if self._started >= MOST_TAGS:\n",
+        "        if False:\n",
+        "tests/markup/test_limits.py::test_tags_beyond_the_bound_are_left_out_and_the_text_stays",
+    ),
+    Mutant(
+        "budget of a merge",
+        "markup/diff.py",
+        "    if not budget.take(words_compared",
+        "    if False and not budget.take(words_compared",
+        "tests/markup/test_limits.py::test_becoming_takes_its_comparisons_from_the_budget",
+    ),
+    Mutant(
         "CSRF",
         "cms/settings.py",
         '    "django.middleware.csrf.CsrfViewMiddleware",\n',

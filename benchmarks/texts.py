@@ -1,0 +1,53 @@
+"""What the worst texts cost: seconds of the processor to render, to derive what is searched, to merge and to compare."""
+
+import time
+from collections.abc import Callable
+
+from benchmarks import site
+from benchmarks.report import grid
+from markup import diff, merge, text
+from markup.html import clean
+from markup.markdown import render
+from tests.markup import worst
+
+SIZE = 100_000 if site.QUICK else 1_000_000
+# Seconds that no text of SIZE may take, and how many of the slowest are shown.
+MOST, SHOWN = 5.0, 12
+
+
+def main() -> int:
+    """Print the slowest of each kind; return 1 if one took longer than MOST."""
+    rendered = {name: _rendered(source) for name, source in worst.texts(SIZE).items()}
+    compared = {name: _compared(*versions) for name, versions in worst.versions(SIZE).items()}
+    for title, found in (("Rendered and derived", rendered), ("Merged and compared", compared)):
+        slowest = sorted(found.items(), key=lambda entry: -entry[1])[:SHOWN]
+        print(f"\n{title}, {SIZE:,} characters\n")
+        print(grid(["text", "seconds"], [(f"`{name}`", f"{seconds:.2f}") for name, seconds in slowest]), flush=True)
+    return int(max(*rendered.values(), *compared.values()) > MOST)
+
+
+def _rendered(source: str) -> float:
+    """Return what the slower of the two formats takes, as a save does it."""
+
+    def derived(html: str) -> None:
+        text.plain(html, 200_000)
+        text.excerpt(html, 40)
+
+    return max(
+        _clocked(lambda: derived(render(source, "article"))), _clocked(lambda: derived(clean(source, "article")))
+    )
+
+
+def _compared(base: str, mine: str, theirs: str) -> float:
+    """Return what the slowest takes of a merge, the differences word by word, and those side by side."""
+    return max(
+        _clocked(lambda: merge.merge(base, mine, theirs)),
+        _clocked(lambda: diff.words(base, mine)),
+        _clocked(lambda: diff.side_by_side(mine, theirs)),
+    )
+
+
+def _clocked(work: Callable[[], object]) -> float:
+    began = time.process_time()
+    work()
+    return time.process_time() - began

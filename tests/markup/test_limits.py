@@ -1,0 +1,127 @@
+"""How much work a text may make: tokens, open tags that are looked at, comparisons. Seconds stand in `benchmarks/texts.py`."""
+
+import pytest
+
+from markup import balance, diff, limits, merge, tags
+from markup.html import clean
+from markup.markdown import render
+from markup.sequences import Budget
+from markup.text import excerpt, plain
+from tests.markup import worst
+
+TEXTS = worst.texts(20_000)
+# Their paragraphs are more than the comparisons of a merge reach.
+VERSIONS = worst.versions(300_000)
+
+
+def tokens(html: str) -> int:
+    return sum(1 for _token in tags.tokens(html))
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_marks_count_what_the_parser_makes(name):
+    """Tokens of the result, links weighed as limits does: what `excessive` adds up bounds what is made."""
+    html = render(TEXTS[name], "article")
+    links = 0 if "<a href" in TEXTS[name] else html.count("<a ")
+    # The deepest quotation has no mark.
+    assert tokens(html) + 2 * limits.LINK_MARKS * links <= 5 * limits.marks(TEXTS[name]) + 5 * limits.DEEPEST
+
+
+@pytest.mark.parametrize("text", ["www.a.b ", "a@b.cd ", "<a@b.c>", "http://a ", "[a](b)", "a\n", "<b>"])
+def test_a_megabyte_of_marks_is_shown_as_it_was_typed(text):
+    source = text * (1_000_000 // len(text))
+    html = render(source, "article")
+    assert limits.excessive(source)
+    assert "<a " not in html
+    assert html.count("&lt;") == source.count("<")
+
+
+def test_a_text_with_many_links_is_no_attack():
+    source = "See www.example.org/page, write to ann@example.org, or read [this](https://example.org/a).\n\n" * 3_000
+    assert render(source, "article").count("<a ") == 9_000
+
+
+@pytest.mark.parametrize("html", ["<h1>", "<td>1</td>", "<br>"])
+def test_tags_beyond_the_bound_are_left_out_and_the_text_stays(html):
+    source = "<table>" * html.startswith("<td") + "<p>begin</p>" + html * 120_000 + "the end"
+    cleaned = clean(source, "article")
+    starts = sum(1 for token in tags.tokens(cleaned) if token.name and not token.closing)
+    assert starts <= balance.MOST_TAGS
+    assert cleaned.count("1") >= 120_000 * html.count(">1<")
+    assert "begin" in cleaned
+    assert "the end" in cleaned
+    assert clean(cleaned, "article") == cleaned
+
+
+@pytest.mark.parametrize("name", [name for name in TEXTS if "<" in TEXTS[name]])
+def test_open_tags_are_looked_at_a_few_times_a_tag(name):
+    """However deep a text nests: not each tag by each that follows."""
+    text = TEXTS[name]
+    names = frozenset({"b", "i", "p", "a", "table", "tbody", "tr", "td", "li", "ul", "h2"})
+    balancer = balance.Balancer(names, {}, images=True)
+    balancer.balance(text)
+    assert balancer.steps <= balance.MAX_DEPTH // 2 * text.count("<")
+
+
+def test_plain_text_and_excerpts_look_at_the_beginning_alone():
+    html = "<p>word &amp; word</p>" * 50_000
+    assert plain(html, 1_000) == plain(html)[: len(plain(html, 1_000))]
+    assert 500 < len(plain(html, 1_000)) < 1_100
+    assert excerpt("<h2>Title</h2>" * 10 + "<p>one two three</p>" * 50_000, 4) == "one two three one…"
+    assert plain("x" * 5_000, 1_000) == "x" * 5_000, "a run of text is not cut"
+
+
+@pytest.mark.parametrize("name", VERSIONS)
+def test_merges_compare_a_bounded_number_of_times(name):
+    """And lose nothing, however little was compared."""
+    base, mine, theirs = VERSIONS[name]
+    merged = merge.merge(base, mine, theirs)
+    assert merged.steps <= 2 * (merge.STEPS + base.count("\n\n") + 1)
+    kept = {part.strip() for part in merge.resolve(merged, ["both"] * merged.conflicts).split("\n\n")}
+    for text in (mine, theirs):
+        assert {part.strip() for part in text.split("\n\n")} - set(base.split("\n\n")) <= kept
+
+
+def test_becoming_takes_its_comparisons_from_the_budget():
+    """Fifty paragraphs of many words on each side are not compared, ten of a few are."""
+    words = [" ".join(f"{side}{n}" for n in range(2_000)) for side in ("a", "b")]
+    budget = Budget()
+    assert diff.became([words[0]] * 50, [words[1]] * 49, budget) == []
+    assert budget.steps == Budget().steps
+    assert diff.became(["a b c", "d e f"] * 5, ["x", *["a b z", "d e"] * 5], budget) == [(n, n + 1) for n in range(10)]
+    assert 0 < Budget().steps - budget.steps < 5_000
+
+
+def test_a_merge_that_is_not_compared_is_one_conflict_between_what_is_the_same():
+    base = [f"p {number}" for number in range(100_000)]
+    mine, theirs = (
+        ["first", *(f"{side} {number}" for number in range(100_000)), "last"] for side in ("mine", "theirs")
+    )
+    merged = merge.merge(
+        *("\n\n".join(["first", *base, "last"] if text is base else text) for text in (base, mine, theirs))
+    )
+    assert [chunk.kind for chunk in merged.chunks] == ["stable", "conflict", "stable"]
+    assert merge.resolve(merged, ["mine"]) == "\n\n".join(mine)
+    assert merge.resolve(merged, ["theirs"]) == "\n\n".join(theirs)
+
+
+def test_a_long_text_with_a_few_changes_is_compared_to_the_end():
+    """10,000 paragraphs, a megabyte: what people do to texts is far from the bound."""
+    base = [f"Paragraph {number} " + "says something " * 6 for number in range(10_000)]
+    mine = [text + "mine" if number % 500 == 0 else text for number, text in enumerate(base)]
+    theirs = [text + "theirs" if number % 500 == 250 else text for number, text in enumerate(base)]
+    merged = merge.merge("\n\n".join(base), "\n\n".join(mine), "\n\n".join(theirs))
+    assert merged.text.count("mine") == merged.text.count("theirs") == 20
+
+
+@pytest.mark.parametrize("name", VERSIONS)
+@pytest.mark.parametrize("compare", [diff.words, diff.side_by_side])
+def test_differences_compare_a_bounded_number_of_times(compare, name):
+    old, new, _other = VERSIONS[name]
+    budget = Budget()
+    most = budget.steps
+    rows = compare(old, new, budget)
+    assert most - budget.steps <= most + len(old) // 2
+    if compare is diff.words:
+        assert "".join(change.text for change in rows if change.kind != "insert") == old
+        assert "".join(change.text for change in rows if change.kind != "delete") == new
