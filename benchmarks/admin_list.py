@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from benchmarks import report
 from benchmarks.site import QUICK
-from local.embedded import EphemeralMongod
+from tests.support.throwaway import EphemeralMongod
 
 NODES = int(os.environ.get("NODES", "1000" if QUICK else "100000"))
 ROUNDS = 5 if QUICK else 15

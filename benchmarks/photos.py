@@ -45,7 +45,7 @@ def main() -> int:
     if options.one:
         print(json.dumps(MEASUREMENTS[options.one](options.mb)))
         return 0
-    from local.embedded import EphemeralMongod
+    from tests.support.throwaway import EphemeralMongod
 
     server = EphemeralMongod()
     environment = {**os.environ, "TEST_MONGODB_URI": server.start(), "TEST_MONGODB_NAME": "test_benchmark"}

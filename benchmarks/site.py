@@ -20,7 +20,7 @@ def served_by_mongod() -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="marginalia-bench-") as folder:
         server = Embedded(Path(folder))
         os.environ |= {
-            "MONGODB_URI": server.acquire().uri,
+            "MONGODB_URI": server.start().uri,
             "MONGODB_DATABASE": f"bench_{os.getpid()}",
             "VAR_DIR": folder,
             "DJANGO_SETTINGS_MODULE": "benchmarks.settings",
@@ -28,7 +28,7 @@ def served_by_mongod() -> Iterator[Path]:
         try:
             yield Path(folder)
         finally:
-            server.release()
+            server.stop()
 
 
 def set_up(nodes: int = 0) -> None:

@@ -26,15 +26,20 @@ def main() -> None:
     for _ in range(ROUNDS):
         with tempfile.TemporaryDirectory(prefix="marginalia-bench-") as folder:
             server = Embedded(Path(folder))
-            measure("first start", server.acquire)
-            measure("clean end", server.release)
-            state = server.acquire()
+            measure("first start", server.start)
+            measure("clean end", server.stop)
+            state = server.start()
             os.kill(state.pid, signal.SIGKILL)
-            while server.running():
-                time.sleep(0.01)
-            measure("start after kill -9", server.ensure)
-            server.release()
-            measure("later start", server.acquire)
-            server.release()
+            again: list[str] = []
+
+            def restart(server: Embedded = server, again: list[str] = again) -> None:
+                while not again:
+                    server.look(again.append)
+                    time.sleep(0.01)
+
+            measure("start after kill -9", restart)
+            server.stop()
+            measure("later start", server.start)
+            server.stop()
     for label, seconds in taken.items():
         print(f"  {label:20} {statistics.median(seconds):5.2f} s (worst of {ROUNDS}: {max(seconds):.2f})")

@@ -1,8 +1,6 @@
 """What `manage.py serve` is made of: the claim on a var folder, the first set-up, the web server."""
 
-import fcntl
 import hashlib
-import json
 import os
 import subprocess
 import sys
@@ -21,19 +19,16 @@ from django.core.management import call_command
 
 from cms import servers
 from cms.environment import kept_secret
-from local.mongod import is_free
-from local.processes import command_line, end, guarded, listener, open_lock
+from local.claims import Claim, Held
+from local.ports import is_free, listener
+from local.processes import Restarted, command_line, guarded
 from mongo import indexes
 from nodes.models import Node
 
 EDITOR = "editor"
 LEAVING_SECONDS = 5.0  # how long the rest of a killed run may still hold a port
-NOTICING_SECONDS = 5.0  # how long a run may take on a busy machine to notice that who started it is gone
-ENDING_SECONDS = 60.0  # how long a run that ends may take to give the folder back
 GRACE_SECONDS = 15.0  # for requests under way when the site ends
 READY_SECONDS = 60.0
-WORKER_PAUSE_SECONDS = 5.0  # between two starts of the worker
-LOG_BYTES = 10_000_000
 
 
 class CannotServe(Exception):
@@ -41,41 +36,20 @@ class CannotServe(Exception):
 
 
 @contextmanager
-def claimed(lock: Path, url: str) -> Iterator[None]:
-    """Hold this var folder for one run. Raises CannotServe, naming the process, when another run serves from it.
-
-    A run that was killed may leave its web server for a moment: that one's guard holds the lock, and is waited for.
-    """
-    held = open_lock(lock)
-    began = time.monotonic()
+def claimed(path: Path, url: str) -> Iterator[Claim]:
+    """Claim a var folder for one run. Raises CannotServe, naming the process, where another run serves from it."""
+    claim = Claim(path)
     try:
-        while True:
-            try:
-                fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError:
-                _wait_for_holder(os.pread(held, 1000, 0), time.monotonic() - began)
-        _note(held, url, ending=False)
-        try:
-            yield
-        finally:
-            _note(held, url, ending=True)
+        claim.take()
+    except Held as held:
+        pid, at = held.facts.get("pid", "unknown"), held.facts.get("url", "unknown")
+        raise CannotServe(f"Process {pid} serves this site already, at {at}.") from held
+    claim.say(url=url)
+    try:
+        yield claim
     finally:
-        os.close(held)
-
-
-def _note(held: int, url: str, *, ending: bool) -> None:
-    os.ftruncate(held, 0)
-    os.pwrite(held, json.dumps({"pid": os.getpid(), "url": url, "ending": ending}).encode(), 0)
-
-
-def _wait_for_holder(note: bytes, waited: float) -> None:
-    holder = json.loads(note or "{}")
-    if holder and not holder["ending"] and command_line(holder["pid"]) and waited > NOTICING_SECONDS:
-        raise CannotServe(f"Process {holder['pid']} serves this site already, at {holder['url']}.")
-    if waited > ENDING_SECONDS:
-        raise CannotServe(f"Process {holder.get('pid', 'unknown')} should have ended and still holds this site's data.")
-    time.sleep(0.1)
+        claim.say(url=url, ending=True)
+        claim.release()
 
 
 def require_port(port: int) -> None:
@@ -155,36 +129,17 @@ def _collect_static(stamp: Path) -> None:
     stamp.write_text(digest.hexdigest())
 
 
-def start_web(port: int, lease: Path) -> subprocess.Popen[bytes]:
-    """Start the web server on this loopback port, to end with whoever holds the lock `lease`; return its guard."""
-    return guarded(servers.command("cms.wsgi:application", port), lease=lease, grace=GRACE_SECONDS)
+def start_web(port: int, claim: Claim) -> subprocess.Popen[bytes]:
+    """Start the web server on this loopback port, which keeps the claim until it has ended; return its guard."""
+    command = servers.command("cms.wsgi:application", port)
+    return guarded(command, grace=GRACE_SECONDS, claims=[claim.descriptor])
 
 
-class Worker:
-    """The process that does the queue's jobs (mails). One that has ended, say because MongoDB had, is started again."""
-
-    def __init__(self, lease: Path) -> None:
-        self._lease = lease
-        self._not_before = 0.0
-        self._process: subprocess.Popen[bytes] | None = None
-
-    def look(self) -> None:
-        """Start the process if it does not run and its next try is due. To be called now and then."""
-        if time.monotonic() < self._not_before or (self._process and self._process.poll() is None):
-            return
-        log = settings.VAR_DIR / "log" / "work.log"
-        log.parent.mkdir(parents=True, exist_ok=True)
-        if log.exists() and log.stat().st_size > LOG_BYTES:
-            log.replace(log.with_suffix(".log.1"))
-        with log.open("ab") as output:
-            command = [sys.executable, str(settings.BASE_DIR / "manage.py"), "work"]
-            self._process = guarded(command, lease=self._lease, grace=GRACE_SECONDS, output=output)
-        self._not_before = time.monotonic() + WORKER_PAUSE_SECONDS
-
-    def end(self) -> None:
-        """End the process and wait until it is gone."""
-        if self._process is not None:
-            end(self._process, GRACE_SECONDS)
+def worker(claim: Claim) -> Restarted:
+    """Return the process that does the jobs of the queue (mails), not yet started."""
+    command = [sys.executable, str(settings.BASE_DIR / "manage.py"), "work"]
+    log = settings.VAR_DIR / "log" / "work.log"
+    return Restarted(command, log=log, grace=GRACE_SECONDS, claims=[claim.descriptor])
 
 
 def wait_until_answering(url: str, web: subprocess.Popen[bytes]) -> None:

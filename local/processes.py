@@ -1,49 +1,47 @@
-"""Child processes that end with whoever needs them, and file locks that the kernel gives back: what servers stand on."""
+"""Child processes that end with the process that started them."""
 
 import contextlib
-import fcntl
 import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO
 
 GUARD = Path(__file__).with_name("guard.py")
+PAUSE_SECONDS = 5.0  # between two starts of a process that ends by itself
+LOG_BYTES = 10_000_000
 
 
 def guarded(
     command: Sequence[str],
     *,
-    lease: Path,
     grace: float,
     death_signal: signal.Signals = signal.SIGTERM,
-    hold: int | None = None,
+    claims: Sequence[int] = (),
     remove: Path | None = None,
     output: IO[bytes] | None = None,
     environment: Mapping[str, str] | None = None,
 ) -> subprocess.Popen[bytes]:
     """Start `command` under a guard (see guard.py) and return the guard's process, whose exit status is the command's.
 
-    The guard ends the command with `death_signal`, and after `grace` seconds with SIGKILL: once nobody holds a lock on the
-    file `lease`, or at SIGTERM. `hold` is the descriptor of a locked file that it keeps locked and writes its
-    process id into; `remove` is a folder that it deletes at the end.
+    When this process is gone, or end() asks, the guard sends `death_signal`, and after `grace` seconds SIGKILL.
+    `claims` are descriptors of claims (see claims.py) that last until the guard has ended; `remove` is a folder that
+    it deletes at the end.
     """
-    guard = [sys.executable, "-I", "-S", str(GUARD), "--lease", str(lease), "--grace", str(grace)]
-    guard += ["--death-signal", death_signal.name]
-    if hold is not None:
-        guard += ["--hold", str(hold)]
+    guard = [sys.executable, "-I", "-S", str(GUARD), "--grace", str(grace), "--death-signal", death_signal.name]
     if remove is not None:
         guard += ["--remove", str(remove)]
     return subprocess.Popen(
         [*guard, "--", *command],
-        stdin=subprocess.DEVNULL,
+        stdin=subprocess.PIPE,  # the guard sees its end
         stdout=output,
         stderr=None if output is None else subprocess.STDOUT,
         env={**os.environ, **(environment or {})},
-        pass_fds=() if hold is None else (hold,),
-        start_new_session=True,  # Ctrl-C in the terminal is for whoever started us
+        pass_fds=claims,
+        start_new_session=True,  # Ctrl-C in the terminal is for the process that started us
     )
 
 
@@ -55,51 +53,56 @@ def end(guard: subprocess.Popen[bytes], grace: float) -> None:
     except subprocess.TimeoutExpired:
         guard.kill()
         guard.wait()
+    assert guard.stdin is not None
+    guard.stdin.close()
 
 
-def open_lock(path: Path) -> int:
-    """Return a descriptor of this lock file, made if need be; whoever closes it gives its lock back."""
+class Restarted:
+    """A guarded command that is started again when it has ended, its output kept in a log file."""
+
+    def __init__(self, command: Sequence[str], *, log: Path, grace: float, claims: Sequence[int] = ()) -> None:
+        self._command, self._log, self._grace, self._claims = command, log, grace, claims
+        self._not_before = 0.0
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def look(self) -> None:
+        """Start the command if it does not run and its next try is due. To be called now and then."""
+        if time.monotonic() < self._not_before or (self._process and self._process.poll() is None):
+            return
+        with open_log(self._log) as output:
+            self._process = guarded(self._command, grace=self._grace, claims=self._claims, output=output)
+        self._not_before = time.monotonic() + PAUSE_SECONDS
+
+    def end(self) -> None:
+        """End the command and wait until it is gone."""
+        if self._process is not None:
+            end(self._process, self._grace)
+
+
+def open_log(path: Path) -> IO[bytes]:
+    """Open a log file to append to, readable by its owner alone; a long one is put aside first, as NAME.log.1."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-
-
-def is_locked(path: Path, kind: int = fcntl.LOCK_SH) -> bool:
-    """Whether another process holds an flock on this file that excludes one of this kind."""
-    try:
-        lock = path.open("rb")
-    except FileNotFoundError:
-        return False
-    with lock:
-        try:
-            fcntl.flock(lock, kind | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
-    return False
+    with contextlib.suppress(FileNotFoundError):
+        if path.stat().st_size > LOG_BYTES:
+            path.replace(path.with_suffix(".log.1"))
+    path.touch(0o600)
+    path.chmod(0o600)
+    return path.open("ab")
 
 
 def command_line(pid: int) -> str:
-    """The words of a living process's command line, joined by spaces; "" when it is gone or cannot be read."""
-    if Path("/proc/self/cmdline").exists():
-        with contextlib.suppress(OSError):
-            return Path(f"/proc/{pid}/cmdline").read_bytes().rstrip(b"\0").replace(b"\0", b" ").decode(errors="replace")
-        return ""
-    listed = subprocess.run(["ps", "-ww", "-o", "args=", "-p", str(pid)], capture_output=True, text=True, check=False)
-    return listed.stdout.strip()
+    """The words of a living process's command line, joined by spaces; "" when it is gone or the system does not tell."""
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{pid}/cmdline").read_bytes().rstrip(b"\0").replace(b"\0", b" ").decode(errors="replace")
+    return ""
 
 
-def listener(port: int) -> int | None:
-    """The process that listens on this TCP port, where the system tells (Linux, own processes or root); else None."""
-    sockets = set()
-    for table in (Path("/proc/net/tcp"), Path("/proc/net/tcp6")):
-        with contextlib.suppress(FileNotFoundError):
-            for line in table.read_text().splitlines()[1:]:
-                words = line.split()
-                if words[3] == "0A" and int(words[1].rpartition(":")[2], 16) == port:  # 0A: TCP_LISTEN
-                    sockets.add(f"socket:[{words[9]}]")
-    if not sockets:
-        return None
-    for process in sorted(Path("/proc").glob("[0-9]*"), key=lambda path: int(path.name)):
-        with contextlib.suppress(OSError):
-            if any(os.readlink(descriptor) in sockets for descriptor in (process / "fd").iterdir()):
-                return int(process.name)
-    return None
+def is_alive(pid: int) -> bool:
+    """Whether this process lives."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:  # another user's
+        pass
+    return True

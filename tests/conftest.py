@@ -8,10 +8,10 @@ import pytest
 from django.db import connection, connections
 from django.test.utils import setup_databases, teardown_databases
 
-from local.embedded import EphemeralMongod
 from mongo import indexes
 from mongo.connection import database
 from tests.commands import CommandLog
+from tests.support.throwaway import EphemeralMongod
 
 # Rows that migrations write, and no test may change.
 KEPT = {"django_migrations", "django_content_type", "auth_permission", "auth_group", "auth_group_permissions"}

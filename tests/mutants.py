@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from queue import SimpleQueue
 
-from local.embedded import EphemeralMongod
+from tests.support.throwaway import EphemeralMongod
 
 ROOT = Path(__file__).resolve().parents[1]
 NOT_COPIED = shutil.ignore_patterns(
@@ -277,6 +277,13 @@ MUTANTS = (
         "    if found.said and found.said != said(token, source):\n",
         "    if False:\n",
         "tests/comments/test_tokens.py::test_one_token_with_two_texts_posts_the_first_and_refuses_the_second",
+    ),
+    Mutant(
+        "password of the embedded MongoDB",
+        "local/mongod.py",
+        "        if self.key:  # without the bypass's end",
+        "        if False:  #",
+        "tests/local/test_embedded.py::test_who_does_not_know_the_password_reads_nothing_and_makes_no_user",
     ),
     Mutant(
         "queue lease",

@@ -1,5 +1,6 @@
 """A site run for real: `manage.py serve` in a var folder and on a port of its own."""
 
+import contextlib
 import http.client
 import os
 import re
@@ -18,8 +19,8 @@ from django.db import connection
 
 from cms import servers
 from local.embedded import Embedded, State
-from local.mongod import free_port
-from local.processes import command_line, listener
+from local.ports import free_port, listener
+from local.processes import command_line
 
 ROOT = Path(__file__).parents[1]
 
@@ -103,10 +104,14 @@ class Site:
         return parent if "gunicorn" in command_line(parent) and "guard.py" not in command_line(parent) else worker
 
     def left(self) -> list[str]:
-        """The command lines of processes that still name this var folder or port."""
-        own = (str(self.var), f"127.0.0.1:{self.port} ")
-        lines = [command_line(int(path.name)) for path in Path("/proc").glob("[0-9]*")]
-        return [line for line in lines if any(word in f"{line} " for word in own)]
+        """The command lines of the processes that were started for this var folder and still run."""
+        own = f"\0VAR_DIR={self.var}\0".encode()
+        found = []
+        for process in Path("/proc").glob("[0-9]*"):
+            with contextlib.suppress(OSError):
+                if own in b"\0" + (process / "environ").read_bytes() and (line := command_line(int(process.name))):
+                    found.append(line)
+        return found
 
 
 def until(condition: Callable[[], object], seconds: float = 30) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from pymongo import MongoClient
 
-from local.mongod import EphemeralMongod
+from tests.support.throwaway import EphemeralMongod
 
 # Part of the command itself: the driver sends none with commands.
 MAJORITY = {"writeConcern": {"w": "majority"}}

@@ -20,7 +20,8 @@ from typing import Any
 import pytest
 from pymongo import MongoClient
 
-from local.mongod import free_port, is_free, locate
+from local.mongod import locate
+from local.ports import free_port, is_free
 from tests.cms.pages import ROOT, blocks, commands_of, tried
 from tests.running import Site, until
 
@@ -100,7 +101,7 @@ def members(folder: Path, ports: tuple[int, ...], stack: ExitStack) -> None:
         (folder / f"{name}.conf").write_text(text)
         small = ["--wiredTigerCacheSizeGB", "0.25", "--networkMessageCompressors", "disabled"]
         small += ["--setParameter", "shutdownTimeoutMillisForSignaledShutdown=100"]
-        command = [str(locate(folder)), "--config", str(folder / f"{name}.conf"), *small]
+        command = [str(locate()), "--config", str(folder / f"{name}.conf"), *small]
         stack.enter_context(running(command, folder / f"{name}.out"))
     for port in ports:
         until(lambda: not is_free(port), seconds=60)  # noqa: B023 - called before the next one

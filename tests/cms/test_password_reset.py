@@ -5,7 +5,7 @@ import re
 from django.contrib.auth import get_user_model
 from django.core import mail
 
-from local.mongod import free_port
+from local.ports import free_port
 from mongo import queue
 from mongo.connection import now
 from nodes.services.site import save_settings

@@ -1,7 +1,6 @@
 """`manage.py serve`, as `make run` calls it: the real thing, in a var folder and on a port of its own."""
 
 import contextlib
-import json
 import os
 import re
 import signal
@@ -9,17 +8,17 @@ import socket
 import subprocess
 import sys
 import threading
-from pathlib import Path
 
 import psutil
 import pytest
 from pymongo import MongoClient
 from pymongo.errors import PyMongoError
 
-from local.embedded import EphemeralMongod, Mongod
-from local.mongod import is_free
+from local.mongod import Mongod
+from local.ports import is_free
 from local.processes import command_line
 from tests.running import ROOT, Site, until
+from tests.support.throwaway import EphemeralMongod
 
 
 @pytest.fixture
@@ -94,7 +93,7 @@ def test_commands_without_a_database_start_none(site, words):
 def test_a_command_starts_the_server_for_its_own_duration(site):
     result = site.manage("migrate", "-v0")
     assert result.returncode == 0, result.stderr
-    assert json.loads((site.var / "mongod.json").read_text())["uri"].startswith("mongodb://127.0.0.1:")
+    assert (site.var / "mongod.json").exists()
     assert site.mongod is None
     assert site.left() == []
 
@@ -104,16 +103,29 @@ def test_mongod_in_the_foreground(site):
     run = subprocess.Popen(
         [sys.executable, "manage.py", "mongod"], cwd=ROOT, env=site.environment, stdout=subprocess.PIPE, text=True
     )
-    first, uri = run.stdout.readline(), run.stdout.readline().strip()
-    assert first.startswith(f"mongod is process {site.mongod.pid}.")
-    assert uri == site.mongod.uri
+    said = [run.stdout.readline(), run.stdout.readline()]
+    state = site.mongod
+    assert said[0] == f"mongod is process {state.pid} on port {state.port}, until Ctrl-C.\n"
+    assert said[1] == f"Its address, with the password, is in {site.var / 'mongod.json'}.\n"
     second = site.manage("mongod")
     assert second.returncode == 1
-    assert f"It runs already: mongod is process {site.mongod.pid}" in second.stderr
+    assert f"Process {run.pid} (" in second.stderr
+    assert "runs the MongoDB of" in second.stderr
     run.send_signal(signal.SIGINT)
     assert run.wait(20) == 0
     assert run.stdout.read() == "mongod has ended.\n"
     assert site.mongod is None
+
+
+def test_a_site_is_not_served_by_a_server_that_ends_with_another_command(site):
+    site.var.mkdir()
+    with subprocess.Popen(
+        [sys.executable, "manage.py", "mongod"], cwd=ROOT, env=site.environment, stdout=subprocess.PIPE, text=True
+    ) as run:
+        run.stdout.readline()
+        assert refusal(site).startswith(f"Process {run.pid} (")
+        assert site.manage("migrate", "-v0").returncode == 0  # commands use it
+        run.send_signal(signal.SIGINT)
 
 
 def test_without_a_mongod_it_says_where_one_may_be(site):
@@ -160,9 +172,7 @@ def test_it_comes_back_after_kill_9(site, victims):
     site.start()
     pids = {"run": [site.run.pid], "gunicorn": [site.gunicorn], "mongod": [site.mongod.pid]}
     pids["guards"] = [
-        int(path.name)
-        for path in Path("/proc").glob("[0-9]*")
-        if re.search(rf"guard\.py .*{site.var}", command_line(int(path.name)))
+        child.pid for child in psutil.Process(site.run.pid).children() if "guard.py" in command_line(child.pid)
     ]
     acknowledged = []
     writer = threading.Thread(target=write, args=(site.mongod.uri, acknowledged))

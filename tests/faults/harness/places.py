@@ -13,7 +13,8 @@ import psutil
 from pymongo import MongoClient
 from pymongo.errors import PyMongoError
 
-from local.mongod import Mongod, free_port, initiate, locate
+from local.mongod import Mongod, initiate, locate
+from local.ports import free_port
 from tests.running import Site, until
 
 # Fail points, by which a server drops connections; small journals, else 300 MB each.
@@ -33,7 +34,7 @@ class OnEmbedded:
 
     def __init__(self, folder: Path, **environment: str) -> None:
         wrapper = folder / "mongod"
-        wrapper.write_text(f'#!/bin/sh\nexec {shlex.quote(str(locate(folder)))} "$@" {shlex.join(OPTIONS)}\n')
+        wrapper.write_text(f'#!/bin/sh\nexec {shlex.quote(str(locate()))} "$@" {shlex.join(OPTIONS)}\n')
         wrapper.chmod(0o755)
         self.site = Site(folder / "var", MONGOD=str(wrapper), **_served(environment))
 
@@ -70,7 +71,7 @@ class OnReplicaSet:
     count = 3
 
     def __init__(self, folder: Path, **environment: str) -> None:
-        binary = locate(folder)
+        binary = locate()
         self.members = [
             # Killed at the end: a member that ends politely waits for the others to take over, ten seconds each.
             Mongod(

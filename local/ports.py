@@ -1,0 +1,45 @@
+"""Ports of this machine's loopback interface: whether one is free, and which process listens on it."""
+
+import contextlib
+import os
+import random
+import socket
+from pathlib import Path
+
+LOOPBACK = "127.0.0.1"
+
+
+def free_port() -> int:
+    """Return a port that no process listens on, below those that the kernel gives to outgoing connections."""
+    while not is_free(port := random.randrange(20_000, 32_768)):
+        pass
+    return port
+
+
+def is_free(port: int) -> bool:
+    """Whether a server could listen on this port."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((LOOPBACK, port))
+        except OSError:
+            return False
+    return True
+
+
+def listener(port: int) -> int | None:
+    """The process that listens on this TCP port, where the system tells (Linux, own processes or root); else None."""
+    sockets = set()
+    for table in (Path("/proc/net/tcp"), Path("/proc/net/tcp6")):
+        with contextlib.suppress(FileNotFoundError):
+            for line in table.read_text().splitlines()[1:]:
+                words = line.split()
+                if words[3] == "0A" and int(words[1].rpartition(":")[2], 16) == port:  # 0A: TCP_LISTEN
+                    sockets.add(f"socket:[{words[9]}]")
+    if not sockets:
+        return None
+    for process in sorted(Path("/proc").glob("[0-9]*"), key=lambda path: int(path.name)):
+        with contextlib.suppress(OSError):
+            if any(os.readlink(descriptor) in sockets for descriptor in (process / "fd").iterdir()):
+                return int(process.name)
+    return None
