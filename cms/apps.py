@@ -9,3 +9,6 @@ class CmsConfig(AppConfig):
         """Tie the apps to each other."""
         import cms.password_mail  # noqa: F401 - registers what sends the mails
         import cms.receivers  # noqa: F401
+        from cms import comments
+
+        comments.register()

@@ -1,10 +1,12 @@
 """Comments on nodes: which nodes show them, and by which rules they are taken."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from bson import ObjectId
 from django.db.models import Model
 
+import comments
 from comments.policy import Mode, Policy, closing
 from mongo.connection import now
 from nodes import tree
@@ -13,19 +15,21 @@ from nodes.selectors import nodes as selectors
 from nodes.selectors import photos
 from nodes.selectors import site as site_selectors
 
-NODE, PHOTO = Node._meta.label_lower, Photo._meta.label_lower
+
+def register() -> None:
+    """Have nodes and photos discussed."""
+    comments.register(Node, visible=live_nodes)
+    comments.register(Photo, visible=live_photos)
 
 
-def resolve(label: str, pks: list[str]) -> dict[str, Model]:
-    """Return {pk: object} of what readers may see: of nodes and photos the live ones in live sections.
+def live_nodes(ids: list[ObjectId]) -> Iterable[Model]:
+    """Return the nodes that readers may see: the live ones in live sections."""
+    return selectors.live_by_ids(tree.current(), ids, now())
 
-    Nothing else is discussed: under another name of theirs, as a proxy model's, would stand what readers may not see.
-    """
-    if label not in (NODE, PHOTO):
-        return {}
-    ids = [ObjectId(pk) for pk in pks if ObjectId.is_valid(pk)]
-    live_by_ids = selectors.live_by_ids if label == NODE else photos.live_by_ids
-    return {str(node.pk): node for node in live_by_ids(tree.current(), ids, now())}
+
+def live_photos(ids: list[ObjectId]) -> Iterable[Model]:
+    """Return the photos that readers may see: the live ones in live sections."""
+    return photos.live_by_ids(tree.current(), ids, now())
 
 
 def policy(obj: Any) -> Policy:

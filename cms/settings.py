@@ -254,7 +254,6 @@ COMMENTS = {
     "DATABASE": "default",
     # Nodes may hold their discussions: one is converted into its post by an operator, and goes to the trash with it.
     "TARGETS": {"nodes.node": {"EMBEDDED": {"TRASH": "cms.trash"}}},
-    "RESOLVER": "cms.comments.resolve",
     "POLICY": "cms.comments.policy",
     "ADDRESS": "comments.addresses.forwarded" if BEHIND_PROXY else "comments.addresses.remote",
     "ORIGIN": "nodes.addresses.origin",

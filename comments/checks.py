@@ -9,7 +9,7 @@ from django.core.checks import CheckMessage, Error, Tags, register
 from django.core.exceptions import ImproperlyConfigured
 from django.db import connections
 
-from comments import conf
+from comments import conf, targets
 from comments.types import Order
 
 # The server's limit of a document, with room for what surrounds the comments.
@@ -19,11 +19,11 @@ ENTRY = {"SCHEMA", "ORDER", "OPTIONS", "EMBEDDED"}
 
 @register(Tags.compatibility)
 def check_comments_setting(**kwargs: Any) -> list[CheckMessage]:
-    """Check COMMENTS: E001–E009."""
+    """Check COMMENTS, and what is registered to be discussed: E001–E010."""
     found = list(_keys())
     if found:
         return found
-    return [*_storage(), *_paths(), *_bounds(), *_embedding()]
+    return [*_storage(), *_paths(), *_bounds(), *_embedding(), *_registered()]
 
 
 def _keys() -> Iterator[CheckMessage]:
@@ -70,7 +70,7 @@ def _storage() -> Iterator[CheckMessage]:
 
 
 def _paths() -> Iterator[CheckMessage]:
-    for key in ("RENDERER", "RESOLVER", "POLICY", "ADDRESS", "ORIGIN"):
+    for key in ("RENDERER", "POLICY", "ADDRESS", "ORIGIN"):
         try:
             conf.imported(key)
         except ImproperlyConfigured as error:
@@ -128,6 +128,16 @@ def _embedding() -> Iterator[CheckMessage]:
             )
 
 
+def _registered() -> Iterator[CheckMessage]:
+    for model in targets.registered():
+        if not hasattr(model, "get_absolute_url"):
+            yield Error(
+                f"{model._meta.label} is registered to be discussed and has no get_absolute_url().",
+                hint="Comments lead back to the page of what they are about.",
+                id="comments.E010",
+            )
+
+
 def _alias_of(model: Any) -> str:
     from django.db import router
 
@@ -135,9 +145,7 @@ def _alias_of(model: Any) -> str:
 
 
 def _is_gridfs(label: str) -> bool:
-    from comments.targets import collection_of
-
-    return collection_of(label).endswith((".files", ".chunks"))
+    return targets.collection_of(label).endswith((".files", ".chunks"))
 
 
 def _entries() -> Iterator[tuple[str, dict[str, Any]]]:

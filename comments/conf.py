@@ -38,9 +38,8 @@ DEFAULTS: dict[str, Any] = {
     "MAX_BYTES": 75_000,
     "PAGE_SIZE": 50,
     "MAX_PAGE_SIZE": 500,
-    # Import paths: source → clean HTML; (label, primary keys) → {primary key as str: object}.
+    # Import path: source → clean HTML.
     "RENDERER": "comments.rendering.render",
-    "RESOLVER": "comments.targets.by_default_manager",
     # Import path: object → comments.policy.Policy; the stock one says MODE for every object.
     "POLICY": "comments.policy.stock",
     "MODE": "hold-first",

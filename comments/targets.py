@@ -1,7 +1,7 @@
-"""Targets: which objects may be discussed, and how label and primary key lead to the object."""
+"""Targets: which models may be discussed, and how label and primary key lead to an object that readers may see."""
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from django.apps import apps
@@ -11,6 +11,36 @@ from django.db.models import Model
 from comments import conf
 from comments.errors import TargetNotFound
 from comments.types import Comment, Target
+
+Visible = Callable[[list[Any]], Iterable[Model]]
+_registered: dict[type[Model], Visible] = {}
+
+
+def register(model: type[Model], visible: Visible) -> None:
+    """Let the objects of a model be discussed; called once, in an AppConfig.ready. `visible` takes primary keys and returns
+    those of the objects that all readers may see: nothing of the others shows anywhere. Raises ImproperlyConfigured if the
+    model is registered already."""
+    if model in _registered:
+        raise ImproperlyConfigured(f"comments.register: {model._meta.label} is registered already.")
+    _registered[model] = visible
+
+
+def unregister(model: type[Model]) -> None:
+    """Let the objects of a model be discussed no more; what was said is kept. Raises KeyError."""
+    del _registered[model]
+
+
+def registered() -> tuple[type[Model], ...]:
+    """Return the models whose objects may be discussed."""
+    return tuple(_registered)
+
+
+def check_registered(label: str) -> None:
+    """Raise ImproperlyConfigured, with what is to be done, if the model behind a label is not registered."""
+    if label not in {model._meta.label_lower for model in _registered}:
+        raise ImproperlyConfigured(
+            f"{label} cannot be discussed: call comments.register(Model, visible=…) in the ready() of its AppConfig."
+        )
 
 
 def of(obj: Model | Target) -> Target:
@@ -43,7 +73,7 @@ def key_of(target: Target) -> Any:
 
 
 def resolve(target: Target) -> Model:
-    """Return the object, as far as COMMENTS["RESOLVER"] shows it to readers. Raises TargetNotFound."""
+    """Return the object, if its model is registered and readers may see it. Raises TargetNotFound."""
     found = resolve_many([target]).get(target)
     if found is None:
         raise TargetNotFound(f"{target.id} is not there.")
@@ -53,13 +83,22 @@ def resolve(target: Target) -> Model:
 def resolve_many(wanted: Iterable[Target]) -> dict[Target, Model]:
     """Return the objects of many targets, one look-up a label; those that are not there, or not public, are left
     out."""
-    pks: dict[str, list[str]] = defaultdict(list)
+    wanted = set(wanted)
+    by_model: dict[type[Model], list[Any]] = defaultdict(list)
+    for model, key in _keys(wanted):
+        by_model[model].append(key)
+    found = (obj for model, keys in by_model.items() for obj in _registered[model](keys))
+    return {target: obj for obj in found if (target := of(obj)) in wanted}
+
+
+def _keys(wanted: Iterable[Target]) -> Iterator[tuple[type[Model], Any]]:
     for target in wanted:
-        pks[target.label].append(target.pk)
-    resolver = conf.imported("RESOLVER")
-    return {
-        Target(label, pk): obj for label, keys in pks.items() for pk, obj in resolver(label, sorted(set(keys))).items()
-    }
+        try:
+            model, key = model_of(target.label), key_of(target)
+        except TargetNotFound:
+            continue
+        if model in _registered:
+            yield model, key
 
 
 def with_objects(comments: Iterable[Comment]) -> list[tuple[Comment, Model]]:
@@ -67,16 +106,6 @@ def with_objects(comments: Iterable[Comment]) -> list[tuple[Comment, Model]]:
     comments = list(comments)
     objects = resolve_many({comment.target for comment in comments})
     return [(comment, objects[comment.target]) for comment in comments if comment.target in objects]
-
-
-def by_default_manager(label: str, pks: list[str]) -> dict[str, Model]:
-    """Return {pk: object} of the objects that the model's default manager finds: the stock COMMENTS["RESOLVER"]."""
-    try:
-        model = model_of(label)
-        keys = [key_of(Target(label, pk)) for pk in pks]
-    except TargetNotFound:
-        return {}
-    return {str(pk): obj for pk, obj in model._default_manager.in_bulk(keys).items()}
 
 
 def collections_of(label: str) -> tuple[str, ...]:

@@ -284,6 +284,18 @@ MUTANTS = (
         "        if self.key:  # without the bypass's end",
         "        if False:  #",
         "tests/local/test_embedded.py::test_who_does_not_know_the_password_reads_nothing_and_makes_no_user",
+        "visible objects alone are discussed",
+        "comments/targets.py",
+        "    found = (obj for model, keys in by_model.items() for obj in _registered[model](keys))\n",
+        "    found = (obj for model, keys in by_model.items() for obj in model._default_manager.filter(pk__in=keys))\n",
+        "tests/comments/test_targets.py::test_what_readers_may_not_see_is_404_everywhere",
+    ),
+    Mutant(
+        "registered models alone are discussed",
+        "comments/targets.py",
+        "    if label not in {model._meta.label_lower for model in _registered}:\n",
+        "    if False:\n",
+        "tests/comments/test_targets.py::test_tags_say_what_is_to_be_done_for_a_model_that_is_not_registered",
     ),
     Mutant(
         "queue lease",

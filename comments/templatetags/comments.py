@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from django import template
+from django.core.exceptions import ImproperlyConfigured
 from django.db.models import Model
 from django.http import HttpRequest
 from django.template.base import FilterExpression, Parser, Template, Token, token_kwargs
@@ -60,9 +61,11 @@ class ForNode(template.Node):
         if not isinstance(obj, Model | Target):
             return None
         try:
-            return Subject.of(obj)
+            subject = Subject.of(obj)
         except TargetNotFound:
             return None
+        targets.check_registered(subject.target.label)
+        return subject
 
 
 def for_tag(name: str, *, gives: bool, options: frozenset[str] = frozenset()) -> Callable[..., Any]:
@@ -108,8 +111,10 @@ def _without_as(name: str, bits: list[str], gives: bool) -> tuple[list[str], str
 def _label(name: str, text: str) -> str:
     """Return the label of a model that a template names in any letters, as Django's own settings do."""
     try:
-        return targets.model_of(text.lower())._meta.label_lower
-    except TargetNotFound as error:
+        label = targets.model_of(text.lower())._meta.label_lower
+        targets.check_registered(label)
+        return label
+    except (TargetNotFound, ImproperlyConfigured) as error:
         raise template.TemplateSyntaxError(f"{{% {name} %}}: {error}") from error
 
 
@@ -169,6 +174,8 @@ def comment_form_target() -> str:
 @register.simple_tag
 def get_recent_comments(limit: int = 10, label: str = "") -> list[Shown]:
     """Return the newest comments on whatever readers may see; each has `obj`, what it is about."""
+    if label:
+        targets.check_registered(label.lower())
     # Some may be on what is not public: a few more are asked for, never all.
     found = targets.with_objects(selectors.recent(int(limit) * 2, label=label.lower()))
     return lists.scattered(found[: int(limit)])

@@ -24,13 +24,9 @@ def target_of(label: str, pk: str) -> tuple[Target, Model]:
     """Return a target and its object. Raises Http404 unless readers may see it."""
     target = Target(label, pk)
     try:
-        obj = targets.resolve(target)
+        return target, targets.resolve(target)
     except TargetNotFound as error:
         raise Http404(_("There is nothing here to comment on.")) from error
-    # What has no page of its own, a user or a session, has no discussion either, whatever a URL says.
-    if not hasattr(obj, "get_absolute_url"):
-        raise Http404(_("There is nothing here to comment on."))
-    return target, obj
 
 
 def comment_of(label: str, pk: str, slug: str) -> tuple[Comment, Model]:

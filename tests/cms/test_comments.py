@@ -74,7 +74,7 @@ def test_discussion_goes_with_its_node():
     node = node_selectors.get(target.pk)
     node_deleted.send(object, node_id=node.pk, type=node.metadata.type)
     assert selectors.count(target) == 0
-    assert ties.resolve("nodes.node", [target.pk])
+    assert ties.live_nodes([node.pk])
 
 
 @pytest.mark.parametrize(("deleted", "other"), [("basic-page", "nodes.photo"), ("photo", "nodes.node")])

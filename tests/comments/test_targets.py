@@ -1,0 +1,100 @@
+"""What can be discussed: registered models alone, and of these the objects that readers may see."""
+
+import pytest
+from django.contrib.auth.models import Group
+from django.core.checks import run_checks
+from django.core.exceptions import ImproperlyConfigured
+from django.template import Context, Template, TemplateSyntaxError
+from django.urls import reverse
+
+import comments
+from cms.comments import live_nodes
+from comments import selectors, services, targets
+from comments.types import Target
+from nodes.models import Node
+from tests.comments import site
+from tests.comments.site import change_url
+
+pytestmark = pytest.mark.usefixtures("mongo")
+
+OF_TARGETS = ("form", "discussion", "feed")
+OF_COMMENTS = ("url-redirect", "thread", "flag", "delete", "edit", "comment-done")
+
+
+@pytest.fixture
+def nodes_shown_by():
+    """A function that registers nodes with another `visible`; None registers them not at all."""
+
+    def change(visible):
+        comments.unregister(Node)
+        if visible:
+            comments.register(Node, visible=visible)
+
+    yield change
+    if Node in targets.registered():
+        comments.unregister(Node)
+    comments.register(Node, visible=live_nodes)
+
+
+def codes(client, target, comment):
+    asked = [reverse(f"comments-{name}", args=[target.label, target.pk]) for name in OF_TARGETS]
+    asked += [change_url(name, comment) for name in OF_COMMENTS]
+    return {client.get(url).status_code for url in asked}
+
+
+@pytest.mark.parametrize("visible", [None, lambda ids: []], ids=["not registered", "not visible"])
+def test_what_readers_may_not_see_is_404_everywhere(client, post_page, nodes_shown_by, moderator, visible):
+    client.force_login(moderator)
+    data = site.fill(client, post_page, "My text")
+    site.send(client, data)
+    (comment,) = selectors.iterate(post_page)
+    held = services.hold(post_page, author=comment.author, source="Waits", token="w").held
+    assert codes(client, post_page, comment) == {200, 302}
+    nodes_shown_by(visible)
+    assert codes(client, post_page, comment) == {404}
+    assert client.get(reverse("comments-approve", args=[held.id])).status_code == 404
+    stray = site.send(client, data)
+    assert stray.status_code == 422
+    assert "My text" in stray.content.decode()
+    assert "Hello" not in stray.content.decode(), "the title of what cannot be seen"
+    assert render("{% get_recent_comments 5 as list %}{{ list|length }}") == "0"
+
+
+def render(source, **context):
+    return Template("{% load comments %}" + source).render(Context(context))
+
+
+def test_what_is_visible_is_shown_and_nothing_else_of_what_visible_returns(mongo, post_page, nodes_shown_by):
+    other = Target(post_page.label, "0" * 24)
+    node = targets.resolve(post_page)
+    nodes_shown_by(lambda ids: [node])
+    assert targets.resolve_many([post_page, other, Target(post_page.label, "junk")]) == {post_page: node}
+    assert targets.resolve_many([other]) == {}
+
+
+def test_tags_say_what_is_to_be_done_for_a_model_that_is_not_registered(post_page, nodes_shown_by):
+    node = targets.resolve(post_page)
+    nodes_shown_by(None)
+    tags = ("render_comment_list for {}", "render_comment_form for {}", "get_comment_count for {} as n")
+    for tag in tags:
+        with pytest.raises(ImproperlyConfigured, match=r"nodes\.node cannot be discussed: call comments\.register"):
+            render("{% " + tag.format("node") + " %}", node=node)
+        with pytest.raises(TemplateSyntaxError, match=r"comments\.register"):
+            render("{% " + tag.format("nodes.node pk") + " %}", pk=node.pk)
+    with pytest.raises(ImproperlyConfigured, match=r"comments\.register"):
+        render('{% get_recent_comments 5 "nodes.node" as list %}')
+
+
+def test_model_is_registered_once():
+    with pytest.raises(ImproperlyConfigured, match="already"):
+        comments.register(Node, visible=live_nodes)
+
+
+def test_registered_model_without_a_page_is_a_mistake():
+    assert [found for found in run_checks() if found.id == "comments.E010"] == []
+    comments.register(Group, visible=lambda keys: [])
+    try:
+        (found,) = [found for found in run_checks() if found.id == "comments.E010"]
+    finally:
+        comments.unregister(Group)
+    assert Group._meta.label in found.msg
