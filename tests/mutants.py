@@ -284,6 +284,8 @@ MUTANTS = (
         "        if self.key:  # without the bypass's end",
         "        if False:  #",
         "tests/local/test_embedded.py::test_who_does_not_know_the_password_reads_nothing_and_makes_no_user",
+    ),
+    Mutant(
         "visible objects alone are discussed",
         "comments/targets.py",
         "    found = (obj for model, keys in by_model.items() for obj in _registered[model](keys))\n",
