@@ -26,6 +26,7 @@ from nodes.types import Actor
 from . import links, media
 from .content import Body, convert, plain
 from .discussion import Discussions
+from .download import Downloader, Limits
 from .known import find_known
 from .oldsite import View
 from .places import Home, arrange
@@ -47,12 +48,16 @@ WRITTEN = {kinds.PAGE: "page", kinds.FOLDER: "page", kinds.ENTRY: "post"}
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What the operator asked for. `section` "" is the top level, `source` "" the old site's address; `pretend` writes
-    nothing."""
+    """What the operator asked for. `section` "" is the top level, `source` "" the old site's address. `download`
+    fetches from the old site, within `limits`, the pictures that `media` does not have; `private` allows that the site is in
+    a private network. `pretend` writes nothing."""
 
     section: str = ""
     source: str = ""
     media: Path | None = None
+    download: bool = False
+    limits: Limits = Limits()
+    private: bool = False
     pretend: bool = False
 
 
@@ -76,7 +81,8 @@ class Importer:
     def run(self) -> Report:
         """Import what the file holds and return what came of it.
 
-        Raises WxrError for a broken file, after all that is whole before the fault was imported, SectionError and SourceError.
+        Raises WxrError for a broken file, after all that is whole before the fault was imported, SectionError,
+        SourceError, and DownloadsStopped, before any text was imported.
         Where nothing can be imported, no section is made.
         """
         self.begin(self.path.stat().st_size, "B")
@@ -91,8 +97,7 @@ class Importer:
         entries = export.entries.values()
         self.report.public_comments = sum(entry.approved for entry in entries if entry.is_live)
         self.actors = self._find_users(export)
-        if media.pictures(export):
-            self._pictures(export, sections, sections.gallery(top))
+        self._pictures(export, sections, top)
         if not self.options.pretend:
             links.keep(export, ((entry.number, entry.link, entry.id) for entry in entries))
         self.begin(len(entries), "")
@@ -101,17 +106,24 @@ class Importer:
             raise export.error
         return self.report
 
-    def _pictures(self, export: Export, sections: Sections, gallery: Home) -> None:
-        """Make photos of the pictures that are there, in a gallery of their own: before the texts that show them."""
+    def _pictures(self, export: Export, sections: Sections, top: Home) -> None:
+        """Make photos of the pictures, in a gallery of their own: before the texts that show them."""
+        local, distant = media.pictures(export), media.absent(export) if self.options.download else []
+        if not local and not distant:
+            return
+        gallery = sections.gallery(top)
         if self.options.pretend:
             sections.make(gallery.id)
+            if distant:
+                self.report.note("To be downloaded", f"{len(distant)} pictures")
             return
-        found = media.Pictures(export, sections, gallery, self.report, self.moment)
-        self.begin(len(media.pictures(export)), "pictures")
-        for attachment, path in media.pictures(export):
-            if photo_id := found.upload(attachment, path):
-                links.keep(export, [(attachment.id, attachment.link, photo_id)])
+        photos = media.Pictures(export, sections, gallery, self.report, self.moment)
+        self.begin(len(local) + len(distant), "pictures")
+        for attachment, path in local:
+            photos.upload(attachment, path)
             self.step(1)
+        downloader = Downloader(export.site.url, self.options.limits, private=self.options.private)
+        photos.download(distant, downloader, self.step)
 
     # People ----------------------------------------------------------------------------------------------------------
 

@@ -17,7 +17,7 @@ from .collections import LINKS
 from .oldsite import host_of
 from .scan import Export
 
-__all__ = ["NUMBERS", "find", "keep"]
+__all__ = ["NUMBERS", "find", "keep", "known"]
 
 # WordPress goes by the number under any of these names.
 NUMBERS = ("p", "page_id", "attachment_id")
@@ -62,6 +62,17 @@ def find(host: str, path: str, query: Mapping[str, str]) -> ObjectId | None:
     found = list(database()[LINKS].find({"path": wanted}, {"host": 1, "node_id": 1}).limit(SOURCES))
     ids = {link["node_id"] for link in found if link["host"] == host_of(f"//{host}")} or {d["node_id"] for d in found}
     return ids.pop() if len(ids) == 1 else None
+
+
+def known(export: Export, numbers: Iterable[int]) -> dict[int, ObjectId]:
+    """Return what stands for some numbers of an export, by number, as an earlier run has kept it."""
+    base = _path(export.site.url)
+    pending = iter(numbers)
+    found: dict[int, ObjectId] = {}
+    while some := {_numbered(base, number): number for number in islice(pending, BATCH)}:
+        wanted = {"path": {"$in": list(some)}, "source": export.key}
+        found |= {some[link["path"]]: link["node_id"] for link in database()[LINKS].find(wanted)}
+    return found
 
 
 def _numbered(base: str, number: int) -> str:

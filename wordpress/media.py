@@ -1,8 +1,12 @@
 """The old site's pictures as photos, so that the texts that are imported after them can show them."""
 
+import re
+from collections.abc import Callable
 from datetime import datetime
-from pathlib import Path
+from pathlib import Path, PurePosixPath
+from tempfile import TemporaryDirectory
 from typing import Any
+from urllib.parse import unquote
 
 from bson import ObjectId
 from django.utils.translation import gettext as _
@@ -11,21 +15,34 @@ from nodes.errors import NodeError
 from nodes.services import photo_import
 from nodes.types import Actor
 
+from . import links
 from .content import plain
+from .download import Downloader, DownloadError
 from .places import Home
 from .records import Attachment
 from .report import Report
 from .scan import Export
 from .sections import Sections
 
-__all__ = ["Pictures", "pictures"]
+__all__ = ["Pictures", "absent", "pictures"]
 
-LONGEST_TITLE, LONGEST_ALT = 300, 500
+LONGEST_TITLE, LONGEST_ALT, LONGEST_NAME = 300, 500, 100
 
 
 def pictures(export: Export) -> list[tuple[Attachment, Path]]:
     """Return the attachments that are pictures and whose files are there."""
     return [(attachment, path) for attachment, path in export.found if path.suffix.lower() in photo_import.ENDINGS]
+
+
+def absent(export: Export) -> list[Attachment]:
+    """Return the attachments that are pictures, by their addresses, and whose files are not there."""
+    return [attachment for attachment in export.absent if _name(attachment).suffix.lower() in photo_import.ENDINGS]
+
+
+def _name(attachment: Attachment) -> PurePosixPath:
+    """What to call the file of an attachment: the end of its address, in what any file system takes."""
+    end = unquote(attachment.url.split("?")[0].rsplit("/", 1)[-1])
+    return PurePosixPath(re.sub(r"[^\w.-]", "-", end)[-LONGEST_NAME:])
 
 
 class Pictures:
@@ -53,9 +70,38 @@ class Pictures:
         except (NodeError, OSError) as error:
             self.report.note("Pictures that were refused", f"{path.name}: {error}")
             return None
+        links.keep(self.export, [(attachment.id, attachment.link, photo_id)])
         self.show(attachment, photo_id)
         return photo_id
+
+    def download(self, wanted: list[Attachment], downloader: Downloader, step: Callable[[int], object]) -> None:
+        """Fetch pictures of the old site and upload them, but for those that an earlier run has brought.
+
+        Raises DownloadsStopped when no more can be fetched in this run.
+        """
+        there = photo_import.existing(links.known(self.export, [attachment.id for attachment in wanted]))
+        for attachment in wanted:
+            if attachment.id in there:
+                self.show(attachment, there[attachment.id])
+            else:
+                self._fetch(attachment, downloader)
+            step(1)
+
+    def _fetch(self, attachment: Attachment, downloader: Downloader) -> None:
+        with TemporaryDirectory() as folder:
+            path = Path(folder) / _name(attachment)
+            try:
+                with path.open("xb") as file:
+                    downloader.fetch(attachment.url, file)
+            except DownloadError as error:
+                self.report.note("Pictures that could not be downloaded", f"{attachment.url}: {error}")
+                return
+            self.report.downloaded, self.report.downloaded_bytes = downloader.files, downloader.bytes
+            self.upload(attachment, path)
 
     def show(self, attachment: Attachment, photo_id: ObjectId) -> None:
         """Tell the texts that a picture of the old site is this photo."""
         self.export.old.show_file(attachment, f"photo:{photo_id}")
+        if attachment.url in self.report.missing:
+            self.report.missing.remove(attachment.url)
+            self.report.found += 1

@@ -28,6 +28,8 @@ class Report:
     replies: int = 0
     found: int = 0
     missing: list[str] = field(default_factory=list)
+    downloaded: int = 0
+    downloaded_bytes: int = 0
     left_out: Counter[str] = field(default_factory=Counter)
     notes: dict[str, dict[str, int]] = field(default_factory=dict)
     written: Counter[str] = field(default_factory=Counter)
@@ -53,6 +55,8 @@ class Report:
         yield _kinds(self.pages, self.protected["page"], "page")
         yield self._comments()
         yield f"{_many(len(self.missing), 'attachment')} missing, {self.found} found"
+        if self.downloaded:
+            yield f"{_many(self.downloaded, 'picture')} downloaded, {self.downloaded_bytes / 1_000_000:.1f} MB"
         if self.left_out:
             yield "Left out: " + ", ".join(f"{number} {name}" for name, number in sorted(self.left_out.items()))
         changes = ", ".join(_many(self.written[name], name) for name in WRITTEN if self.written[name])

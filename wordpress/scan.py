@@ -69,6 +69,8 @@ class Export:
     old: OldSite = field(default_factory=OldSite)
     # Attachments whose files are there.
     found: list[tuple[Attachment, Path]] = field(default_factory=list)
+    # Those whose files are not, but have an address.
+    absent: list[Attachment] = field(default_factory=list)
     error: WxrError | None = None
 
 
@@ -126,6 +128,8 @@ def _take_attachment(export: Export, attachment: Attachment, media: Path | None,
         report.found += 1
         export.found.append((attachment, path))
     else:
+        if attachment.url:
+            export.absent.append(attachment)
         report.missing.append(attachment.url or f"attachment {attachment.id}, which has no address")
 
 

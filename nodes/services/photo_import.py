@@ -87,6 +87,14 @@ def there(gallery_id: ObjectId, path: Path) -> ObjectId | None:
     return None
 
 
+def existing(photos: Mapping[int, ObjectId]) -> dict[int, ObjectId]:
+    """Return those of some photos, by whatever number, that exist, the trash included."""
+    wanted = {"_id": {"$in": list(photos.values())}}
+    homes = ((ASSET_FILES, wanted | standing(ASSET_FILES)), (TRASH, wanted))
+    found = {document["_id"] for name, those in homes for document in database()[name].find(those, {"_id": 1})}
+    return {number: photo_id for number, photo_id in photos.items() if photo_id in found}
+
+
 def files(folder: Path) -> Iterator[Path]:
     """Yield the files in and below a folder whose names end as pictures' do, by name; hidden ones are left out."""
     for path in sorted(folder.iterdir()):

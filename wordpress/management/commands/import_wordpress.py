@@ -5,10 +5,12 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
+from django.conf import settings
 from django.core.management.base import CommandError
 from tqdm import tqdm
 
 from mongo.commands import FoundWrong, MongoCommand
+from wordpress.download import DownloadsStopped, Limits
 from wordpress.importer import Importer, Options
 from wordpress.known import SourceError
 from wordpress.records import WxrError
@@ -30,6 +32,14 @@ class Command(MongoCommand):
         parser.add_argument(
             "--media", type=Path, metavar="DIR", help="the old site's uploads: its pictures become photos"
         )
+        parser.add_argument(
+            "--download-media", action="store_true", help="fetch the old site's pictures from its own host"
+        )
+        parser.add_argument(
+            "--private-network",
+            action="store_true",
+            help="also where that host is in a private network, or this machine",
+        )
         parser.add_argument("--section", default="", metavar="SLUG", help="put all of it into this folder at the top")
         parser.add_argument(
             "--source",
@@ -48,7 +58,15 @@ class Command(MongoCommand):
         pretend = options["dry_run"]
         self.stdout.write(f"{'Pretending to import' if pretend else 'Importing'} {path.name}")
         progress = Progress(self.stdout, quiet=options["verbosity"] == 0)
-        chosen = Options(section=options["section"], source=options["source"].strip(), media=media, pretend=pretend)
+        chosen = Options(
+            section=options["section"],
+            source=options["source"].strip(),
+            media=media,
+            download=options["download_media"],
+            limits=Limits(file_bytes=settings.PHOTOS["MAX_BYTES"]),
+            private=options["private_network"],
+            pretend=pretend,
+        )
         importer = Importer(path, chosen, begin=progress.begin, step=progress.step)
         try:
             importer.run()
@@ -57,6 +75,11 @@ class Command(MongoCommand):
             raise CommandError(f"{path.name}, {error}. What is whole before it was imported.") from error
         except (SectionError, SourceError) as error:
             raise CommandError(str(error)) from error
+        except DownloadsStopped as error:
+            self._tell(importer, progress, options["verbosity"])
+            raise CommandError(
+                f"Downloads stopped: {error}. The same command goes on; no text was imported."
+            ) from error
         except KeyboardInterrupt as error:
             self._tell(importer, progress, options["verbosity"])
             raise CommandError("Interrupted: the same command goes on.", returncode=INTERRUPTED) from error

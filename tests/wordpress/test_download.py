@@ -1,0 +1,279 @@
+"""Pictures fetched from the old site: a server on this machine plays it."""
+
+import io
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+from django.core.management import CommandError
+
+from tests.nodes import pictures
+from tests.wordpress.stored import snapshot, stored
+from tests.wordpress.wxr import attachment, export, item
+from wordpress.download import Downloader, DownloadError, DownloadsStopped, Limits
+from wordpress.importer import Importer, Options
+
+
+class OldSite:
+    """Answers by path: bytes, a status, or where to go; "drip" never ends. `asked` are the paths, in order."""
+
+    def __init__(self) -> None:
+        self.answers: dict[str, bytes | int | str] = {}
+        self.asked: list[str] = []
+        self.over = threading.Event()
+        site = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                site.asked.append(self.path)
+                site.answer(self, site.answers.get(self.path, 404))
+
+            def log_message(self, *args: object) -> None:
+                pass
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.server.server_port}"
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    def answer(self, handler: BaseHTTPRequestHandler, answer: bytes | int | str) -> None:
+        if answer == "drip":
+            handler.send_response(200)
+            handler.end_headers()
+            while not self.over.wait(0.02):
+                handler.wfile.write(b"x")
+        elif answer == "slow head":
+            while not self.over.wait(0.02):
+                handler.wfile.write(b"H")
+        elif answer == "short":
+            handler.send_response(200)
+            handler.send_header("Content-Length", "9")
+            handler.end_headers()
+            handler.wfile.write(b"x")
+        elif isinstance(answer, bytes):
+            handler.send_response(200)
+            handler.end_headers()
+            handler.wfile.write(answer)
+        else:
+            handler.send_response(answer if isinstance(answer, int) else 301)
+            handler.send_header("Location", str(answer))
+            handler.end_headers()
+
+    def end(self) -> None:
+        self.over.set()
+        self.server.shutdown()
+        self.server.server_close()
+
+
+@pytest.fixture
+def old() -> Iterator[OldSite]:
+    site = OldSite()
+    yield site
+    site.end()
+
+
+def fetched(old: OldSite, path: str, *, limits: Limits | None = None) -> bytes:
+    into = io.BytesIO()
+    Downloader(old.url, limits or Limits(), private=True).fetch(old.url + path, into)
+    return into.getvalue()
+
+
+class TestFetching:
+    def test_a_file(self, old):
+        old.answers["/a%20b%C3%A9.jpg?w=1"] = b"x" * 300_000
+        assert fetched(old, "/a bé.jpg?w=1") == b"x" * 300_000
+
+    def test_redirects_stay_on_the_host(self, old):
+        old.answers |= {
+            "/a": "/b",
+            "/b": f"{old.url}/c",
+            "/c": b"here",
+            "/out": "http://169.254.169.254/x",
+            "/round": "/round",
+        }
+        assert fetched(old, "/a") == b"here"
+        with pytest.raises(DownloadError, match="own host"):
+            fetched(old, "/out")
+        with pytest.raises(DownloadError, match="again and again"):
+            fetched(old, "/round")
+
+    @pytest.mark.parametrize(
+        "url",
+        [
+            "http://evil.example/a.jpg",
+            "file:///etc/passwd",
+            "ftp://127.0.0.1/a.jpg",
+            "http://127.0.0.1:22/a.jpg",
+            "http://127.0.0.1@evil.example/a.jpg",
+            "http://me@127.0.0.1/a.jpg",
+            "http://127.0.0.1.evil.example/a.jpg",
+            "http://[::1/a.jpg",
+            "http://127.0.0.1:99999/a.jpg",
+            "/a.jpg",
+        ],
+    )
+    def test_nothing_else_is_asked(self, old, url):
+        with pytest.raises(DownloadError):
+            Downloader(old.url, Limits(), private=True).fetch(url, io.BytesIO())
+        assert old.asked == []
+
+    def test_a_private_network_is_not_asked_unless_it_is_allowed(self, old):
+        for site in (old.url, old.url.replace("127.0.0.1", "localhost")):
+            with pytest.raises(DownloadsStopped, match="private network"):
+                Downloader(site, Limits()).fetch(f"{site}/a.jpg", io.BytesIO())
+        assert old.asked == []
+
+    def test_files_of_wordpress_com(self):
+        with pytest.raises(DownloadError, match="not on the web"):
+            Downloader("https://a.wordpress.com", Limits()).fetch("ftp://a.files.wordpress.com/x", io.BytesIO())
+        with pytest.raises(DownloadError, match="own host"):
+            Downloader("https://a.wordpress.com", Limits()).fetch("https://b.files.wordpress.com/x", io.BytesIO())
+
+    @pytest.mark.parametrize(("path", "reason"), [("/none", "answered 404"), ("/short", "too early")])
+    def test_what_fails(self, old, path, reason):
+        old.answers["/short"] = "short"
+        with pytest.raises(DownloadError, match=reason):
+            fetched(old, path)
+
+    @pytest.mark.parametrize("answer", [b"x" * 1001, "drip"])
+    def test_no_more_bytes_than_one_file_may_have(self, old, answer):
+        old.answers["/a"] = answer
+        into = io.BytesIO()
+        with pytest.raises(DownloadError, match="more than 10 bytes"):
+            Downloader(old.url, Limits(file_bytes=10), private=True).fetch(f"{old.url}/a", into)
+        assert len(into.getvalue()) <= 1001
+
+    @pytest.mark.parametrize("way", ["drip", "slow head"])
+    def test_no_longer_than_one_file_may_take(self, old, way):
+        old.answers["/a"] = way
+        with pytest.raises(DownloadError, match=r"more than 0\.2 seconds"):
+            fetched(old, "/a", limits=Limits(file_seconds=0.2))
+
+    def test_no_more_than_a_run_may_have(self, old):
+        old.answers["/a"] = b"x" * 600
+        downloader = Downloader(old.url, Limits(total_bytes=1000), private=True)
+        downloader.fetch(f"{old.url}/a", io.BytesIO())
+        with pytest.raises(DownloadsStopped):
+            downloader.fetch(f"{old.url}/a", io.BytesIO())
+
+    def test_a_site_that_does_not_answer_is_not_asked_for_ever(self, old):
+        downloader = Downloader(old.url, Limits(failures=2), private=True)
+        old.end()
+        for _attempt in range(2):
+            with pytest.raises(DownloadError):
+                downloader.fetch(f"{old.url}/a", io.BytesIO())
+        with pytest.raises(DownloadsStopped, match="did not answer 2 times"):
+            downloader.fetch(f"{old.url}/a", io.BytesIO())
+
+
+@pytest.mark.usefixtures("mongo")
+class TestImporting:
+    def data(self, old: OldSite, *more: str) -> bytes:
+        uploads = f"{old.url}/wp-content/uploads"
+        old.answers |= {
+            "/wp-content/uploads/a.jpg": pictures.jpeg(),
+            "/wp-content/uploads/b.png": pictures.png(),
+            "/wp-content/uploads/no.jpg": b"<html>",
+        }
+        return export(
+            attachment(1, f"{uploads}/a.jpg", "A", link=f"{old.url}/one/a/", post_parent=7),
+            attachment(2, f"{uploads}/b.png", "B", post_parent=7),
+            attachment(3, f"{uploads}/no.jpg", "No picture"),
+            attachment(4, f"{uploads}/gone.jpg", "Gone"),
+            attachment(5, f"{uploads}/c.pdf", "No picture either"),
+            attachment(6, "http://elsewhere.example/x.jpg", "Elsewhere"),
+            item(7, "One", f'<img src="{uploads}/a-300x200.jpg"> and [gallery]'),
+            *more,
+            site=old.url,
+        )
+
+    def test_pictures_become_photos_that_texts_show(self, mongo, run, old, client):
+        said = run(self.data(old), download_media=True, private_network=True)
+        photos = {d["metadata"]["title"]: d["_id"] for d in mongo["cms.assets.files"].find()}
+        assert set(photos) == {"A", "B"}
+        text = stored(mongo)["blog/post-7"]["detail"]["text"]
+        assert text.count(f'src="photo:{photos["A"]}"') == 2
+        assert text.count(f'src="photo:{photos["B"]}"') == 1
+        assert "4 attachments missing, 2 found" in said
+        assert any(line.startswith("3 pictures downloaded, ") for line in said)
+        assert any("gone.jpg: the old site answered 404" in line for line in said)
+        assert any("elsewhere.example/x.jpg: it is not on the old site's own host" in line for line in said)
+        assert any(line.startswith("  no.jpg: ") for line in said)
+        assert said[-1] == "5 changes: 2 sections, 1 post, 2 photos"
+        assert client.get("/?attachment_id=1")["Location"] == "/pictures/a"
+
+    def test_a_second_run_asks_only_for_what_failed(self, mongo, run, old):
+        run(self.data(old), download_media=True, private_network=True)
+        before = snapshot(mongo)
+        old.asked.clear()
+        assert run(self.data(old), download_media=True, private_network=True)[-1] == "0 changes"
+        assert old.asked == ["/wp-content/uploads/no.jpg", "/wp-content/uploads/gone.jpg"]
+        assert snapshot(mongo) == before
+
+    @pytest.mark.parametrize("at", [1, 2])
+    def test_an_interrupted_run_goes_on(self, mongo, run, old, tmp_path, at):
+        path = tmp_path / "some.xml"
+        path.write_bytes(self.data(old))
+        steps: list[int] = []
+        downloading = False
+
+        def begin(total: int, unit: str) -> None:
+            nonlocal downloading
+            downloading = unit == "pictures"
+
+        def step(number: int) -> None:
+            steps.extend([number] * downloading)
+            if len(steps) == at:
+                raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            Importer(path, Options(download=True, private=True), begin=begin, step=step).run()
+        assert set(stored(mongo)) == {"pictures"}
+        old.asked.clear()
+        said = run(path.read_bytes(), download_media=True, private_network=True)
+        assert len(old.asked) == 4 - at
+        assert mongo["cms.assets.files"].count_documents({}) == 2
+        assert "photo:" in stored(mongo)["blog/post-7"]["detail"]["text"]
+        assert "1 post" in said[-1]
+
+    def test_downloads_that_stop_leave_the_texts_for_the_run_that_goes_on(self, mongo, old, tmp_path):
+        path = tmp_path / "some.xml"
+        path.write_bytes(self.data(old))
+        few = Options(download=True, private=True, limits=Limits(total_bytes=len(pictures.jpeg())))
+        with pytest.raises(DownloadsStopped):
+            Importer(path, few).run()
+        assert set(stored(mongo)) == {"pictures"}
+        Importer(path, Options(download=True, private=True)).run()
+        assert stored(mongo)["blog/post-7"]["detail"]["text"].count("photo:") == 3
+
+    def test_a_private_network_is_named_by_the_operator(self, mongo, run, old):
+        with pytest.raises(CommandError, match="private network, which --private-network allows"):
+            run(self.data(old), download_media=True)
+        assert old.asked == []
+        assert stored(mongo) == {}
+
+    def test_a_site_that_is_away(self, mongo, run, old):
+        data = self.data(old, *(attachment(20 + n, f"{old.url}/{n}.jpg") for n in range(20)))
+        old.end()
+        with pytest.raises(CommandError, match="did not answer 10 times in a row. The same command goes on"):
+            run(data, download_media=True, private_network=True)
+        assert stored(mongo) == {}
+
+    def test_nothing_is_asked_in_a_rehearsal_or_unless_it_is_asked_for(self, run, old):
+        said = run(self.data(old), dry_run=True, download_media=True, private_network=True)
+        assert "  5 pictures" in said
+        run(self.data(old))
+        assert old.asked == []
+
+    def test_what_the_folder_has_is_not_asked_for(self, mongo, run, old, tmp_path):
+        (tmp_path / "a.jpg").write_bytes(pictures.jpeg())
+        run(self.data(old), media=tmp_path, download_media=True, private_network=True)
+        assert "/wp-content/uploads/a.jpg" not in old.asked
+        assert mongo["cms.assets.files"].count_documents({}) == 2
+
+    def test_no_file_stays_behind(self, run, old, tmp_path, monkeypatch):
+        monkeypatch.setenv("TMPDIR", str(tmp_path))
+        monkeypatch.setattr("tempfile.tempdir", None)
+        run(self.data(old), download_media=True, private_network=True)
+        assert [path for path in Path(tmp_path).iterdir() if path.is_dir()] == []
