@@ -10,6 +10,7 @@ from nodes.assets import gif, jpeg, png, webp
 from nodes.assets.errors import BadPicture
 from nodes.assets.stream import Found, Parser, Source
 
+_BRANDS = {b"heic": "HEIC", b"heix": "HEIC", b"mif1": "HEIC", b"msf1": "HEIC", b"avif": "AVIF", b"avis": "AVIF"}
 # As many bytes as tell all of them apart.
 HEAD = 64
 
@@ -83,7 +84,7 @@ def _reason(head: bytes) -> str:
         return _("This is a web page, not a picture.")
     name = next((name for start, name in _OTHERS if head.startswith(start)), None)
     if head[4:8] == b"ftyp":
-        name = "HEIC" if head[8:12] in (b"heic", b"heix", b"mif1", b"msf1") else "MP4"
+        name = _BRANDS.get(head[8:12], "MP4")
     if name:
         return _("%(format)s files are not taken. Use JPEG, PNG, WebP or GIF.") % {"format": name}
     return _("This is no picture that the site knows. Use JPEG, PNG, WebP or GIF.")

@@ -73,14 +73,14 @@ class Upload:
         self._filename = file_name(filename)
         self._fields = dict(fields or {})
         self.id, self.title = photo_id or ObjectId(), title or _title(self._filename)
-        wanted = slugs.normalized(slug)
-        if wanted:
-            slugs.check(wanted, gallery_id)
-        self._begin(gallery_id, wanted, tags)
+        self._wanted = slugs.normalized(slug)
+        if self._wanted:
+            slugs.check(self._wanted, gallery_id)
+        self._begin(gallery_id, tags)
         self._incoming = Incoming(self._writer, self._filename)
 
-    def _begin(self, gallery_id: ObjectId, wanted: str, tags: tuple[str, ...]) -> None:
-        moment = now()
+    def _begin(self, gallery_id: ObjectId, tags: tuple[str, ...]) -> None:
+        wanted, moment = self._wanted, now()
         metadata: dict[str, Any] = {
             "nonce": ObjectId(),
             "type": PHOTO,
@@ -127,7 +127,7 @@ class Upload:
             if stored is None:
                 self.abort()
                 raise UploadLost
-            made = self._made(received)
+            made = self._made(received) | self._address(stored["metadata"])
             before = stored["metadata"]
             after = {
                 **before,
@@ -140,7 +140,12 @@ class Upload:
             insert_revision(self.id, None, after, self._actor)
             changes = {f"metadata.{path}": value for path, value in made.items()}
             changes |= {"metadata.tags": after["tags"], "metadata.nonce": after["nonce"], "derived": derived.of(after)}
-            if self._writer.finish(changes, **{"metadata.nonce": before["nonce"]}):
+            try:
+                is_done = self._writer.finish(changes, **{"metadata.nonce": before["nonce"]})
+            except DuplicateKeyError:
+                # Another node took the address that the title asks for.
+                continue
+            if is_done:
                 touch()
                 photo_copies.put(self.id, self.id)
                 return Uploaded(self.id, after["nonce"], after["title"], selectors.same_bytes(received.sha256, self.id))
@@ -156,6 +161,13 @@ class Upload:
         words = {"summary": received.picture.description} if received.picture.description else {}
         fields = editing.normalized(self._fields)
         return {**words, **fields, **_of_content(received, self._filename), "content_id": self.id}
+
+    def _address(self, metadata: Mapping[str, Any]) -> dict[str, str]:
+        """Return the slug that a title asks for which came after the file; nothing if the slug was asked for itself."""
+        title = self._fields.get("title", self.title)
+        if self._wanted or title == self.title:
+            return {}
+        return {"slug": slugs.free(title, metadata["parent_id"], ASSET_FILES)}
 
     def _checked(self, metadata: Mapping[str, Any]) -> None:
         try:

@@ -83,6 +83,23 @@ def test_names_that_are_taken_are_numbered_and_a_wanted_slug_is_refused():
         photos.Upload(build.EDITOR, parent, "x.jpg", slug="lake")
 
 
+def test_a_title_that_comes_after_the_file_makes_the_address():
+    parent = gallery()
+    taken = upload(parent, name="a-lake.jpg")
+    typed = upload(parent, name="DSC_0815.jpg", title="A lake")
+    coming = photos.Upload(build.EDITOR, parent, "DSC_0816.jpg")
+    send(coming, pictures.jpeg())
+    later = coming.finish({"title": "A lake"}).id
+    slugs = [document(one)["metadata"]["slug"] for one in (taken, typed, later)]
+    assert slugs == ["a-lake", "a-lake-2", "a-lake-3"]
+    asked = photos.Upload(build.EDITOR, parent, "DSC_0817.jpg", slug="mine")
+    send(asked, pictures.jpeg())
+    assert document(asked.finish({"title": "A lake"}).id)["metadata"]["slug"] == "mine"
+    history = database()["cms.revisions"].find_one({"node_id": later})
+    assert history["metadata"]["slug"] == "a-lake-3"
+    audit()
+
+
 def test_photos_stand_in_galleries_only():
     blog = build.node("blog", "blog")
     with pytest.raises(InvalidPlace):
@@ -146,6 +163,7 @@ def _bad() -> dict[str, tuple[str, bytes, str]]:
         "BMP": ("a.bmp", pictures.encoded("BMP"), "BMP"),
         "icon": ("a.ico", b"\0\0\1\0" + bytes(90), "ICO"),
         "film": ("a.jpg", b"\0\0\0\x18ftypisom" + bytes(90), "MP4"),
+        "animated AVIF": ("a.avif", b"\0\0\0\x18ftypavis" + bytes(90), "AVIF"),
         "HEIC": ("a.heic", b"\0\0\0\x18ftypheic" + bytes(90), "HEIC"),
         "PNG named JPEG": ("a.jpg", png, "PNG picture"),
         "JPEG named PNG": ("a.png", jpeg, "JPEG picture"),
