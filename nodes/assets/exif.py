@@ -4,7 +4,9 @@ Kept is what a list names. Where a picture was taken, serial numbers, owners, ma
 thumbnails (which may show what was cropped away) are in none.
 """
 
+import math
 import struct
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
@@ -62,34 +64,62 @@ def load(block: bytes) -> Image.Exif | None:
 
 
 def cleaned(block: bytes) -> bytes:
-    """Return the block with nothing but what is kept; b"" if that is nothing, or the block cannot be read."""
+    """Return the block with nothing but what is kept; b"" if that is nothing, or the block cannot be read.
+
+    A value that cannot be read or written is left out alone.
+    """
     before = load(block)
     if before is None:
         return b""
+    inner = _inner(before)
+    after = Image.Exif()
+    for tag in KEPT_ROOT:
+        if _is_writable(tag, value := _value(before, tag)):
+            after[tag] = value
+    kept: dict[int, Any] = {tag: value for tag in KEPT_EXIF if _is_writable(tag, value := _value(inner, tag))}
+    if kept:
+        after.get_ifd(ExifTags.IFD.Exif).update(kept)
+    return after.tobytes()[6:] if len(after) or kept else b""
+
+
+def _value(values: Mapping[int, Any], tag: int) -> Any:
+    """Return a value; None where there is none, or none that can be read."""
     try:
-        after = Image.Exif()
-        for tag, value in before.items():
-            if tag in KEPT_ROOT:
-                after[tag] = value
-        inner = {tag: value for tag, value in before.get_ifd(ExifTags.IFD.Exif).items() if tag in KEPT_EXIF}
-        if inner:
-            after.get_ifd(ExifTags.IFD.Exif).update(inner)
-        return after.tobytes()[6:] if len(after) or inner else b""
+        return values.get(tag)
     except BROKEN:
-        return b""
+        return None
+
+
+def _inner(exif: Image.Exif) -> Mapping[int, Any]:
+    """Return the values about how the picture was taken; none if they cannot be read."""
+    try:
+        return exif.get_ifd(ExifTags.IFD.Exif)
+    except BROKEN:
+        return {}
+
+
+def _is_writable(tag: int, value: Any) -> bool:
+    if value is None:
+        return False
+    alone = Image.Exif()
+    alone[tag] = value
+    try:
+        return bool(alone.tobytes())
+    except BROKEN:
+        return False
 
 
 def orientation(block: bytes) -> int:
     """Return how the stored pixels are to be turned, 1 (not at all) to 8."""
     exif = load(block)
-    value = exif.get(Base.Orientation, 1) if exif else 1
+    value = _value(exif, Base.Orientation) if exif else 1
     return value if isinstance(value, int) and 1 <= value <= 8 else 1
 
 
 def description(block: bytes) -> str:
     """Return what the camera or an editor wrote as the picture's description; "" for none."""
     exif = load(block)
-    return _text(exif.get(Base.ImageDescription)) if exif else ""
+    return _text(_value(exif, Base.ImageDescription)) if exif else ""
 
 
 def properties(block: bytes) -> list[dict[str, Any]]:
@@ -97,26 +127,22 @@ def properties(block: bytes) -> list[dict[str, Any]]:
     exif = load(block)
     if exif is None:
         return []
-    try:
-        inner = exif.get_ifd(ExifTags.IFD.Exif)
-        found = _properties(exif, inner)
-    except BROKEN:
-        return []
+    found = _properties(exif, _inner(exif))
     return [{"n": name, "v": value} for name, value in found.items() if value]
 
 
-def _properties(exif: Image.Exif, inner: dict[int, Any]) -> dict[str, Any]:
-    make, model = _text(exif.get(Base.Make)), _text(exif.get(Base.Model))
-    taken = _time(_text(inner.get(Base.DateTimeOriginal)) or _text(exif.get(Base.DateTime)))
+def _properties(exif: Image.Exif, inner: Mapping[int, Any]) -> dict[str, Any]:
+    make, model = _text(_value(exif, Base.Make)), _text(_value(exif, Base.Model))
+    taken = _time(_text(_value(inner, Base.DateTimeOriginal)) or _text(_value(exif, Base.DateTime)))
     return {
         "camera": model if model.casefold().startswith(make.casefold()) else f"{make} {model}".strip(),
-        "lens": _text(inner.get(Base.LensModel)),
-        "focal_length": _number(inner.get(Base.FocalLength)),
-        "aperture": _number(inner.get(Base.FNumber)),
-        "exposure": _exposure(inner.get(Base.ExposureTime)),
-        "iso": _number(_first(inner.get(Base.ISOSpeedRatings))),
-        "artist": _text(exif.get(Base.Artist)),
-        "copyright": _text(exif.get(Base.Copyright)),
+        "lens": _text(_value(inner, Base.LensModel)),
+        "focal_length": _number(_value(inner, Base.FocalLength)),
+        "aperture": _number(_value(inner, Base.FNumber)),
+        "exposure": _exposure(_value(inner, Base.ExposureTime)),
+        "iso": _number(_first(_value(inner, Base.ISOSpeedRatings))),
+        "artist": _text(_value(exif, Base.Artist)),
+        "copyright": _text(_value(exif, Base.Copyright)),
         # Local time at the place, as the camera had it: its zone is not known.
         "taken": taken.isoformat(sep=" ") if taken else None,
         "year": taken.year if taken else None,
@@ -137,19 +163,24 @@ def _first(value: Any) -> Any:
 
 def _number(value: Any) -> float | int | None:
     """Return a rational as a number with one decimal, whole where it is whole."""
-    if value is None:
-        return None
-    number = round(float(value), 1)
+    number = round(_real(value), 1)
     if not 0 < number < 1e6:
         return None
     return int(number) if number == int(number) else number
 
 
+def _real(value: Any) -> float:
+    """Return a rational as a float; 0 for what is none."""
+    try:
+        number = float(value)
+    except BROKEN:
+        return 0
+    return number if math.isfinite(number) else 0
+
+
 def _exposure(value: Any) -> str | None:
     """Return an exposure time as photographers say it: "1/250", "2"."""
-    if value is None:
-        return None
-    seconds = float(value)
+    seconds = _real(value)
     if not 0 < seconds < 1e5:
         return None
     return f"1/{round(1 / seconds)}" if seconds < 0.3 else f"{seconds:.1f}".removesuffix(".0")

@@ -31,9 +31,12 @@ BROKEN = (OSError, SyntaxError, ValueError, TypeError, KeyError, IndexError, EOF
     zlib.error,
     MemoryError,
 )
+# Pixels along a side of a WebP (RFC 9649, section 2.5.2: 14 bits).
+LONGEST_WEBP = 16_383
 # A copy from an eighth of a JPEG's pixels needs no more than these beside the file.
 DRAFT = 8
 WHITE = (255, 255, 255)
+_HIGH_BYTES = [value >> 8 for value in range(1 << 16)]
 # How to turn a picture that says of itself how it lies (EXIF 2.32, tag 0x0112).
 _TURNS = {
     2: Image.Transpose.FLIP_LEFT_RIGHT,
@@ -95,7 +98,7 @@ def check_size(found: Found, format: Format, limits: Limits) -> None:
     if format.name == "JPEG":
         memory = found.extra_memory + (4 * pixels // DRAFT**2)
     else:
-        memory = 4 * pixels * (1 if format.name == "PNG" and found.frames == 1 else 3)
+        memory = found.extra_memory + 4 * pixels * (1 if format.name == "PNG" and found.frames == 1 else 3)
     if memory > limits.max_memory:
         raise BadPicture(
             _(
@@ -125,7 +128,7 @@ def judge(file: BinaryIO, format: Format, found: Found, limits: Limits) -> Pictu
             image.load()
         image.seek(0)
         turned = exif.orientation(found.exif)
-        dhash = _dhash(image)
+        dhash = _dhash(_eight_bits(image))
     size = found.size[::-1] if turned >= 5 else found.size
     return Picture(format.content_type, size, exif.properties(found.exif), exif.description(found.exif), dhash)
 
@@ -161,6 +164,8 @@ def resized(
         # A square is filled also by smaller pictures, so that a grid is even.
         factor = max(width / across, height / down) if height else min(width / across, 1)
         size = max(round(image.size[0] * factor), 1), max(round(image.size[1] * factor), 1)
+        if to == "WEBP" and not height and max(size) > LONGEST_WEBP:
+            raise BadPicture("No page offers a WebP that long.")
         # Twice what is wanted, so that the scaling after it is a good one.
         image.draft(None, (min(size[0] * 2, image.size[0]), min(size[1] * 2, image.size[1])))
         image.load()
@@ -180,13 +185,16 @@ def resized(
 
 def _in_colour(image: Image.Image) -> Image.Image:
     """Return the picture in RGB or RGBA, without metadata."""
-    if image.mode.startswith("I"):
-        # 16 bits of grey: Pillow would cut instead of scaling.
-        image = image.convert("I").point(lambda value: value / 256).convert("L")
+    image = _eight_bits(image)
     has_alpha = "A" in image.getbands() or "transparency" in image.info
     shown = image.convert("RGBA" if has_alpha else "RGB") if image.mode not in ("RGB", "RGBA") or has_alpha else image
     shown.info = {}
     return shown
+
+
+def _eight_bits(image: Image.Image) -> Image.Image:
+    """Return 16 bits of grey as 8: Pillow would cut instead of scaling, and measures such pictures in no way."""
+    return image.convert("I").point(_HIGH_BYTES, "L") if image.mode.startswith("I") else image
 
 
 def _on_white(image: Image.Image) -> Image.Image:

@@ -5,9 +5,9 @@ from collections.abc import Generator
 
 from django.utils.translation import gettext as _
 
-from nodes.assets import exif
+from nodes.assets import exif, icc
 from nodes.assets.errors import BadPicture
-from nodes.assets.stream import Found, Parser, Source, refuse_code, truncated
+from nodes.assets.stream import LONGEST_PIECE, Found, Parser, Source, refuse_code, truncated
 
 SOI, EOI, SOS, APP0, APP1, APP2, APP14, COMMENT = 0xD8, 0xD9, 0xDA, 0xE0, 0xE1, 0xE2, 0xEE, 0xFE
 # Start of frame: all of 0xC0–0xCF but tables (C4), JPG (C8) and arithmetic conditioning (CC).
@@ -17,6 +17,9 @@ PROGRESSIVE = frozenset({0xC2, 0xC6, 0xCA, 0xCE})
 TABLES = frozenset({0xDB, 0xC4, 0xDD, 0xCC, 0xDF})
 # Ends coded data: a marker that is neither a stuffed zero nor a restart. 0xFF may be repeated as a filler.
 _MARKER = re.compile(rb"\xff[^\x00\xd0-\xd7]")
+ICC = b"ICC_PROFILE\0"
+# Bytes of a profile in one segment.
+PART = 65_000
 # A progressive picture has about ten; thousands keep a decoder busy for hours.
 MOST_SCANS = 100
 
@@ -30,6 +33,7 @@ def parse(source: Source, found: Found, keep: bool) -> Parser:
     yield from source.take(2)
     yield b"\xff\xd8"
     scans = 0
+    profile = _Profile()
     while True:
         code = yield from _marker(source)
         if code == EOI:
@@ -48,6 +52,9 @@ def parse(source: Source, found: Found, keep: bool) -> Parser:
                 raise BadPicture(_("The JPEG is damaged."))
             yield _segment(code, body)
             yield from _coded(source)
+            continue
+        elif code == APP2 and body.startswith(ICC) and not keep:
+            yield profile.part(body)
             continue
         else:
             body = _metadata(code, body, found, keep)
@@ -88,6 +95,29 @@ def _frame(code: int, body: bytes, found: Found) -> None:
         found.extra_memory = 2 * found.size[0] * found.size[1] * sum(areas) // max(areas)
 
 
+class _Profile:
+    """A colour profile, which may come in parts: all of them, without what they say in words, once the last is there."""
+
+    def __init__(self) -> None:
+        self._parts: dict[int, bytes] = {}
+        self._length = 0
+
+    def part(self, body: bytes) -> bytes:
+        """Take a part; return all segments when it was the last, else b"". Raises BadPicture for more than is taken."""
+        if len(body) < len(ICC) + 2:
+            return b""
+        number, count = body[len(ICC)], body[len(ICC) + 1]
+        self._length += len(body)
+        if self._length > LONGEST_PIECE:
+            raise BadPicture(_("The JPEG is damaged."))
+        self._parts.setdefault(number, body[len(ICC) + 2 :])
+        if sorted(self._parts) != list(range(1, count + 1)):
+            return b""
+        kept = icc.cleaned(b"".join(self._parts[n] for n in range(1, count + 1)))
+        parts = [kept[start : start + PART] for start in range(0, len(kept), PART)]
+        return b"".join(_segment(APP2, ICC + bytes((n, len(parts))) + part) for n, part in enumerate(parts, 1))
+
+
 def _metadata(code: int, body: bytes, found: Found, keep: bool) -> bytes:
     """Return what is kept of a segment that is no part of the pixels; b"" for nothing."""
     if code in TABLES:
@@ -99,7 +129,7 @@ def _metadata(code: int, body: bytes, found: Found, keep: bool) -> bytes:
         kept = found.exif if keep else exif.cleaned(found.exif)
         return b"Exif\0\0" + kept if kept else b""
     # The transform flag of Adobe and the colour profile change how the pixels look.
-    if (code == APP14 and body.startswith(b"Adobe")) or (code == APP2 and body.startswith(b"ICC_PROFILE\0")):
+    if (code == APP14 and body.startswith(b"Adobe")) or (code == APP2 and body.startswith(ICC)):
         return body
     if code == APP0 and body.startswith(b"JFIF\0"):
         # Without the thumbnail.

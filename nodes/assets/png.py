@@ -4,9 +4,9 @@ import zlib
 
 from django.utils.translation import gettext as _
 
-from nodes.assets import exif
+from nodes.assets import exif, icc
 from nodes.assets.errors import BadPicture
-from nodes.assets.stream import Found, Parser, Source, refuse_code, truncated
+from nodes.assets.stream import LONGEST_PIECE, Found, Parser, Source, refuse_code, truncated
 
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
 PIXELS = frozenset({b"IDAT", b"fdAT"})
@@ -73,6 +73,10 @@ def parse(source: Source, found: Found, keep: bool) -> Parser:
             body = body if keep else exif.cleaned(body)
             if not body:
                 continue
+        if name == b"iCCP" and not keep:
+            body = _profile(body)
+            if not body:
+                continue
         yield chunk(name, body)
         if name == b"IEND":
             break
@@ -92,6 +96,20 @@ def _header(body: bytes, found: Found) -> None:
     found.size = int.from_bytes(body[:4], "big"), int.from_bytes(body[4:8], "big")
     if not all(found.size):
         raise damaged()
+    if body[8:10] == b"\x10\0":
+        # 16 bits of grey are made 32 before they are made 8.
+        found.extra_memory = 4 * found.size[0] * found.size[1]
+
+
+def _profile(body: bytes) -> bytes:
+    """Return a colour profile without what it says in words, under no name of its own; b"" for none that can be read."""
+    unpacker = zlib.decompressobj()
+    try:
+        profile = unpacker.decompress(body.partition(b"\0")[2][1:], LONGEST_PIECE)
+    except zlib.error:
+        return b""
+    kept = icc.cleaned(profile) if unpacker.eof else b""
+    return b"icc\0\0" + zlib.compress(kept) if kept else b""
 
 
 def _pass(source: Source, length: int, name: bytes) -> Parser:

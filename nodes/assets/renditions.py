@@ -29,8 +29,6 @@ PATIENCE, LOOK = 25, 0.05
 # Threads of a process that make a copy or wait for one: pages need the others.
 AT_ONCE = 2
 _turns = threading.BoundedSemaphore(AT_ONCE)
-# Pixels along a side of a WebP (RFC 9649, section 2.5.2: 14 bits).
-LONGEST_WEBP = 16_383
 Focal = tuple[float, float]
 CENTRE: Focal = (0.5, 0.5)
 
@@ -86,7 +84,7 @@ def widths(size: tuple[int, int], extension: str) -> tuple[int, ...]:
     made = sorted(limits().widths)
     offered = [*(width for width in made if width < across), *[width for width in made if width >= across][:1]]
     if extension == "webp":
-        offered = [width for width in offered if max(scaled(size, width)) <= LONGEST_WEBP]
+        offered = [width for width in offered if max(scaled(size, width)) <= images.LONGEST_WEBP]
     return tuple(offered)
 
 

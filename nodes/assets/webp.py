@@ -2,7 +2,7 @@
 
 from django.utils.translation import gettext as _
 
-from nodes.assets import exif
+from nodes.assets import exif, icc
 from nodes.assets.errors import BadPicture
 from nodes.assets.stream import Found, Parser, Source, refuse_code, truncated
 
@@ -41,6 +41,9 @@ def parse(source: Source, found: Found, keep: bool) -> Parser:
         elif name == b"XMP ":
             refuse_code(body)
             body = body if keep else b" " * len(body)
+        elif name == b"ICCP" and not keep:
+            # Of the same length, or nothing.
+            body = icc.cleaned(body[:size]).ljust(len(body), b"\0")
         elif name not in SMALL:
             refuse_code(body)
             body = bytes(len(body))

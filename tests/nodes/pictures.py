@@ -1,6 +1,7 @@
 """Small pictures made on the spot: good ones, with every kind of metadata, and bad ones."""
 
 import io
+import struct
 from typing import Any
 
 from PIL import ExifTags, Image, ImageDraw, PngImagePlugin
@@ -16,6 +17,9 @@ def exif(orientation: int = 1, **more: Any) -> Image.Exif:
     block = Image.Exif()
     block[Base.Make], block[Base.Model], block[Base.Orientation] = "Nikon", "Nikon Z 8", orientation
     block[Base.DateTime], block[Base.ImageDescription] = "2024:06:01 12:00:00", more.get("description", "A lake")
+    for name in ("artist", "copyright"):
+        if name in more:
+            block[Base[name.capitalize()]] = more[name]
     inner = block.get_ifd(IFD.Exif)
     inner[Base.DateTimeOriginal], inner[Base.LensModel] = "2024:05:31 18:30:00", "Z 50mm f/1.8 S"
     inner[Base.FocalLength], inner[Base.FNumber], inner[Base.ISOSpeedRatings] = 50.0, 1.8, 400
@@ -26,6 +30,24 @@ def exif(orientation: int = 1, **more: Any) -> Image.Exif:
     place[GPS.GPSLatitudeRef], place[GPS.GPSLatitude] = "N", (47.0, 22.0, 36.84)
     place[GPS.GPSAreaInformation] = b"GPS-AREA"
     return block
+
+
+def exif_with(tag: int, type: int, data: bytes) -> bytes:
+    """Return a TIFF block of `exif` in which one value about how the picture was taken is another, of a type by number."""
+    block = bytearray(exif().tobytes()[6:])
+    order = ">" if block.startswith(b"MM") else "<"
+    size = {2: 1, 5: 8, 10: 8, 12: 8}[type]
+    (first,) = struct.unpack_from(f"{order}I", block, 4)
+    (inner,) = struct.unpack_from(f"{order}I", block, _entry(block, first, IFD.Exif, order) + 8)
+    at = _entry(block, inner, tag, order)
+    struct.pack_into(f"{order}HII", block, at + 2, type, len(data) // size, len(block))
+    return bytes(block) + data
+
+
+def _entry(block: bytes | bytearray, start: int, tag: int, order: str) -> int:
+    (count,) = struct.unpack_from(f"{order}H", block, start)
+    places = [start + 2 + 12 * n for n in range(count)]
+    return next(at for at in places if struct.unpack_from(f"{order}H", block, at)[0] == tag)
 
 
 XMP = (

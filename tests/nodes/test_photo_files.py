@@ -312,6 +312,33 @@ def test_a_picture_offers_what_the_layout_needs():
     assert [part.split()[-1] for part in sources.split(", ")] == ["320w", "640w", "960w", "1000w"]
 
 
+def test_a_picture_too_long_for_webp_is_offered_as_jpeg_alone(client):
+    photo = selectors.get(upload(gallery(), pictures.encoded("PNG", pictures.image((1080, 20_000))), "strip.png"))
+    html = picture(photo)
+    offered = re.findall(r"/media/[^ \"]+", html)
+    assert {copy(photo, 640, "webp"), copy(photo, 1280)} <= set(offered)
+    assert copy(photo, 960, "webp") not in offered
+    assert {client.get(address).status_code for address in offered} == {200}
+    assert client.get(copy(photo, 960, "webp")).status_code == 404
+    assert client.get(copy(photo, 960)).status_code == 200
+
+
+def test_a_picture_that_is_too_long_for_any_webp_offers_no_source():
+    photo = selectors.get(upload(gallery(), pictures.encoded("PNG", pictures.image((200, 20_000))), "strip.png"))
+    assert "<source" not in picture(photo)
+    assert f'src="{copy(photo, 320)}"' in picture(photo)
+
+
+def test_sixteen_bits_of_grey_are_shown_as_they_are(client):
+    data = bytes(part for n in range(64 * 64) for part in ((n * 16) & 255, (n * 16) >> 8))
+    grey = Image.frombytes("I;16", (64, 64), data)
+    photo = selectors.get(upload(gallery(), pictures.encoded("PNG", grey), "scan.png"))
+    with Image.open(io.BytesIO(body(client.get(copy(photo, 320))))) as image:
+        assert image.convert("L").getpixel((32, 2)) < 20
+        assert abs(image.convert("L").getpixel((32, 32)) - 128) < 8
+        assert image.convert("L").getpixel((32, 61)) > 235
+
+
 def test_settings_that_nothing_reads_are_refused(settings):
     settings.PHOTOS = {"MAX_BYTE": 1}
     with pytest.raises(limits.ImproperlyConfigured, match="MAX_BYTE"):

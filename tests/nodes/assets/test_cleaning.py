@@ -1,11 +1,13 @@
 """What is stored of a picture: all of its pixels, nothing of who took it where."""
 
 import io
+import math
+import struct
 
 import pytest
-from PIL import Image, ImageChops
+from PIL import Image, ImageChops, ImageCms
 
-from nodes.assets import exif
+from nodes.assets import exif, icc
 from nodes.assets.errors import BadPicture
 from nodes.assets.incoming import Cleaning
 from nodes.assets.limits import Limits
@@ -86,6 +88,89 @@ def test_properties_are_what_photographers_search():
         "taken": "2024-05-31 18:30:00",
         "year": 2024,
     }
+
+
+@pytest.mark.parametrize(("format", "name"), [("JPEG", "a.jpg"), ("PNG", "a.png"), ("WEBP", "a.webp")])
+def test_photographer_and_copyright_stay_and_the_owner_goes(format, name):
+    """The photographer and the terms are written to be read; a camera's owner is noted by the camera."""
+    block = pictures.exif(artist="Ines Diaz", copyright="CC BY 4.0")
+    after = cleaned(name, pictures.encoded(format, exif=block))
+    with Image.open(io.BytesIO(after)) as image:
+        kept = image.getexif()
+    assert (kept[exif.Base.Artist], kept[exif.Base.Copyright]) == ("Ines Diaz", "CC BY 4.0")
+    assert b"OWNER-NAME" not in after
+    found = {p["n"]: p["v"] for p in exif.properties(kept.tobytes()[6:])}
+    assert (found["artist"], found["copyright"]) == ("Ines Diaz", "CC BY 4.0")
+
+
+@pytest.mark.parametrize(
+    ("odd", "lost"),
+    [
+        ((exif.Base.FocalLength, 2, b"fifty\0"), {"focal_length"}),
+        ((exif.Base.FNumber, 5, struct.pack("<II", 1, 0)), {"aperture"}),
+        ((exif.Base.ISOSpeedRatings, 12, struct.pack("<d", math.nan)), {"iso"}),
+        ((exif.Base.LensModel, 10, struct.pack("<ii", 1, 0)), {"lens"}),
+        ((exif.Base.ExposureTime, 5, struct.pack("<II", 0, 0)), {"exposure"}),
+    ],
+    ids=["a word", "by zero", "no number", "no word", "nothing by nothing"],
+)
+def test_one_odd_value_is_left_out_alone(odd, lost):
+    block = pictures.exif_with(*odd)
+    found = {p["n"] for p in exif.properties(block)}
+    all_of_them = {p["n"] for p in exif.properties(pictures.exif().tobytes()[6:])}
+    assert all_of_them - found == lost
+    kept = {p["n"] for p in exif.properties(exif.cleaned(block))}
+    assert kept == found
+
+
+PROFILE = ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()
+OWNED = PROFILE.replace("sRGB built-in".encode("utf-16-be"), "OWNER 47.3769".encode("utf-16-be"))
+
+
+@pytest.mark.parametrize(("format", "name"), [("JPEG", "a.jpg"), ("PNG", "a.png"), ("WEBP", "a.webp")])
+def test_a_colour_profile_keeps_its_colours_and_loses_its_words(format, name):
+    assert OWNED != PROFILE
+    data = pictures.encoded(format, icc_profile=OWNED)
+    with Image.open(io.BytesIO(cleaned(name, data))) as image:
+        kept = image.info["icc_profile"]
+        image.load()
+    assert "OWNER".encode("utf-16-be") not in kept
+    assert "copyright".encode("utf-16-be") not in kept
+    before, after = (ImageCms.ImageCmsProfile(io.BytesIO(data)).profile for data in (OWNED, kept))
+    assert (after.red_primary, after.green_primary, after.blue_primary) == (
+        before.red_primary, before.green_primary, before.blue_primary
+    )  # fmt: skip
+    assert after.media_white_point == before.media_white_point
+    assert before.profile_description == "OWNER 47.3769"
+    assert not after.profile_description
+    with Image.open(io.BytesIO(cleaned(name, data, keep_location=True))) as image:
+        assert image.info["icc_profile"] == OWNED
+
+
+def test_a_long_colour_profile_in_many_segments_is_kept_whole():
+    data = icc_with_table(150_000)
+    with Image.open(io.BytesIO(cleaned("a.jpg", pictures.encoded("JPEG", icc_profile=data)))) as image:
+        assert image.info["icc_profile"] == icc.cleaned(data)
+    assert len(icc.cleaned(data)) == len(data)
+    assert b"\xab" * 1000 in icc.cleaned(data)
+
+
+@pytest.mark.parametrize("profile", [b"", b"OWNER-NAME" * 40, OWNED[:300], OWNED[:36] + b"acsp" + b"\xff" * 200])
+@pytest.mark.parametrize(("format", "name"), [("JPEG", "a.jpg"), ("PNG", "a.png"), ("WEBP", "a.webp")])
+def test_what_is_no_colour_profile_is_left_out(profile, format, name):
+    data = pictures.encoded(format, icc_profile=profile or b"x")
+    after = cleaned(name, data)
+    assert b"OWNER" not in after
+    with Image.open(io.BytesIO(after)) as image:
+        image.load()
+        assert not image.info.get("icc_profile", b"").strip(b"\0")
+
+
+def icc_with_table(length: int) -> bytes:
+    """Return a profile whose one table of colours is so long, in bytes."""
+    table = b"mft2" + b"\xab" * (length - 4)
+    tag = b"A2B0" + (144).to_bytes(4, "big") + len(table).to_bytes(4, "big")
+    return (144 + length).to_bytes(4, "big") + PROFILE[4:128] + (1).to_bytes(4, "big") + tag + table
 
 
 @pytest.mark.filterwarnings("ignore:Corrupt EXIF")
