@@ -73,6 +73,10 @@ class Addresses:
         )
 
 
+# What templates that were written for Django's comments framework call these.
+OLD_NAMES = {"user_name": "name", "user_url": "url", "submit_date": "posted", "is_removed": "removed"}
+
+
 class Shown:
     """A comment with what a template needs around it. Whatever is not here is the comment's own: see comments.types.Comment."""
 
@@ -87,7 +91,10 @@ class Shown:
             return getattr(self.flags, name)
         if name in VALUES:
             return self.values[name]
-        return getattr(self.comment, name)
+        return getattr(self, OLD_NAMES[name]) if name in OLD_NAMES else getattr(self.comment, name)
+
+    def __str__(self) -> str:
+        return str(self.comment)
 
     @cached_property
     def values(self) -> dict[str, str]:

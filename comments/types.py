@@ -118,6 +118,9 @@ class Comment:
     edited: datetime | None
     said: str = ""
 
+    def __str__(self) -> str:
+        return self.source
+
     @property
     def depth(self) -> int:
         """0 for a comment that answers none."""

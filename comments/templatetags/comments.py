@@ -21,7 +21,7 @@ from comments.errors import TargetNotFound
 from comments.lists import Subject
 from comments.paging import Asked
 from comments.showing import Addresses, Shown
-from comments.types import Target
+from comments.types import Order, Target
 
 register = template.Library()
 
@@ -30,7 +30,7 @@ LIST_OPTIONS = frozenset({"order", "page", "page_size"})
 
 
 class ForNode(template.Node):
-    """A tag with "for": what it is about, its options, and the variable it fills, if any."""
+    """A tag with "for": what it is about, its options, the variable it fills, if any, and what it gives `without` an object."""
 
     def __init__(
         self,
@@ -40,17 +40,19 @@ class ForNode(template.Node):
         pk: FilterExpression | None,
         options: dict[str, FilterExpression],
         as_var: str,
+        without: Any,
     ) -> None:
         self.work, self.obj, self.label, self.pk, self.options, self.as_var = work, obj, label, pk, options, as_var
+        self.without = without
 
     def render(self, context: Context) -> str:
         subject = self.subject(context)
         options = {name: value.resolve(context) for name, value in self.options.items()}
-        result = self.work(context, subject, **options) if subject else None
+        result = self.work(context, subject, **options) if subject else self.without
         if self.as_var:
             context[self.as_var] = result
             return ""
-        return "" if result is None else str(result)
+        return str(result)
 
     def subject(self, context: Context) -> Subject | None:
         """Return what the tag is about; None for an object that is not there, as Django's own tags render nothing then."""
@@ -68,12 +70,13 @@ class ForNode(template.Node):
         return subject
 
 
-def for_tag(name: str, *, gives: bool, options: frozenset[str] = frozenset()) -> Callable[..., Any]:
-    """Register a function as a tag `{% name for … [option=…] [as variable] %}`; `gives`: it must fill a variable."""
+def for_tag(name: str, *, gives: bool, options: frozenset[str] = frozenset(), without: Any = "") -> Callable[..., Any]:
+    """Register a function as a tag `{% name for … [option=…] [as variable] %}`; `gives`: it must fill a variable, with
+    `without` where the object is not there."""
 
     def registered(work: Callable[..., Any]) -> Callable[..., Any]:
         def compiled(parser: Parser, token: Token) -> ForNode:
-            return _compile(parser, token, work, gives, options)
+            return _compile(parser, token, work, gives, options, without)
 
         register.tag(name, compiled)
         return work
@@ -81,7 +84,9 @@ def for_tag(name: str, *, gives: bool, options: frozenset[str] = frozenset()) ->
     return registered
 
 
-def _compile(parser: Parser, token: Token, work: Callable[..., Any], gives: bool, allowed: frozenset[str]) -> ForNode:
+def _compile(
+    parser: Parser, token: Token, work: Callable[..., Any], gives: bool, allowed: frozenset[str], without: Any
+) -> ForNode:
     name, *bits = token.split_contents()
     if len(bits) < 2 or bits[0] != "for":
         raise template.TemplateSyntaxError(
@@ -97,8 +102,9 @@ def _compile(parser: Parser, token: Token, work: Callable[..., Any], gives: bool
     if unknown := set(options) - allowed:
         raise template.TemplateSyntaxError(f"{{% {name} %}} has no option {', '.join(sorted(unknown))}.")
     if len(positional) == 1:
-        return ForNode(work, parser.compile_filter(positional[0]), "", None, options, as_var)
-    return ForNode(work, None, _label(name, positional[0]), parser.compile_filter(positional[1]), options, as_var)
+        return ForNode(work, parser.compile_filter(positional[0]), "", None, options, as_var, without)
+    pk = parser.compile_filter(positional[1])
+    return ForNode(work, None, _label(name, positional[0]), pk, options, as_var, without)
 
 
 def _without_as(name: str, bits: list[str], gives: bool) -> tuple[list[str], str]:
@@ -118,13 +124,13 @@ def _label(name: str, text: str) -> str:
         raise template.TemplateSyntaxError(f"{{% {name} %}}: {error}") from error
 
 
-@for_tag("get_comment_count", gives=True)
+@for_tag("get_comment_count", gives=True, without=0)
 def get_comment_count(context: Context, subject: Subject) -> int:
     """How many public comments."""
     return selectors.count(subject.target)
 
 
-@for_tag("get_comment_list", gives=True, options=LIST_OPTIONS)
+@for_tag("get_comment_list", gives=True, options=LIST_OPTIONS, without=())
 def get_comment_list(context: Context, subject: Subject, **options: Any) -> Sequence[Shown]:
     """One page of comments, to loop over."""
     return _listing(context, subject, **options)["comments"]
@@ -161,6 +167,7 @@ def render_comment_form_link(context: Context, subject: Subject, using: str = ""
 @register.simple_tag
 def get_comment_permalink(comment: Any, order: str = "") -> str:
     """Return the address that opens the page with a comment, also in another order than the discussion's own."""
+    _check(order)
     addresses = Addresses.of(comment.target, order)
     return addresses.permalink + comment.slug + addresses.permalink_tail
 
@@ -202,6 +209,7 @@ def _listing(
 ) -> dict[str, Any]:
     request: HttpRequest | None = context.get("request")
     asked = lists.asked_by(request)
+    _check(order)
     if order and not asked.order:
         asked = Asked(order=str(order))
     if page:
@@ -211,6 +219,11 @@ def _listing(
     # For a link to the form in the same template.
     context.render_context[IS_OPEN, subject.target] = listing["is_open"]
     return listing
+
+
+def _check(order: Any) -> None:
+    if order and order not in tuple(Order):
+        raise template.TemplateSyntaxError(f"There is no order “{order}”: give {', '.join(Order)}.")
 
 
 def _is_open(context: Context, subject: Subject) -> bool:

@@ -5,6 +5,7 @@ from urllib.parse import quote
 from django.contrib.auth.decorators import login_required
 from django.db.models import Model
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
@@ -12,7 +13,7 @@ from comments import lists, paging, selectors, showing, targets
 from comments.errors import CommentNotFound
 from comments.lists import Subject
 from comments.showing import Scene
-from comments.types import Target
+from comments.types import Page, Target
 from comments.views.base import page, personal, target_of
 
 MINE = 50
@@ -20,17 +21,30 @@ MINE = 50
 
 @require_safe
 def permalink(request: HttpRequest, label: str, pk: str, slug: str) -> HttpResponse:
-    """Redirect to the page that holds a comment, in the order ?order= or the discussion's own."""
+    """Redirect to the page that holds a comment, in the order ?order= or the discussion's own; to the answers to one that was
+    removed, and without any say that it is gone."""
     target, obj = target_of(label, pk)
-    return HttpResponseRedirect(whereabouts(target, obj, slug, request.GET.get("order", "")))
+    found = _page_with(target, slug, request.GET.get("order", ""))
+    if not any(comment.slug == slug and comment.removed for comment in found.comments):
+        return HttpResponseRedirect(_address(obj, found, slug))
+    if all(comment.removed for comment in selectors.subdiscussion(target, slug).comments):
+        return page(request, target, "gone", {"obj": obj}, status=410)
+    return HttpResponseRedirect(reverse("comments-thread", args=[label, pk, slug]))
 
 
 def whereabouts(target: Target, obj: Model, slug: str, order: str = "") -> str:
     """Return the address of the page that holds a comment, at the comment. Raises Http404."""
+    return _address(obj, _page_with(target, slug, order), slug)
+
+
+def _page_with(target: Target, slug: str, order: str) -> Page:
     try:
-        found = selectors.permalink(target, slug, order=order)
+        return selectors.permalink(target, slug, order=order)
     except CommentNotFound as error:
         raise Http404(_("This comment is not here.")) from error
+
+
+def _address(obj: Model, found: Page, slug: str) -> str:
     value = quote(paging.whereabouts(found, slug), safe="/:.")
     return f"{obj.get_absolute_url()}?{paging.PARAMETER}={value}#c-{slug.rpartition('/')[2]}"
 

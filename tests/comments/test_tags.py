@@ -41,8 +41,37 @@ def test_count_for_object_and_for_label_and_key(node, three):
     assert render("{% get_comment_count for nodes.Node pk as n %}{{ n }}", pk=node.pk) == "3"
 
 
-def test_count_of_what_is_not_there_is_empty(post_page):
-    assert render("{% get_comment_count for nothing as n %}[{{ n|default:'-' }}]") == "[-]"
+def test_what_is_not_there_has_no_comments_and_no_form(post_page):
+    for about in ("nothing", "nodes.node nothing"):
+        assert render("{% get_comment_count for " + about + " as n %}{{ n }} comments") == "0 comments"
+        listed = "{% get_comment_list for " + about + " as list %}{{ list|length }}{% for c in list %}x{% endfor %}"
+        assert render(listed) == "0"
+        assert render("{% get_comment_form for " + about + " as form %}[{{ form }}]") == "[]"
+        assert render("{% render_comment_list for " + about + " %}{% render_comment_form for " + about + " %}") == ""
+
+
+@pytest.mark.parametrize(
+    "tag",
+    [
+        'get_comment_list for node order="best" as list',
+        "render_comment_list for node order=wanted",
+        'get_comment_permalink three "best"',
+    ],
+)
+def test_order_that_does_not_exist_is_an_error_that_names_the_choices(node, three, tag):
+    with pytest.raises(TemplateSyntaxError, match="no order “best”: give oldest, newest, threaded"):
+        render("{% " + tag + " %}", node=node, three=three, wanted="best", query={"comments": "newest"})
+    assert render("{% render_comment_list for node order=wanted %}", node=node, wanted="") != ""
+
+
+def test_templates_of_djangos_comments_framework_print_what_was_said(node, post_page):
+    say(post_page, "One & *two*", "a")
+    source = (
+        "{% get_comment_list for node as list %}{% for c in list %}"
+        "{{ c.user_name }} {{ c.submit_date|date:'Y' }} {{ c.is_removed }}: {{ c.comment }}|{{ c }}{% endfor %}"
+    )
+    year = next(iter(selectors.iterate(post_page))).posted.year
+    assert render(source, node=node) == f"Bea {year} False: One &amp; *two*|One &amp; *two*"
 
 
 @pytest.mark.parametrize(

@@ -211,6 +211,22 @@ def test_every_address_of_a_reply_leads_to_it(client, post_page):
         assert client.get(reverse("comments-flag", args=arguments)).status_code == 200
 
 
+def test_permalink_of_a_removed_comment_says_that_it_is_gone_or_leads_to_its_answers(client, post_page):
+    lone, parent = one(post_page, "Lone", "a"), one(post_page, "Parent", "b")
+    child = one(post_page, "Child", "c", parent=parent.slug)
+    for comment in (lone, parent):
+        services.remove(post_page, comment.slug)
+    gone = client.get(change_url("url-redirect", lone))
+    assert (gone.status_code, "This comment was removed." in gone.content.decode()) == (410, True)
+    answered = client.get(change_url("url-redirect", parent), follow=True).content.decode()
+    assert "This comment was removed." in answered
+    assert "Child" in answered
+    services.remove(post_page, child.slug)
+    assert client.get(change_url("url-redirect", parent)).status_code == 410
+    services.restore(post_page, lone.slug)
+    assert client.get(change_url("url-redirect", lone)).status_code == 302
+
+
 def test_pages_lead_through_the_whole_discussion(client, post_page):
     for n in range(120):
         one(post_page, f"Number {n}.", f"t{n}")
