@@ -23,10 +23,11 @@ def of(metadata: Mapping[str, Any]) -> dict[str, Any]:
     detail = metadata.get("detail") or {}
     html = rendering.to_html(detail.get("text") or "", detail.get("format") or MARKDOWN)
     # A photo has no text, but words for those who cannot see it.
-    plain = text.plain(html, 2 * SEARCHED)[:SEARCHED] or (detail.get("alt") or "")
+    alt = detail.get("alt") or ""
+    plain = text.plain(html, 2 * SEARCHED)[:SEARCHED] or alt
     everything = " ".join((metadata["title"], metadata.get("summary") or "", *metadata.get("tags", ()), plain))
     parts: dict[str, Any] = {
-        "excerpt": text.excerpt(html, EXCERPT_WORDS),
+        "excerpt": text.excerpt(html, EXCERPT_WORDS) or alt,
         "text": plain,
         "pairs": " ".join(sorted(pairs(everything))),
     }

@@ -55,9 +55,7 @@ def _of_section(section: Node) -> Source:
     listing = select(section.pk, now(), size=ENTRIES, whole=True)
     metadata = section.metadata
     title = f"{metadata.title} · {site_selectors.current().settings.name}"
-    return Source(
-        title, metadata.summary or metadata.title, section.get_absolute_url(), listing.nodes, metadata.updated
-    )
+    return Source(title, section.blurb or metadata.title, section.get_absolute_url(), listing.nodes, metadata.updated)
 
 
 def _of_tag(tag: str) -> Source:

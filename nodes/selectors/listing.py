@@ -13,7 +13,7 @@ from nodes.collections import ASSET_FILES, NODES, standing
 from nodes.models import Node, Photo
 
 # Never the draft, never embedded comments.
-WHOLE = {"metadata": 1}
+WHOLE = {"metadata": 1, "derived.excerpt": 1}
 # Of lists: everything but the text.
 LISTED = {
     f"metadata.{name}": 1

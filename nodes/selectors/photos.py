@@ -13,11 +13,9 @@ from mongo.connection import database
 from nodes.collections import ASSET_FILES, NODES, standing
 from nodes.kinds import CONTENT
 from nodes.models import Node, Photo
-from nodes.selectors.listing import LISTED
+from nodes.selectors.listing import LISTED, WHOLE
 from nodes.tree import Tree
 
-# Of one photo: all but what GridFS keeps for itself.
-WHOLE = {"metadata": 1}
 # Duplicates pointed out; more help nobody.
 MOST_DUPLICATES = 5
 MOST_VALUES = 200

@@ -9,6 +9,7 @@ from bson import ObjectId
 
 from mongo.connection import now
 from nodes.services import editing, trash
+from tests.nodes import photo_build
 from tests.nodes.build import EDITOR, node, nonce
 
 FEEDS = ["/feed/{}", "/news/feed/{}", "/tag/t/feed/{}"]
@@ -117,6 +118,25 @@ def test_readers_that_know_dates_alone_miss_nothing(client, blog, mongo, monkeyp
     trash.trash(EDITOR, post, nonce(post))
     clock(now() + timedelta(seconds=2))
     assert get(if_modified_since=expired["Last-Modified"]).status_code == 200, "a post was taken away"
+
+
+@pytest.mark.parametrize("address", ["/feed/{}", "/news/feed/{}", "/tag/t/feed/{}"])
+@pytest.mark.parametrize("form", FORMS)
+def test_what_has_no_summary_is_described_by_the_beginning_of_its_text(client, blog, address, form):
+    answer = client.get(address.format(form))
+    if form == "json":
+        told = [item["summary"] for item in json.loads(answer.content)["items"]]
+    else:
+        told = [entry.summary for entry in feedparser.parse(answer.content).entries]
+    assert told == ["A summary", "A link & more."]
+
+
+def test_photo_without_summary_is_described_by_its_alternative_text(client, mongo):
+    gallery = photo_build.gallery(text="Of *lakes*.")
+    photo_build.upload(gallery)
+    feed = json.loads(client.get("/gallery/feed/json").content)
+    assert [item["summary"] for item in feed["items"]] == ["A lake"]
+    assert feed["description"] == "Of lakes."
 
 
 def test_ids_outlive_changes(client, blog):

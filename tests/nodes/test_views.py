@@ -124,6 +124,17 @@ def test_post_shows_its_text_its_tags_and_its_neighbours(client, blog):
     assert '<link rel="canonical" href="http://testserver/news/second">' in page
 
 
+@pytest.mark.parametrize(("summary", "said"), [("", "It begins so."), ("A summary", "A summary")])
+def test_description_is_the_summary_or_the_beginning_of_the_text(client, blog, summary, said):
+    node("blog-entry", "post", parent=blog, text="It *begins* so.", summary=summary)
+    node(slug="page", text="It *begins* so.", summary=summary)
+    node("folder", "folder", text="It *begins* so.", summary=summary)
+    for address in ("/news/post", "/page", "/folder"):
+        page = client.get(address).content.decode()
+        assert f'<meta name="description" content="{said}">' in page, address
+        assert f'<meta property="og:description" content="{said}">' in page, address
+
+
 def test_what_was_typed_is_escaped(client, blog):
     evil = '"><script>alert(1)</script>'
     node("blog-entry", "post", parent=blog, title=evil, text=evil, tags=(evil,), summary=evil)
