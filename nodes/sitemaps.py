@@ -10,8 +10,10 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
 from mongo.connection import now
-from nodes import addresses, tree
+from nodes import addresses, kinds, tree
+from nodes.selectors import nodes as selectors
 from nodes.selectors import sitemap
+from nodes.selectors.listing import EVER
 
 XML = "application/xml; charset=utf-8"
 _HEAD = '<?xml version="1.0" encoding="UTF-8"?>\n'
@@ -35,7 +37,7 @@ def page(request: HttpRequest, kind: str, number: int) -> HttpResponse:
     """List one page of addresses, with the time of each last change."""
     origin = addresses.origin(request)
     if kind == SECTIONS and number == 1:
-        return _xml("urlset", (_line(origin, url) for url in _sections()))
+        return _xml("urlset", (_line(origin, url, changed) for url, changed in _sections(now())))
     found = sitemap.entries(tree.current(), kind, number, now()) if kind in sitemap.TYPES else None
     if found is None:
         raise Http404(_("There is no such page of the sitemap."))
@@ -43,14 +45,17 @@ def page(request: HttpRequest, kind: str, number: int) -> HttpResponse:
     return _xml("urlset", (_line(origin, url(entry.parent_id, entry.slug), entry.updated) for entry in found))
 
 
-def _sections() -> Iterator[str]:
-    """Yield the paths of the front page and of all live sections."""
+def _sections(moment: datetime) -> Iterator[tuple[str, datetime | None]]:
+    """Yield the paths of the front page and of all live sections, each with the last change of what it shows."""
     sections = tree.current()
-    yield "/"
-    for section_id in sections.live_ids(now()):
+    newest = sitemap.newest(sections, moment)
+    posts = (at for section_id, at in newest.items() if sections.sections[section_id].type == kinds.BLOG)
+    front = selectors.front_page(sections, moment)
+    yield "/", front.metadata.updated if front else max(posts, default=None)
+    for section_id in sections.live_ids(moment):
         if section_id is not None:
             section = sections.sections[section_id]
-            yield sections.url(section.parent_id, section.slug)
+            yield sections.url(section.parent_id, section.slug), max(section.updated, newest.get(section_id, EVER))
 
 
 def _line(origin: str, path: str, changed: datetime | None = None) -> str:

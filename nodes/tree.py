@@ -29,6 +29,7 @@ class Section:
     title: str
     published: datetime | None
     expires: datetime
+    updated: datetime
     # The comment policy of what stands in it, "" for that of the section above.
     comments: str = ""
 
@@ -148,7 +149,7 @@ def fresh() -> Tree:
 
 def load(version: ObjectId | None = None) -> Tree:
     """Read the tree from the database. `version` must have been read before this call."""
-    wanted = ("parent_id", "type", "slug", "title", "published", "expires")
+    wanted = ("parent_id", "type", "slug", "title", "published", "expires", "updated")
     fields = {f"metadata.{name}": 1 for name in (*wanted, "detail.comments")}
     documents = database()[NODES].find({"metadata.type": {"$in": list(SECTIONS)}}, fields)
     return Tree(version, (_section(d["_id"], d["metadata"], wanted) for d in documents))

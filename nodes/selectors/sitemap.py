@@ -59,6 +59,26 @@ def _public(sections: Tree, type: str, moment: datetime) -> dict[str, Any]:
     return {"metadata.type": type, "metadata.parent_id": {"$in": sections.live_ids(moment)}, **live(moment)}
 
 
+def newest(sections: Tree, moment: datetime) -> dict[ObjectId, datetime]:
+    """Return when the newest live node of each live section was published, by the section's id; none for one that is empty.
+
+    Passes over index keys alone, and is kept in process under the site's version until anything is next due.
+    """
+
+    def read() -> tuple[dict[ObjectId, datetime], datetime | None]:
+        # None, the top level, would have the server look into documents.
+        ids = [section_id for section_id in sections.live_ids(moment) if section_id is not None]
+        found: dict[ObjectId, datetime] = {}
+        for name, types in ((NODES, (PAGE, ENTRY)), (ASSET_FILES, (PHOTO,))):
+            wanted = {"metadata.parent_id": {"$in": ids}, "metadata.type": {"$in": list(types)}, **live(moment)}
+            newest = {"_id": "$metadata.parent_id", "at": {"$max": "$metadata.published"}}
+            grouped = database()[name].aggregate([{"$match": wanted}, {"$group": newest}], hint="by_section")
+            found |= {group["_id"]: group["at"] for group in grouped}
+        return found, due.next_due(moment)
+
+    return kept.under_version("newest of sections", moment, read)
+
+
 def entries(sections: Tree, type: str, number: int, moment: datetime) -> Iterator[Entry] | None:
     """Return the lines of page `number` (from 1) of a type; None if there is no such page."""
     pages = starts(sections, type, moment)

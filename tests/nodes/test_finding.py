@@ -252,6 +252,27 @@ class TestSitemap:
             schema.assertValid(document)
             assert all(loc.text.startswith("http://testserver/") for loc in document.iter(f"{SPACE}loc"))
 
+    def test_says_when_what_a_section_shows_last_changed(self, client, blog, mongo):
+        long_ago, later = datetime(2021, 1, 1, tzinfo=UTC), datetime(2022, 1, 1, tzinfo=UTC)
+
+        def changed() -> dict[str, str]:
+            urls = ElementTree.fromstring(client.get("/sitemap-sections-1.xml").content)
+            return {url[0].text.removeprefix("http://testserver"): url[1].text for url in urls if len(url) > 1}
+
+        gallery = photo_build.gallery()
+        mongo["cms.nodes"].update_many({}, {"$set": {"metadata.updated": long_ago}})
+        post(blog, "seen", 2022, 1, 1)
+        post(blog, "ahead", 2900, 1, 1)
+        node("blog-entry", "draft", parent=blog, published=None)
+        assert changed() == {"/": later.isoformat(), "/news": later.isoformat(), "/gallery": long_ago.isoformat()}
+        photo_build.upload(gallery, fields={"published": later})
+        assert changed()["/gallery"] == later.isoformat()
+        editing.save(EDITOR, blog, nonce(blog), {"summary": "New words."})
+        assert changed()["/news"] > later.isoformat()
+        home = node(slug="home", text="Welcome")
+        front = mongo["cms.nodes"].find_one({"_id": home})["metadata"]["updated"]
+        assert changed()["/"] == front.isoformat(timespec="seconds")
+
     @pytest.mark.parametrize("name", ["photo-9", "sections-2", "sections-0", "blog-entry-9", "x-1"])
     def test_no_other_pages(self, client, mongo, name):
         assert client.get(f"/sitemap-{name}.xml").status_code == 404
