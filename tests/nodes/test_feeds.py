@@ -182,6 +182,13 @@ def test_feeds_of_nothing(client, mongo):
 
 
 def test_pages_name_their_feeds(client, blog):
-    for address, feed in (("/", "/feed/atom"), ("/news", "/news/feed/json"), ("/tag/TCP/IP", "/tag/TCP/IP/feed/rss")):
+    photo_build.upload(photo_build.gallery())
+    for address, feed in (
+        ("/", "/feed/atom"),
+        ("/news", "/news/feed/json"),
+        ("/news/first", "/news/feed/atom"),
+        ("/tag/TCP/IP", "/tag/TCP/IP/feed/rss"),
+        ("/gallery/lake", "/gallery/feed/rss"),
+    ):
         assert f'href="{feed}"' in client.get(address).content.decode()
         assert client.get(feed).status_code == 200
