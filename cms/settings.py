@@ -178,6 +178,10 @@ USE_TZ = True
 STATIC_URL = "/static/"
 STATIC_ROOT = VAR_DIR / "static"
 STATICFILES_DIRS = [BASE_DIR / "static"]
+# What is asked for by name at the root of a host.
+WHITENOISE_ROOT = BASE_DIR / "static" / "root"
+# Seconds that files are kept which have no digest in their names; those that have one are kept for ever.
+WHITENOISE_MAX_AGE = 0 if DEBUG else 24 * 60 * 60
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.InMemoryStorage"},
     "staticfiles": {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"},

@@ -87,6 +87,14 @@ def test_every_page_of_site_and_admin_says_what_a_browser_may_do_with_it(admin):
             assert f"{feature}=()" in answer["Permissions-Policy"], path
 
 
+def test_icon_that_is_asked_for_by_name_is_there_and_kept(client):
+    answer = client.get("/favicon.ico")
+    assert answer.status_code == 200
+    assert answer["Content-Type"] in ("image/x-icon", "image/vnd.microsoft.icon")
+    assert "max-age=86400" in answer["Cache-Control"]
+    assert b"".join(answer.streaming_content).startswith(b"\0\0\1\0")
+
+
 def test_no_page_has_a_line_of_script_or_style_in_it(admin):
     for path in pages():
         html = admin.get(path).content.decode()
