@@ -78,11 +78,11 @@ wrk:
 
 checkers: $(NPM)/.stamp
 
-# axe-core and the Nu HTML checker, at the versions of the lock file; none of their own scripts is run.
+# axe-core, schema-dts and the Nu HTML checker, at the versions of the lock file; none of their own scripts is run.
 $(NPM)/.stamp: tests/browser/package.json tests/browser/package-lock.json
 	@command -v npm >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
 		apt-get update -qq && apt-get install -y -qq --no-install-recommends npm; } || \
-		{ echo "The browser tests need npm: on Debian, apt-get install npm" >&2; exit 1; }
+		{ echo "The tests need npm: on Debian, apt-get install npm" >&2; exit 1; }
 	@npm ci --prefix tests/browser --ignore-scripts --no-audit --no-fund --loglevel error
 	@touch $@
 

@@ -1,6 +1,7 @@
 """Addresses of photos' files, and photos as HTML: what templates, texts and feeds show of them."""
 
 import re
+from dataclasses import dataclass
 from typing import Any
 
 from django.urls import reverse
@@ -44,6 +45,28 @@ def srcset(photo: Photo, extension: str) -> str:
         f"{copy(photo, width, extension)} {min(width, across)}w"
         for width in renditions.widths((across, down), extension)
     )
+
+
+@dataclass(frozen=True)
+class Shared:
+    """The copy of a photo that link previews and search engines show: its path, and its size in pixels."""
+
+    path: str
+    width: int
+    height: int
+    alt: str
+
+
+# Across, in pixels: what social networks ask for.
+SHARED_WIDTH = 1200
+
+
+def shared(photo: Photo) -> Shared:
+    """Return the photo's copy for link previews: a JPEG of SHARED_WIDTH or more where it is that wide."""
+    across, down = photo.metadata.detail.resolution
+    made = renditions.widths((across, down), "jpg")
+    width = next((width for width in made if width >= SHARED_WIDTH), made[-1])
+    return Shared(copy(photo, width), *renditions.scaled((across, down), width), photo.metadata.detail.alt)
 
 
 def picture(

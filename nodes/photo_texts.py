@@ -29,6 +29,18 @@ def shown(html: str) -> SafeString:
     references = images.references(html)[:MOST]
     if not references:
         return SafeString(html)
+    public = _public(references)
+    return SafeString(images.resolve(html, lambda reference: _html(reference, public)))
+
+
+def first(html: str) -> Photo | None:
+    """Return the first photo that a clean text shows to readers; None if it shows none. Kept in process."""
+    references = images.references(html)[:MOST]
+    public = _public(references) if references else {}
+    return next((public[name] for name in references if name in public), None)
+
+
+def _public(references: tuple[str, ...]) -> dict[str, Photo]:
     moment, sections = now(), tree.current()
 
     def read() -> tuple[dict[str, Photo], datetime | None]:
@@ -36,8 +48,7 @@ def shown(html: str) -> SafeString:
         public = {name: photo for name, photo in found.items() if selectors.is_public(photo, sections, moment)}
         return public, due.next_due(moment)
 
-    public = kept.under_version(("photos", references), moment, read)
-    return SafeString(images.resolve(html, lambda reference: _html(reference, public)))
+    return kept.under_version(("photos", references), moment, read)
 
 
 def previewed(html: str) -> SafeString:

@@ -7,7 +7,7 @@ from django.utils.safestring import SafeString
 
 from markup import html, markdown
 from nodes import photo_texts
-from nodes.models import HTML, Placed
+from nodes.models import HTML, Photo, Placed
 
 # Texts kept rendered, a process. At 20 KB each some 10 MB.
 KEPT = 512
@@ -19,6 +19,14 @@ def body(node: Placed) -> SafeString:
     if not text:
         return SafeString("")
     return photo_texts.shown(_render(node.metadata.nonce, text, node.metadata.detail.format))
+
+
+def picture(node: Placed) -> Photo | None:
+    """Return the photo that stands for a node where it is linked to: itself, or the first that its text shows readers."""
+    if isinstance(node, Photo):
+        return node
+    text = getattr(node.metadata.detail, "text", "")
+    return photo_texts.first(_render(node.metadata.nonce, text, node.metadata.detail.format)) if text else None
 
 
 @lru_cache(maxsize=KEPT)

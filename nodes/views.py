@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
 from mongo.connection import now
-from nodes import kinds, photo_labels, rendering, tree
+from nodes import kinds, linked_data, photo_addresses, photo_labels, rendering, tree
 from nodes.models import Node, Photo
 from nodes.selectors import nodes as selectors
 from nodes.selectors import search
@@ -108,8 +108,13 @@ def find_photos(request: HttpRequest) -> HttpResponse:
 
 def show(request: HttpRequest, shown: Node | Photo) -> HttpResponse:
     """Answer the page of a node, whoever may see it."""
-    context = {"node": shown, "body": rendering.body(shown), "breadcrumbs": breadcrumbs(shown)}
-    return render(request, f"nodes/{shown.metadata.type}.html", context | _more(request, shown))
+    more, crumbs = _more(request, shown), breadcrumbs(shown)
+    listed_first = more["listing"].nodes[:1] if shown.metadata.type == kinds.GALLERY else ()
+    photo = next(iter(listed_first), None) or rendering.picture(shown)
+    picture = photo_addresses.shared(photo) if photo else None
+    context = {"node": shown, "body": rendering.body(shown), "breadcrumbs": crumbs, "picture": picture}
+    context["linked_data"] = linked_data.script(request, shown, crumbs, picture)
+    return render(request, f"nodes/{shown.metadata.type}.html", context | more)
 
 
 def _more(request: HttpRequest, shown: Node | Photo) -> dict[str, Any]:
@@ -147,7 +152,7 @@ def listed(request: HttpRequest, select: Callable[..., Listing], *arguments: Any
 
 
 def breadcrumbs(shown: Node | Photo) -> list[dict[str, str]]:
-    """Return the sections above a node, from the top down, as {title, url}."""
+    """Return the sections above a node, from the top down, as {title, url, type}."""
     sections = tree.current()
     chain = sections.ancestors(shown.metadata.parent_id) or []
-    return [{"title": s.title, "url": sections.url(s.parent_id, s.slug)} for s in chain]
+    return [{"title": s.title, "url": sections.url(s.parent_id, s.slug), "type": s.type} for s in chain]

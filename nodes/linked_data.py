@@ -1,0 +1,100 @@
+"""What a page is, for search engines: JSON-LD in the words of https://schema.org, in a block of data that nothing executes."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from django.http import HttpRequest
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from nodes import addresses, kinds, photo_addresses
+from nodes.models import Node, Photo
+from nodes.photo_addresses import Shared
+from nodes.selectors import site as site_selectors
+
+TYPES = {
+    kinds.FOLDER: "CollectionPage",
+    kinds.BLOG: "Blog",
+    kinds.GALLERY: "ImageGallery",
+    kinds.PAGE: "Article",
+    kinds.ENTRY: "BlogPosting",
+    kinds.PHOTO: "ImageObject",
+}
+# In JSON as in itself, and no end of the block for any parser of HTML.
+_ESCAPED = {ord(character): f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"}
+
+
+def script(
+    request: HttpRequest, node: Node | Photo, breadcrumbs: Sequence[dict[str, str]], picture: Shared | None
+) -> SafeString:
+    """Return the block for the page of a node: what it is, and where it stands."""
+    origin = addresses.origin(request)
+    graph = [_node(origin, node, breadcrumbs, picture)]
+    if breadcrumbs:
+        graph.append(_trail(origin, [*breadcrumbs, {"title": node.metadata.title, "url": node.get_absolute_url()}]))
+    return _block(graph)
+
+
+def _block(graph: list[dict[str, Any]]) -> SafeString:
+    text = json.dumps({"@context": "https://schema.org", "@graph": graph}, ensure_ascii=False).translate(_ESCAPED)
+    return format_html('<script type="application/ld+json">{}</script>', SafeString(text))
+
+
+def _node(
+    origin: str, node: Node | Photo, breadcrumbs: Sequence[dict[str, str]], picture: Shared | None
+) -> dict[str, Any]:
+    metadata, site = node.metadata, site_selectors.current().settings
+    url = origin + node.get_absolute_url()
+    type = "WebSite" if url == f"{origin}/" else TYPES[metadata.type]
+    said: dict[str, Any] = {
+        "@type": type,
+        "@id": url,
+        "url": url,
+        "headline" if type in ("Article", "BlogPosting") else "name": metadata.title,
+        "description": node.blurb,
+        "datePublished": metadata.published.isoformat() if metadata.published else None,
+        "dateModified": metadata.updated.isoformat(),
+        "inLanguage": site.language,
+        "keywords": list(metadata.tags),
+        "publisher": {"@type": "Organization", "name": site.name, "url": f"{origin}/"},
+    }
+    if metadata.author and metadata.author.name:
+        said["author"] = {"@type": "Person", "name": metadata.author.name}
+    if breadcrumbs:
+        section = breadcrumbs[-1]
+        said["isPartOf"] = {"@type": TYPES[section["type"]], "name": section["title"], "url": origin + section["url"]}
+    said |= _file(origin, node) if isinstance(node, Photo) else {"image": _image(origin, picture)}
+    return {name: value for name, value in said.items() if value}
+
+
+def _image(origin: str, picture: Shared | None) -> dict[str, Any] | None:
+    if picture is None:
+        return None
+    size = {"width": _pixels(picture.width), "height": _pixels(picture.height)}
+    image = {"@type": "ImageObject", "url": origin + picture.path, **size}
+    return image | {"caption": picture.alt} if picture.alt else image
+
+
+def _file(origin: str, photo: Photo) -> dict[str, Any]:
+    detail = photo.metadata.detail
+    return {
+        "contentUrl": origin + photo_addresses.original(photo),
+        "thumbnailUrl": origin + photo_addresses.shared(photo).path,
+        "encodingFormat": detail.content_type,
+        "width": _pixels(detail.resolution[0]),
+        "height": _pixels(detail.resolution[1]),
+        "caption": detail.alt,
+    }
+
+
+def _pixels(number: int) -> dict[str, Any]:
+    return {"@type": "QuantitativeValue", "value": number, "unitText": "px"}
+
+
+def _trail(origin: str, steps: Sequence[dict[str, str]]) -> dict[str, Any]:
+    items = [
+        {"@type": "ListItem", "position": number, "name": step["title"], "item": origin + step["url"]}
+        for number, step in enumerate(steps, 1)
+    ]
+    return {"@type": "BreadcrumbList", "itemListElement": items}
