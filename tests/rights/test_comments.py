@@ -1,6 +1,7 @@
 """Who may do what with a comment, and where it shows: a cell for every kind of person, state and action."""
 
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 
@@ -10,7 +11,7 @@ from comments.errors import CommentNotFound
 from comments.types import Author, Target, Verdict
 from mongo.connection import database
 from nodes.services import editing
-from tests.rights.world import World, body, cells, is_refused, remark
+from tests.rights.world import World, body, is_refused, remark, rows
 
 STATES = ("public", "held", "spam", "removed", "private")
 # The owner wrote it, by account; m: moderators, a: administrators. `private`: public once, on a post that is not any more.
@@ -129,8 +130,7 @@ def said(world: World) -> dict[str, Said]:
     return {state: Said(world, state) for state in STATES}
 
 
-@pytest.mark.parametrize(("action", "state", "kind", "shows"), cells(READING, STATES))
-def test_where_it_shows(world, said, action, state, kind, shows):
+def shows_it(world, said, action, state, kind, shows):
     one = said[state]
     if is_moderator := kind in ("moderator", "administrator"):
         queue.take(str(world.users[kind].pk), SHOWN)
@@ -149,6 +149,11 @@ def test_where_it_shows(world, said, action, state, kind, shows):
         assert remark(state) in body(answer)
     if action in ("page of the post", "discussion") and state in ("held", "spam", "removed"):
         assert "No comments yet" in body(answer), "nor is it counted"
+
+
+@pytest.mark.parametrize(("action", "row"), rows(READING, STATES))
+def test_where_it_shows(world, said, action, row):
+    row.ask(partial(shows_it, world, said, action))
 
 
 def do(world: World, one: Said, action: str, kind: str) -> None:
@@ -178,9 +183,13 @@ def untouched(world: World) -> dict[str, Said]:
     return {state: Said(world, state) for state in STATES}
 
 
-@pytest.mark.parametrize(("action", "state", "kind", "may"), cells(WRITING, STATES))
-def test_what_it_can_be_made_to(world, untouched, action, state, kind, may):
+def does(world, untouched, action, state, kind, may):
     one = Said(world, state) if may else untouched[state]
     before = one.look()
     do(world, one, action, kind)
     assert (one.look() != before) is may, (before, one.look())
+
+
+@pytest.mark.parametrize(("action", "row"), rows(WRITING, STATES))
+def test_what_it_can_be_made_to(world, untouched, action, row):
+    row.ask(partial(does, world, untouched, action))

@@ -1,6 +1,7 @@
 """Who may do what with a post, and where it shows: a cell for every kind of person, state and action."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from comments.types import Author, Target
 from mongo.connection import database, now
 from nodes import previews
 from tests.nodes.admin.conftest import fields
-from tests.rights.world import STATES, Thing, World, body, cells, is_refused, remark, stored, told, word
+from tests.rights.world import STATES, Thing, World, body, is_refused, remark, rows, stored, told, word
 
 # + it shows there, - nothing of it does. The same for everybody: readers' pages do not depend on who reads.
 READING = """
@@ -161,8 +162,7 @@ BY_ADDRESS = {"sitemap", "its old address", "permalink", "comment form"}
 BY_REMARK = {"discussion", "thread", "answer form", "flag form", "comment feed", "my comments"}
 
 
-@pytest.mark.parametrize(("action", "state", "kind", "shows"), cells(READING, STATES))
-def test_where_readers_meet_it(world, things, action, state, kind, shows):
+def meets(world, things, action, state, kind, shows):
     thing = things[state]
     if action == "my comments" and kind == "anonymous":
         shows = False
@@ -179,6 +179,11 @@ def test_where_readers_meet_it(world, things, action, state, kind, shows):
     assert thing.slug not in shown or thing.slug in asked(answer), "but for what was asked for"
     if action in ("its page", "its old address") or (f"{thing.id}" in asked(answer)):
         assert is_refused(answer)
+
+
+@pytest.mark.parametrize(("action", "row"), rows(READING, STATES))
+def test_where_readers_meet_it(world, things, action, row):
+    row.ask(partial(meets, world, things, action))
 
 
 def asked(answer: Any) -> str:
@@ -214,8 +219,7 @@ def editing_path(thing: Thing, action: str, state: str) -> str:
     return thing.admin(action)
 
 
-@pytest.mark.parametrize(("action", "state", "kind", "may"), cells(EDITING, STATES))
-def test_what_editors_see_of_it(world, things, action, state, kind, may):
+def sees(world, things, action, state, kind, may):
     thing = things[state]
     path = editing_path(thing, action, state)
     answer = world.ask(kind, path, {} if action == "signed preview link" else None)
@@ -236,6 +240,11 @@ def test_what_editors_see_of_it(world, things, action, state, kind, may):
         assert "no-store" in shown["Cache-Control"]
     elif action != "history":
         assert word(state) in body(answer)
+
+
+@pytest.mark.parametrize(("action", "row"), rows(EDITING, STATES))
+def test_what_editors_see_of_it(world, things, action, row):
+    row.ask(partial(sees, world, things, action))
 
 
 def effect(world: World, thing: Thing, action: str, kind: str) -> bool:
@@ -307,14 +316,18 @@ def untouched(world: World) -> dict[str, Thing]:
     return {state: world.thing(state) for state in STATES}
 
 
-@pytest.mark.parametrize(("action", "state", "kind", "may"), cells(WRITING, STATES))
-def test_what_it_can_be_made_to(world, untouched, action, state, kind, may):
+def does(world, untouched, action, state, kind, may):
     thing = world.thing(state) if may else untouched[state]
     before = stored(thing.id)
     assert effect(world, thing, action, kind) is may
     if not may and not (kind in ("owner", "editor", "administrator") and action == "edit the draft"):
         allowed = {"owner", "editor", "administrator"} if state != "trashed" else set()
         assert stored(thing.id) == before or (kind in allowed), "a refusal changes nothing"
+
+
+@pytest.mark.parametrize(("action", "row"), rows(WRITING, STATES))
+def test_what_it_can_be_made_to(world, untouched, action, row):
+    row.ask(partial(does, world, untouched, action))
 
 
 def test_a_signed_link_of_another_site_or_purpose_opens_nothing(world, things):

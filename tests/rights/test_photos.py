@@ -1,6 +1,7 @@
 """Who may do what with a photo, and where it shows: a cell for every kind of person, state and action."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 
 from mongo.connection import now
 from tests.nodes import build, pictures
-from tests.rights.world import Thing, World, body, cells, is_refused, stored, told, word
+from tests.rights.world import Thing, World, body, is_refused, rows, stored, told, word
 
 STATES = ("live", "draft", "scheduled", "expired", "private", "trashed")
 # Who writes or publishes (o, w, e, a) sees the library, so also the files of photos that are not public.
@@ -81,8 +82,7 @@ def photos(world: World) -> dict[str, Thing]:
     return found
 
 
-@pytest.mark.parametrize(("action", "state", "kind", "shows"), cells(READING, STATES))
-def test_where_it_shows(world, photos, action, state, kind, shows):
+def shows_it(world, photos, action, state, kind, shows):
     thing = photos[state]
     path = PATHS[action](thing)
     answer = world.ask(kind, path)
@@ -105,6 +105,11 @@ def test_where_it_shows(world, photos, action, state, kind, shows):
         assert ("immutable" in answer["Cache-Control"]) is (state == "live"), "what is not public is kept by nobody"
     else:
         assert thing.slug in said if action == "sitemap" else word(state) in said or str(thing.id) in said
+
+
+@pytest.mark.parametrize(("action", "row"), rows(READING, STATES))
+def test_where_it_shows(world, photos, action, row):
+    row.ask(partial(shows_it, world, photos, action))
 
 
 def effect(world: World, thing: Thing, action: str, kind: str) -> bool:
@@ -150,13 +155,17 @@ def untouched(world: World) -> dict[str, Thing]:
     return {state: world.photo(state) for state in STATES}
 
 
-@pytest.mark.parametrize(("action", "state", "kind", "may"), cells(WRITING, STATES))
-def test_what_it_can_be_made_to(world, untouched, action, state, kind, may):
+def does(world, untouched, action, state, kind, may):
     thing = world.photo(state) if may else untouched[state]
     before = stored(thing.id)
     assert effect(world, thing, action, kind) is may
     if not may and kind not in ("editor", "administrator"):
         assert stored(thing.id) == before, "a refusal changes nothing"
+
+
+@pytest.mark.parametrize(("action", "row"), rows(WRITING, STATES))
+def test_what_it_can_be_made_to(world, untouched, action, row):
+    row.ask(partial(does, world, untouched, action))
 
 
 @pytest.mark.parametrize("kind", ["anonymous", "reader", "owner", "author", "editor", "moderator", "administrator"])

@@ -4,6 +4,7 @@ Each thing carries words that nothing else has (`word(state)`), so that where it
 """
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from html import unescape
@@ -197,17 +198,38 @@ LETTERS = {
 QUICK = ("anonymous", "owner", "author")
 
 
-def cells(text: str, columns: tuple[str, ...]) -> list[Any]:
-    """Return a parameter (action, state, kind, whether it may be) for every kind of person in every cell of a table.
+@dataclass(frozen=True)
+class Row:
+    """A row of a table for some kinds of people: (state, kind, whether it may be) a cell."""
+
+    cells: tuple[tuple[str, str, bool], ...]
+
+    def ask(self, question: Callable[[str, str, bool], None]) -> None:
+        """Ask a question of every cell; fail with all of those for which the answer is wrong."""
+        wrong = []
+        for state, kind, may in self.cells:
+            try:
+                question(state, kind, may)
+            except AssertionError as error:
+                wrong.append(f"{state}, {kind} ({'may' if may else 'may not'}): {error}")
+        assert not wrong, "\n\n".join(wrong)
+
+
+def rows(text: str, columns: tuple[str, ...]) -> list[Any]:
+    """Return a parameter (action, row) for each row of a table: one for the kinds of QUICK, and a slow one for the others.
 
     A cell has the letters of those who may; "+" stands for everybody, "-" for nobody.
     """
-    found = []
+    cells: dict[str, list[tuple[str, str, bool]]] = {}
     for action, state, who in table(text, columns):
         may = {LETTERS[letter] for letter in who.strip("-+")} if who != "+" else set(KINDS)
-        for kind in KINDS:
-            marks = () if kind in QUICK else pytest.mark.slow
-            found.append(pytest.param(action, state, kind, kind in may, id=f"{action}-{state}-{kind}", marks=marks))
+        cells.setdefault(action, []).extend((state, kind, kind in may) for kind in KINDS)
+    found = []
+    for action, all_cells in cells.items():
+        quick = tuple(cell for cell in all_cells if cell[1] in QUICK)
+        others = tuple(cell for cell in all_cells if cell[1] not in QUICK)
+        found.append(pytest.param(action, Row(quick), id=action))
+        found.append(pytest.param(action, Row(others), id=f"{action}, others", marks=pytest.mark.slow))
     return found
 
 
