@@ -37,11 +37,13 @@ NEVER_SHOWN = {"script", "style", "template", "noscript"}
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """A file of the old site. `url` is where it was; `src` where it is on the new site, "" when it is not there."""
+    """A file of the old site. `url` is where it was; `src` where it is on the new site, and `page` the address of its page
+    there: "" when it is not there, or not for visitors."""
 
     url: str
     title: str = ""
     src: str = ""
+    page: str = ""
 
 
 class Library(Protocol):

@@ -12,6 +12,7 @@ from bson import ObjectId
 from django.utils.translation import gettext as _
 
 from nodes.errors import NodeError
+from nodes.selectors import photos
 from nodes.services import photo_import
 from nodes.types import Actor
 
@@ -101,7 +102,9 @@ class Pictures:
 
     def show(self, attachment: Attachment, photo_id: ObjectId) -> None:
         """Tell the texts that a picture of the old site is this photo."""
-        self.export.old.show_file(attachment, f"photo:{photo_id}")
+        photo = photos.get(photo_id)
+        page = photo.get_absolute_url() if photo and photo.is_live(self.moment) else ""
+        self.export.old.show_file(attachment, f"photo:{photo_id}", page)
         if attachment.url in self.report.missing:
             self.report.missing.remove(attachment.url)
             self.report.found += 1

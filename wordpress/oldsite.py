@@ -56,10 +56,10 @@ class OldSite:
         if normal := _normal(attachment.url.split("?")[0]):
             self.files.setdefault(normal, file)
 
-    def show_file(self, attachment: Attachment, src: str) -> None:
-        """Take note of where a file of the media library is on the new site."""
+    def show_file(self, attachment: Attachment, src: str, page: str) -> None:
+        """Take note of where a file of the media library is on the new site, and its page."""
         before = self.by_id[attachment.id]
-        after = replace(before, src=src)
+        after = replace(before, src=src, page=page)
         self.by_id[attachment.id] = after
         self.by_parent[attachment.parent] = [after if f is before else f for f in self.by_parent[attachment.parent]]
         normal = _normal(attachment.url.split("?")[0])
@@ -100,8 +100,11 @@ class View:
     number: int
 
     def page(self, url: str) -> str:
-        """The new address of an old page that visitors may see, with the place in it; "" for any other."""
+        """The new address of an old page that visitors may see, with the place in it, or of a picture's page; "" for any
+        other."""
         found = self.site.find_page(url)
+        if found is None and (file := self.site.find_file(url)):
+            return file.page
         path = "" if found is None else self.paths.get(found, "")
         fragment = urlsplit(url).fragment
         return f"{path}#{fragment}" if path and fragment and not DEAD_FRAGMENTS.match(fragment) else path

@@ -2,9 +2,11 @@
 
 import io
 import threading
+import tracemalloc
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from tempfile import TemporaryFile
 
 import pytest
 from django.core.management import CommandError
@@ -14,6 +16,9 @@ from tests.wordpress.stored import snapshot, stored
 from tests.wordpress.wxr import attachment, export, item
 from wordpress.download import Downloader, DownloadError, DownloadsStopped, Limits
 from wordpress.importer import Importer, Options
+
+PIECE = b"x" * 32_768
+LARGE = 1_000 * len(PIECE)
 
 
 class OldSite:
@@ -46,6 +51,11 @@ class OldSite:
         elif answer == "slow head":
             while not self.over.wait(0.02):
                 handler.wfile.write(b"H")
+        elif answer == "large":
+            handler.send_response(200)
+            handler.end_headers()
+            for _piece in range(LARGE // len(PIECE)):
+                handler.wfile.write(PIECE)
         elif answer == "short":
             handler.send_response(200)
             handler.send_header("Content-Length", "9")
@@ -130,6 +140,18 @@ class TestFetching:
         with pytest.raises(DownloadError, match="own host"):
             Downloader("https://a.wordpress.com", Limits()).fetch("https://b.files.wordpress.com/x", io.BytesIO())
 
+    def test_in_flat_memory(self, old):
+        old.answers["/a"] = "large"
+        with TemporaryFile() as into:
+            tracemalloc.start()
+            try:
+                Downloader(old.url, Limits(), private=True).fetch(f"{old.url}/a", into)
+                peak = tracemalloc.get_traced_memory()[1]
+            finally:
+                tracemalloc.stop()
+            assert into.tell() == LARGE
+        assert peak < 2**20
+
     @pytest.mark.parametrize(("path", "reason"), [("/none", "answered 404"), ("/short", "too early")])
     def test_what_fails(self, old, path, reason):
         old.answers["/short"] = "short"
@@ -202,6 +224,15 @@ class TestImporting:
         assert any(line.startswith("  no.jpg: ") for line in said)
         assert said[-1] == "5 changes: 2 sections, 1 post, 2 photos"
         assert client.get("/?attachment_id=1")["Location"] == "/pictures/a"
+
+    def test_links_to_a_picture_lead_to_its_page(self, mongo, run, old, client):
+        url = f"{old.url}/wp-content/uploads"
+        more = item(8, "Two", f'<a href="{url}/a.jpg"><img src="{url}/a-9x9.jpg"></a> <a href="{url}/gone.jpg">x</a>')
+        run(self.data(old, more), download_media=True, private_network=True)
+        text = stored(mongo)["blog/post-8"]["detail"]["text"]
+        assert '<a href="/pictures/a"><img src="photo:' in text
+        assert f'<a href="{url}/gone.jpg"' in text
+        assert client.get("/pictures/a").status_code == 200
 
     def test_a_second_run_asks_only_for_what_failed(self, mongo, run, old):
         run(self.data(old), download_media=True, private_network=True)
