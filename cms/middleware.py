@@ -13,6 +13,7 @@ from django.http import HttpRequest, HttpResponse
 from django.utils import timezone, translation
 from django.utils.cache import patch_cache_control, patch_vary_headers
 
+from cms import draining
 from cms.context_processors import is_personal
 from cms.errors import unavailable
 from cms.gate import Gate
@@ -29,13 +30,21 @@ LONG_BYTES = 1_000_000
 
 def alive(request: HttpRequest) -> HttpResponse:
     """Say that this process lives."""
-    return HttpResponse("ok\n", content_type="text/plain")
+    return _said("ok", 200)
 
 
 def ready(request: HttpRequest) -> HttpResponse:
-    """Say whether this process can serve: whether the database takes writes."""
-    works = answers()
-    return HttpResponse("ready\n" if works else "the database does not answer\n", status=200 if works else 503)
+    """Say whether this process can serve: whether the database takes writes, and nothing has asked the process to end."""
+    if draining.has_begun():
+        return _said("about to end", 503)
+    return _said("ready", 200) if answers() else _said("the database does not answer", 503)
+
+
+def _said(text: str, status: int) -> HttpResponse:
+    content = f"{text}\n".encode()
+    # With its length a connection can be asked again.
+    headers = {"Content-Type": "text/plain", "Content-Length": str(len(content))}
+    return HttpResponse(content, headers=headers, status=status)
 
 
 # By path, without the slash. They are routes too, so that no page can have these addresses.

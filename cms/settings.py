@@ -30,6 +30,8 @@ VAR_DIR = Path(env.str("VAR_DIR", default=str(BASE_DIR / "var"))).absolute()
 
 # What `manage.py serve` does (make run).
 PORT = natural(env, "PORT", default=8_000)
+# What takes in requests (cms.workers).
+SERVER = one_of(env, "SERVER", ("waitress", "gunicorn"), default="waitress")
 
 # Where the site is reached, and what that allows.
 ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["localhost", "127.0.0.1", "[::1]"])

@@ -308,9 +308,9 @@ MUTANTS = (
     ),
     Mutant(
         "no path from a header",
-        "cms/servers.py",
-        '"--forwarder-headers", "", "--forwarded-allow-ips", ""',
-        '"--forwarder-headers", "SCRIPT_NAME,PATH_INFO"',
+        "cms/gunicorn_conf.py",
+        'forwarder_headers = ""\nforwarded_allow_ips = ""\n',
+        "",
         "tests/cms/test_servers.py::test_no_header_moves_the_site_to_another_path",
     ),
     Mutant(
@@ -326,6 +326,34 @@ MUTANTS = (
         '    if request.META.get("SCRIPT_NAME"):\n        return None\n',
         "",
         "tests/cms/test_page_cache.py::test_what_is_made_under_a_prefix_is_not_kept",
+    ),
+    Mutant(
+        "no thread for a slow sender",
+        "cms/gunicorn_conf.py",
+        '{"waitress": "cms.workers.Buffering",',
+        '{"waitress": "cms.workers.Threaded",',
+        "tests/cms/test_servers.py::test_200_slow_senders_keep_no_reader_waiting",
+    ),
+    Mutant(
+        "room for readers",
+        "cms/receiving.py",
+        "        if number < CONNECTIONS and size <= UNFINISHED_BYTES:\n            break\n",
+        "        break\n",
+        "tests/cms/test_servers.py::test_what_waits_for_longest_gives_way_to_readers",
+    ),
+    Mutant(
+        "deadlines of senders",
+        "cms/receiving.py",
+        "        if channel.is_late(now):\n",
+        "        if False:\n",
+        "tests/cms/test_receiving.py::test_connections_that_are_late_are_closed",
+    ),
+    Mutant(
+        "one length for a body",
+        "cms/receiving.py",
+        '        if self.chunked and "CONTENT_LENGTH" in self.headers:\n',
+        "        if False:\n",
+        "tests/cms/test_servers.py::test_a_request_with_two_lengths_is_refused",
     ),
 )
 

@@ -5,6 +5,7 @@ import http.client
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -15,6 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from django.conf import settings
 from django.db import connection
 
 from cms import servers
@@ -138,6 +140,12 @@ class Web:
         finally:
             asked.close()
 
+    def opened(self, sent: bytes = b"") -> socket.socket:
+        """Return a connection on which these bytes were sent."""
+        made = socket.create_connection(("127.0.0.1", self.port), timeout=30)
+        made.sendall(sent)
+        return made
+
     def is_up(self) -> bool:
         """Return whether it answers. Fails if the process has ended."""
         assert self.process.poll() is None, self.log.read_text()
@@ -152,10 +160,12 @@ def served(folder: Path, **environment: str) -> Iterator[Web]:
     """Serve the site as `manage.py serve` does, one worker, on the database of the tests."""
     port, log = free_port(), folder / "web.log"
     own = {"DJANGO_SETTINGS_MODULE": "tests.settings", "WEB_CONCURRENCY": "1", "VAR_DIR": str(folder)}
-    own["TEST_MONGODB_NAME"] = connection.settings_dict["NAME"]
+    own |= {"TEST_MONGODB_NAME": connection.settings_dict["NAME"], "SECRET_KEY": settings.SECRET_KEY}
     with log.open("wb") as output:
         command = servers.command("cms.wsgi:application", port)
-        process = subprocess.Popen(command, env={**os.environ, **own, **environment}, stdout=output, stderr=output)
+        process = subprocess.Popen(
+            command, env={**os.environ, **own, **environment}, cwd=folder, stdout=output, stderr=output
+        )
     try:
         web = Web(port, process, log)
         until(web.is_up, seconds=60)
@@ -163,3 +173,52 @@ def served(folder: Path, **environment: str) -> Iterator[Web]:
     finally:
         process.terminate()
         process.wait(30)
+
+
+# LISTEN_PID is the program's own, so what sets it has to become the program.
+_BECOME = """
+import os, sys
+os.dup2(int(sys.argv[1]), 3)
+os.execve(sys.argv[2], sys.argv[2:], {**os.environ, "LISTEN_FDS": "1", "LISTEN_PID": str(os.getpid())})
+"""
+
+
+class Service:
+    """A program that is started as systemd starts a service of `Type=notify` with a socket of its own."""
+
+    def __init__(self, command: list[str], listening: socket.socket, folder: Path, environment: dict[str, str]) -> None:
+        self._command, self._listening, self._folder, self._environment = command, listening, folder, environment
+        self.process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """Start the program; return when it says that it is ready."""
+        address = self._folder / f"notify-{free_port()}"
+        passed = self._listening.fileno()
+        become = [sys.executable, "-c", _BECOME, str(passed), *self._command]
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as told, (self._folder / "service.log").open("ab") as log:
+            told.bind(str(address))
+            told.setblocking(False)
+            environment = {**self._environment, "NOTIFY_SOCKET": str(address)}
+            self.process = subprocess.Popen(
+                become, pass_fds=[passed], env=environment, cwd=ROOT, stdout=log, stderr=log, stdin=subprocess.DEVNULL
+            )
+
+            def is_ready() -> bool:
+                assert self.process.poll() is None, Path(log.name).read_text()
+                with contextlib.suppress(BlockingIOError):
+                    return b"READY=1" in told.recv(4096)
+                return False
+
+            until(is_ready, seconds=60)
+
+    def stop(self) -> None:
+        """End the program and wait until it has ended."""
+        if self.process is not None:
+            self.process.terminate()
+            self.process.wait(20)
+            self.process = None
+
+    def restart(self) -> None:
+        """Do as `systemctl restart`."""
+        self.stop()
+        self.start()

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -46,3 +47,8 @@ def blocks(name: str) -> list[Block]:
 def tried(name: str, language: str) -> list[Block]:
     """Return the blocks in one language that a page does not call untried."""
     return [block for block in blocks(name) if block.tried and block.language == language]
+
+
+def started_by(unit: str) -> list[str]:
+    """Return the words of the command that a unit of systemd starts."""
+    return shlex.split(re.search(r"^ExecStart=(.*)$", unit, re.MULTILINE)[1])

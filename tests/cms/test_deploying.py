@@ -3,9 +3,9 @@
 import json
 import os
 import re
-import shlex
 import shutil
 import signal
+import socket
 import ssl
 import subprocess
 import sys
@@ -22,8 +22,8 @@ from pymongo import MongoClient
 
 from local.mongod import locate
 from local.ports import free_port, is_free
-from tests.cms.pages import ROOT, blocks, commands_of, tried
-from tests.running import Site, until
+from tests.cms.pages import ROOT, blocks, commands_of, started_by, tried
+from tests.running import Service, Site, until
 
 pytestmark = [
     pytest.mark.slow,
@@ -73,7 +73,6 @@ class Deployed:
             text = text.replace(f"{name}.example.org:27017", f"localhost:{port}")
         changes = {
             "/etc/mongodb/": f"{self.folder}/",
-            "/srv/marginalia/.venv/bin/gunicorn": f"{sys.executable} -m gunicorn",
             "/srv/marginalia/.venv/bin/python": sys.executable,
             ".venv/bin/python": sys.executable,
             "/srv/marginalia": str(ROOT),
@@ -159,9 +158,14 @@ def test_the_page_makes_a_site(deployed):
             else:
                 assert done.returncode == 0, f"{command}: {done.stdout}{done.stderr}"
     with ExitStack() as stack:
-        for number, command in enumerate(services(deployed)):
-            log = deployed.folder / f"service-{number}.log"
-            stack.enter_context(running(command, log, cwd=ROOT, env=deployed.environment))
+        web, work = services(deployed)
+        listening = stack.enter_context(socket.create_server(("127.0.0.1", deployed.web), backlog=1024))
+        for _ in range(2):
+            instance = Service(web, listening, deployed.folder, deployed.environment)
+            stack.callback(instance.stop)
+            instance.start()
+        log = deployed.folder / "work.log"
+        stack.enter_context(running(work, log, cwd=ROOT, env=deployed.environment))
         until(lambda: answer(deployed, "/readyz") == 200, seconds=60)
         for command in tried("deploy.md", "console")[-1].commands():
             assert command.startswith("curl --fail http://127.0.0.1:8000/")
@@ -182,10 +186,9 @@ def test_the_page_makes_a_site(deployed):
 
 def services(deployed: Deployed) -> list[list[str]]:
     """Return what the page's two units start, here."""
-    found = []
-    for block in tried("deploy.md", "ini"):
-        if started := re.search(r"^ExecStart=(.*)$", block.text, re.MULTILINE):
-            found.append(shlex.split(deployed.here(started[1])))
+    units = [block.text for block in tried("deploy.md", "ini")]
+    assert any("ListenStream=127.0.0.1:8000" in unit for unit in units)
+    found = [started_by(deployed.here(unit)) for unit in units if "ExecStart=" in unit]
     assert len(found) == 2
     return found
 
@@ -234,6 +237,7 @@ def behind_nginx(deployed: Deployed, stack: ExitStack) -> None:
     context = ssl.create_default_context(cafile=deployed.folder / "ca.pem")
     over = {"url": f"https://localhost:{secure}", "context": context}
     until(lambda: answer(deployed, "/healthz", **over) == 200)
+    assert answer(deployed, "/admin/nodes/photo/", **over) in (200, 302)
     # What a visitor says of his own connection is not believed.
     assert answer(deployed, "/", **over, **{"X-Forwarded-Proto": "http"}) == 200
     assert answer(deployed, "/", url=f"http://127.0.0.1:{plain}") == 301

@@ -1,21 +1,17 @@
 """What no client library sends: raw bytes at the real server."""
 
 import contextlib
-import os
 import re
 import socket
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
-from django.db import connection
 
-from local.ports import free_port
-from tests.conftest import URI
 from tests.nodes.build import node
+from tests.running import served
 
 pytestmark = pytest.mark.slow
 # Seconds within which everything is answered or closed.
@@ -25,41 +21,18 @@ BODY = b"text=x&token=x"
 POST = b"POST /comments/post HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-www-form-urlencoded\r\n"
 
 
-@pytest.fixture(scope="module")
-def log(tmp_path_factory):
-    return tmp_path_factory.mktemp("sockets") / "log"
+@pytest.fixture(params=["waitress", "gunicorn"])
+def site(request, mongo, log) -> Iterator[int]:
+    """The web server as `manage.py serve` starts it, one worker, on the test database; its port."""
+    with served(log.parent, SERVER=request.param, REQUESTS_AT_ONCE=str(THREADS - 4)) as web:
+        yield web.port
+    assert "Traceback" not in log.read_text()
+    assert "WORKER TIMEOUT" not in log.read_text()
 
 
 @pytest.fixture
-def site(mongo, log) -> Iterator[int]:
-    """gunicorn as `manage.py serve` starts it, one worker, on the test database; its port."""
-    port = free_port()
-    environment = {**os.environ, "DJANGO_SETTINGS_MODULE": "tests.settings", "TEST_MONGODB_URI": os.environ[URI]}
-    environment["TEST_MONGODB_NAME"] = connection.settings_dict["NAME"]
-    command = [
-        sys.executable,
-        "-m",
-        "gunicorn",
-        "cms.wsgi:application",
-        "--bind",
-        f"127.0.0.1:{port}",
-        "--workers",
-        "1",
-    ]
-    command += ["--worker-class", "gthread", "--threads", str(THREADS), "--timeout", "60", "--keep-alive", "5"]
-    with log.open("w") as output:
-        run = subprocess.Popen([*command, "--no-control-socket"], env=environment, stdout=output, stderr=output)
-        try:
-            deadline = time.monotonic() + 30
-            while not answers(port) and time.monotonic() < deadline and run.poll() is None:
-                time.sleep(0.1)
-            assert answers(port), log.read_text()
-            yield port
-        finally:
-            run.terminate()
-            run.wait(30)
-    assert "Traceback" not in log.read_text()
-    assert "WORKER TIMEOUT" not in log.read_text()
+def log(tmp_path) -> Path:
+    return tmp_path / "web.log"
 
 
 def said(port: int, data: bytes, *, patience: float = LONGEST + 1) -> bytes:

@@ -1,0 +1,34 @@
+"""gunicorn's settings, for `manage.py serve` and for a service: gunicorn --config cms/gunicorn_conf.py.
+
+It reads the settings module itself: what is served may set Django up in its own way.
+"""
+
+import os
+import sys
+from importlib import import_module
+from pathlib import Path
+
+chdir = str(Path(__file__).resolve().parent.parent)
+sys.path.insert(0, chdir)
+_settings = import_module(os.environ.setdefault("DJANGO_SETTINGS_MODULE", "cms.settings"))
+
+# Requests beyond REQUESTS_AT_ONCE: what needs no database while the others wait for it.
+SPARE_THREADS = 4
+
+wsgi_app = "cms.wsgi:application"
+workers = int(os.environ.get("WEB_CONCURRENCY") or min(max(2, os.cpu_count() or 2), 4))
+worker_class = {"waitress": "cms.workers.Buffering", "gunicorn": "cms.workers.Threaded"}[_settings.SERVER]
+threads = _settings.REQUESTS_AT_ONCE + SPARE_THREADS
+timeout = 60
+keepalive = 5
+# Seconds for requests under way when a worker ends.
+graceful_timeout = 10
+# The site is loaded before the first worker is made: a new one is ready at once, and "ready" is said of a site that loads.
+preload_app = True
+# No header moves the site to another path or scheme: Django itself reads what a proxy says, where there is one.
+forwarder_headers = ""
+forwarded_allow_ips = ""
+# No access log: the site has its own line for each request, without anybody's address.
+loglevel = "warning"
+# Else gunicorn keeps a socket in the home folder that every site would share.
+control_socket_disable = True
