@@ -58,8 +58,8 @@ def switch(env: environ.Env, name: str, *, default: bool) -> bool:
     raise ImproperlyConfigured(f"{name} must be on or off, not {value!r}.")
 
 
-def natural(env: environ.Env, name: str, *, default: int, least: int = 0) -> int:
-    """Return the variable `name` as an int ≥ `least`; ImproperlyConfigured names it if it is none."""
+def natural(env: environ.Env, name: str, *, default: int, least: int = 0, most: int | None = None) -> int:
+    """Return the variable `name` as an int from `least` to `most`; ImproperlyConfigured names it if it is none."""
     try:
         value = env.int(name, default=default)
     except ValueError as error:
@@ -68,6 +68,8 @@ def natural(env: environ.Env, name: str, *, default: int, least: int = 0) -> int
         raise ImproperlyConfigured(f"{name} must not be negative.")
     if value < least:
         raise ImproperlyConfigured(f"{name} must be {least} or more.")
+    if most is not None and value > most:
+        raise ImproperlyConfigured(f"{name} must be {most} or less.")
     return int(value)
 
 

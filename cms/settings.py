@@ -225,6 +225,9 @@ REQUESTS_AT_ONCE = natural(env, "REQUESTS_AT_ONCE", default=8, least=1)
 # Pages kept in each worker (cms.page_cache).
 PAGE_CACHE_BYTES = natural(env, "PAGE_CACHE_MB", default=64) * 1024 * 1024
 
+# A text of a page or post, in UTF-8. A document holds up to four (a revision, what a form said), of 16 MB at most.
+TEXT_MAX_BYTES = natural(env, "TEXT_MAX_KB", default=1_000, least=1, most=3_000) * 1_000
+
 # What the site takes of photos; nodes.assets.limits has the rest.
 PHOTOS = {
     "MAX_BYTES": natural(env, "PHOTOS_MAX_MB", default=200) * 1024 * 1024,
@@ -234,7 +237,8 @@ PHOTOS = {
 }
 
 FILE_UPLOAD_HANDLERS = ["cms.uploads.NoFiles"]
-DATA_UPLOAD_MAX_MEMORY_SIZE = 5 * 1024 * 1024
+# A form on which a conflict is decided carries a text three times.
+DATA_UPLOAD_MAX_MEMORY_SIZE = max(5 * 1024 * 1024, 4 * TEXT_MAX_BYTES)
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 2_000
 
 LOG_LEVEL = one_of(env, "LOG_LEVEL", ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"), default="INFO")

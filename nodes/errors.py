@@ -90,6 +90,18 @@ class InvalidPlace(NodeError):
     """The node cannot stand there: wrong type of section, its own descendant, or not there."""
 
 
+class TextTooLong(NodeError):
+    """A text of the node, by its path under `metadata`, or what it merges to, has more bytes than settings.TEXT_MAX_BYTES."""
+
+    def __init__(self, path: str, size: int, most: int) -> None:
+        self.path = path
+        told = {"have": -(-size // 1000), "most": most // 1000}
+        super().__init__(
+            _("This text has %(have)d KB; at most %(most)d KB are taken. Nothing was saved: make several pages of it.")
+            % told
+        )
+
+
 class NotReady(NodeError):
     """The node lacks something without which it cannot be published."""
 

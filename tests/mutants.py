@@ -202,6 +202,27 @@ MUTANTS = (
         "tests/markup/test_limits.py::test_becoming_takes_its_comparisons_from_the_budget",
     ),
     Mutant(
+        "bound of a text",
+        "nodes/services/editing.py",
+        "    check_lengths(fields)\n",
+        "",
+        "tests/nodes/test_text_bounds.py",
+    ),
+    Mutant(
+        "bound of what two texts merge to",
+        "nodes/services/write.py",
+        "    check_lengths(changes)\n",
+        "",
+        "tests/nodes/test_text_bounds.py",
+    ),
+    Mutant(
+        "rate of previews",
+        "nodes/admin/writing.py",
+        "    if not _may_preview(request.user, text):\n",
+        "    if False:\n",
+        "tests/nodes/admin/test_writing.py",
+    ),
+    Mutant(
         "CSRF",
         "cms/settings.py",
         '    "django.middleware.csrf.CsrfViewMiddleware",\n',

@@ -18,7 +18,7 @@ from comments.types import Target
 from markup import html, text
 from mongo.connection import now
 from nodes import kinds, tags
-from nodes.errors import IdTaken, InvalidPlace, InvalidSlug, NodeGone, SlugTaken
+from nodes.errors import IdTaken, InvalidPlace, InvalidSlug, NodeGone, SlugTaken, TextTooLong
 from nodes.models import HTML, Node
 from nodes.services import editing
 from nodes.types import Actor
@@ -216,7 +216,7 @@ class Importer:
                 slug = error.free
             except InvalidSlug:
                 slug = f"{'page' if entry.is_page else 'post'}-{entry.number}"
-            except (IdTaken, InvalidPlace, NodeGone) as error:
+            except (IdTaken, InvalidPlace, NodeGone, TextTooLong) as error:
                 self.report.note("Not imported", f"{entry.label}: {error}")
                 self.report.failed += 1
                 return False

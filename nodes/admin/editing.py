@@ -17,7 +17,17 @@ from nodes.admin import conflict
 from nodes.admin.fields import TOP, section_choices
 from nodes.admin.forms import FIELDS, NodeForm
 from nodes.admin.site import actor, address, page, tell_saved
-from nodes.errors import EditConflict, IdTaken, InvalidPlace, InvalidSlug, NodeError, NodeGone, Published, SlugTaken
+from nodes.errors import (
+    EditConflict,
+    IdTaken,
+    InvalidPlace,
+    InvalidSlug,
+    NodeError,
+    NodeGone,
+    Published,
+    SlugTaken,
+    TextTooLong,
+)
 from nodes.kinds import KINDS, Kind
 from nodes.selectors import editing as selectors
 from nodes.selectors import history
@@ -269,6 +279,8 @@ def others_since(request: HttpRequest, saved: Saved, seen: ObjectId | None) -> t
 def _refuse(form: NodeForm, error: NodeError) -> None:
     """Say at its field why a write was refused."""
     field = {SlugTaken: "slug", InvalidSlug: "slug", InvalidPlace: "section"}.get(type(error))
+    if isinstance(error, TextTooLong):
+        field = FIELDS.get(error.path)
     form.add_error(field if field in form.fields else None, str(error))
     if isinstance(error, SlugTaken):
         form.free_slug = error.free

@@ -1,19 +1,25 @@
 """What the form asks for while somebody writes: the text as readers will see it, photos to put into it, tags in use."""
 
+import secrets
 from typing import Any
 
+from django.conf import settings
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, JsonResponse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
+from markup import limits
+from mongo import rate_limit
 from nodes import access, kinds, photo_access, photo_addresses, photo_texts, rendering
 from nodes.models import HTML, MARKDOWN
 from nodes.selectors import picking, site
 from nodes.selectors.lists import ANY
 
-# Characters of a text that are rendered for a preview.
-LONGEST = 1_000_000
+# Previews that one account may ask for in a minute: of any text, and of those with more than LONG marks, which may take
+# seconds each. The editor asks when its writer pauses.
+SECONDS = 60
+PREVIEWS, LONG_PREVIEWS, LONG = 120, 10, 30_000
 
 
 @require_POST
@@ -21,8 +27,11 @@ def show_text(request: HttpRequest) -> JsonResponse:
     """Answer {"html": …}: a text as readers will see it, with photos that they do not see yet. Saves nothing."""
     if not _may_write(request.user):
         raise PermissionDenied
+    text = request.POST.get("text", "")[: settings.TEXT_MAX_BYTES]
+    if not _may_preview(request.user, text):
+        return JsonResponse({}, status=429, headers={"Retry-After": str(SECONDS)})
     text_format = HTML if request.POST.get("format") == HTML else MARKDOWN
-    html = rendering.to_html(request.POST.get("text", "")[:LONGEST], text_format)
+    html = rendering.to_html(text, text_format)
     shown = photo_texts.previewed(html) if photo_access.may_see(request.user) else photo_texts.shown(html)
     return JsonResponse({"html": shown})
 
@@ -54,6 +63,17 @@ def _choice(photo: Any) -> dict[str, Any]:
         "thumbnail": photo_addresses.square(photo, 160),
         "markdown": photo_addresses.markdown(photo),
     }
+
+
+def _may_preview(user: Any, text: str) -> bool:
+    """Return whether an account may see one more preview now, and count it."""
+    kinds_asked = [("nodes.preview", PREVIEWS)] + (
+        [("nodes.preview.long", LONG_PREVIEWS)] if limits.marks(text) > LONG else []
+    )
+    return all(
+        rate_limit.take(f"{kind}:{user.pk}", limit=limit, seconds=SECONDS, token=secrets.token_hex(8))
+        for kind, limit in kinds_asked
+    )
 
 
 def _may_write(user: Any) -> bool:

@@ -11,7 +11,7 @@ from nodes.collections import NODES, REVISIONS
 from nodes.errors import DraftGone, EditConflict, NodeGone, TooBusy
 from nodes.services.editing import ATTEMPTS, normalized
 from nodes.services.site import touch
-from nodes.services.write import base_for, base_of, compare_and_set, insert_revision
+from nodes.services.write import base_for, base_of, check_lengths, compare_and_set, insert_revision
 from nodes.types import NO_TAGS, Actor, Saved, Seen, Submitted, TagChange
 
 # Where a node stands is not drafted: addresses are live or they are not.
@@ -30,7 +30,7 @@ def save_draft(
     """Save the fields `mine` as the node's draft; readers see the live version still.
 
     `seen_nonce` is the nonce that the form was rendered with: the draft's, or the node's where it had none. A draft that
-    somebody else saved meanwhile is merged into as a node would be. Raises EditConflict, NodeGone, TooBusy.
+    somebody else saved meanwhile is merged into as a node would be. Raises EditConflict, NodeGone, TextTooLong, TooBusy.
     """
     mine = {path: value for path, value in normalized(mine).items() if path not in NOT_DRAFTED}
     base: Mapping[str, Any] | None = None
@@ -49,6 +49,7 @@ def save_draft(
             raise EditConflict(base, said, merge, tags)
         if draft and not merge.changes and not tags.changes(said["tags"]):
             return Saved(node_id, draft["nonce"], merged=merge.merged)
+        check_lengths(merge.changes)
         after = merging.nested({k: v for k, v in {**theirs, **merge.changes}.items() if k not in NOT_DRAFTED})
         after["tags"] = sorted((set(said["tags"]) | tags.added) - tags.removed)
         nonce = ObjectId()
@@ -82,7 +83,7 @@ def publish_draft(
     """Make the draft the live version, merged with what was saved live since it was begun.
 
     After a conflict: `mine` is what the editor decided on seeing the live version `seen_nonce`; it takes the draft's place.
-    Raises EditConflict, DraftGone (saved anew, published or discarded meanwhile), NodeGone, TooBusy.
+    Raises EditConflict, DraftGone (saved anew, published or discarded meanwhile), NodeGone, TextTooLong, TooBusy.
     """
     for _attempt in range(ATTEMPTS):
         stored = _read(node_id)

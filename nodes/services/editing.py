@@ -15,7 +15,7 @@ from nodes.errors import EditConflict, InvalidPlace, NodeGone, Published, SlugTa
 from nodes.kinds import KINDS, PHOTO
 from nodes.services import placement
 from nodes.services.site import touch
-from nodes.services.write import base_for, check_id, check_place, compare_and_set, insert_revision
+from nodes.services.write import base_for, check_id, check_lengths, check_place, compare_and_set, insert_revision
 from nodes.tags import unique
 from nodes.types import NEVER, NO_TAGS, Actor, Saved, Seen, Submitted, TagChange
 
@@ -41,7 +41,7 @@ def create(
     An empty `slug`: one is made from the title. `fields` are further fields by path ("summary", "published", "detail.text"…).
     `node_id`: an id chosen beforehand, by which the same actor's repeated create changes the node that the first one made, if
     anything was changed in between; with `only_unpublished` unless it is published. Raises SlugTaken, InvalidSlug,
-    InvalidPlace, NodeGone (made by this id, and deleted), IdTaken, Published.
+    InvalidPlace, NodeGone (made by this id, and deleted), IdTaken, Published, TextTooLong.
     """
     if node_id is not None and (made := _made_before(actor, node_id)):
         whole = {"slug": slug or made["slug"], "parent_id": parent_id, "title": title, **(fields or {})}
@@ -115,7 +115,7 @@ def save(
 
     Only what differs is written. Place (slug, parent_id) is a field like others, checked. `form`: an id of the rendered form,
     which goes on from what it saved last. `only_unpublished`: for whom the right ends when somebody publishes the node.
-    Raises EditConflict, NodeGone, Published, SlugTaken, InvalidSlug, InvalidPlace, TooBusy.
+    Raises EditConflict, NodeGone, Published, SlugTaken, InvalidSlug, InvalidPlace, TextTooLong, TooBusy.
     """
     mine = normalized(mine)
     base: Mapping[str, Any] | None = None
@@ -148,13 +148,15 @@ def save(
 
 
 def normalized(mine: Mapping[str, Any]) -> dict[str, Any]:
-    """Return fields by path in the form in which they are stored."""
+    """Return fields by path in the form in which they are stored. Raises TextTooLong."""
     fields = dict(mine)
     if "slug" in fields:
         fields["slug"] = slugs.normalized(fields["slug"])
     if "expires" in fields:
         fields["expires"] = fields["expires"] or NEVER
-    return {k: v.replace("\r\n", "\n") if isinstance(v, str) else v for k, v in fields.items()}
+    fields = {k: v.replace("\r\n", "\n") if isinstance(v, str) else v for k, v in fields.items()}
+    check_lengths(fields)
+    return fields
 
 
 def _moves_section(metadata: Mapping[str, Any], changes: Mapping[str, Any]) -> bool:

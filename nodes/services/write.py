@@ -5,6 +5,7 @@ from contextlib import suppress
 from typing import Any
 
 from bson import ObjectId
+from django.conf import settings
 from django.utils.translation import gettext as _
 from pymongo.client_session import ClientSession
 from pymongo.errors import DuplicateKeyError
@@ -12,7 +13,7 @@ from pymongo.errors import DuplicateKeyError
 from mongo.connection import Document, database, now
 from nodes import derived, merging, slugs, tree
 from nodes.collections import ASSET_FILES, NODES, REDIRECTS, REVISIONS, TRASH, home_of
-from nodes.errors import IdTaken, InvalidPlace, NotReady, SlugTaken
+from nodes.errors import IdTaken, InvalidPlace, NotReady, SlugTaken, TextTooLong
 from nodes.kinds import KINDS, PHOTO, may_hold
 from nodes.types import NO_TAGS, Actor, Seen, Submitted, TagChange
 
@@ -35,7 +36,8 @@ def compare_and_set(
 
     The revision goes first, so that whoever meets this save later finds its base. `more_filter` and `more_update` join the
     same update: for what must change together with the node. `submitted`: what a form said, kept with the revision.
-    Tags change in it too: a save that is refused has taken none. Raises SlugTaken, InvalidSlug, InvalidPlace, NotReady.
+    Tags change in it too: a save that is refused has taken none. Raises SlugTaken, InvalidSlug, InvalidPlace, NotReady,
+    TextTooLong.
     """
     seen, metadata = Seen.of(stored), stored["metadata"]
     home = home_of(metadata["type"])
@@ -52,6 +54,8 @@ def compare_and_set(
     after = {**metadata, **merging.nested({**merging.fields(metadata), **changes}), "nonce": nonce, "updated": moment}
     after["tags"] = sorted((set(metadata["tags"]) | tags.added) - tags.removed)
     check_ready(after)
+    # Merged, two texts may be longer than either.
+    check_lengths(changes)
     insert_revision(seen.id, seen.nonce, after, actor, submitted)
     extra = dict(more_update or {})
     update: dict[str, Any] = {
@@ -136,6 +140,16 @@ def check_ready(metadata: Mapping[str, Any]) -> None:
         raise NotReady(
             _("“%(title)s” needs an alternative text before it can be published: say what it shows.") % metadata
         )
+
+
+def check_lengths(fields: Mapping[str, Any]) -> None:
+    """Raise TextTooLong if one of the texts in `fields` (by path) is: rendering and merging take time by their length."""
+    for path in merging.TEXTS & fields.keys():
+        text = fields[path] or ""
+        # Only what might be too long needs to be counted: a character has at most four bytes.
+        size = len(text.encode(errors="surrogatepass")) if 4 * len(text) > settings.TEXT_MAX_BYTES else 0
+        if size > settings.TEXT_MAX_BYTES:
+            raise TextTooLong(path, size, settings.TEXT_MAX_BYTES)
 
 
 def check_id(node_id: ObjectId, *, form: ObjectId | None = None, photo: bool = False) -> None:

@@ -380,3 +380,11 @@ class TestTelling:
         call_command("import_wordpress", str(path), stdout=said, no_color=True)
         assert "posts and pages" not in said.getvalue()
         assert "/2 [" in capsys.readouterr().err
+
+
+def test_a_text_that_is_too_long_is_named_and_the_others_are_imported(mongo, run, settings):
+    settings.TEXT_MAX_BYTES = 2_000
+    with pytest.raises(CommandError):
+        run(export(item(1, "Long", "One word and another. " * 200), item(2, "Short", "One word")))
+    assert [name for name in stored(mongo) if "post" in name] == ["blog/post-2"]
+    assert any("post 1" in line and "2 KB" in line for line in run.said)

@@ -144,3 +144,31 @@ def test_a_time_that_no_clock_tells_is_an_error_of_its_field(mongo, editor, zone
         assert fields(answer.content.decode())["text"] == ["typed"]
     for address in ("?since=0001-01-01", "?until=9999-12-31", "?since=9999-12-31&until=0001-01-01"):
         assert ann.client.get(f"/admin/nodes/node/{address}").status_code == 200
+
+
+@pytest.mark.parametrize("button", ["_save", "_draft", "_publish"])
+def test_a_text_that_is_too_long_comes_back_in_its_form(editor, settings, button):
+    settings.TEXT_MAX_BYTES = 3_000
+    long = "Words that go on and on. " * 200
+    ann, node_id = editor(), node(text="as it was")
+    for address in (change(node_id), ADD):
+        answer = ann.send(address, ann.open(address), button, title="New", text=long)
+        assert answer.status_code == 200
+        assert fields(answer.content.decode())["text"] == [long]
+        assert "at most 3 KB are taken" in answer.content.decode()
+    assert stored(node_id)["detail"]["text"] == "as it was"
+
+
+def test_a_text_of_the_greatest_length_fits_into_a_conflict_s_form(editor, settings):
+    """It carries the text three times; in a form's usual encoding a Chinese character has nine letters, here three bytes."""
+    ann, bob, node_id = editor(), editor("bob"), node(text="as it was")
+    longest = "中" * (settings.TEXT_MAX_BYTES // 3)
+    seen = ann.open(change(node_id))
+    assert bob.send(change(node_id), bob.open(change(node_id)), text="书" + longest[1:]).status_code == 302
+    answer = ann.send(change(node_id), seen, text=longest)
+    assert answer.status_code == 409
+    page = answer.content.decode()
+    assert 'id="node_form" enctype="multipart/form-data"' in page
+    form = fields(page)
+    assert ann.send(change(node_id), form, **{"choice-text": "mine"}).status_code == 302
+    assert stored(node_id)["detail"]["text"] == longest

@@ -8,6 +8,7 @@ import pytest
 from django.contrib.auth.models import Group
 from django.test import Client
 
+from nodes.admin import writing
 from tests.nodes import pictures
 from tests.nodes.build import node
 from tests.nodes.photo_build import gallery, upload
@@ -36,6 +37,22 @@ def test_a_preview_shows_photos_that_are_not_public(editor):
     html = editor().client.post(SHOW, {"text": f"![](photo:{photo})"}).json()["html"]
     assert f"/{photo}/" in html
     assert 'alt="A lake"' in html
+
+
+def test_previews_are_bounded_by_account(editor):
+    """Of texts with many marks few a minute, of others as many as a writer can ask for."""
+    ann, bob = editor().client, editor("bob").client
+    costly, cheap = {"text": "*a* " * (writing.LONG // 2 + 1)}, {"text": "*a*"}
+
+    def statuses(client, data, times):
+        return [client.post(SHOW, data).status_code for _ in range(times)]
+
+    assert statuses(ann, costly, writing.LONG_PREVIEWS + 2) == [200] * writing.LONG_PREVIEWS + [429] * 2
+    refused = ann.post(SHOW, costly)
+    assert refused["Retry-After"] == str(writing.SECONDS)
+    assert statuses(ann, cheap, 3) == [200] * 3
+    assert statuses(bob, costly, 1) == [200]
+    assert statuses(bob, cheap, writing.PREVIEWS)[-1] == 429
 
 
 def test_previews_need_rights_and_a_token(editor, moderator):
