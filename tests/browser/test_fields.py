@@ -31,9 +31,9 @@ from mongo.connection import database
 from nodes import tree
 from nodes.services import drafts, editing
 from nodes.services.site import save_settings
-from tests.browser.test_payloads import POKE
+from tests.browser.poking import POKE
 from tests.conftest import empty
-from tests.markup.test_payloads import ALL
+from tests.markup.payloads import ALL
 from tests.nodes import build, photo_build, pictures
 from tests.wordpress import wxr
 

@@ -4,21 +4,8 @@ import pytest
 
 from markup.html import clean
 from markup.markdown import render
-from tests.markup.test_payloads import ALL
-
-# Poke at everything: much of what is known waits for the mouse, the focus or an animation.
-POKE = """() => {
-    const left = [];
-    for (const element of document.querySelectorAll('body *')) {
-        for (const name of element.getAttributeNames())
-            if (name.startsWith('on') || ['style', 'srcdoc', 'formaction'].includes(name)) left.push(name);
-        if (element.protocol && !['http:', 'https:', 'mailto:', 'tel:', 'about:', ':'].includes(element.protocol))
-            left.push(element.href);
-        for (const type of ['mouseover', 'pointerenter', 'focus', 'click', 'animationstart', 'toggle', 'error'])
-            element.dispatchEvent(new Event(type, {bubbles: true, cancelable: true}));
-    }
-    return left;
-}"""
+from tests.browser.poking import POKE
+from tests.markup.payloads import ALL
 
 
 @pytest.fixture

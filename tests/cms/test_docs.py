@@ -1,18 +1,14 @@
 """What the documents say is so: settings, dependencies, commands and links."""
 
-import os
 import re
-import subprocess
-import sys
 from importlib import metadata
-from pathlib import Path
 
 import pytest
 from django.core.management import get_commands
 
-ROOT = Path(__file__).parents[2]
+from tests.support.site_settings import ROOT, SETTINGS, loaded, production
+
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
-SETTINGS = (ROOT / "docs/reference/settings.md").read_text()
 # Read where they are used, not in the settings module.
 ELSEWHERE = {"MONGOD", "WEB_CONCURRENCY"}
 
@@ -32,19 +28,6 @@ def test_every_variable_is_documented_and_no_other():
 def test_variables_read_elsewhere_are_read(name):
     sources = (path.read_text() for package in ("local", "cms") for path in (ROOT / package).glob("*.py"))
     assert any(f'"{name}"' in source for source in sources)
-
-
-def production() -> dict[str, str]:
-    block = re.search(r"```ini\n(.*?)```", SETTINGS, re.DOTALL)[1]
-    return dict(line.split("=", 1) for line in block.splitlines())
-
-
-def loaded(environment: dict[str, str], *command: str) -> subprocess.CompletedProcess[str]:
-    """Run Python with the site's own settings and no variables but these."""
-    kept = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
-    return subprocess.run(
-        [sys.executable, *command], cwd=ROOT, env=kept | environment, capture_output=True, text=True, check=False
-    )
 
 
 def test_defaults_are_those_documented(tmp_path):

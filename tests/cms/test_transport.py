@@ -23,9 +23,9 @@ from comments.types import Target
 from mongo import queue
 from nodes import previews
 from nodes.previews import Preview
-from tests.cms.test_docs import loaded, production
 from tests.comments import site as comment_site
 from tests.nodes.build import node, nonce
+from tests.support.site_settings import loaded, production
 
 ROOT = Path(__file__).parents[2]
 PASSWORD = "a good pass phrase"

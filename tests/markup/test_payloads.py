@@ -1,17 +1,13 @@
 """Every known trick, through every way in: nothing but what the policy allows may come out."""
 
-import json
-from pathlib import Path
-
 import pytest
 
 from markup.html import clean
 from markup.markdown import render
 from markup.text import plain
+from tests.markup.payloads import ALL, PAYLOADS
 from tests.markup.policy import violations
 
-PAYLOADS = json.loads((Path(__file__).parent / "payloads.json").read_text())
-ALL = [payload for kind in PAYLOADS.values() for payload in kind]
 # Where a text can put what it brings: alone, within words, in a value, a table, a foreign or an unfinished element ...
 HTML = [
     "{}",

@@ -12,8 +12,7 @@ from django.urls import URLResolver
 from comments import converting, services
 from comments.models import StoredBucket, StoredComment, StoredDiscussion
 from comments.types import Author, Order, Target
-from tests.rights.test_pages import NOT_TOLD
-from tests.rights.world import LETTERS, Thing, World, body, is_refused, stored, table, word
+from tests.rights.world import LETTERS, NOT_TOLD, Thing, World, body, is_refused, stored, table, word
 
 # Who is answered (people by letters as in `world`), by GET and by a POST that changes nothing. What redirects to another page
 # of the admin has no right of its own: that page is in the table too.

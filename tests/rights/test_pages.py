@@ -12,7 +12,7 @@ from comments.types import Author, Target
 from mongo.connection import database, now
 from nodes import previews
 from tests.nodes.admin.conftest import fields
-from tests.rights.world import STATES, Thing, World, body, is_refused, remark, rows, stored, told, word
+from tests.rights.world import NOT_TOLD, STATES, Thing, World, body, is_refused, remark, rows, stored, told, word
 
 # + it shows there, - nothing of it does. The same for everybody: readers' pages do not depend on who reads.
 READING = """
@@ -82,7 +82,6 @@ trash in bulk        ea    ea       oea    ea         ea       ea       -
 put back             -     -        -      -          -        -        ea
 delete for good      -     -        -      -          -        -        a
 """
-NOT_TOLD = ("anonymous", "reader", "author", "moderator")
 
 
 @pytest.fixture(scope="module")

@@ -194,6 +194,8 @@ def told(response: HttpResponseBase) -> tuple[int, str]:
 LETTERS = {
     "n": "anonymous", "r": "reader", "o": "owner", "w": "author", "e": "editor", "m": "moderator", "a": "administrator",
 }  # fmt: skip
+# Who is told of what is hidden what is told of nothing at all.
+NOT_TOLD = ("anonymous", "reader", "author", "moderator")
 # Whose cells the quick tests have: those between which most can go wrong. The slow ones have the others'.
 QUICK = ("anonymous", "owner", "author")
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from markdown_it import MarkdownIt
 
-from tests.wordpress.test_paragraphs import SOURCES
+from tests.wordpress.texts import SOURCES
 from wordpress.markdown import to_markdown
 from wordpress.tokens import TAG, tokens
 
