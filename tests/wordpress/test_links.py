@@ -96,6 +96,11 @@ def test_a_site_in_a_folder(run, client):
     assert client.get("/?p=1").status_code == 200
 
 
+def test_a_doubled_slash(run, client):
+    run(export(item(1, "One", "x", link="https://old.example//greek/one/")))
+    assert leads(client, "/", PATH_INFO="//greek/one/") == "/blog/post-1"
+
+
 def test_two_sites_are_told_apart_by_their_host(run, client, settings):
     settings.ALLOWED_HOSTS = ["*"]
     other = "https://www.other.example"
