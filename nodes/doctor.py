@@ -21,13 +21,17 @@ from nodes.collections import (
     TRASH,
 )
 from nodes.kinds import ENTRY, PHOTO, SECTIONS
+from nodes.selectors import photo_bytes
 from nodes.selectors.listing import NEWEST_FIRST, live
 from nodes.selectors.site import SITE_ID
 
 _SORT = dict(NEWEST_FIRST)
-_PHOTOS = {"metadata.type": PHOTO, "metadata.content_id": {"$type": "objectId"}}
+_PLACED = {"metadata.slug": {"$type": "string"}}
+_PHOTOS = {**_PLACED, "metadata.type": PHOTO, "metadata.content_id": {"$type": "objectId"}}
 # Chunks looked at in a large bucket.
 CHUNKS = 2_000
+# Files whose bytes are read.
+FILES = 100
 NAMED = 3
 
 
@@ -41,6 +45,7 @@ HOT_QUERIES = (
         "a page by its address",
         NODES,
         lambda node: {"filter": _place(node)},
+        example=_PLACED,
     ),
     HotQuery(
         "the newest of a section",
@@ -116,6 +121,7 @@ HOT_QUERIES = (
         lambda copy: {
             "filter": {"metadata.source": copy["metadata"]["source"], "metadata.spec": copy["metadata"]["spec"]}
         },
+        example={"metadata.spec": {"$type": "string"}},
     ),
 )
 
@@ -176,7 +182,7 @@ def stalled_uploads(examination: Examination) -> Iterator[Finding]:
     stalled = {"metadata.locked": {"$lt": moment - STALE, "$type": "date"}}
     for name in _declared(examination, ASSET_FILES, RENDITION_FILES):
         for found in examination.db[name].find(stalled, {"filename": 1}).limit(NAMED):
-            message = f"The upload of {found['filename']} ({found['_id']}) has stopped."
+            message = f"The upload of {found.get('filename')} ({found['_id']}) has stopped."
             yield Finding(WARNING, "stalled-upload", name, message, "manage.py sweep_uploads")
 
 
@@ -197,7 +203,8 @@ def histories(examination: Examination) -> Iterator[Finding]:
     """Pages have the revision of what they are; a random sample is looked at of many."""
     for nodes in _declared(examination, NODES):
         looked: list[Document] = [*examination.part_of(nodes), {"$project": {"metadata.nonce": 1}}]
-        nonces = {found["_id"]: found["metadata"]["nonce"] for found in examination.db[nodes].aggregate(looked)}
+        found = examination.db[nodes].aggregate(looked)
+        nonces = {one["_id"]: one.get("metadata", {}).get("nonce") for one in found}
         query = {"node_id": {"$in": list(nonces)}, "_id": {"$in": list(nonces.values())}}
         there = {found["_id"] for found in examination.db[REVISIONS].find(query, {"_id": 1})}
         if missing := [node_id for node_id, nonce in nonces.items() if nonce not in there]:
@@ -219,9 +226,23 @@ def orphan_chunks(examination: Examination) -> Iterator[Finding]:
         for name in (files, TRASH, files):
             ids -= _standing(examination, name, ids)
         if ids:
-            some = ", ".join(str(files_id) for files_id in sorted(ids)[:NAMED])
+            some = ", ".join(str(files_id) for files_id in sorted(ids, key=str)[:NAMED])
             message = f"There are chunks of {len(ids)} files that are not there: {some}."
             yield Finding(WARNING, "orphan-chunk", chunks, message, "manage.py sweep_uploads")
+
+
+@check
+def photo_files(examination: Examination) -> Iterator[Finding]:
+    """Photos and copies have the bytes that they say; a random sample is read of many."""
+    for name in _declared(examination, ASSET_FILES, RENDITION_FILES):
+        looked: list[Document] = [{"$sample": {"size": FILES}}, {"$project": photo_bytes.FIELDS}]
+        documents = examination.db[name].aggregate(looked)
+        bad = list(photo_bytes.damaged(examination.db, documents, photo_bytes.CHUNKS_OF[name]))
+        if bad:
+            some = "; ".join(f"{document['_id']} {why}" for document, why in bad[:NAMED])
+            message = f"{len(bad)} files cannot be shown as they are: {some}."
+            fix = "manage.py check_nodes --files lists all; --fix drops damaged copies, photos come from a backup."
+            yield Finding(ERROR, "photo-damaged", name, message, fix)
 
 
 def _standing(examination: Examination, name: str, ids: set[ObjectId]) -> set[ObjectId]:

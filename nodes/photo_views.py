@@ -73,14 +73,17 @@ def _found(photo: Photo, content_id: ObjectId, spec: str) -> tuple[contents.Stor
 
 
 def send(request: HttpRequest, stored: contents.Stored, named: File, *, cache: str) -> HttpResponseBase:
-    """Answer a request for a stored file, a few chunks in memory at a time."""
+    """Answer a request for a stored file, a few chunks in memory at a time. Raises Http404 where its chunks are missing."""
     headers = {name.lower(): value for name, value in request.headers.items()}
     given = answer(Asked(request.method or "GET", headers), named, cache=cache, download="download" in request.GET)
     if given.start == given.stop:
         response: HttpResponseBase = HttpResponse(status=given.status)
         del response.headers["Content-Type"]
     else:
-        parts = reader.read(stored.bucket, stored.id, stored.chunk_size, given.start, given.stop)
+        try:
+            parts = reader.opened(stored.bucket, stored.id, stored.chunk_size, given.start, given.stop)
+        except reader.Missing as error:
+            raise Http404 from error
         body = _awaited(parts) if isinstance(request, ASGIRequest) else parts
         response = StreamingHttpResponse(body, status=given.status)
     for name, value in given.headers.items():

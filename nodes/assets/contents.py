@@ -12,6 +12,7 @@ from nodes.assets.reader import SeekableFile
 from nodes.collections import ASSET_CHUNKS, ASSET_FILES, ASSETS, RENDITION_CHUNKS, RENDITION_FILES
 from nodes.kinds import CONTENT
 
+_READABLE = {"chunkSize": {"$gt": 0}, "uploadDate": {"$type": "date"}}
 FILE = {"length": 1, "chunkSize": 1, "uploadDate": 1, "filename": 1}
 
 
@@ -47,7 +48,7 @@ def selector(photo_id: ObjectId, content_id: ObjectId) -> dict[str, Any]:
 def find(photo_id: ObjectId, content_id: ObjectId) -> Stored | None:
     """Return a content of a photo that is whole and stays; None if there is none."""
     document = database()[ASSET_FILES].find_one(
-        {**selector(photo_id, content_id), "metadata.doomed": None, "length": {"$gt": 0}}, FILE
+        {**selector(photo_id, content_id), "metadata.doomed": None, "length": {"$gt": 0}, **_READABLE}, FILE
     )
     return Stored.of(ASSETS, document) if document else None
 

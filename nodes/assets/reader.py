@@ -2,6 +2,7 @@
 
 import io
 from collections.abc import Iterator
+from itertools import chain
 
 from bson import ObjectId
 
@@ -35,6 +36,20 @@ def read(bucket: str, file_id: ObjectId, chunk_size: int, start: int, stop: int)
             wanted += 1
     if wanted <= last:
         raise Missing(file_id)
+
+
+def opened(bucket: str, file_id: ObjectId, chunk_size: int, start: int, stop: int) -> Iterator[bytes]:
+    """Return the bytes from `start` up to `stop` (not included) of a file, its first chunk read and the others counted.
+
+    Raises Missing where one is missing, so that the answer can still say so; that a later one is short shows when it is read.
+    """
+    wanted, last = start // chunk_size, (stop - 1) // chunk_size
+    if last > wanted:
+        query = {"files_id": file_id, "n": {"$gte": wanted, "$lte": last}}
+        if database()[f"{bucket}.chunks"].count_documents(query) != last - wanted + 1:
+            raise Missing(file_id)
+    parts = read(bucket, file_id, chunk_size, start, stop)
+    return chain([next(parts)], parts)
 
 
 class SeekableFile(io.RawIOBase):

@@ -14,10 +14,19 @@ from pymongo.cursor import Cursor
 
 from mongo.connection import Document, database, now
 from nodes import slugs, tree
-from nodes.collections import ASSET_FILES, NODES, REDIRECTS, REVISIONS, TRASH, standing
+from nodes.collections import (
+    ASSET_FILES,
+    NODES,
+    REDIRECTS,
+    RENDITION_CHUNKS,
+    RENDITION_FILES,
+    REVISIONS,
+    TRASH,
+    standing,
+)
 from nodes.errors import NodeError
-from nodes.kinds import CONTENT
-from nodes.selectors import chains
+from nodes.kinds import CONTENT, PHOTO
+from nodes.selectors import chains, photo_bytes
 from nodes.services import trash
 from nodes.types import Actor
 
@@ -25,6 +34,7 @@ from nodes.types import Actor
 AGE = timedelta(days=1)
 BATCH = 500
 ORPHAN, BROKEN_HISTORY, REDIRECT, PARENT, CYCLE, SLUG = "orphan", "history", "redirect", "parent", "cycle", "slug"
+FILE = "file"
 
 
 @dataclass(frozen=True)
@@ -36,8 +46,8 @@ class Finding:
     fixed: bool
 
 
-def check(*, fix: bool = False) -> Iterator[Finding]:
-    """Yield all that is off; mend it if `fix`."""
+def check(*, fix: bool = False, files: bool = False) -> Iterator[Finding]:
+    """Yield all that is off; mend it if `fix`. `files`: read the bytes of photos and their copies too."""
     before = now() - AGE
     for collection in (NODES, ASSET_FILES, TRASH):
         yield from _broken_histories(collection)
@@ -47,6 +57,9 @@ def check(*, fix: bool = False) -> Iterator[Finding]:
         yield from _lost(collection, fix)
     yield from _cycles()
     yield from _hidden_by_routes()
+    if files:
+        yield from _damaged_files()
+        yield from _damaged_copies(fix)
 
 
 def _broken_histories(collection: str) -> Iterator[Finding]:
@@ -145,6 +158,24 @@ def _hidden_by_routes() -> Iterator[Finding]:
         yield Finding(
             SLUG, f"{document['_id']}: the site itself needs the address /{slug}; give it another slug", False
         )
+
+
+def _damaged_files() -> Iterator[Finding]:
+    """Yield photos, in the trash too, and contents whose bytes are not whole."""
+    for collection, query in ((ASSET_FILES, {}), (TRASH, {"metadata.type": PHOTO})):
+        documents = database()[collection].find(query, photo_bytes.FIELDS)
+        for document, why in photo_bytes.damaged(database(), documents):
+            yield Finding(FILE, f"{document['_id']} ({document.get('filename')}) {why}", False)
+
+
+def _damaged_copies(fix: bool) -> Iterator[Finding]:
+    """Yield copies whose bytes are not whole; they go, and are made anew when they are asked for."""
+    documents = database()[RENDITION_FILES].find({}, photo_bytes.FIELDS)
+    for document, why in photo_bytes.damaged(database(), documents, RENDITION_CHUNKS):
+        if fix:
+            database()[RENDITION_CHUNKS].delete_many({"files_id": document["_id"]})
+            database()[RENDITION_FILES].delete_one({"_id": document["_id"]})
+        yield Finding(FILE, f"copy {document['_id']} ({document.get('filename')}) {why}", fix)
 
 
 def _batches(cursor: Any | Cursor[Document]) -> Iterator[list[Document]]:

@@ -1,12 +1,19 @@
 """The doctor on pages and photos."""
 
+from io import StringIO
+
+import pytest
 from bson import ObjectId
+from django.core.management import CommandError, call_command
 
 from mongo import doctor
 from mongo.connection import now
 from mongo.doctor import ERROR, WARNING
 from nodes.assets.locks import STALE
+from nodes.photo_addresses import copy, original
+from nodes.selectors import photos as selectors
 from nodes.services import photos
+from tests.nodes import pictures
 from tests.nodes.build import node
 from tests.nodes.photo_build import gallery, upload
 
@@ -40,6 +47,82 @@ def test_orphan_chunk(mongo):
     assert (finding.level, finding.where) == (WARNING, "cms.assets.chunks")
     assert str(lost) in finding.message
     assert str(photo_id) not in finding.message
+
+
+def broken(mongo, photo_id: ObjectId, how: str) -> None:
+    """Damage what is stored of a photo as no service does."""
+    files, chunks = mongo["cms.assets.files"], mongo["cms.assets.chunks"]
+    if how == "missing":
+        chunks.delete_many({"files_id": photo_id})
+    elif how == "short":
+        chunks.update_one({"files_id": photo_id}, {"$set": {"data": b"short"}})
+    elif how == "dangling":
+        files.update_one({"_id": photo_id}, {"$set": {"metadata.content_id": ObjectId()}})
+
+
+@pytest.mark.parametrize("how", ["missing", "short", "dangling"])
+def test_photo_that_cannot_be_shown_is_found_and_answered_404(mongo, client, how):
+    photo_id = upload(gallery())
+    upload(gallery("other"))
+    address = original(selectors.get(photo_id))
+    assert client.get(address).status_code == 200
+    assert findings("photo-damaged") == []
+    call_command("check_nodes", "--files", stdout=StringIO())
+    broken(mongo, photo_id, how)
+    (finding,) = findings("photo-damaged")
+    assert (finding.level, finding.where) == (ERROR, "cms.assets.files")
+    assert finding.message.startswith(f"1 files cannot be shown as they are: {photo_id} ")
+    with pytest.raises(CommandError) as failed:
+        call_command("check_nodes", "--files", "--fix", stdout=StringIO())
+    assert failed.value.returncode == 1
+    for spec in ("original", "w320.webp"):
+        for content_id in {photo_id, selectors.get(photo_id).metadata.content_id}:
+            assert client.get(f"/media/{photo_id}/{content_id}/{spec}", follow=True).status_code == 404
+
+
+def test_chunk_missing_in_the_middle_is_answered_404(mongo, client):
+    photo_id = upload(gallery(), pictures.encoded("PNG", pictures.image((600, 400)), compress_level=0), "a.png")
+    mongo["cms.assets.chunks"].delete_one({"files_id": photo_id, "n": 1})
+    address = original(selectors.get(photo_id))
+    assert client.get(address).status_code == 404
+    assert client.get(address, headers={"range": "bytes=0-99"}).status_code == 206
+
+
+def test_damaged_copy_is_made_anew(mongo, client):
+    photo = selectors.get(upload(gallery()))
+    whole = client.get(copy(photo, 320)).getvalue()
+    mongo["cms.renditions.chunks"].delete_many({})
+    (finding,) = findings("photo-damaged")
+    assert finding.where == "cms.renditions.files"
+    assert client.get(copy(photo, 320)).status_code == 404
+    call_command("check_nodes", "--files", "--fix", stdout=StringIO())
+    assert client.get(copy(photo, 320)).getvalue() == whole
+
+
+def test_malformed_files_keep_no_check_from_looking(mongo):
+    upload(gallery())
+    now_long_ago = now() - 2 * STALE
+    for name in ("cms.assets", "cms.renditions"):
+        raw = mongo[f"{name}.files"].with_options()
+        for document in (
+            {"length": 3, "chunkSize": 1, "uploadDate": now()},
+            {"filename": "a.jpg", "length": "three"},
+            {"metadata": {"locked": now_long_ago, "type": "photo"}},
+        ):
+            place = {"parent_id": ObjectId(), "slug": str(ObjectId()), "source": ObjectId(), "spec": str(ObjectId())}
+            metadata = {**place, **document["metadata"]} if "metadata" in document else place
+            given = {**document, "metadata": metadata} if document.get("length") != 3 else document
+            raw.insert_one(given, bypass_document_validation=True)
+        for lost in ("a text", 7, ObjectId()):
+            chunk = {"files_id": lost, "n": 0, "data": b"x"}
+            mongo[f"{name}.chunks"].insert_one(chunk, bypass_document_validation=True)
+    assert findings("check-failed") == []
+    assert {finding.where for finding in findings("photo-damaged")} == {"cms.assets.files", "cms.renditions.files"}
+    assert len(findings("stalled-upload")) == 2
+    assert "chunks of 3 files" in findings("orphan-chunk")[0].message
+    with pytest.raises(CommandError, match="left as they were|found") as failed:
+        call_command("check_nodes", "--files", "--fix", stdout=StringIO())
+    assert failed.value.returncode == 1
 
 
 def test_photo_in_the_trash_keeps_its_chunks(mongo, ann):

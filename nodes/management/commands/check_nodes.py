@@ -1,4 +1,4 @@
-"""`manage.py check_nodes [--fix]`: what crashes may have left off in pages and photos."""
+"""`manage.py check_nodes [--files] [--fix]`: what crashes may have left off in pages and photos."""
 
 from argparse import ArgumentParser
 from collections import Counter
@@ -17,6 +17,7 @@ NAMES = {
     checking.PARENT: "pages whose section is gone",
     checking.CYCLE: "sections that stand in themselves",
     checking.SLUG: "pages at addresses of the site's own",
+    checking.FILE: "photos and copies whose bytes are not whole",
 }
 
 
@@ -28,13 +29,14 @@ class Command(AuditCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         super().add_arguments(parser)
+        parser.add_argument("--files", action="store_true", help="read the bytes of all photos and their copies too")
         parser.add_argument("--fix", action="store_true", help="mend: pages without a section go to the trash, whole")
 
-    def handle(self, *args: Any, fix: bool, **options: Any) -> None:
+    def handle(self, *args: Any, fix: bool, files: bool, **options: Any) -> None:
         found: Counter[str] = Counter()
         listed, left = [], 0
         with tqdm(unit=" findings", leave=False, disable=options["json"] or not self.stdout.isatty()) as bar:
-            for finding in checking.check(fix=fix):
+            for finding in checking.check(fix=fix, files=files):
                 found[finding.kind] += 1
                 left += not finding.fixed
                 bar.update()
