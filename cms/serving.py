@@ -87,15 +87,15 @@ def load_demo() -> bool:
 
 @dataclass(frozen=True)
 class Login:
-    """The first account's name; its password while it is still the one made here, and the file that keeps it."""
+    """The first account's name; its password where it was made just now; the file that keeps it while it is still that one."""
 
     name: str
     password: str | None
-    kept_in: Path
+    kept_in: Path | None
 
 
 def first_login() -> Login | None:
-    """Make the demo editor in a database without users; None where somebody else made the accounts.
+    """Make the demo editor in a database without users; None where the operator made the accounts.
 
     Only a local site gets one: elsewhere `manage.py createsuperuser` asks for a name and a password.
     """
@@ -105,11 +105,12 @@ def first_login() -> Login | None:
     if editor is None:
         if not settings.LOCAL or users.exists():
             return None
-        editor = users.create_superuser(EDITOR, "", kept_secret(kept_in, size=12))
+        password = kept_secret(kept_in, size=12)
+        users.create_superuser(EDITOR, "", password)
+        return Login(EDITOR, password, kept_in)
     if not kept_in.exists():
         return None
-    password = kept_secret(kept_in)
-    return Login(EDITOR, password if editor.check_password(password) else None, kept_in)
+    return Login(EDITOR, None, kept_in if editor.check_password(kept_secret(kept_in)) else None)
 
 
 def _collect_static(stamp: Path) -> None:

@@ -108,6 +108,9 @@ MIGRATION_MODULES = {
 MIDDLEWARE = [
     "cms.middleware.HealthMiddleware",
     "cms.middleware.RequestIdMiddleware",
+    # Outside of all that may refuse a request: a refusal is a page as well.
+    "csp.middleware.CSPMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "cms.middleware.PermissionsMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
@@ -120,8 +123,6 @@ MIDDLEWARE = [
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
-    "django.middleware.clickjacking.XFrameOptionsMiddleware",
-    "csp.middleware.CSPMiddleware",
     "wordpress.views.OldNumberMiddleware",
     "cms.middleware.NoSuchIdMiddleware",
     "axes.middleware.AxesMiddleware",
@@ -198,7 +199,12 @@ SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SECURE_SSL_REDIRECT = not LOCAL
 SESSION_COOKIE_HTTPONLY = CSRF_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Lax"
 SECURE_HSTS_SECONDS = 0 if LOCAL else natural(env, "HSTS_SECONDS", default=31_536_000)
-SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = not LOCAL
+# Both bind more than this site, and for long: the operator says so.
+SECURE_HSTS_INCLUDE_SUBDOMAINS = switch(env, "HSTS_SUBDOMAINS", default=False)
+SECURE_HSTS_PRELOAD = switch(env, "HSTS_PRELOAD", default=False)
+if SECURE_HSTS_PRELOAD and not SECURE_HSTS_INCLUDE_SUBDOMAINS:
+    raise ImproperlyConfigured("HSTS_PRELOAD needs HSTS_SUBDOMAINS: browsers' lists take whole domains only.")
+SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]
 SECURE_CONTENT_TYPE_NOSNIFF = True
 SECURE_REFERRER_POLICY = "strict-origin-when-cross-origin"
 X_FRAME_OPTIONS = "DENY"

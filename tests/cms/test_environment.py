@@ -173,6 +173,8 @@ def test_production_settings_are_clean(tmp_path):
         ({"MONGODB_URI": f"{PRODUCTION['MONGODB_URI']}&w=0"}, "MONGODB_URI: w must be majority"),
         ({"REQUESTS_AT_ONCE": "0"}, "REQUESTS_AT_ONCE must be 1 or more"),
         ({"LOG_FORMAT": "xml"}, "LOG_FORMAT must be one of line, json"),
+        ({"HSTS_PRELOAD": "on"}, "HSTS_PRELOAD needs HSTS_SUBDOMAINS"),
+        ({"SERVER": "apache"}, "SERVER must be one of waitress, gunicorn"),
         ({"EMAIL_URL": "nonsense://"}, "EMAIL_URL"),
         ({"EMAIL_URL": ""}, "EMAIL_URL"),
         ({"EMAIL_URL": "consolemail://"}, "EMAIL_URL is missing or consolemail://"),

@@ -43,7 +43,13 @@ def test_the_first_account_has_a_password_of_its_own(var):
     assert len(login.password) >= 12
     assert get_user_model().objects.get(username=login.name).check_password(login.password)
     assert login.kept_in.stat().st_mode & 0o777 == 0o600
-    assert serving.first_login() == login
+
+
+def test_the_password_is_told_once(var):
+    first = serving.first_login()
+    again = serving.first_login()
+    assert again == serving.Login(first.name, None, first.kept_in)
+    assert again.kept_in.read_text() == first.password
 
 
 def test_a_password_that_was_changed_is_not_shown(var):
@@ -51,7 +57,7 @@ def test_a_password_that_was_changed_is_not_shown(var):
     editor = get_user_model().objects.get()
     editor.set_password("their own")
     editor.save()
-    assert serving.first_login().password is None
+    assert serving.first_login() == serving.Login(editor.username, None, None)
 
 
 def test_no_account_is_made_beside_others(var):

@@ -83,8 +83,8 @@ class Command(BaseCommand):
             lines.append("  accounts:  manage.py createsuperuser makes one")
         else:
             lines.append(f"  user:      {login.name}")
-            known = f"{login.password}  (made at the first start, kept in {login.kept_in})"
-            lines.append(f"  password:  {known if login.password else 'the one you gave it'}")
+            kept = f"kept in {login.kept_in}" if login.kept_in else "the one you gave it"
+            lines.append(f"  password:  {login.password}  ({kept})" if login.password else f"  password:  {kept}")
         self._say("\n".join([*lines, "Ctrl-C ends it."]))
 
     def _watch(
