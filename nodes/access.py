@@ -17,6 +17,7 @@ from nodes import kinds, tree
 from nodes.models import Node
 from nodes.selectors import editing, trash
 from nodes.selectors.editing import Editable
+from nodes.selectors.listing import live
 
 
 class Action(enum.StrEnum):
@@ -76,6 +77,11 @@ def changes_unpublished_only(user: Any) -> bool:
 def sees_all(user: Any) -> bool:
     """Return whether a user may see every node; who may not sees his own."""
     return bool(user.has_perm("nodes.publish_node") or user.has_perm("nodes.view_node"))
+
+
+def seen_by(user: Any) -> dict[str, Any]:
+    """Return the filter of the nodes that a user may know of: who does not see all, what is public and his own."""
+    return {} if sees_all(user) else {"$or": [live(now()), {"metadata.author._id": user.pk}]}
 
 
 def may_list(user: Any) -> bool:

@@ -2,7 +2,9 @@
 
 import re
 import unicodedata
+from collections.abc import Mapping
 from functools import lru_cache
+from typing import Any
 from urllib.parse import unquote
 
 from bson import ObjectId
@@ -83,16 +85,18 @@ def _first_parts(resolver: URLResolver) -> frozenset[str]:
     return frozenset(found - {""})
 
 
-def free(wanted: str, parent_id: ObjectId | None, collection: str = NODES) -> str:
+def free(
+    wanted: str, parent_id: ObjectId | None, collection: str = NODES, *, among: Mapping[str, Any] | None = None
+) -> str:
     """Return `wanted` as a slug that is free in the section now, numbered if need be: "news", "news-2", "news-3"…
 
-    One query, on the index of places.
+    One query, on the index of places. `among`: the filter of the nodes that are looked at, where not all may be told of.
     """
     stem = slugify(wanted)[: LONGEST - 8] or "page"
     taken = {
         document["metadata"]["slug"]
         for document in database()[collection].find(
-            {"metadata.parent_id": parent_id, "metadata.slug": {"$regex": f"^{re.escape(stem)}"}},
+            {"metadata.parent_id": parent_id, "metadata.slug": {"$regex": f"^{re.escape(stem)}"}, **(among or {})},
             {"metadata.slug": 1, "_id": 0},
         )
     }

@@ -342,12 +342,12 @@ def _show_gone(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 def propose_slug(request: HttpRequest) -> HttpResponse:
-    """Answer {"slug": …}: one made from ?title= that is free in ?section=."""
+    """Answer {"slug": …}: one made from ?title= that nothing in ?section= has that the asker sees."""
     section = _id_or_none(request.GET.get("section", ""))
     if not request.user.has_perm("nodes.add_node") or not access.may_place(request.user, section):
         raise PermissionDenied
-    title = request.GET.get("title", "")[:300]
-    return JsonResponse({"slug": slugs.free(title, section) if title.strip() else ""})
+    title, among = request.GET.get("title", "")[:300], access.seen_by(request.user)
+    return JsonResponse({"slug": slugs.free(title, section, among=among) if title.strip() else ""})
 
 
 def _id_or_none(text: str) -> ObjectId | None:

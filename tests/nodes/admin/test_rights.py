@@ -258,3 +258,29 @@ def test_author_s_form_is_not_saved_under_the_id_of_a_photo(mongo, member, page)
     assert author.send(there, again).status_code == 302
     assert mongo["cms.nodes"].find_one({"_id": ObjectId(again[name][0])})
     assert not mongo["cms.nodes"].find_one({"_id": photo_id})
+
+
+def test_a_proposed_slug_tells_of_nothing_that_its_asker_does_not_see(member):
+    author, chief = member("Authors"), member("Editors")
+    section = node("folder", "news")
+    node(slug="hidden", parent=section, published=None)
+    node(slug="public", parent=section)
+    mine = node(slug="own", parent=section, published=None, author=Actor(author.user.pk, "x").as_document())
+    assert stored(mine)["author"]["_id"] == author.user.pk
+
+    def proposed(who, title):
+        query = {"title": title, "section": str(section)}
+        return who.client.get("/admin/nodes/node/propose-slug/", query).json()["slug"]
+
+    assert [proposed(author, title) for title in ("hidden", "public", "own", "new")] == [
+        "hidden",
+        "public-2",
+        "own-2",
+        "new",
+    ]
+    assert [proposed(chief, title) for title in ("hidden", "public", "own", "new")] == [
+        "hidden-2",
+        "public-2",
+        "own-2",
+        "new",
+    ]
