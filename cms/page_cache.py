@@ -179,7 +179,8 @@ def present(discussions: Collection[str]) -> tuple[Site, Mapping[str, str | None
 def key_of(request: HttpRequest) -> tuple[str, ...] | None:
     """Return what an answer to the request is kept under, or None where it must not come from the cache.
 
-    Parameters that no kept route reads make it None, so that a stranger cannot fill the cache with one page. So does a prefix.
+    Parameters that no kept route reads make it None, so that a stranger cannot fill the cache with one page; so do a parameter
+    that stands there twice and a prefix.
     """
     if request.method not in ("GET", "HEAD") or is_personal(request) or "Authorization" in request.headers:
         return None
@@ -190,7 +191,9 @@ def key_of(request: HttpRequest) -> tuple[str, ...] | None:
     if len(request.path_info) + len(query) > LONGEST_KEY:
         return None
     parameters = sorted(parse_qsl(query, keep_blank_values=True)) if query else []
-    if any(name not in _ALL_PARAMETERS for name, _value in parameters):
+    names = [name for name, _value in parameters]
+    # Of two values of one parameter a view reads the last: the key, which is sorted, does not say which that was.
+    if not _ALL_PARAMETERS.issuperset(names) or len(set(names)) < len(names):
         return None
     # Not the language: it is one of the settings, and these are under the site's version.
     return (

@@ -242,6 +242,17 @@ def test_parameters_of_another_route_are_not_kept(post, client):
     assert not page_cache.cache._entries
 
 
+def test_a_parameter_that_stands_there_twice_is_not_kept(post, client):
+    """A view reads the last of them, in the order of the address: `?from=A&from=` and `?from=&from=A` are two pages."""
+    edge = f"<{10**12}.{'0' * 24}"
+    queries = [{"from": [edge, ""]}, {"from": ["", edge]}, {"from": ["junk", ""]}, {"from": ["", ""]}]
+    pages = [client.get("/blog", query).content for query in queries]
+    assert not page_cache.cache._entries
+    assert pages[0] != pages[1]
+    client.get("/blog", {"from": edge})
+    assert len(page_cache.cache._entries) == 1
+
+
 def test_hosts_languages_and_schemes_are_kept_apart(post, client):
     client.get("/blog/post", headers={"host": "localhost"})
     client.get("/blog/post", headers={"host": "127.0.0.1"})
