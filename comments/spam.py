@@ -135,6 +135,11 @@ def may_preview(*, address: str, user: str) -> bool:
     return _passes(_keys("preview", address, user), services.new_token(), PREVIEWS)
 
 
+def may_flag(*, address: str, user: str) -> bool:
+    """Return whether an address (a `key`) and an account, or "", may flag one more comment, and count it."""
+    return _passes(_keys("flag", address, user), services.new_token())
+
+
 def repeat(submission: Submission) -> Finding | None:
     """Refuse the same text by the same author in answer to the same comment; elsewhere it may be said again."""
     if rate_limit.take(
@@ -156,7 +161,7 @@ def take_back(submission: Submission) -> None:
 
 def forget(*, address: str = "", user: str = "") -> int:
     """Forget how much came from an address (a `key`) or an account; return how many counts went."""
-    keys = [key for kind in ("rate", "preview") for key in _keys(kind, address, user)]
+    keys = [key for kind in ("rate", "preview", "flag") for key in _keys(kind, address, user)]
     return sum(rate_limit.forget(key, alias=conf.database_alias()) for key in keys)
 
 

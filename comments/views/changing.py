@@ -22,6 +22,7 @@ from comments import (
     selectors,
     services,
     signals,
+    spam,
     submitting,
     targets,
 )
@@ -84,8 +85,11 @@ def flag(request: HttpRequest, label: str, pk: str, slug: str) -> HttpResponse:
     if comment.removed:
         raise Http404(_("This comment was removed."))
     if request.method == "POST":
-        key = forms.user_key(request.user)
-        created = flags.flag(comment, f"user:{key}" if key else f"address:{addresses.key(request)}")
+        key, address = forms.user_key(request.user), addresses.key(request)
+        if not policy.is_moderator(request.user) and not spam.may_flag(address=address, user=key):
+            refused = _("You have flagged many comments in a short time. Please wait a few minutes.")
+            return _asked(request, comment, obj, refused, _("Flag it"), status=429)
+        created = flags.flag(comment, f"user:{key}" if key else f"address:{address}")
         signals.comment_was_flagged.send(Comment, comment=comment, flag="flag", created=created, request=request)
         return personal(page(request, comment.target, "flagged", {"obj": obj, "comment": comment}))
     return _asked(request, comment, obj, _("Bring this comment before a moderator?"), _("Flag it"))
@@ -120,11 +124,13 @@ def _seen(request: HttpRequest) -> int:
     return forms.revision(request.POST.get("rev", ""))
 
 
-def _asked(request: HttpRequest, comment: Any, obj: Model, question: str, answer: str) -> HttpResponse:
+def _asked(
+    request: HttpRequest, comment: Any, obj: Model, question: str, answer: str, *, status: int = 200
+) -> HttpResponse:
     context = {
         "comment": comment, "obj": obj, "text": SafeString(comment.html), "question": question, "answer": answer,
     }  # fmt: skip
-    return personal(page(request, comment.target, "ask", context))
+    return personal(page(request, comment.target, "ask", context, status=status))
 
 
 def _found(request: HttpRequest, label: str, pk: str, slug: str) -> tuple[Comment | Held, Model]:

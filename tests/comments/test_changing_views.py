@@ -5,7 +5,7 @@ from django.test import Client
 from django.urls import reverse
 
 from comments import selectors, services
-from comments.types import Verdict
+from comments.types import Author, Verdict
 from tests.comments import site
 from tests.comments.site import change_url, one
 
@@ -160,6 +160,22 @@ def test_flag_asks_and_counts_a_reader_once(client, post_page):
     for _ in range(2):
         client.post(change_url("flag", comment))
     assert [(f.slug, f.count) for f in flags.flagged()] == [(comment.slug, 1)]
+
+
+def test_flags_are_bounded_by_address_and_account(client, post_page, rules, moderator):
+    from comments import flags
+
+    rules(RATE=(3, 600))
+    comments = [
+        services.post(post_page, author=Author("Bea"), source=f"Number {n}", token=f"{n:016}").comment for n in range(6)
+    ]
+    statuses = [client.post(change_url("flag", comment)).status_code for comment in comments]
+    assert statuses == [200] * 3 + [429] * 3
+    assert len(flags.flagged()) == 3
+    elsewhere = Client(REMOTE_ADDR="198.51.100.7")
+    assert elsewhere.post(change_url("flag", comments[5])).status_code == 200
+    client.force_login(moderator)
+    assert [client.post(change_url("flag", comment)).status_code for comment in comments] == [200] * 6
 
 
 def test_moderator_approves_by_post_alone(client, post_page, rules, moderator):
