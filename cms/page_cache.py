@@ -44,6 +44,8 @@ KEPT: Mapping[str, frozenset[str]] = {
 }
 # However well an entry compares, it ends this long after it was made: relative times on it grow old.
 LONGEST = timedelta(seconds=60)
+# Parts of the key of an address without parameters: scheme, host and path.
+PLAIN = 3
 # Of a request's bytes: longer addresses are not worth a place.
 LONGEST_KEY = 2_000
 
@@ -79,7 +81,8 @@ class Entry:
 
 
 class PageCache:
-    """Entries by request, the longest unused dropped when they need more than `most` bytes together."""
+    """Entries by request, the longest unused dropped when they need more than `most` bytes together: first those with
+    parameters, of which a stranger can make any number."""
 
     def __init__(self, most: int) -> None:
         self.most = most
@@ -101,7 +104,7 @@ class PageCache:
             self._entries[key] = entry
             self.size += entry.size
             while self.size > self.most:
-                self._forget(next(iter(self._entries)))
+                self._forget(next((one for one in self._entries if len(one) > PLAIN), next(iter(self._entries))))
 
     def clear(self) -> None:
         with self._lock:

@@ -267,6 +267,24 @@ def test_head_is_answered_from_the_page_and_without_it(post, client):
     assert not answer.content
 
 
+def test_addresses_with_parameters_displace_no_others():
+    cache = page_cache.PageCache(100_000)
+
+    def put(*key):
+        cache.put(("http", "testserver", *key), page_cache.Entry(ObjectId(), {}, now(), b"x" * 4_000, ()))
+
+    put("/blog")
+    for number in range(100):
+        put("/about", "from", f"junk{number}")
+    assert cache.get(("http", "testserver", "/blog"))
+    assert cache.get(("http", "testserver", "/about", "from", "junk99"))
+    assert len(cache._entries) == 20
+    for number in range(20):
+        put(f"/page-{number}")
+    assert cache.get(("http", "testserver", "/page-0"))
+    assert cache.size <= cache.most
+
+
 def test_bytes_are_bounded():
     small = page_cache.PageCache(100_000)
     for n in range(200):
