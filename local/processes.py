@@ -31,11 +31,9 @@ def guarded(
     `claims` are descriptors of claims (see claims.py) that last until the guard has ended; `remove` is a folder that
     it deletes at the end.
     """
-    guard = [sys.executable, "-I", "-S", str(GUARD), "--grace", str(grace), "--death-signal", death_signal.name]
-    if remove is not None:
-        guard += ["--remove", str(remove)]
+    guard = [sys.executable, "-I", "-S", str(GUARD), str(grace), death_signal.name, str(remove or "")]
     return subprocess.Popen(
-        [*guard, "--", *command],
+        [*guard, *command],
         stdin=subprocess.PIPE,  # the guard sees its end
         stdout=output,
         stderr=None if output is None else subprocess.STDOUT,
@@ -45,16 +43,11 @@ def guarded(
     )
 
 
-def end(guard: subprocess.Popen[bytes], grace: float) -> None:
-    """End a guarded command and wait until it is gone; its guard has `grace` seconds and a few more for it."""
-    guard.send_signal(signal.SIGTERM)
-    try:
-        guard.wait(grace + 5)
-    except subprocess.TimeoutExpired:
-        guard.kill()
-        guard.wait()
+def end(guard: subprocess.Popen[bytes]) -> None:
+    """End a guarded command and wait until it is gone."""
     assert guard.stdin is not None
     guard.stdin.close()
+    guard.wait()
 
 
 class Restarted:
@@ -76,7 +69,7 @@ class Restarted:
     def end(self) -> None:
         """End the command and wait until it is gone."""
         if self._process is not None:
-            end(self._process, self._grace)
+            end(self._process)
 
 
 def open_log(path: Path) -> IO[bytes]:

@@ -3,22 +3,23 @@
 import contextlib
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import psutil
 import pytest
 from pymongo import MongoClient
 from pymongo.errors import PyMongoError
 
-from local.mongod import Mongod
 from local.ports import is_free
 from local.processes import command_line
 from tests.running import ROOT, Site, until
-from tests.support.throwaway import EphemeralMongod
+from tests.support.throwaway import EphemeralMongod, Member
 
 
 @pytest.fixture
@@ -204,6 +205,22 @@ def write(uri, acknowledged):
 
 
 @pytest.mark.slow
+def test_a_copy_of_the_folder_is_served_beside_the_original(site):
+    site.start()
+    assert site.stop() == 0
+    copy = Site(site.var.with_name("copy"))
+    shutil.copytree(site.var, copy.var)
+    try:
+        with ThreadPoolExecutor(2) as pool:
+            assert all(pool.map(Site.start, (copy, site)))
+        assert copy.mongod.port != site.mongod.port
+        assert [one.fetch("admin/login/") for one in (copy, site)] == [200, 200]
+    finally:
+        copy.stop()
+    assert site.fetch("admin/login/") == 200
+
+
+@pytest.mark.slow
 def test_it_ends_with_the_make_that_started_it(site):
     site.var.mkdir()
     with (site.var / "output").open("w") as output:
@@ -240,7 +257,7 @@ def test_an_unreachable_server_is_refused(site):
 
 
 def test_a_standalone_is_refused(site, tmp_path):
-    with Mongod(tmp_path / "data", replset="") as server:
+    with Member(tmp_path / "data", replset="") as server:
         site.environment["MONGODB_URI"] = server.uri
         assert "is a standalone server" in refusal(site)
 

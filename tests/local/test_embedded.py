@@ -11,10 +11,11 @@ from pymongo import MongoClient
 from pymongo.errors import OperationFailure
 
 from local.embedded import Embedded
-from local.mongod import Mongod, MongodError, initiate
+from local.mongod import MongodError, initiate
 from local.ports import listener
 from local.processes import command_line
 from tests.support.processes import python, until
+from tests.support.throwaway import Member
 
 OWNER = """
 import os, pathlib
@@ -213,7 +214,7 @@ def test_a_taken_port_gives_way_to_another(server):
 @pytest.mark.slow
 def test_data_of_a_server_without_users_are_taken_on(tmp_path):
     """A folder of a version that asked no one who connects."""
-    with Mongod(tmp_path / "mongod") as before, MongoClient(initiate([before])) as client:
+    with Member(tmp_path / "mongod") as before, MongoClient(initiate([before])) as client:
         client.site.kept.insert_one({"_id": 1})
     server = Embedded(tmp_path)
     assert has_the_document(server.start())
@@ -222,7 +223,7 @@ def test_data_of_a_server_without_users_are_taken_on(tmp_path):
 
 @pytest.mark.slow
 def test_data_that_another_program_holds_are_left_alone(tmp_path):
-    with Mongod(tmp_path / "mongod") as other:
+    with Member(tmp_path / "mongod") as other:
         with pytest.raises(MongodError, match=rf"process {other.pid}\) holds the data"):
             Embedded(tmp_path).start()
         assert other.alive

@@ -8,8 +8,8 @@ import threading
 import bson
 import pytest
 
-from local.mongod import Mongod
 from mongo.topology import UnsuitableServer, check, unsuitable
+from tests.support.throwaway import Member
 
 
 def refusal(uri):
@@ -30,7 +30,7 @@ def test_a_mongos_will_do():
 
 
 def test_a_standalone_will_not(tmp_path):
-    with Mongod(tmp_path / "data", replset="") as server:
+    with Member(tmp_path / "data", replset="") as server:
         for uri in (server.uri, f"mongodb://{server.address}/?replicaSet=rs0&w=majority"):
             assert "is a standalone server, and the site needs a replica set or a mongos" in refusal(uri)
         assert "refuses the user name or password" in refusal(f"mongodb://ann:secret@{server.address}/")

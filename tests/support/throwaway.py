@@ -1,5 +1,6 @@
 """A throw-away MongoDB, for tests and benchmarks."""
 
+import os
 import signal
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -9,6 +10,29 @@ from types import TracebackType
 from typing import Self
 
 from local.mongod import Mongod, initiate, locate
+
+
+class Member(Mongod):
+    """A mongod that ends with a block of code, and that a test may kill."""
+
+    @property
+    def uri(self) -> str:
+        """The connection string for this member's set (or this standalone)."""
+        options = f"replicaSet={self.replset}" if self.replset else "directConnection=true"
+        return f"mongodb://{self.address}/?{options}"
+
+    def kill(self) -> None:
+        """kill -9 mongod and wait until it is gone."""
+        if self.guard is not None:
+            if self.alive and (pid := self.pid):
+                os.kill(pid, signal.SIGKILL)
+            self.guard.wait()
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
+        self.stop()
 
 
 class EphemeralMongod:
@@ -27,7 +51,7 @@ class EphemeralMongod:
         self._binary = binary
         self._count = members
         self._replset = replset
-        self.members: list[Mongod] = []
+        self.members: list[Member] = []
         self.uri = ""
 
     def start(self) -> str:
@@ -36,7 +60,7 @@ class EphemeralMongod:
         try:
             for _ in range(self._count):
                 folder = Path(tempfile.mkdtemp(prefix="marginalia-mongod-"))
-                member = Mongod(
+                member = Member(
                     folder / "data",
                     replset=self._replset,
                     extra_args=self._extra_args,

@@ -57,7 +57,7 @@ class Command(BaseCommand):
             worker = serving.worker(claim)
             cleanup.callback(worker.end)
             web = serving.start_web(port, claim)
-            cleanup.callback(end, web, serving.GRACE_SECONDS)
+            cleanup.callback(end, web)
             cleanup.callback(_deafen)  # called first: ending takes a moment, and a second Ctrl-C must not break it off
             serving.wait_until_answering(url, web)
             self._announce(url, login, time.monotonic() - began)

@@ -13,9 +13,10 @@ import psutil
 from pymongo import MongoClient
 from pymongo.errors import PyMongoError
 
-from local.mongod import Mongod, initiate, locate
+from local.mongod import initiate, locate
 from local.ports import free_port
 from tests.running import Site, until
+from tests.support.throwaway import Member
 
 # Fail points, by which a server drops connections; small journals, else 300 MB each.
 OPTIONS = (
@@ -74,7 +75,7 @@ class OnReplicaSet:
         binary = locate()
         self.members = [
             # Killed at the end: a member that ends politely waits for the others to take over, ten seconds each.
-            Mongod(
+            Member(
                 folder / f"member{n}" / "data",
                 free_port(),
                 extra_args=OPTIONS,
@@ -100,9 +101,9 @@ class OnReplicaSet:
     def uri(self) -> str:
         return self.site.environment["MONGODB_URI"]
 
-    def primary(self) -> Mongod:
+    def primary(self) -> Member:
         """Return the member that takes writes, waiting for one to be elected."""
-        found: list[Mongod] = []
+        found: list[Member] = []
         until(lambda: found.extend(m for m in self.members if m.alive and _takes_writes(m.uri_direct)) or found, 60)
         return found[0]
 
