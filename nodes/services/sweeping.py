@@ -1,16 +1,20 @@
 """Clearing away what uploads left: those that stalled, contents that were replaced, bytes that nothing refers to.
 
 Every step may be stopped and done again. A document is marked by compare-and-set before its bytes go, so that a writer who
-wakes up stores nothing, and going back to a former content sees that it is too late.
+wakes up stores nothing, and going back to a former content sees that it is too late. Files are looked at many at a time;
+every write names the sections, contents or files that it is about, so that it goes to their shards.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import islice
 from typing import Any
 
 from bson import ObjectId
 
+from mongo import leases
 from mongo.connection import Document, database, now
 from nodes.assets import contents, renditions
 from nodes.assets.limits import limits
@@ -26,6 +30,10 @@ from nodes.kinds import CONTENT, PHOTO
 
 # Copies of photos that were made since are let be.
 YOUNG = timedelta(hours=1)
+# Files that one command asks about or clears away.
+BATCH = 100
+LEASE = "sweep_uploads"
+LEASED = timedelta(minutes=10)
 SEEN = {"metadata.type": 1, "metadata.parent_id": 1, "metadata.slug": 1, "metadata.locked": 1, "metadata.content_id": 1}
 
 
@@ -41,29 +49,54 @@ class Swept:
     renditions: int = 0
 
 
+@contextmanager
+def alone() -> Iterator[bool]:
+    """Give whether no other sweep is under way: two at once harm nothing, and do the work twice."""
+    with leases.held(LEASE, LEASED) as is_held:
+        yield is_held
+
+
 def sweep(*, dry_run: bool = False, moment: datetime | None = None) -> Swept:
     """Clear away all of it, and return how much; with `dry_run` only count. `moment`: the present time."""
     moment = moment or now()
     swept = sweep_stalled(dry_run=dry_run, moment=moment)
-    for content in database()[ASSET_FILES].find({"metadata.type": CONTENT, "metadata.locked": None}, _CONTENT_SEEN):
-        _end_content(content, moment, swept, dry_run)
+    replaced = database()[ASSET_FILES].find({"metadata.type": CONTENT, "metadata.locked": None}, _CONTENT_SEEN)
+    for batch in _batches(replaced):
+        shown = _shown_by([content["metadata"]["parent_id"] for content in batch])
+        for content in batch:
+            _end_content(content, shown.get(content["metadata"]["parent_id"]), moment, swept, dry_run)
     for photo in database()[ASSET_FILES].find(_own_content_replaced(moment), SEEN):
         _end_own_content(photo, moment, swept, dry_run)
     _end_renditions(moment, swept, dry_run)
     for files, chunks in ((ASSET_FILES, ASSET_CHUNKS), (RENDITION_FILES, RENDITION_CHUNKS)):
-        for files_id in _orphans(files, chunks):
-            swept.orphans += 1
-            if not dry_run:
-                database()[chunks].delete_many({"files_id": files_id})
+        for batch in _batches(_distinct(chunks, "files_id")):
+            orphans = _orphans(files, batch)
+            swept.orphans += len(orphans)
+            if orphans and not dry_run:
+                database()[chunks].delete_many({"files_id": {"$in": orphans}})
     return swept
 
 
 def sweep_stalled(*, dry_run: bool = False, moment: datetime | None = None) -> Swept:
     """Clear away uploads that have stalled, and nothing else: quick, whatever the size of the site."""
-    swept = Swept()
-    for stalled in database()[ASSET_FILES].find(_stale(moment or now()), SEEN):
-        _end_stalled(stalled, swept, dry_run)
+    swept, stale = Swept(), _stale(moment or now())
+    for batch in _batches(database()[ASSET_FILES].find(stale, SEEN)):
+        photos = [one for one in batch if _is_photo(one)]
+        files = [one for one in batch if not _is_photo(one)]
+        swept.unlocked += len(photos)
+        swept.stalled += len(files)
+        if photos and not dry_run:
+            unlocked = {"$set": {"metadata.locked": None}}
+            database()[ASSET_FILES].update_many({**_places(photos), **stale}, unlocked)
+        if files and not dry_run:
+            _end_stalled(files, stale)
     return swept
+
+
+def _is_photo(document: Document) -> bool:
+    """Return whether a document is a photo that stays, whose replacement stalled."""
+    metadata = document["metadata"]
+    return metadata.get("type") == PHOTO and metadata.get("content_id") is not None
 
 
 def stalled_count(moment: datetime | None = None) -> int:
@@ -76,34 +109,37 @@ def _stale(moment: datetime) -> dict[str, Any]:
     return {"metadata.locked": {"$lt": moment - STALE, "$type": "date"}}
 
 
-def _end_stalled(stalled: Document, swept: Swept, dry_run: bool) -> None:
-    """End an upload whose process is dead: release the photo that was to be replaced, delete what has come of a new file."""
-    metadata, files = stalled["metadata"], database()[ASSET_FILES]
-    seen = {"_id": stalled["_id"], **_place(metadata), "metadata.locked": metadata["locked"]}
-    if metadata["type"] == PHOTO and metadata["content_id"] is not None:
-        swept.unlocked += 1
-        if not dry_run:
-            files.update_one(seen, {"$set": {"metadata.locked": None}})
-        return
-    swept.stalled += 1
-    if dry_run:
-        return
-    # Taking the lock is what stops a writer who wakes up: its own is in the filter of all that it does.
+def _end_stalled(stalled: list[Document], stale: Document) -> None:
+    """End uploads whose processes are dead: delete what has come of new files.
+
+    Taking the lock is what stops a writer who wakes up: its own is in the filter of all that it does.
+    """
     mine = now()
-    marked = files.update_one(seen, {"$set": {"metadata.locked": mine, "metadata.doomed": mine}})
-    if marked.matched_count:
-        database()[ASSET_CHUNKS].delete_many({"files_id": stalled["_id"]})
-        files.delete_one({**seen, "metadata.locked": mine})
+    files, seen = database()[ASSET_FILES], _places(stalled)
+    files.update_many({**seen, **stale}, {"$set": {"metadata.locked": mine, "metadata.doomed": mine}})
+    marked = {**seen, "metadata.locked": mine, "metadata.doomed": mine}
+    ids = [document["_id"] for document in files.find(marked, {"_id": 1})]
+    database()[ASSET_CHUNKS].delete_many({"files_id": {"$in": ids}})
+    files.delete_many({**marked, "_id": {"$in": ids}})
+
+
+def _places(documents: list[Document]) -> Document:
+    """Return the filter of some documents by what lies in the shard key first, so that only their shards are asked."""
+    parents = {document["metadata"].get("parent_id") for document in documents}
+    return {"_id": {"$in": [document["_id"] for document in documents]}, "metadata.parent_id": {"$in": list(parents)}}
 
 
 _CONTENT_SEEN = SEEN | {"metadata.superseded": 1, "metadata.doomed": 1}
 
 
-def _end_content(content: Document, moment: datetime, swept: Swept, dry_run: bool) -> None:
-    """Delete a whole content that its photo has not shown for as long as the grace lasts, or that has no photo."""
+def _end_content(content: Document, shown: ObjectId | None, moment: datetime, swept: Swept, dry_run: bool) -> None:
+    """Delete a whole content that its photo has not shown for as long as the grace lasts, or that has no photo.
+
+    `shown`: the content that the photo shows, None if there is no photo.
+    """
     metadata, files = content["metadata"], database()[ASSET_FILES]
     photo_id, content_id = metadata["parent_id"], content["_id"]
-    shown, superseded = _shown_by(photo_id), metadata.get("superseded")
+    superseded = metadata.get("superseded")
     selector = contents.selector(photo_id, content_id)
     if shown == content_id:
         if superseded and not dry_run:
@@ -127,7 +163,7 @@ def _end_content(content: Document, moment: datetime, swept: Swept, dry_run: boo
         )
         if not marked.matched_count:
             return
-    if _shown_by(photo_id) == content_id:
+    if _shown_by([photo_id]).get(photo_id) == content_id:
         # Somebody went back to it between our two looks.
         files.update_one(selector, {"$unset": {"metadata.doomed": "", "metadata.superseded": ""}})
         return
@@ -164,51 +200,69 @@ def _end_own_content(photo: Document, moment: datetime, swept: Swept, dry_run: b
 
 
 def _end_renditions(moment: datetime, swept: Swept, dry_run: bool) -> None:
-    """Delete copies that nobody finished, and copies of what is not there any more."""
+    """Delete copies whose makers died, and copies of what is not there any more or that no address names."""
     for stalled in database()[RENDITION_FILES].find(_stale(moment), {"metadata.locked": 1}):
         swept.renditions += 1
         if not dry_run:
             renditions.discard(stalled)
-    for source in _distinct(RENDITION_FILES, "metadata.source"):
-        if not _stands(source, ASSET_FILES):
-            made = database()[RENDITION_FILES].count_documents({"metadata.source": source}) if dry_run else None
-            swept.renditions += contents.delete_renditions(source) if made is None else made
-            continue
-        for unasked in _unasked_for(source, moment):
-            swept.renditions += 1
-            if not dry_run:
-                contents.delete_rendition(source, unasked)
+    for sources in _batches(_distinct(RENDITION_FILES, "metadata.source")):
+        copies = _unwanted(sources, moment)
+        swept.renditions += len(copies)
+        for batch in _batches(copies if not dry_run else ()):
+            ids = [copy["_id"] for copy in batch]
+            of = {"$in": list({copy["metadata"]["source"] for copy in batch})}
+            database()[RENDITION_CHUNKS].delete_many({"files_id": {"$in": ids}})
+            database()[RENDITION_FILES].delete_many({"_id": {"$in": ids}, "metadata.source": of})
 
 
-def _unasked_for(source: ObjectId, moment: datetime) -> list[Document]:
-    """Return the copies of a content that no address names any more: other sizes are made now, or another focal point is set.
+def _unwanted(sources: list[ObjectId], moment: datetime) -> list[Document]:
+    """Return the copies, of some contents, of what is not there, and those that no address names any more: other sizes are
+    made now, or another focal point is set.
 
-    Young ones stay: who has just been told of them may be about to ask.
+    Young ones of what is there stay: who has just been told of them may be about to ask.
     """
-    old = {"metadata.source": source, "uploadDate": {"$lt": moment - YOUNG}, "metadata.locked": None}
-    made = list(database()[RENDITION_FILES].find(old, {"metadata.spec": 1}))
-    # The point is read after the copies: one that was made for a newer point is not among them.
-    content = database()[ASSET_FILES].find_one({"_id": source}, {"metadata.type": 1, "metadata.parent_id": 1}) or {}
-    photo_id = content["metadata"]["parent_id"] if content.get("metadata", {}).get("type") == CONTENT else source
-    photo = database()[ASSET_FILES].find_one({"_id": photo_id, "metadata.type": PHOTO}, {"metadata.detail.focal": 1})
-    if photo is None:
-        return []
-    focal = photo["metadata"]["detail"].get("focal")
-    point = tuple(focal) if focal else None
-    return [copy for copy in made if renditions.parse(copy["metadata"]["spec"], point) is None]
+    of = {"metadata.source": {"$in": sources}}
+    made = list(database()[RENDITION_FILES].find(of, {"metadata": 1, "uploadDate": 1}))
+    # Contents and points are read after the copies: one that was made for a newer point is not among them.
+    there = _metadata(sources)
+    photo_of = {id: one["parent_id"] if one.get("type") == CONTENT else id for id, one in there.items()}
+    photos = _metadata(list(set(photo_of.values())))
+    return [
+        copy
+        for copy in made
+        if copy["metadata"]["source"] not in there
+        or (
+            copy["uploadDate"] < moment - YOUNG
+            and copy["metadata"].get("locked") is None
+            and _is_unnamed(copy, photos.get(photo_of[copy["metadata"]["source"]]))
+        )
+    ]
 
 
-def _orphans(files: str, chunks: str) -> Iterator[ObjectId]:
-    """Yield the ids of files that have chunks and no document. Documents come before chunks, so these are nobody's.
+def _metadata(ids: list[ObjectId]) -> dict[ObjectId, Document]:
+    fields = {"metadata.type": 1, "metadata.parent_id": 1, "metadata.detail.focal": 1}
+    return {one["_id"]: one.get("metadata", {}) for one in database()[ASSET_FILES].find({"_id": {"$in": ids}}, fields)}
+
+
+def _is_unnamed(copy: Document, photo: Document | None) -> bool:
+    if photo is None or photo.get("type") != PHOTO:
+        return False
+    focal = photo["detail"].get("focal")
+    return renditions.parse(copy["metadata"]["spec"], tuple(focal) if focal else None) is None
+
+
+def _orphans(files: str, ids: list[ObjectId]) -> list[ObjectId]:
+    """Return those of some files, which have chunks, that have no document. Documents come before chunks, so these are
+    nobody's.
 
     A photo in the trash keeps its chunks. One whose own content was deleted has length 0: its chunks are what a stopped
     sweep left.
     """
-    for files_id in _distinct(chunks, "files_id"):
-        # In the middle of going to or coming from the trash it is seen in one of the three looks.
-        places = (files, TRASH, files)
-        if not any(_stands(files_id, place) for place in places) or _stands(files_id, files, _EMPTIED):
-            yield files_id
+    there: set[ObjectId] = set()
+    # In the middle of going to or coming from the trash it is seen in one of the three looks.
+    for place in (files, TRASH, files):
+        there |= _standing(place, [one for one in ids if one not in there])
+    return [one for one in ids if one not in there] + list(_standing(files, list(there), _EMPTIED))
 
 
 # A photo whose own content was deleted.
@@ -216,35 +270,36 @@ _EMPTIED = {"metadata.type": PHOTO, "length": 0, "metadata.doomed": {"$type": "d
 
 
 def _distinct(collection: str, path: str) -> Iterator[ObjectId]:
-    """Yield the values of the first field of an index, one seek for each: neither all in memory nor every entry read."""
-    last: ObjectId | None = None
-    while True:
-        beyond = {path: {"$gt": last}} if last is not None else {}
-        found = database()[collection].find_one(beyond, {path: 1, "_id": 0}, sort=[(path, 1)])
-        if found is None:
-            return
-        value: Any = found
-        for name in path.split("."):
-            value = value[name]
-        last = value
-        yield value
+    """Yield the values of the first field of an index, of whatever types: neither all in memory nor every entry read."""
+    found = database()[collection].aggregate([{"$sort": {path: 1}}, {"$group": {"_id": f"${path}"}}], batchSize=10_000)
+    return (one["_id"] for one in found)
 
 
-def _stands(file_id: ObjectId, collection: str, condition: Document | None = None) -> bool:
-    return database()[collection].find_one({"_id": file_id, **(condition or {})}, {"_id": 1}) is not None
+def _standing(collection: str, ids: list[ObjectId], condition: Document | None = None) -> set[ObjectId]:
+    """Return which of some documents are there."""
+    if not ids:
+        return set()
+    return {one["_id"] for one in database()[collection].find({"_id": {"$in": ids}, **(condition or {})}, {"_id": 1})}
 
 
-def _shown_by(photo_id: ObjectId) -> ObjectId | None:
-    """Return the content that a photo shows, or would show out of the trash; None if there is no photo."""
+def _shown_by(ids: list[ObjectId]) -> dict[ObjectId, ObjectId]:
+    """Return the contents that photos show, or would show out of the trash, by photo."""
+    shown: dict[ObjectId, ObjectId] = {}
     for name in (ASSET_FILES, TRASH, ASSET_FILES):
-        if photo := database()[name].find_one({"_id": photo_id}, {"metadata.content_id": 1}):
-            shown: ObjectId = photo["metadata"]["content_id"]
-            return shown
-    return None
+        if missing := [one for one in ids if one not in shown]:
+            for photo in database()[name].find({"_id": {"$in": missing}}, {"metadata.content_id": 1}):
+                shown[photo["_id"]] = photo["metadata"]["content_id"]
+    return shown
 
 
 def _place(metadata: Document) -> dict[str, Any]:
     return {"metadata.parent_id": metadata["parent_id"], "metadata.slug": metadata["slug"]}
+
+
+def _batches(found: Iterable[Any]) -> Iterator[list[Any]]:
+    rest = iter(found)
+    while batch := list(islice(rest, BATCH)):
+        yield batch
 
 
 def _grace() -> timedelta:

@@ -4,7 +4,7 @@ from argparse import ArgumentParser
 from typing import Any
 
 from mongo.commands import MongoCommand
-from nodes.services.sweeping import sweep
+from nodes.services.sweeping import alone, sweep
 
 
 class Command(MongoCommand):
@@ -17,7 +17,11 @@ class Command(MongoCommand):
         parser.add_argument("--dry-run", action="store_true", help="only count what would be cleared away")
 
     def handle(self, *args: Any, dry_run: bool, **options: Any) -> None:
-        swept = sweep(dry_run=dry_run)
+        with alone() as is_alone:
+            if not is_alone:
+                self.stdout.write("Another sweep is under way.")
+                return
+            swept = sweep(dry_run=dry_run)
         if options["verbosity"]:
             self.stdout.write(
                 f"{'Pretending to sweep' if dry_run else 'Swept'}: {swept.stalled} stalled uploads, {swept.unlocked} locks of"
