@@ -1,13 +1,13 @@
 """The one client: the one behind Django's connection, with datetimes that know their zone."""
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 import pymongo
 from bson.codec_options import CodecOptions
-from django.db import DEFAULT_DB_ALIAS, connections
+from django.db import DEFAULT_DB_ALIAS, DatabaseError, connections
 from pymongo import MongoClient
 from pymongo.client_session import ClientSession
 from pymongo.database import Database
@@ -126,6 +126,22 @@ def promptly(alias: str = DEFAULT_DB_ALIAS) -> AbstractContextManager[Any]:
     every request of an outage would wait for the time of a whole operation.
     """
     return pymongo.timeout(client(alias).options.server_selection_timeout)
+
+
+class Outage(Exception):
+    """The database cannot be reached, or did not answer in time."""
+
+
+@contextmanager
+def within(seconds: float) -> Iterator[None]:
+    """Bound a block by `seconds`. Raises Outage if the database does not answer until then."""
+    try:
+        with pymongo.timeout(seconds):
+            yield
+    except (PyMongoError, DatabaseError) as error:
+        if is_outage(error):
+            raise Outage(f"no answer within {seconds:g} s") from error
+        raise
 
 
 def unhurried() -> AbstractContextManager[Any]:

@@ -17,7 +17,7 @@ from django.db import DEFAULT_DB_ALIAS
 from pymongo import ReturnDocument
 from pymongo.errors import DuplicateKeyError
 
-from mongo.collections import Collection, Index
+from mongo.collections import Collection, Index, declared
 from mongo.connection import Document, database, now
 from mongo.schemas import DATE, ID, INTEGER, TEXT, document, one_of, optional
 
@@ -111,6 +111,11 @@ def put(kind: str, payload: Mapping[str, Any], *, key: str = "", alias: str = DE
     except DuplicateKeyError:
         return False
     return True
+
+
+def aliases() -> list[str]:
+    """Return the connections behind which apps declare a queue."""
+    return list(dict.fromkeys(item.alias for item in declared() if item.collection.name == COLLECTION))
 
 
 def take(alias: str = DEFAULT_DB_ALIAS) -> Job | None:

@@ -4,6 +4,7 @@ Every "for" takes an object or `app.model pk`, and then options: order, page, pa
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from django import template
@@ -16,16 +17,18 @@ from django.template.loader import select_template
 from django.urls import reverse
 from django.utils.safestring import SafeString
 
-from comments import forms, lists, selectors, showing, targets
+from comments import forms, lists, outages, selectors, showing, targets
 from comments.errors import TargetNotFound
 from comments.lists import Subject
 from comments.paging import Asked
 from comments.showing import Addresses, Shown
 from comments.types import Order, Target
+from mongo.connection import Outage
 
 register = template.Library()
 
 IS_OPEN = "comments_is_open"
+_AWAY = "comments/away.html"
 LIST_OPTIONS = frozenset({"order", "page", "page_size"})
 
 
@@ -48,7 +51,10 @@ class ForNode(template.Node):
     def render(self, context: Context) -> str:
         subject = self.subject(context)
         options = {name: value.resolve(context) for name, value in self.options.items()}
-        result = self.work(context, subject, **options) if subject else self.without
+        result = self.without
+        if subject:
+            found = partial(self.work, context, subject, **options)
+            result = _read(context, found, "" if self.as_var else _AWAY)
         if self.as_var:
             context[self.as_var] = result
             return ""
@@ -178,30 +184,46 @@ def comment_form_target() -> str:
     return reverse("comments-post-comment")
 
 
-@register.simple_tag
-def get_recent_comments(limit: int = 10, label: str = "") -> list[Shown]:
+@register.simple_tag(takes_context=True)
+def get_recent_comments(context: Context, limit: int = 10, label: str = "") -> list[Shown]:
     """Return the newest comments on whatever readers may see; each has `obj`, what it is about."""
     if label:
         targets.check_registered(label.lower())
+    return _read(context, partial(_recent, int(limit), label.lower()), [])
+
+
+def _recent(limit: int, label: str) -> list[Shown]:
     # Some may be on what is not public: a few more are asked for, never all.
-    found = targets.with_objects(selectors.recent(int(limit) * 2, label=label.lower()))
-    return lists.scattered(found[: int(limit)])
+    found = targets.with_objects(selectors.recent(limit * 2, label=label))
+    return lists.scattered(found[:limit])
 
 
 @register.simple_tag(takes_context=True)
 def render_recent_comments(context: Context, limit: int = 10, label: str = "") -> str:
     """Show the newest comments through `comments/recent.html`."""
-    more = {"comments": get_recent_comments(limit, label)}
+    more = {"comments": get_recent_comments(context, limit, label)}
     return select_template(["comments/recent.html"]).render(context.flatten() | more, context.get("request"))
 
 
-@register.simple_tag
-def get_comments_by(user: Any, limit: int = 50) -> list[Shown]:
+@register.simple_tag(takes_context=True)
+def get_comments_by(context: Context, user: Any, limit: int = 50) -> list[Shown]:
     """Return a user's comments, newest first, on whatever readers may see; each has `obj`."""
     if not getattr(user, "pk", None):
         return []
-    found = targets.with_objects(selectors.by_author(str(user.pk), limit=int(limit)))
-    return lists.scattered(found)
+    return _read(context, partial(_written_by, str(user.pk), int(limit)), [])
+
+
+def _written_by(user: str, limit: int) -> list[Shown]:
+    return lists.scattered(targets.with_objects(selectors.by_author(user, limit=limit)))
+
+
+def _read(context: Context, work: Callable[[], Any], away: Any) -> Any:
+    """Return what `work` reads; while the comments' database is away the template _AWAY, or what is given in its place."""
+    request = context.get("request")
+    try:
+        return outages.reading(work, vars(request) if request else context.render_context)
+    except Outage:
+        return select_template([_AWAY]).render() if away is _AWAY else away
 
 
 def _listing(

@@ -5,8 +5,6 @@ import threading
 from argparse import ArgumentParser
 from typing import Any
 
-from django.db import DEFAULT_DB_ALIAS
-
 from mongo import queue
 from mongo.commands import FoundWrong, MongoCommand
 
@@ -21,26 +19,28 @@ class Command(MongoCommand):
         parser.add_argument("--once", action="store_true", help="end when nothing more is due")
         parser.add_argument("--failed", action="store_true", help="list the jobs that failed for good, do nothing")
         parser.add_argument("--retry-failed", action="store_true", help="try the failed ones again first")
-        parser.add_argument("--database", default=DEFAULT_DB_ALIAS, help="alias of the connection with the queue")
+        parser.add_argument(
+            "--database", default="", help="alias of a connection; without it, every one that has a queue"
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        alias: str = options["database"]
+        aliases = [options["database"]] if options["database"] else queue.aliases()
         if options["failed"]:
-            self._list(alias)
+            self._list(aliases)
             return
         if options["retry_failed"]:
-            self.stdout.write(f"{queue.retry_failures(alias)} failed jobs will be tried again.")
+            self.stdout.write(f"{sum(map(queue.retry_failures, aliases))} failed jobs will be tried again.")
         stopping = threading.Event()
         if threading.current_thread() is threading.main_thread():
             for name in (signal.SIGTERM, signal.SIGINT):
                 signal.signal(name, lambda *_: stopping.set())
-        number = self._work(alias, stopping, once=options["once"])
+        number = self._work(aliases, stopping, once=options["once"])
         self.stdout.write(self.style.SUCCESS(f"{number} jobs taken."))
 
-    def _work(self, alias: str, stopping: threading.Event, *, once: bool) -> int:
+    def _work(self, aliases: list[str], stopping: threading.Event, *, once: bool) -> int:
         number = 0
         while not stopping.is_set():
-            job = queue.work(alias)
+            job = next(filter(None, map(queue.work, aliases)), None)
             if job:
                 number += 1
                 self.stdout.write(f"{job.kind} {job.id}")
@@ -50,8 +50,8 @@ class Command(MongoCommand):
                 stopping.wait(PAUSE)
         return number
 
-    def _list(self, alias: str) -> None:
-        jobs = queue.failures(alias=alias)
+    def _list(self, aliases: list[str]) -> None:
+        jobs = [job for alias in aliases for job in queue.failures(alias=alias)]
         for job in jobs:
             self.stdout.write(f"{job.id}  {job.kind}  {job.tries} tries  {job.error}")
         if jobs:

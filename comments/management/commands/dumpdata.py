@@ -1,0 +1,18 @@
+"""Django's dumpdata, without comments: they are no rows of the database that it dumps."""
+
+from typing import Any
+
+from django.core.management import CommandError
+from django.core.management.commands import dumpdata
+
+from mongo.commands import MongoCommand
+
+
+class Command(MongoCommand, dumpdata.Command):
+    def handle(self, *app_labels: str, **options: Any) -> None:
+        """Dump what is not comments; refuse to be asked for these."""
+        if any(label.partition(".")[0] == "comments" for label in app_labels):
+            raise CommandError("Comments are no fixtures: manage.py export_comments writes them.")
+        if not app_labels:
+            options["exclude"] = [*options["exclude"], "comments"]
+        super().handle(*app_labels, **options)

@@ -1,0 +1,15 @@
+"""For DATABASE_ROUTERS of a project whose own data is elsewhere than its comments."""
+
+from typing import Any
+
+from django.db import DEFAULT_DB_ALIAS
+
+from comments import conf
+
+
+class CommentsRouter:
+    """Nothing is migrated into the comments' database: what is kept there are no tables."""
+
+    def allow_migrate(self, db: str, app_label: str, **hints: Any) -> bool | None:
+        """Return False for that database, None (no opinion) for any other."""
+        return False if db == conf.database_alias() != DEFAULT_DB_ALIAS else None

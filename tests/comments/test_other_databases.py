@@ -1,0 +1,110 @@
+"""Comments in a database of their own, beside a project's default one: workers, migrations, dumps, and outages of it."""
+
+from io import StringIO
+from itertools import count
+
+import pytest
+from django.contrib.auth.models import Group
+from django.core.management import CommandError, call_command
+from django.db import connections
+from django.template import Context, Template
+from django.test import RequestFactory
+
+from comments.routers import CommentsRouter
+from mongo import queue
+from mongo.connection import database
+from mongo.doctor import examine
+
+pytestmark = pytest.mark.usefixtures("mongo")
+
+TAGS = (
+    "{% load comments %}Page. {% get_comment_count for nodes.node pk as n %}{% render_comment_list for nodes.node pk %}"
+    "{% get_comment_list for nodes.node pk as list %}{% for c in list %}{{ c }}{% endfor %}"
+    "{% get_recent_comments 5 as newest %}"
+    "{% render_recent_comments %}{% render_comment_form_link for nodes.node pk %}{{ n }}{{ newest|length }}{{ list|length }}"
+)
+
+
+aliases = (f"beside-{n}" for n in count())
+
+
+@pytest.fixture
+def beside(mongo, settings):
+    """A function that gives comments a connection of their own, with these changes to the default one; it returns its alias."""
+    alias = next(aliases)  # the back end keeps one client for each
+
+    def change(**changes):
+        connections.settings[alias] = {**connections.settings["default"], "NAME": f"{mongo.name}_beside", **changes}
+        settings.COMMENTS = {**settings.COMMENTS, "DATABASE": alias, "POLICY": "comments.policy.stock"}
+        return alias
+
+    yield change
+    mongo.client.drop_database(f"{mongo.name}_beside")
+    connections[alias].close()
+    del connections[alias], connections.settings[alias]
+
+
+def render(**context):
+    request = RequestFactory().get("/")
+    return Template(TAGS).render(Context({"request": request, "pk": "1" * 24, **context}))
+
+
+def test_page_is_shown_without_comments_while_their_database_is_away(beside):
+    # A minute: longer than anyone would wait for this test, should the tags not bound it themselves.
+    beside(HOST="mongodb://127.0.0.1:9/?serverSelectionTimeoutMS=60000&timeoutMS=60000")
+    html = render()
+    assert html.startswith("Page. ")
+    assert html.count("Comments cannot be shown just now.") == 2, "the list, the link to the form"
+    assert "0 comments" not in html
+
+
+def test_page_is_shown_with_comments_while_their_database_is_there(beside):
+    beside()
+    html = render()
+    assert "cannot be shown" not in html
+    assert "comments-form" in html
+
+
+def test_worker_serves_the_database_of_comments_by_itself(beside):
+    alias = beside()
+    done = []
+    queue.handler("tests.beside")(lambda job: done.append(job.payload["n"]))
+    queue.put("tests.beside", {"n": 1}, alias=alias)
+    call_command("work", "--once", stdout=StringIO())
+    assert done == [1]
+    queue.put("tests.beside", {"n": 2}, alias=alias)
+    call_command("work", "--once", "--database", "default", stdout=StringIO())
+    assert done == [1]
+
+
+def test_doctor_reports_no_migrations_where_none_belong(beside):
+    alias = beside()
+    database(alias).create_collection("comments")
+    names = {finding.name for finding in examine()}
+    assert "migration-pending" not in names
+    assert "index-missing" in names, "what does belong there"
+
+
+def test_nothing_is_migrated_into_the_database_of_comments(beside):
+    alias = beside()
+    router = CommentsRouter()
+    assert router.allow_migrate(alias, "auth") is False
+    assert router.allow_migrate("default", "auth") is None
+
+
+def test_router_has_no_opinion_where_comments_are_in_the_default_database():
+    assert CommentsRouter().allow_migrate("default", "auth") is None
+
+
+def test_comments_are_not_dumped_but_named_by_the_command_that_exports_them():
+    for label in ("comments", "comments.StoredComment"):
+        with pytest.raises(CommandError, match="export_comments"):
+            call_command("dumpdata", label, stdout=StringIO())
+
+
+def test_the_rest_is_dumped(mongo):
+    Group.objects.create(name="Potters")
+    out = StringIO()
+    call_command("dumpdata", exclude=["nodes", "contenttypes", "sessions"], stdout=out)
+    assert "Potters" in out.getvalue()
+    assert '"comments.' not in out.getvalue()
