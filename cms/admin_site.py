@@ -13,7 +13,7 @@ from django.utils.translation import gettext_lazy, ngettext
 from django.views.decorators.http import require_http_methods
 
 from cms import start
-from mongo import queue
+from mongo import jobs
 from nodes import access
 from nodes.selectors import site
 
@@ -50,10 +50,10 @@ def _jobs(request: HttpRequest, shared: dict[str, Any]) -> HttpResponse:
     if not access.may_set_up(request.user):
         raise PermissionDenied
     if request.method == "POST":
-        again = queue.retry_failures()
+        again = jobs.retry_failures()
         told = ngettext("%(n)d job is tried again.", "%(n)d jobs are tried again.", again) % {"n": again}
         messages.success(request, told)
         return HttpResponseRedirect(request.path)
     return TemplateResponse(
-        request, "admin/jobs.html", {**shared, "title": _("Failed jobs"), "jobs": queue.failures(SHOWN)}
+        request, "admin/jobs.html", {**shared, "title": _("Failed jobs"), "jobs": jobs.failures(SHOWN)}
     )

@@ -10,8 +10,8 @@ from django.http import HttpRequest
 from django.template.loader import render_to_string
 from django.utils import translation
 
-from mongo import queue
-from mongo.queue import Job
+from mongo import jobs
+from mongo.jobs import Job
 from nodes import addresses
 
 RESET = "accounts.reset"
@@ -23,7 +23,7 @@ class QueuedResetForm(PasswordResetForm):
     def save(self, *, request: HttpRequest, **options: Any) -> None:
         """Have the link sent to the address that the form names, if an account has it."""
         payload = {"email": self.cleaned_data["email"], "origin": addresses.origin(request)}
-        queue.put(RESET, {**payload, "language": translation.get_language() or ""})
+        jobs.put(RESET, {**payload, "language": translation.get_language() or ""})
 
 
 class _MailedForm(PasswordResetForm):
@@ -37,7 +37,7 @@ class _MailedForm(PasswordResetForm):
         EmailMessage(subject, render_to_string(email_template_name, context), from_email, [to_email]).send()
 
 
-@queue.handler(RESET)
+@jobs.handler(RESET)
 def send(job: Job) -> None:
     """Send the link to every active account with the address. After a failure it may come twice, which harms nobody."""
     site = urlsplit(job.payload["origin"])
@@ -48,4 +48,4 @@ def send(job: Job) -> None:
         with translation.override(job.payload["language"] or None):
             form.save(domain_override=site.netloc, use_https=site.scheme == "https")
     except (SMTPException, OSError) as error:
-        raise queue.Postponed(f"the mail server: {type(error).__name__}") from error
+        raise jobs.Postponed(f"the mail server: {type(error).__name__}") from error

@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 
 from comments import queue as moderation
 from comments.policy import is_moderator
-from mongo import queue as jobs
+from mongo import jobs
 from mongo.connection import now
 from nodes import access, kinds, photo_access
 from nodes.selectors import lists, waiting

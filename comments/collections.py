@@ -5,7 +5,7 @@ to one place, and name the epoch, so that a copy under way is never mixed with t
 """
 
 from comments import conf, schemas, targets
-from mongo import queue, rate_limit
+from mongo import jobs, rate_limit
 from mongo.collections import Collection, Index, ShardKey
 
 DAY = 24 * 60 * 60
@@ -101,7 +101,7 @@ STATIC = (
         unsharded_because="small, and short-lived",
     ),
     *rate_limit.COLLECTIONS,
-    *queue.COLLECTIONS,
+    *jobs.COLLECTIONS,
 )
 
 

@@ -3,8 +3,8 @@
 from comments import conf, maintenance
 from comments.errors import ConversionFailed
 from comments.types import Order, Target
-from mongo import queue
-from mongo.queue import Job
+from mongo import jobs
+from mongo.jobs import Job
 
 CONVERT = "comments.convert"
 # Comments that are converted while the administrator waits: a second or two.
@@ -22,19 +22,19 @@ def convert(target: Target, schema: str, order: Order) -> bool | None:
         return maintenance.convert(target, schema, order) is not None or None
     plan = {"discussion": target.id, "schema": schema, "order": order.value}
     key = f"convert:{target.id}:{found.epoch}:{schema}:{order.value}"
-    queue.put(CONVERT, plan, key=key, alias=conf.database_alias())
+    jobs.put(CONVERT, plan, key=key, alias=conf.database_alias())
     return False
 
 
-@queue.handler(CONVERT)
+@jobs.handler(CONVERT)
 def work(job: Job) -> None:
     """Do a conversion that was put off; another that is under way goes first."""
     target, schema, order = Target.parse(job.payload["discussion"]), job.payload["schema"], Order(job.payload["order"])
 
     def keep(copied: int) -> None:
-        queue.keep(job)
+        jobs.keep(job)
 
     try:
         maintenance.convert(target, schema, order, progress=keep)
     except ConversionFailed as error:
-        raise queue.Postponed(str(error)) from error
+        raise jobs.Postponed(str(error)) from error

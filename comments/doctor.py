@@ -8,7 +8,7 @@ from comments import conf, maintenance
 from comments.backends.claims import ABANDONED
 from comments.backends.stored import discussion
 from comments.types import Verdict
-from mongo import queue
+from mongo import jobs
 from mongo.connection import Document, now
 from mongo.doctor import ADVICE, ERROR, WARNING, Examination, Finding, HotQuery, check
 from mongo.targeting import Broadcast
@@ -91,9 +91,9 @@ HOT_QUERIES = (
     ),
     HotQuery(
         "the job that is due first",
-        queue.COLLECTION,
+        jobs.COLLECTION,
         lambda job: {
-            "filter": {"state": queue.WAITING, "due": {"$lte": now()}},
+            "filter": {"state": jobs.WAITING, "due": {"$lte": now()}},
             "sort": {"due": 1, "_id": 1},
             "limit": 1,
         },
@@ -136,17 +136,17 @@ def stale_leases(examination: Examination) -> Iterator[Finding]:
         message = f"The conversion of {found['_id']} to {found['moving']['to']} has stopped."
         fix = f"manage.py convert_comments --discussion {found['_id']} --to {found['moving']['to']}"
         yield Finding(WARNING, "stale-lease", "discussions", message, fix)
-    jobs = examination.db[queue.COLLECTION]
-    if jobs.find_one({"state": queue.RUNNING, "due": {"$lt": now() - LATE}}):
+    stored = examination.db[jobs.COLLECTION]
+    if stored.find_one({"state": jobs.RUNNING, "due": {"$lt": now() - LATE}}):
         message = "A worker died over a job, and no other has taken it."
-        yield Finding(WARNING, "stale-lease", queue.COLLECTION, message, "Run manage.py work.")
-    if jobs.find_one({"state": queue.WAITING, "due": {"$lt": now() - LATE}}):
+        yield Finding(WARNING, "stale-lease", jobs.COLLECTION, message, "Run manage.py work.")
+    if stored.find_one({"state": jobs.WAITING, "due": {"$lt": now() - LATE}}):
         message = f"Jobs have been due for more than {LATE.seconds // 60} minutes."
-        yield Finding(WARNING, "jobs-waiting", queue.COLLECTION, message, "Run manage.py work.")
-    if jobs.find_one({"state": queue.FAILED}):
+        yield Finding(WARNING, "jobs-waiting", jobs.COLLECTION, message, "Run manage.py work.")
+    if stored.find_one({"state": jobs.FAILED}):
         message = "Some jobs failed for good."
         fix = "manage.py work --failed lists them, --retry-failed tries again."
-        yield Finding(ADVICE, "jobs-failed", queue.COLLECTION, message, fix)
+        yield Finding(ADVICE, "jobs-failed", jobs.COLLECTION, message, fix)
 
 
 @check

@@ -18,8 +18,8 @@ from comments.errors import CommentNotFound
 from comments.showing import Addresses
 from comments.subscriptions import NoSubscription, Subscription
 from comments.types import Comment, Held, Target
-from mongo import queue
-from mongo.queue import Job
+from mongo import jobs
+from mongo.jobs import Job
 
 HELD, REPLY, CONFIRM = "comments.held", "comments.reply", "comments.confirm"
 # Of a comment's text in a mail.
@@ -53,7 +53,7 @@ def moderators() -> list[str]:
     return list(conf.get("MODERATORS") or [address for _name, address in settings.MANAGERS])
 
 
-@queue.handler(HELD)
+@jobs.handler(HELD)
 def send_held(job: Job) -> None:
     """Tell the moderators, unless somebody has decided meanwhile."""
     try:
@@ -69,7 +69,7 @@ def send_held(job: Job) -> None:
     _send(job, "held", subject, context, moderators())
 
 
-@queue.handler(REPLY)
+@jobs.handler(REPLY)
 def send_reply(job: Job) -> None:
     """Tell one subscriber of one reply, if both are still there."""
     target = Target.parse(job.payload["discussion"])
@@ -88,7 +88,7 @@ def send_reply(job: Job) -> None:
     _send(job, "reply", subject, context, [subscription.email], subscription)
 
 
-@queue.handler(CONFIRM)
+@jobs.handler(CONFIRM)
 def send_confirm(job: Job) -> None:
     """Ask an address whether it wants to hear of replies."""
     try:
@@ -129,14 +129,14 @@ def _send(
         headers = {"List-Unsubscribe": f"<{leave}>", "List-Unsubscribe-Post": "List-Unsubscribe=One-Click"}
     body = render_to_string(f"comments/mail/{name}.txt", context)
     mail = EmailMessage(" ".join(subject.split()), body, bcc=list(to), headers=headers)
-    if not queue.once(job):
+    if not jobs.once(job):
         return
     try:
         mail.send()
     except (SMTPException, OSError) as error:
-        queue.once_more(job)
-        raise queue.Postponed(f"the mail server: {type(error).__name__}") from error
+        jobs.once_more(job)
+        raise jobs.Postponed(f"the mail server: {type(error).__name__}") from error
 
 
 def _put(kind: str, payload: dict[str, str], key: str) -> None:
-    queue.put(kind, payload, key=key, alias=conf.database_alias())
+    jobs.put(kind, payload, key=key, alias=conf.database_alias())

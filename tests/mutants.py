@@ -342,11 +342,11 @@ MUTANTS = (
         "tests/comments/test_targets.py::test_tags_say_what_is_to_be_done_for_a_model_that_is_not_registered",
     ),
     Mutant(
-        "queue lease",
-        "mongo/queue.py",
+        "job lease",
+        "mongo/jobs.py",
         '{"state": state, "due": {"$lte": moment}}',
         '{"state": state}',
-        "tests/mongo/test_queue.py::test_job_of_a_worker_that_died_is_taken_after_its_lease_and_not_before",
+        "tests/mongo/test_jobs.py::test_job_of_a_worker_that_died_is_taken_after_its_lease_and_not_before",
     ),
     Mutant(
         "no path from a header",

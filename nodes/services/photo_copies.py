@@ -2,8 +2,8 @@
 
 from bson import ObjectId
 
-from mongo import queue
-from mongo.queue import Job
+from mongo import jobs
+from mongo.jobs import Job
 from nodes.assets import contents, reader, renditions
 from nodes.assets.errors import BadPicture
 from nodes.errors import TooBusy
@@ -14,10 +14,10 @@ COPIES = "photos.copies"
 
 def put(photo_id: ObjectId, content_id: ObjectId) -> None:
     """Have the worker make the copies of a content. Without a worker they are made when they are first asked for."""
-    queue.put(COPIES, {"photo": photo_id, "content": content_id}, key=f"{COPIES}:{content_id}")
+    jobs.put(COPIES, {"photo": photo_id, "content": content_id}, key=f"{COPIES}:{content_id}")
 
 
-@queue.handler(COPIES)
+@jobs.handler(COPIES)
 def make(job: Job) -> None:
     """Make the copies that pages show, those that are made already passed over; none of what is not shown any more."""
     photo = selectors.get(job.payload["photo"])
@@ -31,9 +31,9 @@ def make(job: Job) -> None:
         try:
             renditions.get(source, detail.content_type, spec)
         except TooBusy as error:
-            raise queue.Postponed("other pictures take long") from error
+            raise jobs.Postponed("other pictures take long") from error
         except (BadPicture, reader.Missing):
             # Replaced or damaged since; the doctor finds what is damaged.
             return
-        if not queue.keep(job):
+        if not jobs.keep(job):
             return

@@ -26,7 +26,7 @@ from playwright.sync_api import Page
 from cms import page_cache
 from comments import services
 from comments.types import Author, Target
-from mongo import queue
+from mongo import jobs
 from mongo.connection import database
 from nodes import tree
 from nodes.services import drafts, editing
@@ -253,7 +253,7 @@ def test_no_payload_runs_on_any_page(watched, account, mongo, number, server, tm
 def mails_carry_nothing(typed: Typed) -> None:
     """Mails are plain text, each with one subject on one line."""
     mail.outbox.clear()
-    while queue.work():
+    while jobs.work():
         pass
     for letter in mail.outbox:
         assert letter.content_subtype == "plain"

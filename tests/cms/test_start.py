@@ -12,7 +12,7 @@ from django.test import Client
 from cms import start
 from comments import services
 from comments.types import Author, Target
-from mongo import queue
+from mongo import jobs
 from mongo.connection import database, now
 from nodes.services import drafts, editing
 from nodes.types import Actor, TagChange
@@ -121,8 +121,8 @@ def test_troubles_are_told_to_those_who_can_help_and_mended_from_there(person):
     stopped = {**document(photo), "_id": ObjectId()}
     stopped["metadata"] = {**stopped["metadata"], "slug": "stopped", "locked": long_ago, "content_id": None}
     files.insert_one(stopped | {"filename": "stopped.jpg"})
-    queue.put("unheard-of", {})
-    database()["jobs"].update_many({}, {"$set": {"state": queue.FAILED, "tries": queue.TRIES, "error": "no such kind"}})
+    jobs.put("unheard-of", {})
+    database()["jobs"].update_many({}, {"$set": {"state": jobs.FAILED, "tries": jobs.TRIES, "error": "no such kind"}})
     assert {"Stalled uploads": "1", "Failed jobs": "1"}.items() <= cards(root).items()
     assert not {"Stalled uploads", "Failed jobs"} & set(cards(author))
     for address in ("/admin/nodes/photo/stalled/", "/admin/jobs/"):

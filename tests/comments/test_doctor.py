@@ -8,7 +8,7 @@ from comments import services
 from comments.backends import backend
 from comments.backends.claims import ABANDONED, Intent
 from comments.types import Author, Order, Target
-from mongo import doctor, queue
+from mongo import doctor, jobs
 from mongo.connection import now
 from mongo.doctor import ADVICE, ERROR, WARNING
 
@@ -61,7 +61,7 @@ def test_damage_that_no_repair_mends(mongo, post_page):
 
 def test_conversion_that_stopped(mongo, post_page):
     begun(post_page)
-    moving = {"to": "buckets", "order": "oldest", "id": queue.ObjectId(), "renumber": False, "gate": None, "epoch": 2}
+    moving = {"to": "buckets", "order": "oldest", "id": jobs.ObjectId(), "renumber": False, "gate": None, "epoch": 2}
     mongo.discussions.update_one(
         {"_id": post_page.id}, {"$set": {"moving": {**moving, "beat": now()}, "last_epoch": 2}}
     )
@@ -72,15 +72,15 @@ def test_conversion_that_stopped(mongo, post_page):
 
 
 def test_jobs_that_nobody_does(mongo):
-    queue.put("kind", {})
+    jobs.put("kind", {})
     assert findings("jobs-waiting") == []
     mongo.jobs.update_one({}, {"$set": {"due": now() - LONG_AGO}})
     assert [finding.level for finding in findings("jobs-waiting")] == [WARNING]
-    queue.take()
+    jobs.take()
     assert findings("stale-lease") == []
     mongo.jobs.update_one({}, {"$set": {"due": now() - LONG_AGO}})
     assert [finding.where for finding in findings("stale-lease")] == ["jobs"]
-    mongo.jobs.update_one({}, {"$set": {"state": queue.FAILED}})
+    mongo.jobs.update_one({}, {"$set": {"state": jobs.FAILED}})
     assert [finding.level for finding in findings("jobs-failed")] == [ADVICE]
 
 

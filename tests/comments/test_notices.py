@@ -8,7 +8,7 @@ from django.core import mail
 from django.test import Client
 
 from comments import addresses, queue, selectors, services, subscriptions
-from mongo import queue as jobs
+from mongo import jobs
 from tests.comments import site
 
 pytestmark = pytest.mark.usefixtures("mongo")

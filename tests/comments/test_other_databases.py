@@ -11,7 +11,7 @@ from django.template import Context, Template
 from django.test import RequestFactory
 
 from comments.routers import CommentsRouter
-from mongo import queue
+from mongo import jobs
 from mongo.connection import database
 from mongo.doctor import examine
 
@@ -68,11 +68,11 @@ def test_page_is_shown_with_comments_while_their_database_is_there(beside):
 def test_worker_serves_the_database_of_comments_by_itself(beside):
     alias = beside()
     done = []
-    queue.handler("tests.beside")(lambda job: done.append(job.payload["n"]))
-    queue.put("tests.beside", {"n": 1}, alias=alias)
+    jobs.handler("tests.beside")(lambda job: done.append(job.payload["n"]))
+    jobs.put("tests.beside", {"n": 1}, alias=alias)
     call_command("work", "--once", stdout=StringIO())
     assert done == [1]
-    queue.put("tests.beside", {"n": 2}, alias=alias)
+    jobs.put("tests.beside", {"n": 2}, alias=alias)
     call_command("work", "--once", "--database", "default", stdout=StringIO())
     assert done == [1]
 

@@ -12,7 +12,7 @@ from django.test import Client
 from django.urls import reverse
 
 from comments import addresses, selectors, services
-from mongo import queue as jobs
+from mongo import jobs
 from tests.comments import site
 
 pytestmark = pytest.mark.usefixtures("mongo")

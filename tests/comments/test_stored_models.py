@@ -11,7 +11,7 @@ from comments import converting
 from comments.backends.mongodb import MongoBackend
 from comments.models import StoredBucket, StoredComment, StoredDiscussion
 from comments.types import Order, Target
-from mongo import queue
+from mongo import jobs
 from mongo.models import WrittenByServices
 from tests.commands import explain, stages
 from tests.comments.contract import new
@@ -110,8 +110,8 @@ def test_admin_action_leaves_a_long_conversion_to_a_worker(mongo, settings, targ
         told = moderator.post(url, sent, follow=True).content.decode()
         assert "1 is long, and goes on by itself" in told
     assert backend.discussion(target).schema == "documents"
-    assert queue.work().kind == converting.CONVERT
-    assert queue.work() is None
+    assert jobs.work().kind == converting.CONVERT
+    assert jobs.work() is None
     found = backend.discussion(target)
     assert (found.schema, found.order) == ("buckets", Order.THREADED)
 

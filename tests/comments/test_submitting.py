@@ -6,7 +6,7 @@ from django.core import mail
 from comments import addresses, selectors, services, signals, tokens
 from comments.backends import backend
 from comments.types import Author
-from mongo import queue as jobs
+from mongo import jobs
 from tests.comments import site
 from tests.comments.interruptions import Crash, Interrupted
 from tests.comments.test_notices import subscribed as subscribed  # noqa: PLC0414

@@ -12,7 +12,7 @@ from django.contrib.auth.models import Permission, User
 from django.test import Client
 from PIL import Image
 
-from mongo import queue
+from mongo import jobs
 from mongo.connection import database, now
 from nodes.assets import images, limits, renditions
 from nodes.assets.contents import find
@@ -186,8 +186,8 @@ def test_who_cannot_wait_gets_the_nearest_size_for_now(client):
 
 def test_the_worker_makes_the_usual_sizes_after_the_upload(client, commands):
     photo_id = upload(gallery(), pictures.jpeg(1, pictures.image((700, 500))))
-    assert queue.work().kind == "photos.copies"
-    assert queue.work() is None
+    assert jobs.work().kind == "photos.copies"
+    assert jobs.work() is None
     photo = selectors.get(photo_id)
     page = picture(photo) + thumbnail(photo, 160)
     addresses = set(re.findall(r"/media/[^ \"]+", page))
@@ -196,7 +196,7 @@ def test_the_worker_makes_the_usual_sizes_after_the_upload(client, commands):
         assert {client.get(address).status_code for address in addresses} == {200}
     assert not commands.written
     content_id = replace(photo_id, pictures.png(), "new.png")
-    assert queue.work().payload["content"] == content_id
+    assert jobs.work().payload["content"] == content_id
     assert database()["cms.renditions.files"].count_documents({"metadata.source": content_id}) > 0
     audit()
 
@@ -204,9 +204,9 @@ def test_the_worker_makes_the_usual_sizes_after_the_upload(client, commands):
 def test_the_worker_makes_nothing_of_what_is_gone(mongo):
     photo_id = upload(gallery())
     photos.throw_away(build.EDITOR, photo_id, document(photo_id)["metadata"]["nonce"])
-    assert queue.work().kind == "photos.copies"
+    assert jobs.work().kind == "photos.copies"
     assert mongo["cms.renditions.files"].count_documents({}) == 0
-    assert mongo["jobs"].find_one()["state"] == queue.DONE
+    assert mongo["jobs"].find_one()["state"] == jobs.DONE
 
 
 def test_a_copy_that_others_keep_from_being_made_is_promised_for_later(client, monkeypatch):

@@ -1,14 +1,14 @@
-"""Do the jobs that wait in the queue."""
+"""Do the jobs that wait in the jobs."""
 
 import signal
 import threading
 from argparse import ArgumentParser
 from typing import Any
 
-from mongo import queue
+from mongo import jobs
 from mongo.commands import FoundWrong, MongoCommand
 
-# Seconds between two looks into an empty queue.
+# Seconds between two looks into an empty jobs.
 PAUSE = 2.0
 
 
@@ -24,12 +24,12 @@ class Command(MongoCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        aliases = [options["database"]] if options["database"] else queue.aliases()
+        aliases = [options["database"]] if options["database"] else jobs.aliases()
         if options["failed"]:
             self._list(aliases)
             return
         if options["retry_failed"]:
-            self.stdout.write(f"{sum(map(queue.retry_failures, aliases))} failed jobs will be tried again.")
+            self.stdout.write(f"{sum(map(jobs.retry_failures, aliases))} failed jobs will be tried again.")
         stopping = threading.Event()
         if threading.current_thread() is threading.main_thread():
             for name in (signal.SIGTERM, signal.SIGINT):
@@ -40,7 +40,7 @@ class Command(MongoCommand):
     def _work(self, aliases: list[str], stopping: threading.Event, *, once: bool) -> int:
         number = 0
         while not stopping.is_set():
-            job = next(filter(None, map(queue.work, aliases)), None)
+            job = next(filter(None, map(jobs.work, aliases)), None)
             if job:
                 number += 1
                 self.stdout.write(f"{job.kind} {job.id}")
@@ -51,9 +51,9 @@ class Command(MongoCommand):
         return number
 
     def _list(self, aliases: list[str]) -> None:
-        jobs = [job for alias in aliases for job in queue.failures(alias=alias)]
-        for job in jobs:
+        failures = [job for alias in aliases for job in jobs.failures(alias=alias)]
+        for job in failures:
             self.stdout.write(f"{job.id}  {job.kind}  {job.tries} tries  {job.error}")
-        if jobs:
-            raise FoundWrong(f"{len(jobs)} jobs failed.")
+        if failures:
+            raise FoundWrong(f"{len(failures)} jobs failed.")
         self.stdout.write("No job failed.")
