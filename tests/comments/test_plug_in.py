@@ -39,6 +39,25 @@ TEMPLATES = [{{
 }}]
 DATABASES = {{"default": {{"ENGINE": "django.db.backends.sqlite3", "NAME": "db.sqlite3"}}}}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+EMAIL_BACKEND = "django.core.mail.backends.filebased.EmailBackend"
+EMAIL_FILE_PATH = "mails"
+"""
+# A program fills in forms faster than people do.
+QUICK = 'COMMENTS["MIN_SECONDS"] = 0\n'
+TESTS = """
+from django.test import TransactionTestCase
+from comments import selectors, services
+from comments.types import Author
+from shop.models import Item
+
+
+class ItemTest(TransactionTestCase):
+    databases = "__all__"
+
+    def test_comment(self):
+        item = Item.objects.create(name="Cup")
+        services.post(item, author=Author("Ann"), source="Mine", token="1")
+        self.assertEqual(selectors.count(item), 1)
 """
 CONTRIB = {
     "sql": ["django.contrib.auth", "django.contrib.contenttypes", "django.contrib.admin"],
@@ -71,18 +90,34 @@ VISIT = """
 from django.core.management import call_command
 from django.template import Context, Template
 from django.test import Client
+from django.contrib.staticfiles import finders
 from comments import selectors, services
 from comments.types import Author
 from shop.models import Item
 
+def sees(page, sheet):
+    assert f'href="/static/{sheet}"' in page and finders.find(sheet), page
+    assert ".comment-trap" in open(finders.find(sheet)).read()
+
+hidden = Item.objects.create(name="Secret", published=False)
 item = Item.objects.create(name="Teapot")
 client = Client()
 page = client.get(item.get_absolute_url()).content.decode()
 assert "Teapot" in page and "0 comments" in page and "<form" in page, page
+sees(page, "comments/comments.css")
+for name in ("on", "form", "feed"):
+    assert client.get(f"/comments/{name}/shop.item/{item.pk}").status_code == 200, name
+    answer = client.get(f"/comments/{name}/shop.item/{hidden.pk}")
+    assert answer.status_code == 404 and "Secret" not in answer.content.decode(), name
+token = page.partition('name="token" value="')[2].partition('"')[0]
+sent = client.post("/comments/post", {"token": token, "name": "Dee", "text": "Held at first"})
+assert sent.status_code == 302, sent.content.decode()
+assert [held.source for held in selectors.held()] == ["Held at first"]
 first = services.post(item, author=Author("Ann"), source="A *fine* pot", token="1").comment
 services.post(item, author=Author("Bob"), source="Indeed", token="2", parent=first.slug)
 page = client.get(item.get_absolute_url()).content.decode()
 assert "A <em>fine</em> pot" in page and "Bob" in page and "2 comments" in page, page
+assert 'data-depth="1"' in page or "in reply to Ann" in page, page
 
 def render(source):
     user = type("User", (), {"pk": "7"})()
@@ -108,11 +143,20 @@ assert [c.source for c in selectors.iterate(item)] == ["A *fine* pot", "Indeed",
 assert client.get(f"/comments/c/{first.target.label}/{first.target.pk}/{first.slug}").status_code == 302
 print("visited")
 """
+# The same page while MongoDB is away.
+VISIT_WITHOUT = """
+from django.test import Client
+from shop.models import Item
+page = Client().get(Item.objects.get(name="Teapot").get_absolute_url())
+assert page.status_code == 200 and "Teapot" in page.content.decode(), page
+assert "Comments cannot be shown just now." in page.content.decode(), page.content.decode()
+print("visited without")
+"""
 
 
 @pytest.fixture(scope="module")
 def python(tmp_path_factory):
-    """A new virtual environment with the wheel, and what it needs, in it."""
+    """A new virtual environment with the wheel, and what it needs, in it, made as the guide says."""
     folder = tmp_path_factory.mktemp("wheel")
     source = folder / "source"
     # A copy, so that nothing is built into the clone.
@@ -121,14 +165,13 @@ def python(tmp_path_factory):
         shutil.copy(ROOT / name, source)
     for name in ("comments", "mongo", "markup"):
         shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__"))
-    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet"]
-    subprocess.run([*pip, "wheel", "--no-deps", "--wheel-dir", folder, source], check=True)
+    build, install = [text.split()[1:] for _, _, text in BLOCK.findall(GUIDE) if text.startswith("python -m pip")]
+    quiet = ["--quiet", "--disable-pip-version-check"]
+    subprocess.run([sys.executable, *build, *quiet], cwd=source, check=True)
     subprocess.run([sys.executable, "-m", "venv", folder / "venv"], check=True)
     python = folder / "venv/bin/python"
-    (install,) = [text for kind, name, text in BLOCK.findall(GUIDE) if text.startswith("pip install")]
-    wheel = str(next(folder.glob("django_marginalia-*.whl")))
-    words = install.replace("django-marginalia", wheel).split()
-    subprocess.run([python, "-m", *words, "--quiet", "--disable-pip-version-check"], check=True)
+    wheels = [str(path) for word in install if "*" in word for path in source.glob(word)]
+    subprocess.run([python, *(word for word in install if "*" not in word), *wheels, *quiet], check=True)
     return python
 
 
@@ -140,7 +183,8 @@ def test_guide_leads_to_comments(python, kind, tmp_path, mongo):
     files["settings.py"] = SETTINGS.format(contrib=CONTRIB[kind]) + next(
         text for _, name, text in BLOCK.findall(GUIDE) if name == f"{kind}/settings.py"
     )
-    files |= {"manage.py": MANAGE, "shop/__init__.py": "", "visit.py": VISIT}
+    files |= {"manage.py": MANAGE, "shop/__init__.py": "", "shop/tests.py": TESTS}
+    files["settings.py"] += QUICK
     if kind == "mongodb":
         files["settings.py"] += MONGODB_MIGRATIONS
         files |= {"contrib.py": MONGODB_CONTRIB, "migrated/__init__.py": ""}
@@ -156,8 +200,10 @@ def test_guide_leads_to_comments(python, kind, tmp_path, mongo):
         "MONGODB_URI": os.environ["TEST_MONGODB_URI"],
     }
 
-    def run(*words):
-        done = subprocess.run([python, *words], cwd=project, env=env, capture_output=True, text=True, check=False)
+    def run(*words, **changes):
+        done = subprocess.run(
+            [python, *words], cwd=project, env=env | changes, capture_output=True, text=True, check=False
+        )
         assert done.returncode == 0, f"{words}\n{done.stdout}\n{done.stderr}"
         return done.stdout
 
@@ -168,6 +214,16 @@ def test_guide_leads_to_comments(python, kind, tmp_path, mongo):
         for line in commands.strip().splitlines():
             run(*line.split()[1:])
         assert "visited" in run("manage.py", "shell", "-c", VISIT)
+        assert not (project / "mails").exists()
+        (work,) = [text.split()[1:] for _, _, text in BLOCK.findall(GUIDE) if text.strip() == "python manage.py work"]
+        run(*work, "--once")
+        (mail,) = [path.read_text() for path in (project / "mails").iterdir()]
+        assert "/comments/approve/" in mail
+        assert "OK" in run("manage.py", "test", "--noinput", "-v", "2")
+        assert "0 errors" in run("manage.py", "doctor")
+        if kind == "sql":
+            away = "mongodb://127.0.0.1:9/?replicaSet=away"
+            assert "visited without" in run("manage.py", "shell", "-c", VISIT_WITHOUT, MONGODB_URI=away)
         assert "nodes" not in run("-m", "pip", "list", "--format=freeze")
     finally:
         for name in mongo.client.list_database_names():
