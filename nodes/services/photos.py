@@ -120,6 +120,7 @@ class Upload:
         UploadLost, NotReady, TooBusy.
         """
         self._fields |= fields or {}
+        self._typed = str((fields or {}).get("title", ""))
         received = self._incoming.end()
         files = database()[ASSET_FILES]
         for _attempt in range(editing.ATTEMPTS):
@@ -164,10 +165,9 @@ class Upload:
 
     def _address(self, metadata: Mapping[str, Any]) -> dict[str, str]:
         """Return the slug that a title asks for which came after the file; nothing if the slug was asked for itself."""
-        title = self._fields.get("title", self.title)
-        if self._wanted or title == self.title:
+        if self._wanted or "slug" in self._fields or self._typed in ("", self.title):
             return {}
-        return {"slug": slugs.free(title, metadata["parent_id"], ASSET_FILES)}
+        return {"slug": slugs.free(self._typed, metadata["parent_id"], ASSET_FILES)}
 
     def _checked(self, metadata: Mapping[str, Any]) -> None:
         try:
