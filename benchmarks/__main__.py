@@ -17,6 +17,7 @@ NAMES = (
     "photos",
     "validators",
     "texts",
+    "slow_senders",
 )
 
 

@@ -43,11 +43,17 @@ def read_all(request: HttpRequest, size: int) -> HttpResponse:
     return HttpResponse("".join(comment["html"] for comment in comments).encode().ljust(size))
 
 
+def take(request: HttpRequest) -> HttpResponse:
+    """Read a body piece by piece, as pictures are, and answer its length."""
+    return HttpResponse(str(sum(map(len, iter(lambda: request.read(65_536), b"")))))
+
+
 @cache
 def _database() -> Database[Any]:
     return MongoClient(os.environ["MONGODB_URI"])[os.environ["MONGODB_DATABASE"]]
 
 
 urlpatterns = [path("", view), path("read/<int:size>", read), path("read-all/<int:size>", read_all)]
+urlpatterns += [path("admin/nodes/photo/take", take)]  # where servers let large bodies through
 settings.configure(ROOT_URLCONF="benchmarks.bare", ALLOWED_HOSTS=["127.0.0.1"], MIDDLEWARE=[], SECRET_KEY="bare")
 application = WSGIHandler()
