@@ -42,24 +42,24 @@ class Mutant:
 MUTANTS = (
     Mutant(
         "downloads from the old site's own host alone",
-        "wordpress/download.py",
+        "wordpress/media/download.py",
         "        if host_of(url) not in self.hosts or parts.port not in self.ports:\n",
         "        if parts.port not in self.ports:\n",
-        "tests/wordpress/test_download.py::TestFetching::test_redirects_stay_on_the_host",
+        "tests/wordpress/media/test_download.py::TestFetching::test_redirects_stay_on_the_host",
     ),
     Mutant(
         "no download from a private network",
-        "wordpress/download.py",
+        "wordpress/media/download.py",
         "        if not self.private and not all(ip_address(address).is_global for address in addresses):\n",
         "        if not addresses:\n",
-        "tests/wordpress/test_download.py::TestFetching::test_a_private_network_is_not_asked_unless_it_is_allowed",
+        "tests/wordpress/media/test_download.py::TestFetching::test_a_private_network_is_not_asked_unless_it_is_allowed",
     ),
     Mutant(
         "old addresses of what is live alone",
         "wordpress/views.py",
         "    node = selectors.live_by_id(tree.current(), node_id, now()) if node_id else None\n",
         "    node = selectors.get(node_id) if node_id else None\n",
-        "tests/wordpress/test_links.py::test_what_readers_may_not_see_is_as_any_wrong_address",
+        "tests/wordpress/test_old_addresses.py::test_what_readers_may_not_see_is_as_any_wrong_address",
     ),
     Mutant(
         "no redirect of the admin to any object",

@@ -1,8 +1,8 @@
 """Brings a WordPress export to this site, by the services that editors use.
 
-The file is read at least twice: first for what it holds (scan.py), so that every address is known, then for the texts; again
-while pages wait for a parent that stands further down. Nothing is ever overwritten: what an earlier run has made is left as
-it is, and an interrupted run goes on where it stopped.
+The importer reads the file at least twice: first for all addresses (export/scan.py), then for the texts; again while pages
+wait for a parent that stands further down. It never overwrites what an earlier run has made, and an interrupted run goes on
+where it stopped.
 """
 
 from collections.abc import Callable, Iterator
@@ -22,20 +22,20 @@ from nodes.errors import IdTaken, InvalidPlace, InvalidSlug, NodeGone, SlugTaken
 from nodes.models import HTML, Node
 from nodes.services import editing
 from nodes.types import Actor
-
-from . import links, media
-from .content import Body, convert, plain
-from .discussion import Discussions
-from .download import Downloader, Limits
-from .known import find_known
-from .oldsite import View
-from .places import Home, arrange
-from .reader import read
-from .records import Item, Term, WxrError
-from .report import Report
-from .scan import Entry, Export, scan
-from .sections import LONGEST_TITLE, Sections
-from .threads import public_name
+from wordpress import old_addresses
+from wordpress.discussions.storing import Discussions
+from wordpress.discussions.threads import public_name
+from wordpress.export.old_site import View
+from wordpress.export.reader import read
+from wordpress.export.records import Item, Term, WxrError
+from wordpress.export.scan import Entry, Export, scan
+from wordpress.media import pictures
+from wordpress.media.download import Downloader, Limits
+from wordpress.places.arranging import Home, arrange
+from wordpress.places.earlier import find_known
+from wordpress.places.sections import LONGEST_TITLE, Sections
+from wordpress.report import Report
+from wordpress.texts.content import Body, convert, plain
 
 __all__ = ["Importer", "Options"]
 
@@ -99,7 +99,7 @@ class Importer:
         self.actors = self._find_users(export)
         self._pictures(export, sections, top)
         if not self.options.pretend:
-            links.keep(export, ((entry.number, entry.link, entry.id) for entry in entries))
+            old_addresses.keep(export, ((entry.number, entry.link, entry.id) for entry in entries))
         self.begin(len(entries), "")
         self._write_all(export, sections)
         if export.error:
@@ -108,7 +108,7 @@ class Importer:
 
     def _pictures(self, export: Export, sections: Sections, top: Home) -> None:
         """Make photos of the pictures, in a gallery of their own: before the texts that show them."""
-        local, distant = media.pictures(export), media.absent(export) if self.options.download else []
+        local, distant = pictures.local(export), pictures.absent(export) if self.options.download else []
         if not local and not distant:
             return
         gallery = sections.gallery(top)
@@ -117,7 +117,7 @@ class Importer:
             if distant:
                 self.report.note("To be downloaded", f"{len(distant)} pictures")
             return
-        photos = media.Pictures(export, sections, gallery, self.report, self.moment)
+        photos = pictures.Pictures(export, sections, gallery, self.report, self.moment)
         self.begin(len(local) + len(distant), "pictures")
         for attachment, path in local:
             photos.upload(attachment, path)

@@ -7,8 +7,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponsePermanentRedirect
 from mongo.connection import now
 from nodes import finding, tree
 from nodes.selectors import nodes as selectors
-
-from . import links
+from wordpress import old_addresses
 
 __all__ = ["OldNumberMiddleware", "moved", "not_found"]
 
@@ -17,7 +16,7 @@ def moved(request: HttpRequest) -> HttpResponse | None:
     """Return the redirect of an old address to the live node that stands for it now; None for any other address."""
     if request.method not in ("GET", "HEAD"):
         return None
-    node_id = links.find(request.get_host(), request.path_info, request.GET)
+    node_id = old_addresses.find(request.get_host(), request.path_info, request.GET)
     node = selectors.live_by_id(tree.current(), node_id, now()) if node_id else None
     return HttpResponsePermanentRedirect(node.get_absolute_url()) if node else None
 
@@ -34,5 +33,5 @@ class OldNumberMiddleware:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        has_number = any(name in request.GET for name in links.NUMBERS)
+        has_number = any(name in request.GET for name in old_addresses.NUMBERS)
         return (moved(request) if has_number else None) or self.get_response(request)

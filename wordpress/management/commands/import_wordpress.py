@@ -10,11 +10,11 @@ from django.core.management.base import CommandError
 from tqdm import tqdm
 
 from mongo.commands import FoundWrong, MongoCommand
-from wordpress.download import DownloadsStopped, Limits
+from wordpress.export.records import WxrError
 from wordpress.importer import Importer, Options
-from wordpress.known import SourceError
-from wordpress.records import WxrError
-from wordpress.sections import SectionError
+from wordpress.media.download import DownloadsStopped, Limits
+from wordpress.places.earlier import SourceError
+from wordpress.places.sections import SectionError
 
 # Seconds between two lines where there is no terminal to draw a bar on.
 LINE_EVERY = 10.0

@@ -17,7 +17,7 @@ from xml.sax.xmlreader import AttributesImpl
 from defusedxml.common import DefusedXmlException, EntitiesForbidden
 from defusedxml.expatreader import DefusedExpatParser
 
-from .records import Attachment, Author, Comment, Item, Record, Site, Term, WxrError
+from wordpress.export.records import Attachment, Author, Comment, Item, Record, Site, Term, WxrError
 
 __all__ = ["MAX_RECORD", "VERSIONS", "read"]
 

@@ -11,12 +11,11 @@ from urllib.parse import unquote
 from bson import ObjectId
 
 from nodes.selectors.imports import Known
-
-from .content import plain, slug_of
-from .oldsite import OldSite, locate
-from .reader import read
-from .records import Attachment, Author, Item, Site, WxrError
-from .report import Report
+from wordpress.export.old_site import OldSite, locate
+from wordpress.export.reader import read
+from wordpress.export.records import Attachment, Author, Item, Site, WxrError
+from wordpress.report import Report
+from wordpress.texts.content import plain, slug_of
 
 __all__ = ["Entry", "Export", "identifier", "scan"]
 

@@ -12,10 +12,9 @@ from bson import ObjectId
 from pymongo import UpdateOne
 
 from mongo.connection import database
-
-from .collections import LINKS
-from .oldsite import host_of
-from .scan import Export
+from wordpress.collections import LINKS
+from wordpress.export.old_site import host_of
+from wordpress.export.scan import Export
 
 __all__ = ["NUMBERS", "find", "keep", "known"]
 

@@ -8,9 +8,9 @@ from datetime import UTC, datetime
 import pytest
 
 from tests.wordpress.wxr import EMPTY_DATE, attachment, author, comment, export, item, meta, page, term
-from wordpress import reader
-from wordpress.reader import read
-from wordpress.records import Attachment, Author, Comment, Item, Record, Site, Term, WxrError
+from wordpress.export import reader
+from wordpress.export.reader import read
+from wordpress.export.records import Attachment, Author, Comment, Item, Record, Site, Term, WxrError
 
 
 def records(data: bytes) -> list[Record]:

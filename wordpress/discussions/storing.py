@@ -8,11 +8,10 @@ from django.utils.translation import gettext as _
 from comments import selectors, services
 from comments.errors import InvalidComment
 from comments.types import Author, Kind, NewComment, Target, Verdict
-
-from .records import Item
-from .report import Report
-from .scan import Entry
-from .threads import Ready, ready, waiting
+from wordpress.discussions.threads import Ready, ready, waiting
+from wordpress.export.records import Item
+from wordpress.export.scan import Entry
+from wordpress.report import Report
 
 __all__ = ["Discussions"]
 

@@ -8,8 +8,8 @@ import re
 from dataclasses import dataclass, field
 from html import unescape
 
-from .paragraphs import paragraphs
-from .tokens import BLOCKS, TAG, Token, attributes, is_block, tokens
+from wordpress.texts.paragraphs import paragraphs
+from wordpress.texts.tokens import BLOCKS, TAG, Token, attributes, is_block, tokens
 
 __all__ = ["to_markdown"]
 

@@ -8,7 +8,7 @@ from nodes.types import Actor
 from tests.nodes import build
 from tests.wordpress.stored import stored
 from tests.wordpress.wxr import export, item, page
-from wordpress.oldsite import OldSite
+from wordpress.export.old_site import OldSite
 
 pytestmark = pytest.mark.usefixtures("mongo")
 

@@ -7,7 +7,7 @@ walks over the tags and knows what each element may hold, so the result is alway
 import re
 from collections import Counter
 
-from .tokens import WHOLE, Token, attributes, close_of, is_block, tokens, visible
+from wordpress.texts.tokens import WHOLE, Token, attributes, close_of, is_block, tokens, visible
 
 __all__ = ["paragraphs"]
 

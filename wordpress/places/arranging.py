@@ -10,9 +10,8 @@ from bson import ObjectId
 from nodes import kinds, slugs, tree
 from nodes.errors import InvalidSlug
 from nodes.selectors import imports
-
-from .report import Report
-from .scan import Entry, Export
+from wordpress.export.scan import Entry, Export
+from wordpress.report import Report
 
 __all__ = ["Home", "arrange"]
 

@@ -3,8 +3,7 @@
 from datetime import timedelta
 
 from nodes.selectors import imports
-
-from .scan import Export
+from wordpress.export.scan import Export
 
 __all__ = ["SourceError", "find_known"]
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wordpress.content import Body, File, convert, plain, slug_of
-from wordpress.tokens import TAG, tokens
+from wordpress.texts.content import Body, File, convert, plain, slug_of
+from wordpress.texts.tokens import TAG, tokens
 
 BASE = "https://old.example/2012/03/post/"
 PHOTO = "https://old.example/wp-content/uploads/2012/07/foo.jpg"

@@ -12,7 +12,7 @@ from ipaddress import ip_address
 from typing import BinaryIO
 from urllib.parse import SplitResult, quote, urljoin, urlsplit
 
-from .oldsite import host_of
+from wordpress.export.old_site import host_of
 
 __all__ = ["DownloadError", "DownloadsStopped", "Downloader", "Limits"]
 

@@ -5,9 +5,9 @@ import re
 import pytest
 from hypothesis import given
 
-from tests.wordpress.texts import SOURCES
-from wordpress.paragraphs import paragraphs
-from wordpress.tokens import TAG, tokens
+from tests.wordpress.sources import SOURCES
+from wordpress.texts.paragraphs import paragraphs
+from wordpress.texts.tokens import TAG, tokens
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from .content import File
-from .records import Attachment
+from wordpress.export.records import Attachment
+from wordpress.texts.content import File
 
 __all__ = ["OldSite", "View", "host_of", "locate"]
 
@@ -92,7 +92,7 @@ class OldSite:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """The old site as one post sees it: a content.Library. `paths` are the new addresses by id, of what
+    """The old site as one post sees it: a `content.Library`. `paths` are the new addresses by id, of what
     visitors may see."""
 
     site: OldSite

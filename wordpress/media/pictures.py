@@ -15,22 +15,21 @@ from nodes.errors import NodeError
 from nodes.selectors import photos
 from nodes.services import photo_import
 from nodes.types import Actor
+from wordpress import old_addresses
+from wordpress.export.records import Attachment
+from wordpress.export.scan import Export
+from wordpress.media.download import Downloader, DownloadError
+from wordpress.places.arranging import Home
+from wordpress.places.sections import Sections
+from wordpress.report import Report
+from wordpress.texts.content import plain
 
-from . import links
-from .content import plain
-from .download import Downloader, DownloadError
-from .places import Home
-from .records import Attachment
-from .report import Report
-from .scan import Export
-from .sections import Sections
-
-__all__ = ["Pictures", "absent", "pictures"]
+__all__ = ["Pictures", "absent", "local"]
 
 LONGEST_TITLE, LONGEST_ALT, LONGEST_NAME = 300, 500, 100
 
 
-def pictures(export: Export) -> list[tuple[Attachment, Path]]:
+def local(export: Export) -> list[tuple[Attachment, Path]]:
     """Return the attachments that are pictures and whose files are there."""
     return [(attachment, path) for attachment, path in export.found if path.suffix.lower() in photo_import.ENDINGS]
 
@@ -71,7 +70,7 @@ class Pictures:
         except (NodeError, OSError) as error:
             self.report.note("Pictures that were refused", f"{path.name}: {error}")
             return None
-        links.keep(self.export, [(attachment.id, attachment.link, photo_id)])
+        old_addresses.keep(self.export, [(attachment.id, attachment.link, photo_id)])
         self.show(attachment, photo_id)
         return photo_id
 
@@ -80,7 +79,7 @@ class Pictures:
 
         Raises DownloadsStopped when no more can be fetched in this run.
         """
-        there = photo_import.existing(links.known(self.export, [attachment.id for attachment in wanted]))
+        there = photo_import.existing(old_addresses.known(self.export, [attachment.id for attachment in wanted]))
         for attachment in wanted:
             if attachment.id in there:
                 self.show(attachment, there[attachment.id])

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from html import unescape
 from urllib.parse import unquote, urlsplit
 
-from .tokens import Token, attributes, is_block, link, tokens, words
+from wordpress.texts.tokens import Token, attributes, is_block, link, tokens, words
 
 __all__ = ["Expanded", "expand", "label_of"]
 

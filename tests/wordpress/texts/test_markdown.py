@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from markdown_it import MarkdownIt
 
-from tests.wordpress.texts import SOURCES
-from wordpress.markdown import to_markdown
-from wordpress.tokens import TAG, tokens
+from tests.wordpress.sources import SOURCES
+from wordpress.texts.markdown import to_markdown
+from wordpress.texts.tokens import TAG, tokens
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from .content import plain
-from .markdown import to_markdown
-from .records import Comment
+from wordpress.export.records import Comment
+from wordpress.texts.content import plain
+from wordpress.texts.markdown import to_markdown
 
 __all__ = ["Ready", "public_name", "ready", "waiting"]
 

@@ -7,13 +7,12 @@ from bson import ObjectId
 from django.core.management import CommandError, call_command
 
 from comments import selectors, services
-from nodes.errors import SlugTaken
+from nodes.errors import InvalidSlug, SlugTaken
 from nodes.services import editing, trash
 from nodes.types import Actor
 from tests.nodes import build
 from tests.wordpress.stored import stored, target
 from tests.wordpress.wxr import comment, export, item, page
-from wordpress import places
 from wordpress.importer import Importer, Options
 
 pytestmark = pytest.mark.usefixtures("mongo")
@@ -174,8 +173,15 @@ class TestMeanwhile:
         assert set(stored(mongo)) == {"blog", "blog/post-2"}
 
     def test_a_slug_that_cannot_be_is_replaced(self, mongo, run, monkeypatch):
-        monkeypatch.setattr(places, "_free", lambda stem, *others: f"-{stem}-")
-        run(export(item(7, "One"), page(8, "Two")))
+        create = editing.create
+
+        def strict(actor: Actor, *, slug: str, **rest: Any) -> ObjectId:
+            if slug in ("one", "two"):
+                raise InvalidSlug(slug)
+            return create(actor, slug=slug, **rest)
+
+        monkeypatch.setattr(editing, "create", strict)
+        run(export(item(7, "One", post_name="one"), page(8, "Two", post_name="two")))
         assert set(stored(mongo)) == {"blog", "blog/post-7", "page-8"}
 
     def test_the_command_fails_when_something_was_not_imported(self, run, monkeypatch):

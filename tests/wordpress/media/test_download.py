@@ -14,8 +14,8 @@ from django.core.management import CommandError
 from tests.nodes import pictures
 from tests.wordpress.stored import snapshot, stored
 from tests.wordpress.wxr import attachment, export, item
-from wordpress.download import Downloader, DownloadError, DownloadsStopped, Limits
 from wordpress.importer import Importer, Options
+from wordpress.media.download import Downloader, DownloadError, DownloadsStopped, Limits
 
 PIECE = b"x" * 32_768
 LARGE = 1_000 * len(PIECE)

@@ -13,9 +13,9 @@ from html import escape, unescape
 from typing import Protocol
 from urllib.parse import unquote, urljoin, urlsplit
 
-from .paragraphs import paragraphs
-from .shortcodes import expand, label_of
-from .tokens import BLOCKS, TAG, Token, attributes, link, tokens
+from wordpress.texts.paragraphs import paragraphs
+from wordpress.texts.shortcodes import expand, label_of
+from wordpress.texts.tokens import BLOCKS, TAG, Token, attributes, link, tokens
 
 __all__ = ["Body", "File", "Library", "convert", "plain", "slug_of"]
 

@@ -12,11 +12,10 @@ from nodes.errors import InvalidSlug
 from nodes.selectors import imports
 from nodes.services import editing
 from nodes.types import Actor
-
-from .content import plain
-from .places import Home
-from .report import Report
-from .scan import Export, identifier
+from wordpress.export.scan import Export, identifier
+from wordpress.places.arranging import Home
+from wordpress.report import Report
+from wordpress.texts.content import plain
 
 __all__ = ["SectionError", "Sections"]
 

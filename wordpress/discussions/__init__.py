@@ -1,0 +1,1 @@
+"""The comments of imported posts: their threads, and storing them."""

@@ -1,0 +1,1 @@
+"""Where imported posts and pages stand: sections, slugs, and what an earlier run made."""
