@@ -158,7 +158,7 @@ def upload(port: int, process: psutil.Process) -> str:
         answer = opened.recv(65_536)
         if b" 200 " not in answer[:20]:
             raise RuntimeError(f"the upload was not taken: {answer!r}")
-    return f"+{max(after - before[pid] for pid, after in _peaks(process).items()):.0f}"
+    return f"+{max(after - before.get(pid, after) for pid, after in _peaks(process).items()):.0f}"
 
 
 def _peaks(process: psutil.Process) -> dict[int, float]:
