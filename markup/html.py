@@ -169,17 +169,23 @@ def clean(html: str, profile: Profile = "comment") -> str:
     forms, frames or embedded objects. Never raises, and clean(clean(x)) == clean(x): what is returned means the same
     to whoever parses it again, which leaves mutation XSS nothing to work with.
     """
-    before, rules = html, _RULES[profile]
+    return settled(html, lambda before: once(before, profile))
+
+
+def settled(html: str, step: Callable[[str], str]) -> str:
+    """Return what `step` makes of `html`, repeated until nothing changes; all of it as text if it never settles."""
+    before = html
     for _ in range(_MOST_ROUNDS):
-        after = _once(before, rules, profile)
+        after = step(before)
         if after == before:
             return after
         before = after
     return f"<p>{escape(scrub(html), quote=False)}</p>"
 
 
-def _once(html: str, rules: _Rules, profile: Profile) -> str:
-    html = scrub(html)
+def once(html: str, profile: Profile) -> str:
+    """Return `html` after one round of cleaning; another round may still find something to change."""
+    html, rules = scrub(html), _RULES[profile]
     renamed = rules.renamed
     if profile == "article" and _FIRST_HEADING.search(html):
         renamed = {**renamed, **_LOWERED}

@@ -5,7 +5,7 @@ collection of any size. What grows without bound is looked at in a random sample
 """
 
 import logging
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from importlib import import_module
@@ -86,14 +86,22 @@ def collection_check(function: CollectionCheck) -> CollectionCheck:
     return function
 
 
-def examine(*, production: bool = False, progress: Callable[[str], None] = lambda name: None) -> list[Finding]:
-    """Run every check on every MongoDB database that apps declare collections for; return the findings, the worst first."""
+def examine(
+    *,
+    production: bool = False,
+    progress: Callable[[str], None] = lambda name: None,
+    checks: Sequence[Check] | None = None,
+) -> list[Finding]:
+    """Run every check on every MongoDB database that apps declare collections for; return the findings, the worst first.
+
+    `checks` replaces the registered checks of a database, not those of its collections.
+    """
     _discover()
     found: list[Finding] = []
     for alias in dict.fromkeys(item.alias for item in declared() if connections[item.alias].vendor == "mongodb"):
         try:
             examination = _examination(alias, production)
-            for name, where, work in _work(examination):
+            for name, where, work in _work(examination, _checks if checks is None else checks):
                 progress(name)
                 found += _in_time(name, where, work)
         except PyMongoError as error:
@@ -115,8 +123,10 @@ def _examination(alias: str, production: bool) -> Examination:
     )
 
 
-def _work(examination: Examination) -> Iterator[tuple[str, str, Callable[[], Iterable[Finding]]]]:
-    for function in _checks:
+def _work(
+    examination: Examination, checks: Sequence[Check]
+) -> Iterator[tuple[str, str, Callable[[], Iterable[Finding]]]]:
+    for function in checks:
         yield _name(function), examination.alias, partial(function, examination)
     for collection in examination.collections:
         if collection.name in examination.existing and not collection.name.endswith(".chunks"):

@@ -179,9 +179,8 @@ def test_check_that_takes_too_long_says_so_and_keeps_what_it_found(declare, pati
         yield doctor.Finding(WARNING, "found-before", NAME, "", "")
         list(examination.db[NAME].find({"$where": "sleep(20000) || true"}))
 
-    monkeypatch.setattr("mongo.doctor.findings._checks", [slow])
     monkeypatch.setattr("mongo.doctor.findings.SECONDS", 0.5)
-    levels = found()
+    levels = found(checks=[slow])
     assert (levels["found-before"], levels["not-looked-through"]) == (WARNING, ADVICE)
 
 
@@ -236,7 +235,7 @@ def test_pending_migration(mongo):
     assert "migration-pending" not in found()
 
 
-def test_check_that_fails_is_a_finding_and_the_others_go_on(declare, patients, monkeypatch):
+def test_check_that_fails_is_a_finding_and_the_others_go_on(declare, patients):
     declare(unsharded_because="test")
     patients.insert_many([{"a": 1}, {"a": "1"}])
 
@@ -244,8 +243,7 @@ def test_check_that_fails_is_a_finding_and_the_others_go_on(declare, patients, m
         yield doctor.Finding(WARNING, "found-before", NAME, "", "")
         raise KeyError("layout")
 
-    monkeypatch.setattr("mongo.doctor.findings._checks", [broken])
-    levels = found()
+    levels = found(checks=[broken])
     assert (levels["found-before"], levels["check-failed"], levels["mixed-type"]) == (WARNING, ERROR, WARNING)
 
 
