@@ -2,12 +2,12 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
 from markup.characters import IDEOGRAPHS
-from markup.sequences import Budget, Region, are_compared, in_order, pairs, regions
+from markup.sequences import Budget, are_compared, in_order, pairs, regions
 
 _PARAGRAPH_END: Final = re.compile(r"(\n[ \t\r]*\n[ \t\r\n]*)")
 _THAI_MARKS: Final = "\u0e31\u0e34-\u0e3a\u0e47-\u0e4e\u0eb1\u0eb4-\u0ebc\u0ec8-\u0ecd"
@@ -31,18 +31,6 @@ class Change:
     text: str
 
 
-@dataclass(frozen=True)
-class Row:
-    """A paragraph of the old version beside what it became; either may be missing.
-
-    `old` holds equal and deleted pieces, `new` equal and inserted ones.
-    """
-
-    kind: Literal["equal", "change", "insert", "delete"]
-    old: tuple[Change, ...]
-    new: tuple[Change, ...]
-
-
 def words(old: str, new: str, budget: Budget | None = None) -> list[Change]:
     """Return the pieces of `old` and `new` in order, a deletion before the insertion that replaced it.
 
@@ -51,10 +39,7 @@ def words(old: str, new: str, budget: Budget | None = None) -> list[Change]:
     taken as changed too, for it says nothing to a reader. What the `budget` of comparisons does not reach counts as
     changed.
     """
-    return _changes(old, new, budget or Budget())
-
-
-def _changes(old: str, new: str, budget: Budget) -> list[Change]:
+    budget = budget or Budget()
     old_parts, new_parts = _PARAGRAPH_END.split(old), _PARAGRAPH_END.split(new)
     changes: list[Change] = []
     for region, equal in regions(old_parts, new_parts, budget):
@@ -64,20 +49,6 @@ def _changes(old: str, new: str, budget: Budget) -> list[Change]:
         )
         changes.extend([Change("equal", before)] if equal else _words(before, after, budget))
     return _tidy(changes)
-
-
-def side_by_side(old: str, new: str, budget: Budget | None = None) -> list[Row]:
-    """Return the paragraphs of both versions as rows for two columns, with the changed words of those that changed."""
-    before, after = _paragraphs(old), _paragraphs(new)
-    rows: list[Row] = []
-    budget = budget or Budget()
-    for region, equal in regions(before, after, budget):
-        if equal:
-            pieces = ((Change("equal", text),) for text in before[region.old_start : region.old_end])
-            rows.extend(Row("equal", piece, piece) for piece in pieces)
-        else:
-            rows.extend(_changed_rows(before, after, region, budget))
-    return rows
 
 
 def became(olds: Sequence[str], news: Sequence[str], budget: Budget | None = None) -> list[tuple[int, int]]:
@@ -109,26 +80,6 @@ def _shared(one: Counter[str], other: Counter[str]) -> int:
     """Return how many words two bags have in common."""
     small, large = (one, other) if len(one) <= len(other) else (other, one)
     return sum(min(count, large[word]) for word, count in small.items() if word in large)
-
-
-def _changed_rows(before: Sequence[str], after: Sequence[str], region: Region, budget: Budget) -> Iterator[Row]:
-    olds, news = before[region.old_start : region.old_end], after[region.new_start : region.new_end]
-    at_old = at_new = 0
-    for i, j in [*became(olds, news, budget), (len(olds), len(news))]:
-        yield from (Row("delete", (Change("delete", text),), ()) for text in olds[at_old:i])
-        yield from (Row("insert", (), (Change("insert", text),)) for text in news[at_new:j])
-        if i < len(olds):
-            changes = _changes(olds[i], news[j], budget)
-            yield Row(
-                "change",
-                tuple(change for change in changes if change.kind != "insert"),
-                tuple(change for change in changes if change.kind != "delete"),
-            )
-        at_old, at_new = i + 1, j + 1
-
-
-def _paragraphs(text: str) -> list[str]:
-    return [part for part in _PARAGRAPH_END.split(text)[::2] if part.strip()]
 
 
 def _words(old: str, new: str, budget: Budget) -> list[Change]:

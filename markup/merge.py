@@ -45,13 +45,6 @@ class Chunk:
 
 
 @dataclass(frozen=True)
-class Typed:
-    """Text that an editor typed to settle a conflict."""
-
-    text: str
-
-
-@dataclass(frozen=True)
 class Merged:
     """The outcome of a merge: chunks in order, the white space before the first and after the last, and the steps that
     its comparisons took."""
@@ -87,11 +80,10 @@ def merge(base: str, mine: str, theirs: str) -> Merged:
     return Merged(chunks, lead, tail, 2 * STEPS - sum(budget.steps for budget in budgets))
 
 
-def resolve(merged: Merged, picks: Sequence[Side | Typed]) -> str:
+def resolve(merged: Merged, picks: Sequence[Side]) -> str:
     """Return the merged text, the conflicts settled by `picks` in order.
 
-    A pick is a side, "both" for mine and then theirs, or what the editor typed. Raises ValueError unless there are as
-    many picks as conflicts.
+    A pick is a side, or "both" for mine and then theirs. Raises ValueError unless there are as many picks as conflicts.
     """
     if len(picks) != merged.conflicts:
         raise ValueError(f"{merged.conflicts} conflicts, but {len(picks)} picks")
@@ -106,9 +98,7 @@ def resolve(merged: Merged, picks: Sequence[Side | Typed]) -> str:
     return "".join([merged.lead, *parts, merged.tail])
 
 
-def _picked(chunk: Chunk, pick: Side | Typed) -> str:
-    if isinstance(pick, Typed):
-        return newlines(pick.text).strip("\n")
+def _picked(chunk: Chunk, pick: Side) -> str:
     if pick == "both":
         return _USUAL_GAP.join(part for part in (chunk.mine, chunk.theirs) if part)
     return {"base": chunk.base, "mine": chunk.mine, "theirs": chunk.theirs}[pick]

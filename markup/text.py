@@ -75,14 +75,6 @@ def excerpt(html: str, words: int = 50) -> str:
     return text
 
 
-def word_count(text: str) -> int:
-    """Return how many words `text` has.
-
-    A Chinese or Japanese character counts as one, and so do five letters of Thai, Lao, Khmer or Burmese.
-    """
-    return sum(_weight(found[0]) for found in _WORD.finditer(text) if any(map(str.isalnum, found[0])))
-
-
 def highlight(text: str, terms: Sequence[str], around: int = 80, extracts: int = 3) -> list[tuple[str, bool]]:
     """Return extracts of `text` around `terms` as pieces (piece, whether it is a term); joined, they read as one line.
 

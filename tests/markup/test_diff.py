@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from markup.diff import Change, became, side_by_side, words
+from markup.diff import Change, became, words
 from tests.markup.properties import holds
 
 
@@ -71,31 +71,6 @@ def test_any_two_texts(old, new):
 @given(texts)
 def test_a_text_does_not_differ_from_itself(text):
     assert words(text, text) == ([Change("equal", text)] if text else [])
-    assert all(row.kind == "equal" for row in side_by_side(text, text))
-
-
-@holds
-@given(texts, texts)
-def test_rows_hold_every_paragraph_of_both_sides(old, new):
-    rows = side_by_side(old, new)
-    for side, kind, text in (("old", "insert", old), ("new", "delete", new)):
-        pieces = [getattr(row, side) for row in rows]
-        assert all(piece.kind != kind for row in pieces for piece in row)
-        assert "".join("".join(piece.text for row in pieces for piece in row).split()) == "".join(text.split())
-    for row in rows:
-        assert bool(row.old) == (row.kind != "insert")
-        assert bool(row.new) == (row.kind != "delete")
-
-
-def test_side_by_side_puts_a_paragraph_beside_what_it_became():
-    rows = side_by_side("one two three\n\nfour five\n\nsix", "zero\n\none two 3\n\nsix\n\nseven")
-    assert [(row.kind, shown(row.old), shown(row.new)) for row in rows] == [
-        ("insert", "", "{+zero+}"),
-        ("change", "one two [-three-]", "one two {+3+}"),
-        ("delete", "[-four five-]", ""),
-        ("equal", "six", "six"),
-        ("insert", "", "{+seven+}"),
-    ]
 
 
 def test_became_matches_paragraphs_by_their_words():

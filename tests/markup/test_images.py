@@ -9,31 +9,31 @@ def figure(ref):
 
 
 def test_a_photo_alone_takes_the_place_of_its_paragraph():
-    assert render("![a](photo:x)", "article", resolve_image=figure) == "<figure>x</figure>"
+    assert resolve(render("![a](photo:x)", "article"), figure) == "<figure>x</figure>"
 
 
 def test_a_photo_in_a_line_stays_in_it():
-    assert render("a ![b](photo:x) c", "article", resolve_image=figure) == "<p>a <img data-slug='x'> c</p>"
+    assert resolve(render("a ![b](photo:x) c", "article"), figure) == "<p>a <img data-slug='x'> c</p>"
 
 
 def test_two_photos_in_one_paragraph_are_part_of_it():
-    html = render("![a](photo:x) ![b](photo:y)", "article", resolve_image=figure)
+    html = resolve(render("![a](photo:x) ![b](photo:y)", "article"), figure)
     assert html == "<p><img data-slug='x'> <img data-slug='y'></p>"
 
 
 def test_the_resolver_gets_what_was_typed():
     seen = []
-    render('![a "b" <c>](photo:straße-1 "d & e")', "article", resolve_image=seen.append)
+    resolve(render('![a "b" <c>](photo:straße-1 "d & e")', "article"), seen.append)
     assert seen == [ImageRef("straße-1", 'a "b" <c>', "d & e", block=True)]
 
 
 def test_what_is_not_resolved_leaves_its_description():
-    assert render("![a < b](photo:x)\n\nc ![d](photo:y)", "article", resolve_image=lambda ref: None) == (
+    assert resolve(render("![a < b](photo:x)\n\nc ![d](photo:y)", "article"), lambda ref: None) == (
         "<p>a &lt; b</p>\n<p>c d</p>"
     )
 
 
-def test_without_a_resolver_photos_stay_to_be_resolved_later():
+def test_rendering_leaves_photos_to_be_resolved_when_they_are_shown():
     html = render("![a](photo:x)", "article")
     assert html == '<p><img src="photo:x" alt="a"></p>'
     assert resolve(html, figure) == "<figure>x</figure>"
@@ -41,7 +41,7 @@ def test_without_a_resolver_photos_stay_to_be_resolved_later():
 
 def test_photos_in_html_are_found_too():
     source = '<figure><img alt="a" src="photo:x"><figcaption>b</figcaption></figure>'
-    assert render(source, "article", resolve_image=figure) == (
+    assert resolve(render(source, "article"), figure) == (
         "<figure><img data-slug='x'><figcaption>b</figcaption></figure>"
     )
 
@@ -52,7 +52,7 @@ def test_other_images_stay():
 
 
 def test_a_photo_within_a_value_is_only_text():
-    html = render("<p title='<img src=\"photo:x\">'>y</p>", "article", resolve_image=figure)
+    html = resolve(render("<p title='<img src=\"photo:x\">'>y</p>", "article"), figure)
     assert html == '<p title="&lt;img src=&quot;photo:x&quot;&gt;">y</p>'
 
 
@@ -67,4 +67,4 @@ def test_backslashes_of_a_resolver_stay():
 
 
 def test_comments_have_no_photos():
-    assert render("![a](photo:x)", "comment", resolve_image=figure) == "<p>a</p>"
+    assert resolve(render("![a](photo:x)", "comment"), figure) == "<p>a</p>"

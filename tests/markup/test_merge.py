@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from markup.characters import newlines
-from markup.merge import Chunk, Typed, merge, resolve
+from markup.merge import Chunk, merge, resolve
 from tests.markup.properties import holds
 
 BASE = "one a b\n\ntwo c d\n\nthree e f"
@@ -79,8 +79,6 @@ def test_the_first_version_of_a_text_from_two_sides():
         ("mine", "one a b\n\ntwo X d\n\nthree T f"),
         ("theirs", "one a b\n\ntwo Y d\n\nthree T f"),
         ("both", "one a b\n\ntwo X d\n\ntwo Y d\n\nthree T f"),
-        (Typed("my\r\nown\n"), "one a b\n\nmy\nown\n\nthree T f"),
-        (Typed(""), "one a b\n\nthree T f"),
     ],
 )
 def test_resolve(pick, text):
@@ -177,11 +175,8 @@ def test_nothing_typed_is_lost(three):
 @given(versions(), st.data())
 def test_every_conflict_can_be_settled(three, data):
     merged = merge(*three)
-    picks = [
-        data.draw(st.sampled_from(["base", "mine", "theirs", "both", Typed("typed")])) for _ in range(merged.conflicts)
-    ]
+    picks = [data.draw(st.sampled_from(["base", "mine", "theirs", "both"])) for _ in range(merged.conflicts)]
     text = resolve(merged, picks)
-    assert ("typed" in text) == (Typed("typed") in picks)
     # What was settled is what a second merge with the same sides leaves alone.
     assert merge(text, text, text).text == text
 

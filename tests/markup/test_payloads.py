@@ -3,6 +3,7 @@
 import pytest
 
 from markup.html import clean
+from markup.images import resolve
 from markup.markdown import render
 from markup.text import plain
 from tests.markup.payloads import ALL, PAYLOADS
@@ -67,7 +68,7 @@ def test_a_resolver_sees_only_slugs_and_its_answer_stays_whole():
             seen.append(ref)
             return "\ue000"
 
-        html = render(f"![x](photo:y) {payload}\n\n<p>{payload}</p>", "article", resolve_image=resolver)
+        html = resolve(render(f"![x](photo:y) {payload}\n\n<p>{payload}</p>", "article"), resolver)
         assert html.count("\ue000") == len(seen)
         assert violations(html, "article") == [], payload
 

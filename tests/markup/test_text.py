@@ -1,11 +1,12 @@
 import unicodedata
+from html import escape
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from markup.characters import scrub
-from markup.text import SLUG_LENGTH, excerpt, highlight, plain, slugify, word_count
+from markup.text import SLUG_LENGTH, excerpt, highlight, plain, slugify
 from tests.markup.properties import holds, soup
 
 
@@ -66,24 +67,8 @@ def test_excerpt(html, words, text):
 def test_excerpts_are_one_short_line(html, words):
     text = excerpt(html, words)
     assert "\n" not in text
-    assert word_count(text) <= words
-
-
-@pytest.mark.parametrize(
-    ("text", "count"),
-    [
-        ("", 0),
-        ("one", 1),
-        ("one two\nthree", 3),
-        ("a - b", 2),
-        ("don't", 1),
-        ("你好，世界", 4),
-        ("ภาษาไทยง่าย", 3),
-        ("x" * 60, 12),
-    ],
-)
-def test_word_count(text, count):
-    assert word_count(text) == count
+    assert sum(any(map(str.isalnum, word)) for word in text.split()) <= words
+    assert excerpt(escape(text), words) == text
 
 
 def marked(text, terms, **options):

@@ -47,7 +47,7 @@ RECORDS = {
         *("title", "link", "pubDate", "guid", "category", "dc:creator", "content:encoded", "excerpt:encoded"),
         *("wp:post_id", "wp:post_date", "wp:post_date_gmt", "wp:post_modified", "wp:post_modified_gmt"),
         *("wp:post_name", "wp:status", "wp:post_parent", "wp:menu_order", "wp:post_type", "wp:post_password"),
-        *("wp:comment_status", "wp:is_sticky", "wp:attachment_url"),
+        *("wp:comment_status", "wp:attachment_url"),
     },
 }
 PARTS = {
@@ -301,7 +301,6 @@ class _Handler(ContentHandler):
             body=record.get("content:encoded", ""),
             excerpt=text("excerpt:encoded"),
             order=_number(text("wp:menu_order")),
-            sticky=text("wp:is_sticky") == "1",
             comments_open=text("wp:comment_status") != "closed",
             terms=_unique_terms(record["terms"]),
             thumbnail=_number(text("_thumbnail_id")),

@@ -82,7 +82,6 @@ class Item:
     body: str
     excerpt: str
     order: int
-    sticky: bool
     comments_open: bool
     terms: tuple[Term, ...]
     thumbnail: int
