@@ -252,7 +252,7 @@ def main() -> None:
             again = restarted(server, path, folder) if server.restart else ""
             speeds = [f"{statistics.median(found[server.name]):,.0f}" for found in (bare, kept)]
             rows.append([server.name, alone, beside, again, growth, *speeds])
-    report.publish("slow_senders", [_table(rows)])
+        report.publish("slow_senders", [_table(rows)])  # asks the server for its version
 
 
 def _table(rows: list[list[Any]]) -> report.Table:
