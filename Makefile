@@ -20,8 +20,9 @@ run: .venv/runtime.stamp ## serve the site on 127.0.0.1:8000 (PORT=8001, DEMO=0,
 test: .venv/dev.stamp chromium checkers ## the quick tests, at most ten minutes
 	$(BIN)/python -m pytest -m "not slow" -n logical --dist loadfile --no-loadscope-reorder $(ARGS)
 
-test-slow: .venv/dev.stamp chromium checkers java ## the long tests: crashes, volumes, conversions
+test-slow: .venv/dev.stamp chromium checkers java ## the long tests: crashes, volumes, conversions, guards taken out
 	$(BIN)/python -m pytest -m slow -n logical --dist loadfile --no-loadscope-reorder $(ARGS)
+	$(if $(ARGS),,$(BIN)/python -m tests.mutants)
 
 lint: .venv/dev.stamp ## style, types and who may import whom
 	$(BIN)/ruff check .

@@ -1,0 +1,126 @@
+"""`make mutants`: guards are taken out one by one, in a copy of the code, and the test that is named for each must fail.
+
+A guard whose absence no test notices is a promise that nobody keeps: the table then says `survives`, and the exit code is 1.
+Where a guard's code is not what stands here any more, nothing can be said of it: that fails too, until this table follows.
+"""
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from queue import SimpleQueue
+
+from tests.mutants.cutting import Mutant, Outdated, taken_out
+from tests.mutants.guards import MUTANTS
+from tests.support.throwaway import EphemeralMongod
+
+ROOT = Path(__file__).resolve().parents[2]
+NOT_COPIED = shutil.ignore_patterns(
+    ".git", ".venv", "var", "__pycache__", "*_cache", ".hypothesis", "node_modules", "images"
+)
+# Seconds that a test may take once its guard is gone: it may hang instead of failing, which is noticed as well.
+PATIENCE = 120
+PASSED, FAILED = 0, 1
+
+
+class Copy:
+    """A copy of the code in which guards are missing for a while, and a test database of its own."""
+
+    def __init__(self, folder: Path, name: str) -> None:
+        self.root = folder / name
+        shutil.copytree(ROOT, self.root, ignore=NOT_COPIED)
+        self._environment = {**os.environ, "TEST_MONGODB_NAME": f"test_{name}", "PYTHONDONTWRITEBYTECODE": "1"}
+
+    def run(self, tests: Sequence[str]) -> tuple[int, str]:
+        """Run tests until one fails; return pytest's exit code (FAILED also where it hangs) and what it said."""
+        command = [sys.executable, "-m", "pytest", "-x", "-q", "-m", "not slow", "-p", "no:cacheprovider", *tests]
+        try:
+            done = subprocess.run(
+                command,
+                cwd=self.root,
+                env=self._environment,
+                capture_output=True,
+                text=True,
+                timeout=PATIENCE * len(tests),
+            )
+        except subprocess.TimeoutExpired:
+            return FAILED, "it did not end"
+        return done.returncode, done.stdout + done.stderr
+
+    def without(self, mutant: Mutant) -> tuple[int, str]:
+        """Run the mutant's test with its guard missing."""
+        file = self.root / mutant.file
+        source = file.read_text()
+        file.write_text(taken_out(mutant, source))
+        try:
+            return self.run([mutant.test])
+        finally:
+            file.write_text(source)
+
+
+def judge(mutants: Sequence[Mutant], copies: int) -> bool:
+    """Print a line for each mutant; return whether all were noticed. Raises Outdated."""
+    for mutant in mutants:
+        taken_out(mutant, (ROOT / mutant.file).read_text())
+    with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
+        free: SimpleQueue[Copy] = SimpleQueue()
+        for number in range(copies):
+            free.put(Copy(Path(folder), f"mutants{number}"))
+        first = free.get()
+        code, said = first.run(sorted({mutant.test for mutant in mutants}))
+        free.put(first)
+        if code != PASSED:
+            say(f"{said}\nThe tests must pass before anything is taken out.")
+            return False
+
+        def one(mutant: Mutant) -> bool:
+            copy, began = free.get(), time.monotonic()
+            try:
+                code, said = copy.without(mutant)
+            finally:
+                free.put(copy)
+            verdict = {PASSED: "survives", FAILED: "noticed"}.get(code, f"pytest ended with {code}")
+            say(f"{mutant.guard:34} {verdict:10} {time.monotonic() - began:5.1f} s  {mutant.test}")
+            if code not in (PASSED, FAILED):
+                say(said)
+            return code == FAILED
+
+        with ThreadPoolExecutor(copies) as pool:
+            noticed = list(pool.map(one, mutants))
+    say(f"{sum(noticed)} of {len(noticed)} missing guards were noticed.")
+    return all(noticed)
+
+
+def say(line: str) -> None:
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Take guards out one by one: the test named for each must fail.")
+    parser.add_argument("guards", nargs="*", help="parts of the names of guards; all without any")
+    parser.add_argument("--copies", type=int, default=min(2, os.cpu_count() or 1), help="how many at once")
+    options = parser.parse_args()
+    chosen = [m for m in MUTANTS if not options.guards or any(part in m.guard for part in options.guards)]
+    server = None
+    if "TEST_MONGODB_URI" not in os.environ:
+        server = EphemeralMongod()
+        os.environ["TEST_MONGODB_URI"] = server.start()
+    try:
+        return 0 if chosen and judge(chosen, options.copies) else 1
+    except Outdated as error:
+        say(str(error))
+        return 1
+    finally:
+        if server:
+            server.stop()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
