@@ -18,7 +18,8 @@ if __name__ == "__main__":
     except ImproperlyConfigured as error:
         sys.exit(f"The settings are not right: {error}")
     except MongodError as error:  # met at the first connection, in any command
-        sys.exit(f"{error}")
+        sys.stderr.write(f"{error}\n")
+        sys.exit(COULD_NOT_RUN)
     except Exception as error:  # Django's own commands (migrate, createsuperuser) let the driver's errors through
         if not is_outage(error):
             raise

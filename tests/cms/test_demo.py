@@ -1,9 +1,12 @@
 """The demo site: complete, the same twice, gone without a trace."""
 
+from io import StringIO
+
 import pytest
 from django.core.management import CommandError, call_command
 
 from cms.demo import content, loading, plates, volume
+from mongo import jobs
 from mongo.connection import now
 from nodes.selectors import nodes as selectors
 from nodes.selectors import site as site_selectors
@@ -17,7 +20,10 @@ def nothing() -> None:
 
 
 def documents(mongo) -> dict[str, int]:
-    """How many documents each collection holds, without the site's one, and those that migrations write."""
+    """How many documents each collection holds once the worker has done its jobs, without the site's one, and those that
+    migrations write."""
+    call_command("work", "--once", stdout=StringIO())
+    mongo.jobs.delete_many({"state": jobs.DONE})
     names = set(mongo.list_collection_names()) - KEPT - {"cms.site"}
     return {name: count for name in names if (count := mongo[name].count_documents({}))}
 

@@ -159,7 +159,7 @@ MUTANTS = (
     ),
     Mutant(
         "HTML cleaning",
-        "markup/html.py::_once",
+        "markup/html.py::once",
         "rules.cleaner.clean(Balancer(rules.tags, renamed, images=rules.images).balance(html)).strip()",
         "html.strip()",
         "tests/markup/test_payloads.py::test_only_what_is_allowed_comes_out",

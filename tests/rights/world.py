@@ -172,9 +172,9 @@ def body(response: HttpResponseBase) -> str:
 
 
 def is_refused(response: HttpResponseBase) -> bool:
-    """Return whether an answer is a refusal: there is no such thing, it is not yours, or log in first."""
+    """Return whether an answer is a refusal: there is no such thing (any more), it is not yours, or log in first."""
     to_log_in = response.status_code == 302 and re.match(r"/(admin/login/|log-in)", response["Location"])
-    return bool(to_log_in) or response.status_code in (403, 404)
+    return bool(to_log_in) or response.status_code in (403, 404, 410)
 
 
 def told(response: HttpResponseBase) -> tuple[int, str]:
