@@ -19,7 +19,7 @@ from django.core.management import call_command
 
 from cms import servers
 from cms.environment import kept_secret
-from local.claims import Claim, Held
+from local.claims import Claim, Claimed
 from local.ports import is_free, listener
 from local.processes import Restarted, command_line, guarded
 from mongo import indexes
@@ -41,9 +41,9 @@ def claimed(path: Path, url: str) -> Iterator[Claim]:
     claim = Claim(path)
     try:
         claim.take()
-    except Held as held:
-        pid, at = held.facts.get("pid", "unknown"), held.facts.get("url", "unknown")
-        raise CannotServe(f"Process {pid} serves this site already, at {at}.") from held
+    except Claimed as claimed:
+        pid, at = claimed.facts.get("pid", "unknown"), claimed.facts.get("url", "unknown")
+        raise CannotServe(f"Process {pid} serves this site already, at {at}.") from claimed
     claim.say(url=url)
     try:
         yield claim

@@ -14,11 +14,11 @@ NOTICING_SECONDS = 5.0  # how long a process may take on a busy machine to notic
 ENDING_SECONDS = 60.0  # how long one that ends may take, what it started included
 
 
-class Held(Exception):
-    """Another process holds the claim; `facts` are what it says of itself, "pid" among them, or nothing."""
+class Claimed(Exception):
+    """Another process has the claim; `facts` are what it says of itself, "pid" among them, or nothing."""
 
     def __init__(self, facts: dict[str, Any]) -> None:
-        super().__init__(f"Held by process {facts.get('pid', 'unknown')}")
+        super().__init__(f"Claimed by process {facts.get('pid', 'unknown')}")
         self.facts = facts
 
 
@@ -34,9 +34,9 @@ class Claim:
         self.descriptor = -1
 
     def take(self, patience: float = NOTICING_SECONDS) -> dict[str, Any]:
-        """Take the claim and return what its last holder said.
+        """Take the claim and return what its last owner said.
 
-        Waits `patience` seconds for another holder, and longer for one that ends or was killed. Raises Held.
+        Waits `patience` seconds for another owner, and longer for one that ends or was killed. Raises Claimed.
         """
         self.path.parent.mkdir(parents=True, exist_ok=True)
         descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -46,14 +46,14 @@ class Claim:
             ends = facts.get("ending") or not ("pid" in facts and is_alive(facts["pid"]))
             if time.monotonic() - began > (ENDING_SECONDS if ends else patience):
                 os.close(descriptor)
-                raise Held(facts)
+                raise Claimed(facts)
             time.sleep(0.05)
         os.fchmod(descriptor, 0o600)
         self.descriptor = descriptor
         return _read(self.path)
 
     def say(self, **facts: Any) -> None:
-        """Replace what the holder, this process, says of itself."""
+        """Replace what the owner, this process, says of itself."""
         os.ftruncate(self.descriptor, 0)
         os.pwrite(self.descriptor, json.dumps({"pid": os.getpid(), **facts}).encode(), 0)
 
@@ -62,8 +62,8 @@ class Claim:
         os.close(self.descriptor)
         self.descriptor = -1
 
-    def holder(self) -> dict[str, Any] | None:
-        """What the process that holds the claim says of itself; None when none does."""
+    def owner(self) -> dict[str, Any] | None:
+        """What the process that has the claim says of itself; None when none has it."""
         return _read(self.path) if is_locked(self.path) else None
 
 

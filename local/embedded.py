@@ -20,7 +20,7 @@ from typing import Any
 
 from pymongo.errors import PyMongoError
 
-from local.claims import NOTICING_SECONDS, Claim, Held, is_locked
+from local.claims import NOTICING_SECONDS, Claim, Claimed, is_locked
 from local.mongod import START_SECONDS, STOP_SECONDS, Mongod, MongodError, initiate, locate
 from local.ports import is_free
 from local.processes import PAUSE_SECONDS, command_line, is_alive
@@ -57,7 +57,7 @@ class Embedded:
 
     def running(self) -> State | None:
         """The server that a living process owns and has started; None if there is none."""
-        said = self._claim.holder()
+        said = self._claim.owner()
         if not said or "uri" not in said or not is_alive(said["pid"]):
             return None
         return State(uri=said["uri"], pid=said["mongod"], port=said["port"], owner=said["pid"])
@@ -69,10 +69,10 @@ class Embedded:
         """
         try:
             before = self._claim.take(patience)
-        except Held as held:
-            owner = held.facts.get("pid", 0)
+        except Claimed as claimed:
+            owner = claimed.facts.get("pid", 0)
             who = f"Process {owner} ({command_line(owner)[-80:]})"
-            raise Owned(f"{who} runs the MongoDB of {self.var} already: end it first.") from held
+            raise Owned(f"{who} runs the MongoDB of {self.var} already: end it first.") from claimed
         try:
             self._owner = os.getpid()
             self._claim.say()

@@ -32,7 +32,7 @@ NOT_READY = (94, 109)
 
 
 class MongodError(Exception):
-    """No mongod could be found or started; the text is one sentence for whoever typed the command."""
+    """No mongod could be found or started; the text is one sentence for the operator at the terminal."""
 
 
 def locate() -> Path:
@@ -63,9 +63,9 @@ def locate() -> Path:
 class Mongod:
     """One mongod, whose guard ends it when this process is gone.
 
-    `port` 0 takes a free one. `replset` "" starts a standalone. `key` is the key file of a server that asks who
-    connects; without one every local user may. `claims` last until mongod has ended (see guarded()); `remove` is a
-    folder that its guard deletes at the end.
+    `port` 0 takes a free one. `replset` "" starts a standalone. `key` is the key file of a server that
+    authenticates its clients; without one every local user may connect. `claims` last until mongod has ended (see
+    guarded()); `remove` is a folder that its guard deletes at the end.
     """
 
     dbpath: Path

@@ -164,10 +164,10 @@ def clean(html: str, profile: Profile = "comment") -> str:
     """Return `html` with nothing left in it that `profile` does not allow.
 
     "article" is for editors: tables, figures, images, details; ids get a prefix, headings an id, external links
-    rel="noopener"; an h1 pushes all headings down one level. "comment" is for anyone: no ids, no images (they become
+    rel="noopener"; an h1 pushes all headings down one level. "comment" is for readers: no ids, no images (they become
     links), headings become bold paragraphs, links carry rel="ugc nofollow noopener". Neither knows styles, scripts,
-    forms, frames or embedded objects. Never raises, and clean(clean(x)) == clean(x): what is returned means the same
-    to whoever parses it again, which leaves mutation XSS nothing to work with.
+    forms, frames or embedded objects. Never raises, and clean(clean(x)) == clean(x): another parser
+    reads the result as this one did, which leaves mutation XSS nothing to work with.
     """
     return settled(html, lambda before: once(before, profile))
 

@@ -19,7 +19,7 @@ _IMAGE: Final = re.compile(r'(<p>)?<img((?: [^<>]*)? src="(?i:photo):[^<>]*)>(?(
 
 @dataclass(frozen=True)
 class ImageRef:
-    """What a text says about one of its photos. All fields are what someone typed: escape them."""
+    """What a text says about one of its photos. Its author typed all fields: escape them."""
 
     slug: str
     alt: str

@@ -1,4 +1,4 @@
-"""What keeps a Markdown parser linear when someone means harm.
+"""What keeps a Markdown parser linear on hostile texts.
 
 markdown-it-py itself takes about 10 µs a mark, whatever the marks; a link counts for several. Four things could still
 multiply the work or the result; each has its limit here.
@@ -33,7 +33,7 @@ def marks(source: str) -> int:
 def excessive(source: str) -> bool:
     """Tell whether `source` has so many marks that parsing it would take more than a few seconds.
 
-    No text that anyone wrote has.
+    No text that an author wrote by hand has.
     """
     # No character counts for more than a link.
     return len(source) > MOST_MARKS // LINK_MARKS and marks(source) > MOST_MARKS

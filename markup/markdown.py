@@ -56,8 +56,8 @@ def _align(state: StateCore) -> None:
             token.attrs = {"align": found[1]}
 
 
-# Editors may mix HTML in (texts from WordPress are little else); who comments sees it as it was typed, and the line
-# ends too.
+# Editors may mix HTML in (texts from WordPress are little else); a comment shows it as its
+# author typed it, line ends included.
 _PARSERS: Final[dict[str, MarkdownIt]] = {
     "article": _parser(html=True, breaks=False, mail=True),
     "comment": _parser(html=False, breaks=True, mail=False),

@@ -31,7 +31,7 @@ STEPS: Final = 120_000
 class Chunk:
     """Paragraphs that share a fate; each field holds those of one version, "" if it has none there.
 
-    "stable": nobody changed them; "mine", "theirs": one side did; "both": both did the same; "conflict": each did
+    "stable": neither side changed them; "mine", "theirs": one side did; "both": both did the same; "conflict": each did
     something else. `text` is what goes into the result (None for a conflict), `gap` the empty line after it, if
     anything follows.
     """

@@ -1,7 +1,7 @@
 """HTML cut into tags and text in one linear pass, by the rules of the HTML standard's tokenizer (§13.2.5).
 
 It does not build a tree. Where the standard would swallow the rest of a text, for want of a closing ">" or "-->", the
-rest is text here: what someone typed stays visible, and no input is looked at twice.
+rest is text here: what its author typed stays visible, and no input is looked at twice.
 """
 
 import re

@@ -64,7 +64,7 @@ class ShardKey:
 class Collection:
     """A collection, its indexes (beside the one on _id), its shard key (None: stays unsharded) and its $jsonSchema.
 
-    `shared`: somebody else (Django's migrations) makes indexes there too; those not declared here are left alone.
+    `shared`: Django's migrations make indexes there too; those not declared here are left alone.
     """
 
     name: str

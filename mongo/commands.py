@@ -33,7 +33,7 @@ class MongoCommand(BaseCommand):
         except FoundWrong:
             raise
         except CommandError as error:
-            if error.returncode == WRONG:  # the default: nobody chose it
+            if error.returncode == WRONG:  # the default, not the command's choice
                 error.returncode = COULD_NOT_RUN
             raise
         except Exception as error:

@@ -23,7 +23,7 @@ UNHURRIED_SECONDS = 14 * 24 * 60 * 60
 
 AWARE: CodecOptions[Document] = CodecOptions(tz_aware=True, tzinfo=UTC)
 
-# What a server answers, also after it has written, that stops, steps down, or hears too little of the others:
+# What a server answers, also after it has written, that stops, steps down, or reaches too few members:
 # HostUnreachable, HostNotFound, WriteConcernFailed, NetworkTimeout, ShutdownInProgress, PrimarySteppedDown,
 # ExceededTimeLimit, SocketException, LegacyNotPrimary, NotWritablePrimary, InterruptedAtShutdown,
 # InterruptedDueToReplStateChange, NotPrimaryNoSecondaryOk, NotPrimaryOrSecondary.

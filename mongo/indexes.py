@@ -1,7 +1,7 @@
 """Declared against existing: what to create, rebuild or change so that each collection is as its app declares it.
 
 A plan is data; applying it is idempotent, builds a changed index before it drops the old one wherever the server lets both
-stand beside each other, and never drops what nobody here declared unless told to. An index is known by what it does (keys and
+stand beside each other, and never drops what no app declares unless told to. An index is known by what it does (keys and
 options), not by its name.
 """
 
@@ -37,7 +37,7 @@ class CannotBuild(Exception):
 
 def plan(collections: Iterable[str] = (), alias: str = "") -> list[Change]:
     """Return what separates the databases (or that of one connection) from what the apps declare, for the named collections
-    or for all. Drops of indexes that nobody declared are in it as `optional` changes.
+    or for all. Drops of indexes that no app declares are in it as `optional` changes.
     """
     wanted = set(collections)
     changes: list[Change] = []
@@ -155,7 +155,7 @@ def same(index: Index, details: Mapping[str, Any]) -> bool:
 
 
 def _are_twins(index: Index, details: Mapping[str, Any]) -> bool:
-    """Return whether the server refuses to have both: a collection has one text index, and others differ in more than this."""
+    """Return whether the server refuses to have both: two text indexes of one collection, or two that differ too little."""
     if index.is_text:
         return ("_fts", "text") in _pairs(details)
     if _keys(index) != _listed_keys(details):
@@ -218,7 +218,7 @@ def _create_collection(db: Database[Document], name: str) -> None:
     try:
         db.create_collection(name)
     except OperationFailure as error:
-        if error.code != _NAMESPACE_EXISTS:  # else somebody else was first
+        if error.code != _NAMESPACE_EXISTS:  # else a concurrent process was first
             raise
 
 

@@ -1,7 +1,8 @@
-"""A worker queue: jobs are put by whoever has work that may wait or fail; `manage.py work` takes them, one findAndModify each.
+"""The job queue: an app puts work that may wait or fail; a worker (`manage.py work`) takes each job by one findAndModify.
 
-A job that is taken is leased: a worker that dies leaves it to the next. One that fails is tried again, later each time, and
-after TRIES times stays as failed, to be looked at. A `key` names the work: put twice, it is done once.
+A worker leases the job that it takes: when it dies, the next worker takes the job after the lease. A worker tries a failed job
+again, after twice the wait each time; after TRIES times it stays as failed, for an operator. A `key` names the work: put twice,
+it is done once.
 """
 
 import logging
@@ -54,7 +55,7 @@ COLLECTIONS = (
 LEASE = timedelta(minutes=5)
 TRIES = 8
 FIRST_WAIT = timedelta(seconds=30)
-# Of an error, kept with the job. Never its payload, and no address: those who are erased are not to live on in a message.
+# Of an error, kept with the job. Never its payload, and no address: a message must not keep what an erasure removes.
 LONGEST_ERROR = 500
 _ADDRESS = re.compile(r"[^\s@<>\"'(]+@[^\s@<>\"')]+")
 
@@ -69,7 +70,7 @@ class Postponed(Exception):
 
 @dataclass(frozen=True)
 class Job:
-    """A job as it was taken: `tries` counts this one; `lease` is renewed and finished by whoever holds it alone."""
+    """A job as it was taken: `tries` counts this one; only the owner of `lease` renews or finishes it."""
 
     id: ObjectId
     kind: str
@@ -136,15 +137,15 @@ def take(alias: str = DEFAULT_DB_ALIAS) -> Job | None:
 
 
 def keep(job: Job) -> bool:
-    """Renew the lease of a long job; return whether it was still held."""
-    changed = _jobs(job.alias).update_one(_held(job), {"$set": {"due": now() + LEASE}})
+    """Renew the lease of a long job; return whether the worker still owned it."""
+    changed = _jobs(job.alias).update_one(_leased(job), {"$set": {"due": now() + LEASE}})
     return bool(changed.matched_count)
 
 
 def done(job: Job) -> bool:
-    """Record that a job is done, its payload dropped; return whether its lease was still held."""
+    """Record that a job is done, its payload dropped; return whether the worker still owned its lease."""
     update = {"$set": {"state": DONE, "finished": now(), "payload": {}, "lease": None, "error": ""}}
-    return bool(_jobs(job.alias).update_one(_held(job), update).matched_count)
+    return bool(_jobs(job.alias).update_one(_leased(job), update).matched_count)
 
 
 def failed(job: Job, error: str) -> None:
@@ -157,7 +158,7 @@ def failed(job: Job, error: str) -> None:
         "lease": None,
         "error": _ADDRESS.sub("…@…", error)[:LONGEST_ERROR],
     }
-    _jobs(job.alias).update_one(_held(job), {"$set": fields})
+    _jobs(job.alias).update_one(_leased(job), {"$set": fields})
 
 
 def work(alias: str = DEFAULT_DB_ALIAS) -> Job | None:
@@ -187,7 +188,7 @@ def work(alias: str = DEFAULT_DB_ALIAS) -> Job | None:
 
 
 def once(job: Job) -> bool:
-    """Return True to the first who asks for a job: for what must not be done twice, even if a worker dies while doing it."""
+    """Return True to the first worker that asks for a job: for work that must not be done twice, even if that worker dies."""
     query = {"_id": job.id, "once": {"$exists": False}}
     return bool(_jobs(job.alias).update_one(query, {"$set": {"once": now()}}).modified_count)
 
@@ -219,7 +220,7 @@ def drop(query: Mapping[str, Any], alias: str = DEFAULT_DB_ALIAS) -> int:
     return int(_jobs(alias).delete_many(wanted).deleted_count)
 
 
-def _held(job: Job) -> Document:
+def _leased(job: Job) -> Document:
     return {"_id": job.id, "state": RUNNING, "lease": job.lease}
 
 

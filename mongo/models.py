@@ -20,7 +20,7 @@ class ReadOnlyQuerySet(models.QuerySet):
 
 
 class ReadOnlyModel(models.Model):
-    """Base of models written by services alone: a save would put back what others changed meanwhile."""
+    """Base of models written by services alone: a save would undo what a concurrent writer has changed."""
 
     objects = ReadOnlyQuerySet.as_manager()
 

@@ -1,7 +1,7 @@
 """Rate limits that hold over all processes: one document a key, the times of what passed in it, removed by a TTL index.
 
 The window slides: at no moment have more than `limit` passed in the `seconds` before it. One findAndModify decides, by the
-server's clock, so that callers who come together cannot all pass.
+server's clock, so that concurrent callers cannot all pass.
 """
 
 from typing import Any

@@ -47,7 +47,7 @@ def listed(items: Schema) -> Schema:
 
 
 def document(fields: dict[str, Schema], also: dict[str, Schema] | None = None) -> Schema:
-    """Return the schema of a document with all of `fields`, and with those of `also` that it has; others are free."""
+    """Return the schema of a document with all of `fields`, and with those of `also` that it has; any other field is free."""
     known = {name: schema for name, schema in (fields | (also or {})).items() if schema}
     # The server refuses an empty list.
     required = {"required": list(fields)} if fields else {}
@@ -64,7 +64,7 @@ def several_types(schema: Schema, path: str) -> bool:
     return len(kinds - {"null"} - _NUMBERS_BUT_INT) > 1
 
 
-# All numbers are one type to whoever compares them.
+# All numbers are one type in comparisons.
 _NUMBERS_BUT_INT = {"long", "double", "decimal"}
 
 

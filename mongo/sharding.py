@@ -104,7 +104,7 @@ def plan() -> list[Statement]:
 def apply(statement: Statement, db: Database[Document] | None = None, tell: Tell | None = None) -> None:
     """Tell mongos one statement. Raises CannotShard with what the server said; then nothing of it remains.
 
-    `db` and `tell` are for those who are no mongos; `tell` carries out a command of the admin database.
+    `db` and `tell` are for tests without a mongos; `tell` carries out a command of the admin database.
     """
     db = database(statement.alias) if db is None else db
     made = ""

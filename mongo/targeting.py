@@ -28,7 +28,7 @@ class Broadcast:
 
 
 @dataclass(frozen=True)
-class Asked:
+class Operation:
     """What a command asks of a collection. `one`: it writes at most one document; `key_needed`: mongos wants its whole key."""
 
     collection: str
@@ -53,24 +53,24 @@ def broadcasts() -> list[Broadcast]:
     ]
 
 
-def asked(name: str, command: Mapping[str, Any]) -> Iterator[Asked]:
+def operations(name: str, command: Mapping[str, Any]) -> Iterator[Operation]:
     """Yield what a command, as the driver sends it, asks of its collection. Inserts carry their key in the document."""
     if name == "update":
         for part in command["updates"]:
             one = not part.get("multi", False)
-            yield Asked(command[name], name, part["q"], one, one and bool(part.get("upsert")))
+            yield Operation(command[name], name, part["q"], one, one and bool(part.get("upsert")))
     elif name == "delete":
         for part in command["deletes"]:
-            yield Asked(command[name], name, part["q"], part["limit"] == 1)
+            yield Operation(command[name], name, part["q"], part["limit"] == 1)
     elif name == "findAndModify":
-        yield Asked(command[name], name, command["query"], one=True, key_needed=True)
+        yield Operation(command[name], name, command["query"], one=True, key_needed=True)
     elif name == "find":
-        yield Asked(command[name], name, command.get("filter", {}))
+        yield Operation(command[name], name, command.get("filter", {}))
     elif name in ("count", "distinct"):
-        yield Asked(command[name], name, command.get("query", {}))
+        yield Operation(command[name], name, command.get("query", {}))
     elif name == "aggregate" and isinstance(command[name], str):
         first: Mapping[str, Any] = next(iter(command["pipeline"]), {})
-        yield Asked(command[name], name, first.get("$match", {}))
+        yield Operation(command[name], name, first.get("$match", {}))
 
 
 def conditions(filter: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
@@ -92,29 +92,31 @@ def is_targeted(filter: Mapping[str, Any], key: Keys) -> bool:
     return any(_is_value(condition) or (way != "hashed" and _is_bounded(condition)) for condition in found)
 
 
-def is_routed(one: Asked, collection: Collection) -> bool:
+def is_routed(operation: Operation, collection: Collection) -> bool:
     """Return whether mongos can carry out a command without asking shards in vain. What is not sharded lies on one."""
     if collection.shard_key is None:
         return True
     key = collection.shard_key.keys
-    return _names_all(one.filter, key) if one.key_needed else is_targeted(one.filter, key)
+    return _names_all(operation.filter, key) if operation.key_needed else is_targeted(operation.filter, key)
 
 
-def is_allowed(one: Asked, collection: Collection) -> bool:
+def is_allowed(operation: Operation, collection: Collection) -> bool:
     """Return whether mongos (6.0) carries out a command at all: a write of one document needs its whole key, or its _id."""
-    if collection.shard_key is None or not one.one:
+    if collection.shard_key is None or not operation.one:
         return True
     key = collection.shard_key.keys
-    return _names_all(one.filter, key) or (not one.key_needed and _names_all(one.filter, (("_id", 1),)))
+    return _names_all(operation.filter, key) or (
+        not operation.key_needed and _names_all(operation.filter, (("_id", 1),))
+    )
 
 
-def excuse(one: Asked, known: Iterable[Broadcast]) -> Broadcast | None:
+def excuse(operation: Operation, known: Iterable[Broadcast]) -> Broadcast | None:
     """Return the exception that covers a command, None if there is none."""
     for broadcast in known:
         if (
-            broadcast.collection == one.collection
-            and set(broadcast.paths) <= one.paths
-            and (broadcast.paths or not one.paths)
+            broadcast.collection == operation.collection
+            and set(broadcast.paths) <= operation.paths
+            and (broadcast.paths or not operation.paths)
         ):
             return broadcast
     return None

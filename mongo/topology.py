@@ -1,4 +1,4 @@
-"""Whether a MongoDB that somebody else runs will do: a replica set or a mongos, new enough, within reach."""
+"""Whether a MongoDB of the operator's will do: a replica set or a mongos, new enough, within reach."""
 
 import re
 from typing import Any

@@ -1,6 +1,6 @@
 """What a collection accepts: the declared $jsonSchema against the one that the server has, and against what is stored.
 
-Ours carry a title. A validator without it is somebody else's, and stays unless we are told to replace it.
+Ours carry a title. A validator without it was made outside this site, and stays unless we are told to replace it.
 """
 
 from collections.abc import Iterable, Iterator, Mapping

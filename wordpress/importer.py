@@ -41,7 +41,7 @@ __all__ = ["Importer", "Options"]
 
 SUMMARY_WORDS = 80
 TITLE_WORDS = 8
-# How often a slug that was taken meanwhile is replaced.
+# How often the importer replaces a slug that a concurrent writer has taken.
 ATTEMPTS = 5
 WRITTEN = {kinds.PAGE: "page", kinds.FOLDER: "page", kinds.ENTRY: "post"}
 
@@ -128,7 +128,7 @@ class Importer:
     # People ----------------------------------------------------------------------------------------------------------
 
     def _find_users(self, export: Export) -> dict[str, Actor]:
-        """Who wrote, by login: the account of that name where there is one, else only a name."""
+        """The authors by login: the account of that name where there is one, else only a name."""
         users = get_user_model().objects.filter(username__in=list(export.authors))
         found = {user.get_username(): Actor.of(user) for user in users}
         return {login: found.get(login) or Actor(None, public_name(name)) for login, name in export.authors.items()}

@@ -15,7 +15,7 @@ from mongo.schemas import several_types
 BIG = 100 * 1024
 DEEP = 4
 LONG_ARRAY = 1_000
-# Only what has so many elements can be one kind of array among others: nobody reads on.
+# Only what has so many elements can be one kind of array among others; the check stops there.
 _LOOKED_INTO = 20
 # A pattern of names shared by as many collections looks like one collection for each user.
 MANY_COLLECTIONS = 20

@@ -64,7 +64,7 @@ def server_topology(examination: Examination) -> Iterator[Finding]:
 
 @check
 def transport(examination: Examination) -> Iterator[Finding]:
-    """Whoever connects is asked who it is, and nobody on the way can listen."""
+    """The server authenticates its clients, and the connection is encrypted."""
     options = client(examination.alias).options
     # Not among the options by name: a user in the URI is no option of pymongo's, but becomes its credentials.
     if options.pool_options._credentials is None:

@@ -18,7 +18,7 @@ from comments import selectors, services
 from comments.types import Target
 from mongo import targeting
 from mongo.collections import Collection, ShardKey, declared
-from mongo.targeting import Asked, Broadcast
+from mongo.targeting import Broadcast, Operation
 from tests.commands import CommandLog
 from tests.comments import site
 from tests.comments.conftest import moderator, post_page, rules
@@ -35,10 +35,10 @@ NODES = "/admin/nodes/node/"
 OWN = ("$indexStats", "$collStats", "$currentOp", "$listSearchIndexes")
 
 
-def sent(commands: CommandLog) -> Iterable[tuple[Asked, Collection]]:
+def sent(commands: CommandLog) -> Iterable[tuple[Operation, Collection]]:
     known = {item.collection.name: item.collection for item in declared()}
     for event in commands.sent:
-        for one in targeting.asked(event.command_name, event.command):
+        for one in targeting.operations(event.command_name, event.command):
             if one.collection in known:
                 yield one, known[one.collection]
 
@@ -267,7 +267,7 @@ def test_what_mongos_refuses():
     collection = Collection("c", (), ShardKey((("a", 1), ("b", 1))))
 
     def allowed(name: str, **command: Any) -> bool:
-        (one,) = targeting.asked(name, {name: "c", **command})
+        (one,) = targeting.operations(name, {name: "c", **command})
         return targeting.is_allowed(one, collection)
 
     assert not allowed("findAndModify", query={"a": 1})

@@ -1,4 +1,4 @@
-"""The embedded server: owned by one process, found by others, closed to strangers, started again when it dies."""
+"""The embedded server: owned by one process, found by other processes, closed to unknown users, started again when it dies."""
 
 import os
 import shutil
@@ -213,7 +213,7 @@ def test_a_taken_port_gives_way_to_another(server):
 
 @pytest.mark.slow
 def test_data_of_a_server_without_users_are_taken_on(tmp_path):
-    """A folder of a version that asked no one who connects."""
+    """A folder of a version that did not authenticate its clients."""
     with Member(tmp_path / "mongod") as before, MongoClient(initiate([before])) as client:
         client.site.kept.insert_one({"_id": 1})
     server = Embedded(tmp_path)

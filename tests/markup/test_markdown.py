@@ -228,7 +228,7 @@ LONGER = [
 @pytest.mark.parametrize("profile", ["article", "comment"])
 @pytest.mark.parametrize("size", [100, 10_000])
 def test_html_is_at_most_thirty_times_as_long(size, profile):
-    """So that who stores it knows how much room a text of the greatest length can take."""
+    """So that a caller that stores it knows how much room a text of the greatest length can take."""
     for pattern in LONGER:
         for source in (
             pattern * (size // len(pattern)),

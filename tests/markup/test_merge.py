@@ -183,18 +183,19 @@ def test_every_conflict_can_be_settled(three, data):
 
 @holds
 @given(st.lists(st.sampled_from(["keep", "mine", "theirs"]), max_size=12), st.booleans())
-def test_edits_of_different_paragraphs_never_conflict(who, rewrite):
-    base = [f"paragraph {number} of the text {number}" for number in range(len(who))]
+def test_edits_of_different_paragraphs_never_conflict(sides, rewrite):
+    base = [f"paragraph {number} of the text {number}" for number in range(len(sides))]
 
     def version(side):
         change = "{0} anew" if rewrite else "{1} {0}"
         return [
-            change.format(f"{side}{number}", text) if who[number] == side else text for number, text in enumerate(base)
+            change.format(f"{side}{number}", text) if sides[number] == side else text
+            for number, text in enumerate(base)
         ]
 
     mine, theirs = version("mine"), version("theirs")
     merged = merge("\n\n".join(base), "\n\n".join(mine), "\n\n".join(theirs))
-    both = [m if w == "mine" else t for w, m, t in zip(who, mine, theirs, strict=True)]
+    both = [m if w == "mine" else t for w, m, t in zip(sides, mine, theirs, strict=True)]
     assert merged.text == "\n\n".join(both)
 
 

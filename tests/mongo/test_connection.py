@@ -17,10 +17,10 @@ def test_what_begins_a_request_heeds_the_time_to_find_a_server(mongo, monkeypatc
     """The driver does not, beside timeoutMS: every request of an outage would wait for the time of a whole operation."""
     began = time.monotonic()
     nowhere = "mongodb://127.0.0.1:9/?replicaSet=none"
-    with MongoClient(nowhere, serverSelectionTimeoutMS=200, timeoutMS=60_000) as nobody:
-        monkeypatch.setattr("mongo.connection.client", lambda alias: nobody)
+    with MongoClient(nowhere, serverSelectionTimeoutMS=200, timeoutMS=60_000) as unreachable:
+        monkeypatch.setattr("mongo.connection.client", lambda alias: unreachable)
         with promptly(), pytest.raises(ServerSelectionTimeoutError):
-            nobody.site.kept.find_one()
+            unreachable.site.kept.find_one()
     assert time.monotonic() - began < 10
 
 
@@ -50,7 +50,7 @@ def break_connections():
 
 
 def test_write_that_a_server_cannot_promise_is_an_outage(mongo):
-    """It steps down, or stops, while the write waits for the others: the ORM says no more than that something went wrong."""
+    """It steps down, or stops, while the write waits for the other members: the ORM says only that something went wrong."""
     failed = DatabaseError("Save with update_fields did not affect any rows.")
     failed.__cause__ = WriteConcernError("operation was interrupted", 11602)
     assert is_outage(failed)

@@ -152,7 +152,7 @@ def test_document_that_its_validator_would_refuse(declare, patients):
     assert found()["invalid-document"] == WARNING
 
 
-def test_validator_that_somebody_else_made(declare, mongo):
+def test_validator_that_was_made_outside_the_site(declare, mongo):
     declare(unsharded_because="test", validator={"required": ["a"]})
     mongo.create_collection(NAME, validator={"b": 1})
     assert found()["validator-foreign"] == WARNING
@@ -185,8 +185,8 @@ def test_check_that_takes_too_long_says_so_and_keeps_what_it_found(declare, pati
 
 
 def test_server_that_is_not_there_is_a_finding(mongo, monkeypatch):
-    with MongoClient("mongodb://127.0.0.1:9/?serverSelectionTimeoutMS=50") as nobody:
-        monkeypatch.setattr("mongo.doctor.findings.database", lambda alias: nobody["test"])
+    with MongoClient("mongodb://127.0.0.1:9/?serverSelectionTimeoutMS=50") as unreachable:
+        monkeypatch.setattr("mongo.doctor.findings.database", lambda alias: unreachable["test"])
         assert found() == {"unreachable": ERROR}
 
 
@@ -199,7 +199,7 @@ def test_writes_that_may_be_lost(mongo, monkeypatch):
     assert (levels["weak-writes"], levels["no-retries"], levels["stale-reads"]) == (ERROR, WARNING, WARNING)
 
 
-def test_index_that_nobody_uses(mongo, monkeypatch):
+def test_index_that_no_query_uses(mongo, monkeypatch):
     assert "index-unused" not in found()
     monkeypatch.setattr("mongo.doctor.indexes.LONG_ENOUGH", timedelta(0))
     assert found()["index-unused"] == ADVICE

@@ -18,7 +18,7 @@ BY_A = Index("by_a", (("a", 1),))
 
 @pytest.fixture
 def declare(mongo, monkeypatch):
-    """Declare one collection, in place of all others; dropped after the test."""
+    """Declare one collection, in place of all declared ones; dropped after the test."""
 
     def declare(*built: Index, **options) -> None:
         for module in ("mongo.indexes", "mongo.status", "mongo.validators"):
@@ -205,7 +205,7 @@ def test_changed_validator_is_shown_and_replaced(mongo, declare):
     assert run("--plan") == "Nothing to do.\n"
 
 
-def test_validator_of_somebody_else_is_left_alone_unless_told(mongo, declare):
+def test_validator_made_outside_the_site_is_left_alone_unless_told(mongo, declare):
     mongo.create_collection(NAME, validator={"z": 1})
     declare(validator=document({"a": TEXT}))
     assert "not one of ours" in run("--plan")
@@ -280,7 +280,7 @@ def test_want_of_rights_is_told_with_the_role_that_gives_them(mongo):
         indexes.take(indexes.Change("+", "default", NAME, "validator", refuse))
 
 
-def test_collection_that_nobody_declares_is_named(mongo):
+def test_collection_that_no_app_declares_is_named(mongo):
     with pytest.raises(CommandError, match="Nobody declares misspelt"):
         run("--plan", "--collection", "misspelt")
 

@@ -1,4 +1,4 @@
-"""Which servers of others will do, and the one sentence for those that will not."""
+"""Which servers of an operator's will do, and the one sentence for those that will not."""
 
 import os
 import socket

@@ -76,7 +76,7 @@ def test_a_sweep_writes_to_the_shards_that_it_is_about(commands, client):
         one
         for event in commands.sent
         if event.command_name in ("update", "delete", "findAndModify")
-        for one in targeting.asked(event.command_name, event.command)
+        for one in targeting.operations(event.command_name, event.command)
         if one.collection in known
     ]
     assert {one.collection for one in writes} >= {"cms.assets.files", "cms.assets.chunks", "cms.renditions.files"}

@@ -243,7 +243,7 @@ class TestNotPublic:
         assert "1 comment (1 approved, 0 of them public)" in said
         assert "Left out: 1 post in the state auto-draft, 1 post in the state trash, 1 revision" in said
 
-    def test_is_shown_to_nobody(self, mongo, run, client):
+    def test_is_shown_to_no_reader(self, mongo, run, client):
         run(self.HIDDEN)
         assert "shown" in client.get("/blog/post-8").content.decode()
         for path in stored(mongo):

@@ -1,4 +1,4 @@
-"""Imports that do not come to their end, or meet what others do meanwhile: what is there is whole, and the next run goes on."""
+"""Imports that stop early, or meet concurrent writers: what they stored is whole, and the next run goes on."""
 
 from typing import Any
 
@@ -129,8 +129,8 @@ class TestInterrupted:
         assert len(selectors.held()) == 1
 
 
-class TestMeanwhile:
-    """Others change the site between the plan and the writing of it."""
+class TestConcurrentWriters:
+    """Concurrent writers change the site between the plan and the writing of it."""
 
     def importer(self, tmp_path, data: bytes, change) -> Importer:
         path = tmp_path / "some.xml"

@@ -1,4 +1,4 @@
-"""Brings the comments of imported posts over: the approved ones with their threads and times, the others to the queue."""
+"""Stores the comments of imported posts: the approved ones with threads and times, the rest in the moderation queue."""
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta

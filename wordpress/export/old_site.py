@@ -20,7 +20,7 @@ DEAD_FRAGMENTS = re.compile(r"(?:more|comment)-\d+\Z")
 
 @dataclass(slots=True)
 class OldSite:
-    """Addresses of the export. What is asked for comes from texts, so nothing here may fail on it."""
+    """Addresses of the export. Texts of the export ask for addresses, so no address may make a method fail."""
 
     hosts: set[str] = field(default_factory=set)
     # Of posts and pages, addresses in their one form → id (None: of several); of files, address → file.
@@ -79,7 +79,7 @@ class OldSite:
             if "/" not in normal and urlsplit(url).query:
                 return None
         found = self.pages.get(normal) or self.guids.get(normal)
-        # A post's date may have been changed after somebody linked to it: WordPress goes by the slug then.
+        # A post's date may have been changed after a page linked to it: WordPress goes by the slug then.
         if found is None and host_of(url) in self.hosts and (dated := DATED.search(normal)):
             return self.slugs.get(dated[1])
         return found

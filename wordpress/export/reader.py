@@ -36,8 +36,8 @@ XMLNS = re.compile(r"xmlns(?::|\Z)")
 UNDECLARED = "undeclared"
 
 CHANNEL = {"title", "link", "description", "language", "wp:wxr_version", "wp:base_site_url", "wp:base_blog_url"}
-# Each kind of record with the elements read from it; the others, authors' addresses and IP numbers among them, are
-# passed over unread.
+# Each kind of record with the elements read from it; the reader skips the rest, authors' addresses and IP numbers among
+# them.
 RECORDS = {
     "wp:author": {"wp:author_login", "wp:author_display_name"},
     "wp:category": {"wp:category_nicename", "wp:cat_name"},

@@ -26,7 +26,7 @@ class Site:
 
 @dataclass(frozen=True, slots=True)
 class Author:
-    """Somebody who wrote posts, known by login. WordPress exports the address too; it is not even read."""
+    """The author of posts, known by login. WordPress exports the e-mail address too; the reader skips it."""
 
     login: str
     name: str
@@ -58,7 +58,7 @@ class Comment:
 
     @property
     def is_ping(self) -> bool:
-        """True for a notice from another site rather than somebody's words."""
+        """True for a notice from another site rather than a reader's words."""
         return self.kind in ("pingback", "trackback")
 
 

@@ -148,7 +148,7 @@ class _Writer:
     def lay_out(self, frame: _Frame) -> None:
         """Mark the lines of a block that has ended as what it was."""
         name = frame.name
-        # A cell with one line of text can stand in a line with the others.
+        # A cell with one line of text can stand in a line with its neighbours.
         self.top.holds_blocks |= frame.holds_blocks or name not in ("td", "th") or len(frame.blocks) > 1
         is_line = len(frame.blocks) == 1 and "\n" not in frame.blocks[0] and not frame.holds_blocks
         if is_line and re.fullmatch("h[1-6]", name):

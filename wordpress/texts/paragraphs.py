@@ -128,9 +128,9 @@ class _Writer:
         piece = _Piece(self.inline)
         for token in self.run:
             if token.kind in ("text", "shortcode"):
-                first, *others = BLANK_LINE.split(visible(token)) if split else [visible(token)]
+                first, *rest = BLANK_LINE.split(visible(token)) if split else [visible(token)]
                 piece.text(first)
-                for text in others:
+                for text in rest:
                     found.append(piece.close(self.inline))
                     piece = _Piece(self.inline)
                     piece.text(text)

@@ -1,4 +1,4 @@
-"""Resolves WordPress's shortcodes: what can be said in HTML is, the others go, and brackets that are mere text stay.
+"""Resolves WordPress's shortcodes: what HTML can say becomes HTML, the rest goes, and brackets that are mere text stay.
 
 Which shortcodes a site knew, its plugins decided, and the export does not say. So beyond WordPress's own names one is
 taken for a shortcode when it has an end tag, when all that it holds are name=value pairs, when it closes itself, or
@@ -80,7 +80,7 @@ class _Expander:
         self.tokens = found
         self.gallery = gallery
         self.dropped: list[str] = []
-        # One in another is no figure of its own: nobody nests them, and a thousand would be deep.
+        # One in another is no figure of its own: authors do not nest them, and a thousand would be deep.
         self.in_caption = False
         # Where the end tag of a begun shortcode is, and the reverse.
         self.partner = _partners(found)

@@ -1,4 +1,4 @@
-"""Imported comments: their threads and times, who sees them, and what waits for a moderator."""
+"""Imported comments: their threads and times, which are public, and what waits for a moderator."""
 
 from datetime import UTC, datetime
 
@@ -83,7 +83,7 @@ class TestComments:
         assert [one.kind.value for one in found] == ["pingback", "trackback", "comment"]
         assert "3 comments (3 approved, among them 2 pingbacks and trackbacks, 3 of them public)" in said
 
-    def test_addresses_are_kept_where_nobody_sees_them(self, mongo, run, client):
+    def test_addresses_are_kept_where_no_reader_sees_them(self, mongo, run, client):
         run(
             export(
                 item(

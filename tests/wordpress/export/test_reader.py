@@ -44,9 +44,9 @@ def ids(found: list[Record]) -> list[int]:
 @pytest.mark.parametrize("scheme", ["http", "https"])
 def test_every_version_in_either_spelling(version, scheme):
     post = item(7, "Hello", "The body", comment(1), term("News"), excerpt="In short")
-    site, who, found = records(export(post, version=version, scheme=scheme, head=author("ada", "Ada L.")))
+    site, writer, found = records(export(post, version=version, scheme=scheme, head=author("ada", "Ada L.")))
     assert site == Site("Old site", "As it was", "https://old.example", "en", version)
-    assert who == Author("ada", "Ada L.")
+    assert writer == Author("ada", "Ada L.")
     assert isinstance(found, Item)
     assert (found.id, found.type, found.status, found.title) == (7, "post", "publish", "Hello")
     assert (found.body, found.excerpt, found.author, found.slug) == ("The body", "In short", "ada", "post-7")
@@ -186,8 +186,8 @@ class TestDates:
         last = items(export(item(1, post_date="9999-12-31 23:59:59", post_date_gmt="9999-12-31 23:59:59")))[0]
         assert last.posted == datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC)
         west = item(1, post_date="2012-01-01 00:00:00", post_date_gmt="2012-01-01 05:00:00")
-        late = item(2, post_date="9999-12-31 23:59:59", post_date_gmt=EMPTY_DATE)
-        assert items(export(west, late))[1].posted is None
+        last = item(2, post_date="9999-12-31 23:59:59", post_date_gmt=EMPTY_DATE)
+        assert items(export(west, last))[1].posted is None
 
     def test_modified(self):
         found = items(export(item(1, post_modified="2014-01-01 02:00:00", post_modified_gmt="2014-01-01 00:00:00")))[0]

@@ -89,5 +89,5 @@ def test_the_tokens_are_the_text(source):
     "piece", ["<", "<!--", "<a '", '<a "', "<code>", "[a ", "[[", "<i>x\n\n", " ", "\n", "[b]", "<p>", "<li>"]
 )
 def test_time_grows_with_length_only(piece):
-    """No input makes the import hang: a moment, where it would be minutes if each piece looked at all the others."""
+    """No input makes the import hang: a moment, where it would be minutes if each piece looked at every other."""
     paragraphs(piece * 20_000)
