@@ -21,14 +21,15 @@ SENTENCES = (
 
 def discuss(node: Any, count: int) -> None:
     """Put `count` comments under a node: half of them answer one of the ten before."""
-    from comments import services
+    from comments.posting import services
     from mongo.connection import now
 
     services.import_(node, _comments(count, now() - timedelta(days=60)))
 
 
 def _comments(count: int, began: Any) -> Iterator[Any]:
-    from comments import services, slugs
+    from comments import slugs
+    from comments.posting import services
     from comments.types import Author, NewComment
 
     chance = random.Random(9)

@@ -38,7 +38,8 @@ def _measured(schema: str, order: str) -> list[object]:
     from django.core.management import call_command
     from django.core.signals import setting_changed
 
-    from comments import conf, selectors
+    from comments import conf
+    from comments.reading import selectors
     from comments.types import Target
     from mongo.connection import database
 

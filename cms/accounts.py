@@ -9,7 +9,7 @@ from django.http.response import HttpResponseBase
 
 from cms import throttling
 from cms.password_mail import QueuedResetForm
-from comments import addresses
+from comments.posting import ip_hash
 from mongo import rate_limit
 
 RESETS, SECONDS = 5, 60 * 60
@@ -32,7 +32,7 @@ class PasswordReset(views.PasswordResetView):
     form_class = QueuedResetForm
 
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
-        for asked in (addresses.key(request), request.POST.get("email", "").strip().casefold()):
+        for asked in (ip_hash.key(request), request.POST.get("email", "").strip().casefold()):
             key = throttling.key("reset", asked)
             if not rate_limit.take(key, limit=RESETS, seconds=SECONDS, token=secrets.token_hex(8)):
                 return throttling.refused(request, SECONDS)

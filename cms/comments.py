@@ -7,7 +7,7 @@ from bson import ObjectId
 from django.db.models import Model
 
 import comments
-from comments.policy import Mode, Policy, closing
+from comments.posting.policy import Mode, Policy, closing
 from mongo.connection import now
 from nodes import tree
 from nodes.models import Node, Photo, Placed

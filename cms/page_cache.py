@@ -21,8 +21,9 @@ from django.utils.cache import get_conditional_response
 from django.utils.http import parse_http_date_safe, quote_etag
 
 from cms.context_processors import is_personal
-from comments import conf, paging, versions
-from comments import selectors as comments
+from comments import conf
+from comments.reading import paging, versions
+from comments.reading import selectors as comments
 from comments.types import Target
 from mongo.connection import now
 from nodes.selectors import due

@@ -5,7 +5,7 @@ from typing import Any
 from bson import ObjectId
 from django.dispatch import receiver
 
-from comments import services
+from comments.posting import services
 from comments.types import Target
 from nodes.kinds import PHOTO
 from nodes.models import Node, Photo

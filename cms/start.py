@@ -8,8 +8,8 @@ from typing import Any
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
-from comments import queue as moderation
-from comments.policy import is_moderator
+from comments.moderation import pending as moderation
+from comments.posting.policy import is_moderator
 from mongo import jobs
 from mongo.connection import now
 from nodes import access, kinds, photo_access

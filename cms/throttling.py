@@ -15,7 +15,7 @@ from django.shortcuts import render
 from django.utils.cache import add_never_cache_headers
 from django.utils.crypto import salted_hmac
 
-from comments import addresses
+from comments.posting import ip_hash
 from mongo import rate_limit
 
 SECONDS = 15 * 60
@@ -64,7 +64,7 @@ class Throttle(AbstractAxesHandler, AxesBaseHandler):
 
 def limits(request: HttpRequest, name: str) -> list[tuple[str, int]]:
     """Return (key, how many in SECONDS) of all that a try for an account is counted under."""
-    network, account = addresses.key(request), name.strip().casefold()
+    network, account = ip_hash.key(request), name.strip().casefold()
     pairs = (("pair", f"{network} {account}", PAIR), ("network", network, NETWORK), ("account", account, ACCOUNT))
     return [(key(f"login:{kind}", what), limit) for kind, what, limit in pairs]
 

@@ -8,6 +8,6 @@ class CommentsConfig(AppConfig):
 
     def ready(self) -> None:
         """Register the system checks, and let the worker know what sends mails and converts."""
-        import comments.checks
-        import comments.converting
-        import comments.notices  # noqa: F401
+        from comments import checks  # noqa: F401
+        from comments.notices import mails  # noqa: F401
+        from comments.operations import converting  # noqa: F401

@@ -39,9 +39,9 @@ DEFAULTS: dict[str, Any] = {
     "PAGE_SIZE": 50,
     "MAX_PAGE_SIZE": 500,
     # Import path: source → clean HTML.
-    "RENDERER": "comments.rendering.render",
-    # Import path: object → comments.policy.Policy; the stock one says MODE for every object.
-    "POLICY": "comments.policy.stock",
+    "RENDERER": "comments.posting.rendering.render",
+    # Import path: object → comments.posting.policy.Policy; the stock one says MODE for every object.
+    "POLICY": "comments.posting.policy.stock",
     "MODE": "hold-first",
     # Minutes in which authors may change and delete their comments.
     "EDIT_MINUTES": 15,
@@ -49,7 +49,7 @@ DEFAULTS: dict[str, Any] = {
     "FORM_HOURS": 24,
     "MIN_SECONDS": 3,
     # Import paths of the spam rules, in the order in which they are asked.
-    "RULES": tuple(f"comments.spam.{name}" for name in ("trap", "speed", "links", "words", "rate", "repeat")),
+    "RULES": tuple(f"comments.posting.spam.{name}" for name in ("trap", "speed", "links", "words", "rate", "repeat")),
     # Links above which a comment is held, words that hold it, (comments, seconds) allowed from one address or account.
     "MAX_LINKS": 2,
     "WORDS": (),
@@ -57,9 +57,9 @@ DEFAULTS: dict[str, Any] = {
     # Addresses that hear of comments that wait; without any, those of settings.MANAGERS.
     "MODERATORS": (),
     # Import path: request → the client's network address.
-    "ADDRESS": "comments.addresses.remote",
+    "ADDRESS": "comments.posting.ip_hash.remote",
     # Import path: request → scheme and host that links in mails and feeds begin with.
-    "ORIGIN": "comments.links.asked",
+    "ORIGIN": "comments.reading.links.requested",
     # Seconds: how long the old copy stays after a conversion, for readers who began in it.
     "KEEP_OLD_COPY": 60,
 }

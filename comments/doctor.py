@@ -4,9 +4,10 @@ from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
 
-from comments import conf, maintenance
+from comments import conf
 from comments.backends.claims import ABANDONED
 from comments.backends.stored import discussion
+from comments.operations import maintenance
 from comments.types import Verdict
 from mongo import jobs
 from mongo.connection import Document, now

@@ -9,9 +9,9 @@ from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
-from comments import links, selectors
-from comments.showing import Addresses
-from comments.views.base import target_of
+from comments.reading import links, selectors
+from comments.reading.presenter import Addresses
+from comments.views import target_of
 from markup.characters import scrub
 
 ENTRIES = 50

@@ -7,7 +7,9 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from cms.demo.content import Item
-from comments import maintenance, services, slugs
+from comments import slugs
+from comments.operations import maintenance
+from comments.posting import services
 from comments.types import Author, NewComment, Order, Target
 from nodes.models import Node
 

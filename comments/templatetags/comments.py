@@ -17,12 +17,15 @@ from django.template.loader import select_template
 from django.urls import reverse
 from django.utils.safestring import SafeString
 
-from comments import forms, lists, outages, selectors, showing, targets
+from comments import targets
 from comments.errors import TargetNotFound
-from comments.lists import Subject
-from comments.paging import Asked
-from comments.showing import Addresses, Shown
+from comments.posting import forms
+from comments.reading import lists, outages, selectors
+from comments.reading.lists import Subject
+from comments.reading.paging import Asked
+from comments.reading.presenter import Addresses, Shown
 from comments.types import Order, Target
+from comments.views import template_names
 from mongo.connection import Outage
 
 register = template.Library()
@@ -254,7 +257,7 @@ def _is_open(context: Context, subject: Subject) -> bool:
 
 
 def _render(context: Context, subject: Subject, name: str, using: str, more: dict[str, Any]) -> SafeString:
-    names = [using] if using else showing.template_names(subject.target, name)
+    names = [using] if using else template_names(subject.target, name)
     found = select_template(names)
     inner: Template | None = getattr(found, "template", None)
     if not isinstance(inner, Template) or not isinstance(context, RequestContext):

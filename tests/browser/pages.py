@@ -12,7 +12,7 @@ from pathlib import Path
 from bson import ObjectId
 from playwright.sync_api import Page, Response, expect
 
-from comments import services
+from comments.posting import services
 from comments.types import Author, Target
 from nodes.services import editing
 from tests.nodes import pictures

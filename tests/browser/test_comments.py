@@ -4,7 +4,9 @@ import pytest
 from django.contrib.auth.models import Permission
 from playwright.sync_api import Locator, Page, expect
 
-from comments import queue, selectors, services
+from comments.moderation import pending
+from comments.posting import services
+from comments.reading import selectors
 from comments.types import Author, Order, Target, Verdict
 from tests.browser.conftest import PHONE
 from tests.comments import site
@@ -214,7 +216,7 @@ def test_queue_of_two_hundred_is_moderated_by_keyboard(browsing, account, target
         expect(page.locator(".comments-case").first).to_contain_text(f"Held {n}")
         with page.expect_navigation():
             page.keyboard.press("ars"[n % 3])
-    assert queue.counts()["waiting"] == 0
+    assert pending.counts()["waiting"] == 0
     assert selectors.count(target) == 67
     expect(page.get_by_text("Nothing waits")).to_be_visible()
 
@@ -252,7 +254,7 @@ def test_queue_of_two_hundred_is_moderated_by_keyboard_without_script(browsing, 
             page.keyboard.press("Enter")
         approved += shown if action == "approve" else 0
         turn += 1
-    assert queue.counts()["waiting"] == 0
+    assert pending.counts()["waiting"] == 0
     assert selectors.count(target) == approved > 0
     expect(page.get_by_text("Nothing waits")).to_be_visible()
 

@@ -24,7 +24,7 @@ from django.test import Client
 from playwright.sync_api import Page
 
 from cms import page_cache
-from comments import services
+from comments.posting import services
 from comments.types import Author, Target
 from mongo import jobs
 from mongo.connection import database

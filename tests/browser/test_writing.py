@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from comments import services
+from comments.posting import services
 from comments.types import Author, Target
 from nodes.models import Node
 from tests.browser.conftest import PHONE, write

@@ -51,7 +51,7 @@ def write(
     begin(uri, name, mode)
     from bson import ObjectId
 
-    from comments import services as comments
+    from comments.posting import services as comments
     from comments.types import Author
     from nodes.models import Node
     from nodes.selectors import nodes as selectors

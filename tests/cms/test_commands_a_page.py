@@ -3,7 +3,7 @@
 import pytest
 
 from cms import page_cache
-from comments import services as comments
+from comments.posting import services as comments
 from comments.types import Author
 from mongo.connection import now
 from nodes import kept, rendering, tree

@@ -8,8 +8,11 @@ from bson import ObjectId
 from pymongo.collection import Collection
 
 from cms import comments as ties
-from comments import maintenance, policy, selectors, services, targets
+from comments import targets
 from comments.errors import TargetNotFound
+from comments.operations import maintenance
+from comments.posting import policy, services
+from comments.reading import selectors
 from comments.types import Author, Order, Target
 from mongo.connection import now
 from nodes.selectors import nodes as node_selectors

@@ -10,7 +10,7 @@ from django.contrib.auth.models import Group
 from django.test import Client
 
 from cms import start
-from comments import services
+from comments.posting import services
 from comments.types import Author, Target
 from mongo import jobs
 from mongo.connection import database, now

@@ -14,7 +14,8 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import reverse
 
-from comments import selectors, services
+from comments.posting import services
+from comments.reading import selectors
 from comments.types import Target
 from mongo import targeting
 from mongo.collections import Collection, ShardKey, declared

@@ -17,8 +17,9 @@ from django.test.client import FakePayload
 from django.utils.http import urlsafe_base64_encode
 
 from cms import page_cache
-from comments import subscriptions, tokens
-from comments.tokens import FormToken, Own
+from comments.notices import subscriptions
+from comments.posting import tokens
+from comments.posting.tokens import FormToken, Own
 from comments.types import Target
 from mongo import jobs
 from nodes import previews

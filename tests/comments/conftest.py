@@ -21,7 +21,7 @@ def rules(settings):
 
     settings.COMMENTS = {
         **django_settings.COMMENTS,
-        "POLICY": "comments.policy.stock",
+        "POLICY": "comments.posting.policy.stock",
         "MODE": "open",
         "MIN_SECONDS": 0,
         "RATE": (1000, 600),

@@ -9,7 +9,7 @@ from bson import ObjectId
 from django.test import Client
 from django.urls import reverse
 
-from comments import services
+from comments.posting import services
 from comments.types import Author, Comment, Target
 from mongo.connection import now
 from tests.nodes import build

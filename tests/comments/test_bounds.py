@@ -3,8 +3,9 @@
 import pytest
 from django.test import Client
 
-from comments import own, selectors, services, spam
 from comments.errors import InvalidComment
+from comments.posting import own, services, spam
+from comments.reading import selectors
 from comments.types import Author, Held
 from tests.comments import site
 from tests.comments.site import change_url

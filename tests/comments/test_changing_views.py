@@ -4,7 +4,8 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from comments import selectors, services
+from comments.posting import services
+from comments.reading import selectors
 from comments.types import Author, Verdict
 from tests.comments import site
 from tests.comments.site import change_url, one
@@ -152,7 +153,7 @@ def test_author_deletes_by_post_alone(client, post_page):
 
 
 def test_flag_asks_and_counts_a_reader_once(client, post_page):
-    from comments import flags
+    from comments.posting import flags
 
     comment = one(post_page)
     client.get(change_url("flag", comment))
@@ -163,7 +164,7 @@ def test_flag_asks_and_counts_a_reader_once(client, post_page):
 
 
 def test_flags_are_bounded_by_address_and_account(client, post_page, rules, moderator):
-    from comments import flags
+    from comments.posting import flags
 
     rules(RATE=(3, 600))
     comments = [

@@ -6,11 +6,11 @@ from datetime import UTC, datetime
 import pytest
 from bson import ObjectId
 
-from comments import maintenance
 from comments.backends.attempt import Attempt
 from comments.backends.mongodb import MongoBackend
 from comments.backends.stored import body, placed
 from comments.errors import ConversionFailed
+from comments.operations import maintenance
 from comments.types import Order, Target
 from tests.comments import audit
 from tests.comments.contract import new

@@ -8,7 +8,8 @@ from django.contrib.auth.models import User
 from django.template import Context, Template
 from django.test import RequestFactory
 
-from comments import conf, services
+from comments import conf
+from comments.posting import services
 from comments.templatetags.comments import register
 from comments.types import Author
 from nodes.models import Node, Photo

@@ -4,9 +4,9 @@ from datetime import timedelta
 
 import pytest
 
-from comments import services
 from comments.backends import backend
 from comments.backends.claims import ABANDONED, Intent
+from comments.posting import services
 from comments.types import Author, Order, Target
 from mongo import doctor, jobs
 from mongo.connection import now

@@ -7,8 +7,10 @@ import pytest
 from django.contrib.auth.models import User
 from django.urls import reverse
 
-from comments import forms, selectors, services, transfer
 from comments.errors import InvalidComment
+from comments.operations import transfer
+from comments.posting import forms, services
+from comments.reading import selectors
 from comments.types import Author, NewComment
 from tests.comments import site
 

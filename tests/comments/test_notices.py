@@ -7,7 +7,10 @@ import pytest
 from django.core import mail
 from django.test import Client
 
-from comments import addresses, queue, selectors, services, subscriptions
+from comments.moderation import pending
+from comments.notices import subscriptions
+from comments.posting import ip_hash, services
+from comments.reading import selectors
 from mongo import jobs
 from tests.comments import site
 
@@ -75,7 +78,7 @@ def test_mails_name_the_site_and_not_the_host_that_was_asked(post_page, subscrib
 
 
 def test_mails_name_the_host_that_was_asked_where_the_site_has_no_name(post_page, settings, rules):
-    rules(MODE="hold-all", MODERATORS=["mona@example.org"], ORIGIN="comments.links.asked")
+    rules(MODE="hold-all", MODERATORS=["mona@example.org"], ORIGIN="comments.reading.links.requested")
     settings.ALLOWED_HOSTS = ["one.example", "other.example"]
     site.post(Client(headers={"host": "other.example"}), post_page, "Please look")
     work()
@@ -136,7 +139,7 @@ def test_reply_that_was_held_is_told_when_it_is_approved(post_page, subscribed, 
     site.post(Client(), post_page, "Answer", parent=subscribed.slug, name="Bob")
     work()
     assert len(mail.outbox) == 1
-    queue.decide("approve", [selectors.held()[0].id], "mona", "http://testserver")
+    pending.decide("approve", [selectors.held()[0].id], "mona", "http://testserver")
     work()
     assert "Answer" in mail.outbox[-1].body
 
@@ -191,7 +194,7 @@ def test_address_is_kept_as_a_keyed_hash_and_goes_by_itself(client, post_page, m
     site.post(client, post_page, "Hello")
     comment = list(selectors.iterate(post_page))[0]
     kept = mongo["comments.addresses"].find_one()
-    assert addresses.of_comment(post_page, comment.slug) == kept["address"]
+    assert ip_hash.of_comment(post_page, comment.slug) == kept["address"]
     assert "127.0" not in str(kept)
     expiry = mongo["comments.addresses"].index_information()["kept_for_a_month"]
     assert expiry["expireAfterSeconds"] == 30 * 24 * 3600

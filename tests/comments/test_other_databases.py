@@ -10,7 +10,7 @@ from django.db import connections
 from django.template import Context, Template
 from django.test import RequestFactory
 
-from comments.routers import CommentsRouter
+from comments.operations.routers import CommentsRouter
 from mongo import jobs
 from mongo.connection import database
 from mongo.doctor import examine
@@ -35,7 +35,7 @@ def beside(mongo, settings):
 
     def change(**changes):
         connections.settings[alias] = {**connections.settings["default"], "NAME": f"{mongo.name}_beside", **changes}
-        settings.COMMENTS = {**settings.COMMENTS, "DATABASE": alias, "POLICY": "comments.policy.stock"}
+        settings.COMMENTS = {**settings.COMMENTS, "DATABASE": alias, "POLICY": "comments.posting.policy.stock"}
         return alias
 
     yield change

@@ -8,9 +8,10 @@ from django.template.loader import render_to_string
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from comments import lists, paging, services
 from comments.backends.claims import new_document
 from comments.backends.stored import BLANK, body, placed
+from comments.posting import services
+from comments.reading import lists, paging
 from comments.types import Order, Verdict
 from tests.comments import audit
 from tests.comments.contract import new

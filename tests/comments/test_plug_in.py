@@ -46,7 +46,8 @@ EMAIL_FILE_PATH = "mails"
 QUICK = 'COMMENTS["MIN_SECONDS"] = 0\n'
 TESTS = """
 from django.test import TransactionTestCase
-from comments import selectors, services
+from comments.reading import selectors
+from comments.posting import services
 from comments.types import Author
 from shop.models import Item
 
@@ -91,7 +92,8 @@ from django.core.management import call_command
 from django.template import Context, Template
 from django.test import Client
 from django.contrib.staticfiles import finders
-from comments import selectors, services
+from comments.reading import selectors
+from comments.posting import services
 from comments.types import Author
 from shop.models import Item
 

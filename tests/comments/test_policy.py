@@ -2,7 +2,9 @@
 
 import pytest
 
-from comments import selectors, signals, spam
+from comments import signals
+from comments.posting import spam
+from comments.reading import selectors
 from tests.comments import site
 from tests.comments.site import change_url
 from tests.comments.test_signals import received

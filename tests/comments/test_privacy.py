@@ -11,7 +11,8 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 from django.urls import reverse
 
-from comments import addresses, selectors, services
+from comments.posting import ip_hash, services
+from comments.reading import selectors
 from mongo import jobs
 from tests.comments import site
 
@@ -30,7 +31,7 @@ def client() -> Client:
 @pytest.fixture
 def network(rf) -> str:
     """The key under which the author's network address is known."""
-    return addresses.key(rf.get("/", REMOTE_ADDR=ADDRESS))
+    return ip_hash.key(rf.get("/", REMOTE_ADDR=ADDRESS))
 
 
 @pytest.fixture(params=["documents", "embedded", "buckets"])

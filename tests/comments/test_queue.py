@@ -7,7 +7,9 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from comments import flags, queue, selectors, services
+from comments.moderation import pending
+from comments.posting import flags, services
+from comments.reading import selectors
 from comments.types import Author, Target, Verdict
 from mongo.connection import now
 from tests.comments import site
@@ -37,34 +39,34 @@ def taken(staff) -> str:
 
 def test_two_moderators_never_take_the_same_comment(post_page):
     hold(post_page, 5)
-    ann, bob = queue.take("ann", 3), queue.take("bob", 3)
+    ann, bob = pending.take("ann", 3), pending.take("bob", 3)
     assert [len(ann), len(bob)] == [3, 2]
     assert not {held.id for held in ann} & {held.id for held in bob}
-    assert queue.taken("ann", 3) == queue.take("ann", 3) == ann
+    assert pending.taken("ann", 3) == pending.take("ann", 3) == ann
 
 
 def test_moderators_who_come_together_share_the_queue_out(post_page):
     hold(post_page, 40)
     with ThreadPoolExecutor(8) as pool:
-        taken = list(pool.map(lambda who: queue.take(f"m{who}", 5), range(8)))
+        taken = list(pool.map(lambda who: pending.take(f"m{who}", 5), range(8)))
     ids = [held.id for batch in taken for held in batch]
     assert len(ids) == len(set(ids)) == 40
 
 
 def test_lease_ends_by_itself_and_by_release(post_page, monkeypatch):
     hold(post_page, 2)
-    queue.take("ann", 2)
-    assert queue.take("bob", 2) == ()
-    queue.release("ann")
-    assert len(queue.take("bob", 2)) == 2
-    monkeypatch.setattr(queue, "now", lambda: now() + queue.LEASE * 2)
-    assert len(queue.take("ann", 2)) == 2
+    pending.take("ann", 2)
+    assert pending.take("bob", 2) == ()
+    pending.release("ann")
+    assert len(pending.take("bob", 2)) == 2
+    monkeypatch.setattr(pending, "now", lambda: now() + pending.LEASE * 2)
+    assert len(pending.take("ann", 2)) == 2
 
 
 def test_two_moderators_approving_the_same_comment_publish_it_once(post_page):
     (held,) = hold(post_page)
     with ThreadPoolExecutor(8) as pool:
-        list(pool.map(lambda who: queue.decide("approve", [held.id], f"m{who}"), range(8)))
+        list(pool.map(lambda who: pending.decide("approve", [held.id], f"m{who}"), range(8)))
     assert [comment.source for comment in selectors.iterate(post_page)] == ["Held 0"]
     assert selectors.count(post_page) == 1
 
@@ -72,14 +74,14 @@ def test_two_moderators_approving_the_same_comment_publish_it_once(post_page):
 def test_approved_comment_appears_where_it_would_have_been(post_page):
     (held,) = hold(post_page)
     services.post(post_page, author=Author("B"), source="Later", token="later")
-    queue.decide("approve", [held.id], "ann")
+    pending.decide("approve", [held.id], "ann")
     assert [comment.source for comment in selectors.iterate(post_page)] == ["Held 0", "Later"]
     assert selectors.get(post_page, held.slug).posted == held.posted
 
 
 def test_decision_that_fails_does_not_keep_others_from_theirs(post_page):
     (held,) = hold(post_page)
-    decided = queue.decide("reject", ["0" * 24, held.id], "ann")
+    decided = pending.decide("reject", ["0" * 24, held.id], "ann")
     assert decided.done == (held.id,)
     assert [failed for failed, _ in decided.failed] == ["0" * 24]
 
@@ -87,17 +89,17 @@ def test_decision_that_fails_does_not_keep_others_from_theirs(post_page):
 def test_what_is_left_to_others_is_not_taken_again_at_once(staff, post_page):
     hold(post_page, 2)
     assert "Held 1" in taken(staff)
-    assert queue.take("bob", 3) == ()
+    assert pending.take("bob", 3) == ()
     page = staff.post(DECIDE, {"action": "release", "state": "waiting"}, follow=True).content.decode()
     assert "2 comments are left to others." in page
     assert "Held 1" not in page
-    assert len(queue.take("bob", 3)) == 2
+    assert len(pending.take("bob", 3)) == 2
 
 
 def test_decision_that_comes_at_a_bad_time_says_so(post_page, mongo, monkeypatch):
     (held,) = hold(post_page)
     site.shut_the_gate(mongo, post_page, monkeypatch)
-    decided = queue.decide("approve", [held.id], "ann")
+    decided = pending.decide("approve", [held.id], "ann")
     assert decided.failed == ((held.id, "Very many people are posting just now. Please send it again."),)
 
 
@@ -157,9 +159,9 @@ def test_button_of_one_comment_decides_that_one(staff, post_page):
 def test_counts_stop_at_a_thousand_and_use_the_index(post_page, commands):
     hold(post_page, 3)
     with commands.recorded():
-        assert queue.counts()["waiting"] == 3
+        assert pending.counts()["waiting"] == 3
     counted = [event.command for event in commands.sent if event.command_name == "aggregate"]
-    assert all({"$limit": queue.COUNTED} in command["pipeline"] for command in counted)
+    assert all({"$limit": pending.COUNTED} in command["pipeline"] for command in counted)
 
 
 @pytest.mark.parametrize("url", [QUEUE, reverse("admin:comments_moderation_published")])
@@ -183,7 +185,7 @@ def test_looking_at_the_queue_takes_nothing(staff, post_page, commands):
     assert commands.written == set()
     assert "Held 1" not in page
     assert "Take the comments that waited longest" in page
-    assert len(queue.take("bob", 3)) == 2
+    assert len(pending.take("bob", 3)) == 2
     assert "Others are looking at all that waits." in taken(staff)
 
 

@@ -5,8 +5,9 @@ from datetime import UTC, datetime
 import pytest
 from bson import ObjectId, encode
 
-from comments import selectors, services
 from comments.errors import DiscussionClosed, EditConflict, InvalidComment, InvalidParent
+from comments.posting import services
+from comments.reading import selectors
 from comments.types import Author, NewComment, Target
 from tests.comments.holders import account
 

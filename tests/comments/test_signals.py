@@ -6,7 +6,9 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from comments import selectors, services, signals
+from comments import signals
+from comments.posting import services
+from comments.reading import selectors
 from comments.types import Author
 from tests.comments import site
 

@@ -3,8 +3,9 @@
 import pytest
 from django.test import Client
 
-from comments import addresses, selectors, spam
-from comments.tokens import FormToken
+from comments.posting import ip_hash, spam
+from comments.posting.tokens import FormToken
+from comments.reading import selectors
 from comments.types import Target
 from tests.comments import site
 
@@ -95,7 +96,7 @@ def test_what_is_taken_back_may_be_said_again():
     ],
 )
 def test_addresses_are_counted_by_network(rf, one, other, same):
-    keys = {addresses.key(rf.get("/", REMOTE_ADDR=address)) for address in (one, other)}
+    keys = {ip_hash.key(rf.get("/", REMOTE_ADDR=address)) for address in (one, other)}
     assert (len(keys) == 1) is same
     assert not any(one in key for key in keys)
 

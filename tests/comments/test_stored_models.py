@@ -7,9 +7,9 @@ from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Permission
 from django.urls import reverse
 
-from comments import converting
 from comments.backends.mongodb import MongoBackend
 from comments.models import StoredBucket, StoredComment, StoredDiscussion
+from comments.operations import converting
 from comments.types import Order, Target
 from mongo import jobs
 from mongo.models import WrittenByServices

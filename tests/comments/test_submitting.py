@@ -3,8 +3,10 @@
 import pytest
 from django.core import mail
 
-from comments import addresses, selectors, services, signals, tokens
+from comments import signals
 from comments.backends import backend
+from comments.posting import ip_hash, services, tokens
+from comments.reading import selectors
 from comments.types import Author
 from mongo import jobs
 from tests.comments import site
@@ -49,7 +51,7 @@ def test_comment_whose_writer_stopped_is_counted_and_announced(client, post_page
     assert [message.to or message.bcc for message in mail.outbox] == [["ann@example.org"]]
     assert heard == ["An answer"]
     (answer,) = [c for c in selectors.iterate(post_page) if c.source == "An answer"]
-    assert addresses.of_comment(post_page, answer.slug)
+    assert ip_hash.of_comment(post_page, answer.slug)
 
 
 def test_notices_that_were_not_put_are_put_when_the_form_is_sent_again(client, post_page, subscribed, mongo):

@@ -4,7 +4,8 @@ import pytest
 from django.template import Context, Template, TemplateSyntaxError
 from django.test import RequestFactory, override_settings
 
-from comments import selectors, services, showing
+from comments.posting import services
+from comments.reading import presenter, selectors
 from comments.types import Author, Order
 from nodes.models import Node
 from nodes.selectors import nodes as node_selectors
@@ -126,7 +127,7 @@ def test_small_templates_are_found_by_model_by_app_for_all(node, three, settings
 
 def test_form_is_for_the_object(node, post_page):
     html = render("{% get_comment_form for node as form %}{{ form.token.value }}", node=node)
-    from comments import tokens
+    from comments.posting import tokens
 
     assert tokens.read_form(html).target == post_page
     assert "csrfmiddlewaretoken" in render("{% render_comment_form for nodes.node pk %}", pk=node.pk)
@@ -199,10 +200,10 @@ def test_filled_forms_say_what_the_template_says(post_page):
     """The fast way gives, byte for byte, what rendering comments/comment.html for each comment gives."""
     variants(post_page)
     page = selectors.page(post_page, order=Order.THREADED)
-    scene = showing.Scene(post_page, page.comments, order=page.order, may_reply=True)
-    template = showing.select_template(showing.template_names(post_page, "comment"))
+    scene = presenter.Scene(post_page, page.comments, order=page.order, may_reply=True)
+    template = presenter.select_template(presenter.template_names(post_page, "comment"))
     slow = [template.render({"comment": shown, "target": post_page}) for shown in scene.shown()]
-    fast = showing.comments_html(scene)
+    fast = presenter.comments_html(scene)
     assert fast == slow
     assert "&lt;Bea&gt; &amp; 50%" in fast[0]
     assert "javascript:" not in "".join(fast)

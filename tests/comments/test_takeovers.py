@@ -5,10 +5,10 @@ from datetime import UTC, datetime
 
 import pytest
 
-from comments import maintenance
 from comments.backends.attempt import Attempt
 from comments.backends.mongodb import MongoBackend
 from comments.errors import ConversionFailed
+from comments.operations import maintenance
 from comments.types import Order
 from tests.comments import audit
 from tests.comments.contract import imported, new

@@ -9,7 +9,9 @@ from django.urls import reverse
 
 import comments
 from cms.comments import live_nodes
-from comments import selectors, services, targets
+from comments import targets
+from comments.posting import services
+from comments.reading import selectors
 from comments.types import Target
 from nodes.models import Node
 from tests.comments import site

@@ -3,9 +3,10 @@
 import pytest
 from django.urls import reverse
 
-from comments import selectors, services
 from comments.backends import backend
 from comments.errors import EditConflict, TokenUsed
+from comments.posting import services
+from comments.reading import selectors
 from comments.types import Author
 from tests.comments import audit, site
 from tests.comments.site import change_url

@@ -7,8 +7,10 @@ from io import StringIO
 import pytest
 from django.core.management import CommandError, call_command
 
-from comments import selectors, services, transfer
 from comments.backends.claims import new_document
+from comments.operations import transfer
+from comments.posting import services
+from comments.reading import selectors
 from comments.types import Author, Order, Target
 from tests.nodes import build
 

@@ -6,7 +6,8 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from comments import selectors, services
+from comments.posting import services
+from comments.reading import selectors
 from tests.comments import site
 from tests.comments.site import change_url, one
 

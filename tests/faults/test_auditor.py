@@ -2,7 +2,7 @@
 
 import pytest
 
-from comments import services as comments
+from comments.posting import services as comments
 from comments.types import Author, Target
 from nodes.services import editing
 from nodes.types import Actor, TagChange

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from comments import selectors
+from comments.reading import selectors
 from comments.types import Target
 from mongo.connection import database
 from nodes import tree

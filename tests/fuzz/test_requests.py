@@ -15,8 +15,8 @@ from django.contrib.auth import get_user_model
 from django.test import Client
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
-from comments import services
-from comments.tokens import FormToken
+from comments.posting import services
+from comments.posting.tokens import FormToken
 from comments.types import Author, Target
 from mongo.connection import database
 from nodes import previews

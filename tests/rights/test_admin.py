@@ -9,8 +9,9 @@ from django.contrib.auth.models import Group
 from django.contrib.contenttypes.models import ContentType
 from django.urls import URLResolver
 
-from comments import converting, services
 from comments.models import StoredBucket, StoredComment, StoredDiscussion
+from comments.operations import converting
+from comments.posting import services
 from comments.types import Author, Order, Target
 from tests.rights.world import LETTERS, NOT_TOLD, Thing, World, body, is_refused, stored, table, word
 

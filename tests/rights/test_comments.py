@@ -5,9 +5,11 @@ from functools import partial
 
 import pytest
 
-from comments import flags, queue, selectors, services
 from comments.admin import SHOWN
 from comments.errors import CommentNotFound
+from comments.moderation import pending
+from comments.posting import flags, services
+from comments.reading import selectors
 from comments.types import Author, Target, Verdict
 from mongo.connection import database
 from nodes.services import editing
@@ -133,10 +135,10 @@ def said(world: World) -> dict[str, Said]:
 def shows_it(world, said, action, state, kind, shows):
     one = said[state]
     if is_moderator := kind in ("moderator", "administrator"):
-        queue.take(str(world.users[kind].pk), SHOWN)
+        pending.take(str(world.users[kind].pk), SHOWN)
     answer = world.ask(kind, PATHS[action](one))
     if is_moderator:
-        queue.release(str(world.users[kind].pk))
+        pending.release(str(world.users[kind].pk))
     if not shows:
         assert remark(state) not in body(answer)
         assert one.slug not in body(answer) or one.slug in answer.wsgi_request.get_full_path() or state == "removed"

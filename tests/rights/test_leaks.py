@@ -6,7 +6,7 @@ import pytest
 from django.template import Context, Template
 
 from cms import page_cache
-from comments import services
+from comments.posting import services
 from comments.types import Author, Target
 from mongo.connection import database, now
 from nodes.services import drafts, editing, trash

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from bson import ObjectId
 
-from comments import selectors, services
+from comments.posting import services
+from comments.reading import selectors
 from comments.types import Author, Target
 from mongo.connection import database, now
 from nodes import previews

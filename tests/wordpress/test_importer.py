@@ -8,7 +8,8 @@ from bson import ObjectId
 from django.contrib.auth import get_user_model
 from django.core.management import CommandError, call_command
 
-from comments import selectors, services
+from comments.posting import services
+from comments.reading import selectors
 from comments.types import Verdict
 from nodes import tags as tags_of_nodes
 from nodes.services import editing, trash

@@ -6,7 +6,8 @@ import pytest
 from bson import ObjectId
 from django.core.management import CommandError, call_command
 
-from comments import selectors, services
+from comments.posting import services
+from comments.reading import selectors
 from nodes.errors import InvalidSlug, SlugTaken
 from nodes.services import editing, trash
 from nodes.types import Actor

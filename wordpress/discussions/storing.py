@@ -5,8 +5,9 @@ from datetime import datetime, timedelta
 
 from django.utils.translation import gettext as _
 
-from comments import selectors, services
 from comments.errors import InvalidComment
+from comments.posting import services
+from comments.reading import selectors
 from comments.types import Author, Kind, NewComment, Target, Verdict
 from wordpress.discussions.threads import Ready, ready, waiting
 from wordpress.export.records import Item

@@ -7,8 +7,8 @@ from typing import Any
 from django.core.management.base import CommandError
 from tqdm import tqdm
 
-from comments import maintenance
 from comments.errors import TargetNotFound
+from comments.operations import maintenance
 from mongo.commands import AuditCommand, FoundWrong
 
 

@@ -6,8 +6,9 @@ from typing import Any
 from django.core.management.base import CommandError
 from tqdm import tqdm
 
-from comments import conf, maintenance
+from comments import conf
 from comments.errors import ConversionFailed, TargetNotFound
+from comments.operations import maintenance
 from comments.types import Order
 from mongo.commands import FoundWrong, MongoCommand
 

@@ -4,8 +4,8 @@ import json
 from argparse import ArgumentParser
 from typing import Any
 
-from comments import privacy
 from comments.management import authors
+from comments.operations import privacy
 from mongo.commands import MongoCommand
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from tqdm import tqdm
 
-from comments import transfer
+from comments.operations import transfer
 from mongo.commands import MongoCommand
 
 

@@ -6,7 +6,7 @@ from typing import Any
 from django.core.management.base import CommandError
 from tqdm import tqdm
 
-from comments import transfer
+from comments.operations import transfer
 from mongo.commands import MongoCommand
 
 

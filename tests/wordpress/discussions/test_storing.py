@@ -4,7 +4,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from comments import selectors, services
+from comments.posting import services
+from comments.reading import selectors
 from comments.types import Order
 from tests.wordpress.stored import snapshot, stored, target
 from tests.wordpress.wxr import comment, export, item

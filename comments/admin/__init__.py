@@ -1,0 +1,218 @@
+"""Moderation in Django's admin: the queue, what readers flagged, and one comment with its history. No page reads the ORM."""
+
+from typing import Any
+
+from django.contrib import admin, messages
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import render
+from django.urls import URLPattern, path, reverse
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from comments import signals, targets
+from comments.admin import stored
+from comments.converters import ONE
+from comments.errors import CommentError, CommentNotFound
+from comments.models import Moderation
+from comments.moderation import pending
+from comments.posting import flags, forms, services
+from comments.posting.forms import EditForm
+from comments.posting.policy import is_moderator
+from comments.reading import links, selectors
+from comments.types import Comment, Target, Verdict
+
+# Django looks for admins here.
+__all__ = ["ModerationAdmin", "stored"]
+
+SHOWN = 25
+# Of the sentence after a decision, by action.
+DONE = {
+    "approve": lambda n: ngettext("%(n)d comment is published.", "%(n)d comments are published.", n),
+    "reject": lambda n: ngettext("%(n)d comment was rejected.", "%(n)d comments were rejected.", n),
+    "spam": lambda n: ngettext("%(n)d comment was marked as spam.", "%(n)d comments were marked as spam.", n),
+    "release": lambda n: ngettext("%(n)d comment is left to others.", "%(n)d comments are left to others.", n),
+    "wait": lambda n: ngettext("%(n)d decision was undone.", "%(n)d decisions were undone.", n),
+}
+
+
+@admin.register(Moderation)
+class ModerationAdmin(admin.ModelAdmin):
+    """The queue in the place of a list of rows."""
+
+    def get_urls(self) -> list[URLPattern]:
+        def page(view: Any) -> Any:
+            return self.admin_site.admin_view(self._for_moderators(view))
+
+        return [
+            path("", page(self.queue), name="comments_moderation_changelist"),
+            path("decide", page(self.decide), name="comments_moderation_decide"),
+            path("published", page(self.published), name="comments_moderation_published"),
+            path(f"comment/{ONE}", page(self.comment), name="comments_moderation_comment"),
+        ]
+
+    def has_module_permission(self, request: HttpRequest) -> bool:
+        return is_moderator(request.user)
+
+    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return is_moderator(request.user)
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return is_moderator(request.user)
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def _for_moderators(self, view: Any) -> Any:
+        def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+            if not is_moderator(request.user):
+                raise PermissionDenied
+            response: HttpResponse = view(request, *args, **kwargs)
+            return response
+
+        return guarded
+
+    def queue(self, request: HttpRequest) -> HttpResponse:
+        """Show what this moderator has taken from the queue; or what was decided."""
+        verdict = _verdict(request.GET.get("state", ""))
+        waiting = verdict is Verdict.WAITING
+        shown = pending.taken(_who(request), SHOWN) if waiting else selectors.held(verdict=verdict, limit=SHOWN)
+        counts = pending.counts()
+        context = {
+            "cases": [_row(case) for case in pending.cases(shown)],
+            "counts": counts,
+            "more": counts["waiting"] - len(shown) if waiting and len(shown) < SHOWN else 0,
+            "most": pending.COUNTED,
+            "state": verdict.value,
+            "undo": request.session.pop("comments_undo", None),
+        }
+        return self._page(request, "queue", _("Comments that wait") if waiting else _("Decided comments"), **context)
+
+    def decide(self, request: HttpRequest) -> HttpResponse:
+        """Do to the chosen comments what the button says, offer to undo it, and take as many others from the queue."""
+        if request.method != "POST":
+            raise Http404
+        action, _colon, only = request.POST.get("action", "").partition(":")
+        ids = [only] if only else request.POST.getlist("chosen")
+        if action == "release":
+            left = pending.release(_who(request))
+            messages.success(request, DONE[action](left) % {"n": left})
+        elif action in pending.ACTIONS:
+            self._decided(request, action, ids)
+        where = reverse("admin:comments_moderation_changelist")
+        verdict = _verdict(request.POST.get("state", ""))
+        if verdict is not Verdict.WAITING:
+            return HttpResponseRedirect(f"{where}?state={verdict.value}")
+        if action != "release" and not pending.take(_who(request), SHOWN) and action == "take":
+            messages.info(request, _("Others are looking at all that waits."))
+        return HttpResponseRedirect(where)
+
+    def _decided(self, request: HttpRequest, action: str, ids: list[str]) -> None:
+        decided = pending.decide(action, ids, _who(request), links.origin(request))
+        for comment in decided.published:
+            signals.comment_was_flagged.send(Comment, comment=comment, flag="approval", created=True, request=request)
+        for _id, reason in decided.failed:
+            messages.error(request, _("One could not be decided: %(reason)s") % {"reason": reason})
+        if decided.done:
+            messages.success(request, DONE[action](len(decided.done)) % {"n": len(decided.done)})
+            request.session["comments_undo"] = list(decided.done) if action != "wait" else None
+
+    def published(self, request: HttpRequest) -> HttpResponse:
+        """Show what readers flagged, and the newest comments; posted to, forget the flags of comments that are gone."""
+        flagged, gone = [], []
+        for flag in flags.flagged(SHOWN):
+            try:
+                flagged.append({"flag": flag, "comment": selectors.get(flag.target, flag.slug)})
+            except CommentNotFound:
+                gone.append(flag)
+        if request.method == "POST":
+            for flag in gone:
+                flags.settle(flag.target, flag.slug)
+            return HttpResponseRedirect(request.path)
+        context = {
+            "flagged": flagged,
+            "gone": len(gone),
+            "recent": selectors.recent(SHOWN),
+            "counts": pending.counts(),
+            "most": pending.COUNTED,
+        }
+        return self._page(request, "published", _("Published comments"), **context)
+
+    def comment(self, request: HttpRequest, label: str, pk: str, slug: str) -> HttpResponse:
+        """Show one comment of any schema with its history; remove, restore, edit it, or say that its flags are settled."""
+        target = Target(label, pk)
+        found = _found(target, slug)
+        form = EditForm(request.POST if "edit" in request.POST else None, initial=EditForm.first(found))
+        if request.method == "POST":
+            if self._changed(request, found, form):
+                return HttpResponseRedirect(request.path)
+            found = _found(target, slug)
+            form = form.again(found.rev) if form.is_valid() else form
+        context = {
+            "comment": found,
+            "text": SafeString(found.html),
+            "obj": targets.resolve_many([target]).get(target),
+            "email": selectors.email_of(found),
+            "form": form,
+            "history": selectors.history(target, slug),
+        }
+        return self._page(request, "comment", _("Comment by %(name)s") % {"name": found.author.name}, **context)
+
+    def _changed(self, request: HttpRequest, comment: Comment, form: EditForm) -> bool:
+        """Do what was asked for; return whether it was done. What was not is said, and the text stays in the form."""
+        by, rev = _who(request), forms.revision(request.POST.get("rev", "")) or None
+        try:
+            if "remove" in request.POST:
+                removed = services.remove(comment.target, comment.slug, rev=rev, by=by)
+                signals.comment_was_flagged.send(
+                    Comment, comment=removed, flag="removal", created=True, request=request
+                )
+            elif "restore" in request.POST:
+                services.restore(comment.target, comment.slug, rev=rev, by=by)
+            elif "edit" in request.POST:
+                if not form.is_valid():
+                    return False
+                data = form.cleaned_data
+                services.edit(
+                    comment.target, comment.slug, source=data["text"], rev=data["rev"], token=data["nonce"], by=by
+                )
+        except CommentError as error:
+            messages.error(request, error.sentence)
+            return False
+        flags.settle(comment.target, comment.slug)
+        messages.success(request, _("Done."))
+        return True
+
+    def _page(self, request: HttpRequest, name: str, title: str, **context: Any) -> HttpResponse:
+        shared = {**self.admin_site.each_context(request), "opts": Moderation._meta, "title": title}
+        return render(request, f"comments/admin/{name}.html", {**shared, **context})
+
+
+def _who(request: HttpRequest) -> str:
+    return forms.user_key(request.user)
+
+
+def _found(target: Target, slug: str) -> Comment:
+    try:
+        return selectors.get(target, slug)
+    except CommentNotFound as error:
+        raise Http404 from error
+
+
+def _verdict(word: str) -> Verdict:
+    return Verdict(word) if word in tuple(Verdict) else Verdict.WAITING
+
+
+def _row(case: pending.Case) -> dict[str, Any]:
+    """Return a case for the template, its texts as the clean HTML that they are stored as."""
+    parent = case.parent
+    return {
+        "case": case,
+        "held": case.held,
+        "text": SafeString(case.held.html),
+        "parent_text": SafeString(parent.html) if parent else "",
+    }

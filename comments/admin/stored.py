@@ -1,0 +1,150 @@
+"""The stored documents in Django's admin: to look at, and to convert a discussion."""
+
+from collections import Counter
+from typing import Any
+
+from django.contrib import admin, messages
+from django.contrib.admin.views.main import ChangeList
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.utils.html import format_html
+from django.utils.text import capfirst
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
+
+from comments import conf, targets
+from comments.errors import CommentError
+from comments.models.stored import StoredBucket, StoredComment, StoredDiscussion
+from comments.operations import converting
+from comments.posting.policy import is_moderator
+from comments.types import Order, Target
+
+
+class StoredAdmin(admin.ModelAdmin):
+    """Looked at by moderators, changed by nobody."""
+
+    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+        """Show the list under the name of what is listed."""
+        titled = {"title": capfirst(str(self.opts.verbose_name_plural)), **(extra_context or {})}
+        answer: HttpResponse = super().changelist_view(request, titled)
+        return answer
+
+    list_per_page = 50
+    show_full_result_count = False
+
+    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return is_moderator(request.user) or super().has_view_permission(request, obj)
+
+    def has_module_permission(self, request: HttpRequest) -> bool:
+        return self.has_view_permission(request)
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+
+class Discussions(ChangeList):
+    """A page of discussions with the objects that they are about, looked up together."""
+
+    def get_results(self, request: HttpRequest) -> None:
+        """Read the page; `about` of a row stays None where readers do not see the object."""
+        super().get_results(request)
+        rows: list[StoredDiscussion] = list(self.result_list)  # type: ignore[has-type]
+        objects = targets.resolve_many(Target.parse(row.pk) for row in rows)
+        for row in rows:
+            row.about = objects.get(Target.parse(row.pk))
+        self.result_list = rows
+
+
+@admin.register(StoredDiscussion)
+class DiscussionAdmin(StoredAdmin):
+    list_display = ("about", "schema", "order", "conversion", "state", "count", "newest")
+    list_filter = ("schema", "order", "state")
+    search_fields = ("id__startswith",)
+    search_help_text = gettext_lazy("The beginning of app.model:key")
+    ordering = ("-newest",)
+
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
+        """Return the list that knows what is discussed."""
+        return Discussions
+
+    @admin.display(description=gettext_lazy("discussed"), ordering="id")
+    def about(self, row: StoredDiscussion) -> str:
+        """What is discussed, by name where readers may see it, and by its key."""
+        key = format_html("<small>{}</small>", row.pk)
+        return format_html("{}<br>{}", row.about, key) if row.about else key
+
+    @admin.display(description=gettext_lazy("conversion"), empty_value="")
+    def conversion(self, row: StoredDiscussion) -> str | None:
+        """How far a conversion is that goes on; the admin's script fetches it anew."""
+        if row.moving is None:
+            return None
+        # Tombstones are copied too, and not counted.
+        done, total = min(row.moving.done or 0, row.count), row.count
+        text = _("to %(schema)s: %(done)d of %(total)d") % {"schema": row.moving.to, "done": done, "total": total}
+        bar = '<span id="conversion-{}" data-live><progress value="{}" max="{}" aria-label="{}"></progress> {}</span>'
+        return format_html(bar, row.pk, done, max(total, 1), text, text)
+
+    def get_actions(self, request: HttpRequest) -> dict[str, Any]:
+        """One action a schema and order, for moderators."""
+        if not is_moderator(request.user):
+            return {}
+        return {
+            f"convert_to_{schema}_{order}": (
+                _converting(schema, order),
+                f"convert_to_{schema}_{order}",
+                _("Convert to %(schema)s, %(order)s") % {"schema": schema, "order": order},
+            )
+            for schema in conf.SCHEMAS
+            for order in (Order.OLDEST, Order.THREADED)
+        }
+
+
+def _converting(schema: str, order: Order) -> Any:
+    """Return the admin action that converts the chosen discussions."""
+
+    def convert(modeladmin: DiscussionAdmin, request: HttpRequest, queryset: QuerySet) -> None:
+        counted: Counter[bool | None] = Counter()
+        for row in queryset:
+            try:
+                counted[converting.convert(Target.parse(row.pk), schema, order)] += 1
+            except CommentError as error:
+                modeladmin.message_user(request, str(error), messages.ERROR)
+        if counted[True] or counted[None]:
+            told = _("%(n)d discussions were converted; the others were so already.") % {"n": counted[True]}
+            modeladmin.message_user(request, told, messages.SUCCESS)
+        if counted[False]:
+            told = ngettext(
+                "%(n)d is long, and goes on by itself: the list says how far it is.",
+                "%(n)d are long, and go on by themselves: the list says how far they are.",
+                counted[False],
+            )
+            modeladmin.message_user(request, told % {"n": counted[False]})
+
+    return convert
+
+
+@admin.register(StoredComment)
+class CommentAdmin(StoredAdmin):
+    list_display = ("slug", "discussion_id", "number", "written_by", "posted", "state", "rev", "epoch")
+    list_filter = ("state", "kind", "posted")
+    search_fields = ("discussion_id__exact", "author__key__exact", "author__name")
+    search_help_text = gettext_lazy("app.model:key of a discussion, or the key or name of an author")
+    ordering = ("-id",)
+
+    @admin.display(description=gettext_lazy("author"))
+    def written_by(self, row: StoredComment) -> str:
+        return row.author.name if row.author else ""
+
+
+@admin.register(StoredBucket)
+class BucketAdmin(StoredAdmin):
+    list_display = ("id", "discussion_id", "page", "count", "epoch")
+    search_fields = ("discussion_id__exact",)
+    search_help_text = gettext_lazy("app.model:key of a discussion")
+    ordering = ("-id",)

@@ -1,0 +1,145 @@
+"""What comments keep in MongoDB, behind the connection that COMMENTS["DATABASE"] names.
+
+Every copy of a discussion has an `epoch`; all indexes on comments lead to one discussion first, so that each read goes
+to one place, and name the epoch, so that a copy under way is never mixed with the one that is read.
+"""
+
+from comments import conf, targets
+from comments.collections import schemas
+from mongo import jobs, rate_limit
+from mongo.collections import Collection, Index, ShardKey
+
+DAY = 24 * 60 * 60
+
+STATIC = (
+    Collection(
+        "discussions",
+        (Index("by_newest", (("newest", -1),)), Index("by_switch", (("switched", 1),), sparse=True)),
+        shard_key=ShardKey((("_id", "hashed"),), reason="one findAndModify a write, always by _id"),
+        validator=schemas.DISCUSSION,
+    ),
+    Collection(
+        "comments",
+        (
+            Index("by_slug", (("discussion_id", 1), ("slug", 1), ("epoch", 1)), unique=True),
+            Index("by_number", (("discussion_id", 1), ("epoch", 1), ("number", 1), ("posted", 1), ("slug", 1))),
+            Index("by_full_slug", (("discussion_id", 1), ("epoch", 1), ("full_slug", 1))),
+            Index("by_author", (("author.id", 1), ("posted", -1)), partial={"author.id": {"$gt": ""}}),
+            Index("by_email", (("author.email", 1),), partial={"author.email": {"$gt": ""}}),
+        ),
+        shard_key=ShardKey(
+            (("discussion_id", 1), ("slug", 1)),
+            reason="keeps the slug unique, and every read to one discussion's shards",
+        ),
+        validator=schemas.COMMENT,
+    ),
+    Collection(
+        "comment_pages",
+        (
+            Index("by_page", (("discussion_id", 1), ("page", 1), ("epoch", 1)), unique=True),
+            Index("by_until", (("discussion_id", 1), ("epoch", 1), ("until", 1))),
+            Index("by_comment", (("discussion_id", 1), ("comments.slug", 1))),
+            Index("by_number", (("discussion_id", 1), ("epoch", 1), ("comments.number", 1))),
+            Index("by_author", (("comments.author.id", 1),)),
+            Index("by_email", (("comments.author.email", 1),), sparse=True),
+        ),
+        shard_key=ShardKey(
+            (("discussion_id", 1), ("page", 1)), reason="a page of comments is one document on one shard"
+        ),
+        validator=schemas.BUCKET,
+    ),
+    Collection(
+        "comments.pending",
+        (
+            Index("by_slug", (("discussion_id", 1), ("slug", 1)), unique=True),
+            Index("by_number", (("discussion_id", 1), ("state", 1), ("number", 1))),
+            Index("by_state", (("state", 1), ("created", 1), ("_id", 1))),
+            Index("by_lease", (("state", 1), ("lease.by", 1), ("created", 1), ("_id", 1))),
+            Index("by_author", (("author.id", 1),), sparse=True),
+            Index("by_email", (("author.email", 1),), sparse=True),
+            Index("decided_long_ago", (("decided", 1),), expire_after_seconds=30 * DAY),
+        ),
+        validator=schemas.PENDING,
+        unsharded_because="a queue: findAndModify takes the oldest of all",
+    ),
+    Collection(
+        "comments.history",
+        (
+            Index("by_comment", (("discussion_id", 1), ("slug", 1), ("rev", 1))),
+            Index("by_author", (("author.id", 1),), sparse=True),
+            Index("by_email", (("author.email", 1),), sparse=True),
+        ),
+        shard_key=ShardKey((("discussion_id", 1), ("slug", 1)), reason="read by comment"),
+        validator=schemas.HISTORY,
+    ),
+    Collection(
+        "comments.flags",
+        (
+            Index("by_last", (("last", -1), ("_id", -1))),
+            Index("by_discussion", (("discussion_id", 1),)),
+            Index("by_reader", (("who", 1),)),
+        ),
+        validator=schemas.FLAGS,
+        unsharded_because="a queue: moderators read the newest of all",
+    ),
+    Collection(
+        "comments.subscriptions",
+        (
+            Index("by_slug", (("discussion_id", 1), ("slugs", 1))),
+            Index("by_email", (("email", 1),)),
+            Index("never_confirmed", (("asked", 1),), expire_after_seconds=7 * DAY),
+        ),
+        validator=schemas.SUBSCRIPTION,
+        unsharded_because="small: one document a subscriber and discussion",
+    ),
+    Collection(
+        "comments.addresses",
+        (
+            Index("by_comment", (("discussion_id", 1), ("slug", 1))),
+            Index("kept_for_a_month", (("at", 1),), expire_after_seconds=30 * DAY),
+        ),
+        validator=schemas.ADDRESS,
+        unsharded_because="small, and short-lived",
+    ),
+    *rate_limit.COLLECTIONS,
+    *jobs.COLLECTIONS,
+)
+
+
+def database_alias() -> str:
+    """Return the alias of the connection that these collections live behind."""
+    return conf.database_alias()
+
+
+def collections() -> tuple[Collection, ...]:
+    """Return the own collections, and what the collections of embedding targets need beside their own indexes."""
+    embedding = {name for label in embedding_labels() for name in targets.collections_of(label)}
+    return STATIC + tuple(
+        Collection(
+            name,
+            (
+                Index("by_comment_author", (("comments.author.id", 1),), sparse=True),
+                Index("by_comment_email", (("comments.author.email", 1),), sparse=True),
+            ),
+            validator=schemas.EMBEDDING,
+            unsharded_because="whoever declares the collection decides",
+            shared=True,
+        )
+        for name in sorted(embedding)
+    )
+
+
+def embedding_labels() -> list[str]:
+    """Return the target labels whose documents may hold their comments: the setting names each."""
+    return [label for label in conf.get("TARGETS") if conf.may_embed(label)]
+
+
+def shard_key_of(collection: str) -> tuple[str, ...]:
+    """Return the dotted paths of a collection's declared shard key, () without one: what a targeted update must
+    name."""
+    from mongo.collections import declared
+
+    for item in declared():
+        if item.collection.name == collection and item.collection.shard_key:
+            return tuple(path for path, _ in item.collection.shard_key.keys)
+    return ()

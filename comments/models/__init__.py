@@ -1,0 +1,23 @@
+"""What the framework must know as a model: the permission to moderate. Comments are values (comments.types), not models."""
+
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+
+# Django looks for models here.
+from comments.models.stored import StoredAuthor, StoredBucket, StoredComment, StoredDiscussion
+
+__all__ = ["Moderation", "StoredAuthor", "StoredBucket", "StoredComment", "StoredDiscussion"]
+
+
+class Moderation(models.Model):
+    """The queue, as the admin lists it. Never read or written through the ORM."""
+
+    class Meta:
+        managed = False
+        default_permissions = ()
+        permissions = [("can_moderate", "Can moderate comments")]
+        verbose_name = _("comment")
+        verbose_name_plural = _("comments")
+
+    def __str__(self) -> str:
+        return str(self.pk)

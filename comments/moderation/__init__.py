@@ -1,0 +1,1 @@
+"""What moderators do: the queue of pending comments."""

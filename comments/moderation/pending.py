@@ -1,0 +1,144 @@
+"""The moderation queue: who looks at which comment, what was decided, how much waits.
+
+A moderator takes comments under a lease, one findAndModify each, so that two never work on the same one by accident. Taking is
+a write, so a page only shows what is taken; a button takes. A lease ends by itself; a decision needs none, because approving
+and rejecting are safe however many do it.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from django.db.models import Model
+from django.utils.translation import gettext as _
+
+from comments import conf, targets
+from comments.backends.stored import held as as_held
+from comments.errors import CommentError, CommentNotFound
+from comments.notices import mails
+from comments.posting import flags, forms, services
+from comments.reading import selectors
+from comments.types import Comment, Held, Verdict
+from mongo.connection import database, now
+
+LEASE = timedelta(minutes=10)
+# Beyond this a number says "more than".
+COUNTED = 1000
+ACTIONS = ("approve", "reject", "spam", "wait")
+_VERDICTS = {"reject": Verdict.REJECTED, "spam": Verdict.SPAM, "wait": Verdict.WAITING}
+
+
+@dataclass(frozen=True)
+class Case:
+    """A held comment with what a moderator needs to judge it. `obj` is None where readers do not see it."""
+
+    held: Held
+    obj: Model | None
+    parent: Comment | None
+    earlier: int
+
+
+@dataclass(frozen=True)
+class Decided:
+    """What came of decisions: the ids that were decided, (id, reason) of those that were not, and what was published."""
+
+    done: tuple[str, ...]
+    failed: tuple[tuple[str, str], ...]
+    published: tuple[Comment, ...] = ()
+
+
+def taken(by: str, size: int) -> tuple[Held, ...]:
+    """Return up to `size` waiting comments that the moderator `by` has taken, the longest waiting first."""
+    mine = {"state": Verdict.WAITING.value, "lease.by": by, "lease.until": {"$gt": now()}}
+    found = _pending().find(mine).sort([("created", 1), ("_id", 1)]).limit(size)
+    return tuple(as_held(document) for document in found)
+
+
+def take(by: str, size: int) -> tuple[Held, ...]:
+    """Lease those that waited longest to the moderator `by`, up to `size` with the ones taken before; return them all."""
+    moment = now()
+    mine = list(taken(by, size))
+    while len(mine) < size:
+        found = _pending().find_one_and_update(
+            {"state": Verdict.WAITING.value, "lease.until": {"$not": {"$gt": moment}}},
+            {"$set": {"lease": {"by": by, "until": moment + LEASE}}},
+            sort=[("created", 1), ("_id", 1)],
+        )
+        if found is None:
+            break
+        mine.append(as_held(found))
+    return tuple(mine)
+
+
+def release(by: str) -> int:
+    """Give back all that a moderator has taken; return how many comments that were."""
+    changed = _pending().update_many({"state": Verdict.WAITING.value, "lease.by": by}, {"$unset": {"lease": 1}})
+    return int(changed.modified_count)
+
+
+def cases(taken: Iterable[Held]) -> list[Case]:
+    """Return held comments with their context."""
+    taken = list(taken)
+    objects = targets.resolve_many({held.target for held in taken})
+    return [Case(held, objects.get(held.target), _parent(held), _earlier(held)) for held in taken]
+
+
+def decide(action: str, ids: Iterable[str], by: str, origin: str = "") -> Decided:
+    """Do one of ACTIONS to each; what cannot be done does not keep the others from it. An id may be followed by the `rev` that
+    the moderator saw, "ID.REV": another one is not approved.
+
+    `origin`, scheme and host, is for the links of notices about what is published; without it none are sent.
+    """
+    done, failed, published = [], [], []
+    for chosen in ids:
+        held_id, _dot, rev = chosen.partition(".")
+        try:
+            comment = _decide(action, held_id, by, origin, forms.revision(rev))
+        except CommentNotFound:
+            failed.append((held_id, _("It does not wait any more.")))
+        except CommentError as error:
+            failed.append((held_id, str(error.sentence)))
+        else:
+            done.append(held_id)
+            published += [comment] if comment else []
+    return Decided(tuple(done), tuple(failed), tuple(published))
+
+
+def _decide(action: str, held_id: str, by: str, origin: str, rev: int) -> Comment | None:
+    """Decide, and return the comment that is public now."""
+    if action == "approve":
+        comment = services.approve(held_id, by=by, rev=rev)
+        if origin:
+            mails.published(comment, origin)
+        return comment
+    held = services.reject(held_id, by=by, verdict=_VERDICTS[action])
+    if held.verdict is Verdict.APPROVED and action == "wait":
+        # Undone: what was published goes, and can be restored from its own page.
+        services.remove(held.target, held.slug, by=by)
+    elif held.verdict is not _VERDICTS[action]:
+        raise CommentNotFound(held_id)
+    return None
+
+
+def counts() -> dict[str, int]:
+    """Return how many comments wait, are spam, were rejected, are flagged: each counted up to COUNTED, along an index."""
+    states = (Verdict.WAITING, Verdict.SPAM, Verdict.REJECTED)
+    counted = {state.value: _pending().count_documents({"state": state.value}, limit=COUNTED) for state in states}
+    return {**counted, "flagged": flags.count()}
+
+
+def _parent(held: Held) -> Comment | None:
+    try:
+        return selectors.get(held.target, held.parent) if held.parent else None
+    except CommentNotFound:
+        return None
+
+
+def _earlier(held: Held) -> int:
+    """Return how many public comments the account has, up to 10; 0 for an author without one."""
+    return len(selectors.by_author(held.author.id, limit=10)) if held.author.id else 0
+
+
+def _pending() -> Any:
+    return database(conf.database_alias())["comments.pending"]

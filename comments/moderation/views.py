@@ -1,0 +1,44 @@
+"""The page that mails to moderators lead to: it shows what waits, and publishes it by a button."""
+
+from django.contrib.auth.decorators import permission_required
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.utils.translation import gettext as _
+
+from comments import signals, targets
+from comments.errors import CommentError, CommentNotFound, HeldChanged
+from comments.notices import mails
+from comments.posting import forms, policy, services
+from comments.posting.change_views import ask, ask_or_do
+from comments.reading import links, selectors
+from comments.reading.views import whereabouts
+from comments.types import Comment
+
+
+@permission_required(policy.MODERATE)
+@ask_or_do
+def approve(request: HttpRequest, held_id: str) -> HttpResponse:
+    """Let moderators publish a held comment: the page that notices lead to."""
+    try:
+        held = selectors.get_held(held_id)
+    except CommentNotFound as error:
+        raise Http404(_("This comment does not wait any more.")) from error
+    obj = targets.resolve_many([held.target]).get(held.target)
+    if obj is None:
+        raise Http404(_("What this comment is about is not public."))
+    if request.method == "POST":
+        try:
+            comment = services.approve(held_id, by=forms.user_key(request.user), rev=_seen(request))
+        except HeldChanged:
+            held = selectors.get_held(held_id)
+            return ask(request, held, obj, _("Its author changed it meanwhile. Publish this comment?"), _("Publish"))
+        except CommentError as error:
+            raise PermissionDenied(error.sentence) from error
+        mails.published(comment, links.origin(request))
+        signals.comment_was_flagged.send(Comment, comment=comment, flag="approval", created=True, request=request)
+        return HttpResponseRedirect(whereabouts(comment.target, obj, comment.slug))
+    return ask(request, held, obj, _("Publish this comment?"), _("Publish"))
+
+
+def _seen(request: HttpRequest) -> int:
+    return forms.revision(request.POST.get("rev", ""))

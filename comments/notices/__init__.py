@@ -1,0 +1,1 @@
+"""Mails about comments, and the subscriptions that they follow."""

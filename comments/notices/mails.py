@@ -1,0 +1,144 @@
+"""Mails about comments: put into the queue when something happens, sent by `manage.py work`.
+
+A notice is sent once. It is noted as sent before it is handed over, and the note is taken back only if the mail server refused
+it: a worker that dies in between leaves a notice unsent rather than sent twice.
+"""
+
+from collections.abc import Iterable
+from smtplib import SMTPException
+
+from django.conf import settings
+from django.core.mail import EmailMessage
+from django.template.loader import render_to_string
+from django.urls import reverse
+from django.utils.translation import gettext as _
+
+from comments import conf, targets
+from comments.errors import CommentNotFound
+from comments.notices import subscriptions
+from comments.notices.subscriptions import NoSubscription, Subscription
+from comments.reading import selectors
+from comments.reading.presenter import Addresses
+from comments.types import Comment, Held, Target
+from mongo import jobs
+from mongo.jobs import Job
+
+HELD, REPLY, CONFIRM = "comments.held", "comments.reply", "comments.confirm"
+# Of a comment's text in a mail.
+LONGEST = 2_000
+
+
+def held(comment: Held, origin: str) -> None:
+    """Have the moderators told that a comment waits. `origin`: scheme and host for links."""
+    if moderators():
+        _put(HELD, {"held": comment.id, "origin": origin}, f"held:{comment.id}")
+
+
+def published(comment: Comment, origin: str) -> None:
+    """Have those told who asked for replies to what the comment answers."""
+    if not comment.answers:
+        return
+    for subscription in subscriptions.to(comment.target, {comment.answers, comment.parent}):
+        payload = {"subscription": subscription.id, "discussion": comment.target.id, "slug": comment.slug}
+        _put(REPLY, {**payload, "origin": origin}, f"reply:{subscription.id}:{comment.slug}")
+
+
+def ask(target: Target, slug: str, email: str, origin: str) -> None:
+    """Subscribe an address to the replies to a comment; have it asked by mail, once a discussion, whether it wants that."""
+    if subscriptions.ask(target, slug, email):
+        subscription = subscriptions.id_of(target, email)
+        _put(CONFIRM, {"subscription": subscription, "origin": origin}, f"confirm:{subscription}")
+
+
+def moderators() -> list[str]:
+    """Return the addresses that hear of comments that wait: COMMENTS["MODERATORS"], else those of settings.MANAGERS."""
+    return list(conf.get("MODERATORS") or [address for _name, address in settings.MANAGERS])
+
+
+@jobs.handler(HELD)
+def send_held(job: Job) -> None:
+    """Tell the moderators, unless somebody has decided meanwhile."""
+    try:
+        comment = selectors.get_held(job.payload["held"])
+    except CommentNotFound:
+        return
+    obj = targets.resolve_many([comment.target]).get(comment.target)
+    if comment.decided is not None or obj is None:
+        return
+    link = job.payload["origin"] + reverse("comments-approve", args=[comment.id])
+    context = {"comment": comment, "obj": obj, "link": link, "text": comment.source[:LONGEST]}
+    subject = _("A comment waits on “%(title)s”") % {"title": obj}
+    _send(job, "held", subject, context, moderators())
+
+
+@jobs.handler(REPLY)
+def send_reply(job: Job) -> None:
+    """Tell one subscriber of one reply, if both are still there."""
+    target = Target.parse(job.payload["discussion"])
+    try:
+        subscription = subscriptions.get(job.payload["subscription"])
+        comment = selectors.get(target, job.payload["slug"])
+    except (NoSubscription, CommentNotFound):
+        return
+    obj = targets.resolve_many([target]).get(target)
+    own = _was_written_by(subscription, comment)
+    if comment.removed or obj is None or own:
+        return
+    link = job.payload["origin"] + Addresses.of(target).permalink + comment.slug
+    context = {"comment": comment, "obj": obj, "link": link, "text": comment.source[:LONGEST]}
+    subject = _("%(name)s answered on “%(title)s”") % {"name": comment.author.name, "title": obj}
+    _send(job, "reply", subject, context, [subscription.email], subscription)
+
+
+@jobs.handler(CONFIRM)
+def send_confirm(job: Job) -> None:
+    """Ask an address whether it wants to hear of replies."""
+    try:
+        subscription = subscriptions.get(job.payload["subscription"])
+    except NoSubscription:
+        return
+    obj = targets.resolve_many([subscription.target]).get(subscription.target)
+    if subscription.confirmed is not None or obj is None:
+        return
+    context = {
+        "obj": obj,
+        "link": job.payload["origin"] + _link("comments-subscribe", subscription, subscriptions.CONFIRM),
+    }
+    subject = _("Do you want to hear of replies on “%(title)s”?") % {"title": obj}
+    _send(job, "confirm", subject, context, [subscription.email], subscription)
+
+
+def _was_written_by(subscription: Subscription, comment: Comment) -> bool:
+    return selectors.email_of(comment).casefold() == subscription.email.casefold()
+
+
+def _link(name: str, subscription: Subscription, purpose: str) -> str:
+    return reverse(name, args=[subscriptions.token(subscription.id, purpose)])
+
+
+def _send(
+    job: Job,
+    name: str,
+    subject: str,
+    context: dict[str, object],
+    to: Iterable[str],
+    subscription: Subscription | None = None,
+) -> None:
+    headers = {}
+    if subscription:
+        leave = str(job.payload["origin"]) + _link("comments-unsubscribe", subscription, subscriptions.LEAVE)
+        context = {**context, "leave": leave}
+        headers = {"List-Unsubscribe": f"<{leave}>", "List-Unsubscribe-Post": "List-Unsubscribe=One-Click"}
+    body = render_to_string(f"comments/mail/{name}.txt", context)
+    mail = EmailMessage(" ".join(subject.split()), body, bcc=list(to), headers=headers)
+    if not jobs.once(job):
+        return
+    try:
+        mail.send()
+    except (SMTPException, OSError) as error:
+        jobs.once_more(job)
+        raise jobs.Postponed(f"the mail server: {type(error).__name__}") from error
+
+
+def _put(kind: str, payload: dict[str, str], key: str) -> None:
+    jobs.put(kind, payload, key=key, alias=conf.database_alias())

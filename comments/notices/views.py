@@ -1,0 +1,46 @@
+"""The links of mails: they open a page with a button, and a GET changes nothing."""
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.utils.translation import gettext as _
+from django.views.decorators.csrf import csrf_exempt
+from django.views.decorators.http import require_http_methods
+
+from comments.notices import subscriptions
+from comments.notices.subscriptions import NoSubscription
+from comments.views import page, personal
+
+
+@csrf_exempt
+@require_http_methods(["GET", "HEAD", "POST"])
+def subscribe(request: HttpRequest, signed: str) -> HttpResponse:
+    """Confirm that the address wants to hear of replies. The signed link is proof enough of whose it is."""
+    try:
+        subscription = subscriptions.read(signed, subscriptions.CONFIRM)
+    except NoSubscription as error:
+        raise Http404(_("This link is too old, or you have left already.")) from error
+    if request.method == "POST":
+        subscriptions.confirm(subscription)
+        return _said(request, _("You will hear of replies."))
+    return _asked(request, _("Do you want to hear of replies by mail?"), _("Yes, write to me"))
+
+
+@csrf_exempt
+@require_http_methods(["GET", "HEAD", "POST"])
+def unsubscribe(request: HttpRequest, signed: str) -> HttpResponse:
+    """End a subscription; mail programs may POST here by themselves (RFC 8058)."""
+    try:
+        subscription = subscriptions.read(signed, subscriptions.LEAVE)
+    except NoSubscription:
+        return _said(request, _("You will get no more mails about this discussion."))
+    if request.method == "POST":
+        subscriptions.end(subscription.id)
+        return _said(request, _("You will get no more mails about this discussion."))
+    return _asked(request, _("No more mails about this discussion?"), _("Write no more"))
+
+
+def _asked(request: HttpRequest, question: str, answer: str) -> HttpResponse:
+    return personal(page(request, None, "subscribe", {"question": question, "answer": answer}))
+
+
+def _said(request: HttpRequest, sentence: str) -> HttpResponse:
+    return personal(page(request, None, "subscribe", {"question": sentence}))

@@ -1,0 +1,41 @@
+"""Conversions that an administrator asks for: short ones at once, long ones by a worker, which says how far it is."""
+
+from comments import conf
+from comments.errors import ConversionFailed
+from comments.operations import maintenance
+from comments.types import Order, Target
+from mongo import jobs
+from mongo.jobs import Job
+
+CONVERT = "comments.convert"
+# Comments that are converted while the administrator waits: a second or two.
+AT_ONCE = 5_000
+
+
+def convert(target: Target, schema: str, order: Order) -> bool | None:
+    """Convert a discussion, or have it converted if it is long: True if it is done, False if a worker does it, None if it is so
+    already. Raises ConversionFailed."""
+    found = next(maintenance.wanted(discussion_id=target.id))
+    if not maintenance.needs_converting(found, schema, order):
+        return None
+    # What cannot be is told at once.
+    if found.last_number <= AT_ONCE or schema == "embedded":
+        return maintenance.convert(target, schema, order) is not None or None
+    plan = {"discussion": target.id, "schema": schema, "order": order.value}
+    key = f"convert:{target.id}:{found.epoch}:{schema}:{order.value}"
+    jobs.put(CONVERT, plan, key=key, alias=conf.database_alias())
+    return False
+
+
+@jobs.handler(CONVERT)
+def work(job: Job) -> None:
+    """Do a conversion that was put off; another that is under way goes first."""
+    target, schema, order = Target.parse(job.payload["discussion"]), job.payload["schema"], Order(job.payload["order"])
+
+    def keep(copied: int) -> None:
+        jobs.keep(job)
+
+    try:
+        maintenance.convert(target, schema, order, progress=keep)
+    except ConversionFailed as error:
+        raise jobs.Postponed(str(error)) from error

@@ -1,0 +1,105 @@
+"""What is kept of one author, found and erased wherever it is: comments of every schema, queue, history, addresses, flags,
+subscriptions, counts of the rate limit. Jobs and logs hold ids, never a name, an address or a text."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from comments.notices import subscriptions
+from comments.posting import flags, ip_hash, services, spam
+from comments.reading import selectors
+from comments.types import Comment, Held, Replaced, Target
+
+
+@dataclass(frozen=True)
+class Author:
+    """Who is meant: a user's primary key as a str, an e-mail address, or both."""
+
+    id: str = ""
+    email: str = ""
+
+    def queries(self) -> list[dict[str, str]]:
+        """Return what to ask the back end for, one by one."""
+        return [{name: value} for name, value in (("id", self.id), ("email", self.email)) if value]
+
+
+@dataclass(frozen=True)
+class Erased:
+    """How much was erased."""
+
+    comments: int
+    addresses: int
+    flags: int
+    subscriptions: int
+
+
+def export(author: Author) -> Iterator[dict[str, Any]]:
+    """Yield all that is kept of an author, as what can be written as JSON; what is found under both keys comes once."""
+    seen: set[tuple[str, ...]] = set()
+    for found in _written_by(author):
+        row = _row(found)
+        key = (row["kept_as"], row["discussion"], row["slug"], row["text"])
+        if key not in seen:
+            seen.add(key)
+            yield row
+    if author.email:
+        for subscription in subscriptions.of(author.email):
+            yield {"kept_as": "subscription", "discussion": subscription.target.id, "email": subscription.email}
+    if author.id:
+        for flag in flags.by(author.id):
+            yield {"kept_as": "flag", "discussion": flag.target.id, "slug": flag.slug}
+    for target, slug in sorted(_places(author), key=str):
+        if address := ip_hash.of_comment(target, slug):
+            yield {"kept_as": "network address", "discussion": target.id, "slug": slug, "hash": address}
+
+
+def erase(author: Author) -> Erased:
+    """Erase an author without a way back; what others answered stays. May be repeated after a crash."""
+    places = _places(author)
+    # What is known under an address alone: that of a household, so that others may lose a count or a flag's name.
+    sent_from = {ip_hash.of_comment(target, slug) for target, slug in places} - {""}
+    flagged = sum(flags.erase(address=address) for address in sent_from)
+    for address in sent_from:
+        spam.forget(address=address)
+    if author.id:
+        spam.forget(user=author.id)
+        flagged += flags.erase(user=author.id)
+    # The addresses go before the comments: by these they are found, should it be done again after a crash.
+    return Erased(
+        addresses=sum(ip_hash.erase(target, slug) for target, slug in places),
+        flags=flagged,
+        subscriptions=subscriptions.erase(author.email) if author.email else 0,
+        comments=services.erase_author(id=author.id, email=author.email),
+    )
+
+
+def count(author: Author) -> int:
+    """Return how many comments, queued ones and replaced texts there are: what `erase` would blank or delete."""
+    return sum(row["kept_as"] in ("comment", "queue", "history") for row in export(author))
+
+
+def _written_by(author: Author) -> Iterator[Comment | Held | Replaced]:
+    for query in author.queries():
+        yield from selectors.written_by(**query)
+
+
+def _places(author: Author) -> set[tuple[Target, str]]:
+    return {(one.target, one.slug) for one in map(_comment, _written_by(author))}
+
+
+def _comment(found: Comment | Held | Replaced) -> Comment | Held:
+    return found.comment if isinstance(found, Replaced) else found
+
+
+def _row(found: Comment | Held | Replaced) -> dict[str, Any]:
+    one = _comment(found)
+    kept_as = "queue" if isinstance(found, Held) else "history" if isinstance(found, Replaced) else "comment"
+    return {
+        "kept_as": kept_as,
+        "discussion": one.target.id,
+        "slug": one.slug,
+        "posted": one.posted.isoformat(),
+        "name": one.author.name,
+        "url": one.author.url,
+        "text": one.source,
+    }

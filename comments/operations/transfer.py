@@ -1,0 +1,183 @@
+"""Discussions as newline-delimited JSON: out of one site, schema or order into another, and the same bytes out again.
+
+A line that begins a discussion: {"discussion": "app.model:pk", "open": true}. Its comments follow, oldest first. What
+is stored as HTML is not in the file: it is made of the text again, so that a file can bring nothing that is not clean.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from comments import slugs
+from comments.errors import CommentError
+from comments.posting import services
+from comments.reading import selectors
+from comments.types import Author, Comment, Kind, NewComment, State, Target
+
+# Of one line: a text of MAX_LENGTH, escaped at worst.
+LONGEST_LINE = 1_000_000
+
+
+class BrokenFile(Exception):
+    """A line cannot be imported; what came before it was."""
+
+    def __init__(self, line: int, reason: str) -> None:
+        super().__init__(f"line {line}: {reason}")
+        self.line = line
+
+
+@dataclass
+class Counts:
+    """What an import did."""
+
+    discussions: int = 0
+    comments: int = 0
+    new: int = 0
+
+
+def export(label: str = "") -> Iterator[str]:
+    """Yield the lines of all discussions (of one label)."""
+    for target in selectors.begun(label=label):
+        yield _line({"discussion": target.id, "open": selectors.discussion(target).open})
+        for comment, email in selectors.with_addresses(target):
+            yield _line(_row(comment, email))
+
+
+def import_(lines: Iterable[bytes], *, dry_run: bool = False, step: Callable[[], object] = lambda: None) -> Counts:
+    """Store what the lines say; what is there already stays as it is. `step` is called for each line. Raises BrokenFile."""
+    reading = _Reading(lines, step)
+    while reading.head:
+        target, is_open = _head(reading)
+        reading.counts.discussions += 1
+        if dry_run:
+            for _comment in reading.comments():
+                pass
+            continue
+        try:
+            reading.counts.new += services.import_(target, reading.comments())
+            if not is_open:
+                services.close(target)
+        except CommentError as error:
+            # Comments are stored many at a time: an orphan is found after lines that follow it were read.
+            number = reading.answering.get(str(error), reading.number)
+            raise BrokenFile(number, f"{type(error).__name__}: {error}") from error
+    return reading.counts
+
+
+@dataclass
+class _Reading:
+    """A file as it is read: `head` is the line that begins the next discussion, None at the end; `answering` says which line
+    is the first to answer a comment of the present one."""
+
+    lines: Iterable[bytes]
+    step: Callable[[], object]
+    head: dict[str, Any] | None = None
+    number: int = 0
+    counts: Counts = field(default_factory=Counts)
+    answering: dict[str, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._iterator = iter(self.lines)
+        self.head = self._next()
+        if self.head and "discussion" not in self.head:
+            raise BrokenFile(self.number, "a comment stands before any discussion")
+
+    def comments(self) -> Iterator[NewComment]:
+        """Yield the comments up to the next discussion."""
+        self.answering.clear()
+        while (row := self._next()) and "discussion" not in row:
+            self.counts.comments += 1
+            comment = _comment(row, self.number)
+            self.answering.setdefault(comment.parent, self.number)
+            yield comment
+        self.head = row
+
+    def _next(self) -> dict[str, Any] | None:
+        for line in self._iterator:
+            self.number += 1
+            self.step()
+            if len(line) > LONGEST_LINE:
+                raise BrokenFile(self.number, "the line is too long")
+            if line.strip():
+                return self._parsed(line)
+        return None
+
+    def _parsed(self, line: bytes) -> dict[str, Any]:
+        try:
+            row = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            raise BrokenFile(self.number, f"this is no JSON: {error}") from error
+        if not isinstance(row, dict) or not {"discussion", "comment"} & row.keys():
+            raise BrokenFile(self.number, "this is neither a discussion nor a comment")
+        return row
+
+
+def _head(reading: _Reading) -> tuple[Target, bool]:
+    head = reading.head or {}
+    target = Target.parse(str(head["discussion"]))
+    if "." not in target.label or not target.pk or not isinstance(head.get("open"), bool):
+        raise BrokenFile(reading.number, "this is no discussion")
+    return target, head["open"]
+
+
+def _row(comment: Comment, email: str) -> dict[str, Any]:
+    return {
+        "comment": comment.slug,
+        "answers": comment.answers,
+        "posted": _time(comment.posted),
+        "edited": _time(comment.edited) if comment.edited else None,
+        "kind": comment.kind.value,
+        "state": comment.state.value,
+        "name": comment.author.name,
+        "user": comment.author.id,
+        "url": comment.author.url,
+        "email": email,
+        "text": comment.source,
+    }
+
+
+def _comment(row: dict[str, Any], number: int) -> NewComment:
+    try:
+        texts = {name: row[name] for name in ("comment", "answers", "name", "url", "email", "text")}
+        if not all(isinstance(value, str) for value in texts.values()) or not isinstance(row["user"], str | None):
+            raise ValueError("a field has the wrong type")
+        slug, answers = texts["comment"], texts["answers"]
+        if not slugs.is_slug(slug) or (answers and not slugs.is_slug(answers)):
+            raise ValueError("a slug is none")
+        # Where threads went no deeper, it lies beside what it answers, below an ancestor of that.
+        if not f"{answers}/".startswith(slugs.join(slugs.parent_of(slug), "")):
+            raise ValueError("it lies elsewhere than below what it answers")
+        return NewComment(
+            author=Author(texts["name"], row["user"], texts["url"]),
+            source=texts["text"],
+            html=services.render(texts["text"]) if texts["text"] else "",
+            token="",
+            parent=answers,
+            email=texts["email"],
+            kind=Kind(row["kind"]),
+            posted=_moment(row["posted"]),
+            edited=_moment(row["edited"]) if row["edited"] else None,
+            state=State(row["state"]),
+            slug=slug,
+        )
+    except KeyError as error:
+        raise BrokenFile(number, f"{error} is missing") from error
+    except (ValueError, TypeError) as error:
+        raise BrokenFile(number, str(error)) from error
+
+
+def _time(moment: datetime) -> str:
+    return moment.astimezone(UTC).isoformat(timespec="milliseconds")
+
+
+def _moment(text: str) -> datetime:
+    moment = datetime.fromisoformat(text)
+    if moment.tzinfo is None:
+        raise ValueError("a time has no zone")
+    return moment.astimezone(UTC)
+
+
+def _line(row: dict[str, Any]) -> str:
+    return json.dumps(row, ensure_ascii=False, separators=(",", ":"))

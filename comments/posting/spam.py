@@ -1,0 +1,182 @@
+"""Spam rules. Each looks at a comment before it is stored, or changed by its author, and may mind it: by name to moderators,
+in a friendly sentence to the author. What a rule refuses claims no place in the discussion, and the form comes back with the
+text.
+
+COMMENTS["RULES"] lists the rules by import path, the cheap ones first; a project adds its own there.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from django.utils.crypto import salted_hmac
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+
+from comments import conf
+from comments.posting import services
+from comments.posting.tokens import FormToken
+from comments.types import Comment, Held
+from markup.characters import scrub
+from mongo import rate_limit
+
+REPEAT_SECONDS = 24 * 60 * 60
+# Previews in the time of one comment: who writes looks often.
+PREVIEWS = 10
+_LINK = re.compile(r"<a\s[^>]*href=", re.IGNORECASE)
+_SPACE = re.compile(r"\s+")
+
+
+@dataclass(frozen=True)
+class Submission:
+    """What rules know of a comment. `address` is a keyed hash; `trap` is what stands in the field that people do not see,
+    `notify` the address that asks for notices of replies; `edited` is the comment that is to say this, None for a new one."""
+
+    token: FormToken
+    name: str
+    email: str
+    user: str
+    source: str
+    address: str
+    trap: str = ""
+    notify: str = ""
+    edited: Comment | Held | None = None
+
+    @cached_property
+    def html(self) -> str:
+        """The text as it would be stored, rendered for the first rule that wants it."""
+        return services.render(self.source)
+
+    @property
+    def who(self) -> str:
+        """The author, for counting: the account, else the name as typed."""
+        return f"user:{self.user}" if self.user else f"name:{self.name.casefold()}"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What a rule minds. `sentence`: for the author of a comment that is refused; without one, it is held for moderators."""
+
+    rule: str
+    sentence: str | Promise = ""
+
+    @property
+    def refuses(self) -> bool:
+        """Whether the comment is not taken at all."""
+        return bool(self.sentence)
+
+
+@dataclass
+class Judgement:
+    """What came of all rules: the finding that refuses, or the names of those that hold, and what was counted meanwhile."""
+
+    refused: Finding | None = None
+    held_by: tuple[str, ...] = ()
+
+
+def judge(submission: Submission) -> Judgement:
+    """Ask the rules in their order, until one refuses."""
+    held: list[str] = []
+    for finding in _findings(submission):
+        if finding.refuses:
+            return Judgement(refused=finding)
+        held.append(finding.rule)
+    return Judgement(held_by=tuple(held))
+
+
+def _findings(submission: Submission) -> Iterator[Finding]:
+    rules = conf.imported_all("RULES")
+    if submission.edited:
+        # A change is counted in any case; that is all that its form says.
+        rules = (rate, *(rule for rule in rules if rule not in (trap, speed, rate, repeat)))
+    for rule in rules:
+        if finding := rule(submission):
+            yield finding
+
+
+def trap(submission: Submission) -> Finding | None:
+    """Refuse who fills in the field that people do not see."""
+    if submission.trap:
+        return Finding("trap", _("Please leave the last field empty, and send your comment again."))
+    return None
+
+
+def speed(submission: Submission) -> Finding | None:
+    """Refuse what was sent faster than anyone types. A second try counts from the first form."""
+    if submission.token.age() < conf.get("MIN_SECONDS"):
+        return Finding("speed", _("That was quick! Please read it through once more, then send it again."))
+    return None
+
+
+def links(submission: Submission) -> Finding | None:
+    """Hold what carries many links."""
+    has_many = len(_LINK.findall(submission.html)) > conf.get("MAX_LINKS")
+    return Finding("links") if has_many else None
+
+
+def words(submission: Submission) -> Finding | None:
+    """Hold what contains a listed word, as a whole word, in text or name."""
+    listed = "|".join(re.escape(word.casefold()) for word in conf.get("WORDS") if word.strip())
+    text = scrub(f"{submission.name}\n{submission.source}").casefold()  # as it will be read
+    found = sorted(set(re.findall(rf"(?<!\w)(?:{listed})(?!\w)", text))) if listed else []
+    return Finding(f"words: {', '.join(found)}") if found else None
+
+
+def rate(submission: Submission) -> Finding | None:
+    """Refuse more than so many comments and changes from one address or account in so many seconds."""
+    if _passes(_keys("rate", submission.address, submission.user), submission.token.nonce):
+        return None
+    return Finding("rate", _("You have sent or changed many comments in a short time. Please wait a few minutes."))
+
+
+def may_preview(*, address: str, user: str) -> bool:
+    """Return whether an address (a `key`) and an account, or "", may see one more preview, and count it: each by itself,
+    since one form may ask for any number."""
+    return _passes(_keys("preview", address, user), services.new_token(), PREVIEWS)
+
+
+def may_flag(*, address: str, user: str) -> bool:
+    """Return whether an address (a `key`) and an account, or "", may flag one more comment, and count it."""
+    return _passes(_keys("flag", address, user), services.new_token())
+
+
+def repeat(submission: Submission) -> Finding | None:
+    """Refuse the same text by the same author in answer to the same comment; elsewhere it may be said again."""
+    if rate_limit.take(
+        _repeat_key(submission),
+        limit=1,
+        seconds=REPEAT_SECONDS,
+        token=submission.token.nonce,
+        alias=conf.database_alias(),
+    ):
+        return None
+    return Finding("repeat", _("You have already said exactly this here."))
+
+
+def take_back(submission: Submission) -> None:
+    """Forget that a comment or a change was counted: it was not stored, and will be sent again."""
+    for key in (*_keys("rate", submission.address, submission.user), _repeat_key(submission)):
+        rate_limit.give_back(key, token=submission.token.nonce, alias=conf.database_alias())
+
+
+def forget(*, address: str = "", user: str = "") -> int:
+    """Forget how much came from an address (a `key`) or an account; return how many counts went."""
+    keys = [key for kind in ("rate", "preview", "flag") for key in _keys(kind, address, user)]
+    return sum(rate_limit.forget(key, alias=conf.database_alias()) for key in keys)
+
+
+def _passes(keys: list[str], token: str, times: int = 1) -> bool:
+    limit, seconds = conf.get("RATE")
+    alias = conf.database_alias()
+    return all(rate_limit.take(key, limit=limit * times, seconds=seconds, token=token, alias=alias) for key in keys)
+
+
+def _keys(kind: str, address: str, user: str) -> list[str]:
+    return [f"comments.{kind}:{of}:{who}" for of, who in (("address", address), ("user", user)) if who]
+
+
+def _repeat_key(submission: Submission) -> str:
+    said = _SPACE.sub(" ", submission.source).strip().casefold()
+    parts = (submission.token.discussion, submission.token.parent, submission.who, said)
+    return "comments.repeat:" + salted_hmac("comments.repeat", "\x00".join(parts), algorithm="sha256").hexdigest()[:40]

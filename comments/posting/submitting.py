@@ -1,0 +1,226 @@
+"""What becomes of a comment that was sent, or changed: refused, held, or published. Every step may refuse it, none loses its
+text. Rules, vetoes and bounds are asked here, of both alike."""
+
+from dataclasses import dataclass, replace
+from functools import partial
+
+from django.db.models import Model
+from django.http import HttpRequest
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+
+from comments import conf, signals, slugs
+from comments.errors import CommentError, CommentNotFound, DiscussionClosed, EditConflict, HeldChanged, TokenUsed
+from comments.notices import mails
+from comments.posting import ip_hash, own, policy, services, spam
+from comments.posting.forms import author_of, user_key
+from comments.posting.policy import Mode
+from comments.posting.spam import Submission
+from comments.posting.tokens import FormToken, Own
+from comments.reading import links, selectors
+from comments.types import Comment, Held, Posted
+
+
+@dataclass(frozen=True)
+class Sender:
+    """Who sends: the request, and the comments that its browser sent before."""
+
+    request: HttpRequest
+    own: tuple[Own, ...]
+
+    @property
+    def is_moderator(self) -> bool:
+        """Whether no rule minds what is sent, and none of it waits."""
+        return policy.is_moderator(self.request.user)
+
+
+class Refused(Exception):
+    """The comment was not taken. `sentence` tells its author why; `rule` is the reason's name."""
+
+    def __init__(self, rule: str, sentence: str | Promise) -> None:
+        super().__init__(rule)
+        self.rule, self.sentence = rule, sentence
+
+
+def submit(sender: Sender, obj: Model, submission: Submission) -> Posted:
+    """Publish or hold a comment, once for each token. Raises Refused."""
+    if done := earlier(submission):
+        if not submission.token.expired:
+            _follow_up(sender.request, submission, done)
+        return done
+    if submission.token.expired:
+        raise Refused("expired", _("This form was open for very long. Please send it again."))
+    mode = _mode(obj, submission)
+    try:
+        posted = _store(sender.request, submission, _reasons(sender, mode, submission))
+    except Refused:
+        spam.take_back(submission)
+        raise
+    _follow_up(sender.request, submission, posted)
+    return posted
+
+
+def may_edit(sender: Sender, obj: Model, comment: Comment | Held) -> bool:
+    """Return whether a comment may be changed: by its author for a while, by moderators always. Where everything is looked at
+    first, nothing may change after it was."""
+    if isinstance(comment, Comment):
+        if comment.removed:
+            return False
+        if sender.is_moderator:
+            return True
+        if policy.of(obj).mode is Mode.HOLD_ALL:
+            return False
+    return own.may_change(comment, sender.own, sender.request.user)
+
+
+def edit(sender: Sender, obj: Model, comment: Comment | Held, *, text: str, rev: int, nonce: str) -> None:
+    """Replace the text of a comment; `rev` is the revision that was seen, `nonce` names the change. What new comments would
+    wait for a moderator with does not get into a public one. Raises Refused."""
+    if not may_edit(sender, obj, comment):
+        raise Refused("late", _("This comment can no longer be changed. Your text:"))
+    submission = _edited(sender, comment, text, f"{comment.slug} {rev} {nonce} {text}")
+    try:
+        # Over an older revision nothing is written: that form was sent before, or has to be looked at again.
+        if rev >= comment.rev:
+            # By the revision that was seen: over no other is it written, however many are sent at once.
+            if not sender.is_moderator and not own.may_revise(rev):
+                raise Refused("often", _("You have changed this comment very often. It stays as it is now."))
+            if _reasons(sender, Mode.OPEN, submission) and isinstance(comment, Comment):
+                raise Refused(
+                    "hold", _("This would have to wait for a moderator: post it as a new comment instead. Your text:")
+                )
+        _replace(sender, comment, text, rev, nonce)
+    except Refused:
+        spam.take_back(submission)
+        raise
+
+
+def _edited(sender: Sender, comment: Comment | Held, text: str, said: str) -> Submission:
+    user, parent = user_key(sender.request.user), comment.parent
+    return Submission(
+        # A form's nonce could be sent again with another text, or over the next revision, as another change.
+        token=FormToken(comment.target.id, parent, slugs.part(said), int(comment.posted.timestamp()), user),
+        name=comment.author.name,
+        email="",
+        user=user,
+        source=text,
+        address=ip_hash.key(sender.request),
+        edited=comment,
+    )
+
+
+def _replace(sender: Sender, comment: Comment | Held, text: str, rev: int, nonce: str) -> None:
+    by = user_key(sender.request.user)
+    try:
+        if isinstance(comment, Held):
+            services.change_held(comment.id, source=text, rev=rev)
+        else:
+            services.edit(comment.target, comment.slug, source=text, rev=rev, token=nonce, by=by)
+    except (EditConflict, HeldChanged) as error:
+        sentence = _("The comment was changed meanwhile, perhaps in another window. Sending this replaces that.")
+        raise Refused("conflict", sentence) from error
+    except CommentError as error:
+        is_decided = isinstance(comment, Held) and isinstance(error, CommentNotFound)
+        sentence = _("A moderator is just publishing this comment. Your text:") if is_decided else error.sentence
+        raise Refused(type(error).__name__, sentence) from error
+
+
+def _follow_up(request: HttpRequest, submission: Submission, posted: Posted) -> None:
+    """Do what a new comment entails: note the address, notify subscribers and moderators. Each step but the signal is made
+    once for a comment however often it is asked for, so that sending the form again makes up for a crash."""
+    target, slug = submission.token.target, slug_of(submission.token)
+    origin = links.origin(request)
+    ip_hash.note(target, slug, submission.address)
+    if submission.notify:
+        mails.ask(target, slug, submission.notify, origin)
+    if posted.comment:
+        mails.published(posted.comment, origin)
+    elif posted.held:
+        mails.held(posted.held, origin)
+    if posted.new:
+        comment = posted.comment or posted.held
+        signals.comment_was_posted.send(Submission, comment=comment, target=target, request=request)
+
+
+def earlier(submission: Submission) -> Posted | None:
+    """Return what came of the same form before, if it was sent before. Raises Refused if it said something else then.
+
+    Somebody goes back, writes another comment into the form that was sent, and sends it: neither may get lost.
+    """
+    found = sent(submission.token)
+    if found is None:
+        return None
+    if first := found.comment or found.held:
+        try:
+            services.check_said(first, submission.token.nonce, submission.source)
+        except TokenUsed as error:
+            raise Refused("used", error.sentence) from error
+    if found.comment and services.finish(submission.token.target, found.comment.slug):
+        return replace(found, new=True)
+    return found
+
+
+def sent(token: FormToken) -> Posted | None:
+    """Return what came of a form, None if nothing did yet."""
+    try:
+        return Posted(selectors.get(token.target, slug_of(token)), new=False)
+    except CommentNotFound:
+        held = selectors.held_by_token(token.target, token.nonce)
+        return Posted(None, held, new=False) if held else None
+
+
+def slug_of(token: FormToken) -> str:
+    """Return the slug that a form's comment has, or will have."""
+    return slugs.of(token.nonce, token.parent, conf.get("MAX_DEPTH"))
+
+
+def _mode(obj: Model, submission: Submission) -> Mode:
+    rules = policy.of(obj)
+    if rules.is_closed(selectors.discussion(submission.token.target)):
+        raise Refused("closed", DiscussionClosed.sentence)
+    if rules.mode is Mode.MEMBERS and not submission.user:
+        raise Refused("members", _("Only members comment here. Log in, and send it again."))
+    return rules.mode
+
+
+def _reasons(sender: Sender, mode: Mode, submission: Submission) -> tuple[str, ...]:
+    """Return why a moderator has to look at what was sent, () if it needs none. Raises Refused."""
+    reasons = () if sender.is_moderator else _held_by(sender, mode, submission)
+    _veto(sender.request, submission)
+    return reasons
+
+
+def _held_by(sender: Sender, mode: Mode, submission: Submission) -> tuple[str, ...]:
+    judgement = spam.judge(submission)
+    if judgement.refused:
+        raise Refused(judgement.refused.rule, judgement.refused.sentence)
+    if mode is Mode.HOLD_ALL:
+        return (*judgement.held_by, "policy: hold-all")
+    if mode is Mode.HOLD_FIRST and not policy.is_known(submission.user, sender.own):
+        return (*judgement.held_by, "policy: hold-first")
+    return judgement.held_by
+
+
+def _veto(request: HttpRequest, submission: Submission) -> None:
+    answers = signals.comment_will_be_posted.send(
+        Submission, comment=submission, target=submission.token.target, request=request
+    )
+    if any(answer is False for _receiver, answer in answers):
+        raise Refused("veto", _("Your comment was not accepted here."))
+
+
+def _store(request: HttpRequest, submission: Submission, reasons: tuple[str, ...]) -> Posted:
+    token = submission.token
+    work = partial(services.hold, reasons=reasons) if reasons else services.post
+    try:
+        posted: Posted = work(
+            token.target,
+            author=author_of(request.user, submission.name),
+            source=submission.source,
+            token=token.nonce,
+            parent=token.parent,
+            email=submission.email,
+        )
+    except CommentError as error:
+        raise Refused(type(error).__name__, error.sentence) from error
+    return posted

@@ -1,0 +1,1 @@
+"""Reading comments: selectors, pages of lists, the presenter that templates see."""

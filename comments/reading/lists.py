@@ -1,0 +1,146 @@
+"""A page of a discussion, ready for templates: read, shown, folded, linked."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
+
+from django.db.models import Model
+from django.http import HttpRequest
+from django.template.loader import select_template
+from django.urls import reverse
+from django.utils.safestring import SafeString
+
+from comments import targets
+from comments.errors import TargetNotFound
+from comments.posting import policy
+from comments.reading import paging, presenter
+from comments.reading.paging import Asked
+from comments.reading.presenter import Scene, Shown
+from comments.types import Comment, Discussion, Order, Page, Target
+from comments.views import template_names
+
+ANCHOR = "comments"
+# Replies to one comment above which a threaded page folds the rest away, and how many it leaves.
+FOLD_ABOVE, FOLD_LEAVES = 12, 8
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What is discussed: a target, and its object where the caller has it."""
+
+    target: Target
+    obj: Model | None = None
+
+    @classmethod
+    def of(cls, obj: Model | Target) -> "Subject":
+        """Return the subject that an object or a target is."""
+        return cls(targets.of(obj), obj if isinstance(obj, Model) else None)
+
+    def object(self) -> Model | None:
+        """Return the object, looked up if need be; None if readers may not see it."""
+        if self.obj is not None:
+            return self.obj
+        try:
+            return targets.resolve(self.target)
+        except TargetNotFound:
+            return None
+
+    def is_open(self, discussion: Discussion) -> bool:
+        """Return whether comments are taken now."""
+        obj = self.object()
+        return obj is not None and not policy.of(obj).is_closed(discussion)
+
+
+def asked_by(request: HttpRequest | None) -> Asked:
+    """Return the part of a discussion that a request asks for."""
+    return Asked.parse(request.GET.get(paging.PARAMETER, "")) if request else Asked()
+
+
+def listing(subject: Subject, asked: Asked, *, size: int | None = None, path: str = "") -> dict[str, Any]:
+    """Return what list templates show: two reads of the back end, whatever the length of the discussion."""
+    page = asked.read(subject.target, size=size)
+    is_open = subject.is_open(page.discussion)
+    scene = Scene(
+        subject.target,
+        page.comments,
+        order=page.order,
+        may_reply=is_open,
+        is_own_order=page.order is page.discussion.order,
+    )
+    at = asked.at
+    return {
+        **described(subject, page),
+        "comments": LazyComments(scene),
+        "rendered": rendered(scene, at),
+        "is_open": is_open,
+        "links": paging.links(page, path, ANCHOR),
+    }
+
+
+def described(subject: Subject, page: Page) -> dict[str, Any]:
+    """Return what templates show of the discussion itself."""
+    arguments = [subject.target.label, subject.target.pk]
+    return {
+        "target": subject.target,
+        "page": page,
+        "count": page.discussion.count,
+        "anchor": ANCHOR,
+        "form_url": reverse("comments-form", args=arguments),
+        "feed_url": reverse("comments-feed", args=arguments),
+    }
+
+
+class LazyComments(Sequence[Shown]):
+    """The comments of a scene for templates that loop over them; made when first looked at."""
+
+    def __init__(self, scene: Scene) -> None:
+        self.scene = scene
+        self._shown: list[Shown] | None = None
+
+    def _made(self) -> list[Shown]:
+        if self._shown is None:
+            self._shown = self.scene.shown()
+        return self._shown
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._made()[index]
+
+    def __len__(self) -> int:
+        return len(self.scene.comments)
+
+
+def rendered(scene: Scene, at: str = "") -> SafeString:
+    """Return the list's HTML; in threads what is beyond the first replies is folded, unless the comment `at` is in it."""
+    html = presenter.comments_html(scene)
+    if scene.order is not Order.THREADED:
+        return presenter.joined(html)
+    return presenter.joined(_folded(scene, list(zip(scene.comments, html, strict=True)), at))
+
+
+def _folded(scene: Scene, pairs: Iterable[tuple[Comment, str]], at: str) -> Iterator[str]:
+    for _root, thread in groupby(pairs, key=lambda pair: pair[0].slug.partition("/")[0]):
+        together = list(thread)
+        if len(together) <= FOLD_ABOVE:
+            yield from (html for _, html in together)
+            continue
+        yield from (html for _, html in together[:FOLD_LEAVES])
+        rest = together[FOLD_LEAVES:]
+        yield select_template(template_names(scene.target, "folded")).render(
+            {
+                "count": len(rest),
+                "rendered": presenter.joined(html for _, html in rest),
+                "is_open": any(comment.slug == at for comment, _ in rest),
+            }
+        )
+
+
+def scattered(found: Iterable[tuple[Comment, Model]]) -> list[Shown]:
+    """Return comments of several discussions for templates; each has `obj`, what it is about."""
+    return [_alone(comment, obj) for comment, obj in found]
+
+
+def _alone(comment: Comment, obj: Model) -> Shown:
+    shown = Scene(comment.target, [comment], order=Order.OLDEST, may_reply=False).shown()[0]
+    shown.obj = obj
+    return shown

@@ -1,0 +1,59 @@
+"""What the views of every feature share: finding what is discussed, pages in the site's own frame."""
+
+from typing import Any
+
+from django.conf import settings
+from django.db.models import Model
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import resolve_url
+from django.template.loader import select_template
+from django.utils.cache import add_never_cache_headers
+from django.utils.translation import gettext as _
+
+from comments import targets
+from comments.errors import TargetNotFound
+from comments.types import Target
+
+FRAMES = ["comments/frame.html", "base.html", "comments/bare.html"]
+
+
+def target_of(label: str, pk: str) -> tuple[Target, Model]:
+    """Return a target and its object. Raises Http404 unless readers may see it."""
+    target = Target(label, pk)
+    try:
+        return target, targets.resolve(target)
+    except TargetNotFound as error:
+        raise Http404(_("There is nothing here to comment on.")) from error
+
+
+def page(
+    request: HttpRequest, target: Target | None, name: str, context: dict[str, Any], status: int = 200
+) -> HttpResponse:
+    """Render a template of comments as a page in the site's frame."""
+    parts = {part: select_template(_names(target, part)) for part in ("list", "form")}
+    context = {
+        **context,
+        "target": target,
+        "frame": select_template(FRAMES),
+        "list_template": parts["list"],
+        "form_template": parts["form"],
+        "login_url": resolve_url(settings.LOGIN_URL),
+    }
+    return HttpResponse(select_template(_names(target, name)).render(context, request), status=status)
+
+
+def _names(target: Target | None, name: str) -> list[str]:
+    return template_names(target, name) if target else [f"comments/{name}.html"]
+
+
+def template_names(target: Target, name: str) -> list[str]:
+    """Return where a template is looked for: by model, by app, for all."""
+    app, _dot, model = target.label.partition(".")
+    return [f"comments/{app}/{model}/{name}.html", f"comments/{app}/{name}.html", f"comments/{name}.html"]
+
+
+def personal(response: HttpResponse) -> HttpResponse:
+    """Return the response, marked as one reader's own."""
+    add_never_cache_headers(response)
+    response["X-Robots-Tag"] = "noindex"
+    return response

@@ -1,1 +1,0 @@
-"""What readers and authors are answered; moderators work in the admin."""
