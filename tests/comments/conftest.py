@@ -1,9 +1,13 @@
 import pytest
+from bson import ObjectId
 from django.conf import settings as django_settings
 from django.contrib.auth.models import Permission, User
+from django.test import Client
 
-from comments.types import Target
+from comments.reading import selectors
+from comments.types import Comment, Target
 from tests.comments import site
+from tests.comments.holders import account
 
 
 @pytest.fixture
@@ -39,3 +43,20 @@ def moderator(mongo) -> User:
     user = User.objects.create_user("mona", "mona@example.org", "secret", is_staff=True)
     user.user_permissions.add(Permission.objects.get(codename="can_moderate"))
     return user
+
+
+@pytest.fixture
+def target(mongo) -> Target:
+    """An account that is discussed, as stored."""
+    key = ObjectId()
+    mongo.auth_user.insert_one(account(key))
+    return Target("auth.user", str(key))
+
+
+@pytest.fixture
+def subscribed(client, post_page) -> Comment:
+    """A comment whose author confirmed to want notices of replies."""
+    site.post(client, post_page, "Ask me", email="ann@example.org", notify="on")
+    site.work()
+    Client().post(site.last_link("subscribe"))
+    return list(selectors.iterate(post_page))[0]

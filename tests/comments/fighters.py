@@ -94,7 +94,7 @@ def convert(target, seed):
     from comments.backends.attempt import Attempt
     from comments.backends.mongodb import MongoBackend
     from comments.errors import ConversionFailed
-    from tests.comments.test_conversion import FORMS
+    from tests.comments.layouts import FORMS
 
     phases = MongoBackend().db.phases
 

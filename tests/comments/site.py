@@ -1,16 +1,19 @@
 """A post to comment on, readers with cookies of their own, and forms sent as a browser would send them."""
 
 import re
+from contextlib import contextmanager
 from datetime import timedelta
 from html import unescape
 from typing import Any
 
 from bson import ObjectId
+from django.core import mail
 from django.test import Client
 from django.urls import reverse
 
 from comments.posting import services
 from comments.types import Author, Comment, Target
+from mongo import jobs
 from mongo.connection import now
 from tests.nodes import build
 
@@ -73,3 +76,31 @@ def one(target: Target, source: str = "First", token: str = "t1", **more: Any) -
 def change_url(name: str, comment: Comment) -> str:
     """Return the address of a comment's own page: "edit", "delete", "flag", "thread", …"""
     return reverse(f"comments-{name}", args=[comment.target.label, comment.target.pk, comment.slug])
+
+
+@contextmanager
+def received(signal, answer=None):
+    """Collect what a signal is sent with; its receiver answers `answer`."""
+    sent = []
+
+    def receive(sender, **arguments):
+        del arguments["signal"]
+        sent.append(arguments)
+        return answer
+
+    signal.connect(receive)
+    try:
+        yield sent
+    finally:
+        signal.disconnect(receive)
+
+
+def work() -> None:
+    """Do the jobs that are due."""
+    while jobs.work():
+        pass
+
+
+def last_link(part: str) -> str:
+    """Return the address in the newest mail that leads to a page of comments."""
+    return re.search(rf"http://testserver(/comments/{part}/\S+)", mail.outbox[-1].body)[1]

@@ -10,8 +10,7 @@ from mongo.connection import database
 from tests.comments import audit
 from tests.comments.contract import new
 from tests.comments.interruptions import Crash, Interrupted
-from tests.comments.test_conversion import FORMS, configure
-from tests.comments.test_conversion import target as target  # noqa: PLC0414
+from tests.comments.layouts import FORMS, configure
 
 FORM, OTHER = "a" * 16, "b" * 16
 

@@ -11,10 +11,9 @@ from comments.backends.claims import Intent
 from comments.types import Target
 from mongo.connection import now
 from tests.comments.contract import new
-from tests.comments.test_conversion import configure, lively
+from tests.comments.layouts import configure, lively
 
 # target is a fixture.
-from tests.comments.test_conversion import target as target  # noqa: PLC0414
 
 
 def run(*args):

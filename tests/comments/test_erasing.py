@@ -14,8 +14,7 @@ from comments.types import Author, Order
 from tests.comments import audit
 from tests.comments.contract import new
 from tests.comments.interruptions import Crash
-from tests.comments.test_conversion import FORMS, configure
-from tests.comments.test_conversion import target as target  # noqa: PLC0414
+from tests.comments.layouts import FORMS, configure
 
 EVE = Author("Eve", id="666")
 

@@ -6,8 +6,7 @@ from comments.types import Verdict
 from tests.comments import audit
 from tests.comments.contract import new
 from tests.comments.interruptions import Crash
-from tests.comments.test_conversion import configure
-from tests.comments.test_conversion import target as target  # noqa: PLC0414
+from tests.comments.layouts import configure
 
 
 @pytest.mark.parametrize("verdict", [Verdict.REJECTED, Verdict.SPAM, Verdict.WAITING])

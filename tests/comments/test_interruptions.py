@@ -8,8 +8,7 @@ from comments.types import Order, Verdict
 from tests.comments import audit
 from tests.comments.contract import imported, new
 from tests.comments.interruptions import Crash, Interrupted
-from tests.comments.test_conversion import FORMS, configure
-from tests.comments.test_conversion import target as target  # noqa: PLC0414
+from tests.comments.layouts import FORMS, configure
 
 # More calls than any of these needs.
 MOST_CALLS = 60

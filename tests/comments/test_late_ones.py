@@ -15,8 +15,7 @@ from mongo.connection import now
 from tests.comments import audit
 from tests.comments.contract import imported, new
 from tests.comments.interruptions import Crash
-from tests.comments.test_conversion import configure, lively
-from tests.comments.test_conversion import target as target  # noqa: PLC0414
+from tests.comments.layouts import configure, lively
 
 
 def meanwhile(monkeypatch, owner, name, work, *, after=False):

@@ -9,10 +9,9 @@ from comments.errors import ConversionFailed
 from comments.types import Order
 from mongo.connection import now
 from tests.comments.contract import new
-from tests.comments.test_conversion import configure
+from tests.comments.layouts import configure
 
 # target is a fixture.
-from tests.comments.test_conversion import target as target  # noqa: PLC0414
 
 WRITES = {
     "post": lambda backend, target, slug, held: backend.post(target, new("late")),

@@ -1,6 +1,5 @@
 """Mails: to moderators, to who asked for replies and confirmed it; each once, whatever happens to workers."""
 
-import re
 from smtplib import SMTPServerDisconnected
 
 import pytest
@@ -13,26 +12,9 @@ from comments.posting import ip_hash, services
 from comments.reading import selectors
 from mongo import jobs
 from tests.comments import site
+from tests.comments.site import last_link, work
 
 pytestmark = pytest.mark.usefixtures("mongo")
-
-
-def work() -> None:
-    while jobs.work():
-        pass
-
-
-def last_link(part: str) -> str:
-    return re.search(rf"http://testserver(/comments/{part}/\S+)", mail.outbox[-1].body)[1]
-
-
-@pytest.fixture
-def subscribed(client, post_page):
-    """A comment whose author confirmed to want notices of replies."""
-    site.post(client, post_page, "Ask me", email="ann@example.org", notify="on")
-    work()
-    Client().post(last_link("subscribe"))
-    return list(selectors.iterate(post_page))[0]
 
 
 def test_moderators_hear_of_what_waits_once(client, post_page, rules):

@@ -15,8 +15,7 @@ from comments.reading import lists, paging
 from comments.types import Order, Verdict
 from tests.comments import audit
 from tests.comments.contract import new
-from tests.comments.test_conversion import FORMS, configure, state
-from tests.comments.test_conversion import target as target  # noqa: PLC0414
+from tests.comments.layouts import FORMS, configure, state
 
 SIZES = (10, 33, 50, 250)
 BEGINNING = datetime(2026, 1, 1, tzinfo=UTC)

@@ -6,8 +6,7 @@ from comments import signals
 from comments.posting import spam
 from comments.reading import selectors
 from tests.comments import site
-from tests.comments.site import change_url
-from tests.comments.test_signals import received
+from tests.comments.site import change_url, received
 
 pytestmark = pytest.mark.usefixtures("mongo")
 

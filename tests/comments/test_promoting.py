@@ -8,8 +8,7 @@ from comments.errors import DiscussionBusy
 from comments.types import Order
 from tests.comments import audit
 from tests.comments.contract import new
-from tests.comments.test_conversion import configure
-from tests.comments.test_conversion import target as target  # noqa: PLC0414
+from tests.comments.layouts import configure
 
 
 def test_embedded_discussion_promotes_itself_at_its_bound(mongo, settings, target):

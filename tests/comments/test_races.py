@@ -19,8 +19,7 @@ from tests.comments import audit
 from tests.comments.contract import new
 from tests.comments.fighters import PHASES
 from tests.comments.interruptions import Crash, Interrupted
-from tests.comments.test_conversion import FORMS, configure
-from tests.comments.test_conversion import target as target  # noqa: PLC0414
+from tests.comments.layouts import FORMS, configure
 
 ROOT = Path(__file__).parents[2]
 # Converters, changers and readers fail in threads of their own.

@@ -1,7 +1,5 @@
 """The signals that Django's users know from its comments framework: when they are sent, how often, with what."""
 
-from contextlib import contextmanager
-
 import pytest
 from django.test import Client
 from django.urls import reverse
@@ -11,25 +9,9 @@ from comments.posting import services
 from comments.reading import selectors
 from comments.types import Author
 from tests.comments import site
+from tests.comments.site import received
 
 pytestmark = pytest.mark.usefixtures("mongo")
-
-
-@contextmanager
-def received(signal, answer=None):
-    """Collect what a signal is sent with; its receiver answers `answer`."""
-    sent = []
-
-    def receive(sender, **arguments):
-        del arguments["signal"]
-        sent.append(arguments)
-        return answer
-
-    signal.connect(receive)
-    try:
-        yield sent
-    finally:
-        signal.disconnect(receive)
 
 
 def test_receiver_that_answers_false_vetoes_and_the_text_comes_back(client, post_page):

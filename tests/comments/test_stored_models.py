@@ -15,8 +15,7 @@ from mongo import jobs
 from mongo.models import WrittenByServices
 from tests.commands import explain, stages
 from tests.comments.contract import new
-from tests.comments.test_conversion import configure, lively
-from tests.comments.test_conversion import target as target  # noqa: PLC0414
+from tests.comments.layouts import configure, lively
 
 
 @pytest.fixture

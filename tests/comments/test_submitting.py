@@ -8,10 +8,9 @@ from comments.backends import backend
 from comments.posting import ip_hash, services, tokens
 from comments.reading import selectors
 from comments.types import Author
-from mongo import jobs
 from tests.comments import site
 from tests.comments.interruptions import Crash, Interrupted
-from tests.comments.test_notices import subscribed as subscribed  # noqa: PLC0414
+from tests.comments.site import work
 
 
 def stop_before_the_commit(target, data):
@@ -23,11 +22,6 @@ def stop_before_the_commit(target, data):
         with pytest.raises(Crash):
             Interrupted(backend(), at=calls, after=True).post(target, new)
         calls += 1
-
-
-def work() -> None:
-    while jobs.work():
-        pass
 
 
 def test_comment_whose_writer_stopped_is_counted_and_announced(client, post_page, subscribed, mongo):

@@ -6,8 +6,7 @@ from comments.backends.mongodb import MongoBackend
 from comments.types import Author, Order
 from tests.comments import audit
 from tests.comments.contract import new
-from tests.comments.test_conversion import configure
-from tests.comments.test_conversion import target as target  # noqa: PLC0414
+from tests.comments.layouts import configure
 
 EVE = Author("Eve", id="666")
 DOCUMENTS, EMBEDDED = ("documents", Order.OLDEST), ("embedded", Order.OLDEST)

@@ -12,8 +12,7 @@ from comments.operations import maintenance
 from comments.types import Order
 from tests.comments import audit
 from tests.comments.contract import imported, new
-from tests.comments.test_conversion import configure, lively, state, unheard
-from tests.comments.test_conversion import target as target  # noqa: PLC0414
+from tests.comments.layouts import configure, lively, state, unheard
 
 
 def test_dead_converter_is_relieved_where_it_had_got_to(mongo, settings, target, monkeypatch):
