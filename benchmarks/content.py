@@ -21,15 +21,15 @@ SENTENCES = (
 
 def discuss(node: Any, count: int) -> None:
     """Put `count` comments under a node: half of them answer one of the ten before."""
-    from comments.posting import services
+    from comments.operations import importing
     from mongo.connection import now
 
-    services.import_(node, _comments(count, now() - timedelta(days=60)))
+    importing.import_(node, _comments(count, now() - timedelta(days=60)))
 
 
 def _comments(count: int, began: Any) -> Iterator[Any]:
     from comments import slugs
-    from comments.posting import services
+    from comments.posting import preparation
     from comments.types import Author, NewComment
 
     chance = random.Random(9)
@@ -42,7 +42,7 @@ def _comments(count: int, began: Any) -> Iterator[Any]:
         new = NewComment(
             author=Author(f"Reader {number % 37}", url="https://example.org/me" if number % 5 == 0 else ""),
             source=source,
-            html=services.render(source),
+            html=preparation.render(source),
             token=f"bench {number}",
             parent=parent,
             posted=began + timedelta(minutes=11 * number),

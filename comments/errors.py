@@ -1,9 +1,12 @@
 """What callers of comments can act on. A wrong setting is not among these: it raises ImproperlyConfigured."""
 
+from typing import TYPE_CHECKING
+
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
-from comments.types import Comment
+if TYPE_CHECKING:
+    from comments.types import Comment
 
 
 class CommentError(Exception):
@@ -68,7 +71,7 @@ class EditConflict(CommentError):
 
     sentence = _("Somebody changed the comment meanwhile: look at it again.")
 
-    def __init__(self, theirs: Comment) -> None:
+    def __init__(self, theirs: "Comment") -> None:
         super().__init__(f"{theirs.slug} is at revision {theirs.rev}")
         self.theirs = theirs
 

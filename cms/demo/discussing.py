@@ -8,8 +8,8 @@ from typing import Any
 
 from cms.demo.content import Item
 from comments import slugs
-from comments.operations import maintenance
-from comments.posting import services
+from comments.operations import importing, maintenance
+from comments.posting import preparation, services
 from comments.types import Author, NewComment, Order, Target
 from nodes.models import Node
 
@@ -37,7 +37,7 @@ def discuss(item: Item, rows: list[dict[str, Any]], moment: datetime) -> int:
     public = [row for row in rows if not row.get("held")]
     for row in (row for row in rows if row.get("held")):
         services.hold(target, author=Author(row["by"]), source=row["text"], token=f"demo {item.path} {row['by']}")
-    added = services.import_(target, _comments(item, public, began, moment))
+    added = importing.import_(target, _comments(item, public, began, moment))
     if item.path in CONVERTED:
         maintenance.convert(target, *CONVERTED[item.path])
     return added
@@ -52,7 +52,7 @@ def _comments(item: Item, rows: list[dict[str, Any]], began: datetime, moment: d
         yield NewComment(
             author=Author(row["by"]),
             source=row["text"],
-            html=services.render(row["text"]),
+            html=preparation.render(row["text"]),
             token=token,
             parent=parent,
             posted=min(began + timedelta(hours=row["hours"]), moment),

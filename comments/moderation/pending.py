@@ -14,6 +14,7 @@ from django.db.models import Model
 from django.utils.translation import gettext as _
 
 from comments import conf, targets
+from comments.backends import backend
 from comments.backends.stored import held as as_held
 from comments.errors import CommentError, CommentNotFound
 from comments.notices import mails
@@ -108,17 +109,28 @@ def decide(action: str, ids: Iterable[str], by: str, origin: str = "") -> Decide
 def _decide(action: str, held_id: str, by: str, origin: str, rev: int) -> Comment | None:
     """Decide, and return the comment that is public now."""
     if action == "approve":
-        comment = services.approve(held_id, by=by, rev=rev)
+        comment = approve(held_id, by=by, rev=rev)
         if origin:
             mails.published(comment, origin)
         return comment
-    held = services.reject(held_id, by=by, verdict=_VERDICTS[action])
+    held = reject(held_id, by=by, verdict=_VERDICTS[action])
     if held.verdict is Verdict.APPROVED and action == "wait":
         # Undone: what was published goes, and can be restored from its own page.
         services.remove(held.target, held.slug, by=by)
     elif held.verdict is not _VERDICTS[action]:
         raise CommentNotFound(held_id)
     return None
+
+
+def approve(held_id: str, *, by: str = "", rev: int = 0) -> Comment:
+    """Publish a queued comment in its original place, once; `rev` is the one that the moderator saw, 0 for any. Raises
+    CommentNotFound, HeldChanged, TargetNotFound."""
+    return backend().approve(held_id, by, rev)
+
+
+def reject(held_id: str, *, by: str = "", verdict: Verdict = Verdict.REJECTED) -> Held:
+    """Decide against a queued comment (REJECTED, SPAM), or let it wait again (WAITING). Raises CommentNotFound."""
+    return backend().reject(held_id, by, verdict)
 
 
 def counts() -> dict[str, int]:

@@ -7,8 +7,9 @@ from django.utils.translation import gettext as _
 
 from comments import signals, targets
 from comments.errors import CommentError, CommentNotFound, HeldChanged
+from comments.moderation import pending
 from comments.notices import mails
-from comments.posting import forms, policy, services
+from comments.posting import forms, policy
 from comments.posting.change_views import ask, ask_or_do
 from comments.reading import links, selectors
 from comments.reading.views import whereabouts
@@ -28,7 +29,7 @@ def approve(request: HttpRequest, held_id: str) -> HttpResponse:
         raise Http404(_("What this comment is about is not public."))
     if request.method == "POST":
         try:
-            comment = services.approve(held_id, by=forms.user_key(request.user), rev=_seen(request))
+            comment = pending.approve(held_id, by=forms.user_key(request.user), rev=_seen(request))
         except HeldChanged:
             held = selectors.get_held(held_id)
             return ask(request, held, obj, _("Its author changed it meanwhile. Publish this comment?"), _("Publish"))

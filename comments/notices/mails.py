@@ -14,11 +14,10 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from comments import conf, targets
+from comments.backends import backend
 from comments.errors import CommentNotFound
 from comments.notices import subscriptions
 from comments.notices.subscriptions import NoSubscription, Subscription
-from comments.reading import selectors
-from comments.reading.presenter import Addresses
 from comments.types import Comment, Held, Target
 from mongo import jobs
 from mongo.jobs import Job
@@ -59,7 +58,7 @@ def moderators() -> list[str]:
 def send_held(job: Job) -> None:
     """Tell the moderators, unless somebody has decided meanwhile."""
     try:
-        comment = selectors.get_held(job.payload["held"])
+        comment = backend().get_held(job.payload["held"])
     except CommentNotFound:
         return
     obj = targets.resolve_many([comment.target]).get(comment.target)
@@ -77,14 +76,14 @@ def send_reply(job: Job) -> None:
     target = Target.parse(job.payload["discussion"])
     try:
         subscription = subscriptions.get(job.payload["subscription"])
-        comment = selectors.get(target, job.payload["slug"])
+        comment = backend().get(target, job.payload["slug"])
     except (NoSubscription, CommentNotFound):
         return
     obj = targets.resolve_many([target]).get(target)
     own = _was_written_by(subscription, comment)
     if comment.removed or obj is None or own:
         return
-    link = job.payload["origin"] + Addresses.of(target).permalink + comment.slug
+    link = job.payload["origin"] + reverse("comments-url-redirect", args=[target.label, target.pk, comment.slug])
     context = {"comment": comment, "obj": obj, "link": link, "text": comment.source[:LONGEST]}
     subject = _("%(name)s answered on “%(title)s”") % {"name": comment.author.name, "title": obj}
     _send(job, "reply", subject, context, [subscription.email], subscription)
@@ -109,7 +108,7 @@ def send_confirm(job: Job) -> None:
 
 
 def _was_written_by(subscription: Subscription, comment: Comment) -> bool:
-    return selectors.email_of(comment).casefold() == subscription.email.casefold()
+    return backend().email_of(comment.target, comment.slug).casefold() == subscription.email.casefold()
 
 
 def _link(name: str, subscription: Subscription, purpose: str) -> str:

@@ -5,8 +5,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from comments.backends import backend
 from comments.notices import subscriptions
-from comments.posting import flags, ip_hash, services, spam
+from comments.posting import flags, ip_hash, spam
 from comments.reading import selectors
 from comments.types import Comment, Held, Replaced, Target
 
@@ -69,8 +70,16 @@ def erase(author: Author) -> Erased:
         addresses=sum(ip_hash.erase(target, slug) for target, slug in places),
         flags=flagged,
         subscriptions=subscriptions.erase(author.email) if author.email else 0,
-        comments=services.erase_author(id=author.id, email=author.email),
+        comments=erase_author(id=author.id, email=author.email),
     )
+
+
+def erase_author(*, id: str = "", email: str = "") -> int:
+    """Blank all that a user (by key), or whoever left an e-mail address, has written; return how many comments that
+    were."""
+    if not id and not email:
+        raise ValueError("Say whose comments to erase.")
+    return sum(backend().erase_author(**{key: value}) for key, value in (("id", id), ("email", email)) if value)
 
 
 def count(author: Author) -> int:

@@ -12,7 +12,8 @@ from typing import Any
 
 from comments import slugs
 from comments.errors import CommentError
-from comments.posting import services
+from comments.operations import importing
+from comments.posting import preparation, services
 from comments.reading import selectors
 from comments.types import Author, Comment, Kind, NewComment, State, Target
 
@@ -56,7 +57,7 @@ def import_(lines: Iterable[bytes], *, dry_run: bool = False, step: Callable[[],
                 pass
             continue
         try:
-            reading.counts.new += services.import_(target, reading.comments())
+            reading.counts.new += importing.import_(target, reading.comments())
             if not is_open:
                 services.close(target)
         except CommentError as error:
@@ -152,7 +153,7 @@ def _comment(row: dict[str, Any], number: int) -> NewComment:
         return NewComment(
             author=Author(texts["name"], row["user"], texts["url"]),
             source=texts["text"],
-            html=services.render(texts["text"]) if texts["text"] else "",
+            html=preparation.render(texts["text"]) if texts["text"] else "",
             token="",
             parent=answers,
             email=texts["email"],

@@ -11,10 +11,10 @@ from django.views.decorators.http import require_http_methods
 
 from comments import signals
 from comments.errors import CommentNotFound
-from comments.posting import flags, forms, ip_hash, own, policy, services, spam, submitting
+from comments.posting import flags, forms, ip_hash, own, policy, services, spam
 from comments.posting.cookie import own_of
 from comments.posting.forms import EditForm
-from comments.posting.submitting import Refused, Sender
+from comments.posting.services import Refused, Sender
 from comments.reading.views import comment_of, whereabouts
 from comments.types import Comment, Held
 from comments.views import page, personal, target_of
@@ -30,11 +30,11 @@ def edit(request: HttpRequest, label: str, pk: str, slug: str) -> HttpResponse:
     form = EditForm(request.POST or None, initial=EditForm.first(comment))
     refused: Any = ""
     if request.method != "POST":
-        if not submitting.may_edit(sender, obj, comment):
+        if not services.may_edit(sender, obj, comment):
             raise Http404(_("This comment can no longer be changed."))
     elif form.is_valid():
         try:
-            submitting.edit(sender, obj, comment, **form.cleaned_data)
+            services.revise(sender, obj, comment, **form.cleaned_data)
             return HttpResponseRedirect(_where(comment, obj))
         except Refused as error:
             refused, form = error.sentence, form.again(_found(request, label, pk, slug)[0].rev)

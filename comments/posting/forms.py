@@ -7,8 +7,8 @@ from django.utils.translation import gettext_lazy as _
 
 from comments import conf
 from comments.errors import InvalidComment
-from comments.posting import services
-from comments.posting.services import MAX_NAME
+from comments.posting import preparation
+from comments.posting.preparation import MAX_NAME
 from comments.posting.tokens import FormToken
 from comments.types import Author, Comment, Held, Target
 
@@ -19,7 +19,7 @@ MOST_DIGITS = 9
 def measured(text: str) -> None:
     """Validate a text's length, as services do. Raises ValidationError."""
     try:
-        services.measure(text)
+        preparation.measure(text)
     except InvalidComment as error:
         raise forms.ValidationError(error.sentence, code="max_length") from error
 
@@ -69,7 +69,7 @@ class CommentForm(forms.Form):
 
     def clean_name(self) -> str:
         """Return the name on one line. Raises ValidationError where nothing is left of it."""
-        name = services.one_line(self.cleaned_data["name"])
+        name = preparation.one_line(self.cleaned_data["name"])
         if not name:
             raise forms.ValidationError(self.fields["name"].error_messages["required"], code="required")
         return name
@@ -94,11 +94,11 @@ class EditForm(forms.Form):
     @staticmethod
     def first(comment: Comment | Held) -> dict[str, Any]:
         """Return what the form of a comment begins with."""
-        return {"text": comment.source, "rev": comment.rev, "nonce": services.new_token()}
+        return {"text": comment.source, "rev": comment.rev, "nonce": preparation.new_token()}
 
     def again(self, rev: int) -> "EditForm":
         """Return the form with what was typed, as another change, of the revision `rev`."""
-        return EditForm(initial={"text": self.data["text"], "rev": rev, "nonce": services.new_token()})
+        return EditForm(initial={"text": self.data["text"], "rev": rev, "nonce": preparation.new_token()})
 
 
 def blank(target: Target, user: Any = None, parent: str = "") -> CommentForm:
@@ -120,7 +120,7 @@ def user_key(user: Any) -> str:
 def shown_name(user: Any) -> str:
     """Return the name under which a user comments: never an address, also where those serve as user names."""
     names = (user.get_full_name(), user.get_username().partition("@")[0])
-    return next(filter(None, map(services.one_line, names)), "")[:MAX_NAME]
+    return next(filter(None, map(preparation.one_line, names)), "")[:MAX_NAME]
 
 
 def author_of(user: Any, name: str) -> Author:

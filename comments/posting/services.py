@@ -1,112 +1,235 @@
-"""Writes. Views, admin and commands call these and nothing below them.
+"""Writes: what becomes of a comment that is sent or changed. Every step may refuse it, none loses its text.
 
-`target` is a saved object or a Target. `token` is the form's: the same one sent again with the same text never does a thing
-twice, and with another text never pretends to. Text is rendered and cleaned here, once, before anything is claimed.
+`submit` and `revise` ask policy, rules and vetoes first: they are for forms. The others store what they are given, and are
+for moderators and programs. `target` is a saved object or a Target. `token` is the form's: the same one sent again with the
+same text never does a thing twice, and with another text never pretends to.
 """
 
-import re
-import secrets
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
 
 from django.db.models import Model
-from django.utils.crypto import salted_hmac
-from django.utils.translation import gettext as _
+from django.http import HttpRequest
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
 
-from comments import conf, slugs, targets
+from comments import conf, signals, slugs, targets
 from comments.backends import backend
-from comments.errors import InvalidComment, TokenUsed
-from comments.notices import subscriptions
-from comments.posting import flags, ip_hash
-from comments.reading import selectors
-from comments.types import Author, Comment, Held, Kind, NewComment, Posted, State, Target, Verdict
-from markup.characters import scrub
-
-# Bytes of a stored comment besides text and names: paths of 8 levels, times, keys.
-OVERHEAD = 1_500
-MAX_NAME = 200
-# NUL, and half of a surrogate pair, which JSON may bring: it has no bytes.
-_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+from comments.errors import CommentError, CommentNotFound, DiscussionClosed, EditConflict, HeldChanged, TokenUsed
+from comments.notices import mails, subscriptions
+from comments.posting import flags, ip_hash, own, policy, preparation, spam
+from comments.posting.forms import author_of, user_key
+from comments.posting.policy import Mode
+from comments.posting.spam import Submission
+from comments.posting.tokens import FormToken, Own
+from comments.reading import links, selectors
+from comments.types import Author, Comment, Held, Kind, NewComment, Posted, Target
 
 
-def new_token() -> str:
-    """Return a token for a form."""
-    return secrets.token_urlsafe(16)
+@dataclass(frozen=True)
+class Sender:
+    """Who sends: the request, and the comments that its browser sent before."""
+
+    request: HttpRequest
+    own: tuple[Own, ...]
+
+    @property
+    def is_moderator(self) -> bool:
+        """Whether no rule minds what is sent, and none of it waits."""
+        return policy.is_moderator(self.request.user)
 
 
-def said(token: str, source: str) -> str:
-    """Return a keyed hash of what a form said: kept with the comment, it tells the same text sent again from another one."""
-    text = f"{token}\0{source}".encode(errors="surrogatepass")  # what cannot be stored is refused elsewhere
-    return salted_hmac("comments.said", text, algorithm="sha256").hexdigest()[:32]
+class Refused(Exception):
+    """The comment was not taken. `sentence` tells its author why; `rule` is the reason's name."""
+
+    def __init__(self, rule: str, sentence: str | Promise) -> None:
+        super().__init__(rule)
+        self.rule, self.sentence = rule, sentence
 
 
-def check_said(found: Comment | Held, token: str, source: str) -> None:
-    """Raise TokenUsed unless what a form made stands, or waits, and was made of this text."""
-    if found.removed if isinstance(found, Comment) else found.verdict is Verdict.WITHDRAWN:
-        raise TokenUsed(_("This comment was deleted. Send it again to post it after all."))
-    if found.said and found.said != said(token, source):
-        raise TokenUsed(_("This form has posted a comment already. Send it again to post this one too."))
+def submit(sender: Sender, obj: Model, submission: Submission) -> Posted:
+    """Publish or hold a comment, once for each token. Raises Refused."""
+    if done := earlier(submission):
+        if not submission.token.expired:
+            _follow_up(sender.request, submission, done)
+        return done
+    if submission.token.expired:
+        raise Refused("expired", _("This form was open for very long. Please send it again."))
+    mode = _mode(obj, submission)
+    try:
+        posted = _store(sender.request, submission, _reasons(sender, mode, submission))
+    except Refused:
+        spam.take_back(submission)
+        raise
+    _follow_up(sender.request, submission, posted)
+    return posted
 
 
-def prepare(
-    *,
-    author: Author,
-    source: str,
-    token: str,
-    parent: str = "",
-    email: str = "",
-    kind: Kind = Kind.COMMENT,
-    html: str | None = None,
-) -> NewComment:
-    """Return a comment ready to be stored: measured and rendered (unless its clean `html` is given). Raises
-    InvalidComment."""
-    measure(source)
-    return checked(
-        NewComment(
-            author=author,
-            source=source,
-            html=render(source) if html is None else html,
-            token=token,
-            parent=parent,
-            email=email,
-            kind=kind,
-            said=said(token, source),
-        )
+def may_edit(sender: Sender, obj: Model, comment: Comment | Held) -> bool:
+    """Return whether a comment may be changed: by its author for a while, by moderators always. Where everything is looked at
+    first, nothing may change after it was."""
+    if isinstance(comment, Comment):
+        if comment.removed:
+            return False
+        if sender.is_moderator:
+            return True
+        if policy.of(obj).mode is Mode.HOLD_ALL:
+            return False
+    return own.may_change(comment, sender.own, sender.request.user)
+
+
+def revise(sender: Sender, obj: Model, comment: Comment | Held, *, text: str, rev: int, nonce: str) -> None:
+    """Replace the text of a comment; `rev` is the revision that was seen, `nonce` names the change. What new comments would
+    wait for a moderator with does not get into a public one. Raises Refused."""
+    if not may_edit(sender, obj, comment):
+        raise Refused("late", _("This comment can no longer be changed. Your text:"))
+    submission = _edited(sender, comment, text, f"{comment.slug} {rev} {nonce} {text}")
+    try:
+        # Over an older revision nothing is written: that form was sent before, or has to be looked at again.
+        if rev >= comment.rev:
+            # By the revision that was seen: over no other is it written, however many are sent at once.
+            if not sender.is_moderator and not own.may_revise(rev):
+                raise Refused("often", _("You have changed this comment very often. It stays as it is now."))
+            if _reasons(sender, Mode.OPEN, submission) and isinstance(comment, Comment):
+                raise Refused(
+                    "hold", _("This would have to wait for a moderator: post it as a new comment instead. Your text:")
+                )
+        _replace(sender, comment, text, rev, nonce)
+    except Refused:
+        spam.take_back(submission)
+        raise
+
+
+def _edited(sender: Sender, comment: Comment | Held, text: str, said: str) -> Submission:
+    user, parent = user_key(sender.request.user), comment.parent
+    return Submission(
+        # A form's nonce could be sent again with another text, or over the next revision, as another change.
+        token=FormToken(comment.target.id, parent, slugs.part(said), int(comment.posted.timestamp()), user),
+        name=comment.author.name,
+        email="",
+        user=user,
+        source=text,
+        address=ip_hash.key(sender.request),
+        edited=comment,
     )
 
 
-def measure(source: str) -> None:
-    """Look at the length of a text, before anything is made of it. Raises InvalidComment."""
-    most = conf.get("MAX_LENGTH")
-    if len(source) > most:
-        raise InvalidComment(_("This is too long: %(most)d characters are allowed.") % {"most": most})
+def _replace(sender: Sender, comment: Comment | Held, text: str, rev: int, nonce: str) -> None:
+    by = user_key(sender.request.user)
+    try:
+        if isinstance(comment, Held):
+            change_held(comment.id, source=text, rev=rev)
+        else:
+            edit(comment.target, comment.slug, source=text, rev=rev, token=nonce, by=by)
+    except (EditConflict, HeldChanged) as error:
+        sentence = _("The comment was changed meanwhile, perhaps in another window. Sending this replaces that.")
+        raise Refused("conflict", sentence) from error
+    except CommentError as error:
+        is_decided = isinstance(comment, Held) and isinstance(error, CommentNotFound)
+        sentence = _("A moderator is just publishing this comment. Your text:") if is_decided else error.sentence
+        raise Refused(type(error).__name__, sentence) from error
 
 
-def render(source: str) -> str:
-    """Return the clean HTML of a comment's source, as it would be stored: also for previews."""
-    return str(conf.imported("RENDERER")(source))
+def _follow_up(request: HttpRequest, submission: Submission, posted: Posted) -> None:
+    """Do what a new comment entails: note the address, notify subscribers and moderators. Each step but the signal is made
+    once for a comment however often it is asked for, so that sending the form again makes up for a crash."""
+    target, slug = submission.token.target, slug_of(submission.token)
+    origin = links.origin(request)
+    ip_hash.note(target, slug, submission.address)
+    if submission.notify:
+        mails.ask(target, slug, submission.notify, origin)
+    if posted.comment:
+        mails.published(posted.comment, origin)
+    elif posted.held:
+        mails.held(posted.held, origin)
+    if posted.new:
+        comment = posted.comment or posted.held
+        signals.comment_was_posted.send(Submission, comment=comment, target=target, request=request)
 
 
-def one_line(text: str) -> str:
-    """Return a name or an address on one line, without the characters that no page, feed or mail should carry."""
-    return " ".join(scrub(text).split())
+def earlier(submission: Submission) -> Posted | None:
+    """Return what came of the same form before, if it was sent before. Raises Refused if it said something else then.
+
+    Somebody goes back, writes another comment into the form that was sent, and sends it: neither may get lost.
+    """
+    found = sent(submission.token)
+    if found is None:
+        return None
+    if first := found.comment or found.held:
+        try:
+            preparation.check_said(first, submission.token.nonce, submission.source)
+        except TokenUsed as error:
+            raise Refused("used", error.sentence) from error
+    if found.comment and finish(submission.token.target, found.comment.slug):
+        return replace(found, new=True)
+    return found
 
 
-def checked(new: NewComment) -> NewComment:
-    """Return `new`, with what is said of its author on one line, if it can be stored. Raises InvalidComment."""
-    author = replace(new.author, name=one_line(new.author.name), url=one_line(new.author.url))
-    new = replace(new, author=author, email=one_line(new.email))
-    if not new.source.strip() and new.state is not State.REMOVED:
-        raise InvalidComment(_("Please write something."))
-    measure(new.source)
-    if not new.token and not new.slug:
-        raise InvalidComment(_("The form has expired: please send it again."))
-    texts = (new.source, new.html, new.author.name, new.author.url, new.author.id or "", new.email)
-    if any(map(_UNSTORABLE.search, texts)) or len(new.author.name) > MAX_NAME:
-        raise InvalidComment(_("The name or the text holds what cannot be stored."))
-    if sum(len(text.encode()) for text in texts) + OVERHEAD > conf.get("MAX_BYTES"):
-        raise InvalidComment(_("This is too long."))
-    return new
+def sent(token: FormToken) -> Posted | None:
+    """Return what came of a form, None if nothing did yet."""
+    try:
+        return Posted(selectors.get(token.target, slug_of(token)), new=False)
+    except CommentNotFound:
+        held = selectors.held_by_token(token.target, token.nonce)
+        return Posted(None, held, new=False) if held else None
+
+
+def slug_of(token: FormToken) -> str:
+    """Return the slug that a form's comment has, or will have."""
+    return slugs.of(token.nonce, token.parent, conf.get("MAX_DEPTH"))
+
+
+def _mode(obj: Model, submission: Submission) -> Mode:
+    rules = policy.of(obj)
+    if rules.is_closed(selectors.discussion(submission.token.target)):
+        raise Refused("closed", DiscussionClosed.sentence)
+    if rules.mode is Mode.MEMBERS and not submission.user:
+        raise Refused("members", _("Only members comment here. Log in, and send it again."))
+    return rules.mode
+
+
+def _reasons(sender: Sender, mode: Mode, submission: Submission) -> tuple[str, ...]:
+    """Return why a moderator has to look at what was sent, () if it needs none. Raises Refused."""
+    reasons = () if sender.is_moderator else _held_by(sender, mode, submission)
+    _veto(sender.request, submission)
+    return reasons
+
+
+def _held_by(sender: Sender, mode: Mode, submission: Submission) -> tuple[str, ...]:
+    judgement = spam.judge(submission)
+    if judgement.refused:
+        raise Refused(judgement.refused.rule, judgement.refused.sentence)
+    if mode is Mode.HOLD_ALL:
+        return (*judgement.held_by, "policy: hold-all")
+    if mode is Mode.HOLD_FIRST and not policy.is_known(submission.user, sender.own):
+        return (*judgement.held_by, "policy: hold-first")
+    return judgement.held_by
+
+
+def _veto(request: HttpRequest, submission: Submission) -> None:
+    answers = signals.comment_will_be_posted.send(
+        Submission, comment=submission, target=submission.token.target, request=request
+    )
+    if any(answer is False for _receiver, answer in answers):
+        raise Refused("veto", _("Your comment was not accepted here."))
+
+
+def _store(request: HttpRequest, submission: Submission, reasons: tuple[str, ...]) -> Posted:
+    token = submission.token
+    work = partial(hold, reasons=reasons) if reasons else post
+    try:
+        posted: Posted = work(
+            token.target,
+            author=author_of(request.user, submission.name),
+            source=submission.source,
+            token=token.nonce,
+            parent=token.parent,
+            email=submission.email,
+        )
+    except CommentError as error:
+        raise Refused(type(error).__name__, error.sentence) from error
+    return posted
 
 
 def post(
@@ -123,7 +246,7 @@ def post(
 
     Raises InvalidComment, InvalidParent, DiscussionClosed, DiscussionBusy, TargetNotFound, TokenUsed.
     """
-    new = prepare(author=author, source=source, token=token, parent=parent, email=email, kind=kind)
+    new = preparation.prepare(author=author, source=source, token=token, parent=parent, email=email, kind=kind)
     return _as_said(backend().post(targets.of(target), new), new)
 
 
@@ -145,26 +268,20 @@ def hold(
     reasons: Iterable[str] = (),
 ) -> Posted:
     """Put a comment into the queue instead of publishing it; `reasons` are for the moderators. Raises as `post`."""
-    new = prepare(author=author, source=source, token=token, parent=parent, email=email, kind=kind)
+    new = preparation.prepare(author=author, source=source, token=token, parent=parent, email=email, kind=kind)
     return _as_said(backend().hold(targets.of(target), new, tuple(reasons)), new)
 
 
 def _as_said(posted: Posted, new: NewComment) -> Posted:
     """Return what came of a post, unless it came of another text under the same token."""
     if found := posted.comment or posted.held:
-        check_said(found, new.token, new.source)
+        preparation.check_said(found, new.token, new.source)
     return posted
-
-
-def approve(held_id: str, *, by: str = "", rev: int = 0) -> Comment:
-    """Publish a queued comment in its original place, once; `rev` is the one that the moderator saw, 0 for any. Raises
-    CommentNotFound, HeldChanged, TargetNotFound."""
-    return backend().approve(held_id, by, rev)
 
 
 def change_held(held_id: str, *, source: str, rev: int) -> Held:
     """Replace the text of a comment that waits, for its author. Raises InvalidComment, CommentNotFound, HeldChanged."""
-    new = prepare(author=Author(""), source=source, token="held")
+    new = preparation.prepare(author=Author(""), source=source, token="held")
     return backend().change_held(held_id, source=source, html=new.html, rev=rev)
 
 
@@ -176,15 +293,10 @@ def withdraw(held_id: str) -> Held:
     return withdrawn
 
 
-def reject(held_id: str, *, by: str = "", verdict: Verdict = Verdict.REJECTED) -> Held:
-    """Decide against a queued comment (REJECTED, SPAM), or let it wait again (WAITING). Raises CommentNotFound."""
-    return backend().reject(held_id, by, verdict)
-
-
 def edit(target: Model | Target, slug: str, *, source: str, rev: int, token: str, by: str = "") -> Comment:
     """Replace a comment's text; `rev` is the one the form showed. Raises InvalidComment, CommentNotFound,
     EditConflict."""
-    new = prepare(author=Author(""), source=source, token=token)
+    new = preparation.prepare(author=Author(""), source=source, token=token)
     return backend().edit(targets.of(target), slug, source=source, html=new.html, rev=rev, token=new.said, by=by)
 
 
@@ -193,47 +305,14 @@ def remove(target: Model | Target, slug: str, *, rev: int | None = None, token: 
     EditConflict."""
     subject = targets.of(target)
     seen = selectors.get(subject, slug).rev if rev is None else rev
-    return backend().remove(subject, slug, rev=seen, token=token or new_token(), by=by)
+    return backend().remove(subject, slug, rev=seen, token=token or preparation.new_token(), by=by)
 
 
 def restore(target: Model | Target, slug: str, *, rev: int | None = None, token: str = "", by: str = "") -> Comment:
     """Undo a removal. Raises CommentNotFound, EditConflict, NothingToRestore."""
     subject = targets.of(target)
     seen = selectors.get(subject, slug).rev if rev is None else rev
-    return backend().restore(subject, slug, rev=seen, token=token or new_token(), by=by)
-
-
-def erase_author(*, id: str = "", email: str = "") -> int:
-    """Blank all that a user (by key), or whoever left an e-mail address, has written; return how many comments that
-    were."""
-    if not id and not email:
-        raise ValueError("Say whose comments to erase.")
-    return sum(backend().erase_author(**{key: value}) for key, value in (("id", id), ("email", email)) if value)
-
-
-def import_(target: Model | Target, comments: Iterable[NewComment]) -> int:
-    """Store comments that were written elsewhere, parents before their replies; return how many were new.
-
-    `part` or `token` names each: importing twice changes nothing. Their `html` must be clean. Raises InvalidComment,
-    InvalidParent.
-    """
-    return backend().import_(targets.of(target), (checked(new) for new in comments))
-
-
-def hold_imported(target: Model | Target, new: NewComment, *, reasons: Iterable[str] = ()) -> Posted:
-    """Put a comment that waited elsewhere into the queue, with the `posted` it carries, also where the discussion is
-    closed. Once for each token. Raises InvalidComment, InvalidParent."""
-    return backend().hold(targets.of(target), checked(new), tuple(reasons))
-
-
-def slug_of(new: NewComment) -> str:
-    """Return the slug that an imported comment will have, or has: its replies name it as `parent`."""
-    return new.slug or slugs.of(new.token, new.parent, conf.get("MAX_DEPTH"))
-
-
-def imported(new: NewComment, *, key: str) -> NewComment:
-    """Return an imported comment named by what it was called where it comes from ("wordpress:example.org:17")."""
-    return replace(new, token=key)
+    return backend().restore(subject, slug, rev=seen, token=token or preparation.new_token(), by=by)
 
 
 def close(target: Model | Target) -> None:

@@ -15,7 +15,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 from comments import conf
-from comments.posting import services
+from comments.posting import preparation
 from comments.posting.tokens import FormToken
 from comments.types import Comment, Held
 from markup.characters import scrub
@@ -46,7 +46,7 @@ class Submission:
     @cached_property
     def html(self) -> str:
         """The text as it would be stored, rendered for the first rule that wants it."""
-        return services.render(self.source)
+        return preparation.render(self.source)
 
     @property
     def who(self) -> str:
@@ -133,12 +133,12 @@ def rate(submission: Submission) -> Finding | None:
 def may_preview(*, address: str, user: str) -> bool:
     """Return whether an address (a `key`) and an account, or "", may see one more preview, and count it: each by itself,
     since one form may ask for any number."""
-    return _passes(_keys("preview", address, user), services.new_token(), PREVIEWS)
+    return _passes(_keys("preview", address, user), preparation.new_token(), PREVIEWS)
 
 
 def may_flag(*, address: str, user: str) -> bool:
     """Return whether an address (a `key`) and an account, or "", may flag one more comment, and count it."""
-    return _passes(_keys("flag", address, user), services.new_token())
+    return _passes(_keys("flag", address, user), preparation.new_token())
 
 
 def repeat(submission: Submission) -> Finding | None:

@@ -12,7 +12,7 @@ from typing import Any
 from django.core import signing
 
 from comments import conf
-from comments.posting import services
+from comments.posting import preparation
 from comments.types import Target
 
 FORM_SALT = "comments.form"
@@ -45,7 +45,7 @@ class FormToken:
     @classmethod
     def new(cls, target: Target, parent: str = "", user: str = "") -> "FormToken":
         """Return the token of a form that is rendered now."""
-        return cls(target.id, parent, services.new_token(), int(time.time()), user)
+        return cls(target.id, parent, preparation.new_token(), int(time.time()), user)
 
     @property
     def target(self) -> Target:
@@ -54,7 +54,7 @@ class FormToken:
 
     def again(self, user: str = "") -> "FormToken":
         """Return a fresh token for the same text in the same place."""
-        return replace(self, nonce=services.new_token(), user=user, expired=False)
+        return replace(self, nonce=preparation.new_token(), user=user, expired=False)
 
     def signed(self) -> str:
         """Return the value of the form's hidden field."""

@@ -12,12 +12,12 @@ from django.views.decorators.http import require_POST, require_safe
 
 from comments import targets
 from comments.errors import CommentNotFound, TargetNotFound
-from comments.posting import forms, ip_hash, own, policy, services, spam, submitting, tokens
+from comments.posting import forms, ip_hash, own, policy, preparation, services, spam, tokens
 from comments.posting.cookie import own_of, remember
 from comments.posting.forms import CommentForm
 from comments.posting.policy import Mode
+from comments.posting.services import Refused, Sender
 from comments.posting.spam import Submission
-from comments.posting.submitting import Refused, Sender
 from comments.posting.tokens import BadToken, FormToken, Own
 from comments.reading import selectors
 from comments.reading.views import whereabouts
@@ -51,7 +51,7 @@ def post(request: HttpRequest) -> HttpResponse:
             return _again(request, token, obj, form, None)
         if "preview" in request.POST:
             return _preview(request, token, obj, form)
-        posted = submitting.submit(Sender(request, own_of(request)), obj, submission(request, token, form))
+        posted = services.submit(Sender(request, own_of(request)), obj, submission(request, token, form))
     except TargetNotFound:
         return _stray(request, Refused("gone", _("What you commented on is not here any more. Your text:")))
     except Refused as refused:
@@ -146,7 +146,7 @@ def _preview(request: HttpRequest, token: FormToken, obj: Model, form: CommentFo
         )
     parent = _parent(token.target, token.parent)
     context = _around(request, token.target, obj, form, parent)
-    context["preview"] = SafeString(services.render(form.cleaned_data["text"]))
+    context["preview"] = SafeString(preparation.render(form.cleaned_data["text"]))
     context["preview_name"] = form.cleaned_data.get("name") or form.author_name
     return personal(page(request, token.target, "preview", context))
 

@@ -6,16 +6,13 @@ from itertools import groupby
 from typing import Any
 
 from django.db.models import Model
-from django.http import HttpRequest
 from django.template.loader import select_template
 from django.urls import reverse
 from django.utils.safestring import SafeString
 
-from comments import targets
+from comments import conf, targets
 from comments.errors import TargetNotFound
-from comments.posting import policy
 from comments.reading import paging, presenter
-from comments.reading.paging import Asked
 from comments.reading.presenter import Scene, Shown
 from comments.types import Comment, Discussion, Order, Page, Target
 from comments.views import template_names
@@ -49,17 +46,11 @@ class Subject:
     def is_open(self, discussion: Discussion) -> bool:
         """Return whether comments are taken now."""
         obj = self.object()
-        return obj is not None and not policy.of(obj).is_closed(discussion)
+        return obj is not None and not conf.imported("POLICY")(obj).is_closed(discussion)
 
 
-def asked_by(request: HttpRequest | None) -> Asked:
-    """Return the part of a discussion that a request asks for."""
-    return Asked.parse(request.GET.get(paging.PARAMETER, "")) if request else Asked()
-
-
-def listing(subject: Subject, asked: Asked, *, size: int | None = None, path: str = "") -> dict[str, Any]:
-    """Return what list templates show: two reads of the back end, whatever the length of the discussion."""
-    page = asked.read(subject.target, size=size)
+def listing(subject: Subject, page: Page, *, at: str = "", path: str = "") -> dict[str, Any]:
+    """Return what list templates show of a page that was read; `at`: the comment that it was asked for with."""
     is_open = subject.is_open(page.discussion)
     scene = Scene(
         subject.target,
@@ -68,7 +59,6 @@ def listing(subject: Subject, asked: Asked, *, size: int | None = None, path: st
         may_reply=is_open,
         is_own_order=page.order is page.discussion.order,
     )
-    at = asked.at
     return {
         **described(subject, page),
         "comments": LazyComments(scene),

@@ -1,7 +1,8 @@
 """A page of a project whose own data is elsewhere: it is shown without comments while their database is away."""
 
-from collections.abc import Callable
-from typing import Any, TypeVar
+from collections.abc import Iterator, MutableMapping
+from contextlib import contextmanager
+from typing import Any
 
 from django.db import DEFAULT_DB_ALIAS
 
@@ -11,19 +12,21 @@ from mongo.connection import Outage, within
 # Seconds that a page waits for comments.
 PATIENCE = 2.0
 AWAY = "comments_are_away"
-T = TypeVar("T")
 
 
-def reading(work: Callable[[], T], seen: Any) -> T:
-    """Return what `work` reads, within PATIENCE. Raises Outage: at once where `seen`, a mapping that the tags of a page share,
-    tells of one. Where the project's own data is in the same database, its page fails as it would without comments."""
+@contextmanager
+def noted(shared: MutableMapping[Any, Any]) -> Iterator[None]:
+    """Have what is read in the block wait for PATIENCE at most. Raises Outage: at once where `shared`, a mapping that the tags
+    of a page share, tells of one. Where the project's own data is in the same database, its page fails as it would without
+    comments."""
     if conf.database_alias() == DEFAULT_DB_ALIAS:
-        return work()
-    if AWAY in seen:
+        yield
+        return
+    if AWAY in shared:
         raise Outage
     try:
         with within(PATIENCE):
-            return work()
+            yield
     except Outage:
-        seen[AWAY] = True
+        shared[AWAY] = True
         raise

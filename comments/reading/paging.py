@@ -9,11 +9,9 @@
 from dataclasses import dataclass
 from urllib.parse import quote
 
-from django.db.models import Model
+from django.http import HttpRequest
 
-from comments.errors import CommentNotFound
-from comments.reading import selectors
-from comments.types import Order, Page, Target
+from comments.types import Order, Page
 
 PARAMETER = "comments"
 MOST_DIGITS = 7
@@ -22,8 +20,8 @@ LONGEST = 600
 
 
 @dataclass(frozen=True)
-class Asked:
-    """A part of a discussion; all empty: its beginning, in its own order."""
+class PageRequest:
+    """The part of a discussion that a reader asks for; all empty: its beginning, in its own order."""
 
     order: str = ""
     number: int = 0
@@ -32,7 +30,12 @@ class Asked:
     at: str = ""
 
     @classmethod
-    def parse(cls, value: str) -> "Asked":
+    def of(cls, request: HttpRequest | None) -> "PageRequest":
+        """Return the part of a discussion that a request asks for."""
+        return cls.parse(request.GET.get(PARAMETER, "")) if request else cls()
+
+    @classmethod
+    def parse(cls, value: str) -> "PageRequest":
         """Return what a parameter asks for; what cannot be understood asks for the beginning."""
         order, _, rest = value[:LONGEST].partition(".")
         if order not in tuple(Order):
@@ -47,25 +50,10 @@ class Asked:
             at=where if how == "at" else "",
         )
 
-    def read(self, target: Model | Target, *, size: int | None = None) -> Page:
-        """Return the page; its beginning if the comment that was asked for is not there."""
-        try:
-            return selectors.page(
-                target,
-                order=self.order,
-                size=size,
-                number=self.number,
-                after=self.after,
-                before=self.before,
-                at=self.at,
-            )
-        except CommentNotFound:
-            return selectors.page(target, order=self.order, size=size)
-
 
 @dataclass(frozen=True)
-class Links:
-    """The addresses of the pages beside one, "" where there is none; `orders` are (order, address, is this one)."""
+class PageLinks:
+    """The URLs of the pages beside one, "" where there is none; `orders` are (order, URL, is this one)."""
 
     previous: str
     next: str
@@ -73,24 +61,24 @@ class Links:
     orders: tuple[tuple[str, str, bool], ...]
 
 
-def links(page: Page, path: str, anchor: str) -> Links:
+def links(page: Page, path: str, anchor: str) -> PageLinks:
     """Return the links of a page that is shown at `path`, each leading to the element `anchor`."""
 
-    def address(value: str) -> str:
+    def url(value: str) -> str:
         return f"{path}?{PARAMETER}={quote(value, safe='/:.')}#{anchor}" if value else f"{path}#{anchor}"
 
     def beside(cursor: str, direction: str) -> str:
         if not cursor:
             return ""
-        return address(
+        return url(
             f"{page.order}.{cursor}" if page.order is not Order.THREADED else f"{page.order}.{direction}.{cursor}"
         )
 
-    orders = tuple((order.value, address(order.value), order is page.order) for order in Order)
-    return Links(beside(page.previous, "before"), beside(page.next, "after"), address(page.order.value), orders)
+    orders = tuple((order.value, url(order.value), order is page.order) for order in Order)
+    return PageLinks(beside(page.previous, "before"), beside(page.next, "after"), url(page.order.value), orders)
 
 
-def whereabouts(page: Page, slug: str) -> str:
+def parameter_of(page: Page, slug: str) -> str:
     """Return the parameter's value under which a page that holds `slug` is found again."""
     if page.order is Order.THREADED:
         return f"{page.order}.at.{slug}"

@@ -4,13 +4,16 @@ Two commands show a page (three in threaded buckets), whatever the discussion's 
 """
 
 from collections.abc import Iterable, Iterator
+from dataclasses import asdict
 from datetime import datetime
 
 from django.db.models import Model
 
 from comments import conf, targets
 from comments.backends import backend
+from comments.errors import CommentNotFound
 from comments.reading import versions
+from comments.reading.paging import PageRequest
 from comments.types import Comment, Discussion, Held, Order, Page, Replaced, Target, Verdict
 
 
@@ -61,6 +64,15 @@ def page(
     )
     versions.note(found.discussion)
     return found
+
+
+def requested(target: Model | Target, request: PageRequest, *, size: int | None = None) -> Page:
+    """Return the page that a reader asks for; the beginning if the comment that was asked for is not there."""
+    wanted = asdict(request)
+    try:
+        return page(target, size=size, **wanted)
+    except CommentNotFound:
+        return page(target, size=size, order=request.order)
 
 
 def _order(word: Order | str | None) -> Order | None:

@@ -13,6 +13,7 @@ from comments import targets
 from comments.errors import CommentNotFound
 from comments.reading import lists, paging, presenter, selectors
 from comments.reading.lists import Subject
+from comments.reading.paging import PageRequest
 from comments.reading.presenter import Scene
 from comments.types import Comment, Page, Target
 from comments.views import page, personal, target_of
@@ -55,7 +56,7 @@ def _page_with(target: Target, slug: str, order: str) -> Page:
 
 
 def _address(obj: Model, found: Page, slug: str) -> str:
-    value = quote(paging.whereabouts(found, slug), safe="/:.")
+    value = quote(paging.parameter_of(found, slug), safe="/:.")
     return f"{obj.get_absolute_url()}?{paging.PARAMETER}={value}#c-{slug.rpartition('/')[2]}"
 
 
@@ -63,7 +64,9 @@ def _address(obj: Model, found: Page, slug: str) -> str:
 def discussion(request: HttpRequest, label: str, pk: str) -> HttpResponse:
     """Show a discussion on a page of its own."""
     target, obj = target_of(label, pk)
-    shown = lists.listing(Subject(target, obj), lists.asked_by(request), path=request.path)
+    wanted = PageRequest.of(request)
+    found = selectors.requested(target, wanted)
+    shown = lists.listing(Subject(target, obj), found, at=wanted.at, path=request.path)
     return page(request, target, "discussion", {**shown, "obj": obj})
 
 

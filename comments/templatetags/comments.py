@@ -22,7 +22,7 @@ from comments.errors import TargetNotFound
 from comments.posting import forms
 from comments.reading import lists, outages, selectors
 from comments.reading.lists import Subject
-from comments.reading.paging import Asked
+from comments.reading.paging import PageRequest
 from comments.reading.presenter import Addresses, Shown
 from comments.types import Order, Target
 from comments.views import template_names
@@ -224,7 +224,8 @@ def _read(context: Context, work: Callable[[], Any], away: Any) -> Any:
     """Return what `work` reads; while the comments' database is away the template _AWAY, or what is given in its place."""
     request = context.get("request")
     try:
-        return outages.reading(work, vars(request) if request else context.render_context)
+        with outages.noted(vars(request) if request else context.render_context):
+            return work()
     except Outage:
         return select_template([_AWAY]).render() if away is _AWAY else away
 
@@ -233,14 +234,14 @@ def _listing(
     context: Context, subject: Subject, order: Any = "", page: Any = 0, page_size: Any = None
 ) -> dict[str, Any]:
     request: HttpRequest | None = context.get("request")
-    asked = lists.asked_by(request)
+    wanted = PageRequest.of(request)
     _check(order)
-    if order and not asked.order:
-        asked = Asked(order=str(order))
+    if order and not wanted.order:
+        wanted = PageRequest(order=str(order))
     if page:
-        asked = Asked(order=asked.order, number=int(page))
-    size = int(page_size) if page_size else None
-    listing = lists.listing(subject, asked, size=size, path=request.path if request else "")
+        wanted = PageRequest(order=wanted.order, number=int(page))
+    found = selectors.requested(subject.target, wanted, size=int(page_size) if page_size else None)
+    listing = lists.listing(subject, found, at=wanted.at, path=request.path if request else "")
     # For a link to the form in the same template.
     context.render_context[IS_OPEN, subject.target] = listing["is_open"]
     return listing

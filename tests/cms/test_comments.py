@@ -10,7 +10,7 @@ from pymongo.collection import Collection
 from cms import comments as ties
 from comments import targets
 from comments.errors import TargetNotFound
-from comments.operations import maintenance
+from comments.operations import maintenance, privacy
 from comments.posting import policy, services
 from comments.reading import selectors
 from comments.types import Author, Order, Target
@@ -142,7 +142,7 @@ def test_author_is_erased_in_the_trash_too(mongo, embedded):
     node_id = ObjectId(embedded.pk)
     trash.trash(build.EDITOR, node_id, build.nonce(node_id))
     assert [comment.source for comment in selectors.written_by(id="1")] == ["First"]
-    assert services.erase_author(id="1") == 1
+    assert privacy.erase_author(id="1") == 1
     assert "First" not in str(mongo["cms.trash"].find_one(node_id)["comments"])
     trash.restore(build.EDITOR, node_id)
     assert said(embedded) == ["", "Answer"]

@@ -14,6 +14,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import reverse
 
+from comments.moderation import pending
 from comments.posting import services
 from comments.reading import selectors
 from comments.types import Target
@@ -152,7 +153,7 @@ def posters(client: Client, post: Target, rules: Any, moderator: Any) -> None:
     get(staff, reverse("admin:comments_moderation_changelist"), reverse("comments-mine"))
     approved, rejected = selectors.held()
     staff.post(reverse("comments-approve", args=[approved.id]))
-    services.reject(rejected.id, by="mona")
+    pending.reject(rejected.id, by="mona")
     services.restore(post, third.slug)
     services.remove(post, first.slug)
     assert selectors.count(post) == 4

@@ -4,7 +4,7 @@ import pytest
 from django.test import Client
 
 from comments.errors import InvalidComment
-from comments.posting import own, services, spam
+from comments.posting import own, preparation, spam
 from comments.reading import selectors
 from comments.types import Author, Held
 from tests.comments import site
@@ -18,8 +18,8 @@ TOO_LONG = "This is too long: 10000 characters are allowed."
 @pytest.fixture
 def rendered(monkeypatch):
     """The texts that were rendered during the test."""
-    texts, render = [], services.render
-    monkeypatch.setattr(services, "render", lambda source: texts.append(source) or render(source))
+    texts, render = [], preparation.render
+    monkeypatch.setattr(preparation, "render", lambda source: texts.append(source) or render(source))
     return texts
 
 
@@ -57,7 +57,7 @@ def test_moderators_change_is_measured_as_well(client, post_page, moderator, ren
 
 def test_services_measure_a_text_before_they_render_it(post_page, rendered):
     with pytest.raises(InvalidComment, match="too long"):
-        services.prepare(author=Author("Ann"), source="x" * 10_001, token="1")
+        preparation.prepare(author=Author("Ann"), source="x" * 10_001, token="1")
     assert rendered == []
 
 

@@ -4,6 +4,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
+from comments.moderation import pending
 from comments.posting import services
 from comments.reading import selectors
 from comments.types import Author, Verdict
@@ -78,7 +79,7 @@ def test_author_edits_what_waits(client, post_page, waiting):
     response = client.post(change_url("edit", waiting), site.fields_of(page) | {"text": "*Mended*"})
     assert "<em>Mended</em>" in client.get(response["Location"]).content.decode()
     assert [(held.source, held.rev) for held in selectors.held()] == [("*Mended*", 2)]
-    assert services.approve(waiting.id).html == "<p><em>Mended</em></p>"
+    assert pending.approve(waiting.id).html == "<p><em>Mended</em></p>"
 
 
 def test_author_deletes_what_waits_without_a_trace(client, post_page, waiting, mongo):

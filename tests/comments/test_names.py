@@ -8,7 +8,7 @@ from django.contrib.auth.models import User
 from django.urls import reverse
 
 from comments.errors import InvalidComment
-from comments.operations import transfer
+from comments.operations import importing, transfer
 from comments.posting import forms, services
 from comments.reading import selectors
 from comments.types import Author, NewComment
@@ -50,9 +50,9 @@ def test_services_clean_who_wrote_also_of_imports_and_of_what_waits(post_page):
     posted = services.post(post_page, author=author, source="1", token="1").comment
     held = services.hold(post_page, author=author, source="2", token="2").held
     new = NewComment(author=author, source="3", html="<p>3</p>", token="3", email="bob@example.org\r\nBcc: x")
-    services.import_(post_page, [new])
+    importing.import_(post_page, [new])
     imported = list(selectors.iterate(post_page))[-1]
-    waits = services.hold_imported(post_page, NewComment(author=author, source="4", html="4", token="4")).held
+    waits = importing.hold_imported(post_page, NewComment(author=author, source="4", html="4", token="4")).held
     for one in (posted, held, imported, waits):
         assert (one.author.name, one.author.url) == (CLEAN, "https://bob.example/me")
     assert selectors.email_of(imported) == "bob@example.org bcc: x"

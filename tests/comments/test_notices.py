@@ -31,7 +31,7 @@ def test_moderators_hear_of_what_waits_once(client, post_page, rules):
 def test_moderators_are_not_told_of_what_was_decided_meanwhile(client, post_page, rules):
     rules(MODE="hold-all", MODERATORS=["mona@example.org"])
     site.post(client, post_page, "Please look")
-    services.reject(selectors.held()[0].id)
+    pending.reject(selectors.held()[0].id)
     work()
     assert mail.outbox == []
 

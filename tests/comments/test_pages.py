@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from comments.backends.claims import new_document
 from comments.backends.stored import BLANK, body, placed
-from comments.posting import services
-from comments.reading import lists, paging
+from comments.operations import importing
+from comments.reading import lists, paging, selectors
 from comments.types import Order, Verdict
 from tests.comments import audit
 from tests.comments.contract import new
@@ -34,7 +34,7 @@ def stored_discussion(backend, target, length, gaps, shared, seed):
                 answered = None
             one = new(f"{number} {copy}", answered["slug"] if answered else "")
             posted = BEGINNING + timedelta(seconds=number, milliseconds=copy)
-            document = placed(body(one), services.slug_of(one), number, posted, answered)
+            document = placed(body(one), importing.slug_of(one), number, posted, answered)
             documents.append({**document, **(BLANK if draw.random() < 0.1 else {})})
     public = sum(document["state"] == "public" for document in documents)
     discussion = new_document(target, "documents", Order.OLDEST, 100)
@@ -145,7 +145,8 @@ def test_chain_of_a_thousand_replies_posts_shows_links_and_converts(mongo, setti
         assert len(backend.subdiscussion(target, chain[0].slug, size=2_000).comments) == 1_000
         below = backend.subdiscussion(target, chain[3].slug, size=2_000).comments
         assert [c.source for c in below] == [c.source for c in expected[1] if c.slug.startswith(chain[3].slug)]
-        shown = lists.listing(lists.Subject(target), paging.Asked(order="threaded", at=chain[999].slug), path="/")
+        wanted = paging.PageRequest(order="threaded", at=chain[999].slug)
+        shown = lists.listing(lists.Subject(target), selectors.requested(target, wanted), at=wanted.at, path="/")
         html = render_to_string("comments/list.html", shown)
         assert f'id="c-{chain[999].part}"' in html
         assert html.count('<li class="comment ') == len(shown["comments"])

@@ -6,6 +6,8 @@ import pytest
 from bson import ObjectId, encode
 
 from comments.errors import DiscussionClosed, EditConflict, InvalidComment, InvalidParent
+from comments.moderation import pending
+from comments.operations import importing, privacy
 from comments.posting import services
 from comments.reading import selectors
 from comments.types import Author, NewComment, Target
@@ -87,7 +89,7 @@ def test_approved_comment_takes_its_original_place_once(mongo):
     held = services.hold(TARGET, author=ANN, source="Held", token="2").held
     post("Third", "3")
     assert selectors.held() == (held,)
-    assert services.approve(held.id) == services.approve(held.id)
+    assert pending.approve(held.id) == pending.approve(held.id)
     assert [comment.source for comment in selectors.page(TARGET).comments] == ["First", "Held", "Third"]
     assert (selectors.count(TARGET), selectors.held()) == (3, ())
 
@@ -109,7 +111,7 @@ def test_newest_and_own_comments_over_discussions(mongo):
 def test_erased_author_leaves_tombstones_and_no_way_back(mongo):
     first = post().comment
     services.edit(TARGET, first.slug, source="Edited", rev=1, token="edit")
-    assert services.erase_author(id="7") == 1
+    assert privacy.erase_author(id="7") == 1
     assert selectors.get(TARGET, first.slug).removed
     assert (selectors.count(TARGET), selectors.history(TARGET, first.slug)) == (0, ())
 
@@ -125,19 +127,19 @@ def test_slug_of_an_import_is_the_one_it_gets_also_below_the_deepest_level(mongo
     parent = ""
     for depth in range(10):
         new = imported("Deeper", f"level {depth}", parent=parent)
-        parent = services.slug_of(new)
-        assert services.import_(TARGET, [new]) == 1
+        parent = importing.slug_of(new)
+        assert importing.import_(TARGET, [new]) == 1
         assert selectors.get(TARGET, parent).source == "Deeper"
     assert parent.count("/") == 7
 
 
 def test_held_import_keeps_its_time_once_also_where_nobody_may_post(mongo):
-    services.import_(TARGET, [imported("First", "one")])
+    importing.import_(TARGET, [imported("First", "one")])
     services.close(TARGET)
-    first, again = (services.hold_imported(TARGET, imported("Waits", "two"), reasons=("imported",)) for _ in range(2))
+    first, again = (importing.hold_imported(TARGET, imported("Waits", "two"), reasons=("imported",)) for _ in range(2))
     assert (first.new, again.new, first.held) == (True, False, again.held)
     assert (first.held.posted, first.held.reasons) == (WRITTEN, ("imported",))
-    assert services.approve(first.held.id).posted == WRITTEN
+    assert pending.approve(first.held.id).posted == WRITTEN
     services.open(TARGET)
     assert post(token="three").comment.posted > WRITTEN
 

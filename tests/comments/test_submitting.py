@@ -5,7 +5,7 @@ from django.core import mail
 
 from comments import signals
 from comments.backends import backend
-from comments.posting import ip_hash, services, tokens
+from comments.posting import ip_hash, preparation, services, tokens
 from comments.reading import selectors
 from comments.types import Author
 from tests.comments import site
@@ -16,7 +16,7 @@ from tests.comments.site import work
 def stop_before_the_commit(target, data):
     """Do what the view does with a form until the comment is stored; its commit is never made."""
     token = tokens.read_form(data["token"])
-    new = services.prepare(author=Author(data["name"]), source=data["text"], token=token.nonce, parent=token.parent)
+    new = preparation.prepare(author=Author(data["name"]), source=data["text"], token=token.nonce, parent=token.parent)
     calls = 1
     while data["text"] not in [comment.source for comment in selectors.iterate(target)]:
         with pytest.raises(Crash):

@@ -5,7 +5,9 @@ from django.urls import reverse
 
 from comments.backends import backend
 from comments.errors import EditConflict, TokenUsed
-from comments.posting import services
+from comments.moderation import pending
+from comments.operations import importing
+from comments.posting import preparation, services
 from comments.reading import selectors
 from comments.types import Author
 from tests.comments import audit, site
@@ -72,7 +74,7 @@ def test_one_token_with_two_texts_is_held_once(post_page):
     with pytest.raises(TokenUsed):
         services.hold(post_page, author=ANN, source="Two", token="t")
     held = services.hold(post_page, author=ANN, source="One", token="t").held
-    comment = services.approve(held.id)
+    comment = pending.approve(held.id)
     assert services.post(post_page, author=ANN, source="One", token="t").comment == comment
     with pytest.raises(TokenUsed):
         services.post(post_page, author=ANN, source="Two", token="t")
@@ -116,7 +118,7 @@ def test_form_sent_again_after_its_comment_was_removed_keeps_its_text(client, po
 def test_imported_comment_is_known_by_its_key_alone(post_page):
     from tests.comments.contract import imported
 
-    assert [services.import_(post_page, [imported(1, source=text)]) for text in ("One", "Two")] == [1, 0]
+    assert [importing.import_(post_page, [imported(1, source=text)]) for text in ("One", "Two")] == [1, 0]
     assert [comment.source for comment in selectors.iterate(post_page)] == ["One"]
 
 
@@ -129,9 +131,9 @@ def test_what_a_form_said_is_kept_as_a_keyed_hash_and_goes_with_its_author(mongo
     hashes = [
         document["said"] for document in (*audit.stored(post_page, "cms.nodes"), *mongo["comments.pending"].find())
     ]
-    assert len({*hashes, services.said("a", "One")}) == 3, "one text under three tokens"
+    assert len({*hashes, preparation.said("a", "One")}) == 3, "one text under three tokens"
     settings.SECRET_KEY = "another" * 8
-    assert services.said("a", "One") not in hashes
+    assert preparation.said("a", "One") not in hashes
     services.remove(post_page, removed.slug)
     assert services.restore(post_page, removed.slug).said == removed.said
     services.remove(post_page, removed.slug)

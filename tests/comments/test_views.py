@@ -6,6 +6,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
+from comments.moderation import pending
 from comments.posting import services
 from comments.reading import selectors
 from tests.comments import site
@@ -168,7 +169,7 @@ def test_held_comment_is_shown_to_its_author_alone(client, post_page, rules):
 def test_author_is_known_once_a_comment_was_approved(client, post_page, rules):
     rules(MODE="hold-first")
     site.post(client, post_page, "First words")
-    services.approve(selectors.held()[0].id)
+    pending.approve(selectors.held()[0].id)
     site.post(client, post_page, "More words")
     assert selectors.count(post_page) == 2
     site.post(Client(), post_page, "A stranger by the same name")
@@ -181,7 +182,7 @@ def test_account_bears_its_name_and_is_known_by_its_comments(client, post_page, 
     site.post(client, post_page, "Hello", name="Somebody else")
     held = selectors.held()[0]
     assert (held.author.name, held.author.id) == ("Ann", str(ann.pk))
-    services.approve(held.id)
+    pending.approve(held.id)
     client.cookies.pop("comments_own")
     site.post(client, post_page, "Again")
     assert selectors.count(post_page) == 2

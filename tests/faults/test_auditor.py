@@ -2,6 +2,7 @@
 
 import pytest
 
+from comments.moderation import pending
 from comments.posting import services as comments
 from comments.types import Author, Target
 from nodes.services import editing
@@ -40,8 +41,8 @@ def audited(mongo):
     ]
     ledger.written |= {"yes", "no"}
     ledger.held = dict.fromkeys(("yes", "no"), str(moderated))
-    comments.approve(waiting[0], by="")
-    comments.reject(waiting[1], by="")
+    pending.approve(waiting[0], by="")
+    pending.reject(waiting[1], by="")
     ledger.approved, ledger.rejected = {waiting[0]: ""}, {waiting[1]}
     photo = upload(gallery(), png(1), "1.png")
     replace(photo, png(2))

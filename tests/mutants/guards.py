@@ -278,7 +278,7 @@ MUTANTS = (
     ),
     Mutant(
         "text in the token of a post",
-        "comments/posting/services.py::check_said",
+        "comments/posting/preparation.py::check_said",
         "if found.said and found.said != said(token, source):",
         "if False:",
         "tests/comments/test_tokens.py::test_one_token_with_two_texts_posts_the_first_and_refuses_the_second",

@@ -61,7 +61,7 @@ class Said:
             held = services.hold(self.target, reasons=("test",), **what).held
             self.slug, self.held_id = held.slug, held.id
             if state == "spam":
-                services.reject(held.id, verdict=Verdict.SPAM)
+                pending.reject(held.id, verdict=Verdict.SPAM)
             return
         self.slug, self.held_id = services.post(self.target, **what).comment.slug, "0" * 24
         if state == "removed":

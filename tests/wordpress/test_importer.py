@@ -8,6 +8,7 @@ from bson import ObjectId
 from django.contrib.auth import get_user_model
 from django.core.management import CommandError, call_command
 
+from comments.moderation import pending
 from comments.posting import services
 from comments.reading import selectors
 from comments.types import Verdict
@@ -140,8 +141,8 @@ class TestAgain:
         data = export(item(1, "One", "x", *(comment(number, approved="0") for number in (1, 2, 3))))
         run(data)
         approved, rejected, _ = selectors.held()
-        services.approve(approved.id)
-        services.reject(rejected.id, verdict=Verdict.SPAM)
+        pending.approve(approved.id)
+        pending.reject(rejected.id, verdict=Verdict.SPAM)
         before = snapshot(mongo)
         assert run(data)[-1] == "0 changes"
         assert snapshot(mongo) == before
@@ -156,7 +157,7 @@ class TestAgain:
         """What moderators decided is kept for 30 days."""
         data = export(item(1, "One", "x", comment(1, approved="0")))
         run(data)
-        services.reject(selectors.held()[0].id)
+        pending.reject(selectors.held()[0].id)
         mongo["comments.pending"].delete_many({})
         later = datetime.now(UTC).replace(year=datetime.now(UTC).year + 1, microsecond=0)
         monkeypatch.setattr(importer, "now", lambda: later)

@@ -6,7 +6,7 @@ import pytest
 from bson import ObjectId
 from django.core.management import CommandError, call_command
 
-from comments.posting import services
+from comments.operations import importing
 from comments.reading import selectors
 from nodes.errors import InvalidSlug, SlugTaken
 from nodes.services import editing, trash
@@ -119,7 +119,7 @@ class TestInterrupted:
             raise KeyboardInterrupt
 
         with monkeypatch.context() as patch:
-            patch.setattr(services, "import_", stop)
+            patch.setattr(importing, "import_", stop)
             with pytest.raises(CommandError) as caught:
                 run(self.DATA)
         assert caught.value.returncode == 130

@@ -6,7 +6,8 @@ from datetime import datetime, timedelta
 from django.utils.translation import gettext as _
 
 from comments.errors import InvalidComment
-from comments.posting import services
+from comments.operations import importing
+from comments.posting import preparation
 from comments.reading import selectors
 from comments.types import Author, Kind, NewComment, Target, Verdict
 from wordpress.discussions.threads import Ready, ready, waiting
@@ -36,7 +37,7 @@ class Discussions:
         present = self._present(target) if entry.known else set()
         stored: dict[int, str] = {}
         new = list(self._new(item, present, stored))
-        self.report.written["comment"] += len(new) if self.pretend else services.import_(target, new)
+        self.report.written["comment"] += len(new) if self.pretend else importing.import_(target, new)
         held = list(waiting(item.comments, item.posted or self.moment))
         if held and (not entry.known or self._may_wait(entry)):
             self._hold(target, item, held, present | (self._queued(target) if entry.known else set()), stored)
@@ -49,7 +50,7 @@ class Discussions:
                 # Replies to what cannot be stored answer what that answered.
                 stored[one.comment.id] = stored.get(one.parent, "")
                 continue
-            slug = stored[one.comment.id] = services.slug_of(comment)
+            slug = stored[one.comment.id] = importing.slug_of(comment)
             if slug not in present:
                 yield comment
 
@@ -58,7 +59,7 @@ class Discussions:
         comment = NewComment(
             author=Author(name=name, url=one.url),
             source=one.source,
-            html=services.render(one.source),
+            html=preparation.render(one.source),
             token=f"wordpress:{self.site_key}:{item.id}:{one.comment.id}",
             parent=stored.get(one.parent, ""),
             email=one.email,
@@ -66,7 +67,7 @@ class Discussions:
             posted=one.posted,
         )
         try:
-            return services.checked(comment)
+            return preparation.checked(comment)
         except InvalidComment as error:
             self.report.note("Comments left out", f"comment {one.comment.id} on {item.type} {item.id}: {error}")
             return None
@@ -74,10 +75,10 @@ class Discussions:
     def _hold(self, target: Target, item: Item, held: list[Ready], present: set[str], stored: dict[int, str]) -> None:
         for one in held:
             comment = self._comment(one, item, stored)
-            if comment is None or services.slug_of(comment) in present:
+            if comment is None or importing.slug_of(comment) in present:
                 continue
             if not self.pretend:
-                services.hold_imported(target, comment, reasons=(_("It waited on the old site."),))
+                importing.hold_imported(target, comment, reasons=(_("It waited on the old site."),))
             self.report.written["queued comment"] += 1
 
     def _may_wait(self, entry: Entry) -> bool:

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from comments.posting import services
+from comments.posting import preparation
 from comments.reading import selectors
 from comments.types import Order
 from tests.wordpress.stored import snapshot, stored, target
@@ -110,7 +110,7 @@ class TestComments:
         )
         (found,) = selectors.iterate(target(stored(mongo)["blog/post-1"], mongo))
         assert found.source == "**Yes**\\\n[here](<https://x.example/>) a\\_b\\_c"
-        assert found.html == services.render(found.source)
+        assert found.html == preparation.render(found.source)
 
     def test_what_cannot_be_stored_is_told_and_its_replies_move_up(self, mongo, run):
         comments = (

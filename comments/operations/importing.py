@@ -1,0 +1,30 @@
+"""Comments that were written elsewhere: stored with their times, or put into the queue, once however often it is done."""
+
+from collections.abc import Iterable
+
+from django.db.models import Model
+
+from comments import conf, slugs, targets
+from comments.backends import backend
+from comments.posting.preparation import checked
+from comments.types import NewComment, Posted, Target
+
+
+def import_(target: Model | Target, comments: Iterable[NewComment]) -> int:
+    """Store comments that were written elsewhere, parents before their replies; return how many were new.
+
+    `part` or `token` names each: importing twice changes nothing. Their `html` must be clean. Raises InvalidComment,
+    InvalidParent.
+    """
+    return backend().import_(targets.of(target), (checked(new) for new in comments))
+
+
+def hold_imported(target: Model | Target, new: NewComment, *, reasons: Iterable[str] = ()) -> Posted:
+    """Put a comment that waited elsewhere into the queue, with the `posted` it carries, also where the discussion is
+    closed. Once for each token. Raises InvalidComment, InvalidParent."""
+    return backend().hold(targets.of(target), checked(new), tuple(reasons))
+
+
+def slug_of(new: NewComment) -> str:
+    """Return the slug that an imported comment will have, or has: its replies name it as `parent`."""
+    return new.slug or slugs.of(new.token, new.parent, conf.get("MAX_DEPTH"))

@@ -1,0 +1,99 @@
+"""What is done to a comment before it is stored: measured, rendered, cleaned, and its form's token tied to its text."""
+
+import re
+import secrets
+from dataclasses import replace
+
+from django.utils.crypto import salted_hmac
+from django.utils.translation import gettext as _
+
+from comments import conf
+from comments.errors import InvalidComment, TokenUsed
+from comments.types import Author, Comment, Held, Kind, NewComment, State, Verdict
+from markup.characters import scrub
+
+# Bytes of a stored comment besides text and names: paths of 8 levels, times, keys.
+OVERHEAD = 1_500
+MAX_NAME = 200
+# NUL, and half of a surrogate pair, which JSON may bring: it has no bytes.
+_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+
+
+def new_token() -> str:
+    """Return a token for a form."""
+    return secrets.token_urlsafe(16)
+
+
+def said(token: str, source: str) -> str:
+    """Return a keyed hash of what a form said: kept with the comment, it tells the same text sent again from another one."""
+    text = f"{token}\0{source}".encode(errors="surrogatepass")  # what cannot be stored is refused elsewhere
+    return salted_hmac("comments.said", text, algorithm="sha256").hexdigest()[:32]
+
+
+def check_said(found: Comment | Held, token: str, source: str) -> None:
+    """Raise TokenUsed unless what a form made stands, or waits, and was made of this text."""
+    if found.removed if isinstance(found, Comment) else found.verdict is Verdict.WITHDRAWN:
+        raise TokenUsed(_("This comment was deleted. Send it again to post it after all."))
+    if found.said and found.said != said(token, source):
+        raise TokenUsed(_("This form has posted a comment already. Send it again to post this one too."))
+
+
+def prepare(
+    *,
+    author: Author,
+    source: str,
+    token: str,
+    parent: str = "",
+    email: str = "",
+    kind: Kind = Kind.COMMENT,
+    html: str | None = None,
+) -> NewComment:
+    """Return a comment ready to be stored: measured and rendered (unless its clean `html` is given). Raises
+    InvalidComment."""
+    measure(source)
+    return checked(
+        NewComment(
+            author=author,
+            source=source,
+            html=render(source) if html is None else html,
+            token=token,
+            parent=parent,
+            email=email,
+            kind=kind,
+            said=said(token, source),
+        )
+    )
+
+
+def measure(source: str) -> None:
+    """Look at the length of a text, before anything is made of it. Raises InvalidComment."""
+    most = conf.get("MAX_LENGTH")
+    if len(source) > most:
+        raise InvalidComment(_("This is too long: %(most)d characters are allowed.") % {"most": most})
+
+
+def render(source: str) -> str:
+    """Return the clean HTML of a comment's source, as it would be stored: also for previews."""
+    return str(conf.imported("RENDERER")(source))
+
+
+def one_line(text: str) -> str:
+    """Return a name or an address on one line, without the characters that no page, feed or mail should carry."""
+    return " ".join(scrub(text).split())
+
+
+def checked(new: NewComment) -> NewComment:
+    """Return `new`, with what is said of its author on one line, if it can be stored. Raises InvalidComment."""
+    author = replace(new.author, name=one_line(new.author.name), url=one_line(new.author.url))
+    new = replace(new, author=author, email=one_line(new.email))
+    if not new.source.strip() and new.state is not State.REMOVED:
+        raise InvalidComment(_("Please write something."))
+    measure(new.source)
+    if not new.token and not new.slug:
+        raise InvalidComment(_("The form has expired: please send it again."))
+    texts = (new.source, new.html, new.author.name, new.author.url, new.author.id or "", new.email)
+    if any(map(_UNSTORABLE.search, texts)) or len(new.author.name) > MAX_NAME:
+        raise InvalidComment(_("The name or the text holds what cannot be stored."))
+    if sum(len(text.encode()) for text in texts) + OVERHEAD > conf.get("MAX_BYTES"):
+        raise InvalidComment(_("This is too long."))
+    return new
