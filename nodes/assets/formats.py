@@ -5,12 +5,13 @@ from dataclasses import dataclass
 from pathlib import PurePath
 
 from django.utils.translation import gettext as _
+from PIL import features
 
-from nodes.assets import gif, jpeg, png, webp
+from nodes.assets import avif, gif, jpeg, png, webp
 from nodes.assets.errors import BadPicture
 from nodes.assets.stream import Found, Parser, Source
 
-_BRANDS = {b"heic": "HEIC", b"heix": "HEIC", b"mif1": "HEIC", b"msf1": "HEIC", b"avif": "AVIF", b"avis": "AVIF"}
+_BRANDS = {b"heic": "HEIC", b"heix": "HEIC", b"mif1": "HEIC", b"msf1": "HEIC"}
 # As many bytes as tell all of them apart.
 HEAD = 64
 
@@ -29,7 +30,8 @@ JPEG = Format("JPEG", "image/jpeg", ("jpg", "jpeg", "jpe", "jfif"), jpeg.parse)
 PNG = Format("PNG", "image/png", ("png", "apng"), png.parse)
 WEBP = Format("WEBP", "image/webp", ("webp",), webp.parse)
 GIF = Format("GIF", "image/gif", ("gif",), gif.parse)
-FORMATS = (JPEG, PNG, WEBP, GIF)
+AVIF = Format("AVIF", "image/avif", ("avif",), avif.parse)
+FORMATS = (JPEG, PNG, WEBP, GIF, AVIF)
 
 _OTHERS = (
     (b"%PDF-", "PDF"),
@@ -71,7 +73,19 @@ def _recognized(head: bytes) -> Format | None:
         return WEBP
     if head[:6] in (b"GIF87a", b"GIF89a"):
         return GIF
+    if head[4:8] == b"ftyp" and _brands(head) & {b"avif", b"avis"}:
+        if not features.check("avif"):
+            raise BadPicture(
+                _("AVIF files are not taken: the site's Pillow was built without it. Use JPEG, PNG, WebP or GIF.")
+            )
+        return AVIF
     return None
+
+
+def _brands(head: bytes) -> set[bytes]:
+    """Return the formats that a file in ISO's container names: the first, and those that it is compatible with."""
+    named = head[8 : min(int.from_bytes(head[:4], "big"), len(head))]
+    return {named[at : at + 4] for at in range(0, len(named), 4) if at != 4}
 
 
 def _reason(head: bytes) -> str:
@@ -86,5 +100,5 @@ def _reason(head: bytes) -> str:
     if head[4:8] == b"ftyp":
         name = _BRANDS.get(head[8:12], "MP4")
     if name:
-        return _("%(format)s files are not taken. Use JPEG, PNG, WebP or GIF.") % {"format": name}
-    return _("This is no picture that the site knows. Use JPEG, PNG, WebP or GIF.")
+        return _("%(format)s files are not taken. Use JPEG, PNG, WebP, AVIF or GIF.") % {"format": name}
+    return _("This is no picture that the site knows. Use JPEG, PNG, WebP, AVIF or GIF.")

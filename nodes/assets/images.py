@@ -30,6 +30,8 @@ BROKEN = (OSError, SyntaxError, ValueError, TypeError, KeyError, IndexError, EOF
     struct.error,
     zlib.error,
     MemoryError,
+    # Of the decoder of AVIF.
+    RuntimeError,
 )
 # Pixels along a side of a WebP (RFC 9649, section 2.5.2: 14 bits).
 LONGEST_WEBP = 16_383
@@ -97,6 +99,9 @@ def check_size(found: Found, format: Format, limits: Limits) -> None:
     # A JPEG is never decoded larger than the copies that are made of it; the others come whole, with one frame to blend.
     if format.name == "JPEG":
         memory = found.extra_memory + (4 * pixels // DRAFT**2)
+    elif format.name == "AVIF":
+        # Colours as libavif makes them from the planes, and as Pillow takes them.
+        memory = found.extra_memory + 8 * pixels
     else:
         memory = found.extra_memory + 4 * pixels * (1 if format.name == "PNG" and found.frames == 1 else 3)
     if memory > limits.max_memory:
@@ -127,7 +132,9 @@ def judge(file: BinaryIO, format: Format, found: Found, limits: Limits) -> Pictu
                 image.seek(frame)
             image.load()
         image.seek(0)
-        turned = exif.orientation(found.exif)
+        # The container of an AVIF turns it, whatever its EXIF says; Pillow says how.
+        is_avif = format.name == "AVIF"
+        turned = image.getexif().get(exif.Base.Orientation, 1) if is_avif else exif.orientation(found.exif)
         dhash = _dhash(_eight_bits(image))
     size = found.size[::-1] if turned >= 5 else found.size
     return Picture(format.content_type, size, exif.properties(found.exif), exif.description(found.exif), dhash)

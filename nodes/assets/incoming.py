@@ -78,6 +78,8 @@ class Cleaning:
 
     def _hashed(self, parts: Iterator[bytes]) -> Iterator[bytes]:
         for part in parts:
+            # Before more is read of what may be too large.
+            self._check()
             self._hash.update(part)
             yield part
 

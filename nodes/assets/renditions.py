@@ -22,7 +22,13 @@ from nodes.collections import RENDITION_CHUNKS, RENDITION_FILES, RENDITIONS
 from nodes.errors import TooBusy
 
 FORMATS = {"webp": ("WEBP", "image/webp"), "jpg": ("JPEG", "image/jpeg")}
-PILLOW_NAMES = {"image/jpeg": "JPEG", "image/png": "PNG", "image/webp": "WEBP", "image/gif": "GIF"}
+PILLOW_NAMES = {
+    "image/jpeg": "JPEG",
+    "image/png": "PNG",
+    "image/webp": "WEBP",
+    "image/gif": "GIF",
+    "image/avif": "AVIF",
+}
 _SPEC = re.compile(r"(?:w(\d{1,5})|s(\d{1,5})-(\d{1,3})x(\d{1,3}))\.(webp|jpg)", re.ASCII)
 # Seconds to wait for another process that makes the copy, and between looks.
 PATIENCE, LOOK = 25, 0.05

@@ -15,7 +15,7 @@ from nodes.types import Actor
 
 # Read at once: as much as goes to the database in one insert.
 PIECE = 2 * 1024 * 1024
-ENDINGS = frozenset({".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".apng", ".webp", ".gif"})
+ENDINGS = frozenset({".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".apng", ".webp", ".avif", ".gif"})
 
 
 @dataclass(frozen=True)

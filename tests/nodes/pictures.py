@@ -101,6 +101,42 @@ def webp(orientation: int = 1, picture: Image.Image | None = None, **options: An
     return encoded("WEBP", picture, exif=exif(orientation), xmp=XMP, **options)
 
 
+def avif(orientation: int = 1, picture: Image.Image | None = None, **options: Any) -> bytes:
+    return encoded("AVIF", picture, exif=exif(orientation), xmp=XMP, **options)
+
+
+def box(name: bytes, *parts: bytes) -> bytes:
+    """Return a box of ISO's container."""
+    body = b"".join(parts)
+    return struct.pack(">I4s", 8 + len(body), name) + body
+
+
+def avif_grid(size: tuple[int, int] = (128, 64), behind: bytes = b"", **options: Any) -> bytes:
+    """Return an AVIF of two cells, the same twice, and bytes behind them that belong to no item."""
+    cell = encoded("AVIF", image((64, 64)), **options)
+    data, coder = cell[cell.index(b"mdat") + 4 :], cell[(at := cell.index(b"av1C") - 4) : at + 12]
+    head, pixels = box(b"ftyp", b"avif", bytes(4), b"avifmif1miaf"), box(b"pixi", bytes(4), b"\3\x08\x08\x08")
+    entries = [struct.pack(">IHH4sx", 2 << 24, n, 0, b"av01" if n > 1 else b"grid") for n in (1, 2, 3)]
+    wide, narrow = (box(b"ispe", bytes(4), struct.pack(">II", *one)) for one in (size, (64, 64)))
+    known = b"\0\1\2\1\2" + b"".join(struct.pack(">HB3B", n, 3, 3, 2, 0x84) for n in (2, 3))
+
+    def meta(start: int) -> bytes:
+        places = [struct.pack(">HHHHII", n, 0, 0, 1, start, len(data)) for n in (2, 3)]
+        return box(
+            b"meta",
+            bytes(4),
+            box(b"hdlr", bytes(8), b"pict", bytes(12), b"47.3769\0"),
+            box(b"pitm", bytes(4), b"\0\1"),
+            box(b"iloc", b"\1\0\0\0\x44\0\0\3", struct.pack(">HHHHII", 1, 1, 0, 1, 0, 8), *places),
+            box(b"iinf", bytes(4), b"\0\3", *(box(b"infe", entry) for entry in entries)),
+            box(b"iref", bytes(4), box(b"dimg", struct.pack(">4H", 1, 2, 2, 3))),
+            box(b"iprp", box(b"ipco", wide, pixels, narrow, coder), box(b"ipma", bytes(4), b"\0\0\0\3", known)),
+            box(b"idat", b"\0\0\0\1", struct.pack(">HH", *size), b"47.3769"),
+        )
+
+    return head + meta(len(head) + len(meta(0)) + 8) + box(b"mdat", data, behind)
+
+
 def gif(frames: int = 3) -> bytes:
     pictures = [image(seed=i).convert("P") for i in range(frames)]
     return encoded(

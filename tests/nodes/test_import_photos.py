@@ -30,6 +30,7 @@ def folder(tmp_path):
     (tmp_path / "lake.jpg").write_bytes(pictures.jpeg())
     (tmp_path / "lake.jpg.txt").write_text("A lake\nat night\n")
     (tmp_path / "deeper" / "pond.png").write_bytes(pictures.png())
+    (tmp_path / "deeper" / "reed.avif").write_bytes(pictures.avif())
     (tmp_path / "notes.txt").write_text("no picture")
     (tmp_path / ".hidden.jpg").write_bytes(pictures.jpeg())
     return tmp_path
@@ -38,13 +39,14 @@ def folder(tmp_path):
 def test_a_folder_is_imported_once(folder):
     parent = gallery("lakes", parent=build.node("folder", "travels"))
     said = run("import_photos", str(folder), "--gallery", "travels/lakes", "--publish", "--tags", "a, b")
-    assert said == "Photos: 2 imported, 0 left as they were, 0 refused.\n"
+    assert said == "Photos: 3 imported, 0 left as they were, 0 refused.\n"
     lake, pond = selectors.find(parent, "lake").metadata, selectors.find(parent, "pond").metadata
     assert (lake.detail.alt, lake.tags, lake.published is not None) == ("A lake at night", ["a", "b"], True)
     assert (pond.detail.alt, pond.published) == ("", None)
+    assert selectors.find(parent, "reed").metadata.detail.content_type == "image/avif"
     before = count()
     said = run("import_photos", str(folder), "--gallery", "lakes")
-    assert said == "Photos: 0 imported, 2 left as they were, 0 refused.\n"
+    assert said == "Photos: 0 imported, 3 left as they were, 0 refused.\n"
     assert count() == before
     audit()
 
@@ -55,7 +57,7 @@ def test_what_an_editor_threw_away_is_not_brought_back(folder):
     photo = selectors.find(parent, "lake")
     photos.throw_away(build.EDITOR, photo.pk, photo.metadata.nonce)
     said = run("import_photos", str(folder), "--gallery", "lakes")
-    assert said == "Photos: 0 imported, 2 left as they were, 0 refused.\n"
+    assert said == "Photos: 0 imported, 3 left as they were, 0 refused.\n"
     assert selectors.find(parent, "lake") is None
 
 
@@ -63,7 +65,7 @@ def test_pretending_changes_nothing(folder):
     gallery("lakes")
     before = count()
     said = run("import_photos", str(folder), "--gallery", "lakes", "--dry-run")
-    assert said == "Pretending to import: 2 imported, 0 left as they were, 0 refused.\n"
+    assert said == "Pretending to import: 3 imported, 0 left as they were, 0 refused.\n"
     assert count() == before
 
 
@@ -71,10 +73,10 @@ def test_what_is_refused_is_named_and_the_rest_is_done(folder):
     parent = gallery("lakes")
     (folder / "bad.jpg").write_bytes(b"<html>" * 99)
     out = io.StringIO()
-    with pytest.raises(CommandError, match="1 of 3 files were refused"):
+    with pytest.raises(CommandError, match="1 of 4 files were refused"):
         call_command("import_photos", str(folder), "--gallery", "lakes", stdout=out, stderr=out)
     assert "bad.jpg: This is a web page" in out.getvalue()
-    assert "2 imported, 0 left as they were, 1 refused" in out.getvalue()
+    assert "3 imported, 0 left as they were, 1 refused" in out.getvalue()
     assert selectors.find(parent, "lake")
     audit()
 

@@ -45,6 +45,17 @@ def test_the_original_is_what_is_stored(client):
     assert download.headers["Content-Disposition"].startswith("attachment; ")
 
 
+def test_an_avif_is_sent_as_one(client):
+    photo = selectors.get(upload(gallery(), pictures.avif(), name="lake.avif"))
+    download = client.get(original(photo) + "?download")
+    assert download.headers["Content-Type"] == "image/avif"
+    assert "lake.avif" in download.headers["Content-Disposition"]
+    with Image.open(io.BytesIO(body(download))) as image:
+        assert (image.format, image.size) == ("AVIF", (60, 40))
+    with Image.open(io.BytesIO(body(client.get(copy(photo, 320, "webp"))))) as image:
+        assert (image.format, image.size) == ("WEBP", (60, 40))
+
+
 def test_ranges_conditions_and_head(client):
     photo_id = upload(
         gallery(), pictures.encoded("PNG", pictures.image((600, 400)).effect_spread(200), compress_level=0), "a.png"
@@ -61,10 +72,10 @@ def test_ranges_conditions_and_head(client):
     assert (head.status_code, body(head), head.headers["Content-Length"]) == (200, b"", str(len(whole)))
 
 
-@pytest.mark.parametrize("make", [pictures.jpeg, pictures.png, pictures.webp])
+@pytest.mark.parametrize("make", [pictures.jpeg, pictures.png, pictures.webp, pictures.avif])
 @pytest.mark.parametrize("turned", [1, 3, 6, 8])
 def test_copies_are_upright_and_tell_nothing(client, make, turned):
-    name = {"jpeg": "a.jpg", "png": "a.png", "webp": "a.webp"}[make.__name__]
+    name = {"jpeg": "a.jpg"}.get(make.__name__, f"a.{make.__name__}")
     upright = pictures.image((900, 600))
     turns = {3: Image.Transpose.ROTATE_180, 6: Image.Transpose.ROTATE_90, 8: Image.Transpose.ROTATE_270}
     lying = upright.transpose(turns[turned]) if turned in turns else upright

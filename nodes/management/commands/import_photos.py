@@ -20,8 +20,8 @@ COUNTS = ("imported", "left as they were", "refused")
 
 class Command(MongoCommand):
     help = (
-        "Import the JPEG, PNG, WebP and GIF files in and below DIR into a gallery. What the gallery has already stays as it"
-        " is, so the command can be stopped and run again. Alternative texts come from text files: lake.jpg.txt beside"
+        "Import the JPEG, PNG, WebP, AVIF and GIF files in and below DIR into a gallery. What the gallery has already stays"
+        " as it is, so the command can be stopped and run again. Alternative texts come from text files: lake.jpg.txt beside"
         " lake.jpg."
     )
 

@@ -24,7 +24,15 @@ PICTURES = {
     "lossless webp": lambda: ("a.webp", pictures.webp(lossless=True)),
     "plain webp": lambda: ("a.webp", pictures.encoded("WEBP")),
     "gif": lambda: ("a.gif", pictures.gif()),
+    "avif": lambda: ("a.avif", pictures.avif()),
+    "avif with alpha": lambda: ("a.avif", pictures.avif(picture=pictures.image(mode="RGBA"))),
+    "grey avif": lambda: ("a.avif", pictures.avif(picture=pictures.image(mode="L"))),
+    "avif of all colours": lambda: ("a.avif", pictures.avif(6, subsampling="4:4:4")),
+    "avif of cells": lambda: ("a.avif", pictures.avif_grid(behind=pictures.XMP)),
+    "avif with another box": lambda: ("a.avif", pictures.encoded("AVIF") + pictures.box(b"uuid", pictures.XMP)),
+    "plain avif": lambda: ("a.avif", pictures.encoded("AVIF")),
 }
+FILES = [("JPEG", "a.jpg"), ("PNG", "a.png"), ("WEBP", "a.webp"), ("AVIF", "a.avif")]
 
 
 def cleaned(name: str, data: bytes, step: int = 1 << 16, **limits) -> bytes:
@@ -50,9 +58,9 @@ def test_how_the_bytes_are_cut_makes_no_difference(kind):
     assert cleaned(name, data, 1) == cleaned(name, data, 7) == cleaned(name, data)
 
 
-@pytest.mark.parametrize("make", [pictures.jpeg, pictures.png, pictures.webp])
+@pytest.mark.parametrize("make", [pictures.jpeg, pictures.png, pictures.webp, pictures.avif])
 def test_camera_lens_and_orientation_stay(make):
-    name = {"jpeg": "a.jpg", "png": "a.png", "webp": "a.webp"}[make.__name__]
+    name = {"jpeg": "a.jpg"}.get(make.__name__, f"a.{make.__name__}")
     with Image.open(io.BytesIO(cleaned(name, make(6)))) as image:
         kept = image.getexif()
     assert kept[exif.Base.Orientation] == 6
@@ -61,9 +69,9 @@ def test_camera_lens_and_orientation_stay(make):
     assert not kept.get_ifd(exif.ExifTags.IFD.GPSInfo)
 
 
-@pytest.mark.parametrize("make", [pictures.jpeg, pictures.png, pictures.webp])
+@pytest.mark.parametrize("make", [pictures.jpeg, pictures.png, pictures.webp, pictures.avif])
 def test_a_setting_keeps_the_place(make):
-    name = {"jpeg": "a.jpg", "png": "a.png", "webp": "a.webp"}[make.__name__]
+    name = {"jpeg": "a.jpg"}.get(make.__name__, f"a.{make.__name__}")
     after = cleaned(name, make(), keep_location=True)
     assert b"SN-4711-BODY" in after
     with Image.open(io.BytesIO(after)) as image:
@@ -74,6 +82,17 @@ def test_pictures_and_films_that_cameras_put_behind_the_end_are_cut_off():
     plain = pictures.encoded("JPEG")
     for behind in (pictures.jpeg(), b"\0\0\0\x18ftypmp42" + b"film" * 1000, b"\0" * 3000):
         assert cleaned("a.jpg", plain + behind) == cleaned("a.jpg", plain)
+
+
+@pytest.mark.parametrize("type", [b"av01", b"grid", b"hvc1"])
+def test_pictures_that_an_avif_holds_and_does_not_show_are_left_out(type):
+    """A thumbnail may show what was cropped away."""
+    data = pictures.avif().replace(b"mime", type)
+    after = cleaned("a.avif", data)
+    assert pictures.XMP in data
+    assert b"SN-4711-BODY" not in after
+    with Image.open(io.BytesIO(after)) as image, Image.open(io.BytesIO(pictures.avif())) as plain:
+        assert image.convert("RGB").tobytes() == plain.convert("RGB").tobytes()
 
 
 def test_properties_are_what_photographers_search():
@@ -90,7 +109,7 @@ def test_properties_are_what_photographers_search():
     }
 
 
-@pytest.mark.parametrize(("format", "name"), [("JPEG", "a.jpg"), ("PNG", "a.png"), ("WEBP", "a.webp")])
+@pytest.mark.parametrize(("format", "name"), FILES)
 def test_photographer_and_copyright_stay_and_the_owner_goes(format, name):
     """The photographer and the terms are written to be read; a camera's owner is noted by the camera."""
     block = pictures.exif(artist="Ines Diaz", copyright="CC BY 4.0")
@@ -127,7 +146,7 @@ PROFILE = ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()
 OWNED = PROFILE.replace("sRGB built-in".encode("utf-16-be"), "OWNER 47.3769".encode("utf-16-be"))
 
 
-@pytest.mark.parametrize(("format", "name"), [("JPEG", "a.jpg"), ("PNG", "a.png"), ("WEBP", "a.webp")])
+@pytest.mark.parametrize(("format", "name"), FILES)
 def test_a_colour_profile_keeps_its_colours_and_loses_its_words(format, name):
     assert OWNED != PROFILE
     data = pictures.encoded(format, icc_profile=OWNED)
@@ -156,7 +175,7 @@ def test_a_long_colour_profile_in_many_segments_is_kept_whole():
 
 
 @pytest.mark.parametrize("profile", [b"", b"OWNER-NAME" * 40, OWNED[:300], OWNED[:36] + b"acsp" + b"\xff" * 200])
-@pytest.mark.parametrize(("format", "name"), [("JPEG", "a.jpg"), ("PNG", "a.png"), ("WEBP", "a.webp")])
+@pytest.mark.parametrize(("format", "name"), FILES)
 def test_what_is_no_colour_profile_is_left_out(profile, format, name):
     data = pictures.encoded(format, icc_profile=profile or b"x")
     after = cleaned(name, data)

@@ -7,6 +7,7 @@ from datetime import timedelta
 
 import pytest
 from gridfs import GridFSBucket
+from PIL import features
 from pymongo.errors import AutoReconnect
 
 from mongo.connection import database, now
@@ -146,6 +147,7 @@ def _png_of_frames(width: int, height: int, *counts: int) -> bytes:
 def _bad() -> dict[str, tuple[str, bytes, str]]:
     """Return 30 and more files by what is wrong with them: name, bytes, what the refusal says."""
     jpeg, png, webp, gif = pictures.jpeg(), pictures.png(), pictures.webp(), pictures.gif()
+    avif = pictures.encoded("AVIF")
     svg = b'<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>'
     html = b"<!DOCTYPE html><html><script>alert(1)</script></html>"
     comment = pictures.segment(0xFE, html)
@@ -163,7 +165,36 @@ def _bad() -> dict[str, tuple[str, bytes, str]]:
         "BMP": ("a.bmp", pictures.encoded("BMP"), "BMP"),
         "icon": ("a.ico", b"\0\0\1\0" + bytes(90), "ICO"),
         "film": ("a.jpg", b"\0\0\0\x18ftypisom" + bytes(90), "MP4"),
-        "animated AVIF": ("a.avif", b"\0\0\0\x18ftypavis" + bytes(90), "AVIF"),
+        "an AVIF that says that it is animated": ("a.avif", b"\0\0\0\x18ftypavis" + bytes(90), "Animated AVIF"),
+        "animated AVIF": (
+            "a.avif",
+            pictures.encoded("AVIF", save_all=True, append_images=[pictures.image(seed=1)]).replace(
+                b"avis", b"avif", 1
+            ),
+            "Animated AVIF",
+        ),
+        "AVIF named JPEG": ("a.jpg", avif, "AVIF picture"),
+        "AVIF cut in its pixels": ("a.avif", avif[:-20], "not whole"),
+        "AVIF of no pixels": ("a.avif", avif[: avif.index(b"mdat") - 4], "not whole"),
+        "AVIF without its head": ("a.avif", avif[:32] + avif[avif.index(b"mdat") - 4 :], "damaged"),
+        "AVIF with two heads": ("a.avif", avif[: avif.index(b"mdat") - 4] + avif[32:], "damaged"),
+        "AVIF of 4 gigapixels": ("a.avif", _avif_of_size(65_000, 65_000), "too many pixels"),
+        "AVIF of much memory": ("a.avif", _avif_of_size(8_000, 5_000), "memory"),
+        "AVIF of 60 × 40 that says 30 × 20": ("a.avif", _avif_of_size(30, 20), "how large"),
+        "AVIF of more than it says": ("a.avif", _patched(avif, b"av1C", 6, b"\x4c"), "how large"),
+        "AVIF of a grid that its cells do not fill": ("a.avif", pictures.avif_grid((9_000, 64)), "damaged"),
+        "AVIF that is no still picture": ("a.avif", _avif_in_motion(), "one still picture"),
+        "AVIF of two frames": ("a.avif", _avif_of_frames(2), "one still picture"),
+        "AVIF of ten thousand frames": ("a.avif", _avif_of_frames(10_000), "one still picture"),
+        "AVIF that is cropped": ("a.avif", _avif_cropped(), "cropped or layered"),
+        "AVIF of pieces without number": ("a.avif", _avif_of_pieces(), "damaged"),
+        "AVIF with a page in its head": (
+            "a.avif",
+            pictures.avif_grid().replace(b"47.3769\0", b"<script>", 1),
+            "web page",
+        ),
+        "AVIF with an archive behind": ("a.avif", avif + b"PK\x03\x04" + bytes(90), "not whole"),
+        "HEIC of no maker": ("a.heic", b"\0\0\0\x18ftypmif1\0\0\0\0heicmiaf" + bytes(90), "HEIC files"),
         "HEIC": ("a.heic", b"\0\0\0\x18ftypheic" + bytes(90), "HEIC"),
         "PNG named JPEG": ("a.jpg", png, "PNG picture"),
         "JPEG named PNG": ("a.png", jpeg, "JPEG picture"),
@@ -227,6 +258,44 @@ def _webp_of_size(width: int, height: int, frames: int) -> bytes:
     return b"RIFF" + struct.pack("<I", len(body)) + body
 
 
+def _avif_of_size(width: int, height: int) -> bytes:
+    """Return an AVIF of 60 × 40 whose container says another size."""
+    return _patched(pictures.encoded("AVIF"), b"ispe", 8, struct.pack(">II", width, height))
+
+
+def _avif_of_frames(count: int) -> bytes:
+    """Return an AVIF whose one picture is coded in many frames: all but the last are decoded for nothing."""
+    plain = pictures.encoded("AVIF")
+    start = plain.index(b"mdat") + 4
+    frame = plain[start + 13 :]
+    more = frame * (count - 1)
+    longer = _patched(plain, b"mdat", -4, struct.pack(">I", len(plain) - start + 8 + len(more))) + more
+    return _patched(longer, b"iloc", 22, struct.pack(">I", len(plain) - start + len(more)))
+
+
+def _avif_in_motion() -> bytes:
+    """Return an AVIF whose coded picture says that more may follow: neither still nor of the short header."""
+    plain = pictures.encoded("AVIF")
+    at = plain.index(b"mdat") + 8
+    return plain[:at] + bytes((plain[at] & 0xE7,)) + plain[at + 1 :]
+
+
+def _avif_cropped() -> bytes:
+    plain = pictures.encoded("AVIF").replace(b"pixi", b"clap")
+    return plain.replace(b"\0\0\0\1\0\1\4\1\2\x83\4", b"\0\0\0\1\0\1\4\1\x82\x83\4")
+
+
+def _avif_of_pieces() -> bytes:
+    """Return an AVIF that says that its picture is in 65,535 pieces, whose places take no bytes."""
+    return _patched(pictures.encoded("AVIF"), b"iloc", 8, b"\0\0\0\1\0\1\0\0\xff\xff")
+
+
+def _patched(data: bytes, name: bytes, at: int, new: bytes) -> bytes:
+    """Return the file with other bytes so many behind the beginning of a box's name, or before it."""
+    start = data.index(name) + at
+    return data[:start] + new + data[start + len(new) :]
+
+
 BAD = _bad()
 
 
@@ -240,6 +309,16 @@ def test_a_bad_file_is_refused_with_a_reason_and_leaves_nothing(kind, step):
     with pytest.raises(BadPicture, match=reason):  # noqa: PT012 - some are seen on the way, some at the end
         send(coming, data, step)
         coming.finish()
+    assert count() == before
+
+
+def test_avif_is_refused_where_pillow_was_built_without_it(monkeypatch):
+    parent = gallery()
+    before = count()
+    monkeypatch.setattr(features, "check", lambda name: name != "avif")
+    coming = photos.Upload(build.EDITOR, parent, "a.avif")
+    with pytest.raises(BadPicture, match="AVIF files are not taken"):
+        send(coming, pictures.encoded("AVIF"))
     assert count() == before
 
 
