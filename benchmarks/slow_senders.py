@@ -48,7 +48,7 @@ class Server:
 
 
 def _ours(application: str, port: int, folder: Path) -> list[str]:
-    from cms import servers
+    from cms.serving import command as servers
 
     return servers.command(application, port)
 

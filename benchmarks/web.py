@@ -15,7 +15,7 @@ from pathlib import Path
 
 import psutil
 
-from cms import servers
+from cms.serving import command as servers
 from local.embedded import Embedded
 
 CONNECTIONS = 4

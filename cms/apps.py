@@ -7,8 +7,7 @@ class CmsConfig(AppConfig):
 
     def ready(self) -> None:
         """Tie the apps to each other."""
-        import cms.password_mail  # noqa: F401 - registers what sends the mails
-        import cms.receivers  # noqa: F401
+        import cms.accounts.password_mail  # noqa: F401 - registers what sends the mails
         from cms import comments
 
         comments.register()

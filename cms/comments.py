@@ -1,19 +1,24 @@
-"""Comments on nodes: which nodes show them, and by which rules they are taken."""
+"""Comments on nodes: which nodes show them, by which rules they are taken, and when they go."""
 
 from collections.abc import Iterable
 from typing import Any
 
 from bson import ObjectId
 from django.db.models import Model
+from django.dispatch import receiver
 
 import comments
+from comments.posting import services
 from comments.posting.policy import Mode, Policy, closing
+from comments.types import Target
 from mongo.connection import now
 from nodes import tree
+from nodes.kinds import PHOTO
 from nodes.models import Node, Photo, Placed
 from nodes.selectors import nodes as selectors
 from nodes.selectors import photos
 from nodes.selectors import site as site_selectors
+from nodes.signals import node_deleted
 
 
 def register() -> None:
@@ -48,3 +53,10 @@ def _own_mode(node: Placed) -> str:
     own = node.metadata.detail.comments if node.metadata.detail else ""
     above = tree.current().ancestors(node.metadata.parent_id) or []
     return next((mode for mode in (own, *(section.comments for section in reversed(above))) if mode in tuple(Mode)), "")
+
+
+@receiver(node_deleted)
+def forget_discussion(*, node_id: ObjectId, type: str, **kwargs: Any) -> None:
+    """Delete the discussion of a node or photo of this type that was deleted for good."""
+    model = Photo if type == PHOTO else Node
+    services.forget(Target(model._meta.label_lower, str(node_id)))

@@ -13,11 +13,11 @@ from django.http import HttpRequest, HttpResponse
 from django.utils import timezone, translation
 from django.utils.cache import patch_cache_control, patch_vary_headers
 
-from cms import draining
 from cms.context_processors import is_personal
-from cms.errors import unavailable
-from cms.gate import Gate
-from cms.logs import public_path, request_id
+from cms.requests.errors import unavailable
+from cms.requests.gate import Gate
+from cms.requests.logs import public_path, request_id
+from cms.serving import draining
 from mongo.connection import answers
 from nodes.finding import not_found
 from nodes.selectors import site as site_selectors
@@ -124,7 +124,7 @@ class PermissionsMiddleware:
 
 
 class GateMiddleware:
-    """Refuse requests with the page of an outage while the database hangs and enough of them wait for it (cms.gate)."""
+    """Refuse requests with the page of an outage while the database hangs and enough wait for it (cms.requests.gate)."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response

@@ -30,7 +30,7 @@ VAR_DIR = Path(env.str("VAR_DIR", default=str(BASE_DIR / "var"))).absolute()
 
 # What `manage.py serve` does (make run).
 PORT = natural(env, "PORT", default=8_000)
-# What takes in requests (cms.workers).
+# What takes in requests (cms.serving.workers).
 SERVER = one_of(env, "SERVER", ("waitress", "gunicorn"), default="waitress")
 
 # Where the site is reached, and what that allows.
@@ -88,10 +88,9 @@ INSTALLED_APPS = [
     "nodes",
     "comments",
     "mongo",
-    "cms.contrib.AdminConfig",
-    "cms.contrib.AuthConfig",
-    "cms.contrib.ContentTypesConfig",
-    "cms.contrib.AxesConfig",
+    "cms.contrib.apps.AdminConfig",
+    "cms.contrib.apps.AuthConfig",
+    "cms.contrib.apps.ContentTypesConfig",
     "django.contrib.sessions",
     "django.contrib.messages",
     "django.contrib.staticfiles",
@@ -99,10 +98,9 @@ INSTALLED_APPS = [
 ]
 # Django's own migrations make integer keys.
 MIGRATION_MODULES = {
-    "admin": "cms.contrib_migrations.admin",
-    "auth": "cms.contrib_migrations.auth",
-    "contenttypes": "cms.contrib_migrations.contenttypes",
-    "axes": None,
+    "admin": "cms.contrib.migrations.admin",
+    "auth": "cms.contrib.migrations.auth",
+    "contenttypes": "cms.contrib.migrations.contenttypes",
 }
 
 MIDDLEWARE = [
@@ -125,7 +123,7 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "wordpress.views.OldNumberMiddleware",
     "cms.middleware.NoSuchIdMiddleware",
-    "axes.middleware.AxesMiddleware",
+    "cms.accounts.throttling.ThrottleMiddleware",
 ]
 
 ROOT_URLCONF = "cms.urls"
@@ -152,13 +150,9 @@ TEMPLATES = [
 ]
 
 AUTHENTICATION_BACKENDS = [
-    "axes.backends.AxesStandaloneBackend",
+    "cms.accounts.throttling.ThrottledBackend",
     "django.contrib.auth.backends.ModelBackend",
 ]
-# How many wrong passwords, and what is answered: cms.throttling.
-AXES_HANDLER = "cms.throttling.Throttle"
-AXES_LOCKOUT_CALLABLE = "cms.throttling.too_many"
-AXES_ENABLE_ADMIN = AXES_VERBOSE = False
 
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": f"django.contrib.auth.password_validation.{name}"}
@@ -208,7 +202,7 @@ SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]
 SECURE_CONTENT_TYPE_NOSNIFF = True
 SECURE_REFERRER_POLICY = "strict-origin-when-cross-origin"
 X_FRAME_OPTIONS = "DENY"
-CSRF_FAILURE_VIEW = "cms.errors.csrf_failure"
+CSRF_FAILURE_VIEW = "cms.requests.errors.csrf_failure"
 CSRF_TRUSTED_ORIGINS = web_origins(env, "CSRF_TRUSTED_ORIGINS")
 BEHIND_PROXY = switch(env, "BEHIND_PROXY", default=False)
 if BEHIND_PROXY:
@@ -225,7 +219,7 @@ CONTENT_SECURITY_POLICY = {
     }
 }
 
-# Requests of one worker that may ask the database at once (cms.gate); serve gives a worker a few threads more.
+# Requests of one worker that may ask the database at once (cms.requests.gate); serve gives a worker a few threads more.
 REQUESTS_AT_ONCE = natural(env, "REQUESTS_AT_ONCE", default=8, least=1)
 
 # Pages kept in each worker (cms.page_cache).
@@ -242,7 +236,7 @@ PHOTOS = {
     "GRACE_HOURS": natural(env, "PHOTOS_GRACE_HOURS", default=24),
 }
 
-FILE_UPLOAD_HANDLERS = ["cms.uploads.NoFiles"]
+FILE_UPLOAD_HANDLERS = ["cms.requests.uploads.NoFiles"]
 # A form on which a conflict is decided carries a text three times.
 DATA_UPLOAD_MAX_MEMORY_SIZE = max(5 * 1024 * 1024, 4 * TEXT_MAX_BYTES)
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 2_000
@@ -251,8 +245,11 @@ LOG_LEVEL = one_of(env, "LOG_LEVEL", ("DEBUG", "INFO", "WARNING", "ERROR", "CRIT
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
-    "formatters": {"line": {"()": "cms.logs.OneLineFormatter"}, "json": {"()": "cms.logs.JsonFormatter"}},
-    "filters": {"public": {"()": "cms.logs.PublicPaths"}},
+    "formatters": {
+        "line": {"()": "cms.requests.logs.OneLineFormatter"},
+        "json": {"()": "cms.requests.logs.JsonFormatter"},
+    },
+    "filters": {"public": {"()": "cms.requests.logs.PublicPaths"}},
     "handlers": {
         "console": {
             "class": "logging.StreamHandler",

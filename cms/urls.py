@@ -2,7 +2,7 @@ from django.contrib import admin
 from django.contrib.auth import views as auth
 from django.urls import include, path
 
-from cms import accounts
+from cms.accounts import views as accounts
 from cms.middleware import HEALTH
 
 # Under the names that the admin looks for: its log-in page then offers "Forgotten your password?".
@@ -24,6 +24,6 @@ urlpatterns = [
     path("", include("nodes.urls")),
 ]
 
-handler400 = "cms.errors.bad_request"
-handler500 = "cms.errors.server_error"
+handler400 = "cms.requests.errors.bad_request"
+handler500 = "cms.requests.errors.server_error"
 handler404 = "wordpress.views.not_found"

@@ -19,7 +19,7 @@ from typing import Any
 from django.conf import settings
 from django.db import connection
 
-from cms import servers
+from cms.serving import command as servers
 from local.embedded import Embedded, State
 from local.ports import free_port, listener
 from local.processes import command_line

@@ -27,7 +27,7 @@ def test_every_variable_is_documented_and_no_other():
 
 @pytest.mark.parametrize("name", sorted(ELSEWHERE))
 def test_variables_read_elsewhere_are_read(name):
-    sources = (path.read_text() for package in ("local", "cms") for path in (ROOT / package).glob("*.py"))
+    sources = (path.read_text() for package in ("local", "cms") for path in (ROOT / package).rglob("*.py"))
     assert any(f'"{name}"' in source for source in sources)
 
 

@@ -10,7 +10,7 @@ from django.db import DatabaseError
 from django.test import Client
 from pymongo.errors import AutoReconnect, ServerSelectionTimeoutError
 
-from cms.logs import LONGEST, JsonFormatter, OneLineFormatter, PublicPaths, impersonal, request_id
+from cms.requests.logs import LONGEST, JsonFormatter, OneLineFormatter, PublicPaths, impersonal, request_id
 from nodes.selectors import site as site_selectors
 from nodes.services import site as site_services
 

@@ -7,9 +7,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from django.test import Client
 
-from cms import gate as module
-from cms.gate import Gate
 from cms.middleware import GateMiddleware
+from cms.requests import gate as module
+from cms.requests.gate import Gate
 from tests.running import until
 
 

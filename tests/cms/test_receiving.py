@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from waitress.server import create_server
 
-from cms import receiving
+from cms.serving import receiving
 
 HEADER = b"POST /comments/post HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100000\r\n\r\n"
 

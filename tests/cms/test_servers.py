@@ -8,7 +8,7 @@ import psutil
 import pytest
 from django.urls import reverse
 
-from cms import receiving
+from cms.serving import receiving
 from tests.nodes import photo_build, pictures
 from tests.nodes.build import node
 from tests.running import Web, served, until

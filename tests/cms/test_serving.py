@@ -3,7 +3,7 @@
 import pytest
 from django.contrib.auth import get_user_model
 
-from cms import serving
+from cms.serving import set_up as serving
 from nodes.models import Node
 
 

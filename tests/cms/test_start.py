@@ -9,7 +9,7 @@ from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Group
 from django.test import Client
 
-from cms import start
+from cms.dashboard import start
 from comments.posting import services
 from comments.types import Author, Target
 from mongo import jobs
@@ -122,7 +122,9 @@ def test_troubles_are_told_to_those_who_can_help_and_mended_from_there(person):
     stopped["metadata"] = {**stopped["metadata"], "slug": "stopped", "locked": long_ago, "content_id": None}
     files.insert_one(stopped | {"filename": "stopped.jpg"})
     jobs.put("unheard-of", {})
-    database()["jobs"].update_many({}, {"$set": {"state": jobs.FAILED, "tries": jobs.TRIES, "error": "no such kind"}})
+    database()["jobs"].update_many(
+        {"kind": "unheard-of"}, {"$set": {"state": jobs.FAILED, "tries": jobs.TRIES, "error": "no such kind"}}
+    )
     assert {"Stalled uploads": "1", "Failed jobs": "1"}.items() <= cards(root).items()
     assert not {"Stalled uploads", "Failed jobs"} & set(cards(author))
     for address in ("/admin/nodes/photo/stalled/", "/admin/jobs/"):

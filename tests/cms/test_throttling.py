@@ -7,7 +7,7 @@ from django.contrib.auth import get_user_model
 from django.db import connections
 from django.test import Client
 
-from cms import throttling
+from cms.accounts import throttling
 from mongo.connection import database
 from tests.nodes.build import node
 

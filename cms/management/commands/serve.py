@@ -12,7 +12,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
-from cms import serving
+from cms.serving import set_up as serving
 from local import embedded
 from local.embedded import Embedded
 from local.mongod import MongodError

@@ -13,7 +13,7 @@ from waitress import wasyncore
 from waitress.server import create_server
 from waitress.task import ThreadedTaskDispatcher
 
-from cms import draining, receiving
+from cms.serving import draining, receiving
 
 # Between two looks at connections that nothing comes from.
 TICK_SECONDS = 0.5

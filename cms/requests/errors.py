@@ -13,7 +13,7 @@ from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 from django.views.csrf import csrf_failure as stock_csrf_failure
 
-from cms.logs import request_id
+from cms.requests.logs import request_id
 from mongo.connection import is_outage
 from nodes.admin.relogin import show_again
 

@@ -1,4 +1,4 @@
-"""gunicorn's settings, for `manage.py serve` and for a service: gunicorn --config cms/gunicorn_conf.py.
+"""gunicorn's settings, for `manage.py serve` and for a service: gunicorn --config cms/serving/gunicorn_conf.py.
 
 It reads the settings module itself: what is served may set Django up in its own way.
 """
@@ -8,7 +8,7 @@ import sys
 from importlib import import_module
 from pathlib import Path
 
-chdir = str(Path(__file__).resolve().parent.parent)
+chdir = str(Path(__file__).resolve().parents[2])
 sys.path.insert(0, chdir)
 _settings = import_module(os.environ.setdefault("DJANGO_SETTINGS_MODULE", "cms.settings"))
 
@@ -17,7 +17,9 @@ SPARE_THREADS = 4
 
 wsgi_app = "cms.wsgi:application"
 workers = int(os.environ.get("WEB_CONCURRENCY") or min(max(2, os.cpu_count() or 2), 4))
-worker_class = {"waitress": "cms.workers.Buffering", "gunicorn": "cms.workers.Threaded"}[_settings.SERVER]
+worker_class = {"waitress": "cms.serving.workers.Buffering", "gunicorn": "cms.serving.workers.Threaded"}[
+    _settings.SERVER
+]
 threads = _settings.REQUESTS_AT_ONCE + SPARE_THREADS
 timeout = 60
 keepalive = 5

@@ -7,8 +7,8 @@ from django.contrib.auth import views
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 
-from cms import throttling
-from cms.password_mail import QueuedResetForm
+from cms.accounts import throttling
+from cms.accounts.password_mail import QueuedResetForm
 from comments.posting import ip_hash
 from mongo import rate_limit
 

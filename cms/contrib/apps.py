@@ -1,6 +1,5 @@
 """Django's own apps, with ObjectId keys."""
 
-from axes.apps import AppConfig as StockAxesConfig
 from django.contrib.admin.apps import AdminConfig as StockAdminConfig
 from django.contrib.auth.apps import AuthConfig as StockAuthConfig
 from django.contrib.contenttypes.apps import ContentTypesConfig as StockContentTypesConfig
@@ -10,7 +9,7 @@ OBJECT_ID = "django_mongodb_backend.fields.ObjectIdAutoField"
 
 class AdminConfig(StockAdminConfig):
     default_auto_field = OBJECT_ID
-    default_site = "cms.admin_site.Site"
+    default_site = "cms.dashboard.site.Site"
 
 
 class AuthConfig(StockAuthConfig):
@@ -18,10 +17,4 @@ class AuthConfig(StockAuthConfig):
 
 
 class ContentTypesConfig(StockContentTypesConfig):
-    default_auto_field = OBJECT_ID
-
-
-class AxesConfig(StockAxesConfig):
-    """Its models are not used: see cms.throttling. They are not migrated either."""
-
     default_auto_field = OBJECT_ID

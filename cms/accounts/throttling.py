@@ -1,4 +1,4 @@
-"""Log-ins are throttled: django-axes asks here before any password is looked at, wherever on the site it was typed.
+"""Log-ins are throttled before any password is looked at, wherever on the site it was typed.
 
 An attempt takes its place under every key first and gives it back if the password was right. Whoever sends a thousand at once
 is therefore held to the same number as whoever sends them one by one. Names and addresses are kept as keyed hashes, until the
@@ -6,10 +6,12 @@ window has passed; nothing of them is logged.
 """
 
 import secrets
+from collections.abc import Callable
 from typing import Any
 
-from axes.handlers.base import AbstractAxesHandler, AxesBaseHandler
-from django.conf import settings
+from django.contrib.auth.signals import user_logged_in
+from django.core.exceptions import PermissionDenied
+from django.dispatch import receiver
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils.cache import add_never_cache_headers
@@ -24,42 +26,44 @@ SECONDS = 15 * 60
 PAIR, NETWORK, ACCOUNT = 5, 30, 100
 
 
-class Throttle(AbstractAxesHandler, AxesBaseHandler):
-    """What django-axes asks and tells about log-ins."""
+class ThrottledBackend:
+    """The first authentication backend: it knows no account, and no other backend sees a password that is one too many."""
 
-    def is_allowed(self, request: HttpRequest, credentials: dict[str, Any] | None = None) -> bool:
-        """Return whether a password may be tried, and count the try: once for a request, however often it is asked."""
-        if not settings.AXES_ENABLED or credentials is None:
-            return True
+    def authenticate(self, request: HttpRequest | None, username: str | None = None, **credentials: Any) -> None:
+        """Count the try, once for a request. Raises PermissionDenied when it is one too many."""
+        if request is None or username is None:
+            return
         token = getattr(request, "throttle_token", None) or secrets.token_hex(8)
         request.throttle_token = token
-        for key, limit in limits(request, _name(credentials)):
+        for key, limit in limits(request, username):
             if not rate_limit.take(key, limit=limit, seconds=SECONDS, token=token):
-                self._give_back(request, _name(credentials))
-                request.axes_locked_out = True
-                return False
-        return True
+                _give_back(request, username)
+                request.is_throttled = True
+                raise PermissionDenied
 
-    def user_login_failed(
-        self, sender: Any, credentials: dict[str, Any], request: HttpRequest | None = None, **more: Any
-    ) -> None:
-        """The try was counted before."""
 
-    def user_logged_in(self, sender: Any, request: HttpRequest, user: Any, **more: Any) -> None:
-        """Give the try's places back: who knows the password is not counted."""
-        self._give_back(request, user.get_username())
+class ThrottleMiddleware:
+    """Answer 429 in place of a log-in page whose password was not looked at."""
 
-    def user_logged_out(self, sender: Any, request: HttpRequest, user: Any, **more: Any) -> None:
-        """Nothing is counted."""
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
 
-    def get_failures(self, request: HttpRequest, credentials: dict[str, Any] | None = None) -> int:
-        """Return 0: `is_allowed` does not ask for a number."""
-        return 0
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        response = self.get_response(request)
+        return too_many(request, response) if getattr(request, "is_throttled", False) else response
 
-    def _give_back(self, request: HttpRequest, name: str) -> None:
-        if token := getattr(request, "throttle_token", None):
-            for key, _limit in limits(request, name):
-                rate_limit.give_back(key, token=token)
+
+@receiver(user_logged_in)
+def give_back(sender: Any, request: HttpRequest | None, user: Any, **more: Any) -> None:
+    """Give the try's places back: a right password is not counted."""
+    if request is not None:
+        _give_back(request, user.get_username())
+
+
+def _give_back(request: HttpRequest, name: str) -> None:
+    if token := getattr(request, "throttle_token", None):
+        for key, _limit in limits(request, name):
+            rate_limit.give_back(key, token=token)
 
 
 def limits(request: HttpRequest, name: str) -> list[tuple[str, int]]:
@@ -69,7 +73,7 @@ def limits(request: HttpRequest, name: str) -> list[tuple[str, int]]:
     return [(key(f"login:{kind}", what), limit) for kind, what, limit in pairs]
 
 
-def too_many(request: HttpRequest, response: HttpResponse, credentials: dict[str, Any] | None) -> HttpResponse:
+def too_many(request: HttpRequest, response: HttpResponse) -> HttpResponse:
     """Answer 429. Where somebody logged in again over a form, its text comes back as it would with a wrong password."""
     match = request.resolver_match
     if match is None or not match.view_name.startswith("admin:nodes_"):
@@ -84,7 +88,7 @@ def refused(request: HttpRequest, seconds: int) -> HttpResponse:
 
 def key(kind: str, what: str) -> str:
     """Return what tries of a kind are counted under: a keyed hash, from which nothing can be read."""
-    return f"{kind}:{salted_hmac('cms.throttling', what, algorithm='sha256').hexdigest()[:40]}"
+    return f"{kind}:{salted_hmac('cms.accounts.throttling', what, algorithm='sha256').hexdigest()[:40]}"
 
 
 def _as_refusal(response: HttpResponse, seconds: int) -> HttpResponse:
@@ -92,7 +96,3 @@ def _as_refusal(response: HttpResponse, seconds: int) -> HttpResponse:
     response["Retry-After"] = str(seconds)
     add_never_cache_headers(response)
     return response
-
-
-def _name(credentials: dict[str, Any]) -> str:
-    return str(credentials.get("username") or "")

@@ -14,7 +14,7 @@ from waitress.channel import HTTPChannel
 from waitress.parser import HTTPRequestParser, ParsingError
 from waitress.task import WSGITask
 
-from cms import draining
+from cms.serving import draining
 
 # The addresses that take pictures; everywhere else bodies are forms.
 UPLOADS = "/admin/nodes/photo/"

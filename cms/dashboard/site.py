@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 from django.views.decorators.http import require_http_methods
 
-from cms import start
+from cms.dashboard import start
 from mongo import jobs
 from nodes import access
 from nodes.selectors import site

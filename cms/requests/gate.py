@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Callable
 
-logger = logging.getLogger("cms.gate")
+logger = logging.getLogger("cms.requests.gate")
 
 # Seconds that a request waits for one of the others to end, before anybody asks whether the database hangs.
 PATIENCE = 1.0

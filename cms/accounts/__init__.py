@@ -1,0 +1,1 @@
+"""Accounts: log-in and its throttling, passwords that were forgotten."""

@@ -1,0 +1,1 @@
+"""Django's own apps with ObjectId keys, and their migrations."""

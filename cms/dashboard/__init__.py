@@ -1,0 +1,1 @@
+"""The admin under the site's own name, and its start page."""

@@ -1,0 +1,1 @@
+"""What every request meets: the gate, logs, error pages, uploads where none are taken."""
