@@ -83,7 +83,7 @@ def _bounds() -> Iterator[CheckMessage]:
             yield Error(f"COMMENTS[{key!r}] must be a whole number above 0.", id="comments.E007")
             return
     for name, entry in _entries():
-        # Comments approved late share a number, and posters may be under way when a bucket is found full.
+        # Comments that were approved share a number, and posters may be under way when a bucket is found full.
         size = entry.get("OPTIONS", {}).get("SIZE", conf.OPTIONS["buckets"]["SIZE"])
         if size * 2 * conf.get("MAX_BYTES") > MOST_BYTES:
             yield Error(

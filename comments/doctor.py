@@ -17,7 +17,7 @@ from mongo.targeting import Broadcast
 # Discussions that are read whole, of at most so many comments each, in search of a count that is off.
 AUDITED, LONGEST = 100, 2_000
 NAMED = 3
-# How long a job may be due before nobody seems to do jobs.
+# How long a job may be due before no worker seems to run.
 LATE = timedelta(minutes=10)
 DAMAGE = "comments-damaged"
 # Kinds of maintenance.Fault → names of findings; what is missing here has a finding of its own, or is being put right.
@@ -129,7 +129,7 @@ def stale_claims(examination: Examination) -> Iterator[Finding]:
 
 @check
 def stale_leases(examination: Examination) -> Iterator[Finding]:
-    """Converters and workers that died, jobs that nobody does."""
+    """Converters and workers that died, jobs that no worker does."""
     if examination.alias != conf.database_alias():
         return
     unheard = now() - timedelta(seconds=ABANDONED)

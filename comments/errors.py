@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class CommentError(Exception):
-    """The root of what can go wrong with one comment or discussion. `sentence` is for whoever asked for it; what the error
+    """The root of what can go wrong with one comment or discussion. `sentence` is for the user; what the error
     was raised with is for logs."""
 
     sentence: str | Promise = _("This could not be done.")
@@ -63,11 +63,11 @@ class DiscussionBusy(CommentError):
 
 
 class DiscussionFull(DiscussionBusy):
-    """An embedded discussion has no room: somebody moves it, or has done so already."""
+    """An embedded discussion has no room: a writer moves it, or has done so already."""
 
 
 class EditConflict(CommentError):
-    """The comment was changed by someone else since it was read; `theirs` is how it is stored now."""
+    """The comment was changed by a concurrent writer since it was read; `theirs` is how it is stored now."""
 
     sentence = _("Somebody changed the comment meanwhile: look at it again.")
 

@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
 from comments.reading import links, selectors
-from comments.reading.presenter import Addresses
+from comments.reading.presenter import CommentUrls
 from comments.views import target_of
 from markup.characters import scrub
 
@@ -29,13 +29,13 @@ def discussion(request: HttpRequest, label: str, pk: str) -> HttpResponse:
         language=get_language() or "en",
         feed_url=origin + quote(request.path),
     )
-    addresses = Addresses.of(target)
+    urls = CommentUrls.of(target)
     for comment in selectors.newest(target, limit=ENTRIES):
         # What was stored before it was cleaned: XML cannot hold control characters, not even escaped.
         name = scrub(comment.author.name) or _("Anonymous")
         feed.add_item(
             title=_("Comment by %(name)s") % {"name": name},
-            link=origin + addresses.permalink + comment.slug,
+            link=origin + urls.permalink + comment.slug,
             unique_id=scrub(f"urn:marginalia:comment:{target.id}:{comment.slug}"),
             description=scrub(comment.html),
             author_name=name,

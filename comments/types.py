@@ -3,7 +3,7 @@
 All datetimes are aware, in UTC, of millisecond precision. Slugs are paths: a reply's begins with its parent's.
 """
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
@@ -92,10 +92,6 @@ class NewComment:
     slug: str = ""
     said: str = ""
 
-    def under(self, parent: str) -> "NewComment":
-        """Return the same comment as a reply to `parent`."""
-        return replace(self, parent=parent)
-
 
 @dataclass(frozen=True, slots=True)
 class Comment:
@@ -139,10 +135,10 @@ class Comment:
 
 @dataclass(frozen=True, slots=True)
 class Discussion:
-    """A target's discussion, stored or yet to be begun (`begun` False: nobody has posted).
+    """A target's discussion, stored or yet to be begun (`begun` False: before the first post).
 
     `version` is new after every change that readers can see: take it before the comments, and what is rendered may be
-    kept under it, but not shown while somebody is `writing` (or stopped before the new version). `last_number` is the
+    kept under it, but not shown while a writer is `writing` (or stopped before the new version). `last_number` is the
     highest number given, `count` how many comments are public.
     """
 

@@ -1,4 +1,4 @@
-"""Addresses of comments: include these under a prefix, before any route that takes everything."""
+"""URLs of comments: include these under a prefix, before any route that takes everything."""
 
 from django.urls import path
 

@@ -21,7 +21,7 @@ from comments.types import Order, Target
 
 
 class StoredAdmin(admin.ModelAdmin):
-    """Looked at by moderators, changed by nobody."""
+    """Moderators look at it; no form changes it."""
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         """Show the list under the name of what is listed."""

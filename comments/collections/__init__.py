@@ -122,7 +122,7 @@ def collections() -> tuple[Collection, ...]:
                 Index("by_comment_email", (("comments.author.email", 1),), sparse=True),
             ),
             validator=schemas.EMBEDDING,
-            unsharded_because="whoever declares the collection decides",
+            unsharded_because="the app that declares the collection decides",
             shared=True,
         )
         for name in sorted(embedding)

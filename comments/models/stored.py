@@ -74,7 +74,7 @@ class StoredDiscussion(Stored):
     newest = models.DateTimeField(_("newest comment"))
     epoch = models.BigIntegerField(_("epoch"))
     moving = EmbeddedModelField(StoredMoving, null=True)
-    # The object that is discussed, where somebody looked it up.
+    # The object that is discussed, where the list looked it up.
     about: models.Model | None = None
 
     class Meta:

@@ -56,7 +56,7 @@ def moderators() -> list[str]:
 
 @jobs.handler(HELD)
 def send_held(job: Job) -> None:
-    """Tell the moderators, unless somebody has decided meanwhile."""
+    """Tell the moderators, unless one has decided already."""
     try:
         comment = backend().get_held(job.payload["held"])
     except CommentNotFound:

@@ -61,7 +61,7 @@ def erase(author: Author) -> Erased:
     sent_from = {ip_hash.of_comment(target, slug) for target, slug in places} - {""}
     flagged = sum(flags.erase(address=address) for address in sent_from)
     for address in sent_from:
-        spam.forget(address=address)
+        spam.forget(ip_hash=address)
     if author.id:
         spam.forget(user=author.id)
         flagged += flags.erase(user=author.id)
@@ -75,8 +75,7 @@ def erase(author: Author) -> Erased:
 
 
 def erase_author(*, id: str = "", email: str = "") -> int:
-    """Blank all that a user (by key), or whoever left an e-mail address, has written; return how many comments that
-    were."""
+    """Blank all that was written by a user (by key) or under an e-mail address; return how many comments that were."""
     if not id and not email:
         raise ValueError("Say whose comments to erase.")
     return sum(backend().erase_author(**{key: value}) for key, value in (("id", id), ("email", email)) if value)

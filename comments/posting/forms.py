@@ -12,7 +12,7 @@ from comments.posting.preparation import MAX_NAME
 from comments.posting.tokens import FormToken
 from comments.types import Author, Comment, Held, Target
 
-# Of a revision: more than anybody can make, fewer than are too many for the database.
+# Of a revision: more than any author makes, fewer than are too many for the database.
 MOST_DIGITS = 9
 
 
@@ -113,7 +113,7 @@ def revision(text: str) -> int:
 
 
 def user_key(user: Any) -> str:
-    """Return a logged-in user's primary key as a str, "" for anybody else."""
+    """Return a logged-in user's primary key as a str, "" without one."""
     return str(user.pk) if getattr(user, "is_authenticated", False) else ""
 
 

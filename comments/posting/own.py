@@ -82,7 +82,7 @@ def waiting(target: Target, slug: str, own: Iterable[Own], user: Any) -> Held | 
 
 
 def may_change(comment: Comment | Held, own: Iterable[Own], user: Any) -> bool:
-    """Return whether whoever asks wrote the comment, and just now."""
+    """Return whether the user wrote the comment, and just now."""
     return in_time(comment) and _wrote(comment, own, user)
 
 

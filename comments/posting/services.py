@@ -110,7 +110,7 @@ def _edited(sender: Sender, comment: Comment | Held, text: str, said: str) -> Su
         email="",
         user=user,
         source=text,
-        address=ip_hash.key(sender.request),
+        ip_hash=ip_hash.key(sender.request),
         edited=comment,
     )
 
@@ -136,7 +136,7 @@ def _follow_up(request: HttpRequest, submission: Submission, posted: Posted) -> 
     once for a comment however often it is asked for, so that sending the form again makes up for a crash."""
     target, slug = submission.token.target, slug_of(submission.token)
     origin = links.origin(request)
-    ip_hash.note(target, slug, submission.address)
+    ip_hash.note(target, slug, submission.ip_hash)
     if submission.notify:
         mails.ask(target, slug, submission.notify, origin)
     if posted.comment:
@@ -151,7 +151,7 @@ def _follow_up(request: HttpRequest, submission: Submission, posted: Posted) -> 
 def earlier(submission: Submission) -> Posted | None:
     """Return what came of the same form before, if it was sent before. Raises Refused if it said something else then.
 
-    Somebody goes back, writes another comment into the form that was sent, and sends it: neither may get lost.
+    A writer may go back and send the same form with another comment: neither may get lost.
     """
     found = sent(submission.token)
     if found is None:

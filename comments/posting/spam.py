@@ -30,15 +30,16 @@ _SPACE = re.compile(r"\s+")
 
 @dataclass(frozen=True)
 class Submission:
-    """What rules know of a comment. `address` is a keyed hash; `trap` is what stands in the field that people do not see,
-    `notify` the address that asks for notices of replies; `edited` is the comment that is to say this, None for a new one."""
+    """What rules know of a comment. `ip_hash` is a keyed hash of the network; `trap` is what stands in the field that
+    people do not see, `notify` the e-mail address that asks for notices of replies; `edited` is the comment that is to say
+    this, None for a new one."""
 
     token: FormToken
     name: str
     email: str
     user: str
     source: str
-    address: str
+    ip_hash: str
     trap: str = ""
     notify: str = ""
     edited: Comment | Held | None = None
@@ -55,7 +56,7 @@ class Submission:
 
 
 @dataclass(frozen=True)
-class Finding:
+class SpamHit:
     """What a rule minds. `sentence`: for the author of a comment that is refused; without one, it is held for moderators."""
 
     rule: str
@@ -69,79 +70,79 @@ class Finding:
 
 @dataclass
 class Judgement:
-    """What came of all rules: the finding that refuses, or the names of those that hold, and what was counted meanwhile."""
+    """What came of all rules: the hit that refuses, or the names of those that hold, and what was counted."""
 
-    refused: Finding | None = None
+    refused: SpamHit | None = None
     held_by: tuple[str, ...] = ()
 
 
 def judge(submission: Submission) -> Judgement:
     """Ask the rules in their order, until one refuses."""
     held: list[str] = []
-    for finding in _findings(submission):
-        if finding.refuses:
-            return Judgement(refused=finding)
-        held.append(finding.rule)
+    for hit in _hits(submission):
+        if hit.refuses:
+            return Judgement(refused=hit)
+        held.append(hit.rule)
     return Judgement(held_by=tuple(held))
 
 
-def _findings(submission: Submission) -> Iterator[Finding]:
+def _hits(submission: Submission) -> Iterator[SpamHit]:
     rules = conf.imported_all("RULES")
     if submission.edited:
         # A change is counted in any case; that is all that its form says.
         rules = (rate, *(rule for rule in rules if rule not in (trap, speed, rate, repeat)))
     for rule in rules:
-        if finding := rule(submission):
-            yield finding
+        if hit := rule(submission):
+            yield hit
 
 
-def trap(submission: Submission) -> Finding | None:
+def trap(submission: Submission) -> SpamHit | None:
     """Refuse who fills in the field that people do not see."""
     if submission.trap:
-        return Finding("trap", _("Please leave the last field empty, and send your comment again."))
+        return SpamHit("trap", _("Please leave the last field empty, and send your comment again."))
     return None
 
 
-def speed(submission: Submission) -> Finding | None:
-    """Refuse what was sent faster than anyone types. A second try counts from the first form."""
+def speed(submission: Submission) -> SpamHit | None:
+    """Refuse what was sent faster than people type. A second try counts from the first form."""
     if submission.token.age() < conf.get("MIN_SECONDS"):
-        return Finding("speed", _("That was quick! Please read it through once more, then send it again."))
+        return SpamHit("speed", _("That was quick! Please read it through once more, then send it again."))
     return None
 
 
-def links(submission: Submission) -> Finding | None:
+def links(submission: Submission) -> SpamHit | None:
     """Hold what carries many links."""
     has_many = len(_LINK.findall(submission.html)) > conf.get("MAX_LINKS")
-    return Finding("links") if has_many else None
+    return SpamHit("links") if has_many else None
 
 
-def words(submission: Submission) -> Finding | None:
+def words(submission: Submission) -> SpamHit | None:
     """Hold what contains a listed word, as a whole word, in text or name."""
     listed = "|".join(re.escape(word.casefold()) for word in conf.get("WORDS") if word.strip())
     text = scrub(f"{submission.name}\n{submission.source}").casefold()  # as it will be read
     found = sorted(set(re.findall(rf"(?<!\w)(?:{listed})(?!\w)", text))) if listed else []
-    return Finding(f"words: {', '.join(found)}") if found else None
+    return SpamHit(f"words: {', '.join(found)}") if found else None
 
 
-def rate(submission: Submission) -> Finding | None:
+def rate(submission: Submission) -> SpamHit | None:
     """Refuse more than so many comments and changes from one address or account in so many seconds."""
-    if _passes(_keys("rate", submission.address, submission.user), submission.token.nonce):
+    if _passes(_keys("rate", submission.ip_hash, submission.user), submission.token.nonce):
         return None
-    return Finding("rate", _("You have sent or changed many comments in a short time. Please wait a few minutes."))
+    return SpamHit("rate", _("You have sent or changed many comments in a short time. Please wait a few minutes."))
 
 
-def may_preview(*, address: str, user: str) -> bool:
-    """Return whether an address (a `key`) and an account, or "", may see one more preview, and count it: each by itself,
+def may_preview(*, ip_hash: str, user: str) -> bool:
+    """Return whether a network (by its hash) and an account, or "", may see one more preview, and count it: each by itself,
     since one form may ask for any number."""
-    return _passes(_keys("preview", address, user), preparation.new_token(), PREVIEWS)
+    return _passes(_keys("preview", ip_hash, user), preparation.new_token(), PREVIEWS)
 
 
-def may_flag(*, address: str, user: str) -> bool:
-    """Return whether an address (a `key`) and an account, or "", may flag one more comment, and count it."""
-    return _passes(_keys("flag", address, user), preparation.new_token())
+def may_flag(*, ip_hash: str, user: str) -> bool:
+    """Return whether a network (by its hash) and an account, or "", may flag one more comment, and count it."""
+    return _passes(_keys("flag", ip_hash, user), preparation.new_token())
 
 
-def repeat(submission: Submission) -> Finding | None:
+def repeat(submission: Submission) -> SpamHit | None:
     """Refuse the same text by the same author in answer to the same comment; elsewhere it may be said again."""
     if rate_limit.take(
         _repeat_key(submission),
@@ -151,18 +152,18 @@ def repeat(submission: Submission) -> Finding | None:
         alias=conf.database_alias(),
     ):
         return None
-    return Finding("repeat", _("You have already said exactly this here."))
+    return SpamHit("repeat", _("You have already said exactly this here."))
 
 
 def take_back(submission: Submission) -> None:
     """Forget that a comment or a change was counted: it was not stored, and will be sent again."""
-    for key in (*_keys("rate", submission.address, submission.user), _repeat_key(submission)):
+    for key in (*_keys("rate", submission.ip_hash, submission.user), _repeat_key(submission)):
         rate_limit.give_back(key, token=submission.token.nonce, alias=conf.database_alias())
 
 
-def forget(*, address: str = "", user: str = "") -> int:
-    """Forget how much came from an address (a `key`) or an account; return how many counts went."""
-    keys = [key for kind in ("rate", "preview", "flag") for key in _keys(kind, address, user)]
+def forget(*, ip_hash: str = "", user: str = "") -> int:
+    """Forget how much came from a network (by its hash) or an account; return how many counts went."""
+    keys = [key for kind in ("rate", "preview", "flag") for key in _keys(kind, ip_hash, user)]
     return sum(rate_limit.forget(key, alias=conf.database_alias()) for key in keys)
 
 
@@ -172,8 +173,8 @@ def _passes(keys: list[str], token: str, times: int = 1) -> bool:
     return all(rate_limit.take(key, limit=limit * times, seconds=seconds, token=token, alias=alias) for key in keys)
 
 
-def _keys(kind: str, address: str, user: str) -> list[str]:
-    return [f"comments.{kind}:{of}:{who}" for of, who in (("address", address), ("user", user)) if who]
+def _keys(kind: str, ip_hash: str, user: str) -> list[str]:
+    return [f"comments.{kind}:{of}:{who}" for of, who in (("address", ip_hash), ("user", user)) if who]
 
 
 def _repeat_key(submission: Submission) -> str:

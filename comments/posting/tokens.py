@@ -31,8 +31,8 @@ class BadToken(Exception):
 class FormToken:
     """A form before it is sent.
 
-    `begun`: when the first form of this intent was rendered, in seconds since 1970; `user`: for whom, "" for anybody;
-    `expired`: whether it was rendered too long ago to be taken.
+    `begun`: when the first form of this intent was rendered, in seconds since 1970; `user`: for which account, "" for
+    any visitor; `expired`: whether it was rendered too long ago to be taken.
     """
 
     discussion: str

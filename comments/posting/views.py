@@ -68,7 +68,7 @@ def submission(request: HttpRequest, token: FormToken, form: CommentForm) -> Sub
         email=data.get("email", ""),
         user=forms.user_key(request.user),
         source=data["text"],
-        address=ip_hash.key(request),
+        ip_hash=ip_hash.key(request),
         trap=data["homepage"],
         notify=form.reply_to() if data["notify"] else "",
     )
@@ -140,7 +140,7 @@ def _again(
 
 def _preview(request: HttpRequest, token: FormToken, obj: Model, form: CommentForm) -> HttpResponse:
     """Show the text as it would stand there. Raises Refused."""
-    if not spam.may_preview(address=ip_hash.key(request), user=forms.user_key(request.user)):
+    if not spam.may_preview(ip_hash=ip_hash.key(request), user=forms.user_key(request.user)):
         raise Refused(
             "rate", _("You have looked at many previews in a short time. Wait a few minutes, or post it as it is.")
         )

@@ -12,8 +12,8 @@ from django.utils.safestring import SafeString
 
 from comments import conf, targets
 from comments.errors import TargetNotFound
-from comments.reading import paging, presenter
-from comments.reading.presenter import Scene, Shown
+from comments.reading import paging
+from comments.reading.presenter import CommentView, Presenter, comments_html, joined
 from comments.types import Comment, Discussion, Order, Page, Target
 from comments.views import template_names
 
@@ -52,7 +52,7 @@ class Subject:
 def listing(subject: Subject, page: Page, *, at: str = "", path: str = "") -> dict[str, Any]:
     """Return what list templates show of a page that was read; `at`: the comment that it was asked for with."""
     is_open = subject.is_open(page.discussion)
-    scene = Scene(
+    presenter = Presenter(
         subject.target,
         page.comments,
         order=page.order,
@@ -61,8 +61,8 @@ def listing(subject: Subject, page: Page, *, at: str = "", path: str = "") -> di
     )
     return {
         **described(subject, page),
-        "comments": LazyComments(scene),
-        "rendered": rendered(scene, at),
+        "comments": LazyComments(presenter),
+        "rendered": rendered(presenter, at),
         "is_open": is_open,
         "links": paging.links(page, path, ANCHOR),
     }
@@ -81,34 +81,34 @@ def described(subject: Subject, page: Page) -> dict[str, Any]:
     }
 
 
-class LazyComments(Sequence[Shown]):
-    """The comments of a scene for templates that loop over them; made when first looked at."""
+class LazyComments(Sequence[CommentView]):
+    """The comments of a presenter for templates that loop over them; made when first looked at."""
 
-    def __init__(self, scene: Scene) -> None:
-        self.scene = scene
-        self._shown: list[Shown] | None = None
+    def __init__(self, presenter: Presenter) -> None:
+        self.presenter = presenter
+        self._views: list[CommentView] | None = None
 
-    def _made(self) -> list[Shown]:
-        if self._shown is None:
-            self._shown = self.scene.shown()
-        return self._shown
+    def _made(self) -> list[CommentView]:
+        if self._views is None:
+            self._views = self.presenter.views()
+        return self._views
 
     def __getitem__(self, index: Any) -> Any:
         return self._made()[index]
 
     def __len__(self) -> int:
-        return len(self.scene.comments)
+        return len(self.presenter.comments)
 
 
-def rendered(scene: Scene, at: str = "") -> SafeString:
+def rendered(presenter: Presenter, at: str = "") -> SafeString:
     """Return the list's HTML; in threads what is beyond the first replies is folded, unless the comment `at` is in it."""
-    html = presenter.comments_html(scene)
-    if scene.order is not Order.THREADED:
-        return presenter.joined(html)
-    return presenter.joined(_folded(scene, list(zip(scene.comments, html, strict=True)), at))
+    html = comments_html(presenter)
+    if presenter.order is not Order.THREADED:
+        return joined(html)
+    return joined(_folded(presenter, list(zip(presenter.comments, html, strict=True)), at))
 
 
-def _folded(scene: Scene, pairs: Iterable[tuple[Comment, str]], at: str) -> Iterator[str]:
+def _folded(presenter: Presenter, pairs: Iterable[tuple[Comment, str]], at: str) -> Iterator[str]:
     for _root, thread in groupby(pairs, key=lambda pair: pair[0].slug.partition("/")[0]):
         together = list(thread)
         if len(together) <= FOLD_ABOVE:
@@ -116,21 +116,21 @@ def _folded(scene: Scene, pairs: Iterable[tuple[Comment, str]], at: str) -> Iter
             continue
         yield from (html for _, html in together[:FOLD_LEAVES])
         rest = together[FOLD_LEAVES:]
-        yield select_template(template_names(scene.target, "folded")).render(
+        yield select_template(template_names(presenter.target, "folded")).render(
             {
                 "count": len(rest),
-                "rendered": presenter.joined(html for _, html in rest),
+                "rendered": joined(html for _, html in rest),
                 "is_open": any(comment.slug == at for comment, _ in rest),
             }
         )
 
 
-def scattered(found: Iterable[tuple[Comment, Model]]) -> list[Shown]:
+def scattered(found: Iterable[tuple[Comment, Model]]) -> list[CommentView]:
     """Return comments of several discussions for templates; each has `obj`, what it is about."""
     return [_alone(comment, obj) for comment, obj in found]
 
 
-def _alone(comment: Comment, obj: Model) -> Shown:
-    shown = Scene(comment.target, [comment], order=Order.OLDEST, may_reply=False).shown()[0]
-    shown.obj = obj
-    return shown
+def _alone(comment: Comment, obj: Model) -> CommentView:
+    view = Presenter(comment.target, [comment], order=Order.OLDEST, may_reply=False).views()[0]
+    view.obj = obj
+    return view

@@ -48,8 +48,8 @@ class Flags(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Addresses:
-    """The beginnings of the addresses that a discussion's comments need; each ends in a slug."""
+class CommentUrls:
+    """The beginnings of the urls that a discussion's comments need; each ends in a slug."""
 
     permalink: str
     permalink_tail: str
@@ -58,8 +58,8 @@ class Addresses:
     flag: str
 
     @classmethod
-    def of(cls, target: Target, order: str = "") -> "Addresses":
-        """Return the addresses of a target's comments; `order` is what permalinks open, "" the discussion's own."""
+    def of(cls, target: Target, order: str = "") -> "CommentUrls":
+        """Return the urls of a target's comments; `order` is what permalinks open, "" the discussion's own."""
 
         def before_slug(name: str) -> str:
             return reverse(name, args=[target.label, target.pk, _SLUG]).removesuffix(_SLUG)
@@ -78,14 +78,14 @@ class Addresses:
 OLD_NAMES = {"user_name": "name", "user_url": "url", "submit_date": "posted", "is_removed": "removed"}
 
 
-class Shown:
+class CommentView:
     """A comment with what a template needs around it. Whatever is not here is the comment's own: see comments.types.Comment."""
 
     # What it is about, where comments of several discussions are shown together.
     obj: Model | None = None
 
-    def __init__(self, comment: Comment, scene: "Scene", flags: Flags) -> None:
-        self.comment, self.scene, self.flags = comment, scene, flags
+    def __init__(self, comment: Comment, presenter: "Presenter", flags: Flags) -> None:
+        self.comment, self.presenter, self.flags = comment, presenter, flags
 
     def __getattr__(self, name: str) -> Any:
         if name in Flags._fields:
@@ -100,21 +100,21 @@ class Shown:
     @cached_property
     def values(self) -> dict[str, str]:
         """VALUES as HTML, escaped."""
-        return {name: SafeString(value) for name, value in self.scene.values(self.comment, self.flags).items()}
+        return {name: SafeString(value) for name, value in self.presenter.values(self.comment, self.flags).items()}
 
     def get_absolute_url(self) -> str:
         """Return the permalink."""
-        return self.scene.addresses.permalink + self.comment.slug + self.scene.addresses.permalink_tail
+        return self.presenter.urls.permalink + self.comment.slug + self.presenter.urls.permalink_tail
 
 
-class Scene:
+class Presenter:
     """Comments that are shown together."""
 
     def __init__(
         self, target: Target, comments: Sequence[Comment], *, order: Order, may_reply: bool, is_own_order: bool = True
     ) -> None:
         self.target, self.order, self.may_reply = target, order, may_reply
-        self.addresses = Addresses.of(target, "" if is_own_order else order.value)
+        self.urls = CommentUrls.of(target, "" if is_own_order else order.value)
         self.clock = Clock()
         self.by_slug = {comment.slug: comment for comment in comments}
         self.answered = {comment.answers for comment in comments}
@@ -129,9 +129,9 @@ class Scene:
         paths = (slug.split("/") for slug in self.by_slug)
         return {"/".join(path[:depth]) for path in paths for depth in range(1, len(path))}
 
-    def shown(self) -> list[Shown]:
+    def views(self) -> list[CommentView]:
         """Return the comments for templates."""
-        return [Shown(comment, self, self.flags(comment)) for comment in self.comments]
+        return [CommentView(comment, self, self.flags(comment)) for comment in self.comments]
 
     def flags(self, comment: Comment) -> Flags:
         """Return how a comment is shown."""
@@ -148,10 +148,10 @@ class Scene:
 
     def values(self, comment: Comment, flags: Flags) -> dict[str, str]:
         """Return VALUES of one comment, as HTML."""
-        addresses, clock, slug, author = self.addresses, self.clock, comment.slug, comment.author
+        urls, clock, slug, author = self.urls, self.clock, comment.slug, comment.author
         values = {
             "anchor": f"c-{comment.part}",
-            "permalink": f"{addresses.permalink}{slug}{addresses.permalink_tail}",
+            "permalink": f"{urls.permalink}{slug}{urls.permalink_tail}",
             "name": escape(author.name) if author.name else _("Anonymous"),
             "url": escape(author.url) if flags.has_url else "",
             "html": comment.html,
@@ -163,37 +163,37 @@ class Scene:
             "level": str(comment.depth + 1),
             "answers_name": "",
             "answers_link": "",
-            "reply_link": f"{addresses.reply}{slug}",
-            "thread_link": f"{addresses.thread}{slug}",
-            "flag_link": f"{addresses.flag}{slug}",
+            "reply_link": f"{urls.reply}{slug}",
+            "thread_link": f"{urls.thread}{slug}",
+            "flag_link": f"{urls.flag}{slug}",
         }
         if flags.answers:
             above = self.by_slug.get(comment.answers)
             name = above.author.name if above else ""
             values["answers_name"] = escape(name) or (_("a removed comment") if above else _("a comment"))
-            values["answers_link"] = f"#c-{above.part}" if above else f"{addresses.permalink}{comment.answers}"
+            values["answers_link"] = f"#c-{above.part}" if above else f"{urls.permalink}{comment.answers}"
         return values
 
 
-def comments_html(scene: Scene) -> list[str]:
-    """Return the HTML of each comment of a scene, by `comments/comment.html` or what overrides it."""
-    template = select_template(template_names(scene.target, "comment"))
+def comments_html(presenter: Presenter) -> list[str]:
+    """Return the HTML of each comment of a presenter, by `comments/comment.html` or what overrides it."""
+    template = select_template(template_names(presenter.target, "comment"))
     inner: Template | None = getattr(template, "template", None)
     if isinstance(inner, Template) and SHIPPED in Path(inner.origin.name).parents:
-        return _filled(inner, scene)
-    return [template.render({"comment": shown, "target": scene.target}) for shown in scene.shown()]
+        return _filled(inner, presenter)
+    return [template.render({"comment": view, "target": presenter.target}) for view in presenter.views()]
 
 
-def _filled(template: Template, scene: Scene) -> list[str]:
+def _filled(template: Template, presenter: Presenter) -> list[str]:
     forms = _forms.setdefault(template, {})
     language = get_language() or ""
     html = []
-    for comment in scene.comments:
-        flags = scene.flags(comment)
+    for comment in presenter.comments:
+        flags = presenter.flags(comment)
         form = forms.get((language, flags))
         if form is None:
             form = forms[language, flags] = _form(template, flags)
-        html.append(form % scene.values(comment, flags))
+        html.append(form % presenter.values(comment, flags))
     return html
 
 

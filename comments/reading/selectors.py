@@ -1,4 +1,4 @@
-"""Reads. `target` is a saved object or a Target; what is returned never changes and holds no address of anyone.
+"""Reads. `target` is a saved object or a Target; what is returned never changes and holds no e-mail address.
 
 Two commands show a page (three in threaded buckets), whatever the discussion's length.
 """
@@ -18,7 +18,7 @@ from comments.types import Comment, Discussion, Held, Order, Page, Replaced, Tar
 
 
 def discussion(target: Model | Target) -> Discussion:
-    """Return a target's discussion; `begun` is False if nobody has posted. Take it before the comments: see
+    """Return a target's discussion; `begun` is False before the first post. Take it before the comments: see
     `version`."""
     found = backend().discussion(targets.of(target))
     versions.note(found)

@@ -15,7 +15,7 @@ MINUTE, HOUR, DAY = 60, 60 * 60, 24 * 60 * 60
 
 
 class Clock:
-    """Tells times in the language and the zone of whoever asks now; both are looked up once, for all comments of a page."""
+    """Tells times in the language and the zone of the present reader; both are looked up once, for all comments of a page."""
 
     def __init__(self) -> None:
         zone = timezone.get_current_timezone()

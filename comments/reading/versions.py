@@ -13,7 +13,7 @@ FIELDS = ("version", "claims")
 
 
 @dataclass
-class Seen:
+class ReadVersions:
     """What was read in a `recorded()` block: the version of each discussion, by id, as it was before its comments.
 
     `lasting` is False if something was read that no version stands for, such as the newest comments of all discussions.
@@ -23,7 +23,7 @@ class Seen:
     lasting: bool = True
 
 
-_seen: ContextVar[Seen | None] = ContextVar("seen", default=None)
+_recording: ContextVar[ReadVersions | None] = ContextVar("recording", default=None)
 
 
 def settled(version: object, *, writing: object) -> str | None:
@@ -33,25 +33,25 @@ def settled(version: object, *, writing: object) -> str | None:
 
 
 @contextmanager
-def recorded() -> Iterator[Seen]:
+def recorded() -> Iterator[ReadVersions]:
     """Record what the block reads through comments.reading.selectors."""
-    token = _seen.set(seen := Seen())
+    token = _recording.set(read := ReadVersions())
     try:
-        yield seen
+        yield read
     finally:
-        _seen.reset(token)
+        _recording.reset(token)
 
 
 def note(discussion: Discussion) -> None:
     """Record that comments were read after this version of their discussion."""
-    if (seen := _seen.get()) is not None and seen.versions.setdefault(discussion.target.id, discussion.version) != (
-        discussion.version
-    ):
+    if (read := _recording.get()) is not None and read.versions.setdefault(
+        discussion.target.id, discussion.version
+    ) != (discussion.version):
         # It was changed between two reads: the answer is of no single version.
-        seen.lasting = False
+        read.lasting = False
 
 
 def note_fleeting() -> None:
     """Record that something was read which no discussion's version stands for."""
-    if (seen := _seen.get()) is not None:
-        seen.lasting = False
+    if (read := _recording.get()) is not None:
+        read.lasting = False

@@ -11,10 +11,10 @@ from django.views.decorators.http import require_safe
 
 from comments import targets
 from comments.errors import CommentNotFound
-from comments.reading import lists, paging, presenter, selectors
+from comments.reading import lists, paging, selectors
 from comments.reading.lists import Subject
 from comments.reading.paging import PageRequest
-from comments.reading.presenter import Scene
+from comments.reading.presenter import Presenter, comments_html, joined
 from comments.types import Comment, Page, Target
 from comments.views import page, personal, target_of
 
@@ -81,12 +81,12 @@ def thread(request: HttpRequest, label: str, pk: str, slug: str) -> HttpResponse
         raise Http404(_("This comment is not here.")) from error
     subject = Subject(target, obj)
     is_open = subject.is_open(found.discussion)
-    scene = Scene(target, found.comments, order=found.order, may_reply=is_open)
+    presenter = Presenter(target, found.comments, order=found.order, may_reply=is_open)
     context = {
         **lists.described(subject, found),
         "obj": obj,
         "top": top,
-        "rendered": presenter.joined(presenter.comments_html(scene)),
+        "rendered": joined(comments_html(presenter)),
         "next": f"{request.path}?after={quote(found.next, safe='/:.')}" if found.next else "",
     }
     return page(request, target, "thread", context)

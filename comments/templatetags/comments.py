@@ -23,7 +23,7 @@ from comments.posting import forms
 from comments.reading import lists, outages, selectors
 from comments.reading.lists import Subject
 from comments.reading.paging import PageRequest
-from comments.reading.presenter import Addresses, Shown
+from comments.reading.presenter import CommentUrls, CommentView
 from comments.types import Order, Target
 from comments.views import template_names
 from mongo.connection import Outage
@@ -140,7 +140,7 @@ def get_comment_count(context: Context, subject: Subject) -> int:
 
 
 @for_tag("get_comment_list", gives=True, options=LIST_OPTIONS, without=())
-def get_comment_list(context: Context, subject: Subject, **options: Any) -> Sequence[Shown]:
+def get_comment_list(context: Context, subject: Subject, **options: Any) -> Sequence[CommentView]:
     """One page of comments, to loop over."""
     return _listing(context, subject, **options)["comments"]
 
@@ -177,8 +177,8 @@ def render_comment_form_link(context: Context, subject: Subject, using: str = ""
 def get_comment_permalink(comment: Any, order: str = "") -> str:
     """Return the address that opens the page with a comment, also in another order than the discussion's own."""
     _check(order)
-    addresses = Addresses.of(comment.target, order)
-    return addresses.permalink + comment.slug + addresses.permalink_tail
+    urls = CommentUrls.of(comment.target, order)
+    return urls.permalink + comment.slug + urls.permalink_tail
 
 
 @register.simple_tag
@@ -188,14 +188,14 @@ def comment_form_target() -> str:
 
 
 @register.simple_tag(takes_context=True)
-def get_recent_comments(context: Context, limit: int = 10, label: str = "") -> list[Shown]:
+def get_recent_comments(context: Context, limit: int = 10, label: str = "") -> list[CommentView]:
     """Return the newest comments on whatever readers may see; each has `obj`, what it is about."""
     if label:
         targets.check_registered(label.lower())
     return _read(context, partial(_recent, int(limit), label.lower()), [])
 
 
-def _recent(limit: int, label: str) -> list[Shown]:
+def _recent(limit: int, label: str) -> list[CommentView]:
     # Some may be on what is not public: a few more are asked for, never all.
     found = targets.with_objects(selectors.recent(limit * 2, label=label))
     return lists.scattered(found[:limit])
@@ -209,14 +209,14 @@ def render_recent_comments(context: Context, limit: int = 10, label: str = "") -
 
 
 @register.simple_tag(takes_context=True)
-def get_comments_by(context: Context, user: Any, limit: int = 50) -> list[Shown]:
+def get_comments_by(context: Context, user: Any, limit: int = 50) -> list[CommentView]:
     """Return a user's comments, newest first, on whatever readers may see; each has `obj`."""
     if not getattr(user, "pk", None):
         return []
     return _read(context, partial(_written_by, str(user.pk), int(limit)), [])
 
 
-def _written_by(user: str, limit: int) -> list[Shown]:
+def _written_by(user: str, limit: int) -> list[CommentView]:
     return lists.scattered(targets.with_objects(selectors.by_author(user, limit=limit)))
 
 

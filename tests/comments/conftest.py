@@ -18,7 +18,7 @@ def post_page(mongo, rules) -> Target:
 
 @pytest.fixture
 def rules(settings):
-    """A function that changes COMMENTS for the test; at first nobody waits, and tests may type fast."""
+    """A function that changes COMMENTS for the test; at first no comment waits, and tests may type fast."""
 
     def change(**changes):
         settings.COMMENTS = {**settings.COMMENTS, **changes}

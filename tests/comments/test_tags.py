@@ -200,10 +200,10 @@ def test_filled_forms_say_what_the_template_says(post_page):
     """The fast way gives, byte for byte, what rendering comments/comment.html for each comment gives."""
     variants(post_page)
     page = selectors.page(post_page, order=Order.THREADED)
-    scene = presenter.Scene(post_page, page.comments, order=page.order, may_reply=True)
+    presented = presenter.Presenter(post_page, page.comments, order=page.order, may_reply=True)
     template = presenter.select_template(presenter.template_names(post_page, "comment"))
-    slow = [template.render({"comment": shown, "target": post_page}) for shown in scene.shown()]
-    fast = presenter.comments_html(scene)
+    slow = [template.render({"comment": view, "target": post_page}) for view in presented.views()]
+    fast = presenter.comments_html(presented)
     assert fast == slow
     assert "&lt;Bea&gt; &amp; 50%" in fast[0]
     assert "javascript:" not in "".join(fast)

@@ -232,7 +232,7 @@ MUTANTS = (
         "mongo/rate_limit.py::take",
         '{"$lt": [{"$size": "$passed"}, limit]}',
         '{"$lt": [{"$size": "$passed"}, 1_000_000]}',
-        "tests/comments/test_spam.py::test_rate_limit_holds_over_forms_and_keeps_the_text",
+        "tests/comments/posting/test_spam.py::test_rate_limit_holds_over_forms_and_keeps_the_text",
     ),
     Mutant(
         "throttled log-in",
@@ -267,21 +267,21 @@ MUTANTS = (
         "comments/posting/spam.py::trap",
         "if submission.trap:",
         "if False:",
-        "tests/comments/test_spam.py::test_trap_minds_who_fills_in_what_people_do_not_see",
+        "tests/comments/posting/test_spam.py::test_trap_minds_who_fills_in_what_people_do_not_see",
     ),
     Mutant(
         "text in the token of an edit",
         "comments/posting/services.py::edit",
         "html=new.html, rev=rev, token=new.said, by=by)",
         "html=new.html, rev=rev, token=token, by=by)",
-        "tests/comments/test_tokens.py::test_one_token_with_two_texts_edits_once",
+        "tests/comments/posting/test_tokens.py::test_one_token_with_two_texts_edits_once",
     ),
     Mutant(
         "text in the token of a post",
         "comments/posting/preparation.py::check_said",
         "if found.said and found.said != said(token, source):",
         "if False:",
-        "tests/comments/test_tokens.py::test_one_token_with_two_texts_posts_the_first_and_refuses_the_second",
+        "tests/comments/posting/test_tokens.py::test_one_token_with_two_texts_posts_the_first_and_refuses_the_second",
     ),
     Mutant(
         "password of the embedded MongoDB",

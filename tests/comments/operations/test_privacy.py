@@ -130,7 +130,7 @@ def test_erased_author_leaves_no_trace(seeded, mongo, network):
 
 
 def test_address_is_the_same_in_other_letters(client, post_page, mongo):
-    """Whoever typed it on the site, and whoever types it for the command, need not agree on capitals."""
+    """What was typed on the site and what is typed for the command need not agree on capitals."""
     site.post(client, post_page, f"{TEXT} one", name=NAME, email="Anneliese@QUUX.example", notify="on")
     call_command("erase_author", "--email", "anneLiese@quux.Example", stdout=StringIO())
     assert [comment.source for comment in selectors.iterate(post_page)] == [""]

@@ -16,18 +16,18 @@ asked = []
 
 def refuses_shouting(submission):
     asked.append(submission)
-    return spam.Finding("shouting", "Not so loud.") if submission.source.isupper() else None
+    return spam.SpamHit("shouting", "Not so loud.") if submission.source.isupper() else None
 
 
 def holds_questions(submission):
-    return spam.Finding("question") if "?" in submission.source else None
+    return spam.SpamHit("question") if "?" in submission.source else None
 
 
 @pytest.fixture(params=["public", "waiting"])
 def mine(request, client, post_page, rules):
     rules(
         MODE="open" if request.param == "public" else "hold-all",
-        RULES=[f"tests.comments.test_policy.{name}" for name in ("refuses_shouting", "holds_questions")],
+        RULES=[f"tests.comments.posting.test_policy.{name}" for name in ("refuses_shouting", "holds_questions")],
     )
     site.post(client, post_page, "Mine")
     asked.clear()

@@ -19,7 +19,7 @@ def submission(text="Hello", **fields):
         "email": "",
         "user": "",
         "source": text,
-        "address": "a",
+        "ip_hash": "a",
     }
     return spam.Submission(**values | fields)
 
@@ -66,7 +66,7 @@ def test_rate_minds_an_address_and_an_account(rules):
     rules(RATE=(2, 60))
     minded = [rules_that_mind(f"Text {n}", nonce=f"n{n}") for n in range(3)]
     assert minded == [(), (), ("rate",)]
-    minded = [rules_that_mind(f"Text {n}", nonce=f"m{n}", address=f"x{n}", user="7") for n in range(3)]
+    minded = [rules_that_mind(f"Text {n}", nonce=f"m{n}", ip_hash=f"x{n}", user="7") for n in range(3)]
     assert minded == [(), (), ("rate",)]
 
 
@@ -119,10 +119,10 @@ def test_held_comment_names_the_rule_to_moderators_alone(client, post_page, rule
 
 
 def test_project_adds_a_rule_by_its_import_path(client, post_page, rules):
-    rules(RULES=["tests.comments.test_spam.no_shouting"])
+    rules(RULES=["tests.comments.posting.test_spam.no_shouting"])
     assert site.post(client, post_page, "HELLO").status_code == 422
     assert site.post(client, post_page, "Hello").status_code == 302
 
 
 def no_shouting(submission):
-    return spam.Finding("no_shouting", "Not so loud.") if submission.source.isupper() else None
+    return spam.SpamHit("no_shouting", "Not so loud.") if submission.source.isupper() else None

@@ -37,7 +37,7 @@ def test_moderators_are_not_told_of_what_was_decided_meanwhile(client, post_page
 
 
 def test_mails_name_the_site_and_not_the_host_that_was_asked(post_page, subscribed, moderator, settings, rules):
-    """Of every kind, the header by which a reader leaves included; whoever posts, and whoever publishes."""
+    """Of every kind, the header by which a reader leaves included, on every way to post and to publish."""
     settings.SITE_URL, settings.ALLOWED_HOSTS = "https://example.org", ["*"]
     evil = Client(headers={"host": "evil.example"})
     mail.outbox.clear()
