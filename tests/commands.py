@@ -21,11 +21,11 @@ class CommandLog:
     def recorded(self) -> Iterator["CommandLog"]:
         """Record the commands of the block, those of an earlier block forgotten."""
         self.sent = []
-        _listeners.append(self)
+        listen(self)
         try:
             yield self
         finally:
-            _listeners.remove(self)
+            forget(self)
 
     @property
     def names(self) -> list[str]:
@@ -43,6 +43,16 @@ class CommandLog:
 
 
 _listeners: list[CommandLog] = []
+
+
+def listen(log: CommandLog) -> None:
+    """Have a log keep every command from now on."""
+    _listeners.append(log)
+
+
+def forget(log: CommandLog) -> None:
+    """End what `listen` began. A log that compares equal is another one."""
+    _listeners[:] = [one for one in _listeners if one is not log]
 
 
 class _Listener(monitoring.CommandListener):

@@ -34,7 +34,7 @@ def killed_after(writes: int, work: Callable[[], Any]) -> bool:
         status = 1
         try:
             warnings.simplefilter("ignore")
-            commands._listeners.append(commands.CommandLog(_Dying(writes)))
+            commands.listen(commands.CommandLog(_Dying(writes)))
             work()
             status = 0
         finally:
