@@ -56,7 +56,7 @@ def photo() -> str:
     from PIL import Image
 
     from mongo.connection import now
-    from nodes import tree
+    from nodes.models import tree
     from nodes.services import editing
     from nodes.services.photo_import import import_photo
     from nodes.types import Actor

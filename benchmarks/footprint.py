@@ -51,7 +51,8 @@ def _commands(counter: Counter, paths: dict[str, str]) -> report.Table:
     from django.test import Client
 
     from cms import page_cache
-    from nodes import kept, rendering, tree
+    from nodes.models import tree, version_cache
+    from nodes.texts import rendering
 
     client = Client(SERVER_NAME="127.0.0.1")
 
@@ -64,8 +65,8 @@ def _commands(counter: Counter, paths: dict[str, str]) -> report.Table:
     rows: list[list[object]] = []
     for name, path in paths.items():
         page_cache.cache.clear()
-        kept._answers.clear()
-        rendering._render.cache_clear()
+        version_cache._answers.clear()
+        rendering.saved.cache_clear()
         tree._kept = None
         first, response = counted(path)
         page_cache.cache.clear()
@@ -127,7 +128,7 @@ def _memory(server: Any, paths: dict[str, str], folder: Path) -> report.Table:
 def _every_post() -> Iterator[str]:
     """Yield the paths of all posts of the bulk content."""
     from mongo.connection import now
-    from nodes import tree
+    from nodes.models import tree
     from nodes.selectors import sitemap
 
     sections = tree.current()

@@ -12,12 +12,11 @@ from comments.posting import services
 from comments.posting.policy import Mode, Policy, closing
 from comments.types import Target
 from mongo.connection import now
-from nodes import tree
 from nodes.kinds import PHOTO
-from nodes.models import Node, Photo, Placed
+from nodes.models import Node, Photo, Placed, tree
+from nodes.models import site as stored_site
 from nodes.selectors import nodes as selectors
 from nodes.selectors import photos
-from nodes.selectors import site as site_selectors
 from nodes.signals import node_deleted
 
 
@@ -39,7 +38,7 @@ def live_photos(ids: list[ObjectId]) -> Iterable[Model]:
 
 def policy(obj: Any) -> Policy:
     """Return the policy of a node: its own, else that of the nearest section that has one, else the site's."""
-    settings = site_selectors.current().settings
+    settings = stored_site.current().settings
     mode = settings.comment_policy
     published = None
     if isinstance(obj, Placed):

@@ -9,9 +9,10 @@ from django.http import HttpRequest
 from django.utils.functional import SimpleLazyObject
 
 from mongo.connection import now
-from nodes import addresses, tree
+from nodes import addresses
+from nodes.models import site as stored_site
+from nodes.models import tree
 from nodes.selectors import nodes as selectors
-from nodes.selectors import site as site_selectors
 
 
 def site(request: HttpRequest) -> dict[str, Any]:
@@ -21,7 +22,7 @@ def site(request: HttpRequest) -> dict[str, Any]:
     addresses. `is_personal`: only then may a template look at `user`, `perms` or `messages`.
     """
     return {
-        "site": site_selectors.current().settings,
+        "site": stored_site.current().settings,
         "menu": SimpleLazyObject(cache(lambda: _menu(request))),
         "canonical": SimpleLazyObject(lambda: addresses.canonical(request)),
         "origin": SimpleLazyObject(lambda: addresses.origin(request)),

@@ -19,8 +19,8 @@ from cms.requests.gate import Gate
 from cms.requests.logs import public_path, request_id
 from cms.serving import draining
 from mongo.connection import answers
-from nodes.finding import not_found
-from nodes.selectors import site as site_selectors
+from nodes.models import site as stored_site
+from nodes.views.finding import not_found
 
 logger = logging.getLogger("cms.requests")
 
@@ -157,7 +157,7 @@ class SiteMiddleware:
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         # The page cache has read it where it had to compare a page with it.
-        site = site_selectors.begin_request(getattr(request, "site", None))
+        site = stored_site.begin_request(getattr(request, "site", None))
         try:
             with timezone.override(ZoneInfo(site.settings.time_zone)), translation.override(site.settings.language):
                 response = self.get_response(request)
@@ -167,4 +167,4 @@ class SiteMiddleware:
                     patch_vary_headers(response, ["Cookie"])
                 return response
         finally:
-            site_selectors.forget()
+            stored_site.forget()

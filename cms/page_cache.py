@@ -26,9 +26,9 @@ from comments.reading import paging, versions
 from comments.reading import selectors as comments
 from comments.types import Target
 from mongo.connection import now
+from nodes.models import site as stored_site
+from nodes.models.site import Site
 from nodes.selectors import due
-from nodes.selectors import site as site_selectors
-from nodes.selectors.site import Site
 
 # The routes whose answers are kept, each with the parameters that it reads. A request with any other is answered anew.
 KEPT: Mapping[str, frozenset[str]] = {
@@ -148,7 +148,7 @@ class PageCacheMiddleware:
         if key is None:
             return self.get_response(request)
         # What falls due while the page is made may be missing from it.
-        moment, site_version = now(), site_selectors.current().version
+        moment, site_version = now(), stored_site.current().version
         with versions.recorded() as seen:
             response = self.get_response(request)
         if site_version is None or not seen.lasting or not is_for_all(request, response):
@@ -156,7 +156,7 @@ class PageCacheMiddleware:
         until = min(filter(None, (moment + LONGEST, due.next_due(moment))))
         response.setdefault("ETag", quote_etag(hashlib.blake2b(response.content, digest_size=16).hexdigest()))
         response.setdefault("Cache-Control", "no-cache")
-        response.setdefault("Content-Language", site_selectors.current().settings.language)
+        response.setdefault("Content-Language", stored_site.current().settings.language)
         cache.put(key, Entry(site_version, seen.versions, until, response.content, tuple(response.items())))
         return _conditional(request, response)
 
@@ -171,13 +171,13 @@ def present(discussions: Collection[str]) -> tuple[Site, Mapping[str, str | None
     """Return the site as it is stored now, and the versions that these discussions have now: none of what nobody has discussed,
     None where somebody is writing."""
     if not discussions:
-        return site_selectors.read(), {}
+        return stored_site.read(), {}
     if conf.database_alias() == DEFAULT_DB_ALIAS:
-        site, stored = site_selectors.read_beside(versions.COLLECTION, tuple(discussions), versions.FIELDS)
+        site, stored = stored_site.read_beside(versions.COLLECTION, tuple(discussions), versions.FIELDS)
         return site, {one["_id"]: versions.settled(one["version"], writing=one["claims"]) for one in stored}
     found = comments.discussions(map(Target.parse, discussions))
     settled = {target.id: versions.settled(one.version, writing=one.writing) for target, one in found.items()}
-    return site_selectors.read(), settled
+    return stored_site.read(), settled
 
 
 def key_of(request: HttpRequest) -> tuple[str, ...] | None:

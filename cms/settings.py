@@ -130,7 +130,7 @@ ROOT_URLCONF = "cms.urls"
 WSGI_APPLICATION = "cms.wsgi.application"
 # The site is at the root of its host: no server, and no request through one, says otherwise.
 FORCE_SCRIPT_NAME = ""
-# A page's own path is its address: /about, not /about/. nodes.views redirects what ends in a slash.
+# A page's own path is its address: /about, not /about/. nodes.views.pages redirects what ends in a slash.
 APPEND_SLASH = False
 
 TEMPLATES = [

@@ -13,8 +13,8 @@ from django.http import Http404
 from django.utils.translation import gettext as _
 
 from mongo.connection import now
-from nodes import kinds, tree
-from nodes.models import Node
+from nodes import kinds
+from nodes.models import Node, tree
 from nodes.selectors import editing, trash
 from nodes.selectors.editing import Editable
 from nodes.selectors.listing import live

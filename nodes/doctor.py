@@ -21,9 +21,9 @@ from nodes.collections import (
     TRASH,
 )
 from nodes.kinds import ENTRY, PHOTO, SECTIONS
+from nodes.models.site import SITE_ID
 from nodes.selectors import photo_bytes
 from nodes.selectors.listing import NEWEST_FIRST, live
-from nodes.selectors.site import SITE_ID
 
 _SORT = dict(NEWEST_FIRST)
 _PLACED = {"metadata.slug": {"$type": "string"}}

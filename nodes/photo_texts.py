@@ -1,32 +1,39 @@
 """Photos in texts: `![alt](photo:…)` with a photo's id, its slug, or "gallery/slug", shown as the site shows photos."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import datetime
 
-from bson import ObjectId
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from markup import images
 from mongo.connection import now
-from nodes import kept, photo_addresses, tree
-from nodes.models import Photo
+from nodes import photo_addresses
+from nodes.models import Photo, Placed, tree, version_cache
 from nodes.selectors import due
 from nodes.selectors import photos as selectors
-
-# Different photos that one text shows; more stay alternative texts.
-MOST = 200
+from nodes.texts import rendering
 
 
-def ids(html: str) -> list[ObjectId]:
-    """Return the photos that a clean text shows, live or not; a name that several photos have stands for the newest."""
-    found = _found(images.references(html)[:MOST])
-    return sorted({photo.pk for photo in found.values()})
+def body(node: Placed) -> SafeString:
+    """Return the node's text as clean HTML, with the photos that readers may see now."""
+    return shown(_saved(node))
+
+
+def picture(node: Placed) -> Photo | None:
+    """Return the photo that stands for a node where it is linked to: itself, or the first that its text shows readers."""
+    return node if isinstance(node, Photo) else first(_saved(node))
+
+
+def _saved(node: Placed) -> str:
+    detail = node.metadata.detail
+    text = getattr(detail, "text", "")
+    return rendering.saved(node.metadata.nonce, text, detail.format) if text else ""
 
 
 def shown(html: str) -> SafeString:
     """Return a clean text with its photos, those that are not public as their alternative texts. Kept in process."""
-    references = images.references(html)[:MOST]
+    references = images.references(html)[: selectors.MOST_NAMED]
     if not references:
         return SafeString(html)
     public = _public(references)
@@ -35,7 +42,7 @@ def shown(html: str) -> SafeString:
 
 def first(html: str) -> Photo | None:
     """Return the first photo that a clean text shows to readers; None if it shows none. Kept in process."""
-    references = images.references(html)[:MOST]
+    references = images.references(html)[: selectors.MOST_NAMED]
     public = _public(references) if references else {}
     return next((public[name] for name in references if name in public), None)
 
@@ -44,16 +51,16 @@ def _public(references: tuple[str, ...]) -> dict[str, Photo]:
     moment, sections = now(), tree.current()
 
     def read() -> tuple[dict[str, Photo], datetime | None]:
-        found = _found(references)
+        found = selectors.named(references)
         public = {name: photo for name, photo in found.items() if selectors.is_public(photo, sections, moment)}
         return public, due.next_due(moment)
 
-    return kept.under_version(("photos", references), moment, read)
+    return version_cache.under_version(("photos", references), moment, read)
 
 
 def previewed(html: str) -> SafeString:
     """Return a clean text with all of its photos, also those that readers do not see yet."""
-    found = _found(images.references(html)[:MOST])
+    found = selectors.named(images.references(html)[: selectors.MOST_NAMED])
     return SafeString(images.resolve(html, lambda reference: _html(reference, found)))
 
 
@@ -67,24 +74,3 @@ def _html(reference: images.ImageRef, photos: Mapping[str, Photo]) -> str | None
         return picture
     caption = format_html("<figcaption>{}</figcaption>", reference.title) if reference.title else ""
     return format_html('<figure class="photo">{}{}</figure>', picture, caption)
-
-
-def _found(references: Sequence[str]) -> dict[str, Photo]:
-    """Return the photos by what the text calls them: one query for all ids, one for all names."""
-    if not references:
-        return {}
-    by_id = {name: ObjectId(name) for name in references if ObjectId.is_valid(name)}
-    named = {name: name.rpartition("/") for name in references if name not in by_id}
-    galleries = {section.id: section.slug for section in tree.current().sections.values()}
-    photos = {photo.pk: photo for photo in selectors.by_ids(list(by_id.values()))}
-    found = {name: photos[photo_id] for name, photo_id in by_id.items() if photo_id in photos}
-    slugs = sorted({slug for _gallery, _slash, slug in named.values()})
-    for photo in selectors.by_slugs(list(galleries), slugs) if slugs else ():
-        for name, (gallery, _slash, slug) in named.items():
-            here = slug == photo.metadata.slug and gallery.rpartition("/")[2] in (
-                "",
-                galleries[photo.metadata.parent_id],
-            )
-            if here and (name not in found or found[name].pk < photo.pk):
-                found[name] = photo
-    return found

@@ -11,12 +11,11 @@ from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from mongo.connection import now
-from nodes import tree
 from nodes.assets import contents, reader, renditions
 from nodes.assets.errors import BadPicture
 from nodes.assets.responses import FOR_EVER, FOR_NOW, NOT_KEPT, Asked, File, answer
 from nodes.errors import TooBusy
-from nodes.models import Photo
+from nodes.models import Photo, tree
 from nodes.photo_access import may_see
 from nodes.photo_addresses import ORIGINAL
 from nodes.selectors import photos as selectors

@@ -10,7 +10,8 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
 from mongo.connection import now
-from nodes import addresses, kinds, tree
+from nodes import addresses, kinds
+from nodes.models import tree
 from nodes.selectors import nodes as selectors
 from nodes.selectors import sitemap
 from nodes.selectors.listing import EVER

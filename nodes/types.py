@@ -28,8 +28,8 @@ class Actor:
 
 
 @dataclass(frozen=True)
-class Seen:
-    """A node as somebody loaded it: its place and its nonce, the filter of the write that follows.
+class Expected:
+    """What a compare-and-set expects to find: the place and the nonce that the node had when it was read.
 
     The place is in it because it is the shard key: without it a save would be broadcast, and a rename would fail.
     """

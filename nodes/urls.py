@@ -2,24 +2,25 @@
 
 from django.urls import path
 
-from nodes import feeds, finding, photo_views, preview_views, sitemaps, views
+from nodes import photo_views, sitemaps
+from nodes.views import feeds, finding, pages, previews
 
 urlpatterns = [
-    path("", views.home, name="home"),
-    path("preview/<str:token>", preview_views.by_link, name="preview"),
+    path("", pages.home, name="home"),
+    path("preview/<str:token>", previews.by_link, name="preview"),
     path("robots.txt", sitemaps.robots, name="robots"),
     path("sitemap.xml", sitemaps.index, name="sitemap"),
     path("sitemap-<slug:kind>-<int:number>.xml", sitemaps.page, name="sitemap-page"),
     path("search", finding.search_page, name="search"),
     path("feed/<slug:form>", feeds.site, name="site-feed"),
     path("tag/<tag:tag>/feed/<slug:form>", feeds.tag, name="tag-feed"),
-    path("tag/<tag:tag>", views.tag, name="tag"),
-    path("media/find", views.find_photos, name="find-photos"),
+    path("tag/<tag:tag>", pages.tag, name="tag"),
+    path("media/find", pages.find_photos, name="find-photos"),
     path("media/<objectid:photo_id>/<objectid:content_id>/<str:spec>", photo_views.file, name="photo-file"),
     path("<nodepath:path>/feed/<slug:form>", feeds.blog, name="blog-feed"),
     path("<nodepath:path>/archive", finding.archive, name="archive"),
     path("<nodepath:path>/archive/<year:year>", finding.archive_of, name="archive-year"),
     path("<nodepath:path>/archive/<year:year>/<month:month>", finding.archive_of, name="archive-month"),
-    path("<nodepath:path>", views.node, name="node"),
-    path("<nodepath:path>/", views.without_slash, name="without-slash"),
+    path("<nodepath:path>", pages.node, name="node"),
+    path("<nodepath:path>/", pages.without_slash, name="without-slash"),
 ]

@@ -17,10 +17,11 @@ from django.utils.translation import gettext as _
 from comments.types import Target
 from markup import html, text
 from mongo.connection import now
-from nodes import kinds, tags
+from nodes import kinds
 from nodes.errors import IdTaken, InvalidPlace, InvalidSlug, NodeGone, SlugTaken, TextTooLong
 from nodes.models import HTML, Node
 from nodes.services import editing
+from nodes.texts import tags
 from nodes.types import Actor
 from wordpress import old_addresses
 from wordpress.discussions.storing import Discussions

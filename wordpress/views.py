@@ -5,8 +5,9 @@ from collections.abc import Callable
 from django.http import HttpRequest, HttpResponse, HttpResponsePermanentRedirect
 
 from mongo.connection import now
-from nodes import finding, tree
+from nodes.models import tree
 from nodes.selectors import nodes as selectors
+from nodes.views import finding
 from wordpress import old_addresses
 
 __all__ = ["OldNumberMiddleware", "moved", "not_found"]

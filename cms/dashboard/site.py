@@ -15,7 +15,7 @@ from django.views.decorators.http import require_http_methods
 from cms.dashboard import start
 from mongo import jobs
 from nodes import access
-from nodes.selectors import site
+from nodes.models import site
 
 # Failed jobs that are listed.
 SHOWN = 100

@@ -9,12 +9,12 @@ from cms.demo.discussing import discuss, discussions
 from cms.demo.plates import AUTHOR, GALLERY, PLATES, Plate
 from nodes.collections import ASSET_FILES
 from nodes.errors import IdTaken, InvalidPlace, NodeGone, SlugTaken
+from nodes.models import site as stored_site
+from nodes.models.site import SiteSettings
 from nodes.selectors import nodes as selectors
 from nodes.selectors import photos
-from nodes.selectors import site as site_selectors
 from nodes.selectors import trash as trashed
-from nodes.selectors.site import SiteSettings
-from nodes.services import bulk, editing, trash
+from nodes.services import editing, trash, volume_data
 from nodes.services.photos import Upload
 from nodes.services.site import save_settings
 from nodes.types import Actor
@@ -134,7 +134,7 @@ def remove(step: Callable[[], object]) -> Counts:
         elif selectors.get(item.id):
             counts.left += 1
         step()
-    bulk.forget_places([item.id for item in items()] + [plate.id for plate in PLATES])
+    volume_data.forget_places([item.id for item in items()] + [plate.id for plate in PLATES])
     _name_the_site(NAMED, UNNAMED)
     return counts
 
@@ -167,6 +167,6 @@ def _delete(item: Item) -> bool:
 
 def _name_the_site(old: SiteSettings, new: SiteSettings) -> None:
     """Change the site's name and tagline from those of `old` to those of `new`, unless somebody chose others."""
-    site = site_selectors.read()
+    site = stored_site.read()
     if (site.settings.name, site.settings.tagline) == (old.name, old.tagline) and old != new:
         save_settings({"name": new.name, "tagline": new.tagline}, {"name": old.name, "tagline": old.tagline})

@@ -7,9 +7,10 @@ from datetime import datetime, timedelta
 from bson import ObjectId
 
 from cms.demo.content import identifier
-from nodes import kinds, tree
+from nodes import kinds
+from nodes.models import tree
 from nodes.selectors import nodes as selectors
-from nodes.services import bulk, editing, trash
+from nodes.services import editing, trash, volume_data
 from nodes.types import Actor
 
 ROOT = "volume"
@@ -35,7 +36,7 @@ def load(count: int, moment: datetime) -> Iterator[int]:
     """Create `count` posts and pages (four to one), yielding how many were new after each batch."""
     parents = list(_sections(count, moment))
     rows = (_row(number, parents, moment) for number in range(count))
-    yield from bulk.insert(rows)
+    yield from volume_data.insert(rows)
 
 
 def _sections(count: int, moment: datetime) -> Iterator[tuple[ObjectId, str]]:
@@ -66,12 +67,12 @@ def _section(slug: str, type: str, parent_id: ObjectId | None, title: str, momen
     return section_id
 
 
-def _row(number: int, parents: list[tuple[ObjectId, str]], moment: datetime) -> bulk.Row:
+def _row(number: int, parents: list[tuple[ObjectId, str]], moment: datetime) -> volume_data.Row:
     chance = random.Random(number)
     parent_id, type = parents[number % len(parents)]
     title = " ".join(chance.choices(WORDS, k=4)).capitalize()
     published = moment - timedelta(seconds=chance.randrange(YEARS * 365 * 86_400))
-    return bulk.Row(
+    return volume_data.Row(
         id=_id(number),
         author=chance.choice(AUTHORS),
         type=type,
@@ -92,7 +93,7 @@ def _id(number: int) -> ObjectId:
 
 def remove() -> Iterator[int]:
     """Delete what `load` made, yielding how many nodes are gone after each batch; its sections, where nothing else is left."""
-    yield from bulk.delete(_id(0), _id(2**32 - 1))
+    yield from volume_data.delete(_id(0), _id(2**32 - 1))
     root = identifier(f"volume {ROOT}")
     section_ids = [*(section.id for section in tree.current().descendants(root)), root]
     for section_id in section_ids:
@@ -100,4 +101,4 @@ def remove() -> Iterator[int]:
         if section is not None and not selectors.holds_something(section.pk):
             trash.trash(AUTHORS[0], section.pk, section.metadata.nonce)
             trash.delete(section.pk)
-    bulk.forget_places(section_ids)
+    volume_data.forget_places(section_ids)

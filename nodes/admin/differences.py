@@ -13,8 +13,8 @@ from django.utils.translation import gettext_lazy
 
 from markup import diff
 from markup.diff import Change
-from nodes import tree
 from nodes.admin.forms import FIELDS, NodeForm
+from nodes.models import tree
 from nodes.services.editing import NEVER
 
 _OF_PHOTOS = {"detail.alt": gettext_lazy("Alternative text"), "detail.focal": gettext_lazy("Focal point")}

@@ -13,15 +13,16 @@ from django.views.decorators.clickjacking import xframe_options_sameorigin
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 from django_mongodb_backend.forms import ObjectIdField
 
-from nodes import access, preview_views, previews
+from nodes import access
 from nodes.access import Action
 from nodes.admin import differences
 from nodes.admin.editing import publish_draft
 from nodes.admin.site import address, page
 from nodes.errors import NodeError
-from nodes.previews import Preview
 from nodes.selectors.editing import Editable, Version
 from nodes.services import drafts
+from nodes.views import previews
+from nodes.views.previews import Preview
 
 # In CSS pixels, as readers' screens are wide.
 WIDTHS = ((360, gettext_lazy("Phone")), (768, gettext_lazy("Tablet")), (1200, gettext_lazy("Desktop")))
@@ -103,7 +104,7 @@ def look(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
 def preview(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
     """Show an editor the page as it would be, with its draft if there is one; ?version=live without."""
     found = access.node(request.user, node_id, Action.VIEW)
-    return preview_views.show(request, found.node if request.GET.get("version") == "live" else found.drafted())
+    return previews.show(request, found.node if request.GET.get("version") == "live" else found.drafted())
 
 
 @require_POST

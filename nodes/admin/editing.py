@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_safe
 
 from mongo.connection import now
-from nodes import access, slugs
+from nodes import access
 from nodes.access import Action
 from nodes.admin import conflict
 from nodes.admin.fields import TOP, section_choices
@@ -30,7 +30,7 @@ from nodes.errors import (
 )
 from nodes.kinds import KINDS, Kind
 from nodes.selectors import editing as selectors
-from nodes.selectors import history
+from nodes.selectors import history, slugs
 from nodes.selectors.editing import Editable, Version
 from nodes.services import drafts, editing
 from nodes.types import Saved

@@ -11,7 +11,8 @@ from django.core.exceptions import ValidationError
 from django.utils.text import format_lazy
 from django.utils.translation import gettext_lazy as _
 
-from nodes import access, kinds, tree
+from nodes import access, kinds
+from nodes.models import tree
 from nodes.services.editing import NEVER
 
 TOP = "top"

@@ -9,11 +9,11 @@ from django.contrib.admin.widgets import AdminTextareaWidget, AdminTextInputWidg
 from django.utils.translation import gettext_lazy as _
 from django_mongodb_backend.forms import ObjectIdField
 
-from nodes import tags
 from nodes.admin.fields import AuthorField, EndField, MomentField, SectionField, TagsSeenField, TextField
 from nodes.models import HTML, MARKDOWN
+from nodes.models.site import COMMENT_POLICIES
 from nodes.selectors.editing import Version
-from nodes.selectors.site import COMMENT_POLICIES
+from nodes.texts import tags
 from nodes.types import TagChange
 
 # Each field's path under `metadata`.

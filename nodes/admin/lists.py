@@ -16,13 +16,13 @@ from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods
 
 from mongo.connection import now
-from nodes import access, kinds, tree
-from nodes.admin import bulk
+from nodes import access, kinds
+from nodes.admin import bulk_forms
 from nodes.admin.fields import FIRST_YEAR, LAST_YEAR, TOP, section_choices
 from nodes.admin.site import page
 from nodes.collections import NODES
+from nodes.models import site, tree
 from nodes.selectors import lists as selectors
-from nodes.selectors import site
 from nodes.selectors.lists import ANY, Filters
 
 STATES = {
@@ -111,7 +111,7 @@ def changelist(request: HttpRequest) -> HttpResponse:
     if not access.may_list(user):
         raise PermissionDenied
     if request.method == "POST":
-        return bulk.run(request)
+        return bulk_forms.run(request)
     form, moment, version = FilterForm(request.GET, user), now(), site.current().version
     filters = form.filters(user)
     try:
@@ -124,7 +124,7 @@ def changelist(request: HttpRequest) -> HttpResponse:
         "newer": _address(request, found.newer),
         "total": total(filters, found, version, moment),
         "tags": selectors.tags(version, author=ANY if access.sees_all(user) else user.pk),
-        "bulk": bulk.BulkForm(user),
+        "bulk": bulk_forms.BulkForm(user),
     }
     return page(request, "list", _("Pages and posts"), filters=form, narrowed=bool(request.GET), **context)
 

@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST
 
 from mongo.connection import now
-from nodes import access, photo_access, photo_addresses, photo_labels, tree
+from nodes import access, photo_access, photo_addresses, photo_labels
 from nodes.access import Action
 from nodes.admin import conflict, undo
 from nodes.admin.conflict import Clash, Decided, Deciding
@@ -23,7 +23,7 @@ from nodes.admin.photo_forms import PhotoForm
 from nodes.admin.photo_site import page
 from nodes.admin.site import actor, address
 from nodes.errors import EditConflict, InvalidPlace, InvalidSlug, NodeError, NodeGone, NotReady, SlugTaken
-from nodes.models import Node, Photo
+from nodes.models import Node, Photo, tree
 from nodes.selectors import editing as versions
 from nodes.selectors import history
 from nodes.selectors import photos as selectors

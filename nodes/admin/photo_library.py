@@ -15,20 +15,21 @@ from django.utils.translation import gettext_lazy, ngettext
 from django.views.decorators.http import require_http_methods
 
 from mongo.connection import now
-from nodes import kinds, photo_access, photo_addresses, tags
-from nodes.admin import batches, bulk, undo
+from nodes import kinds, photo_access, photo_addresses
+from nodes.admin import bulk_forms, bulk_progress, undo
 from nodes.admin.fields import section_choices
 from nodes.admin.lists import STATES, _address, _state, total
 from nodes.admin.photo_site import page
 from nodes.admin.site import actor
 from nodes.assets.limits import limits
 from nodes.collections import ASSET_FILES
+from nodes.models import site
 from nodes.selectors import lists as selectors
 from nodes.selectors import photos as photo_selectors
-from nodes.selectors import site
 from nodes.selectors.lists import Filters
-from nodes.services import many
-from nodes.services.many import Chosen, Summary
+from nodes.services import bulk_actions
+from nodes.services.bulk_actions import Chosen, Summary
+from nodes.texts import tags
 from nodes.types import TagChange
 
 # Photos on a page of the grid.
@@ -78,13 +79,20 @@ class PhotoFilterForm(forms.Form):
         return ObjectId(chosen) if chosen else None
 
 
-class PhotoBulkForm(bulk.BulkForm):
+class PhotoBulkForm(bulk_forms.BulkForm):
     """An action on the chosen photos, and what it needs."""
 
     def __init__(self, user: Any, data: Any = None) -> None:
         super().__init__(user, data)
-        wanted = (bulk.PUBLISH, bulk.UNPUBLISH, bulk.TAG, bulk.UNTAG, bulk.MOVE, bulk.TRASH)
-        self.fields["action"].choices = [("", "---------"), *((name, bulk.LABELS[name]) for name in wanted)]
+        wanted = (
+            bulk_forms.PUBLISH,
+            bulk_forms.UNPUBLISH,
+            bulk_forms.TAG,
+            bulk_forms.UNTAG,
+            bulk_forms.MOVE,
+            bulk_forms.TRASH,
+        )
+        self.fields["action"].choices = [("", "---------"), *((name, bulk_forms.LABELS[name]) for name in wanted)]
         self.fields["target"].choices = [("", "---------"), *section_choices(user, kinds.PHOTO)]
         self.fields["target"].label = _("To gallery")
 
@@ -123,18 +131,18 @@ def library(request: HttpRequest) -> HttpResponse:
 def _run(request: HttpRequest) -> HttpResponse:
     if not photo_access.may_change(request.user):
         raise PermissionDenied
-    form, chosen, before = PhotoBulkForm(request.user, request.POST), _chosen(request), batches.so_far(request)
+    form, chosen, before = PhotoBulkForm(request.user, request.POST), _chosen(request), bulk_progress.so_far(request)
     if not form.is_valid():
         for reasons in form.errors.values():
             messages.error(request, " ".join(str(reason) for reason in reasons))
-    elif not chosen and before == batches.Outcome():
+    elif not chosen and before == bulk_progress.Outcome():
         messages.warning(request, _("Nothing was chosen, so nothing was changed."))
-    elif form.cleaned_data["action"] == bulk.TRASH and chosen and bulk.CONFIRMED not in request.POST:
+    elif form.cleaned_data["action"] == bulk_forms.TRASH and chosen and bulk_forms.CONFIRMED not in request.POST:
         return _ask(request, chosen)
     else:
         outcome = before.with_batch(chosen, _work(request, form.cleaned_data)(chosen), [])
-        if batches.MORE in request.POST:
-            return batches.answer(request, outcome)
+        if bulk_progress.MORE in request.POST:
+            return bulk_progress.answer(request, outcome)
         _tell(request, form.cleaned_data["action"], outcome)
     return HttpResponseRedirect(request.get_full_path())
 
@@ -144,8 +152,8 @@ def _ask(request: HttpRequest, chosen: list[Chosen]) -> HttpResponse:
     title = ngettext("Move %(n)d photo to the trash?", "Move %(n)d photos to the trash?", len(chosen))
     shown_by = photo_selectors.uses([one.id for one in chosen])
     return page(
-        request, "photos_confirm", title % {"n": len(chosen)}, chosen=chosen, named=chosen[: bulk.NAMED], uses=shown_by,
-        action=bulk.TRASH,
+        request, "photos_confirm", title % {"n": len(chosen)}, chosen=chosen, named=chosen[: bulk_forms.NAMED], uses=shown_by,
+        action=bulk_forms.TRASH,
     )  # fmt: skip
 
 
@@ -163,28 +171,28 @@ def _chosen(request: HttpRequest) -> list[Chosen]:
 def _work(request: HttpRequest, said: dict[str, Any]) -> Callable[[list[Chosen]], Summary]:
     """Return what the action does with the chosen photos."""
     who, typed = actor(request), frozenset(tags.parse(said["tags"]))
-    if said["action"] in (bulk.TAG, bulk.UNTAG):
-        change = TagChange(added=typed) if said["action"] == bulk.TAG else TagChange(removed=typed)
-        return lambda chosen: many.tag(chosen, change, collection=ASSET_FILES)
-    if said["action"] == bulk.TRASH:
-        return lambda chosen: many.throw_away(who, chosen, collection=ASSET_FILES)
-    if said["action"] == bulk.PUBLISH:
-        return lambda chosen: many.publish(who, chosen, now(), collection=ASSET_FILES)
-    fields = {"parent_id": ObjectId(said["target"])} if said["action"] == bulk.MOVE else {"published": None}
-    return lambda chosen: many.change(who, chosen, fields, collection=ASSET_FILES)
+    if said["action"] in (bulk_forms.TAG, bulk_forms.UNTAG):
+        change = TagChange(added=typed) if said["action"] == bulk_forms.TAG else TagChange(removed=typed)
+        return lambda chosen: bulk_actions.tag(chosen, change, collection=ASSET_FILES)
+    if said["action"] == bulk_forms.TRASH:
+        return lambda chosen: bulk_actions.throw_away(who, chosen, collection=ASSET_FILES)
+    if said["action"] == bulk_forms.PUBLISH:
+        return lambda chosen: bulk_actions.publish(who, chosen, now(), collection=ASSET_FILES)
+    fields = {"parent_id": ObjectId(said["target"])} if said["action"] == bulk_forms.MOVE else {"published": None}
+    return lambda chosen: bulk_actions.change(who, chosen, fields, collection=ASSET_FILES)
 
 
-def _tell(request: HttpRequest, action: str, outcome: batches.Outcome) -> None:
+def _tell(request: HttpRequest, action: str, outcome: bulk_progress.Outcome) -> None:
     done = len(outcome.done)
     text = ngettext("%(action)s: %(done)d photo done.", "%(action)s: %(done)d photos done.", done)
-    told = text % {"action": bulk.LABELS[action], "done": done}
-    if action == bulk.TRASH and done:
+    told = text % {"action": bulk_forms.LABELS[action], "done": done}
+    if action == bulk_forms.TRASH and done:
         told = format_html("{} {}", told, undo.button(outcome.done))
     messages.success(request, told)
     if outcome.refused:
         links = (
             (format_html("<a href='{}'>{}</a>", photo_addresses.in_admin(r.chosen.id), r.chosen.title), r.reason)
-            for r in outcome.refused[: bulk.NAMED]
+            for r in outcome.refused[: bulk_forms.NAMED]
         )
         count = len(outcome.refused)
         text = ngettext("%(count)d was left as it is:", "%(count)d were left as they are:", count) % {"count": count}

@@ -13,11 +13,12 @@ from django.views.decorators.csrf import csrf_exempt, csrf_protect
 from django.views.decorators.http import require_POST
 
 from mongo.connection import now
-from nodes import access, photo_access, photo_addresses, tags
+from nodes import access, photo_access, photo_addresses
 from nodes.admin.site import actor
 from nodes.errors import NodeError
 from nodes.selectors import photos as selectors
 from nodes.services.photos import Replacement, Upload, Uploaded
+from nodes.texts import tags
 from nodes.types import Saved
 from nodes.uploads import Arrived, Coming, PictureUploadHandler
 

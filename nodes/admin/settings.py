@@ -17,7 +17,7 @@ from django.views.decorators.http import require_http_methods
 
 from nodes import access
 from nodes.admin.site import page
-from nodes.selectors import site as selectors
+from nodes.models import site as stored_site
 from nodes.services.site import SettingsConflict, save_settings
 
 
@@ -37,7 +37,7 @@ class SettingsForm(forms.Form):
         label=gettext_lazy("Time zone"), choices=_time_zones, help_text=gettext_lazy("Editors type times of this zone.")
     )
     posts_per_page = forms.IntegerField(label=gettext_lazy("Posts a page"), min_value=1, max_value=100)
-    comment_policy = forms.ChoiceField(label=gettext_lazy("Comments"), choices=selectors.COMMENT_POLICIES)
+    comment_policy = forms.ChoiceField(label=gettext_lazy("Comments"), choices=stored_site.COMMENT_POLICIES)
     comments_close_after_days = forms.IntegerField(
         label=gettext_lazy("Close comments after days"),
         min_value=0,
@@ -46,7 +46,7 @@ class SettingsForm(forms.Form):
     )
 
     def __init__(self, data: Any = None) -> None:
-        super().__init__(data, initial=asdict(selectors.read().settings))
+        super().__init__(data, initial=asdict(stored_site.read().settings))
         for field in self.fields.values():
             field.show_hidden_initial = True
 
@@ -84,7 +84,7 @@ def edit(request: HttpRequest) -> HttpResponse:
 
 def _conflicted(form: SettingsForm, conflict: SettingsConflict) -> SettingsForm:
     """Say at each field what somebody else made of it; saving again replaces that."""
-    stored = asdict(selectors.read().settings)
+    stored = asdict(stored_site.read().settings)
     again = form.data.copy()
     for name in conflict.names:
         told = dict(getattr(form.fields[name], "choices", ())).get(stored[name], stored[name])

@@ -11,10 +11,11 @@ from django.views.decorators.http import require_POST, require_safe
 
 from markup import limits
 from mongo import rate_limit
-from nodes import access, kinds, photo_access, photo_addresses, photo_texts, rendering
-from nodes.models import HTML, MARKDOWN
-from nodes.selectors import picking, site
+from nodes import access, kinds, photo_access, photo_addresses, photo_texts
+from nodes.models import HTML, MARKDOWN, site
+from nodes.selectors import picking
 from nodes.selectors.lists import ANY
+from nodes.texts import rendering
 
 # Previews that one account may ask for in a minute: of any text, and of those with more than LONG marks, which may take
 # seconds each. The editor asks when its writer pauses.

@@ -7,9 +7,9 @@ from typing import Any
 from bson import ObjectId
 
 from mongo.connection import database
-from nodes import kept
 from nodes.collections import NODES
 from nodes.kinds import ENTRY
+from nodes.models import version_cache
 from nodes.selectors import due
 from nodes.selectors.listing import Listing, Span, listing, live
 
@@ -44,7 +44,7 @@ def months(blog_id: ObjectId, moment: datetime, zone: tzinfo) -> tuple[Month, ..
         found = tuple(Month(int(g["_id"][:4]), int(g["_id"][5:]), g["count"]) for g in groups)
         return found, due.next_due(moment)
 
-    return kept.under_version(("months", blog_id, str(zone)), moment, read)
+    return version_cache.under_version(("months", blog_id, str(zone)), moment, read)
 
 
 def entries_of(

@@ -4,10 +4,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from mongo.connection import database
-from nodes import kept
 from nodes.collections import ASSET_FILES, NODES
 from nodes.kinds import KINDS
-from nodes.selectors import site
+from nodes.models import site, version_cache
 from nodes.types import NEVER
 
 
@@ -23,7 +22,7 @@ def next_due(moment: datetime) -> datetime | None:
         due = min((time for time in times if time), default=None)
         return due, due
 
-    return kept.under_version("next_due", moment, work)
+    return version_cache.under_version("next_due", moment, work)
 
 
 def last_change(moment: datetime) -> datetime | None:
@@ -37,7 +36,7 @@ def last_change(moment: datetime) -> datetime | None:
         times = [_last("published", moment), _last("expires", moment), version.generation_time if version else None]
         return max((time for time in times if time), default=_NEVER_CHANGED), next_due(moment)
 
-    changed = kept.under_version("last_change", moment, work).replace(microsecond=0) + timedelta(seconds=1)
+    changed = version_cache.under_version("last_change", moment, work).replace(microsecond=0) + timedelta(seconds=1)
     return changed if changed <= moment else None
 
 

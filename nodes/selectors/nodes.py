@@ -8,13 +8,12 @@ from bson import ObjectId
 from bson.errors import InvalidId
 
 from mongo.connection import database
-from nodes import kept, slugs
 from nodes.collections import ASSET_FILES, NODES, REDIRECTS, home_of
 from nodes.kinds import BLOG, ENTRY, GALLERY, PAGE
-from nodes.models import Node, Photo
-from nodes.selectors import due, photos
+from nodes.models import Node, Photo, version_cache
+from nodes.models.tree import HOME, Tree
+from nodes.selectors import due, photos, slugs
 from nodes.selectors.listing import FIELDS, LISTED, MODELS, WHOLE, Cursor, Listing, beside, having, listing, live
-from nodes.tree import HOME, Tree
 
 # The most pages of a folder that are listed at once.
 PAGES_LISTED = 100
@@ -181,7 +180,7 @@ def neighbours(node: Node | Photo, moment: datetime) -> tuple[Node | Photo | Non
         return (older, newer), due.next_due(moment)
 
     # A preview shows a node at another time than readers see it at.
-    return kept.under_version(("neighbours", node.pk, node.metadata.published), moment, read)
+    return version_cache.under_version(("neighbours", node.pk, node.metadata.published), moment, read)
 
 
 def links_at_top(moment: datetime, *, limit: int = 12) -> list[tuple[str, str]]:
@@ -191,4 +190,4 @@ def links_at_top(moment: datetime, *, limit: int = 12) -> list[tuple[str, str]]:
         pages = [page.metadata for page in pages_of(None, moment, limit=limit + 1) if page.metadata.slug != HOME]
         return [(page.title, page.slug) for page in pages[:limit]], due.next_due(moment)
 
-    return kept.under_version("links_at_top", moment, read)
+    return version_cache.under_version("links_at_top", moment, read)

@@ -13,13 +13,15 @@ from mongo.connection import database
 from nodes.collections import ASSET_FILES, NODES, standing
 from nodes.kinds import CONTENT
 from nodes.models import Node, Photo
+from nodes.models.tree import Tree, current
 from nodes.selectors.listing import LISTED, WHOLE
-from nodes.tree import Tree
 
 # Duplicates pointed out; more help nobody.
 MOST_DUPLICATES = 5
 MOST_VALUES = 200
 MOST_USES = 100
+# Different photos that one text shows; more stay alternative texts.
+MOST_NAMED = 200
 
 
 def get(photo_id: ObjectId | str) -> Photo | None:
@@ -128,3 +130,27 @@ def by_slugs(gallery_ids: Sequence[ObjectId], slugs: Sequence[str]) -> list[Phot
 def live_by_ids(sections: Tree, photo_ids: Sequence[ObjectId], moment: datetime) -> list[Photo]:
     """Return those of some photos that readers may see, in no order."""
     return [photo for photo in by_ids(photo_ids) if is_public(photo, sections, moment)]
+
+
+def named(references: Sequence[str]) -> dict[str, Photo]:
+    """Return photos, live or not, by what texts call them: by id, slug or "gallery/slug"; a slug of several means the newest.
+
+    One query for all ids, one for all slugs.
+    """
+    if not references:
+        return {}
+    by_id = {name: ObjectId(name) for name in references if ObjectId.is_valid(name)}
+    named = {name: name.rpartition("/") for name in references if name not in by_id}
+    galleries = {section.id: section.slug for section in current().sections.values()}
+    photos = {photo.pk: photo for photo in by_ids(list(by_id.values()))}
+    found = {name: photos[photo_id] for name, photo_id in by_id.items() if photo_id in photos}
+    slugs = sorted({slug for _gallery, _slash, slug in named.values()})
+    for photo in by_slugs(list(galleries), slugs) if slugs else ():
+        for name, (gallery, _slash, slug) in named.items():
+            here = slug == photo.metadata.slug and gallery.rpartition("/")[2] in (
+                "",
+                galleries[photo.metadata.parent_id],
+            )
+            if here and (name not in found or found[name].pk < photo.pk):
+                found[name] = photo
+    return found

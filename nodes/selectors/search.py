@@ -13,11 +13,11 @@ from pymongo.errors import PyMongoError
 
 from markup import text
 from mongo.connection import Document, database
-from nodes import derived
 from nodes.collections import ASSET_FILES, NODES, standing
 from nodes.models import Node, Photo
+from nodes.models.tree import Tree
 from nodes.selectors.listing import FIELDS, MODELS, live
-from nodes.tree import Tree
+from nodes.texts import scripts
 
 COLLECTIONS = (NODES, ASSET_FILES)
 # In which collection something was found, and its id there.
@@ -94,12 +94,12 @@ def _all_of(parts: Sequence[str]) -> str:
 
 
 def _parts(words: Sequence[str]) -> list[str]:
-    return [*derived.spaced(" ".join(words)).split(), *_parts_of_unspaced(words)]
+    return [*scripts.spaced(" ".join(words)).split(), *_parts_of_unspaced(words)]
 
 
 def _parts_of_unspaced(words: Sequence[str]) -> list[str]:
     """Return what to look for of scripts without spaces: pairs, or characters that stand alone."""
-    pairs = derived.pairs(" ".join(words))
+    pairs = scripts.pairs(" ".join(words))
     in_pairs = {character for pair in pairs if len(pair) > 1 for character in pair}
     return sorted(pair for pair in pairs if len(pair) > 1 or pair not in in_pairs)[: 2 * MOST_WORDS]
 

@@ -9,12 +9,12 @@ from typing import Any
 from bson import ObjectId
 
 from mongo.connection import database
-from nodes import kept
 from nodes.collections import ASSET_FILES, NODES
 from nodes.kinds import ENTRY, PAGE, PHOTO
+from nodes.models import version_cache
+from nodes.models.tree import Tree
 from nodes.selectors import due
 from nodes.selectors.listing import OLDEST_FIRST, live
-from nodes.tree import Tree
 
 # The protocol allows 50,000 addresses a file; so many are made in the time of any other page.
 SIZE = 2_000
@@ -52,7 +52,7 @@ def starts(sections: Tree, type: str, moment: datetime) -> tuple[Start, ...]:
         first = islice(keys.hint("by_type").batch_size(SIZE), 0, None, SIZE)
         return tuple(Start(key["metadata"]["published"], key["_id"]) for key in first), due.next_due(moment)
 
-    return kept.under_version(("sitemap", type), moment, read)
+    return version_cache.under_version(("sitemap", type), moment, read)
 
 
 def _public(sections: Tree, type: str, moment: datetime) -> dict[str, Any]:
@@ -76,7 +76,7 @@ def newest(sections: Tree, moment: datetime) -> dict[ObjectId, datetime]:
             found |= {group["_id"]: group["at"] for group in grouped}
         return found, due.next_due(moment)
 
-    return kept.under_version("newest of sections", moment, read)
+    return version_cache.under_version("newest of sections", moment, read)
 
 
 def entries(sections: Tree, type: str, number: int, moment: datetime) -> Iterator[Entry] | None:

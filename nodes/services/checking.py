@@ -13,7 +13,6 @@ from bson import ObjectId
 from pymongo.cursor import Cursor
 
 from mongo.connection import Document, database, now
-from nodes import slugs, tree
 from nodes.collections import (
     ASSET_FILES,
     NODES,
@@ -26,7 +25,8 @@ from nodes.collections import (
 )
 from nodes.errors import NodeError
 from nodes.kinds import CONTENT, PHOTO
-from nodes.selectors import chains, photo_bytes
+from nodes.models import tree
+from nodes.selectors import chains, photo_bytes, slugs
 from nodes.services import trash
 from nodes.types import Actor
 

@@ -12,7 +12,7 @@ from nodes.errors import DraftGone, EditConflict, NodeGone, TooBusy
 from nodes.services.editing import ATTEMPTS, normalized
 from nodes.services.site import touch
 from nodes.services.write import base_for, base_of, check_lengths, compare_and_set, insert_revision
-from nodes.types import NO_TAGS, Actor, Saved, Seen, Submitted, TagChange
+from nodes.types import NO_TAGS, Actor, Expected, Saved, Submitted, TagChange
 
 # Where a node stands is not drafted: addresses are live or they are not.
 NOT_DRAFTED = frozenset({"slug", "parent_id"})
@@ -133,7 +133,7 @@ def _read(node_id: ObjectId) -> Document:
 
 
 def _place(stored: Document) -> dict[str, Any]:
-    seen = Seen.of(stored)
+    seen = Expected.of(stored)
     return {"_id": seen.id, "metadata.parent_id": seen.parent_id, "metadata.slug": seen.slug}
 
 

@@ -9,15 +9,16 @@ from django.utils.translation import gettext as _
 from pymongo.errors import DuplicateKeyError
 
 from mongo.connection import database, now
-from nodes import derived, merging, slugs
+from nodes import merging
 from nodes.collections import NODES, REVISIONS, TRASH, standing
 from nodes.errors import EditConflict, InvalidPlace, NodeGone, Published, SlugTaken, TooBusy
 from nodes.kinds import KINDS, PHOTO
-from nodes.services import placement
+from nodes.selectors import slugs
+from nodes.services import derived, placement
 from nodes.services.site import touch
 from nodes.services.write import base_for, check_id, check_lengths, check_place, compare_and_set, insert_revision
-from nodes.tags import unique
-from nodes.types import NEVER, NO_TAGS, Actor, Saved, Seen, Submitted, TagChange
+from nodes.texts.tags import unique
+from nodes.types import NEVER, NO_TAGS, Actor, Expected, Saved, Submitted, TagChange
 
 # How often a save is merged again while others keep saving the same node.
 ATTEMPTS = 50
@@ -178,7 +179,7 @@ def change_tags(node_id: ObjectId, tags: TagChange, collection: str = NODES, *, 
         if only_unpublished and stored["metadata"]["published"]:
             raise Published(node_id)
         # It is found by its place too, the shard key: whoever renames or moves it meanwhile has us look again.
-        seen = Seen.of(stored)
+        seen = Expected.of(stored)
         place = {"_id": seen.id, "metadata.parent_id": seen.parent_id, "metadata.slug": seen.slug}
         if only_unpublished:
             place["metadata.published"] = None

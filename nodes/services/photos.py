@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from pymongo.errors import DuplicateKeyError
 
 from mongo.connection import database, now
-from nodes import derived, merging, slugs
+from nodes import merging
 from nodes.assets import contents
 from nodes.assets.errors import PhotoLocked, UploadLost
 from nodes.assets.incoming import Incoming, Received
@@ -22,7 +22,8 @@ from nodes.collections import ASSET_FILES, ASSETS, REVISIONS, standing
 from nodes.errors import NodeError, NodeGone, SlugTaken, TooBusy
 from nodes.kinds import CONTENT, PHOTO
 from nodes.selectors import photos as selectors
-from nodes.services import editing, photo_copies, trash
+from nodes.selectors import slugs
+from nodes.services import derived, editing, photo_copies, trash
 from nodes.services.site import touch
 from nodes.services.write import check_id, check_place, check_ready, compare_and_set, insert_revision
 from nodes.types import Actor, Saved

@@ -8,11 +8,11 @@ from django.utils.translation import gettext as _
 from pymongo.client_session import ClientSession
 
 from mongo.connection import Document, database, transaction
-from nodes import tree
 from nodes.collections import SITE
 from nodes.errors import InvalidPlace
-from nodes.selectors import site as site_selectors
-from nodes.selectors.site import SITE_ID
+from nodes.models import site as stored_site
+from nodes.models import tree
+from nodes.models.site import SITE_ID
 from nodes.services.site import touch
 from nodes.services.write import compare_and_set
 from nodes.types import NO_TAGS, Actor, Submitted, TagChange
@@ -31,9 +31,9 @@ def move_section(
     The counter is read before the ancestors are checked, and raised together with the move: of two moves that saw the same
     tree one fails here and is checked again. Raises InvalidPlace, SlugTaken, InvalidSlug.
     """
-    if not site_selectors.read().version:
+    if not stored_site.read().version:
         touch()
-    seen_tree = site_selectors.read().tree
+    seen_tree = stored_site.read().tree
     check_ancestors(stored["_id"], changes["parent_id"])
 
     def work(session: ClientSession) -> ObjectId | None:

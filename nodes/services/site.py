@@ -9,8 +9,8 @@ from bson import ObjectId
 from mongo.connection import database
 from nodes.collections import SITE
 from nodes.errors import TooBusy
-from nodes.selectors import site as site_selectors
-from nodes.selectors.site import SITE_ID
+from nodes.models import site as stored_site
+from nodes.models.site import SITE_ID
 
 # How often settings are tried while others keep saving theirs.
 ATTEMPTS = 20
@@ -34,7 +34,7 @@ def touch() -> ObjectId:
     database()[SITE].update_one(
         {"_id": SITE_ID}, {"$set": {"version": version}, "$setOnInsert": {"tree": 0, "nonce": ObjectId()}}, upsert=True
     )
-    site_selectors.forget()
+    stored_site.forget()
     return version
 
 
@@ -44,7 +44,7 @@ def save_settings(changes: Mapping[str, Any], seen: Mapping[str, Any]) -> None:
     What others changed meanwhile stays; what both changed, to different values, raises SettingsConflict and nothing is stored.
     """
     for _attempt in range(ATTEMPTS):
-        stored = site_selectors.read()
+        stored = stored_site.read()
         if stored.nonce is None:
             touch()
             continue

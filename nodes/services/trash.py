@@ -11,18 +11,18 @@ from pymongo.client_session import ClientSession
 from pymongo.errors import DuplicateKeyError
 
 from mongo.connection import Document, database, now, transaction
-from nodes import slugs
 from nodes.assets import contents
 from nodes.collections import ASSET_FILES, NODES, REDIRECTS, REVISIONS, TRASH, home_of, standing
 from nodes.errors import EditConflict, InvalidPlace, NodeGone, SlugTaken, TooBusy
 from nodes.kinds import CONTENT, KINDS, PHOTO
 from nodes.merging import Merge
-from nodes.selectors import site as site_selectors
+from nodes.models import site as stored_site
+from nodes.selectors import slugs
 from nodes.services import placement
 from nodes.services.site import touch
 from nodes.services.write import check_place, insert_revision, keep_old_address
 from nodes.signals import node_deleted
-from nodes.types import Actor, Seen
+from nodes.types import Actor, Expected
 
 
 def trash(actor: Actor, node_id: ObjectId, seen_nonce: ObjectId, collection: str = NODES) -> None:
@@ -36,7 +36,7 @@ def trash(actor: Actor, node_id: ObjectId, seen_nonce: ObjectId, collection: str
         stored: Document | None = database()[collection].find_one(wanted, session=session)
         if stored is None or stored["metadata"]["nonce"] != seen_nonce:
             return stored
-        database()[collection].delete_one(Seen.of(stored).as_filter(), session=session)
+        database()[collection].delete_one(Expected.of(stored).as_filter(), session=session)
         database()[TRASH].insert_one(
             {**stored, "trashed_at": now(), "trashed_by": actor.as_document()}, session=session
         )
@@ -68,14 +68,14 @@ def restore(
     changes = {"parent_id": place.get("parent_id", metadata["parent_id"]), "slug": metadata["slug"]}
     if slug:
         changes["slug"] = slugs.normalized(slug)
-    seen_tree = site_selectors.read().tree
+    seen_tree = stored_site.read().tree
     check_place(changes["parent_id"], metadata["type"])
     slugs.check(changes["slug"], changes["parent_id"])
     if is_section := KINDS[metadata["type"]].is_section:
         placement.check_ancestors(node_id, changes["parent_id"])
     changes = {name: value for name, value in changes.items() if value != metadata[name]}
     if changes:
-        keep_old_address(Seen.of(trashed))
+        keep_old_address(Expected.of(trashed))
         changes |= {"nonce": ObjectId(), "updated": now()}
         insert_revision(node_id, metadata["nonce"], {**metadata, **changes}, actor)
     home = home_of(metadata["type"])
@@ -118,7 +118,7 @@ def delete(node_id: ObjectId, seen_nonce: ObjectId | None = None) -> None:
         raise NodeGone(node_id)
     if _holds_something(node_id):
         raise InvalidPlace(_("This section is not empty. Move or delete what stands in it first."))
-    keep_old_address(Seen.of(trashed))
+    keep_old_address(Expected.of(trashed))
 
     def work(session: ClientSession) -> Document | None:
         found: Document | None = database()[TRASH].find_one_and_delete(_trashed(node_id, seen_nonce), session=session)

@@ -11,11 +11,14 @@ from pymongo.client_session import ClientSession
 from pymongo.errors import DuplicateKeyError
 
 from mongo.connection import Document, database, now
-from nodes import derived, merging, slugs, tree
+from nodes import merging
 from nodes.collections import ASSET_FILES, NODES, REDIRECTS, REVISIONS, TRASH, home_of
 from nodes.errors import IdTaken, InvalidPlace, NotReady, SlugTaken, TextTooLong
 from nodes.kinds import KINDS, PHOTO, may_hold
-from nodes.types import NO_TAGS, Actor, Seen, Submitted, TagChange
+from nodes.models import tree
+from nodes.selectors import slugs
+from nodes.services import derived
+from nodes.types import NO_TAGS, Actor, Expected, Submitted, TagChange
 
 # How many saves back a form looks for its own.
 LOOK_BACK = 200
@@ -39,7 +42,7 @@ def compare_and_set(
     Tags change in it too: a save that is refused has taken none. Raises SlugTaken, InvalidSlug, InvalidPlace, NotReady,
     TextTooLong.
     """
-    seen, metadata = Seen.of(stored), stored["metadata"]
+    seen, metadata = Expected.of(stored), stored["metadata"]
     home = home_of(metadata["type"])
     place = changes.get("parent_id", seen.parent_id), changes.get("slug", seen.slug)
     if place != (seen.parent_id, seen.slug):
@@ -194,7 +197,7 @@ def insert_revision(
     database()[REVISIONS].insert_one(revision)
 
 
-def keep_old_address(seen: Seen, *, was_public: bool = False) -> None:
+def keep_old_address(seen: Expected, *, was_public: bool = False) -> None:
     """Remember where the node stood, before it leaves: a crash in between leaves a redirect too many, never a dead link.
 
     Where the address leads to another node, which stood there before, it goes on doing so unless this one `was_public` since.

@@ -28,7 +28,7 @@ from comments.posting import services
 from comments.types import Author, Target
 from mongo import jobs
 from mongo.connection import database
-from nodes import tree
+from nodes.models import tree
 from nodes.services import drafts, editing
 from nodes.services.site import save_settings
 from tests.browser.poking import POKE

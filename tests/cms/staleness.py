@@ -157,7 +157,7 @@ def _bump_first() -> None:
 
 def _version_late() -> None:
     from cms import page_cache
-    from nodes.selectors import site
+    from nodes.models import site
 
     sound = page_cache.is_for_all
 

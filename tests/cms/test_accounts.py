@@ -5,7 +5,7 @@ import re
 import pytest
 from django.contrib.auth import get_user_model
 
-from nodes.selectors import site
+from nodes.models import site
 from nodes.services.site import save_settings
 
 

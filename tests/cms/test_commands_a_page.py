@@ -6,8 +6,8 @@ from cms import page_cache
 from comments.posting import services as comments
 from comments.types import Author
 from mongo.connection import now
-from nodes import kept, rendering, tree
-from nodes.models import Node
+from nodes.models import Node, tree, version_cache
+from nodes.texts import rendering
 from tests.nodes import photo_build
 from tests.nodes.build import node
 
@@ -52,8 +52,8 @@ def test_commands_a_page(site, client, commands, path):
         assert answer.status_code == (304 if headers else 200)
         return len(commands)
 
-    kept._answers.clear()
-    rendering._render.cache_clear()
+    version_cache._answers.clear()
+    rendering.saved.cache_clear()
     tree._kept = None
     first = counted()
     page_cache.cache.clear()

@@ -15,8 +15,8 @@ from comments.posting import policy, services
 from comments.reading import selectors
 from comments.types import Author, Order, Target
 from mongo.connection import now
+from nodes.models import site as stored_site
 from nodes.selectors import nodes as node_selectors
-from nodes.selectors import site as site_selectors
 from nodes.services import drafts, editing, trash
 from nodes.services import site as site_services
 from nodes.signals import node_deleted
@@ -30,7 +30,7 @@ def target_of(node_id) -> Target:
 
 
 def change_site(**changes) -> None:
-    site_services.save_settings(changes, asdict(site_selectors.read().settings))
+    site_services.save_settings(changes, asdict(stored_site.read().settings))
 
 
 def policy_of(node_id) -> policy.Policy:

@@ -8,9 +8,9 @@ from django.core.management import CommandError, call_command
 from cms.demo import content, loading, plates, volume
 from mongo import jobs
 from mongo.connection import now
+from nodes.models import site as stored_site
 from nodes.selectors import nodes as selectors
-from nodes.selectors import site as site_selectors
-from nodes.services import bulk, editing, trash
+from nodes.services import editing, trash, volume_data
 from tests.conftest import KEPT
 from tests.nodes.build import EDITOR, node, nonce
 
@@ -69,7 +69,7 @@ def test_removing_leaves_nothing(mongo):
     loading.load(now(), nothing)
     assert loading.remove(nothing).left == 0
     assert documents(mongo) == {}
-    settings = site_selectors.read().settings
+    settings = stored_site.read().settings
     assert (settings.name, settings.tagline) == ("Marginalia", "")
     assert loading.load(now(), nothing).left == 0
 
@@ -88,14 +88,14 @@ def test_removing_spares_what_others_wrote(mongo):
 
 def test_loading_beside_other_content(mongo):
     node("folder", "essays")
-    site = site_selectors.read()
+    site = stored_site.read()
     editing_name = {"name": "My own name"}
     from nodes.services.site import save_settings
 
     save_settings(editing_name, {"name": site.settings.name})
     loading.load(now(), nothing)
     assert selectors.get(content.identifier("essays")).metadata.slug == "essays-2"
-    assert site_selectors.read().settings.name == "My own name"
+    assert stored_site.read().settings.name == "My own name"
 
 
 def test_trashed_part_of_the_demo_stays_trashed(mongo):
@@ -125,7 +125,7 @@ def test_bulk_content_is_what_the_editor_would_have_made(mongo, client):
     assert mongo["cms.revisions"].count_documents({"node_id": made["_id"]}) == 2
     trash.trash(EDITOR, twin, nonce(twin))
     trash.delete(twin)
-    bulk.forget_places([twin])
+    volume_data.forget_places([twin])
     assert sum(volume.remove()) == 310
     assert documents(mongo) == {}
 

@@ -11,7 +11,7 @@ from django.test import Client
 from pymongo.errors import AutoReconnect, ServerSelectionTimeoutError
 
 from cms.requests.logs import LONGEST, JsonFormatter, OneLineFormatter, PublicPaths, impersonal, request_id
-from nodes.selectors import site as site_selectors
+from nodes.models import site as stored_site
 from nodes.services import site as site_services
 
 TEXT = "A long comment that took its author ten minutes to write and must not be lost to a failing database."
@@ -24,7 +24,7 @@ def outage(mongo, monkeypatch):
     def fail():
         raise ServerSelectionTimeoutError("no primary")
 
-    monkeypatch.setattr(site_selectors, "read", fail)
+    monkeypatch.setattr(stored_site, "read", fail)
 
 
 @pytest.fixture
@@ -89,7 +89,7 @@ def test_other_failures_are_a_500_with_the_id_of_the_log_line(mongo, browser, mo
     def fail():
         raise KeyError("oops")
 
-    monkeypatch.setattr(site_selectors, "read", fail)
+    monkeypatch.setattr(stored_site, "read", fail)
     answer = browser.get("/")
     assert answer.status_code == 500
     assert answer["X-Request-ID"] in answer.content.decode()
@@ -140,7 +140,7 @@ def test_djangos_lines_keep_the_same_secrets(mongo, browser, monkeypatch, caplog
     def fail(*arguments):
         raise KeyError("oops")
 
-    monkeypatch.setattr("nodes.preview_views.previews.read", fail)
+    monkeypatch.setattr("nodes.views.previews.read", fail)
     assert browser.get("/preview/eyJub2RlIjoi").status_code == 500
     (record,) = [r for r in caplog.records if r.name == "django.request"]
     assert PublicPaths().filter(record)

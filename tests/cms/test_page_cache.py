@@ -12,11 +12,11 @@ from comments.backends.claims import Discussions
 from comments.posting import services as comments
 from comments.types import Author
 from mongo.connection import now
-from nodes import views
 from nodes.models import Node
 from nodes.services import editing
 from nodes.services.site import save_settings
 from nodes.types import NO_TAGS
+from nodes.views import pages
 from tests import commands
 from tests.nodes.build import EDITOR, node, nonce
 
@@ -144,7 +144,7 @@ def test_no_304_after_what_was_due(post, client, monkeypatch):
     assert entry.until == soon
     assert client.get("/blog/post", headers={"if-none-match": etag}).status_code == 304
     monkeypatch.setattr(page_cache, "now", lambda: soon)
-    monkeypatch.setattr(views, "now", lambda: soon)
+    monkeypatch.setattr(pages, "now", lambda: soon)
     gone = client.get("/blog/post", headers={"if-none-match": etag})
     assert gone.status_code == 404
 

@@ -22,8 +22,8 @@ from comments.posting import tokens
 from comments.posting.tokens import FormToken, Own
 from comments.types import Target
 from mongo import jobs
-from nodes import previews
-from nodes.previews import Preview
+from nodes.views import previews
+from nodes.views.previews import Preview
 from tests.comments import site as comment_site
 from tests.nodes.build import node, nonce
 from tests.support.site_settings import loaded, production

@@ -8,7 +8,7 @@ import pytest
 from comments.reading import selectors
 from comments.types import Target
 from mongo.connection import database
-from nodes import tree
+from nodes.models import tree
 from nodes.services import checking
 from tests.crashing import killed_after
 from tests.wordpress.wxr import comment, export, item, page

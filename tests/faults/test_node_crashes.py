@@ -8,7 +8,7 @@ import pytest
 from bson import ObjectId
 
 from mongo.connection import database, now
-from nodes import tree
+from nodes.models import tree
 from nodes.services import checking, drafts, editing, trash, write
 from nodes.types import Actor, TagChange
 from tests.crashing import killed_after

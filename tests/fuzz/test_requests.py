@@ -19,8 +19,8 @@ from comments.posting import services
 from comments.posting.tokens import FormToken
 from comments.types import Author, Target
 from mongo.connection import database
-from nodes import previews
-from nodes.previews import Preview
+from nodes.views import previews
+from nodes.views.previews import Preview
 from tests.commands import CommandLog
 from tests.conftest import empty
 from tests.fuzz.requests import MARK, SCRIPT_NAME, Known, Sent, requests, routes

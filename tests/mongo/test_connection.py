@@ -10,7 +10,7 @@ from pymongo import MongoClient
 from pymongo.errors import OperationFailure, PyMongoError, ServerSelectionTimeoutError, WriteConcernError
 
 from mongo.connection import client, first_batch, is_outage, promptly
-from nodes.selectors import site
+from nodes.models import site
 
 
 def test_what_begins_a_request_heeds_the_time_to_find_a_server(mongo, monkeypatch):
@@ -26,7 +26,7 @@ def test_what_begins_a_request_heeds_the_time_to_find_a_server(mongo, monkeypatc
 
 @pytest.mark.parametrize("read", [site.read, lambda: site.read_beside("discussions", ["x"], ["version"])])
 def test_the_site_is_read_promptly(mongo, monkeypatch, read):
-    monkeypatch.setattr("nodes.selectors.site.promptly", lambda: pymongo.timeout(1e-6))
+    monkeypatch.setattr("nodes.models.site.promptly", lambda: pymongo.timeout(1e-6))
     with pytest.raises(PyMongoError) as raised:
         read()
     assert is_outage(raised.value)

@@ -33,7 +33,7 @@ MUTANTS = (
     ),
     Mutant(
         "nonce in the filter",
-        "nodes/types.py::Seen.as_filter",
+        "nodes/types.py::Expected.as_filter",
         '"metadata.nonce": self.nonce,',
         "",
         "tests/nodes/test_races.py::test_of_64_saves_of_one_nonce_one_wins_each_round",

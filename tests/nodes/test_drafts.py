@@ -1,27 +1,24 @@
-"""Drafts: saved beside the live version, published over what was saved live meanwhile."""
+"""Drafts: saved beside the live version, published over what was saved live since."""
 
 import pytest
 from bson import ObjectId
 
 from nodes import errors
-from nodes.services import drafts, editing, write
+from nodes.services import drafts, editing
 from nodes.types import TagChange
 from tests.nodes.build import EDITOR, node, nonce, stored
+from tests.support.between import before
 
 
-def test_draft_that_is_not_published_changes_no_live_tags(mongo, monkeypatch):
-    """Somebody saves the draft while it is being published: what goes live then is nothing, its tags included."""
+def test_draft_that_is_not_published_changes_no_live_tags(mongo):
+    """An editor saves the draft while another publishes it: what goes live then is nothing, its tags included."""
     page = node(tags=("a", "b"))
     draft = drafts.save_draft(EDITOR, page, nonce(page), {}, TagChange(removed=frozenset("b"))).nonce
-    real = write.insert_revision
 
-    def saved_meanwhile(*arguments, **named):
-        monkeypatch.undo()
+    def saved() -> None:
         drafts.save_draft(EDITOR, page, draft, {"title": "More"}, TagChange(added=frozenset("b")))
-        real(*arguments, **named)
 
-    monkeypatch.setattr(write, "insert_revision", saved_meanwhile)
-    with pytest.raises(errors.DraftGone):
+    with pytest.raises(errors.DraftGone), before("insert", "cms.revisions", saved):
         drafts.publish_draft(EDITOR, page, draft)
     assert stored(page)["tags"] == ["a", "b"]
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from lxml import etree
 
 from mongo.connection import now
-from nodes import tree
+from nodes.models import tree
 from nodes.selectors import search, sitemap
 from nodes.services import editing
 from nodes.services.site import save_settings

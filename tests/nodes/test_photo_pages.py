@@ -6,7 +6,10 @@ import feedparser
 import pytest
 
 from comments.targets import Target, resolve
-from mongo.connection import now
+from mongo.connection import database, now
+from nodes import photo_texts
+from nodes.models import tree
+from nodes.selectors import nodes as selectors
 from nodes.services import editing, photos
 from tests.commands import explain, stages
 from tests.nodes import build, pictures
@@ -34,7 +37,7 @@ def test_a_gallery_shows_its_live_photos_newest_first(client):
 
 
 def test_a_gallery_has_pages(client, monkeypatch):
-    monkeypatch.setattr("nodes.views.PHOTOS_LISTED", 2)
+    monkeypatch.setattr("nodes.views.pages.PHOTOS_LISTED", 2)
     parent = gallery("lakes")
     for number in range(5):
         upload(parent, name=f"{number}.jpg", fields={"published": build.PAST + timedelta(days=number)})
@@ -88,7 +91,7 @@ def test_a_tag_lists_posts_and_photos_by_time(client):
     wanted = [f"{kind}-{n}" for n in (3, 2, 1, 0) for kind in ("post", "photo")]
     listing = client.get("/tag/lake").context["listing"]
     assert [node.metadata.slug for node in listing.nodes] == wanted
-    from nodes import tree
+    from nodes.models import tree
     from nodes.selectors import nodes as selectors
 
     seen, cursor, pages = [], None, []
@@ -160,14 +163,11 @@ class TestInTexts:
         ids = [upload(gallery(f"lakes-{n}")) for n in range(5)]
         url = self.post("\n\n".join(f"![](photo:{i})" for i in ids))
         client.get(url)
-        from nodes import photo_texts, rendering, tree
-        from nodes.selectors import nodes as selectors
-
         node = selectors.resolve(tree.current(), "blog/post", now())
         with commands.recorded() as log:
-            rendering.body(node)
+            photo_texts.body(node)
         assert all(event.command.get("find") == "cms.site" for event in log.sent)
-        assert photo_texts.ids(rendering.to_html(node.metadata.detail.text, "markdown")) == sorted(ids)
+        assert database()["cms.nodes"].find_one({"_id": node.pk})["derived"]["photos"] == sorted(ids)
 
 
 def test_photos_take_comments(client):

@@ -8,8 +8,8 @@ from bson import ObjectId
 
 from cms import page_cache
 from mongo.connection import now
-from nodes import kept
-from nodes.services import bulk, editing
+from nodes.models import version_cache
+from nodes.services import editing, volume_data
 from tests.commands import explain, stages
 from tests.nodes.build import EDITOR, node, nonce
 
@@ -33,7 +33,7 @@ def site(mongo) -> ObjectId:
     """A blog of live posts, among which lie as many that are not live, and whole sections that are not."""
     folder, live, hidden = node("folder", "folder"), node("blog", "live"), node("blog", "hidden")
 
-    def rows() -> Iterator[bulk.Row]:
+    def rows() -> Iterator[volume_data.Row]:
         for number in range(POSTS):
             day = datetime(2022, 1, 1, tzinfo=UTC) + timedelta(days=11 * number)
             yield row("blog-entry", live, f"post-{number}", day)
@@ -44,7 +44,7 @@ def site(mongo) -> ObjectId:
             yield row("basic-page", folder, f"unpublished-{number}", None)
             yield row("basic-page", None, f"top-{number}", day if number % 2 else None)
 
-    assert sum(bulk.insert(rows())) == 7 * POSTS
+    assert sum(volume_data.insert(rows())) == 7 * POSTS
     expired = {"$set": {"metadata.expires": datetime(2023, 1, 1, tzinfo=UTC)}}
     assert mongo["cms.nodes"].update_many({"metadata.slug": {"$regex": "^gone-"}}, expired).modified_count == POSTS
     moved = node(slug="moved", parent=folder)
@@ -53,9 +53,9 @@ def site(mongo) -> ObjectId:
     return live
 
 
-def row(type: str, parent: ObjectId | None, slug: str, published: datetime | None) -> bulk.Row:
+def row(type: str, parent: ObjectId | None, slug: str, published: datetime | None) -> volume_data.Row:
     made = datetime(2022, 1, 1, tzinfo=UTC)
-    return bulk.Row(ObjectId(), EDITOR, type, parent, slug, slug, published, made, ("t",), "Some words.")
+    return volume_data.Row(ObjectId(), EDITOR, type, parent, slug, slug, published, made, ("t",), "Some words.")
 
 
 def addresses(client) -> list[str]:
@@ -76,7 +76,7 @@ def addresses(client) -> list[str]:
 
 def forget() -> None:
     """Forget what this process keeps, the section tree apart."""
-    kept._answers.clear()
+    version_cache._answers.clear()
     page_cache.cache.clear()
 
 

@@ -6,10 +6,10 @@ from threading import Barrier
 import pytest
 
 from mongo.connection import database, now
-from nodes import tree
 from nodes.errors import InvalidPlace, TooBusy
-from nodes.services import editing, many, write
-from nodes.services.many import Chosen
+from nodes.models import tree
+from nodes.services import bulk_actions, editing, write
+from nodes.services.bulk_actions import Chosen
 from nodes.types import Actor
 from tests.nodes.build import EDITOR, node, nonce, stored
 
@@ -89,7 +89,7 @@ def test_bulk_publish_against_saves_loses_no_update_and_publishes_what_was_seen(
 
         def work(i, seen=seen, round_=round_):
             if i == 0:
-                return many.publish(EDITOR, [Chosen(m, seen[m], "") for m in made], now())
+                return bulk_actions.publish(EDITOR, [Chosen(m, seen[m], "") for m in made], now())
             return editing.save(EDITOR, made[i], seen[made[i]], {"detail.text": str(round_)})
 
         summary = at_once(8, work)[0]

@@ -4,9 +4,10 @@ import pytest
 from bson import ObjectId
 
 from nodes import errors
-from nodes.services import editing, trash, write
+from nodes.services import editing, trash
 from nodes.types import TagChange
 from tests.nodes.build import EDITOR, node, nonce, save, stored
+from tests.support.between import before
 
 
 def test_tags_merge_as_sets(mongo):
@@ -27,17 +28,12 @@ def test_refused_save_changes_no_tags(mongo):
     assert stored(node_id)["tags"] == ["a", "b"]
 
 
-def test_save_of_tags_keeps_what_is_tagged_at_the_same_time(mongo, monkeypatch):
+def test_save_of_tags_keeps_what_is_tagged_at_the_same_time(mongo):
     """Tagging takes no nonce, so that a save that has read the tags already must notice it."""
-    node_id, real = node(tags=("a", "b")), write.insert_revision
-
-    def tagged_meanwhile(*arguments, **named):
-        monkeypatch.undo()
-        editing.change_tags(node_id, TagChange(frozenset("cd"), frozenset("a")))
-        real(*arguments, **named)
-
-    monkeypatch.setattr(write, "insert_revision", tagged_meanwhile)
-    save(node_id, nonce(node_id), tags=TagChange.between("ab", "ae"))
+    node_id = node(tags=("a", "b"))
+    tagging = TagChange(frozenset("cd"), frozenset("a"))
+    with before("insert", "cms.revisions", lambda: editing.change_tags(node_id, tagging)):
+        save(node_id, nonce(node_id), tags=TagChange.between("ab", "ae"))
     assert sorted(stored(node_id)["tags"]) == ["c", "d", "e"]
 
 
@@ -50,35 +46,25 @@ def test_tagging_needs_no_nonce_and_takes_none(mongo):
 
 
 @pytest.mark.parametrize("tags", [TagChange(added=frozenset("b")), TagChange(frozenset("b"), frozenset("a"))])
-def test_tagging_finds_what_is_renamed_meanwhile(mongo, monkeypatch, tags):
+def test_tagging_finds_what_is_renamed_concurrently(mongo, tags):
     """A tag that is acknowledged is there, wherever the node stands by now."""
-    node_id, real = node(slug="old", tags=("a",)), editing.Seen.of
-
-    def renamed_meanwhile(document):
-        monkeypatch.undo()
-        save(node_id, nonce(node_id), slug="new")
-        return real(document)
-
-    monkeypatch.setattr(editing.Seen, "of", renamed_meanwhile)
-    editing.change_tags(node_id, tags)
+    node_id = node(slug="old", tags=("a",))
+    with before("update", "cms.nodes", lambda: save(node_id, nonce(node_id), slug="new")):
+        editing.change_tags(node_id, tags)
     assert stored(node_id)["tags"] == sorted({"a", "b"} - tags.removed)
 
 
-def test_tagging_what_is_thrown_away_meanwhile_is_refused(mongo, monkeypatch):
-    node_id, real = node(), editing.Seen.of
-
-    def thrown_away_meanwhile(document):
-        monkeypatch.undo()
-        trash.trash(EDITOR, node_id, nonce(node_id))
-        return real(document)
-
-    monkeypatch.setattr(editing.Seen, "of", thrown_away_meanwhile)
-    with pytest.raises(errors.NodeGone):
+def test_tagging_what_is_thrown_away_concurrently_is_refused(mongo):
+    node_id = node()
+    with (
+        pytest.raises(errors.NodeGone),
+        before("update", "cms.nodes", lambda: trash.trash(EDITOR, node_id, nonce(node_id))),
+    ):
         editing.change_tags(node_id, TagChange(added=frozenset("a")))
 
 
 def test_same_form_saved_again_goes_on_from_its_own_tags(mongo, ann):
-    """Back, a tag taken out again or put back, and saved again: as it says now, and nobody else's tag undone."""
+    """Back, a tag taken out again or put back, and saved again: as it says now, and no other editor's tag undone."""
     node_id, form = node(tags=("a", "b")), ObjectId()
     seen = nonce(node_id)
 

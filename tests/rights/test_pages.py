@@ -11,7 +11,7 @@ from comments.posting import services
 from comments.reading import selectors
 from comments.types import Author, Target
 from mongo.connection import database, now
-from nodes import previews
+from nodes.views import previews
 from tests.nodes.admin.conftest import fields
 from tests.rights.world import NOT_TOLD, STATES, Thing, World, body, is_refused, remark, rows, stored, told, word
 

@@ -12,8 +12,8 @@ from comments.moderation import pending
 from comments.posting import services
 from comments.reading import selectors
 from comments.types import Verdict
-from nodes import tags as tags_of_nodes
 from nodes.services import editing, trash
+from nodes.texts import tags as tags_of_nodes
 from nodes.types import Actor
 from tests.nodes import build, pictures
 from tests.wordpress.stored import snapshot, stored, target

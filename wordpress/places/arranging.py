@@ -7,9 +7,10 @@ from urllib.parse import quote
 
 from bson import ObjectId
 
-from nodes import kinds, slugs, tree
+from nodes import kinds
 from nodes.errors import InvalidSlug
-from nodes.selectors import imports
+from nodes.models import tree
+from nodes.selectors import imports, slugs
 from wordpress.export.scan import Entry, Export
 from wordpress.report import Report
 

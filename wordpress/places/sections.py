@@ -7,9 +7,10 @@ from functools import partial
 from bson import ObjectId
 from django.utils.translation import gettext as _
 
-from nodes import kinds, slugs, tree
+from nodes import kinds
 from nodes.errors import InvalidSlug
-from nodes.selectors import imports
+from nodes.models import tree
+from nodes.selectors import imports, slugs
 from nodes.services import editing
 from nodes.types import Actor
 from wordpress.export.scan import Export, identifier

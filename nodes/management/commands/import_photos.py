@@ -10,9 +10,11 @@ from tqdm import tqdm
 
 from mongo.commands import FoundWrong, MongoCommand
 from mongo.connection import now
-from nodes import kinds, tags, tree
+from nodes import kinds
 from nodes.errors import NodeError, NotReady
+from nodes.models import tree
 from nodes.services import photo_import
+from nodes.texts import tags
 from nodes.types import Actor
 
 COUNTS = ("imported", "left as they were", "refused")

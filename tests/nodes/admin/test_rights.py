@@ -4,12 +4,12 @@ import pytest
 from bson import ObjectId
 from django.contrib.auth.models import Group
 
-from nodes.admin import bulk
 from nodes.services import drafts, editing
 from nodes.types import Actor
 from tests.nodes.admin.conftest import fields
 from tests.nodes.build import EDITOR, PAST, node, nonce, stored
 from tests.nodes.photo_build import gallery, upload
+from tests.support.between import before
 
 PAGES = "change", "history", "move", "duplicate", "delete", "preview"
 
@@ -126,18 +126,22 @@ def test_author_changes_nothing_that_is_published_while_his_form_is_saved(mongo,
 
 
 @pytest.mark.parametrize("action", ["tag", "move"])
-def test_author_changes_nothing_in_bulk_that_is_published_meanwhile(mongo, member, monkeypatch, action):
+def test_author_changes_nothing_in_bulk_that_is_published_concurrently(mongo, member, action):
+    """Between the look at the author's right and the look of the service an editor publishes it."""
     author = member("Authors")
-    node_id, section, real = own(author), node("folder", "folder"), bulk._chosen
+    node_id, section = own(author), node("folder", "folder")
     sent = {"chosen": str(node_id), f"nonce-{node_id}": str(nonce(node_id)), "action": action}
+    looks = []
 
-    def published_meanwhile(*arguments):
-        chosen = real(*arguments)
+    def is_second_look(command) -> bool:
+        looks.extend([command] if command["filter"].get("_id") == node_id else [])
+        return len(looks) == 2
+
+    def publish() -> None:
         editing.save(EDITOR, node_id, nonce(node_id), {"published": PAST})
-        return chosen
 
-    monkeypatch.setattr(bulk, "_chosen", published_meanwhile)
-    author.client.post("/admin/nodes/node/", {**sent, "tags": "new", "target": str(section)})
+    with before("find", "cms.nodes", publish, is_second_look):
+        author.client.post("/admin/nodes/node/", {**sent, "tags": "new", "target": str(section)})
     assert (stored(node_id)["tags"], stored(node_id)["parent_id"]) == ([], None)
 
 

@@ -1,21 +1,56 @@
-"""A page before it is public: for editors through the admin, for others by a signed link. Never kept, never indexed."""
+"""A page before it is public: for editors through the admin, for others by a signed link. Never kept, never indexed.
 
+A link is bound to one version of one node, and expires.
+"""
+
+from dataclasses import dataclass
+
+from bson import ObjectId
+from django.core import signing
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
+from django.urls import reverse
 from django.utils.cache import add_never_cache_headers
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
 from mongo.connection import now
-from nodes import previews, views
 from nodes.models import Node
 from nodes.selectors import editing
+from nodes.views import pages
+
+# Binds a signature to this purpose: nothing else that this site signs opens a preview.
+SALT = "nodes.preview.version"
+DAYS = 7
+
+
+@dataclass(frozen=True)
+class Preview:
+    """What a link shows: what a node, or its draft, says under a nonce, and nothing that is saved later."""
+
+    node_id: ObjectId
+    nonce: ObjectId
+
+
+def link(preview: Preview) -> str:
+    """Return the path of a link that shows `preview` for DAYS days."""
+    token = signing.dumps([str(preview.node_id), str(preview.nonce)], salt=SALT)
+    return reverse("preview", args=[token])
+
+
+def read(token: str) -> Preview | None:
+    """Return what a link shows; None for one that is forged, meant for something else, or too old."""
+    try:
+        node_id, nonce = signing.loads(token, salt=SALT, max_age=DAYS * 86_400)
+    except signing.BadSignature:
+        return None
+    return Preview(ObjectId(node_id), ObjectId(nonce))
 
 
 @require_safe
 def by_link(request: HttpRequest, token: str) -> HttpResponse:
     """Show what a signed link names."""
-    preview = previews.read(token)
+    preview = read(token)
     found = editing.load(preview.node_id) if preview else None
     if preview is None or found is None:
         raise Http404(_("This preview link is not valid any more."))
@@ -32,7 +67,7 @@ def by_link(request: HttpRequest, token: str) -> HttpResponse:
 def show(request: HttpRequest, node: Node) -> HttpResponse:
     """Answer a page as readers would see it if it were published now. Its address must not leak to what it links to."""
     node.metadata.published = node.metadata.published or now()
-    return _private(views.show(request, node))
+    return _private(pages.show(request, node))
 
 
 def _private(response: HttpResponse) -> HttpResponse:

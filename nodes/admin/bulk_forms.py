@@ -13,14 +13,15 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from mongo.connection import now
-from nodes import access, tags
+from nodes import access
 from nodes.access import Action
-from nodes.admin import batches, undo
+from nodes.admin import bulk_progress, undo
 from nodes.admin.fields import TOP, section_choices
 from nodes.admin.site import actor, page, title_link
 from nodes.selectors import lists
-from nodes.services import many
-from nodes.services.many import Chosen, Refused, Summary
+from nodes.services import bulk_actions
+from nodes.services.bulk_actions import Chosen, Refused, Summary
+from nodes.texts import tags
 from nodes.types import TagChange
 
 PUBLISH, UNPUBLISH, TAG, UNTAG, MOVE, TRASH = "publish", "unpublish", "tag", "untag", "move", "trash"
@@ -78,16 +79,16 @@ def run(request: HttpRequest) -> HttpResponse:
             messages.error(request, " ".join(str(reason) for reason in reasons))
         return back
     action = form.cleaned_data["action"]
-    before = batches.so_far(request)
+    before = bulk_progress.so_far(request)
     chosen, denied = _chosen(request, NEEDED[action])
-    if not chosen and not denied and before == batches.Outcome():
+    if not chosen and not denied and before == bulk_progress.Outcome():
         messages.warning(request, _("Nothing was chosen, so nothing was changed."))
         return back
     if action == TRASH and chosen and CONFIRMED not in request.POST:
         return _ask(request, chosen)
     outcome = before.with_batch(chosen, _do(request, form.cleaned_data, chosen), denied)
-    if batches.MORE in request.POST:
-        return batches.answer(request, outcome)
+    if bulk_progress.MORE in request.POST:
+        return bulk_progress.answer(request, outcome)
     _tell(request, action, outcome)
     return back
 
@@ -125,20 +126,20 @@ def _do(request: HttpRequest, said: dict[str, Any], chosen: list[Chosen]) -> Sum
     bound = access.changes_unpublished_only(request.user)
     match said["action"]:
         case "publish":
-            return many.publish(who, chosen, now())
+            return bulk_actions.publish(who, chosen, now())
         case "unpublish":
-            return many.change(who, chosen, {"published": None})
+            return bulk_actions.change(who, chosen, {"published": None})
         case "tag":
-            return many.tag(chosen, TagChange(added=typed), only_unpublished=bound)
+            return bulk_actions.tag(chosen, TagChange(added=typed), only_unpublished=bound)
         case "untag":
-            return many.tag(chosen, TagChange(removed=typed), only_unpublished=bound)
+            return bulk_actions.tag(chosen, TagChange(removed=typed), only_unpublished=bound)
         case "move":
             target = None if said["target"] == TOP else ObjectId(said["target"])
-            return many.change(who, chosen, {"parent_id": target}, only_unpublished=bound)
-    return many.throw_away(who, chosen)
+            return bulk_actions.change(who, chosen, {"parent_id": target}, only_unpublished=bound)
+    return bulk_actions.throw_away(who, chosen)
 
 
-def _tell(request: HttpRequest, action: str, outcome: batches.Outcome) -> None:
+def _tell(request: HttpRequest, action: str, outcome: bulk_progress.Outcome) -> None:
     done = len(outcome.done)
     text = ngettext("%(action)s: %(done)d page done.", "%(action)s: %(done)d pages done.", done)
     told = text % {"action": LABELS[action], "done": done}

@@ -10,10 +10,9 @@ from urllib.parse import quote
 from bson import ObjectId
 
 from mongo.connection import database, now
-from nodes import kept
 from nodes.collections import NODES
 from nodes.kinds import SECTIONS
-from nodes.selectors import site
+from nodes.models import site, version_cache
 
 HOME = "home"
 
@@ -134,7 +133,7 @@ def current() -> Tree:
     kept_tree, moment = _kept, now()
     if kept_tree is not None and version is not None:
         tree, read_at = kept_tree
-        if tree.version == version and moment < read_at + kept.LONGEST:
+        if tree.version == version and moment < read_at + version_cache.LONGEST:
             return tree
     tree = load(version)
     _kept = tree, moment

@@ -3,7 +3,7 @@
 from typing import Any
 
 from mongo.collections import Collection, Index, ShardKey
-from nodes import schemas
+from nodes.collections import schemas
 from nodes.kinds import PHOTO
 
 NODES = "cms.nodes"

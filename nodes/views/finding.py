@@ -8,10 +8,10 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
 from mongo.connection import now
-from nodes import kinds, tree
-from nodes.models import Node
+from nodes import kinds
+from nodes.models import Node, tree
 from nodes.selectors import archives, search
-from nodes.views import breadcrumbs, listed, moved_with, section_at
+from nodes.views.pages import breadcrumbs, listed, moved_with, section_at
 
 RESULTS = 10
 SUGGESTIONS = 5

@@ -10,9 +10,10 @@ from bson import ObjectId
 from pymongo.errors import BulkWriteError
 
 from mongo.connection import Document, database, now
-from nodes import derived, slugs
 from nodes.collections import NODES, REDIRECTS, REVISIONS, TRASH
 from nodes.models import MARKDOWN
+from nodes.selectors import slugs
+from nodes.services import derived
 from nodes.services.editing import NEVER
 from nodes.services.site import touch
 from nodes.services.write import check_place

@@ -15,8 +15,8 @@ from django_mongodb_backend.models import EmbeddedModel
 
 from mongo.models import ReadOnlyModel
 from nodes.kinds import KINDS, Kind
-
-MARKDOWN, HTML = "markdown", "html"
+from nodes.models import tree
+from nodes.texts.rendering import HTML, MARKDOWN
 
 
 class DocumentPart(EmbeddedModel):
@@ -146,8 +146,6 @@ class Placed(ReadOnlyModel):
 
     def get_absolute_url(self) -> str:
         """Return the node's path under its present sections, without the host."""
-        from nodes import tree
-
         return tree.current().url(self.metadata.parent_id, self.metadata.slug)
 
 

@@ -10,8 +10,8 @@ from django.utils.safestring import SafeString
 
 from nodes import addresses, kinds, photo_addresses
 from nodes.models import Node, Photo
+from nodes.models import site as stored_site
 from nodes.photo_addresses import Shared
-from nodes.selectors import site as site_selectors
 
 TYPES = {
     kinds.FOLDER: "CollectionPage",
@@ -44,7 +44,7 @@ def _block(graph: list[dict[str, Any]]) -> SafeString:
 def _node(
     origin: str, node: Node | Photo, breadcrumbs: Sequence[dict[str, str]], picture: Shared | None
 ) -> dict[str, Any]:
-    metadata, site = node.metadata, site_selectors.current().settings
+    metadata, site = node.metadata, stored_site.current().settings
     url = origin + node.get_absolute_url()
     type = "WebSite" if url == f"{origin}/" else TYPES[metadata.type]
     said: dict[str, Any] = {

@@ -22,13 +22,13 @@ from django.views.decorators.http import require_safe
 
 from markup.absolute import absolute
 from mongo.connection import now
-from nodes import addresses, kinds, photo_addresses, rendering, tree
-from nodes.feedformats import FORMS, Channel, Enclosure, Item
-from nodes.models import Node, Photo
+from nodes import addresses, kinds, photo_addresses, photo_texts
+from nodes.models import Node, Photo, tree
+from nodes.models import site as stored_site
 from nodes.selectors import due
 from nodes.selectors import nodes as selectors
-from nodes.selectors import site as site_selectors
-from nodes.views import moved_with, section_at
+from nodes.views.feed_formats import FORMS, Channel, Enclosure, Item
+from nodes.views.pages import moved_with, section_at
 
 ENTRIES = 20
 
@@ -45,7 +45,7 @@ class Source:
 
 
 def _of_site() -> Source:
-    settings = site_selectors.current().settings
+    settings = stored_site.current().settings
     listing = selectors.newest_entries(tree.current(), now(), size=ENTRIES, whole=True)
     return Source(settings.name, settings.tagline or settings.name, "/", listing.nodes)
 
@@ -54,7 +54,7 @@ def _of_section(section: Node) -> Source:
     select = selectors.entries if section.metadata.type == kinds.BLOG else selectors.photos_of
     listing = select(section.pk, now(), size=ENTRIES, whole=True)
     metadata = section.metadata
-    title = f"{metadata.title} · {site_selectors.current().settings.name}"
+    title = f"{metadata.title} · {stored_site.current().settings.name}"
     return Source(title, section.blurb or metadata.title, section.get_absolute_url(), listing.nodes, metadata.updated)
 
 
@@ -63,7 +63,7 @@ def _of_tag(tag: str) -> Source:
     listing = selectors.tagged(tree.current(), tag, now(), size=ENTRIES, whole=True)
     if not listing.nodes:
         raise Http404(_("Nothing is tagged “%(tag)s”.") % {"tag": tag})
-    title = f"{tag} · {site_selectors.current().settings.name}"
+    title = f"{tag} · {stored_site.current().settings.name}"
     description = _("Tagged “%(tag)s”") % {"tag": tag}
     return Source(title, description, reverse("tag", args=[tag]), listing.nodes)
 
@@ -113,7 +113,7 @@ def _channel(source: Source, changed: datetime | None, request: HttpRequest) -> 
         description=source.description,
         link=origin + source.path,
         feed_url=addresses.canonical(request),
-        language=site_selectors.current().settings.language,
+        language=stored_site.current().settings.language,
         updated=changed or datetime.fromtimestamp(0, now().tzinfo),
     )
 
@@ -121,7 +121,7 @@ def _channel(source: Source, changed: datetime | None, request: HttpRequest) -> 
 def _item(node: Node | Photo, request: HttpRequest) -> Item:
     metadata, origin = node.metadata, addresses.origin(request)
     link = origin + node.get_absolute_url()
-    html, enclosure = rendering.body(node), None
+    html, enclosure = photo_texts.body(node), None
     if isinstance(node, Photo):
         html = format_html("<p>{}</p><p>{}</p>", photo_addresses.picture(node), metadata.summary)
         detail = metadata.detail

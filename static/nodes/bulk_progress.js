@@ -80,7 +80,7 @@
     form.submit();
   };
 
-  for (const form of document.querySelectorAll("form[data-batches]")) {
+  for (const form of document.querySelectorAll("form[data-bulk-progress]")) {
     form.addEventListener("submit", (event) => {
       const fields = [...form.querySelectorAll("[name=chosen]")];
       const chosen = fields.filter((field) => !field.disabled && (field.type === "hidden" || field.checked));

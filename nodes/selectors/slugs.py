@@ -14,9 +14,9 @@ from django.utils.translation import gettext as _
 
 from markup.text import slugify
 from mongo.connection import database
-from nodes import tree
 from nodes.collections import NODES
 from nodes.errors import InvalidSlug
+from nodes.models import tree
 
 LONGEST = 200
 # The catch-all route of nodes, by its name in the URL configuration.

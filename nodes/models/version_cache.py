@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from bson import ObjectId
 
-from nodes.selectors import site
+from nodes.models import site
 from nodes.types import NEVER
 
 T = TypeVar("T")

@@ -12,7 +12,7 @@ from django.core import signing
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, JsonResponse
 
-from nodes.services.many import Chosen, Refused, Summary
+from nodes.services.bulk_actions import Chosen, Refused, Summary
 
 # What the script sends: that more will follow, and what came of the batches before.
 MORE, SO_FAR = "more", "so_far"
@@ -64,4 +64,4 @@ def answer(request: HttpRequest, outcome: Outcome) -> JsonResponse:
 
 
 def _salt(request: HttpRequest) -> str:
-    return f"nodes.admin.batches:{request.user.pk}"
+    return f"nodes.admin.bulk_progress:{request.user.pk}"

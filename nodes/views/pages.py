@@ -12,12 +12,13 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
 from mongo.connection import now
-from nodes import kinds, linked_data, photo_addresses, photo_labels, rendering, tree
-from nodes.models import Node, Photo
+from nodes import kinds, photo_addresses, photo_labels, photo_texts
+from nodes.models import Node, Photo, tree
+from nodes.models import site as stored_site
 from nodes.selectors import nodes as selectors
 from nodes.selectors import search
-from nodes.selectors import site as site_selectors
 from nodes.selectors.listing import Listing
+from nodes.views import linked_data
 
 # Photos on one page of a gallery: rows of two, three, four and six come out even.
 PHOTOS_LISTED = 24
@@ -110,9 +111,9 @@ def show(request: HttpRequest, shown: Node | Photo) -> HttpResponse:
     """Answer the page of a node, whoever may see it."""
     more, crumbs = _more(request, shown), breadcrumbs(shown)
     listed_first = more["listing"].nodes[:1] if shown.metadata.type == kinds.GALLERY else ()
-    photo = next(iter(listed_first), None) or rendering.picture(shown)
+    photo = next(iter(listed_first), None) or photo_texts.picture(shown)
     picture = photo_addresses.shared(photo) if photo else None
-    context = {"node": shown, "body": rendering.body(shown), "breadcrumbs": crumbs, "picture": picture}
+    context = {"node": shown, "body": photo_texts.body(shown), "breadcrumbs": crumbs, "picture": picture}
     context["linked_data"] = linked_data.script(request, shown, crumbs, picture)
     return render(request, f"nodes/{shown.metadata.type}.html", context | more)
 
@@ -144,7 +145,7 @@ def listed(request: HttpRequest, select: Callable[..., Listing], *arguments: Any
     try:
         return select(
             *arguments,
-            size=size or site_selectors.current().settings.posts_per_page,
+            size=size or stored_site.current().settings.posts_per_page,
             cursor=request.GET.get("from") or None,
         )
     except ValueError as error:

@@ -1,0 +1,25 @@
+"""Words of scripts that are written without spaces, as a text index can find them."""
+
+import re
+from itertools import pairwise
+
+# A text index would take a whole clause for one word.
+_UNSPACED = re.compile(
+    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\U00020000-\U0003ffff]+"
+)
+
+
+def pairs(words: str) -> set[str]:
+    """Return the characters of scripts without spaces, and the pairs of neighbouring ones.
+
+    A search for 红楼梦 then asks for 红楼 and 楼梦, whatever stands around them.
+    """
+    found: set[str] = set()
+    for run in _UNSPACED.findall(words):
+        found.update(run, map("".join, pairwise(run)))
+    return found
+
+
+def spaced(words: str) -> str:
+    """Return `words` without what `pairs` covers."""
+    return _UNSPACED.sub(" ", words)
