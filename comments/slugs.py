@@ -10,7 +10,6 @@ import hashlib
 import re
 from datetime import UTC, datetime
 
-PART_LENGTH = 16
 _PART = re.compile(r"[a-z2-7]{16}", re.ASCII)
 # One above "/", the separator.
 AFTER_DESCENDANTS = "0"
