@@ -10,6 +10,7 @@ from mongo import doctor
 from mongo.connection import now
 from mongo.doctor import ERROR, WARNING
 from nodes.assets.locks import STALE
+from nodes.assets.reader import Missing
 from nodes.photo_addresses import copy, original
 from nodes.selectors import photos as selectors
 from nodes.services import photos
@@ -86,6 +87,20 @@ def test_chunk_missing_in_the_middle_is_answered_404(mongo, client):
     address = original(selectors.get(photo_id))
     assert client.get(address).status_code == 404
     assert client.get(address, headers={"range": "bytes=0-99"}).status_code == 206
+
+
+def test_chunk_short_in_the_middle_ends_the_answer_with_an_error(mongo, client):
+    """Its size is not asked for beforehand; what is sent is shorter than Content-Length says, and of the file's bytes alone."""
+    photo_id = upload(gallery(), pictures.encoded("PNG", pictures.image((600, 400)), compress_level=0), "a.png")
+    whole = client.get(original(selectors.get(photo_id))).getvalue()
+    mongo["cms.assets.chunks"].update_one({"files_id": photo_id, "n": 1}, {"$set": {"data": b"short"}})
+    response = client.get(original(selectors.get(photo_id)))
+    assert response.headers["Content-Length"] == str(len(whole))
+    sent = []
+    with pytest.raises(Missing):
+        sent.extend(response.streaming_content)
+    assert whole.startswith(b"".join(sent))
+    assert sent
 
 
 def test_damaged_copy_is_made_anew(mongo, client):
