@@ -20,6 +20,10 @@ from nodes.photo_access import may_see
 from nodes.photo_addresses import ORIGINAL
 from nodes.selectors import photos as selectors
 
+# While no copy is made yet, a picture of at most so many bytes is sent itself: a page just published shows its pictures.
+IN_PLACE_OF_COPIES = 2 * 2**20
+SHOWN_EVERYWHERE = frozenset({"image/jpeg", "image/png", "image/gif"})
+
 
 @require_safe
 def file(request: HttpRequest, photo_id: ObjectId, content_id: ObjectId, spec: str) -> HttpResponseBase:
@@ -48,15 +52,16 @@ def file(request: HttpRequest, photo_id: ObjectId, content_id: ObjectId, spec: s
 
 
 def _found(photo: Photo, content_id: ObjectId, spec: str) -> tuple[contents.Stored, File, bool]:
-    """Return the file asked for, what to say of it, and whether it is that one, not the nearest that is made.
+    """Return the file asked for, what to say of it, and whether it is that one, not the nearest that is there.
 
     Raises Http404, and what renditions.get raises.
     """
     source, detail = contents.find(photo.pk, content_id), photo.metadata.detail
     if source is None:
         raise Http404
+    original = File(source.length, str(source.id), source.uploaded, detail.content_type, detail.filename)
     if spec == ORIGINAL:
-        return source, File(source.length, str(source.id), source.uploaded, detail.content_type, detail.filename), True
+        return source, original, True
     wanted = renditions.parse(spec, tuple(detail.focal) if detail.focal else None)
     if wanted is None:
         raise Http404
@@ -64,6 +69,8 @@ def _found(photo: Photo, content_id: ObjectId, spec: str) -> tuple[contents.Stor
         made, shown = renditions.get(source, detail.content_type, wanted), wanted
     except TooBusy:
         nearest = renditions.nearest(source, wanted)
+        if nearest is None and source.length <= IN_PLACE_OF_COPIES and detail.content_type in SHOWN_EVERYWHERE:
+            return source, original, False
         if nearest is None:
             raise
         made, shown = nearest

@@ -14,6 +14,7 @@ from PIL import Image
 
 from mongo import jobs
 from mongo.connection import database, now
+from nodes import photo_views
 from nodes.assets import images, limits, renditions
 from nodes.assets.contents import find
 from nodes.assets.locks import STALE
@@ -123,7 +124,13 @@ def test_a_copy_is_made_once_and_kept(client):
     assert database()["cms.renditions.files"].count_documents({}) == 1
 
 
-def test_of_sixteen_who_ask_at_once_some_wait_for_the_one_that_is_made_and_the_others_come_again():
+@pytest.fixture
+def large_originals(monkeypatch):
+    """Originals that are too large to be sent while their copies are not made."""
+    monkeypatch.setattr(photo_views, "IN_PLACE_OF_COPIES", 0)
+
+
+def test_of_sixteen_who_ask_at_once_some_wait_for_the_one_that_is_made_and_the_others_come_again(large_originals):
     photo = selectors.get(upload(gallery(), pictures.jpeg(1, pictures.image((1600, 1200)))))
     answers: list[Any] = []
     start = threading.Barrier(16)
@@ -147,7 +154,7 @@ def test_of_sixteen_who_ask_at_once_some_wait_for_the_one_that_is_made_and_the_o
     audit()
 
 
-def test_fifty_who_ask_for_copies_that_are_not_made_hold_up_no_reader(client):
+def test_fifty_who_ask_for_copies_that_are_not_made_hold_up_no_reader(client, large_originals):
     """Sixteen threads, as a web worker may have, while the one picture that a process decodes at a time takes long."""
     build.node("blog-entry", "post", parent=build.node("blog", "news"), text="Read me.")
     there = [selectors.get(upload(gallery(f"photos-{n}"))) for n in range(5)]
@@ -222,7 +229,18 @@ def test_the_worker_makes_nothing_of_what_is_gone(mongo):
     assert mongo["jobs"].find_one()["state"] == jobs.DONE
 
 
-def test_a_copy_that_others_keep_from_being_made_is_promised_for_later(client, monkeypatch):
+def test_while_no_copy_is_made_a_small_picture_is_sent_itself_for_now(client, monkeypatch):
+    photo = selectors.get(upload(gallery()))
+    with monkeypatch.context() as hurried, images._one_at_a_time:
+        hurried.setattr(images, "PATIENCE", 0.01)
+        response = client.get(copy(photo, 320))
+    assert (response.status_code, response.headers["Content-Type"]) == (200, "image/jpeg")
+    assert body(response) == shown(photo.pk)
+    assert response.headers["Cache-Control"] == "public, max-age=10"
+    assert len(body(client.get(copy(photo, 320)))) < len(shown(photo.pk))
+
+
+def test_a_copy_that_others_keep_from_being_made_is_promised_for_later(client, large_originals, monkeypatch):
     photo = selectors.get(upload(gallery()))
     with monkeypatch.context() as hurried, images._one_at_a_time:
         hurried.setattr(images, "PATIENCE", 0.01)
