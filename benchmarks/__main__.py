@@ -18,6 +18,7 @@ NAMES = (
     "validators",
     "texts",
     "slow_senders",
+    "copies",
 )
 
 
