@@ -1,4 +1,4 @@
-"""What stands in addresses of comments: labels, keys, slugs."""
+"""What stands in URLs of comments: labels, keys, slugs."""
 
 from django.urls import register_converter
 
@@ -22,7 +22,7 @@ class KeyConverter(LabelConverter):
 
 
 class SlugConverter(LabelConverter):
-    """A comment's slug: parts of 16 characters. "1" is in none and stands for one while addresses are made."""
+    """A comment's slug: parts of 16 characters. "1" is in none and stands for one while URLs are made."""
 
     regex = r"[a-z1-7]{16}(?:/[a-z2-7]{16})*"
 

@@ -43,15 +43,15 @@ def published(comment: Comment, origin: str) -> None:
 
 
 def ask(target: Target, slug: str, email: str, origin: str) -> None:
-    """Subscribe an address to the replies to a comment; have it asked by mail, once a discussion, whether it wants that."""
+    """Subscribe an e-mail address to the replies to a comment; ask it by mail, once a discussion, whether it wants them."""
     if subscriptions.ask(target, slug, email):
         subscription = subscriptions.id_of(target, email)
         _put(CONFIRM, {"subscription": subscription, "origin": origin}, f"confirm:{subscription}")
 
 
 def moderators() -> list[str]:
-    """Return the addresses that hear of comments that wait: COMMENTS["MODERATORS"], else those of settings.MANAGERS."""
-    return list(conf.get("MODERATORS") or [address for _name, address in settings.MANAGERS])
+    """Return the e-mail addresses that hear of comments that wait: COMMENTS["MODERATORS"], else those of settings.MANAGERS."""
+    return list(conf.get("MODERATORS") or [email for _name, email in settings.MANAGERS])
 
 
 @jobs.handler(HELD)
@@ -91,7 +91,7 @@ def send_reply(job: Job) -> None:
 
 @jobs.handler(CONFIRM)
 def send_confirm(job: Job) -> None:
-    """Ask an address whether it wants to hear of replies."""
+    """Ask an e-mail address whether it wants to hear of replies."""
     try:
         subscription = subscriptions.get(job.payload["subscription"])
     except NoSubscription:

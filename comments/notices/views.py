@@ -13,7 +13,7 @@ from comments.views import page, personal
 @csrf_exempt
 @require_http_methods(["GET", "HEAD", "POST"])
 def subscribe(request: HttpRequest, signed: str) -> HttpResponse:
-    """Confirm that the address wants to hear of replies. The signed link is proof enough of whose it is."""
+    """Confirm that the e-mail address wants to hear of replies. The signed link proves whose it is."""
     try:
         subscription = subscriptions.read(signed, subscriptions.CONFIRM)
     except NoSubscription as error:

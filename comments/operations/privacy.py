@@ -1,4 +1,4 @@
-"""What is kept of one author, found and erased wherever it is: comments of every schema, queue, history, addresses, flags,
+"""What is kept of one author, found and erased wherever it is: comments of every schema, queue, history, ip hashes, flags,
 subscriptions, counts of the rate limit. Jobs and logs hold ids, never a name, an address or a text."""
 
 from collections.abc import Iterator
@@ -29,7 +29,7 @@ class Erased:
     """How much was erased."""
 
     comments: int
-    addresses: int
+    ip_hashes: int
     flags: int
     subscriptions: int
 
@@ -50,24 +50,24 @@ def export(author: Author) -> Iterator[dict[str, Any]]:
         for flag in flags.by(author.id):
             yield {"kept_as": "flag", "discussion": flag.target.id, "slug": flag.slug}
     for target, slug in sorted(_places(author), key=str):
-        if address := ip_hash.of_comment(target, slug):
-            yield {"kept_as": "network address", "discussion": target.id, "slug": slug, "hash": address}
+        if hashed := ip_hash.of_comment(target, slug):
+            yield {"kept_as": "network address", "discussion": target.id, "slug": slug, "hash": hashed}
 
 
 def erase(author: Author) -> Erased:
     """Erase an author without a way back; what others answered stays. May be repeated after a crash."""
     places = _places(author)
-    # What is known under an address alone: that of a household, so that others may lose a count or a flag's name.
+    # What is known by an ip hash alone: that of a household, so that other readers may lose a count or a flag's name.
     sent_from = {ip_hash.of_comment(target, slug) for target, slug in places} - {""}
-    flagged = sum(flags.erase(address=address) for address in sent_from)
-    for address in sent_from:
-        spam.forget(ip_hash=address)
+    flagged = sum(flags.erase(address=one) for one in sent_from)
+    for one in sent_from:
+        spam.forget(ip_hash=one)
     if author.id:
         spam.forget(user=author.id)
         flagged += flags.erase(user=author.id)
-    # The addresses go before the comments: by these they are found, should it be done again after a crash.
+    # The hashes go before the comments: by these they are found, should it be done again after a crash.
     return Erased(
-        addresses=sum(ip_hash.erase(target, slug) for target, slug in places),
+        ip_hashes=sum(ip_hash.erase(target, slug) for target, slug in places),
         flags=flagged,
         subscriptions=subscriptions.erase(author.email) if author.email else 0,
         comments=erase_author(id=author.id, email=author.email),

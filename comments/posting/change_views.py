@@ -84,7 +84,7 @@ def flag(request: HttpRequest, label: str, pk: str, slug: str) -> HttpResponse:
 def ask(
     request: HttpRequest, comment: Any, obj: Model, question: str, answer: str, *, status: int = 200
 ) -> HttpResponse:
-    """Return the page that asks before something is done to a comment; its button posts to the same address."""
+    """Return the page that asks before something is done to a comment; its button posts to the same URL."""
     context = {
         "comment": comment, "obj": obj, "text": SafeString(comment.html), "question": question, "answer": answer,
     }  # fmt: skip

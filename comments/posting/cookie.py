@@ -13,7 +13,7 @@ def own_of(request: HttpRequest) -> tuple[Own, ...]:
 
 
 def remember(request: HttpRequest, response: HttpResponse, sent: Own) -> None:
-    """Have the browser remember a comment as its own, in a cookie that goes to the addresses of comments alone."""
+    """Have the browser remember a comment as its own, in a cookie that goes to the URLs of comments alone."""
     response.set_cookie(
         tokens.OWN_COOKIE,
         tokens.signed_own([sent, *(own for own in own_of(request) if own != sent)]),
@@ -26,5 +26,5 @@ def remember(request: HttpRequest, response: HttpResponse, sent: Own) -> None:
 
 
 def cookie_path() -> str:
-    """Return the path that all addresses of comments share."""
+    """Return the path that all URLs of comments share."""
     return reverse("comments-post-comment").removesuffix("post")

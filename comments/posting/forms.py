@@ -57,14 +57,14 @@ class CommentForm(forms.Form):
             del self.fields["name"], self.fields["email"]
 
     def clean(self) -> dict[str, Any]:
-        """Ask for an address to send notices to."""
+        """Ask for an e-mail address to send notices to."""
         data: dict[str, Any] = super().clean() or self.cleaned_data
         if data.get("notify") and "email" not in self.errors and not self.reply_to():
             self.add_error("email" if "email" in self.fields else "notify", _("An address is needed to write to."))
         return data
 
     def reply_to(self) -> str:
-        """Return where notices of replies go, "" if there is no address."""
+        """Return where notices of replies go, "" if there is no e-mail address."""
         return str(self.user.email if self.user else self.cleaned_data.get("email", ""))
 
     def clean_name(self) -> str:
@@ -118,7 +118,7 @@ def user_key(user: Any) -> str:
 
 
 def shown_name(user: Any) -> str:
-    """Return the name under which a user comments: never an address, also where those serve as user names."""
+    """Return the name under which a user comments: never an e-mail address, also where those serve as user names."""
     names = (user.get_full_name(), user.get_username().partition("@")[0])
     return next(filter(None, map(preparation.one_line, names)), "")[:MAX_NAME]
 

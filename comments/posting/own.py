@@ -36,12 +36,12 @@ class Mine:
 
     @property
     def edit_url(self) -> str:
-        """The address to change it at, "" where it is too late, or was done very often."""
+        """The URL to change it at, "" after EDIT_MINUTES, or where it was done very often."""
         return self._url("comments-edit") if in_time(self.comment) and may_revise(self.comment.rev) else ""
 
     @property
     def delete_url(self) -> str:
-        """The address to delete it at, "" where it is too late."""
+        """The URL to delete it at, "" after EDIT_MINUTES."""
         return self._url("comments-delete") if in_time(self.comment) else ""
 
     @property

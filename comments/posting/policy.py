@@ -67,7 +67,7 @@ def is_moderator(user: Any) -> bool:
 def is_known(user_id: str, own: tuple[Own, ...]) -> bool:
     """Return whether an author has a public comment: under the account or, without one, sent from this browser.
 
-    A name or an address proves nothing: any visitor can type both.
+    A name or an e-mail address proves nothing: any visitor can type both.
     """
     if user_id and selectors.by_author(user_id, limit=1):
         return True

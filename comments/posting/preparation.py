@@ -78,7 +78,7 @@ def render(source: str) -> str:
 
 
 def one_line(text: str) -> str:
-    """Return a name or an address on one line, without the characters that no page, feed or mail should carry."""
+    """Return a name, a URL or an e-mail address on one line, without the characters that no page, feed or mail should carry."""
     return " ".join(scrub(text).split())
 
 

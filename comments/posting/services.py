@@ -132,7 +132,7 @@ def _replace(sender: Sender, comment: Comment | Held, text: str, rev: int, nonce
 
 
 def _follow_up(request: HttpRequest, submission: Submission, posted: Posted) -> None:
-    """Do what a new comment entails: note the address, notify subscribers and moderators. Each step but the signal is made
+    """Do what a new comment entails: note the ip hash, notify subscribers and moderators. Each step but the signal is made
     once for a comment however often it is asked for, so that sending the form again makes up for a crash."""
     target, slug = submission.token.target, slug_of(submission.token)
     origin = links.origin(request)
@@ -286,7 +286,7 @@ def change_held(held_id: str, *, source: str, rev: int) -> Held:
 
 
 def withdraw(held_id: str) -> Held:
-    """Take a waiting comment out of the queue, for its author, with the address that it was sent from. Raises
+    """Take a waiting comment out of the queue, for its author, with the ip hash that it was sent under. Raises
     CommentNotFound."""
     withdrawn = backend().withdraw(held_id)
     ip_hash.erase(withdrawn.target, withdrawn.slug)

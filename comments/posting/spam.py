@@ -125,7 +125,7 @@ def words(submission: Submission) -> SpamHit | None:
 
 
 def rate(submission: Submission) -> SpamHit | None:
-    """Refuse more than so many comments and changes from one address or account in so many seconds."""
+    """Refuse more than so many comments and changes from one network or account in so many seconds."""
     if _passes(_keys("rate", submission.ip_hash, submission.user), submission.token.nonce):
         return None
     return SpamHit("rate", _("You have sent or changed many comments in a short time. Please wait a few minutes."))

@@ -1,4 +1,4 @@
-"""Absolute addresses, for mails and feeds: they begin with what the project calls itself, not with what a request says."""
+"""Absolute URLs, for mails and feeds: they begin with what the project calls itself, not with what a request says."""
 
 from django.http import HttpRequest
 

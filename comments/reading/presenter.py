@@ -26,7 +26,7 @@ from comments.types import Comment, Kind, Order, Target
 from comments.views import template_names
 
 SHIPPED = Path(__file__).resolve().parents[1] / "templates"
-# Stands for a slug while an address is made; no slug can contain "1".
+# Stands for a slug while a URL is made; no slug can contain "1".
 _SLUG = "1" * 16
 # What a form may be filled with, each as it stands in HTML.
 VALUES = (
@@ -49,7 +49,7 @@ class Flags(NamedTuple):
 
 @dataclass(frozen=True)
 class CommentUrls:
-    """The beginnings of the urls that a discussion's comments need; each ends in a slug."""
+    """The beginnings of the URLs that a discussion's comments need; each ends in a slug."""
 
     permalink: str
     permalink_tail: str
@@ -59,7 +59,7 @@ class CommentUrls:
 
     @classmethod
     def of(cls, target: Target, order: str = "") -> "CommentUrls":
-        """Return the urls of a target's comments; `order` is what permalinks open, "" the discussion's own."""
+        """Return the URLs of a target's comments; `order` is what permalinks open, "" the discussion's own."""
 
         def before_slug(name: str) -> str:
             return reverse(name, args=[target.label, target.pk, _SLUG]).removesuffix(_SLUG)

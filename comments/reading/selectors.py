@@ -157,7 +157,7 @@ def held_by_token(target: Model | Target, token: str) -> Held | None:
 
 
 def email_of(comment: Comment) -> str:
-    """Return the address that a comment's author left, or "": for notices and moderators, never for a page."""
+    """Return the e-mail address that a comment's author left, or "": for notices and moderators, never for a page."""
     return backend().email_of(comment.target, comment.slug)
 
 

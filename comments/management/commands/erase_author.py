@@ -23,7 +23,7 @@ class Command(MongoCommand):
         erased = privacy.erase(author)
         self.stdout.write(
             self.style.SUCCESS(
-                f"Erased: {erased.comments} comments, {erased.addresses} network addresses, {erased.flags} flags' names, "
+                f"Erased: {erased.comments} comments, {erased.ip_hashes} network addresses, {erased.flags} flags' names, "
                 f"{erased.subscriptions} subscriptions."
             )
         )
