@@ -1,5 +1,7 @@
 """GIF in a stream: its blocks without comments, plain text and applications' data, loops excepted (GIF89a)."""
 
+import struct
+
 from django.utils.translation import gettext as _
 
 from nodes.assets.errors import BadPicture
@@ -25,6 +27,10 @@ def parse(source: Source, found: Found, keep: bool) -> Parser:
         if block == IMAGE:
             frames += 1
             head = yield from source.take(9)
+            left, top, width, height = struct.unpack("<HHHH", head[:8])
+            if left + width > found.size[0] or top + height > found.size[1]:
+                # A decoder would make the whole picture as large: more than was counted.
+                raise damaged()
             yield b"\x2c" + head
             yield (yield from source.take(_table(head[8])))
             yield (yield from source.take(1))

@@ -23,7 +23,7 @@ from nodes.errors import TooBusy
 _one_at_a_time = threading.BoundedSemaphore(1)
 # Seconds to wait for one's turn: longer than the largest picture that is allowed takes.
 PATIENCE = 10
-# All frames of an animation together may have so many times the pixels of one picture: one of few bytes costs a whole one.
+# All frames of an animation together may have so many times the pixels of one picture: readers' browsers decode them all.
 FRAMES = 4
 # What the decoders raise on broken data.
 BROKEN = (OSError, SyntaxError, ValueError, TypeError, KeyError, IndexError, EOFError, OverflowError) + (
@@ -121,13 +121,17 @@ def too_many_pixels(limits: Limits) -> BadPicture:
 
 
 def judge(file: BinaryIO, format: Format, found: Found, limits: Limits) -> Picture:
-    """Decode the picture and return what it is. Raises BadPicture if it is damaged or not what its header says, TooBusy."""
+    """Decode the picture and return what it is. Raises BadPicture if it is damaged or not what its header says, TooBusy.
+
+    Of an animation no more pixels are decoded than one picture may have: a frame of a few bytes costs a whole picture.
+    """
     with opened(file, format.name, limits) as image:
         if image.size != found.size:
             raise BadPicture(_("The picture's header does not say how large it is."))
         image.draft("RGB", (max(found.size[0] // DRAFT, 1), max(found.size[1] // DRAFT, 1)))
         # What a camera put behind a JPEG was dropped, whatever the picture says of it still.
-        for frame in range(1 if format.name == "JPEG" else getattr(image, "n_frames", 1)):
+        frames = 1 if format.name == "JPEG" else getattr(image, "n_frames", 1)
+        for frame in range(min(frames, limits.max_pixels // (found.size[0] * found.size[1]))):
             if frame:
                 image.seek(frame)
             image.load()

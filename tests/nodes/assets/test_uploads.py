@@ -235,12 +235,13 @@ def _bad() -> dict[str, tuple[str, bytes, str]]:
         "GIF with an archive behind": ("a.gif", gif + b"PK\x03\x04", "behind the end"),
         "GIF of 700 pictures": ("a.gif", pictures.gif(2)[:-1] + _frame_of_gif() * 700 + b";", "frames"),
         "GIF of 9 megapixels, 500 times": ("a.gif", _gif_of_size(3000, 3000, 500), "together have 4500 megapixels"),
+        "GIF of a frame beyond its edge": ("a.gif", gif[:-1] + _frame_of_gif(12_000, 9_000) + b";", "GIF is damaged"),
         "WebP of 25 megapixels, 599 times": ("a.webp", _webp_of_size(5000, 5000, 599), "together have"),
     }
 
 
-def _frame_of_gif() -> bytes:
-    return b"\x2c\0\0\0\0\1\0\1\0\0\2\2\x44\1\0"
+def _frame_of_gif(width: int = 1, height: int = 1) -> bytes:
+    return struct.pack("<BHHHHB", 0x2C, 0, 0, width, height, 0) + b"\2\2\x44\1\0"
 
 
 def _gif_of_size(width: int, height: int, frames: int) -> bytes:
@@ -322,10 +323,11 @@ def test_avif_is_refused_where_pillow_was_built_without_it(monkeypatch):
     assert count() == before
 
 
-def test_an_animation_is_taken_and_decoded_whole():
+def test_animations_are_taken():
     parent = gallery()
     upload(parent, _webp_of_size(1000, 800, 200), "a.webp")
     upload(parent, pictures.gif(60), "b.gif")
+    upload(parent, _gif_of_size(480, 270, 600), "c.gif")
     audit()
 
 
