@@ -79,7 +79,7 @@ class Trial:
         self.backend, self.size, self.posted = MongoBackend(), size, 0
         self.costs: list[list[object]] = []
         self.moves: list[list[object]] = []
-        self.db = self.backend.db
+        self.db = self.backend.store.db
         # The label that may be embedded, with a document to be embedded in.
         user = User.objects.create_user(str(ObjectId()))
         self.target = Target("auth.user", str(user.pk))
@@ -114,11 +114,11 @@ class Trial:
 
     def build(self, schema: str = "documents", order: str = "oldest") -> None:
         """Store the comments in a schema and order of its own, as if they had been posted."""
-        from comments.backends.claims import new_document
+        from comments.backends.discussions import new_document
         from comments.types import Order
 
         document = new_document(self.target, schema, Order(order), 100)
-        where = self.backend.posting.discussions
+        where = self.backend.store.discussions
         where.collection.insert_one({**document, "count": self.size, "last_number": self.size})
         place = self.place()
         batch: list[dict[str, Any]] = []
@@ -128,10 +128,10 @@ class Trial:
         for comment in comments:
             batch.append(comment)
             if len(batch) == 1_000:
-                self.backend.schemas.of(place).copy(place, batch)
+                self.backend.store.layouts.of(place).copy(place, batch)
                 batch = []
         if batch:
-            self.backend.schemas.of(place).copy(place, batch)
+            self.backend.store.layouts.of(place).copy(place, batch)
 
     def comments(self) -> Iterator[dict[str, Any]]:
         """Yield comments in time's order: half of them answer one of the last few threads."""
@@ -157,7 +157,7 @@ class Trial:
     def place(self) -> Any:
         from comments.backends.stored import place
 
-        found = self.backend.posting.discussions.find(self.target)
+        found = self.backend.store.discussions.find(self.target)
         assert found is not None
         return place(found)
 
@@ -171,7 +171,7 @@ class Trial:
         finally:
             ended.set()
             poster.join()
-        self.backend.conversion.drop_leftovers(self.target)
+        self.backend.drop_old_copies(self.target)
         return self.size / seconds
 
     def chat(self, ended: threading.Event) -> None:
@@ -244,7 +244,7 @@ class Trial:
         """Return the slug of a reply, that far into the discussion."""
         number = int(self.size * share)
         while True:
-            for item in self.backend.schemas.of(self.place()).by_number(self.place(), number, number + 20):
+            for item in self.backend.store.layouts.of(self.place()).by_number(self.place(), number, number + 20):
                 if "/" in item["slug"]:
                     return str(item["slug"])
             number += 20

@@ -69,7 +69,7 @@ def _works(trial: "Trial") -> Iterator[tuple[str, Callable[[], object]]]:  # noq
     discussion = backend.discussion(target)
     pages = -(-discussion.last_number // 100)
     place = trial.place()
-    for order in backend.schemas.of(place).orders(place):
+    for order in backend.store.layouts.of(place).orders:
         found = {"target": target, "order": order, "size": 100}
         if order is Order.THREADED:
             places = {"first": {}, "middle": {"after": cursor}, "last": {"before": "~"}}

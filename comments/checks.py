@@ -10,6 +10,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db import connections
 
 from comments import conf, targets
+from comments.backends import layout_classes
 from comments.types import Order
 
 # The server's limit of a document, with room for what surrounds the comments.
@@ -46,27 +47,28 @@ def _storage() -> Iterator[CheckMessage]:
         for key in sorted(set(entry) - ENTRY):
             yield Error(f"{name} has no option {key!r}.", hint=f"There are {_listed(ENTRY)}.", id="comments.E001")
         schema = entry.get("SCHEMA", conf.get("DEFAULT").get("SCHEMA", conf.DEFAULTS["DEFAULT"]["SCHEMA"]))
-        if schema not in conf.OPTIONS:
+        if schema not in conf.schemas():
             yield Error(
-                f"{name} names the schema {schema!r}.", hint=f"There are {_listed(conf.SCHEMAS)}.", id="comments.E003"
+                f"{name} names the schema {schema!r}.", hint=f"There are {_listed(conf.schemas())}.", id="comments.E003"
             )
             continue
         if entry.get("ORDER", "oldest") not in list(Order):
             yield Error(
                 f"{name} names the order {entry['ORDER']!r}.", hint=f"There are {_listed(Order)}.", id="comments.E004"
             )
-        for option in sorted(set(entry.get("OPTIONS", {})) - set(conf.OPTIONS[schema])):
+        for option in sorted(set(entry.get("OPTIONS", {})) - set(conf.defaults(schema))):
             yield Error(
                 f"{name}: the schema {schema!r} has no option {option!r}.",
-                hint=f"There are {_listed(conf.OPTIONS[schema])}.",
+                hint=f"There are {_listed(conf.defaults(schema))}.",
                 id="comments.E005",
             )
-        for option in sorted(set(entry.get("EMBEDDED", {})) - set(conf.OPTIONS["embedded"])):
-            yield Error(
-                f"{name}: the schema 'embedded' has no option {option!r}.",
-                hint=f"There are {_listed(conf.OPTIONS['embedded'])}.",
-                id="comments.E005",
-            )
+        for other, layout in layout_classes().items():
+            for option in sorted(set(entry.get(layout.setting, {})) - set(layout.options)):
+                yield Error(
+                    f"{name}: the schema {other!r} has no option {option!r}.",
+                    hint=f"There are {_listed(layout.options)}.",
+                    id="comments.E005",
+                )
 
 
 def _paths() -> Iterator[CheckMessage]:
@@ -84,7 +86,7 @@ def _bounds() -> Iterator[CheckMessage]:
             return
     for name, entry in _entries():
         # Comments that were approved share a number, and posters may be under way when a bucket is found full.
-        size = entry.get("OPTIONS", {}).get("SIZE", conf.OPTIONS["buckets"]["SIZE"])
+        size = entry.get("OPTIONS", {}).get("SIZE", conf.bucket_size(""))
         if size * 2 * conf.get("MAX_BYTES") > MOST_BYTES:
             yield Error(
                 f"{name}: a bucket of {size} comments of {conf.get('MAX_BYTES')} bytes may outgrow MongoDB's 16 MB.",
@@ -94,15 +96,15 @@ def _bounds() -> Iterator[CheckMessage]:
 
 
 def _embedding() -> Iterator[CheckMessage]:
-    default = conf.get("DEFAULT")
-    if default.get("SCHEMA") == "embedded" or "EMBEDDED" in default:
+    default = {"SCHEMA": conf.DEFAULTS["DEFAULT"]["SCHEMA"], **conf.get("DEFAULT")}
+    if _may_embed(default):
         yield Error(
-            "COMMENTS['DEFAULT'] cannot be 'embedded'.",
+            f"COMMENTS['DEFAULT'] cannot be {default['SCHEMA']!r}.",
             hint="Name the labels whose documents may hold comments in COMMENTS['TARGETS'].",
             id="comments.E009",
         )
     for label, entry in conf.get("TARGETS").items():
-        if "EMBEDDED" not in entry and entry.get("SCHEMA", default.get("SCHEMA")) != "embedded":
+        if not _may_embed({"SCHEMA": default["SCHEMA"], **entry}):
             continue
         name = f"COMMENTS['TARGETS'][{label!r}]"
         try:
@@ -123,7 +125,7 @@ def _embedding() -> Iterator[CheckMessage]:
         elif _is_gridfs(label):
             yield Error(
                 f"{name}: files in GridFS cannot hold their comments.",
-                hint="Keep them as 'documents' or 'buckets'.",
+                hint="Keep them in a schema of collections of its own.",
                 id="comments.E009",
             )
 
@@ -136,6 +138,12 @@ def _registered() -> Iterator[CheckMessage]:
                 hint="Comments lead back to the page of what they are about.",
                 id="comments.E010",
             )
+
+
+def _may_embed(entry: dict[str, Any]) -> bool:
+    """Return whether an entry lets comments lie in the documents of their targets."""
+    inside = {name: layout.setting for name, layout in layout_classes().items() if layout.in_target}
+    return entry["SCHEMA"] in inside or any(setting in entry for setting in inside.values())
 
 
 def _alias_of(model: Any) -> str:

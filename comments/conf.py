@@ -1,5 +1,6 @@
 """The setting COMMENTS, read when it is needed and never at import; docs/reference/comments-settings.md explains each key."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -11,19 +12,6 @@ from django.dispatch import receiver
 from django.utils.module_loading import import_string
 
 from comments.types import Order
-
-SCHEMAS = ("documents", "embedded", "buckets")
-
-# What each schema's OPTIONS may hold, and what holds without.
-OPTIONS: dict[str, dict[str, Any]] = {
-    # CAP: up to how many comments an order that is not the discussion's own is sorted in memory.
-    "documents": {"CAP": 1_000},
-    # COLLECTION "": the model's own. TRASH: where its documents wait, with all that they hold, while they are thrown away.
-    # BOUND (comments) and BOUND_BYTES: above either it becomes PROMOTE_TO.
-    "embedded": {"COLLECTION": "", "TRASH": "", "BOUND": 200, "BOUND_BYTES": 100_000, "PROMOTE_TO": "buckets"},
-    # SIZE: comments a bucket; each discussion keeps the one it began with.
-    "buckets": {"SIZE": 100, "CAP": 1_000},
-}
 
 DEFAULTS: dict[str, Any] = {
     "DATABASE": "default",
@@ -61,7 +49,7 @@ DEFAULTS: dict[str, Any] = {
     # Import path: request → scheme and host that links in mails and feeds begin with.
     "ORIGIN": "comments.reading.links.requested",
     # Seconds: how long the old copy stays after a conversion, for readers who began in it.
-    "KEEP_OLD_COPY": 60,
+    "KEEP_OLD_COPY": 3_600,
 }
 
 
@@ -91,8 +79,8 @@ def storage(label: str) -> Storage:
     default = {**DEFAULTS["DEFAULT"], **get("DEFAULT")}
     own = get("TARGETS").get(label, {})
     schema = own.get("SCHEMA", default["SCHEMA"])
-    if schema not in OPTIONS:
-        raise ImproperlyConfigured(f"COMMENTS: {schema!r}, for {label}, is none of {', '.join(SCHEMAS)}.")
+    if schema not in schemas():
+        raise ImproperlyConfigured(f"COMMENTS: {schema!r}, for {label}, is none of {', '.join(schemas())}.")
     try:
         order = Order(own.get("ORDER", default["ORDER"]))
     except ValueError as error:
@@ -100,21 +88,46 @@ def storage(label: str) -> Storage:
     return Storage(schema, native(order), order, options(label, schema))
 
 
+def schemas() -> tuple[str, ...]:
+    """Return the names of the ways to keep a discussion."""
+    return tuple(_layouts())
+
+
+def defaults(schema: str) -> dict[str, Any]:
+    """Return what the OPTIONS of a schema may hold, and what holds without."""
+    return dict(_layouts()[schema].options)
+
+
 def options(label: str, schema: str) -> dict[str, Any]:
     """Return the OPTIONS that hold for discussions of `label` kept in `schema`, whatever new ones are kept in."""
-    merged = dict(OPTIONS[schema])
+    merged, setting = defaults(schema), _layouts()[schema].setting
     for entry in ({**DEFAULTS["DEFAULT"], **get("DEFAULT")}, get("TARGETS").get(label, {})):
         if entry.get("SCHEMA", schema) == schema or "SCHEMA" not in entry:
             merged.update({k: v for k, v in entry.get("OPTIONS", {}).items() if k in merged})
-        if schema == "embedded":
-            merged.update(entry.get("EMBEDDED", {}))
+        merged.update(entry.get(setting, {}))
     return merged
+
+
+def bucket_size(label: str) -> int:
+    """Return how many comments a bucket of a new discussion has: the option SIZE of the schema that has one."""
+    return next(int(options(label, schema)["SIZE"]) for schema in schemas() if "SIZE" in defaults(schema))
 
 
 def may_embed(label: str) -> bool:
     """Return whether documents of `label` may hold their comments: new discussions do, or any may be converted to it."""
-    entry = get("TARGETS").get(label, {})
-    return "EMBEDDED" in entry or storage(label).schema == "embedded"
+    entry, schema = get("TARGETS").get(label, {}), storage(label).schema
+    return any(layout.in_target and (layout.setting in entry or schema == name) for name, layout in _layouts().items())
+
+
+def embedding(label: str) -> dict[str, Any]:
+    """Return the OPTIONS of the schema that keeps comments in their targets' documents."""
+    return next(options(label, name) for name, layout in _layouts().items() if layout.in_target)
+
+
+def _layouts() -> Mapping[str, Any]:
+    from comments.backends import layout_classes  # which read these settings
+
+    return layout_classes()
 
 
 def native(order: Order) -> Order:

@@ -5,10 +5,8 @@ from datetime import timedelta
 from typing import Any
 
 from comments import conf
-from comments.backends.claims import ABANDONED
-from comments.backends.stored import discussion
 from comments.operations import maintenance
-from comments.types import Verdict
+from comments.types import Target, Verdict
 from mongo import jobs
 from mongo.connection import Document, now
 from mongo.doctor import ADVICE, ERROR, WARNING, Examination, Finding, HotQuery, check
@@ -17,8 +15,10 @@ from mongo.targeting import Broadcast
 # Discussions that are read whole, of at most so many comments each, in search of a count that is off.
 AUDITED, LONGEST = 100, 2_000
 NAMED = 3
-# How long a job may be due before no worker seems to run.
+# How long a job may be due, and a claim or a conversion be open, before what is to do it counts as dead.
 LATE = timedelta(minutes=10)
+# A worker says each minute that it runs.
+SILENT = timedelta(minutes=3)
 DAMAGE = "comments-damaged"
 # Kinds of maintenance.Fault → names of findings; what is missing here has a finding of its own, or is being put right.
 _FAULTS = {
@@ -121,7 +121,7 @@ def stale_claims(examination: Examination) -> Iterator[Finding]:
     """Writers that announced a comment and never came back."""
     if examination.alias != conf.database_alias():
         return
-    due = now() - timedelta(seconds=ABANDONED)
+    due = now() - LATE
     for found in examination.db.discussions.find({"claims.at": {"$lt": due}}, {"_id": 1}).limit(NAMED):
         message = f"{found['_id']} has claims of writers that never came back."
         yield Finding(WARNING, "stale-claim", "discussions", message, "manage.py check_comments --fix")
@@ -132,11 +132,14 @@ def stale_leases(examination: Examination) -> Iterator[Finding]:
     """Converters and workers that died, jobs that no worker does."""
     if examination.alias != conf.database_alias():
         return
-    unheard = now() - timedelta(seconds=ABANDONED)
+    unheard = now() - LATE
     for found in examination.db.discussions.find({"moving.beat": {"$lt": unheard}}, {"moving.to": 1}).limit(NAMED):
         message = f"The conversion of {found['_id']} to {found['moving']['to']} has stopped."
         fix = f"manage.py convert_comments --discussion {found['_id']} --to {found['moving']['to']}"
         yield Finding(WARNING, "stale-lease", "discussions", message, fix)
+    if not jobs.is_tended(SILENT, alias=examination.alias):
+        message = "No worker runs: mails are not sent, and what crashes leave behind waits."
+        yield Finding(WARNING, "no-worker", jobs.WORKERS, message, "Run manage.py work beside the site.")
     stored = examination.db[jobs.COLLECTION]
     if stored.find_one({"state": jobs.RUNNING, "due": {"$lt": now() - LATE}}):
         message = "A worker died over a job, and no other has taken it."
@@ -176,10 +179,10 @@ def counters(examination: Examination) -> Iterator[Finding]:
         *examination.part_of("discussions", AUDITED),
         {"$match": {"count": {"$lte": LONGEST}, "last_number": {"$lte": LONGEST}}},
         {"$limit": AUDITED},
-        {"$project": {"claims": 0, "touched": 0}},
+        {"$project": {"_id": 1}},
     ]
     for document in examination.db.discussions.aggregate(short):
-        for fault in maintenance.examine(discussion(document)).faults:
+        for fault in maintenance.faults(Target.parse(document["_id"])):
             if name := _FAULTS.get(fault.kind):
                 fix = "manage.py check_comments" + (" --fix" if fault.mendable else ", and restore from a backup")
                 yield Finding(WARNING, name, "discussions", f"{fault.discussion_id}: {fault.what}.", fix)

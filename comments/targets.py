@@ -111,13 +111,13 @@ def with_objects(comments: Iterable[Comment]) -> list[tuple[Comment, Model]]:
 def collections_of(label: str) -> tuple[str, ...]:
     """Return the collections whose documents embed the discussions of `label`: the targets' own, and the one where they wait
     while they are in the trash, if there is any. Raises ImproperlyConfigured."""
-    trash = conf.options(label, "embedded")["TRASH"]
+    trash = conf.embedding(label)["TRASH"]
     return (collection_of(label), *([str(trash)] if trash else []))
 
 
 def collection_of(label: str) -> str:
     """Return the collection of the documents behind `label`. Raises ImproperlyConfigured."""
-    collection = conf.options(label, "embedded")["COLLECTION"]
+    collection = conf.embedding(label)["COLLECTION"]
     if collection:
         return str(collection)
     try:

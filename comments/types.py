@@ -225,3 +225,24 @@ class Posted:
     comment: Comment | None
     held: Held | None = None
     new: bool = True
+
+
+@dataclass(frozen=True)
+class Flagged:
+    """A comment that readers flagged, and how many did."""
+
+    target: Target
+    slug: str
+    count: int
+    last: datetime
+
+
+@dataclass(frozen=True)
+class Subscription:
+    """An address that wants to hear of replies to `slugs` in a discussion; `confirmed`: since when it does, if it does."""
+
+    id: str
+    target: Target
+    email: str
+    slugs: tuple[str, ...]
+    confirmed: datetime | None

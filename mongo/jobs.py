@@ -8,7 +8,7 @@ it is done once.
 import logging
 import re
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -23,6 +23,8 @@ from mongo.connection import Document, database, now
 from mongo.schemas import DATE, ID, INTEGER, TEXT, document, one_of, optional
 
 COLLECTION = "jobs"
+# One document says when a worker last said that it runs.
+WORKERS = "workers"
 WAITING, RUNNING, DONE, FAILED = "waiting", "running", "done", "failed"
 DAY = 24 * 60 * 60
 COLLECTIONS = (
@@ -50,6 +52,7 @@ COLLECTIONS = (
         ),
         unsharded_because="a queue: findAndModify takes the one that is due first",
     ),
+    Collection(WORKERS, validator=document({"at": DATE}), unsharded_because="one document"),
 )
 
 LEASE = timedelta(minutes=5)
@@ -62,6 +65,9 @@ _ADDRESS = re.compile(r"[^\s@<>\"'(]+@[^\s@<>\"')]+")
 logger = logging.getLogger(__name__)
 Handler = Callable[["Job"], None]
 _handlers: dict[str, Handler] = {}
+_regular: list[Callable[[], object]] = []
+# Seconds between two rounds of a worker over what is to be done regularly.
+ROUND = 60
 
 
 class Postponed(Exception):
@@ -89,6 +95,28 @@ def handler(kind: str) -> Callable[[Handler], Handler]:
         return work
 
     return register
+
+
+def regularly(work: Callable[[], object]) -> Callable[[], object]:
+    """Register what a worker does each ROUND seconds; several workers may do it at once."""
+    _regular.append(work)
+    return work
+
+
+def tend(aliases: Iterable[str] = (DEFAULT_DB_ALIAS,)) -> None:
+    """Say that a worker runs, and do what is to be done regularly. What fails is logged, and done the next time."""
+    for alias in aliases:
+        database(alias)[WORKERS].update_one({"_id": "last"}, {"$set": {"at": now()}}, upsert=True)
+    for work in _regular:
+        try:
+            work()
+        except Exception:
+            logger.exception("A regular piece of work failed.")
+
+
+def is_tended(within: timedelta, alias: str = DEFAULT_DB_ALIAS) -> bool:
+    """Return whether a worker said within this time that it runs."""
+    return database(alias)[WORKERS].find_one({"_id": "last", "at": {"$gte": now() - within}}) is not None
 
 
 def put(kind: str, payload: Mapping[str, Any], *, key: str = "", alias: str = DEFAULT_DB_ALIAS) -> bool:

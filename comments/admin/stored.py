@@ -100,7 +100,7 @@ class DiscussionAdmin(StoredAdmin):
                 f"convert_to_{schema}_{order}",
                 _("Convert to %(schema)s, %(order)s") % {"schema": schema, "order": order},
             )
-            for schema in conf.SCHEMAS
+            for schema in conf.schemas()
             for order in (Order.OLDEST, Order.THREADED)
         }
 

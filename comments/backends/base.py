@@ -1,40 +1,64 @@
-"""The contract. Whatever keeps discussions does what the docstrings of Backend say, and tests/comments/contract.py
-checks it.
+"""The contract. A back end does what the docstrings of Backend say, and tests/comments/contract.py checks it.
 
 Words used throughout:
 
-- A *target* names a discussion. Reading one that nobody has begun gives an empty one; the first post begins it.
+- A *target* names a discussion. Reading one that is not begun gives an empty one; the first post begins it.
 - *Order*: by `(number, posted, slug)`, or threaded: by `full_slug`. Nothing else ever decides what comes first.
 - *Page k of size s* is the comments with numbers s(k−1)+1 … sk. It may hold fewer (a number that was given and not
-  used), or more (comments approved late share a number). Its address moves only when a discussion is numbered anew,
-  by `(posted, slug)`: after an import of older comments, or where more than 200 were approved among 100 numbers.
+  used), or more (approved comments share a number). Its address moves only when a discussion is numbered anew, by
+  `(posted, slug)`: after an import of older comments, and by `mend` where more than 200 share 100 numbers.
 - *Acknowledged* means: the method returned. What was acknowledged is found by every later read, exactly once.
-- A *token* names one intent. Sending it again, after whatever happened meanwhile, does nothing a second time and
-  returns what came of the first.
+- A *token* names one intent. Sending it again does nothing a second time and returns what came of the first. (It may use
+  up a number.)
 - A change *sees* a `rev`. If the comment has another by now, EditConflict carries the stored comment, unless what is
   stored is what the change would have made: then it succeeds.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from datetime import datetime
 
 from comments.types import (
     Comment,
     Discussion,
+    Flagged,
     Held,
     NewComment,
     Order,
     Page,
     Posted,
     Replaced,
+    Subscription,
     Target,
     Verdict,
 )
 
 
+@dataclass(frozen=True)
+class Converted:
+    """What a conversion did: how many comments it copied, and for how long (seconds) writers had to wait at the most."""
+
+    comments: int
+    shut: float
+
+
+@dataclass(frozen=True)
+class Fault:
+    """Something wrong with a stored discussion: `kind` in a word, `what` in a sentence; whether a repair can mend it."""
+
+    discussion_id: str
+    kind: str
+    what: str
+    mendable: bool = True
+
+
 class Backend(ABC):
-    """Discussions and their comments."""
+    """Discussions and their comments, and what is kept beside them."""
+
+    flags: "Flags"
+    subscriptions: "Subscriptions"
+    ip_hashes: "IpHashes"
 
     # Writing ---------------------------------------------------------------------------------------------------------
 
@@ -47,7 +71,7 @@ class Backend(ABC):
         by at least 1 ms. A reply below MAX_DEPTH is stored under the deepest ancestor allowed; `answers` then names
         the comment it replies to. Raises InvalidParent if `new.parent` is not a public comment here; DiscussionClosed
         if it takes no more; DiscussionBusy if more than 1,000 posts are under way, or this one had to wait too long:
-        send it again. A token whose comment waits in the queue returns that.
+        send it again.
         """
 
     @abstractmethod
@@ -57,7 +81,7 @@ class Backend(ABC):
 
     @abstractmethod
     def import_(self, target: Target, comments: Iterable[NewComment]) -> int:
-        """Store comments with the `posted`, `edited` and `state` they carry; return how many were new.
+        """Store comments with the `posted` (else: now), `edited` and `state` they carry; return how many were new.
 
         Parents come before replies. Closed discussions take imports too. Where an imported comment is older than one
         that was there, the discussion is numbered anew by `(posted, slug)`. Raises InvalidParent; what came before
@@ -91,8 +115,12 @@ class Backend(ABC):
     @abstractmethod
     def erase_author(self, *, id: str = "", email: str = "") -> int:
         """Blank every comment by a user's key or an e-mail address, in every discussion, without a way back, and
-        delete what history and queue hold of them; return how many comments were blanked or deleted. May be repeated
-        after a crash."""
+        delete what history and queue hold of them; return how many comments were blanked or deleted. What writers had in
+        hand is found by `sweep_erasures`. May be repeated after a crash."""
+
+    @abstractmethod
+    def sweep_erasures(self) -> int:
+        """Look again for what is to be erased; return how many erasures are not over: writers of that time may be at work."""
 
     @abstractmethod
     def close(self, target: Target) -> None:
@@ -116,8 +144,8 @@ class Backend(ABC):
 
     @abstractmethod
     def approve(self, held_id: str, by: str = "", rev: int = 0) -> Comment:
-        """Publish a held comment in its original place, once, whoever else approves it; also one that was decided
-        otherwise before, and below a parent that was removed meanwhile. `rev`: the one that the moderator saw, 0 for any.
+        """Publish a held comment in its original place, once, however many approve it; also one that was decided
+        otherwise before, and below a parent that was removed since. `rev`: the one that the moderator saw, 0 for any.
         Raises CommentNotFound if the queue has none of this id, it was withdrawn, or its author is being erased;
         HeldChanged if it has another `rev`."""
 
@@ -158,6 +186,22 @@ class Backend(ABC):
     @abstractmethod
     def held_by_token(self, target: Target, token: str) -> Held | None:
         """Return what waits under a form's token, or None: to show its author that it waits."""
+
+    @abstractmethod
+    def count_held(self, verdict: Verdict, limit: int) -> int:
+        """Return how many queued comments have a verdict, counted up to `limit`."""
+
+    @abstractmethod
+    def take(self, by: str, until: datetime) -> Held | None:
+        """Lease the comment that waits longest, and is leased to no other moderator, to `by`; None if there is none."""
+
+    @abstractmethod
+    def taken(self, by: str, limit: int) -> tuple[Held, ...]:
+        """Return the waiting comments that are leased to `by`, the longest waiting first."""
+
+    @abstractmethod
+    def release(self, by: str) -> int:
+        """End the leases of a moderator; return how many there were."""
 
     # Reading ---------------------------------------------------------------------------------------------------------
 
@@ -203,8 +247,8 @@ class Backend(ABC):
 
     @abstractmethod
     def iterate(self, target: Target, *, order: Order = Order.OLDEST) -> Iterator[Comment]:
-        """Yield every comment, tombstones too, in flat memory where `order` (OLDEST or THREADED) is one the schema is
-        sorted by."""
+        """Yield every comment, tombstones too, in flat memory where `order` (OLDEST or THREADED) is one the layout is
+        sorted by. Raises DiscussionBusy if the discussion was converted, and the old copy dropped, while it was read."""
 
     @abstractmethod
     def count(self, target: Target) -> int:
@@ -226,10 +270,9 @@ class Backend(ABC):
     def targets(self, *, label: str = "") -> Iterator[Target]:
         """Yield the targets (of one label) whose discussion was begun, by `id`."""
 
+    @abstractmethod
     def with_addresses(self, target: Target) -> Iterator[tuple[Comment, str]]:
         """Yield every comment, oldest first, with the e-mail address that its author left, or "": for exports."""
-        for comment in self.iterate(target):
-            yield comment, self.email_of(target, comment.slug)
 
     @abstractmethod
     def history(self, target: Target, slug: str) -> tuple[Replaced, ...]:
@@ -239,3 +282,135 @@ class Backend(ABC):
     def email_of(self, target: Target, slug: str) -> str:
         """Return the e-mail address that a comment's author left, or "": for notices and moderators, never for a
         page."""
+
+    # Upkeep ----------------------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def walk(self, label: str = "") -> Iterator[Discussion]:
+        """Yield every discussion that was begun (of one label), by `id`."""
+
+    @abstractmethod
+    def convert(
+        self,
+        target: Target,
+        layout: str,
+        order: Order,
+        *,
+        patience: float | None = None,
+        progress: Callable[[int], None] = lambda copied: None,
+    ) -> Converted | None:
+        """Convert a discussion to another layout or order while it is in use; None if it is so already. `patience`: after so
+        many seconds of waiting for writers, give up; `progress` hears how many comments are copied.
+
+        A conversion that died is begun anew. Raises ConversionFailed: another converter is at work, the target cannot hold
+        the comments, writers do not end, or the copies differ.
+        """
+
+    @abstractmethod
+    def renumber(self, target: Target) -> None:
+        """Number a discussion anew by (posted, slug). Raises ConversionFailed."""
+
+    @abstractmethod
+    def drop_old_copies(self, target: Target) -> int:
+        """Delete what conversions have left for slow readers, where its time has come; return how many copies are kept."""
+
+    @abstractmethod
+    def audit(self, target: Target) -> list[Fault]:
+        """Return what is wrong with a stored discussion. What waits for its time is no fault."""
+
+    @abstractmethod
+    def mend(self, target: Target, faults: list[Fault]) -> int:
+        """Put right what of these can be; return how many were. What is being written to is left for the next time."""
+
+    @abstractmethod
+    def tidy(self) -> int:
+        """What a worker does each minute: end claims whose writers died and dead conversions, drop old copies, sweep for
+        what is to be erased. Return how much there was to do. Nothing waits for it."""
+
+
+class Flags(ABC):
+    """Which comments readers pointed out: one flag a reader, who is named by `who`."""
+
+    @abstractmethod
+    def add(self, target: Target, slug: str, who: str) -> bool:
+        """Flag a comment; return whether this reader had not before."""
+
+    @abstractmethod
+    def newest(self, limit: int) -> list[Flagged]:
+        """Return the flagged comments, the last flagged first."""
+
+    @abstractmethod
+    def count(self) -> int:
+        """Return about how many comments are flagged."""
+
+    @abstractmethod
+    def by(self, who: str) -> list[Flagged]:
+        """Return the comments that a reader flagged."""
+
+    @abstractmethod
+    def erase(self, who: Iterable[str]) -> int:
+        """Forget that these readers flagged; the flags stay. Return on how many comments."""
+
+    @abstractmethod
+    def settle(self, target: Target, slug: str) -> None:
+        """Forget a comment's flags."""
+
+    @abstractmethod
+    def forget(self, target: Target) -> None:
+        """Forget the flags of a discussion."""
+
+
+class Subscriptions(ABC):
+    """Which addresses want to hear of replies."""
+
+    @abstractmethod
+    def add(self, id: str, target: Target, slug: str, email: str) -> bool:
+        """Note that `email` wants to hear of replies to a comment; return whether it is still to be confirmed."""
+
+    @abstractmethod
+    def confirm(self, id: str) -> None:
+        """Record that the address is its owner's, who wants the notices."""
+
+    @abstractmethod
+    def end(self, id: str) -> None:
+        """Delete a subscription."""
+
+    @abstractmethod
+    def get(self, id: str) -> Subscription | None:
+        """Return a subscription, None if there is none."""
+
+    @abstractmethod
+    def to(self, target: Target, slugs: Iterable[str]) -> list[Subscription]:
+        """Return the confirmed subscriptions to one of these comments."""
+
+    @abstractmethod
+    def of(self, email: str) -> list[Subscription]:
+        """Return all subscriptions of an address."""
+
+    @abstractmethod
+    def erase(self, email: str) -> int:
+        """Delete all subscriptions of an address; return how many."""
+
+    @abstractmethod
+    def forget(self, target: Target) -> None:
+        """Delete the subscriptions to a discussion."""
+
+
+class IpHashes(ABC):
+    """From where comments were sent, as keyed hashes, for 30 days."""
+
+    @abstractmethod
+    def note(self, target: Target, slug: str, ip_hash: str) -> None:
+        """Keep from where a comment was first sent."""
+
+    @abstractmethod
+    def of(self, target: Target, slug: str) -> str:
+        """Return the hash for a comment, "" where it is not kept (any more)."""
+
+    @abstractmethod
+    def erase(self, target: Target, slug: str) -> int:
+        """Forget from where a comment was sent; return how many records went."""
+
+    @abstractmethod
+    def forget(self, target: Target) -> None:
+        """Forget a discussion."""

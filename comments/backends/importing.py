@@ -3,69 +3,71 @@
 The claim names the slugs of the batch and a range of numbers; what was written under it is found by both.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from itertools import pairwise
 
 from comments import slugs
-from comments.backends.claims import Claim, Intent
-from comments.backends.memory import sort_key
-from comments.backends.posting import Posting, slug_of
-from comments.backends.schemas import Schemas
-from comments.backends.stored import Document, body, place, placed
+from comments.backends.changing import Changing
+from comments.backends.discussions import Claim, Intent, claims_of
+from comments.backends.layouts import Layouts
+from comments.backends.layouts.base import sort_key
+from comments.backends.stored import Document, body, place, placed, slug_of
 from comments.errors import CommentError, InvalidParent
-from comments.types import NewComment, State, Target
+from comments.types import NewComment, Order, State, Target
 from mongo.connection import now
 
 # Comments under one claim: fewer than a converter takes before writers wait for it.
 BATCH = 250
 
 
-class Importing:
-    """Writes of many comments. `promote` moves a discussion to the schema that it is given, and returns whether it could."""
+class Importing(Changing):
+    """Writes of many comments."""
 
-    def __init__(self, posting: Posting, promote: Callable[[Target, str], bool]) -> None:
-        self.posting, self.promote = posting, promote
-
-    def store(self, target: Target, comments: Iterable[NewComment]) -> int:
-        """Store comments; return how many were new. Raises InvalidParent; what came before that is stored."""
-        stored, batch = 0, dict[str, NewComment]()
+    def import_(self, target: Target, comments: Iterable[NewComment]) -> int:
+        new, batch = 0, dict[str, NewComment]()
         try:
-            for new in comments:
-                batch.setdefault(slug_of(new), new if new.posted else replace(new, posted=now()))
+            for one in comments:
+                batch.setdefault(slug_of(one), one if one.posted else replace(one, posted=now()))
                 if len(batch) == BATCH:
                     full, batch = batch, {}
-                    stored += self._store(target, full)
+                    new += self._import(target, full)
         finally:
             if batch:
-                stored += self._store(target, batch)
-        return stored
+                new += self._import(target, batch)
+        # Also where nothing is new: an import that stopped may have stored it.
+        if any(a.posted > b.posted for a, b in pairwise(self.iterate(target))):
+            self.renumber(target)
+        return new
 
-    def _store(self, target: Target, batch: Mapping[str, NewComment]) -> int:
-        discussions = self.posting.discussions
+    def _import(self, target: Target, batch: Mapping[str, NewComment]) -> int:
+        discussions, is_promoted = self.store.discussions, True
         last = max((new.posted for new in batch.values() if new.posted), default=None)
         # The same batch sent again goes on under the claim that it left.
         op = slugs.part("\n".join(batch))
-        is_at_work = False  # another converter
         while wanted := self._wanted(target, op, batch):
-            claim = discussions.claim(target, Intent(op, "", "import", "next", posted=last, slugs=tuple(wanted)))
-            schema = self.posting.schemas.of(claim.place)
-            looked = schema.look(claim.place, [*wanted, *(new.parent for new in wanted.values() if new.parent)])
-            documents, orphan = _placed(claim, wanted, looked.found)
-            outgrown = schema.outgrown(claim.place, looked, *documents)
-            if outgrown and not is_at_work:
-                discussions.drop(claim)
-                is_at_work = not self.promote(target, outgrown)
+            claim = discussions.claim(target, Intent(op, "", "import", number=True, posted=last, slugs=tuple(wanted)))
+            layout = self.store.layouts.of(claim.place)
+            found = layout.look(claim.place, [*wanted, *(new.parent for new in wanted.values() if new.parent)])
+            documents, orphan = _placed(claim, wanted, found.comments)
+            outgrown = layout.outgrown(claim.place, found, *documents)
+            if outgrown and is_promoted:
+                discussions.refuse(claim)
+                is_promoted = self.promote(target, outgrown)  # else another converter is at it
                 continue
-            if claim.stale:
+            if claim.is_stale:
                 continue
-            order = schema.orders(claim.place)[0]
+            order = layout.written_in or Order.OLDEST
             try:
                 if documents:
-                    schema.copy(claim.place, sorted(documents, key=lambda item: sort_key(item, order)))
+                    layout.copy(claim.place, sorted(documents, key=lambda item: sort_key(item, order)))
             except CommentError:
-                discussions.drop(claim)
+                discussions.refuse(claim)
                 raise
-            if discussions.commit(counted(self.posting.schemas, claim), newest=last, is_others=True):
+            if discussions.commit(counted(self.store.layouts, claim), newest=last):
+                if self.store.erasures.find_one({}, {"_id": 1}):
+                    for document in documents:
+                        self.without_erased(target, document, claim.at)
                 if orphan:
                     raise InvalidParent(orphan)
                 return len(documents)
@@ -73,20 +75,20 @@ class Importing:
 
     def _wanted(self, target: Target, op: str, batch: Mapping[str, NewComment]) -> Mapping[str, NewComment]:
         """Leave out what is stored already, so that an import that is repeated uses no numbers up."""
-        found = self.posting.discussions.collection.find_one({"_id": target.id}, {"touched": 0})
+        found = self.store.discussions.find(target, whole=True)
         if found is None:
             return batch
-        for entry in found["claims"]:
-            if entry["op"] == op:
-                return {slug: batch[slug] for slug in entry["slugs"]}
-        stored = self.posting.schemas.of(place(found)).look(place(found), list(batch)).found
+        for claim in claims_of(found):
+            if claim.op == op:
+                return {slug: batch[slug] for slug in claim.slugs}
+        stored = self.store.layouts.of(place(found)).look(place(found), list(batch)).comments
         return {slug: new for slug, new in batch.items() if slug not in stored}
 
 
-def counted(schemas: Schemas, claim: Claim) -> Claim:
+def counted(layouts: Layouts, claim: Claim) -> Claim:
     """Return the claim of a batch with how many public comments were written under it."""
-    found = schemas.of(claim.place).look(claim.place, claim.slugs).found.values()
-    own = [item for item in found if 0 <= (claim.number or 0) - item["number"] < len(claim.slugs)]
+    found = layouts.of(claim.place).look(claim.place, claim.slugs).comments.values()
+    own = [item for item in found if 0 <= claim.number - item["number"] < len(claim.slugs)]
     # What was removed since counts here, and is taken off by its removal.
     return replace(claim, delta=sum(item["state"] == State.PUBLIC.value or item["rev"] > 1 for item in own))
 
@@ -94,8 +96,7 @@ def counted(schemas: Schemas, claim: Claim) -> Claim:
 def _placed(claim: Claim, batch: Mapping[str, NewComment], found: Mapping[str, Document]) -> tuple[list[Document], str]:
     """Return the comments to be stored, up to one that answers what is not there; and what that is, "" without one."""
     known, documents = dict(found), list[Document]()
-    first = (claim.number or 0) - len(claim.slugs) + 1
-    for number, (slug, new) in enumerate(batch.items(), start=first):
+    for number, (slug, new) in enumerate(batch.items(), start=claim.number - len(claim.slugs) + 1):
         if slug in known:
             continue
         if new.parent and new.parent not in known:

@@ -1,271 +1,112 @@
 """Posting exactly once: claim, look, write, commit. The order of these four is what the promise rests on.
 
-The look comes after the claim, never before: a claim that is gone by then has left its comment where the look finds it.
+The look comes after the claim, never before: a claim that is gone by then has left its comment where the look finds it. A
+commit that is refused means that the claim was struck off by another sender of the same token, or by a repair after a stall:
+then the writer begins again, with a claim of its own.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from bson import Int64, ObjectId
-from pymongo.database import Database
-from pymongo.errors import DuplicateKeyError
+from bson import Int64
 
-from comments import conf, slugs
-from comments.backends.claims import Claim, Discussions, Intent
-from comments.backends.schema import Looked
-from comments.backends.schemas import Schemas
-from comments.backends.stored import Document, Written, body, comment, held, place, placed
-from comments.errors import CommentError, DiscussionClosed, InvalidParent
-from comments.types import NewComment, Posted, State, Target, Verdict
-from mongo.connection import now
+from comments.backends.changing import Changing
+from comments.backends.discussions import Claim, Intent, claims_of
+from comments.backends.layouts.base import Found
+from comments.backends.stored import Document, body, comment, placed, slug_of
+from comments.errors import CommentError, DiscussionClosed, DiscussionFull, InvalidParent
+from comments.types import NewComment, Posted, State, Target
+
+Make = Callable[[Claim, Mapping[str, Document]], Document]
 
 
-@dataclass(frozen=True)
-class Done:
-    """A post, and what is left to do after it: a schema to move to, old copies to drop, old claims to repair."""
-
-    posted: Posted
-    outgrown: str = ""
-    has_leftovers: bool = False
-    has_old_claims: bool = False
-
-
-class Posting:
+class Posting(Changing):
     """Writes that make a comment."""
 
-    def __init__(self, db: Database[Document], schemas: Schemas) -> None:
-        self.db = db
-        self.schemas = schemas
-        self.discussions = Discussions(db)
+    def post(self, target: Target, new: NewComment) -> Posted:
+        content, slug = body(new), slug_of(new)
 
-    def post(self, target: Target, new: NewComment) -> Done:
-        """Store a comment."""
-        slug = slug_of(new)
-        intent = Intent(
-            op=slug.rpartition("/")[2],
-            slug=slug,
-            kind="post",
-            number="next",
-            delta=1 if new.state is State.PUBLIC else 0,
-            posted=new.posted,
-            needs_open=new.posted is None,
-        )
-        content = body(new)
-        while True:
-            try:
-                claim = self.discussions.claim(target, intent)
-            except DiscussionClosed:
-                if stored := self.stored(target, slug):
-                    return Done(Posted(comment(target, stored), new=False))
-                raise
-            looked = self._look(claim, new.parent)
-            document = None
-            stored = looked.found.get(claim.slug)
-            if stored is None:
-                if new.parent and new.parent not in looked.found and self.is_elsewhere(claim):
-                    continue
-                answered = self._answered(claim, looked, new)
-                if claim.stale:
-                    continue
-                document = placed(content, claim.slug, claim.number or 0, claim.posted, answered)
-                if claim.kind == "approve":
-                    document["change"] = claim.change
-                stored = self._put(claim, document, looked)
-            is_others = stored is not document
-            if not self.written_under(claim, stored):
-                self.discussions.give_back(claim, number_too=claim.kind == "post", is_others=True)
-                return Done(Posted(comment(target, stored), new=False))
-            is_others |= claim.kind == "approve"
-            if self.discussions.commit(claim, newest=claim.posted if claim.delta else None, is_others=is_others):
-                posted = Posted(comment(target, stored))
-                # Whoever commits promotes, also what another wrote under the same claim.
-                outgrown = self.schemas.of(claim.place).outgrown(claim.place, looked, stored)
-                return Done(posted, outgrown, bool(claim.leftovers), claim.is_beside_old_ones)
-            if stored := self.committed_by_another(target, claim.slug):
-                return Done(Posted(comment(target, stored), new=False))
+        def make(claim: Claim, found: Mapping[str, Document]) -> Document:
+            answered = found.get(new.parent)
+            if new.parent and (answered is None or answered["state"] != State.PUBLIC.value):
+                raise InvalidParent(new.parent)
+            return placed(content, slug, claim.number, claim.posted, answered)
 
-    def hold(self, target: Target, new: NewComment, reasons: tuple[str, ...]) -> Posted:
-        """Put a comment into the queue."""
-        slug = slug_of(new)
-        intent = Intent(
-            # Not the op of a post: what is published must not share a claim that counts nothing.
-            op=f"hold:{slug.rpartition('/')[2]}",
-            slug=slug,
-            kind="hold",
-            number="present",
-            posted=new.posted,
-            needs_open=new.posted is None,
-        )
-        content = body(new)
-        while True:
-            claim = self.discussions.claim(target, intent)
-            looked = self.schemas.of(claim.place).look(claim.place, wanted(claim.slug, new.parent))
-            if stored := looked.found.get(claim.slug):
-                self.discussions.give_back(claim)
-                return Posted(comment(target, stored), new=False)
-            answered = self._answered(claim, looked, new)
-            if claim.stale:
-                continue
-            document = {
-                **placed(content, claim.slug, claim.number or 0, claim.posted, answered),
-                "_id": ObjectId(),
-                "discussion_id": target.id,
-                "state": Verdict.WAITING.value,
-                "created": now(),
-                "reasons": list(reasons),
-                "decided_by": "",
-                "decided": None,
-            }
-            is_new = True
-            try:
-                self.db["comments.pending"].insert_one(document)
-            except DuplicateKeyError:
-                is_new = False
-                document = (
-                    self.db["comments.pending"].find_one({"discussion_id": target.id, "slug": claim.slug}) or document
-                )
-            self.discussions.give_back(claim)
-            return Posted(None, held(document), new=is_new)
-
-    def publish(self, waiting: Mapping[str, Any]) -> Written:
-        """Store a queued comment in the place that it was given when it came; return it as stored."""
-        target = held(waiting).target
-        slug = waiting["slug"]
-        intent = Intent(
-            op=slug.rpartition("/")[2],
-            slug=slug,
-            kind="approve",
-            number=int(waiting["number"]),
-            delta=1,
-            posted=waiting["posted"],
-        )
-        while True:
-            claim = self.discussions.claim(target, intent)
-            schema = self.schemas.of(claim.place)
-            looked = schema.look(claim.place, [claim.slug])
-            stored = looked.found.get(claim.slug)
-            if stored is None:
-                if claim.stale:
-                    continue
-                document = {
-                    **{name: waiting[name] for name in PLACED},
-                    "number": Int64(claim.number or 0),
-                    "state": State.PUBLIC.value,
-                    "change": claim.change if claim.kind == "approve" else None,
-                    "op": None,
-                }
-                stored = self._put(claim, document, looked)
-            if self.written_under(claim, stored):
-                # Safely: the queue forgets in time what was approved, and a repair would take a claim without it for one of
-                # an erased author.
-                if self.discussions.commit(claim, newest=claim.posted, is_others=True):
-                    return Written(stored, schema.outgrown(claim.place, looked, stored))
-            else:
-                self.discussions.give_back(claim)
-                return Written(stored)
-            if again := self.committed_by_another(target, slug):
-                return Written(again)
-
-    def _put(self, claim: Claim, document: Document, looked: Looked) -> Document:
-        """Write under a claim and return what is stored; where it cannot be, nobody waits for a claim of its own."""
+        intent = Intent(slug.rpartition("/")[2], slug, "post", number=True, delta=1, needs_open=True)
         try:
-            return self.schemas.of(claim.place).put(claim.place, document, looked) or document
-        except CommentError:
-            self.discussions.refuse(claim)
+            stored, is_new = self._store(target, intent, make, new.parent)
+        except DiscussionClosed:
+            if stored_before := self.store.stored(target, slug):
+                return Posted(comment(target, stored_before), new=False)
             raise
+        return Posted(comment(target, stored), new=is_new)
 
-    def written_under(self, claim: Claim, stored: Mapping[str, Any]) -> bool:
-        """Return whether a stored comment was put there under this claim: of a post, or of an approval, which use one op
-        for one token so that they share a place."""
-        if claim.kind == "post":
-            return bool(stored["number"] == claim.number)
-        return self.made_by(claim, stored, 1)
+    def publish(self, waiting: Mapping[str, Any]) -> Document:
+        """Store a pending comment in the place that it was given when it came; return it as stored."""
 
-    def made_by(self, claim: Claim, stored: Mapping[str, Any], rev: int) -> bool:
-        """Return whether a comment's revision `rev` was written under this claim."""
-        if stored["rev"] == rev:
-            return bool(stored["change"] == claim.change)
-        replaced = self.db["comments.history"].find_one(
-            {"discussion_id": claim.place.discussion_id, "slug": claim.slug, "rev": rev, "change": claim.change},
-            {"_id": 1},
+        def make(claim: Claim, found: Mapping[str, Document]) -> Document:
+            document = {name: waiting[name] for name in PLACED}
+            return {**document, "number": Int64(claim.number), "state": State.PUBLIC.value, "change": None, "op": None}
+
+        number, slug = int(waiting["number"]), waiting["slug"]
+        # The op of a post: what is posted and what is published under one token share a claim.
+        op = slug.rpartition("/")[2]
+        intent = Intent(op, slug, "approve", number=number, delta=1, posted=waiting["posted"])
+        target = Target.parse(waiting["discussion_id"])
+        return self._store(target, intent, make)[0]
+
+    def _store(self, target: Target, intent: Intent, make: Make, parent: str = "") -> tuple[Document, bool]:
+        """Write what `make` makes of a claim and what was found; return what is stored, and whether this call stored it."""
+        discussions, is_second = self.store.discussions, False
+        while True:
+            claim = discussions.claim(target, intent)
+            layout = self.store.layouts.of(claim.place)
+            wanted = [intent.slug, parent] if parent else [intent.slug]
+            found = Found() if layout.guards_discussion and not parent else layout.look(claim.place, wanted)
+            stored, document = found.comments.get(intent.slug), None
+            if stored is None:
+                if claim.is_stale:
+                    continue
+                try:
+                    document = make(claim, found.comments)
+                    if claim.kind == "approve":
+                        document["change"] = claim.change
+                    stored = layout.put(claim.place, document, found) or document
+                except CommentError as error:
+                    discussions.refuse(claim)
+                    if is_second or not isinstance(error, DiscussionFull):
+                        raise
+                    is_second = True
+                    self.promote(target, str(layout.option(target.label, "PROMOTE_TO")))
+                    continue
+            if not self.store.written_under(claim, stored):
+                discussions.drop(claim)
+                return stored, False
+            newest = claim.posted if claim.delta else None
+            # The queue forgets in time what was approved: a claim without it would look like one of an erased author.
+            is_safe = stored is document and claim.kind == "post"
+            if discussions.commit(claim, newest=newest, is_safe=is_safe):
+                self.promote(target, layout.outgrown(claim.place, found, stored))
+                if claim.kind == "approve":
+                    stored = self.without_erased(target, stored, stored["posted"])
+                elif claim.is_slow:  # what is posted at once while its author is erased, the sweep finds
+                    stored = self.without_erased(target, stored, claim.at)
+                return stored, True
+
+    def finish(self, target: Target, slug: str) -> bool:
+        found = self.store.discussions.find(target, whole=True)
+        stored = self.store.stored(target, slug) if found and found["claims"] else None
+        return any(
+            stored is not None
+            and self.store.written_under(claim, stored)
+            and self.store.discussions.commit(claim, newest=claim.posted if claim.delta else None)
+            for claim in (claims_of(found) if found else ())
+            if claim.slug == slug and claim.kind in ("post", "approve")
         )
-        return replaced is not None
-
-    def _look(self, claim: Claim, parent: str) -> Looked:
-        schema = self.schemas.of(claim.place)
-        if schema.guards_discussion and not parent:
-            return Looked({})
-        return schema.look(claim.place, wanted(claim.slug, parent))
-
-    def _answered(self, claim: Claim, looked: Looked, new: NewComment) -> Document | None:
-        if not new.parent:
-            return None
-        answered = looked.found.get(new.parent)
-        # An import brings replies to tombstones too.
-        if answered is None or (answered["state"] != State.PUBLIC.value and new.posted is None):
-            self.discussions.refuse(claim)
-            raise InvalidParent(new.parent)
-        return answered
-
-    def committed_by_another(self, target: Target, slug: str) -> Document | None:
-        """Return the comment whose claim was gone when it came to the commit, if it is there for good.
-
-        Mostly another caller with the same token committed it. But that one may also have given the claim back, or a
-        repair have dropped it after a stall, before the comment was written: a converter at work has no reason to look
-        for it again then. So while one is, the answer is None: claim anew, which tells it.
-        """
-        discussion = self.discussions.find(target)
-        return self._found(discussion, slug) if discussion and discussion["moving"] is None else None
-
-    def stored(self, target: Target, slug: str) -> Document | None:
-        """Return the comment that has this slug where the discussion is kept at present."""
-        discussion = self.discussions.find(target)
-        while discussion is not None:
-            if found := self._found(discussion, slug):
-                return found
-            # There is none, or the copy was replaced meanwhile.
-            epoch, discussion = discussion["epoch"], self.discussions.find(target)
-            if discussion and discussion["epoch"] == epoch:
-                return None
-        return None
-
-    def is_elsewhere(self, claim: Claim) -> bool:
-        """Return whether a discussion is not kept any more where it was when this claim was made: only a claim that another
-        sender of the same form has struck off lets that happen."""
-        discussion = self.discussions.find(claim.place.target)
-        return discussion is not None and discussion["epoch"] != claim.place.epoch
-
-    def _found(self, discussion: Document, slug: str) -> Document | None:
-        where = place(discussion)
-        return self.schemas.of(where).look(where, [slug]).found.get(slug)
 
 
-# What a queued comment shares with a stored one.
+# What a pending comment shares with a stored one.
 PLACED = (
-    "slug",
-    "full_slug",
-    "number",
-    "posted",
-    "parent_id",
-    "answers",
-    "kind",
-    "author",
-    "source",
-    "html",
-    "said",
-    "edited",
-    "rev",
+    *("slug", "full_slug", "number", "posted", "parent_id", "answers", "kind"),
+    *("author", "source", "html", "said", "edited", "rev"),
 )
-
-
-def slug_of(new: NewComment) -> str:
-    """Return the slug that a new comment will have. Raises InvalidParent for what cannot be a slug."""
-    if new.parent and not slugs.is_slug(new.parent):
-        raise InvalidParent(new.parent)
-    return new.slug or slugs.of(new.token, new.parent, conf.get("MAX_DEPTH"))
-
-
-def wanted(slug: str, parent: str) -> list[str]:
-    """Return the slugs to look for: the comment's own, and the one it answers."""
-    return [slug, parent] if parent else [slug]

@@ -1,137 +1,259 @@
-"""Pages: by number, by cursor, around one comment; two commands each, whatever the discussion's length."""
+"""Pages: by number, by cursor, around one comment; two commands each, whatever the discussion's length.
 
-from collections.abc import Iterator
+A reader takes the discussion first, then its present copy. What a conversion replaces is kept for an hour: a reader that finds
+something has found all there was. One that finds nothing looks whether the copy is another one by now, and reads once more.
+"""
 
-from comments import slugs
-from comments.backends.memory import sort_key
-from comments.backends.schema import Schema
-from comments.backends.schemas import Schemas
-from comments.backends.stored import Document, Place, comment
-from comments.errors import CommentNotFound
-from comments.types import Comment, Discussion, Order, Page
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from typing import TypeVar
+
+from comments import conf, slugs
+from comments.backends.layouts.base import Layout, sort_key
+from comments.backends.store import Part
+from comments.backends.stored import Document, Place, comment, discussion, place, unbegun
+from comments.conf import native
+from comments.errors import CommentNotFound, DiscussionBusy
+from comments.types import Comment, Discussion, Order, Page, Target
 
 # Above every full slug, which begin with a digit.
 LAST = "~"
+T = TypeVar("T")
+Read = Callable[[Discussion, Place, Layout], T]
 
 
-class Reading:
-    """Reads of one copy of a discussion."""
+class Reading(Part):
+    """Reads of one discussion."""
 
-    def __init__(self, schemas: Schemas) -> None:
-        self.schemas = schemas
+    def discussion(self, target: Target) -> Discussion:
+        return self._found(target)[0]
 
-    def get(self, place: Place, slug: str) -> Document:
-        """Return a stored comment. Raises CommentNotFound."""
-        found = self.schemas.of(place).look(place, [slug]).found.get(slug) if slugs.is_slug(slug) else None
-        if found is None:
-            raise CommentNotFound(slug)
-        return found
+    def discussions(self, targets: Iterable[Target]) -> dict[Target, Discussion]:
+        wanted = list(dict.fromkeys(targets))
+        brief = {"claims": {"$slice": 1}, "touched": 0}
+        cursor = self.store.discussions.collection.find({"_id": {"$in": [target.id for target in wanted]}}, brief)
+        found = {document["_id"]: discussion(document) for document in cursor}
+        return {target: found.get(target.id) or unbegun(target) for target in wanted}
 
-    def by_number(self, discussion: Discussion, place: Place, order: Order, size: int, number: int, at: str) -> Page:
-        """Return the page of `number`, or the one that holds the slug `at`."""
-        schema = self.schemas.of(place)
-        backwards = order is Order.NEWEST
-        pages = max(1, -(-discussion.last_number // size))
-        if at:
-            number = page_of(self.get(place, at)["number"], size)
-        number = min(number, pages) or (pages if backwards else 1)
-        found = schema.by_number(place, size * (number - 1) + 1, size * number)
-        is_last = False
-        if not found and discussion.last_number:
-            number, found, is_last = self._pass_over(schema, place, number, size, backwards)
-        if backwards:
-            found.reverse()
-        earlier = str(number - 1) if number > 1 and not (is_last and backwards) else ""
-        later = str(number + 1) if number < pages and not (is_last and not backwards) else ""
-        return Page(
-            discussion,
-            as_comments(place, found),
-            order,
-            order,
-            size,
-            number=number,
-            pages=pages,
-            previous=later if backwards else earlier,
-            next=earlier if backwards else later,
-        )
+    def count(self, target: Target) -> int:
+        return self.discussion(target).count
 
-    def _pass_over(
-        self, schema: Schema, place: Place, number: int, size: int, backwards: bool
-    ) -> tuple[int, list[Document], bool]:
-        """Return the next page in reading direction that has comments, or the last before it, and whether that was so."""
-        low, high = size * (number - 1) + 1, size * number
-        ahead, behind = (-1, 1) if backwards else (1, -1)
-        nearest, is_last = schema.nearest(place, high if ahead > 0 else low, ahead), False
-        if nearest is None:
-            is_last = True
-            nearest = schema.nearest(place, low if behind < 0 else high, behind)
-        if nearest is None:
-            return number, [], True
-        number = page_of(nearest, size)
-        return number, schema.by_number(place, size * (number - 1) + 1, size * number), is_last
+    def _found(self, target: Target) -> tuple[Discussion, Place, Layout]:
+        document = self.store.discussions.find(target)
+        if document is None:
+            missing = unbegun(target)
+            where = Place(target, missing.schema, missing.order, 0, 1)
+            return missing, where, self.store.layouts.of(where)
+        where = place(document)
+        return discussion(document), where, self.store.layouts.of(where)
 
-    def threaded(self, discussion: Discussion, place: Place, size: int, after: str, before: str, at: str) -> Page:
-        """Return a threaded page after or before a cursor, or one in which `at` is read below its ancestors."""
-        schema = self.schemas.of(place)
-        if at:
-            return self._around(discussion, place, size, self.get(place, at))
-        if before:
-            found = schema.by_path(place, "", before, size + 1, backwards=True)
-            more_before, found = len(found) > size, found[:size][::-1]
-            return cut(discussion, place, found, size, more_before=more_before, more_after=True)
-        found = schema.by_path(place, after, LAST, size + 1)
-        return cut(discussion, place, found[:size], size, more_before=bool(after), more_after=len(found) > size)
+    def _read(self, target: Target, read: Read[T]) -> T:
+        """Return what `read` makes of a discussion and its present copy; once more, if it finds nothing since that copy was
+        replaced. Raises CommentNotFound, DiscussionBusy."""
+        present = self._found(target)
+        for _ in range(2):
+            missing, result = None, None
+            try:
+                result = read(*present)
+            except CommentNotFound as error:
+                missing = error
+            found = present[0]
+            has_found = result.comments if isinstance(result, Page) else result
+            if result is not None and (has_found or not found.last_number):
+                return result
+            again = self._found(target)
+            if again[0].epoch == found.epoch:
+                if result is None:
+                    raise missing or CommentNotFound(target.id)
+                return result
+            present = again
+        raise DiscussionBusy(target.id)
 
-    def _around(self, discussion: Discussion, place: Place, size: int, wanted: Document) -> Page:
-        schema = self.schemas.of(place)
-        root = wanted["full_slug"].partition("/")[0]
-        found = schema.by_path(place, just_below(root), LAST, size + 1)
-        if not any(document["slug"] == wanted["slug"] for document in found[:size]):
-            lead = schema.by_path(place, "", wanted["full_slug"], size // 2, backwards=True)
-            found = schema.by_path(place, just_below(wanted["full_slug"]), LAST, size - len(lead) + 1)
-            found = lead[::-1] + found
-        if not found:  # dropped while it was read
-            raise CommentNotFound(wanted["slug"])
-        first = found[0]["full_slug"]
-        more_before = bool(schema.by_path(place, "", first, 1, backwards=True))
-        return cut(discussion, place, found[:size], size, more_before=more_before, more_after=len(found) > size)
+    def page(
+        self,
+        target: Target,
+        *,
+        order: Order | None = None,
+        size: int = 50,
+        number: int = 0,
+        after: str = "",
+        before: str = "",
+        at: str = "",
+    ) -> Page:
+        def read(found: Discussion, where: Place, layout: Layout) -> Page:
+            asked = order or _shown(found)
+            wanted = _stored(at, found, where, layout) if at else None
+            if not found.begun:
+                return Page(found, (), asked, asked, size, pages=1, number=1)
+            used = asked if _is_affordable(layout, found, asked) else found.order
+            if used is not Order.THREADED:
+                page = _by_number(layout, found, where, used, size, int(wanted["number"]) if wanted else 0, number)
+            elif wanted:
+                page = _around(layout, found, where, size, wanted)
+            else:
+                page = _threaded(layout, found, where, size, after, before)
+            return replace(page, asked=asked)
 
-    def below(self, discussion: Discussion, place: Place, slug: str, size: int, after: str) -> Page:
-        """Return a comment and its descendants, by cursor."""
-        top = self.get(place, slug)
-        room = size if after else size - 1
-        found = self.schemas.of(place).below(place, top, after, room + 1)
-        shown = found[:room] if after else [top, *found[:room]]
-        return cut(discussion, place, shown, size, more_before=False, more_after=len(found) > room)
+        return self._read(target, read)
 
-    def documents(self, place: Place, order: Order) -> Iterator[Document]:
-        """Yield all comments; an order that the schema is not sorted by is sorted in memory."""
-        schema = self.schemas.of(place)
-        native = schema.orders(place)
-        if order in native:
-            yield from schema.iterate(place, order)
-        else:
-            yield from sorted(schema.iterate(place, native[0]), key=lambda item: sort_key(item, order))
+    def newest(self, target: Target, limit: int = 50) -> Page:
+        def read(found: Discussion, where: Place, layout: Layout) -> Page:
+            newest = layout.newest(where, limit) if found.begun else []
+            return Page(found, _comments(where, newest), Order.NEWEST, Order.NEWEST, limit)
+
+        return self._read(target, read)
+
+    def subdiscussion(self, target: Target, slug: str, *, size: int = 50, after: str = "") -> Page:
+        def read(found: Discussion, where: Place, layout: Layout) -> Page:
+            top = _stored(slug, found, where, layout)
+            room = size if after else size - 1
+            below = layout.below(where, top, after, room + 1)
+            shown = below[:room] if after else [top, *below[:room]]
+            return _cut(found, where, shown, size, more_before=False, more_after=len(below) > room)
+
+        return self._read(target, read)
+
+    def get(self, target: Target, slug: str) -> Comment:
+        return comment(target, self._read(target, lambda *present: _stored(slug, *present)))
+
+    def email_of(self, target: Target, slug: str) -> str:
+        return str(self._read(target, lambda *present: _stored(slug, *present))["author"].get("email", ""))
+
+    def iterate(self, target: Target, *, order: Order = Order.OLDEST) -> Iterator[Comment]:
+        return (comment(target, document) for document in self._documents(target, native(order)))
+
+    def with_addresses(self, target: Target) -> Iterator[tuple[Comment, str]]:
+        for document in self._documents(target, Order.OLDEST):
+            yield comment(target, document), document["author"].get("email", "")
+
+    def _documents(self, target: Target, order: Order) -> Iterator[Document]:
+        """Yield every comment; an order that the layout is not sorted by is sorted in memory. Raises DiscussionBusy if the
+        copy was replaced and dropped before all of it was read."""
+        for _ in range(2):
+            found, where, layout = self._found(target)
+            if order in layout.orders:
+                documents = layout.iterate(where, order)
+            else:
+                stored = layout.iterate(where, layout.orders[0])
+                documents = iter(sorted(stored, key=lambda item: sort_key(item, order)))
+            is_empty = True
+            for document in documents:
+                is_empty = False
+                yield document
+            now = self.store.discussions.find(target) if found.begun else None
+            if now is None or where.epoch in (now["epoch"], *(old["epoch"] for old in now["leftovers"])):
+                return
+            if not is_empty:
+                break
+        raise DiscussionBusy(target.id)
 
 
-def cut(
-    discussion: Discussion, place: Place, found: list[Document], size: int, *, more_before: bool, more_after: bool
+def _stored(slug: str, found: Discussion, where: Place, layout: Layout) -> Document:
+    document = layout.look(where, [slug]).comments.get(slug) if found.begun and slugs.is_slug(slug) else None
+    if document is None:
+        raise CommentNotFound(slug)
+    return document
+
+
+def _shown(found: Discussion) -> Order:
+    """Return the order in which a discussion is shown without being asked for one: its own, or newest first if settings say
+    so."""
+    configured = conf.storage(found.target.label).shown
+    return configured if native(configured) is found.order else found.order
+
+
+def _is_affordable(layout: Layout, found: Discussion, asked: Order) -> bool:
+    """Return whether a discussion is stored in that order, or short enough to be sorted."""
+    if native(asked) in layout.orders:
+        return True
+    return max(found.last_number, found.count) <= layout.option(found.target.label, "CAP")
+
+
+def _by_number(
+    layout: Layout, found: Discussion, where: Place, order: Order, size: int, wanted: int, number: int
 ) -> Page:
-    """Return a threaded page of what was found, with cursors where there is more."""
+    """Return the page of `number`, or the one in which the number `wanted` lies."""
+    backwards = order is Order.NEWEST
+    pages = max(1, -(-found.last_number // size))
+    number = page_of(wanted, size) if wanted else min(number, pages) or (pages if backwards else 1)
+    documents = layout.by_number(where, size * (number - 1) + 1, size * number)
+    is_last = False
+    if not documents and found.last_number:
+        number, documents, is_last = _pass_over(layout, where, number, size, backwards)
+    if backwards:
+        documents.reverse()
+    earlier = str(number - 1) if number > 1 and not (is_last and backwards) else ""
+    later = str(number + 1) if number < pages and not (is_last and not backwards) else ""
     return Page(
-        discussion,
-        as_comments(place, found),
-        Order.THREADED,
-        Order.THREADED,
+        found,
+        _comments(where, documents),
+        order,
+        order,
         size,
-        previous=found[0]["full_slug"] if found and more_before else "",
-        next=found[-1]["full_slug"] if found and more_after else "",
+        number=number,
+        pages=pages,
+        previous=later if backwards else earlier,
+        next=earlier if backwards else later,
     )
 
 
-def as_comments(place: Place, documents: list[Document]) -> tuple[Comment, ...]:
-    """Return stored comments as values."""
-    return tuple(comment(place.target, document) for document in documents)
+def _pass_over(
+    layout: Layout, where: Place, number: int, size: int, backwards: bool
+) -> tuple[int, list[Document], bool]:
+    """Return the next page in reading direction that has comments, or the last before it, and whether that was so."""
+    low, high = size * (number - 1) + 1, size * number
+    ahead = -1 if backwards else 1
+    nearest, is_last = layout.nearest(where, low if backwards else high, ahead), False
+    if nearest is None:
+        is_last = True
+        nearest = layout.nearest(where, high if backwards else low, -ahead)
+    if nearest is None:
+        return number, [], True
+    number = page_of(nearest, size)
+    return number, layout.by_number(where, size * (number - 1) + 1, size * number), is_last
+
+
+def _threaded(layout: Layout, found: Discussion, where: Place, size: int, after: str, before: str) -> Page:
+    """Return a threaded page after or before a cursor."""
+    if before:
+        documents = layout.by_path(where, "", before, size + 1, backwards=True)
+        more_before, documents = len(documents) > size, documents[:size][::-1]
+        return _cut(found, where, documents, size, more_before=more_before, more_after=True)
+    documents = layout.by_path(where, after, LAST, size + 1)
+    return _cut(found, where, documents[:size], size, more_before=bool(after), more_after=len(documents) > size)
+
+
+def _around(layout: Layout, found: Discussion, where: Place, size: int, wanted: Document) -> Page:
+    """Return a threaded page in which a comment is read below its ancestors."""
+    root = wanted["full_slug"].partition("/")[0]
+    documents = layout.by_path(where, _just_below(root), LAST, size + 1)
+    if not any(document["slug"] == wanted["slug"] for document in documents[:size]):
+        lead = layout.by_path(where, "", wanted["full_slug"], size // 2, backwards=True)
+        documents = layout.by_path(where, _just_below(wanted["full_slug"]), LAST, size - len(lead) + 1)
+        documents = lead[::-1] + documents
+    if not documents:  # dropped while it was read
+        raise CommentNotFound(wanted["slug"])
+    more_before = bool(layout.by_path(where, "", documents[0]["full_slug"], 1, backwards=True))
+    return _cut(found, where, documents[:size], size, more_before=more_before, more_after=len(documents) > size)
+
+
+def _cut(
+    found: Discussion, where: Place, documents: list[Document], size: int, *, more_before: bool, more_after: bool
+) -> Page:
+    """Return a threaded page of what was found, with cursors where there is more."""
+    return Page(
+        found,
+        _comments(where, documents),
+        Order.THREADED,
+        Order.THREADED,
+        size,
+        previous=documents[0]["full_slug"] if documents and more_before else "",
+        next=documents[-1]["full_slug"] if documents and more_after else "",
+    )
+
+
+def _comments(where: Place, documents: list[Document]) -> tuple[Comment, ...]:
+    return tuple(comment(where.target, document) for document in documents)
 
 
 def page_of(number: int, size: int) -> int:
@@ -139,6 +261,6 @@ def page_of(number: int, size: int) -> int:
     return (int(number) - 1) // size + 1
 
 
-def just_below(full_slug: str) -> str:
+def _just_below(full_slug: str) -> str:
     """Return a key below a full slug and above all that come before it: nothing lies between it and the slug."""
     return full_slug[:-1] + chr(ord(full_slug[-1]) - 1) + LAST

@@ -1,157 +1,88 @@
-"""What a crash may leave behind, found and put right: claims, counts, copies that nobody reads.
+"""What a crash may leave behind, found and put right: claims, counts, copies that are not read.
 
 Nothing here touches what a comment says. A claim whose comment is stored is committed as soon as its writer should have come
-back: it stopped before its commit, or a failing server lost that. Any other is dropped when it is so old that nobody can be
-writing under it.
+back: it stopped before its commit, or a failing server lost that. Any other is dropped when it is so old that no process can
+be writing under it.
 """
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
 from bson import Int64
 
 from comments import slugs
-from comments.backends.changing import Changing
-from comments.backends.claims import ABANDONED, LEASE, Claim, claim_of
+from comments.backends import discussions as times
+from comments.backends.base import Fault
+from comments.backends.conversion.numbering import CROWD, HUNDRED
+from comments.backends.discussions import Claim, claims_of, is_dead
 from comments.backends.importing import counted
-from comments.backends.numbering import CROWD, HUNDRED
-from comments.backends.posting import Posting
-from comments.backends.schema import Schema
+from comments.backends.store import Part, Store
 from comments.backends.stored import Document, Place, place
 from comments.types import State, Target
 from mongo.connection import now
 
 
-@dataclass(frozen=True)
-class Fault:
-    """Something wrong with a stored discussion: `kind` in a word, `what` in a sentence; whether a repair can mend
-    it."""
+def repair_claims(store: Store, target: Target, *, older_than: float | None = None) -> int:
+    """Commit or drop the claims of a discussion that are older than so many seconds (else: ABANDONED), and commit of those
+    older than LEASE the ones under which something is stored; return how many."""
+    oldest = times.ABANDONED if older_than is None else older_than
+    found, moment, repaired = store.discussions.find(target, whole=True), now(), 0
+    for claim in claims_of(found) if found else ():
+        age = (moment - claim.at).total_seconds()
+        if age >= min(times.LEASE, oldest):
+            repaired += _repair(store, claim, is_abandoned=age >= oldest)
+    return repaired
 
-    discussion_id: str
-    kind: str
-    what: str
-    mendable: bool = True
+
+def _repair(store: Store, claim: Claim, *, is_abandoned: bool) -> bool:
+    if claim.slugs:
+        return is_abandoned and store.discussions.commit(counted(store.layouts, claim), newest=claim.posted)
+    stored = store.layouts.of(claim.place).look(claim.place, [claim.slug]).comments.get(claim.slug)
+    if stored and store.written_under(claim, stored):
+        return store.discussions.commit(claim, newest=claim.posted if claim.kind in ("post", "approve") else None)
+    # Revisions only rise, and one slug is stored once: nothing more can be written under it.
+    is_past = stored is not None and (claim.kind in ("post", "approve") or stored["rev"] > claim.rev)
+    if is_abandoned or is_past:
+        store.discussions.drop(claim)
+    return is_abandoned or is_past
 
 
-class Repairing:
+class Repairing(Part):
     """Audits and repairs."""
 
-    def __init__(self, posting: Posting) -> None:
-        self.posting = posting
-        self.discussions = posting.discussions
-        self.discussions.repair = self.repair_claims
-        self.changing = Changing(posting)
-
-    # Claims ----------------------------------------------------------------------------------------------------------
-
     def repair_claims(self, target: Target, *, older_than: float | None = None) -> int:
-        """Commit or drop the claims of a discussion that are older than so many seconds (else: abandoned), and of those older
-        than LEASE the ones under which nothing more can be written; return how many."""
-        found = self.discussions.collection.find_one({"_id": target.id}, {"touched": 0})
-        if found is None:
-            return 0
-        moment, repaired = now(), 0
-        for entry in found["claims"]:
-            age = (moment - entry["at"]).total_seconds()
-            is_abandoned = age >= (ABANDONED if older_than is None else older_than)
-            if is_abandoned or age >= LEASE:
-                repaired += self._repair(claim_of(found, entry), is_abandoned)
-        return repaired
-
-    def finish(self, target: Target, slug: str) -> bool:
-        """Commit the claim under which a comment was posted, if its writer stopped before that; return whether it had."""
-        found = self.discussions.collection.find_one({"_id": target.id, "claims.slug": slug}, {"touched": 0})
-        open_ = [claim_of(found, entry) for entry in found["claims"] if entry["slug"] == slug] if found else []
-        stored = self.posting.stored(target, slug) if open_ else None
-        return any(
-            claim.kind == "post"
-            and self.posting.written_under(claim, stored)
-            and self.discussions.commit(claim, newest=claim.posted if claim.delta else None, is_others=True)
-            for claim in open_
-            if stored is not None
-        )
-
-    def _repair(self, claim: Claim, is_abandoned: bool) -> bool:
-        if claim.slugs:
-            return is_abandoned and self.discussions.commit(counted(self.posting.schemas, claim), newest=claim.posted)
-        stored = self.posting.schemas.of(claim.place).look(claim.place, [claim.slug]).found.get(claim.slug)
-        if stored is not None and self._written(claim, stored):
-            self.discussions.commit(claim, newest=claim.posted if claim.delta > 0 and claim.kind != "restore" else None)
-            if self._was_erased(claim):
-                self.changing.erase_again(claim.place.target, stored)
-        elif is_abandoned or self._is_past(claim, stored):
-            if stored is not None and stored["rev"] > claim.rev > 0:
-                # What it kept was not replaced by it, and its author may have been erased since.
-                self.changing.forget_kept(claim)
-            self.discussions.drop(claim)
-        else:
-            return False
-        return True
-
-    def _was_erased(self, claim: Claim) -> bool:
-        """Return whether what a writer brought back, who did not come back to look, was gone by then with its author."""
-        where: Document = {"discussion_id": claim.place.discussion_id, "slug": claim.slug}
-        if claim.kind == "restore":
-            return self.changing.history.find_one({**where, "rev": claim.rev - 1}, {"_id": 1}) is None
-        return claim.kind == "approve" and self.posting.db["comments.pending"].find_one(where, {"_id": 1}) is None
-
-    def _is_past(self, claim: Claim, stored: Document | None) -> bool:
-        """Return whether nothing can be written under a claim any more, however late its writer wakes up."""
-        if claim.kind == "hold":
-            query = {"discussion_id": claim.place.discussion_id, "slug": claim.slug}
-            return self.posting.db["comments.pending"].find_one(query, {"_id": 1}) is not None
-        return stored is not None and (claim.kind in ("post", "approve") or stored["rev"] > claim.rev)
-
-    def _written(self, claim: Claim, stored: Document) -> bool:
-        """Return whether what is stored was written under the claim."""
-        if claim.kind == "hold":
-            return False
-        if claim.kind in ("post", "approve"):
-            return self.posting.written_under(claim, stored)
-        return self.posting.made_by(claim, stored, claim.rev + 1)
-
-    # Audits ----------------------------------------------------------------------------------------------------------
+        return repair_claims(self.store, target, older_than=older_than)
 
     def audit(self, target: Target) -> list[Fault]:
-        """Return what is wrong with a discussion; about 200 bytes of memory a comment."""
-        found = self.discussions.collection.find_one({"_id": target.id}, {"touched": 0})
+        found = self.store.discussions.find(target, whole=True)
         if found is None:
             return []
         where = place(found)
-        schema = self.posting.schemas.of(where)
-        faults = [Fault(target.id, "form", what, mendable=False) for what in schema.faults(where)]
-        tally = Tally(where)
-        for document in schema.iterate(where, schema.orders(where)[0]):
+        faults = [Fault(target.id, "form", what, mendable=False) for what in self.store.layouts.of(where).faults(where)]
+        return [*faults, *self._tally(where).faults(found), *self._claims(found), *self._copies(found, where)]
+
+    def _tally(self, where: Place) -> "Tally":
+        """Read a copy whole; about 200 bytes of memory a comment."""
+        layout, tally = self.store.layouts.of(where), Tally()
+        for document in layout.iterate(where, layout.orders[0]):
             tally.add(document)
-        faults += tally.faults(found)
-        faults += self._claims(found)
-        faults += self._copies(found, where)
-        return faults
+        return tally
 
     def _claims(self, found: Document) -> Iterator[Fault]:
-        due = now() - timedelta(seconds=ABANDONED)
-        old = sum(entry["at"] <= due for entry in found["claims"])
-        if old:
+        due = now() - timedelta(seconds=times.ABANDONED)
+        if old := sum(entry["at"] <= due for entry in found["claims"]):
             yield Fault(found["_id"], "claims", f"{old} writers never came back")
 
     def _copies(self, found: Document, where: Place) -> Iterator[Fault]:
-        known = {where.epoch, *(leftover["epoch"] for leftover in found["leftovers"])}
-        if found["moving"]:
-            known.add(found["moving"]["epoch"])
-        # Mostly the next to post drops it.
-        overdue = now() - timedelta(seconds=ABANDONED)
-        if any(leftover["due"] <= overdue for leftover in found["leftovers"]):
-            yield Fault(found["_id"], "leftovers", "an old copy waits to be dropped")
-        for schema in self.posting.schemas.all:
-            if orphans := schema.epochs(where) - known:
-                yield Fault(found["_id"], "copies", f"{schema.name} has copies of no use: {sorted(orphans)}")
+        # An old copy that waits to be dropped is no fault.
+        known = {old["epoch"] for old in (found, *found["leftovers"], found["moving"] or found)}
+        for layout in self.store.layouts.all:
+            if orphans := layout.epochs(where) - known:
+                yield Fault(found["_id"], "copies", f"{layout.name} has copies of no use: {sorted(orphans)}")
 
     def mend(self, target: Target, faults: list[Fault]) -> int:
-        """Put right what of these can be; return how many were. What is being written to meanwhile is left for next
-        time."""
         kinds = {fault.kind for fault in faults if fault.mendable}
         mended = 0
         if "claims" in kinds:
@@ -160,42 +91,54 @@ class Repairing:
             mended += self._drop_orphans(target)
         if "count" in kinds or "numbers" in kinds:
             mended += self._recount(target)
+        if "crowded" in kinds:
+            self.renumber(target)
+            mended += 1
         return mended
 
     def _drop_orphans(self, target: Target) -> int:
-        found = self.discussions.collection.find_one({"_id": target.id}, {"claims": 0, "touched": 0})
+        found = self.store.discussions.find(target)
         if found is None or found["moving"]:
             return 0
-        known = [found["epoch"], *(leftover["epoch"] for leftover in found["leftovers"])]
+        known = [old["epoch"] for old in (found, *found["leftovers"])]
         # A conversion that begins now takes an epoch above these.
         query = {"$nin": known, "$lte": found["last_epoch"]}
-        return int(sum(schema.clear(place(found), query) for schema in self.posting.schemas.all) > 0)
+        return int(sum(layout.clear(place(found), query) for layout in self.store.layouts.all) > 0)
 
     def _recount(self, target: Target) -> int:
-        """Count anew, if nobody writes from before until after."""
-        found = self.discussions.collection.find_one({"_id": target.id}, {"touched": 0})
+        """Count anew, if no writer is at work from before until after."""
+        found = self.store.discussions.find(target)
         if found is None or found["claims"]:
             return 0
-        where = place(found)
-        schema: Schema = self.posting.schemas.of(where)
-        tally = Tally(where)
-        for document in schema.iterate(where, schema.orders(where)[0]):
-            tally.add(document)
+        tally = self._tally(place(found))
         raised: dict[str, Any] = {"last_number": Int64(tally.highest)}
         if tally.newest is not None:
             raised["newest"] = tally.newest
-        changed = self.discussions.collection.update_one(
+        changed = self.store.discussions.collection.update_one(
             {"_id": target.id, "version": found["version"], "claims": []},
             {"$set": {"count": tally.public}, "$max": raised},
         )
         return int(changed.matched_count)
 
+    def tidy(self) -> int:
+        """What the worker does each minute."""
+        discussions, moment, done = self.store.discussions.collection, now(), 0
+        late = {"claims.at": {"$lt": moment - timedelta(seconds=times.LEASE)}}
+        for found in list(discussions.find(late, {"_id": 1})):
+            done += self.repair_claims(Target.parse(found["_id"]))
+        dead = {"moving.beat": {"$lt": moment - timedelta(seconds=times.UNHEARD)}, "$expr": is_dead()}
+        done += discussions.update_many(dead, {"$set": {"moving": None, "touched": []}}).modified_count
+        for found in list(discussions.find({"leftovers.due": {"$lt": moment}}, {"_id": 1})):
+            self.drop_old_copies(Target.parse(found["_id"]))
+            done += 1
+        self.sweep_erasures()
+        return done
+
 
 class Tally:
     """What all comments of a copy say together."""
 
-    def __init__(self, where: Place) -> None:
-        self.where = where
+    def __init__(self) -> None:
         self.public = self.highest = 0
         self.newest: Any = None
         self.paths: dict[int, int] = {}

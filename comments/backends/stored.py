@@ -1,4 +1,4 @@
-"""Between values and documents: the one shape in which a comment is stored, whatever the schema."""
+"""Between values and documents: the one shape in which a comment is stored, whatever the layout."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -7,7 +7,8 @@ from typing import Any
 
 from bson import Int64
 
-from comments import slugs
+from comments import conf, slugs
+from comments.errors import InvalidParent
 from comments.types import Author, Comment, Discussion, Held, Kind, NewComment, Order, State, Target, Verdict
 
 Document = dict[str, Any]
@@ -25,7 +26,7 @@ class Place:
     """Where one copy of a discussion is: read from its document, or taken with a claim."""
 
     target: Target
-    schema: str
+    layout: str
     order: Order
     epoch: int
     bucket: int
@@ -36,19 +37,11 @@ class Place:
         return self.target.id
 
 
-@dataclass(frozen=True)
-class Written:
-    """A comment as it is stored after a write, and the schema that its discussion has outgrown its own for, "" if not."""
-
-    document: Document
-    outgrown: str = ""
-
-
 def author_document(author: Author, email: str) -> Document:
     """Return an author as stored; the address is left out where there is none."""
     stored: Document = {"id": author.id, "name": author.name, "url": author.url}
     if email:
-        stored["email"] = email.lower()  # whoever asks for it later may write it otherwise
+        stored["email"] = email.lower()  # it may be asked for in other letters
     return stored
 
 
@@ -178,6 +171,14 @@ def held(document: Mapping[str, Any]) -> Held:
     )
 
 
-def newer(document: Mapping[str, Any]) -> Document:
-    """Return the fields by which a copy of a comment is raised to this revision."""
-    return {name: document[name] for name in CHANGING}
+def unbegun(target: Target) -> Discussion:
+    """Return the discussion that a target will have when its first comment is posted."""
+    storage = conf.storage(target.label)
+    return Discussion(target, storage.schema, storage.order)
+
+
+def slug_of(new: NewComment) -> str:
+    """Return the slug that a new comment will have. Raises InvalidParent for what cannot be a slug."""
+    if new.parent and not slugs.is_slug(new.parent):
+        raise InvalidParent(new.parent)
+    return new.slug or slugs.of(new.token, new.parent, conf.get("MAX_DEPTH"))

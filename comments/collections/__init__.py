@@ -5,6 +5,7 @@ to one place, and name the epoch, so that a copy under way is never mixed with t
 """
 
 from comments import conf, targets
+from comments.backends import layout_classes
 from comments.collections import schemas
 from mongo import jobs, rate_limit
 from mongo.collections import Collection, Index, ShardKey
@@ -14,7 +15,13 @@ DAY = 24 * 60 * 60
 STATIC = (
     Collection(
         "discussions",
-        (Index("by_newest", (("newest", -1),)), Index("by_switch", (("switched", 1),), sparse=True)),
+        (
+            Index("by_newest", (("newest", -1),)),
+            # For the worker, each minute: only what is open, moving or left over is in these.
+            Index("by_claim", (("claims.at", 1),), sparse=True),
+            Index("by_beat", (("moving.beat", 1),), sparse=True),
+            Index("by_due", (("leftovers.due", 1),), sparse=True),
+        ),
         shard_key=ShardKey((("_id", "hashed"),), reason="one findAndModify a write, always by _id"),
         validator=schemas.DISCUSSION,
     ),
@@ -73,6 +80,12 @@ STATIC = (
         validator=schemas.HISTORY,
     ),
     Collection(
+        "comments.erasures",
+        (Index("kept_for_a_day", (("at", 1),), expire_after_seconds=DAY),),
+        validator=schemas.ERASURE,
+        unsharded_because="small, and short-lived",
+    ),
+    Collection(
         "comments.flags",
         (
             Index("by_last", (("last", -1), ("_id", -1))),
@@ -114,7 +127,8 @@ def database_alias() -> str:
 def collections() -> tuple[Collection, ...]:
     """Return the own collections, and what the collections of embedding targets need beside their own indexes."""
     embedding = {name for label in embedding_labels() for name in targets.collections_of(label)}
-    return STATIC + tuple(
+    declared = tuple(collection for layout in layout_classes().values() for collection in layout.declares)
+    return (*STATIC, *declared) + tuple(
         Collection(
             name,
             (

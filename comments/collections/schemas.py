@@ -23,7 +23,8 @@ _PLACED: dict[str, Schema] = {
 }
 _IN_DISCUSSION: dict[str, Schema] = {"discussion_id": TEXT, "epoch": INTEGER}
 _COMMENT: dict[str, Schema] = _PLACED | {"state": one_of(*State)}
-_SCHEMA = one_of("documents", "embedded", "buckets")
+# A layout: which there are is for the code to say.
+_SCHEMA = TEXT
 _ORDER = one_of(*Order)
 
 DISCUSSION = document(
@@ -38,7 +39,6 @@ DISCUSSION = document(
         "version": ID,
         "count": INTEGER,
         "last_number": INTEGER,
-        "last_held": INTEGER,
         "last_posted": DATE,
         "newest": DATE,
         "claims": listed(
@@ -65,7 +65,6 @@ DISCUSSION = document(
         ),
         "leftovers": listed(document({"schema": _SCHEMA, "order": _ORDER, "epoch": INTEGER, "due": DATE})),
     },
-    {"switched": DATE},
 )
 COMMENT = document(_IN_DISCUSSION | _COMMENT)
 # Chronological buckets are numbered, threaded ones begin at a path. What is in the array is left to the code: the server would
@@ -96,4 +95,5 @@ SUBSCRIPTION = document(
     {"_id": TEXT, "discussion_id": TEXT, "email": TEXT, "slugs": listed(TEXT), "confirmed": optional(DATE)},
     {"asked": DATE},
 )
+ERASURE = document({"_id": TEXT, "at": DATE})
 ADDRESS = document({"discussion_id": TEXT, "slug": TEXT, "address": TEXT, "at": DATE})

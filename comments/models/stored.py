@@ -62,11 +62,15 @@ class StoredMoving(EmbeddedModel):
         return self.to
 
 
+def _schemas() -> list[tuple[str, str]]:
+    return [(name, name) for name in conf.schemas()]
+
+
 class StoredDiscussion(Stored):
     """A discussion: in which schema and order it is kept, and what was counted."""
 
     id = models.CharField(primary_key=True, max_length=300, db_column="_id")
-    schema = models.CharField(_("schema"), max_length=20, choices=[(name, name) for name in conf.SCHEMAS])
+    schema = models.CharField(_("schema"), max_length=20, choices=_schemas)
     order = models.CharField(_("order"), max_length=20, choices=[(order.value, order.value) for order in Order])
     state = models.CharField(_("state"), max_length=20, choices=[("open", _("open")), ("closed", _("closed"))])
     count = models.BigIntegerField(_("comments"))

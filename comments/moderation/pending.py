@@ -8,20 +8,18 @@ and rejecting are safe however many do it.
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
 
 from django.db.models import Model
 from django.utils.translation import gettext as _
 
-from comments import conf, targets
+from comments import targets
 from comments.backends import backend
-from comments.backends.stored import held as as_held
 from comments.errors import CommentError, CommentNotFound
 from comments.notices import mails
 from comments.posting import flags, forms, services
 from comments.reading import selectors
 from comments.types import Comment, Held, Verdict
-from mongo.connection import database, now
+from mongo.connection import now
 
 LEASE = timedelta(minutes=10)
 # Beyond this a number says "more than".
@@ -51,31 +49,20 @@ class Decided:
 
 def taken(by: str, size: int) -> tuple[Held, ...]:
     """Return up to `size` waiting comments that the moderator `by` has taken, the longest waiting first."""
-    mine = {"state": Verdict.WAITING.value, "lease.by": by, "lease.until": {"$gt": now()}}
-    found = _pending().find(mine).sort([("created", 1), ("_id", 1)]).limit(size)
-    return tuple(as_held(document) for document in found)
+    return backend().taken(by, size)
 
 
 def take(by: str, size: int) -> tuple[Held, ...]:
     """Lease those that waited longest to the moderator `by`, up to `size` with the ones taken before; return them all."""
-    moment = now()
     mine = list(taken(by, size))
-    while len(mine) < size:
-        found = _pending().find_one_and_update(
-            {"state": Verdict.WAITING.value, "lease.until": {"$not": {"$gt": moment}}},
-            {"$set": {"lease": {"by": by, "until": moment + LEASE}}},
-            sort=[("created", 1), ("_id", 1)],
-        )
-        if found is None:
-            break
-        mine.append(as_held(found))
+    while len(mine) < size and (found := backend().take(by, now() + LEASE)):
+        mine.append(found)
     return tuple(mine)
 
 
 def release(by: str) -> int:
     """Give back all that a moderator has taken; return how many comments that were."""
-    changed = _pending().update_many({"state": Verdict.WAITING.value, "lease.by": by}, {"$unset": {"lease": 1}})
-    return int(changed.modified_count)
+    return backend().release(by)
 
 
 def cases(taken: Iterable[Held]) -> list[Case]:
@@ -136,7 +123,7 @@ def reject(held_id: str, *, by: str = "", verdict: Verdict = Verdict.REJECTED) -
 def counts() -> dict[str, int]:
     """Return how many comments wait, are spam, were rejected, are flagged: each counted up to COUNTED, along an index."""
     states = (Verdict.WAITING, Verdict.SPAM, Verdict.REJECTED)
-    counted = {state.value: _pending().count_documents({"state": state.value}, limit=COUNTED) for state in states}
+    counted = {state.value: backend().count_held(state, COUNTED) for state in states}
     return {**counted, "flagged": flags.count()}
 
 
@@ -150,7 +137,3 @@ def _parent(held: Held) -> Comment | None:
 def _earlier(held: Held) -> int:
     """Return how many public comments the account has, up to 10; 0 for an author without one."""
     return len(selectors.by_author(held.author.id, limit=10)) if held.author.id else 0
-
-
-def _pending() -> Any:
-    return database(conf.database_alias())["comments.pending"]

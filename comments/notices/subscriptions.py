@@ -1,75 +1,48 @@
 """Who wants to hear of replies: by discussion and address, confirmed by mail before the first notice goes out."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from datetime import UTC, datetime
-from typing import Any
 
 from django.core import signing
 from django.utils.crypto import salted_hmac
 
-from comments import conf
-from comments.types import Target
-from mongo.connection import database, now
+from comments.backends import backend
+from comments.types import Subscription, Target
 
-COLLECTION = "comments.subscriptions"
 SALT = "comments.subscriptions"
 # What links in mails are for, and for how many days they can be used. To leave must be possible long after the last mail.
 CONFIRM, LEAVE = "confirm", "leave"
 DAYS = {CONFIRM: 7, LEAVE: 400}
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class NoSubscription(Exception):
     """The link is not ours, or what it leads to is not there any more."""
 
 
-@dataclass(frozen=True)
-class Subscription:
-    """An address that wants to hear of replies to `slugs` in a discussion; `confirmed`: since when it does, if it does."""
-
-    id: str
-    target: Target
-    email: str
-    slugs: tuple[str, ...]
-    confirmed: datetime | None
-
-
 def ask(target: Target, slug: str, email: str) -> bool:
     """Note that `email` wants to hear of replies to a comment; return whether the address is still to be confirmed."""
-    before = _subscriptions().find_one_and_update(
-        {"_id": id_of(target, email)},
-        {
-            "$addToSet": {"slugs": slug},
-            "$setOnInsert": {"discussion_id": target.id, "email": email.lower(), "confirmed": None, "asked": now()},
-        },
-        upsert=True,
-    )
-    return before is None or before["confirmed"] is None
+    return backend().subscriptions.add(id_of(target, email), target, slug, email)
 
 
 def confirm(subscription: Subscription) -> None:
-    """Record that the address is its owner's, who wants the notices. What is not confirmed goes by a TTL on `asked`."""
-    _subscriptions().update_one({"_id": subscription.id}, {"$set": {"confirmed": now()}, "$unset": {"asked": 1}})
+    """Record that the address is its owner's, who wants the notices."""
+    backend().subscriptions.confirm(subscription.id)
 
 
 def end(subscription_id: str) -> None:
     """Delete a subscription."""
-    _subscriptions().delete_one({"_id": subscription_id})
+    backend().subscriptions.end(subscription_id)
 
 
 def to(target: Target, slugs: Iterable[str]) -> list[Subscription]:
     """Return who confirmed to hear of replies to one of these comments."""
-    query = {"discussion_id": target.id, "slugs": {"$in": list(slugs)}, "confirmed": {"$gt": EPOCH}}
-    return [_subscription(document) for document in _subscriptions().find(query)]
+    return backend().subscriptions.to(target, slugs)
 
 
 def get(subscription_id: str) -> Subscription:
     """Return a subscription. Raises NoSubscription."""
-    found = _subscriptions().find_one({"_id": subscription_id})
-    if found is None:
+    if (found := backend().subscriptions.get(subscription_id)) is None:
         raise NoSubscription(subscription_id)
-    return _subscription(found)
+    return found
 
 
 def token(subscription_id: str, purpose: str) -> str:
@@ -87,33 +60,14 @@ def read(signed: str, purpose: str) -> Subscription:
 
 def of(email: str) -> list[Subscription]:
     """Return all subscriptions of an address."""
-    return [_subscription(document) for document in _subscriptions().find({"email": email.lower()})]
+    return backend().subscriptions.of(email)
 
 
 def erase(email: str) -> int:
     """Delete all subscriptions of an address; return how many."""
-    return int(_subscriptions().delete_many({"email": email.lower()}).deleted_count)
-
-
-def forget(target: Target) -> None:
-    """Delete the subscriptions to a discussion that is gone."""
-    _subscriptions().delete_many({"discussion_id": target.id})
+    return backend().subscriptions.erase(email)
 
 
 def id_of(target: Target, email: str) -> str:
     """Return the id of the subscription of an address to a discussion."""
     return salted_hmac(SALT, f"{target.id}\x00{email.casefold()}", algorithm="sha256").hexdigest()[:40]
-
-
-def _subscription(document: Any) -> Subscription:
-    return Subscription(
-        document["_id"],
-        Target.parse(document["discussion_id"]),
-        document["email"],
-        tuple(document["slugs"]),
-        document["confirmed"],
-    )
-
-
-def _subscriptions() -> Any:
-    return database(conf.database_alias())[COLLECTION]

@@ -1,6 +1,7 @@
 """Conversions that an administrator asks for: short ones at once, long ones by a worker, which says how far it is."""
 
 from comments import conf
+from comments.backends import layout_classes
 from comments.errors import ConversionFailed
 from comments.operations import maintenance
 from comments.types import Order, Target
@@ -19,12 +20,18 @@ def convert(target: Target, schema: str, order: Order) -> bool | None:
     if not maintenance.needs_converting(found, schema, order):
         return None
     # What cannot be is told at once.
-    if found.last_number <= AT_ONCE or schema == "embedded":
+    if found.last_number <= AT_ONCE or layout_classes()[schema].in_target:
         return maintenance.convert(target, schema, order) is not None or None
     plan = {"discussion": target.id, "schema": schema, "order": order.value}
     key = f"convert:{target.id}:{found.epoch}:{schema}:{order.value}"
     jobs.put(CONVERT, plan, key=key, alias=conf.database_alias())
     return False
+
+
+@jobs.regularly
+def tidy() -> None:
+    """Have a worker put right each minute what crashes leave behind, and drop what conversions leave."""
+    maintenance.tidy()
 
 
 @jobs.handler(CONVERT)

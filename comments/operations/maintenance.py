@@ -4,9 +4,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from comments import conf, targets
-from comments.backends.attempt import Converted
-from comments.backends.mongodb import MongoBackend
-from comments.backends.repairing import Fault
+from comments.backends import backend, layout_classes
+from comments.backends.base import Converted, Fault
 from comments.errors import ConversionFailed, TargetNotFound
 from comments.types import Discussion, Order, Target
 
@@ -25,14 +24,13 @@ class Examined:
 def wanted(*, label: str = "", discussion_id: str = "") -> Iterator[Discussion]:
     """Yield the discussions to work on: one, those of a label, or all. Raises TargetNotFound if there is no such
     one."""
-    backend = MongoBackend()
     if discussion_id:
-        found = backend.discussion(Target.parse(discussion_id))
+        found = backend().discussion(Target.parse(discussion_id))
         if not found.begun:
             raise TargetNotFound(f"There is no discussion {discussion_id}.")
         yield found
     else:
-        yield from backend.walk(label)
+        yield from backend().walk(label)
 
 
 def needs_converting(found: Discussion, schema: str, order: Order | None) -> bool:
@@ -45,11 +43,10 @@ def convert(
 ) -> Converted | None:
     """Convert a discussion, in its present order if none is given; None if it is so already. Raises
     ConversionFailed."""
-    backend = MongoBackend()
-    native = conf.native(order) if order else backend.discussion(target).order
-    if schema == "embedded":
+    native = conf.native(order) if order else backend().discussion(target).order
+    if layout_classes()[schema].in_target:
         _check_that_it_can_embed(target)
-    return backend.convert(target, schema, native, progress=progress)
+    return backend().convert(target, schema, native, progress=progress)
 
 
 def _check_that_it_can_embed(target: Target) -> None:
@@ -60,19 +57,28 @@ def _check_that_it_can_embed(target: Target) -> None:
 
 def drop_old_copies(target: Target) -> int:
     """Delete the old copies of a discussion whose time has come; return how many are still kept for slow readers."""
-    return MongoBackend().conversion.drop_leftovers(target)
+    return backend().drop_old_copies(target)
 
 
 def examine(found: Discussion, *, fix: bool = False) -> Examined:
     """Audit a discussion's stored documents; with `fix` mend what a crash may have left behind."""
-    backend = MongoBackend()
-    faults = backend.repairing.audit(found.target)
-    mended = 0
-    if fix and faults:
-        mended = backend.repairing.mend(found.target, faults)
-        if any(fault.kind == "leftovers" for fault in faults):
-            mended += backend.conversion.drop_leftovers(found.target) == 0
-        if any(fault.kind == "crowded" for fault in faults):
-            backend.renumber(found.target)
-            mended += 1
+    if fix:
+        backend().drop_old_copies(found.target)
+    faults = backend().audit(found.target)
+    mended = backend().mend(found.target, faults) if fix and faults else 0
     return Examined(found, tuple(faults), mended)
+
+
+def faults(target: Target) -> list[Fault]:
+    """Return what is wrong with a stored discussion."""
+    return backend().audit(target)
+
+
+def tidy() -> int:
+    """Do what a worker does each minute; return how much there was to do."""
+    return backend().tidy()
+
+
+def sweep_erasures() -> int:
+    """Look again for what is to be erased, as the worker does each minute; return how many erasures are not over."""
+    return backend().sweep_erasures()

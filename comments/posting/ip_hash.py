@@ -4,14 +4,13 @@ What is kept is never the address itself but a keyed hash of its network, apart 
 """
 
 import ipaddress
-from typing import Any
 
 from django.http import HttpRequest
 from django.utils.crypto import salted_hmac
 
 from comments import conf
+from comments.backends import backend
 from comments.types import Target
-from mongo.connection import database, now
 
 # What is left of an address before it is hashed: a household, not a device.
 KEPT_BITS = {4: 24, 6: 48}
@@ -43,25 +42,14 @@ def key(request: HttpRequest) -> str:
 
 def note(target: Target, slug: str, address: str) -> None:
     """Keep from where a comment was first sent, for 30 days; `address` is a `key`."""
-    first = {"$setOnInsert": {"address": address, "at": now()}}
-    _kept().update_one({"discussion_id": target.id, "slug": slug}, first, upsert=True)
+    backend().ip_hashes.note(target, slug, address)
 
 
 def of_comment(target: Target, slug: str) -> str:
     """Return the key of the address that a comment was sent from, "" where it is not kept (any more)."""
-    found = _kept().find_one({"discussion_id": target.id, "slug": slug})
-    return str(found["address"]) if found else ""
+    return backend().ip_hashes.of(target, slug)
 
 
 def erase(target: Target, slug: str) -> int:
     """Forget from where a comment was sent; return how many records went."""
-    return int(_kept().delete_many({"discussion_id": target.id, "slug": slug}).deleted_count)
-
-
-def forget(target: Target) -> None:
-    """Forget a discussion that is deleted."""
-    _kept().delete_many({"discussion_id": target.id})
-
-
-def _kept() -> Any:
-    return database(conf.database_alias())["comments.addresses"]
+    return backend().ip_hashes.erase(target, slug)

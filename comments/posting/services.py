@@ -17,8 +17,8 @@ from django.utils.translation import gettext_lazy as _
 from comments import conf, signals, slugs, targets
 from comments.backends import backend
 from comments.errors import CommentError, CommentNotFound, DiscussionClosed, EditConflict, HeldChanged, TokenUsed
-from comments.notices import mails, subscriptions
-from comments.posting import flags, ip_hash, own, policy, preparation, spam
+from comments.notices import mails
+from comments.posting import ip_hash, own, policy, preparation, spam
 from comments.posting.forms import author_of, user_key
 from comments.posting.policy import Mode
 from comments.posting.spam import Submission
@@ -327,7 +327,4 @@ def open(target: Model | Target) -> None:
 
 def forget(target: Model | Target) -> int:
     """Delete a discussion with all that is kept of it: its target is gone for good. Returns how many comments went."""
-    subject = targets.of(target)
-    for beside in (flags, subscriptions, ip_hash):
-        beside.forget(subject)
-    return backend().forget(subject)
+    return backend().forget(targets.of(target))

@@ -8,7 +8,7 @@ from django.contrib.auth import get_user_model
 from django.test import Client
 
 from cms import page_cache
-from comments.backends.claims import Discussions
+from comments.backends.discussions import Discussions
 from comments.posting import services as comments
 from comments.types import Author
 from mongo.connection import now

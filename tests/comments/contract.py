@@ -23,14 +23,14 @@ def new(token, parent="", author=ANN, **kwargs):
 
 
 class Contract:
-    """Subclasses give the fixtures `backend` and `targets`, and `audit(target)`: the stored comments, checked."""
+    """Subclasses give the fixtures `backend` and `targets`, and `stored(target)`: the stored comments, checked."""
 
     # What the schema cannot do without sorting in memory is still right for discussions as short as these.
     @pytest.fixture
     def target(self, targets):
         return targets[0]
 
-    def audit(self, target):
+    def stored(self, target):
         """Return the stored comments by number, after checking them; None where nothing is stored to be checked."""
         return
 
@@ -45,7 +45,7 @@ class Contract:
             assert walk(backend, target, Order.NEWEST, size) == oldest[::-1]
             assert walk(backend, target, Order.THREADED, size) == threaded
         assert backend.count(target) == sum(not c.removed for c in oldest)
-        if (stored := self.audit(target)) is not None:
+        if (stored := self.stored(target)) is not None:
             assert [(c.slug, c.number, c.source, c.rev) for c in oldest] == [
                 (item["slug"], item["number"], item["source"], item["rev"]) for item in stored
             ]

@@ -68,21 +68,6 @@ class QueueContract(Contract):
         assert [c.number for c in self.got(backend, target)] == list(range(1, 13))
         assert len(backend.held(verdict=Verdict.SPAM)) == 12
 
-    def test_numbers_that_many_were_approved_under_are_given_anew(self, backend, target, monkeypatch):
-        monkeypatch.setattr("comments.backends.numbering.CROWD", 6)
-        backend.post(target, new("first"))
-        held = [backend.hold(target, new(f"held {n}")).held for n in range(9)]
-        later = backend.hold(target, new("later")).held
-        backend.post(target, new("last"))
-        numbers = [backend.approve(one.id).number for one in reversed(held[:7])]
-        assert numbers == [1, 1, 1, 1, 1, 1, 2]
-        assert [c.number for c in self.got(backend, target)] == list(range(1, 10))
-        assert [backend.get_held(one.id).number for one in (*held[7:], later)] == [8, 8, 8]
-        for one in (*held[7:], later):
-            backend.approve(one.id)
-        sources = ["first", *(f"held {n}" for n in range(9)), "later", "last"]
-        assert self.sources(backend, target) == sources
-
     def test_comment_held_for_days_appears_at_its_original_place(self, backend, target):
         backend.import_(target, [imported(n) for n in (1, 2)])
         held = backend.hold(target, imported(3)).held

@@ -13,7 +13,7 @@ import threading
 
 import django
 
-# Of a conversion, as comments.backends.attempt names its steps; and how many tokens a process thinks of at the most.
+# Of a conversion, as comments.backends.conversion.live names its steps; and how many tokens a process thinks of at the most.
 PHASES = {"copy", "compare", "drain", "switch"}
 MOST = 3_200
 
@@ -91,7 +91,7 @@ def post(target, seed):
 
 
 def convert(target, seed):
-    from comments.backends.attempt import Attempt
+    from comments.backends.conversion.live import LiveConversion
     from comments.backends.mongodb import MongoBackend
     from comments.errors import ConversionFailed
     from tests.comments.layouts import FORMS
@@ -116,7 +116,7 @@ def convert(target, seed):
         return told
 
     for phase in PHASES:
-        setattr(Attempt, f"_{phase}", telling(phase, getattr(Attempt, f"_{phase}")))
+        setattr(LiveConversion, phase, telling(phase, getattr(LiveConversion, phase)))
 
     ended = threading.Event()
     threading.Thread(target=lambda: (sys.stdin.read(), ended.set()), daemon=True).start()

@@ -7,6 +7,7 @@ by chance, Crash is raised instead of making it (fail-before), or after it was m
 import random
 
 from comments.backends.mongodb import MongoBackend
+from mongo.connection import database
 
 CALLS = {
     "find",
@@ -19,6 +20,8 @@ CALLS = {
     "delete_one",
     "delete_many",
     "bulk_write",
+    "count_documents",
+    "replace_one",
     "distinct",
 }
 
@@ -92,4 +95,4 @@ class Interrupted(MongoBackend):
 
     def __init__(self, backend, at=0, after=False, chance=0.0):
         self.interruption = Interruption(at, after, chance)
-        super().__init__(FragileDatabase(backend.db, self.interruption))
+        super().__init__(FragileDatabase(database(), self.interruption))

@@ -2,8 +2,9 @@
 
 import pytest
 
-from comments.backends.claims import ABANDONED, MOST_CLAIMS, Discussions, Intent, claim_of
+from comments.backends.discussions import ABANDONED, MOST_CLAIMS, Discussions, Intent, claims_of
 from comments.backends.mongodb import MongoBackend
+from comments.backends.stored import place
 from comments.errors import DiscussionBusy, InvalidParent
 from comments.types import Order
 from mongo.connection import database
@@ -15,8 +16,12 @@ from tests.comments.layouts import FORMS, configure
 FORM, OTHER = "a" * 16, "b" * 16
 
 
+def place_of(backend, target):
+    return place(backend.store.discussions.find(target))
+
+
 def intent(op):
-    return Intent(op=op, slug=op, kind="post", number="next", delta=1)
+    return Intent(op=op, slug=op, kind="post", number=True, delta=1)
 
 
 def test_the_same_form_gets_the_same_place_while_it_is_in_flight(mongo, settings, target):
@@ -32,7 +37,7 @@ def test_the_same_form_gets_the_same_place_while_it_is_in_flight(mongo, settings
     assert not discussions.commit(again), "what was struck off is not counted twice"
     later = discussions.claim(target, intent(FORM))
     assert later.number == 3, "once it is struck off, the same form gets a place of its own, and must look first"
-    assert not discussions.commit(again), "which is not the one that somebody else holds still"
+    assert not discussions.commit(again), "which is not the one that another sender holds still"
     assert mongo.discussions.find_one({"_id": target.id})["count"] == 1
 
 
@@ -52,17 +57,17 @@ def test_claim_that_is_joined_is_as_young_as_a_new_one(mongo, settings, target, 
     with pytest.raises(Crash):
         Interrupted(backend, at=2).post(target, new("same"))
     age(mongo, target, ABANDONED - 1)
-    schema = backend.schemas.of(backend._where(target)[1])
-    put = schema.put
+    layout = backend.store.layouts.of(place_of(backend, target))
+    put = layout.put
 
     def slow(*args):
         age(mongo, target, 2)
         other = MongoBackend()
-        assert other.repairing.repair_claims(target) == 0
+        assert other.repair_claims(target) == 0
         other.post(target, new("same"))
         return put(*args)
 
-    monkeypatch.setattr(schema, "put", slow)
+    monkeypatch.setattr(layout, "put", slow)
     backend.post(target, new("same"))
     assert [c.source for c in backend.iterate(target)].count("same") == 1
     audit.stored(target, "auth_user")
@@ -72,14 +77,14 @@ def test_claim_that_is_joined_is_not_dropped_as_it_was(mongo, settings, target):
     """It was read when it was abandoned, and taken up again before it was struck off."""
     backend = configure(settings)
     backend.post(target, new("first"))
-    abandoned = backend.discussions_.claim(target, intent(FORM))
+    abandoned = backend.store.discussions.claim(target, intent(FORM))
     age(mongo, target, ABANDONED)
     found = mongo.discussions.find_one({"_id": target.id})
-    read = claim_of(found, found["claims"][0])
-    joined = backend.discussions_.claim(target, intent(FORM))
-    assert (abandoned.is_joined, joined.is_joined, joined.number) == (False, True, abandoned.number)
-    backend.discussions_.drop(read)
-    assert backend.discussions_.commit(joined)
+    (read,) = claims_of(found)
+    joined = backend.store.discussions.claim(target, intent(FORM))
+    assert (joined.number, joined.change) == (abandoned.number, abandoned.change)
+    backend.store.discussions.drop(read)
+    assert backend.store.discussions.commit(joined)
 
 
 def test_who_is_refused_leaves_the_claim_of_another_alone(mongo, settings, target, monkeypatch):
@@ -88,8 +93,8 @@ def test_who_is_refused_leaves_the_claim_of_another_alone(mongo, settings, targe
     top = backend.post(target, new("top")).comment.slug
     for n in range(2):
         backend.post(target, new(f"{n}"))
-    schema = backend.schemas.of(backend._where(target)[1])
-    put = schema.put
+    layout = backend.store.layouts.of(place_of(backend, target))
+    put = layout.put
 
     def slow(*args):
         other = MongoBackend()
@@ -100,7 +105,7 @@ def test_who_is_refused_leaves_the_claim_of_another_alone(mongo, settings, targe
         other.post(target, new("same", top))
         return put(*args)
 
-    monkeypatch.setattr(schema, "put", slow)
+    monkeypatch.setattr(layout, "put", slow)
     backend.post(target, new("same", top))
     assert [c.source for c in backend.iterate(target)].count("same") == 1
     assert mongo.discussions.find_one({"_id": target.id})["claims"] == []
@@ -116,11 +121,11 @@ def test_who_is_refused_strikes_off_a_claim_of_his_own(mongo, settings, target):
     assert mongo.discussions.find_one({"_id": target.id})["claims"] == []
 
 
-def test_discussion_full_of_old_claims_takes_posts_again(mongo, settings, target):
-    """Of writers who came while only the discussion's own document could be written to."""
+def test_discussion_full_of_abandoned_claims_takes_posts_again(mongo, settings, target):
+    """Also where no worker runs."""
     backend = configure(settings)
     backend.post(target, new("first"))
-    backend.discussions_.claim(target, intent(FORM))
+    backend.store.discussions.claim(target, intent(FORM))
     (entry,) = mongo.discussions.find_one({"_id": target.id})["claims"]
     many = [{**entry, "op": f"{n:016}", "slug": f"{n:016}", "number": n + 2} for n in range(MOST_CLAIMS)]
     mongo.discussions.update_one({"_id": target.id}, {"$set": {"claims": many}})

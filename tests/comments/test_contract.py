@@ -35,7 +35,7 @@ class OnMongoDB(QueueContract, SiteContract):
         mongo[self.collection].insert_many(made(key, f"s{n}") for n, key in enumerate(keys))
         return [Target(self.label, str(key)) for key in keys]
 
-    def audit(self, target):
+    def stored(self, target):
         return audit.stored(target, self.collection)
 
 

@@ -5,7 +5,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from comments.backends.attempt import Attempt
+from comments.backends.conversion.live import LiveConversion
+from comments.backends.layouts import Buckets, Documents
 from comments.backends.mongodb import MongoBackend
 from comments.backends.stored import body, placed
 from comments.errors import ConversionFailed
@@ -15,6 +16,11 @@ from tests.comments import audit
 from tests.comments.contract import new
 from tests.comments.interruptions import Crash, Interrupted
 from tests.comments.layouts import FORMS, configure, lively, state
+
+
+def unheard(mongo, target):
+    """Let time go by since a converter was last heard of."""
+    mongo.discussions.update_one({"_id": target.id}, {"$set": {"moving.beat": datetime(2026, 1, 1, tzinfo=UTC)}})
 
 
 @pytest.mark.parametrize(("before", "after"), list(itertools.permutations(FORMS, 2)), ids=lambda form: "-".join(form))
@@ -47,42 +53,41 @@ def test_old_copy_goes_when_its_time_has_come(mongo, settings, target):
     backend = configure(settings)
     lively(backend, target)
     backend.convert(target, "buckets", Order.OLDEST)
-    assert backend.conversion.drop_leftovers(target) == 1
+    assert backend.drop_old_copies(target) == 1
     assert mongo.comments.count_documents({"discussion_id": target.id}) > 0
     settings.COMMENTS = {**settings.COMMENTS, "KEEP_OLD_COPY": 0}
     backend.convert(target, "buckets", Order.THREADED)
-    backend.post(target, new("whoever posts next tidies up"))
+    assert backend.tidy() == 1
     epochs = mongo.comment_pages.distinct("epoch", {"discussion_id": target.id})
     assert epochs == [backend.discussion(target).epoch]
+    assert mongo.discussions.find_one({"_id": target.id})["leftovers"] != []
 
 
-def test_old_copy_that_nobody_drops_is_noticed_and_mended(mongo, settings, target):
-    """Not as soon as its time has come: the next to post would drop it."""
+def test_old_copy_that_waits_is_no_fault(mongo, settings, target):
     backend = configure(settings)
     lively(backend, target)
     settings.COMMENTS = {**settings.COMMENTS, "KEEP_OLD_COPY": 0}
     backend.convert(target, "buckets", Order.OLDEST)
-    assert maintenance.examine(backend.discussion(target)).faults == ()
     long_ago = datetime(2026, 1, 1, tzinfo=UTC)
     mongo.discussions.update_one({"_id": target.id}, {"$set": {"leftovers.0.due": long_ago}})
-    examined = maintenance.examine(backend.discussion(target), fix=True)
-    assert ([fault.kind for fault in examined.faults], examined.mended) == (["leftovers"], 1)
-    assert mongo.comments.count_documents({"discussion_id": target.id}) == 0
     assert maintenance.examine(backend.discussion(target)).faults == ()
+    assert mongo.comments.count_documents({"discussion_id": target.id}) > 0
+    assert maintenance.examine(backend.discussion(target), fix=True).faults == ()
+    assert mongo.comments.count_documents({"discussion_id": target.id}) == 0
 
 
 @pytest.mark.parametrize("form", [FORMS[0], FORMS[3]], ids=lambda form: "-".join(form))
 def test_old_copy_is_deleted_by_its_keys(mongo, settings, target, form, commands, monkeypatch):
     """A batch that were found again by the discussion would walk over all the rest: the longer, the slower."""
-    monkeypatch.setattr("comments.backends.documents.BATCH", 10)
-    monkeypatch.setattr("comments.backends.buckets.DROPPED", 3)
+    monkeypatch.setattr(Documents, "dropped_at_once", 10)
+    monkeypatch.setattr(Buckets, "dropped_at_once", 3)
     backend = configure(settings, *form)
     lively(backend, target)
     settings.COMMENTS = {**settings.COMMENTS, "KEEP_OLD_COPY": 0}
     old = backend.discussion(target).epoch
     backend.convert(target, *FORMS[4])
     with commands.recorded():
-        assert backend.conversion.drop_leftovers(target) == 0
+        assert backend.drop_old_copies(target) == 0
     deletes = [event.command["deletes"][0] for event in commands.sent if event.command_name == "delete"]
     assert len(deletes) > 1
     assert {delete["hint"] for delete in deletes} == {"_id_"}
@@ -111,7 +116,7 @@ def test_copy_is_compared_before_it_takes_over(mongo, settings, target, monkeypa
     lively(backend, target)
     expected = state(backend, target)
     change, is_mended = TAMPERED[tampered]
-    compare = Attempt._compare
+    compare = LiveConversion.compare
 
     def tampering(run):
         query = {"discussion_id": target.id, "epoch": run.to.epoch, "count": {"$gt": 2}}
@@ -121,7 +126,7 @@ def test_copy_is_compared_before_it_takes_over(mongo, settings, target, monkeypa
         )
         compare(run)
 
-    monkeypatch.setattr(Attempt, "_compare", tampering)
+    monkeypatch.setattr(LiveConversion, "compare", tampering)
     if is_mended:
         backend.convert(target, *after)
         audit.stored(target, "auth_user")
@@ -143,73 +148,77 @@ def test_too_many_comments_do_not_go_into_their_target(mongo, settings, target):
     assert backend.convert(target, "buckets", Order.OLDEST) is not None
 
 
+def at_the_switch(monkeypatch, mongo, target, work):
+    """Do `work` while the converter stalls before its switch, for so long that the gate opens by itself."""
+    drain, left = LiveConversion.drain, [work]
+
+    def stalled(run, **fields):
+        drained = drain(run, **fields)
+        if left and fields.get("gate"):
+            mongo.discussions.update_one({"_id": target.id}, {"$set": {"moving.gate": None}})
+            left.pop()(run)
+        return drained
+
+    monkeypatch.setattr(LiveConversion, "drain", stalled)
+    return left
+
+
 @pytest.mark.parametrize("stops_at", [0, 3])
 def test_switch_waits_for_who_writes_and_for_what_was_touched(mongo, settings, target, monkeypatch, stops_at):
-    """The gate opens by itself while the converter stalls before its switch: the filter alone keeps a post from getting
-    lost. The poster stops before its commit (its third call after looking at the discussion), or ends."""
+    """The filter alone keeps a post from getting lost. The poster stops before its commit, or ends."""
     backend = configure(settings)
     lively(backend, target)
-    switched, late = Attempt._switched, []
+    stopped = []
 
-    def stalled(run):
-        if not late:
-            mongo.discussions.update_one({"_id": target.id}, {"$set": {"moving.gate": None}})
-            late.append("late")
-            try:
-                Interrupted(MongoBackend(), at=stops_at).post(target, new("late"))
-            except Crash:
-                late.append("stopped")
-        return switched(run)
+    def post(run):
+        try:
+            Interrupted(MongoBackend(), at=stops_at).post(target, new("late"))
+        except Crash:
+            stopped.append("stopped")
+            long_ago = datetime(2026, 1, 1, tzinfo=UTC)
+            mongo.discussions.update_one({"_id": target.id}, {"$set": {"claims.0.at": long_ago}})
 
-    monkeypatch.setattr(Attempt, "_switched", stalled)
-    monkeypatch.setattr("comments.backends.repairing.ABANDONED", 0)
+    left = at_the_switch(monkeypatch, mongo, target, post)
     backend.convert(target, "buckets", Order.THREADED)
-    assert late == ["late", "stopped"] if stops_at else ["late"]
+    assert (left, len(stopped)) == ([], int(bool(stops_at)))
+    assert [c.source for c in backend.iterate(target)].count("late") == 1
     assert backend.post(target, new("late")).new is False
     audit.stored(target, "auth_user")
 
 
 @pytest.mark.parametrize("change", [False, True], ids=["post", "edit"])
 def test_write_whose_claim_is_gone_is_not_passed_by(mongo, settings, target, monkeypatch, change):
-    """A claim can go while its holder is about to write: who shares it gave it back, or it was taken for abandoned. What is
-    written then is in no list that a converter waits for, so that its writer must not acknowledge it as it is."""
+    """A claim can go while its holder is about to write: it was taken for abandoned. What is written then is in no list that
+    a converter waits for, so that its writer must not acknowledge it as it is."""
     backend = configure(settings)
     first = lively(backend, target)[0]
-    switched, late = Attempt._switched, []
+    lost = []
 
-    def losing(schema, name, run):
-        write = getattr(schema, name)
+    def write(run):
+        layout, name = backend.store.layouts.of(run.source), "change" if change else "put"
+        method = getattr(layout, name)
 
         def lose_first(*args):
-            if late == ["late"]:
-                late.append("lost")
-                assert backend.repairing.repair_claims(target, older_than=0) == 1
-                assert run._drain() == 1
-            return write(*args)
+            if not lost:
+                lost.append("lost")
+                assert backend.repair_claims(target, older_than=0) == 1
+                assert run.drain()[0] == 1
+            return method(*args)
 
-        return lose_first
+        monkeypatch.setattr(layout, name, lose_first)
+        if change:
+            backend.edit(target, first.slug, source="late", html="", rev=1, token="late")
+        else:
+            backend.post(target, new("late"))
 
-    def stalled(run):
-        if not late:
-            mongo.discussions.update_one({"_id": target.id}, {"$set": {"moving.gate": None}})
-            late.append("late")
-            schema = backend.schemas.of(run.source)
-            name = "change" if change else "put"
-            monkeypatch.setattr(schema, name, losing(schema, name, run))
-            if change:
-                backend.edit(target, first.slug, source="late", html="", rev=1, token="late")
-            else:
-                backend.post(target, new("late"))
-        return switched(run)
-
-    monkeypatch.setattr(Attempt, "_switched", stalled)
+    left = at_the_switch(monkeypatch, mongo, target, write)
     backend.convert(target, "buckets", Order.OLDEST)
-    assert late == ["late", "lost"]
+    assert (left, lost) == ([], ["lost"])
     assert backend.discussion(target).schema == "buckets"
     assert [c.source for c in backend.iterate(target)].count("late") == 1
-    faults = backend.repairing.audit(target)
+    faults = backend.audit(target)
     assert {fault.kind for fault in faults} <= {"count", "numbers"}
-    backend.repairing.mend(target, faults)
+    backend.mend(target, faults)
     audit.stored(target, "auth_user")
 
 
@@ -217,16 +226,16 @@ def test_few_comments_are_copied_again_into_a_bucket_that_has_room(mongo, settin
     """Otherwise each of them would have one of its own, and the last page be read from a hundred."""
     backend = configure(settings, SIZE=10)
     lively(backend, target)
-    compare = Attempt._compare
+    compare = LiveConversion.compare
 
     def busy(run):
         for n in range(30):
             backend.post(target, new(f"again {n}"))
-            run._drain()
+            run.drain()
         return compare(run)
 
     settings.COMMENTS["TARGETS"]["auth.user"]["OPTIONS"] = {}
-    monkeypatch.setattr(Attempt, "_compare", busy)
+    monkeypatch.setattr(LiveConversion, "compare", busy)
     mongo.discussions.update_one({"_id": target.id}, {"$set": {"bucket": 10}})
     backend.convert(target, "buckets", Order.THREADED)
     counts = [bucket["count"] for bucket in mongo.comment_pages.find({"discussion_id": target.id})]
@@ -239,7 +248,7 @@ def test_few_comments_are_copied_again_into_a_bucket_that_has_room(mongo, settin
 def test_reading_all_begins_no_cursor_that_outlives_a_time_limit(mongo, settings, target, form, monkeypatch, commands):
     """Batch after batch, also where comments that share a number are parted by the end of one."""
     for module in ("documents", "buckets"):
-        monkeypatch.setattr(f"comments.backends.{module}.BATCH", 4)
+        monkeypatch.setattr(f"comments.backends.layouts.{module}.BATCH", 4)
     backend = configure(settings, *form)
     backend.post(target, new("first"))
     held = [backend.hold(target, new(f"held {n}")).held for n in range(3)]

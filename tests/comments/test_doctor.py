@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from comments.backends import backend
-from comments.backends.claims import ABANDONED, Intent
+from comments.backends.discussions import ABANDONED, Intent
 from comments.posting import services
 from comments.types import Author, Order, Target
 from mongo import doctor, jobs
@@ -28,13 +28,23 @@ def begun(target: Target, comments: int = 3) -> Target:
 @pytest.mark.parametrize("schema", ["documents", "embedded", "buckets"])
 def test_discussion_that_is_well(post_page, schema):
     begun(post_page)
+    jobs.tend()
     backend().convert(post_page, schema, Order.OLDEST)
     assert [finding for finding in doctor.examine() if finding.level != ADVICE] == []
 
 
+def test_no_worker(mongo, post_page):
+    (finding,) = findings("no-worker")
+    assert (finding.level, finding.fix) == (WARNING, "Run manage.py work beside the site.")
+    jobs.tend()
+    assert findings("no-worker") == []
+    mongo.workers.update_one({}, {"$set": {"at": now() - timedelta(minutes=4)}})
+    assert len(findings("no-worker")) == 1
+
+
 def test_stale_claim(mongo, post_page):
     begun(post_page)
-    backend().discussions_.claim(post_page, Intent("op", "0" * 16, "post", number="next", delta=1))
+    backend().store.discussions.claim(post_page, Intent("op", "0" * 16, "post", number=True, delta=1))
     assert findings("stale-claim") == []
     mongo.discussions.update_one({"_id": post_page.id}, {"$set": {"claims.0.at": now() - LONG_AGO}})
     (finding,) = findings("stale-claim")

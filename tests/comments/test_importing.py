@@ -9,7 +9,7 @@ import pytest
 from comments import slugs
 from comments.backends.mongodb import MongoBackend
 from comments.errors import InvalidParent
-from comments.types import Order, Verdict
+from comments.types import Verdict
 from tests.comments import audit
 from tests.comments.contract import imported, new
 from tests.comments.interruptions import Crash, Interrupted
@@ -46,19 +46,6 @@ def test_imported_comments_are_put_in_order_whoever_posts_between_them(mongo, se
     assert [c.source for c in backend.iterate(target)] == ["1", "2", "reader"]
 
 
-def test_export_outlives_the_copy_that_it_began_in(mongo, settings, target, monkeypatch):
-    monkeypatch.setattr("comments.backends.documents.BATCH", 3)
-    backend = configure(settings)
-    posted = [backend.post(target, new(f"{n}", email=f"{n}@example.org")).comment for n in range(10)]
-    settings.COMMENTS = {**settings.COMMENTS, "KEEP_OLD_COPY": 0}
-    reading = backend.with_addresses(target)
-    found = [next(reading)]
-    backend.convert(target, "buckets", Order.OLDEST)
-    backend.conversion.drop_leftovers(target)
-    found += reading
-    assert found == [(comment, f"{n}@example.org") for n, comment in enumerate(posted)]
-
-
 @pytest.mark.parametrize("form", FORMS, ids=lambda form: "-".join(form))
 def test_numbering_anew_moves_the_queue_along(mongo, settings, target, form):
     backend = configure(settings, *form)
@@ -88,7 +75,7 @@ def test_many_comments_are_stored_in_order_and_once(mongo, settings, target, for
     assert [c.number for c in found] == list(range(1, 602))
     assert backend.count(target) == 601
     audit.stored(target, "auth_user")
-    assert backend.repairing.audit(target) == []
+    assert backend.audit(target) == []
 
 
 def test_what_came_before_an_orphan_is_stored(mongo, settings, target):
@@ -107,7 +94,7 @@ def test_importers_of_the_same_comments_store_each_once(mongo, settings, target,
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(lambda _: MongoBackend().import_(target, comments), range(4)))
     assert sorted(c.source for c in backend.iterate(target)) == sorted(one.source for one in comments)
-    assert backend.repairing.audit(target) == []
+    assert backend.audit(target) == []
     audit.stored(target, "auth_user")
 
 
@@ -117,7 +104,7 @@ def test_import_that_stopped_is_counted_by_a_repair(mongo, settings, target):
         backend.forget(target)
         with pytest.raises(Crash):
             Interrupted(MongoBackend(), at=at, after=True).import_(target, many(20))
-        backend.repairing.repair_claims(target, older_than=0)
+        backend.repair_claims(target, older_than=0)
         assert backend.count(target) == len(list(backend.iterate(target)))
 
 

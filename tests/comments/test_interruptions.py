@@ -121,8 +121,8 @@ class TestStopped:
 @pytest.mark.parametrize("after", EACH[1:])
 def test_converter_stopped_anywhere_is_relieved(mongo, settings, target, after, monkeypatch):
     """Between its end and the next one's beginning comments are posted, changed and removed."""
-    monkeypatch.setattr("comments.backends.claims.UNHEARD", -1)
-    monkeypatch.setattr("comments.backends.attempt.BATCH", 4)
+    monkeypatch.setattr("comments.backends.discussions.UNHEARD", -1)
+    monkeypatch.setattr("comments.backends.conversion.live.BATCH", 4)
     configure(settings, "embedded")
     embedding = settings.COMMENTS
     backend = configure(settings)
@@ -155,8 +155,8 @@ def test_converter_stopped_anywhere_is_relieved(mongo, settings, target, after, 
 
 
 def test_promoter_stopped_anywhere_is_followed_by_the_next(mongo, settings, target, monkeypatch):
-    monkeypatch.setattr("comments.backends.claims.UNHEARD", -1)
-    monkeypatch.setattr("comments.backends.repairing.ABANDONED", 0)
+    monkeypatch.setattr("comments.backends.discussions.UNHEARD", -1)
+    monkeypatch.setattr("comments.backends.discussions.ABANDONED", 0)
 
     def prepare():
         backend = configure(settings, "embedded", BOUND=10)

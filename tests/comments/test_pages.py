@@ -8,8 +8,8 @@ from django.template.loader import render_to_string
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from comments.backends.claims import new_document
-from comments.backends.stored import BLANK, body, placed
+from comments.backends.discussions import new_document
+from comments.backends.stored import BLANK, body, place, placed
 from comments.operations import importing
 from comments.reading import lists, paging, selectors
 from comments.types import Order, Verdict
@@ -38,10 +38,10 @@ def stored_discussion(backend, target, length, gaps, shared, seed):
             documents.append({**document, **(BLANK if draw.random() < 0.1 else {})})
     public = sum(document["state"] == "public" for document in documents)
     discussion = new_document(target, "documents", Order.OLDEST, 100)
-    backend.db.discussions.insert_one({**discussion, "count": public, "last_number": length})
-    where = backend._where(target)[1]
+    backend.store.db.discussions.insert_one({**discussion, "count": public, "last_number": length})
+    where = place(backend.store.discussions.find(target))
     if documents:
-        backend.schemas.of(where).copy(where, documents)
+        backend.store.layouts.of(where).copy(where, documents)
     return [(document["number"], document["slug"]) for document in sorted(documents, key=audit.in_time)]
 
 

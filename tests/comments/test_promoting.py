@@ -1,8 +1,8 @@
-"""Embedded discussions move themselves to buckets at their bound, whoever writes."""
+"""Embedded discussions move themselves to buckets at their bound."""
 
 import pytest
 
-from comments.backends.claims import Intent
+from comments.backends.discussions import Intent
 from comments.backends.mongodb import MongoBackend
 from comments.errors import DiscussionBusy
 from comments.types import Order
@@ -26,19 +26,19 @@ def test_embedded_discussion_promotes_itself_by_bytes(mongo, settings, target):
     assert list(backend.iterate(target)) == posted
 
 
-def test_embedded_discussion_promotes_itself_whoever_commits(mongo, settings, target, monkeypatch):
+def test_embedded_discussion_promotes_itself_when_another_commits(mongo, settings, target, monkeypatch):
     """A form sent twice at once: the one writes, the other finds it and commits for both."""
     backend = configure(settings, "embedded", BOUND=5)
     for n in range(4):
         backend.post(target, new(str(n)))
-    commit, met = backend.discussions_.commit, []
+    commit, met = backend.store.discussions.commit, []
 
     def overtaken(claim, **kwargs):
         if not met:
             met.append(MongoBackend().post(target, new("last")))
         return commit(claim, **kwargs)
 
-    monkeypatch.setattr(backend.posting.discussions, "commit", overtaken)
+    monkeypatch.setattr(backend.store.discussions, "commit", overtaken)
     assert backend.post(target, new("last")).comment == met[0].comment
     assert backend.discussion(target).schema == "buckets"
     audit.stored(target, "auth_user")
@@ -69,13 +69,13 @@ def test_embedded_discussion_that_is_full_promotes_itself_before_it_takes_more(
     mongo, settings, target, monkeypatch, how
 ):
     """One stopped writer can keep it from that, until nothing could be posted any more."""
-    monkeypatch.setattr("comments.backends.embedded.FULL", 3_000)
-    monkeypatch.setattr("comments.backends.mongodb.PROMOTION_PATIENCE", 0)
-    monkeypatch.setattr("comments.backends.attempt.GATE_MS", 20)
-    monkeypatch.setattr("comments.backends.attempt.PACE", 0.01)
+    monkeypatch.setattr("comments.backends.layouts.embedded.FULL", 3_000)
+    monkeypatch.setattr("comments.backends.store.PROMOTION_PATIENCE", 0)
+    monkeypatch.setattr("comments.backends.conversion.live.GATE_MS", 20)
+    monkeypatch.setattr("comments.backends.conversion.live.PACE", 0.01)
     backend = configure(settings, "embedded", BOUND=3)
     held = backend.hold(target, new("held")).held
-    backend.discussions_.claim(target, Intent(op="z" * 16, slug="z" * 16, kind="post", number="next", delta=1))
+    backend.store.discussions.claim(target, Intent(op="z" * 16, slug="z" * 16, kind="post", number=True, delta=1))
 
     def fill():
         for n in range(20):
@@ -84,7 +84,7 @@ def test_embedded_discussion_that_is_full_promotes_itself_before_it_takes_more(
     with pytest.raises(DiscussionBusy):
         fill()
     assert backend.discussion(target).schema == "embedded"
-    backend.repairing.repair_claims(target, older_than=0)
+    backend.repair_claims(target, older_than=0)
     if how == "post":
         assert backend.post(target, new("at last")).new
     else:

@@ -83,7 +83,7 @@ def test_every_token_is_posted_once(mongo, settings, target, form):
     )
     assert all(len(found) == 1 for found in answers.values())
     assert len({item["number"] for item in stored}) == len(stored)
-    backend.repairing.repair_claims(target, older_than=0)
+    backend.repair_claims(target, older_than=0)
     audit.stored(target, "auth_user", crashed=True)
     assert crashes["crashed"] > 0
 
@@ -295,7 +295,7 @@ class Fray:
     def check(self):
         """Everything acknowledged is stored, once, and nothing but counters needs mending."""
         backend = MongoBackend()
-        backend.repairing.repair_claims(self.target, older_than=0)
+        backend.repair_claims(self.target, older_than=0)
         for form in (("documents", Order.OLDEST), ("buckets", Order.THREADED)):
             with_patience(lambda: backend.convert(self.target, *form))  # noqa: B023
         stored = {item["slug"]: item for item in audit.stored(self.target, "auth_user", quiet=False, crashed=True)}
@@ -304,7 +304,7 @@ class Fray:
         assert all(stored[slug]["rev"] >= rev for slug, rev in self.edited.items())
         assert all(stored[slug]["state"] == "removed" for slug in self.removed)
         assert len({item["number"] for item in stored.values()}) == len(stored)
-        assert {fault.kind for fault in backend.repairing.audit(self.target)} <= {
+        assert {fault.kind for fault in backend.audit(self.target)} <= {
             "count",
             "copies",
             "leftovers",
@@ -326,9 +326,9 @@ def with_patience(work):
 
 def brawl(settings, target, monkeypatch, conversions):
     configure(settings, BOUND=400)
-    monkeypatch.setattr("comments.backends.claims.UNHEARD", 1)
-    monkeypatch.setattr("comments.backends.repairing.ABANDONED", 3)
-    monkeypatch.setattr("comments.backends.claims.LEASE", 1)
+    monkeypatch.setattr("comments.backends.discussions.UNHEARD", 1)
+    monkeypatch.setattr("comments.backends.discussions.ABANDONED", 3)
+    monkeypatch.setattr("comments.backends.discussions.LEASE", 1)
     fray = Fray(target, conversions, chance=0.02)
     fray.run(posters=6, changers=2, converters=2, forms=[form for form in FORMS if form[0] != "embedded"])
     fray.check()

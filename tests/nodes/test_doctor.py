@@ -6,7 +6,7 @@ import pytest
 from bson import ObjectId
 from django.core.management import CommandError, call_command
 
-from mongo import doctor
+from mongo import doctor, jobs
 from mongo.connection import now
 from mongo.doctor import ERROR, WARNING
 from nodes.assets.locks import STALE
@@ -27,6 +27,7 @@ def test_site_with_pages_and_photos_is_well(mongo):
     blog = node("blog", "blog")
     node("blog-entry", "post", parent=blog, tags=("a",), text="Hello")
     upload(gallery())
+    jobs.tend()
     assert [finding for finding in doctor.examine() if finding.level != doctor.ADVICE] == []
 
 

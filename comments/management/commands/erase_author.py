@@ -1,11 +1,20 @@
 """Erase all that one author wrote."""
 
+import time
 from argparse import ArgumentParser
+from datetime import timedelta
 from typing import Any
 
+from comments import conf
 from comments.management import authors
-from comments.operations import privacy
+from comments.operations import maintenance, privacy
+from mongo import jobs
 from mongo.commands import MongoCommand
+
+# Seconds between two looks for what is to be erased.
+PAUSE = 5
+# A worker says each minute that it runs.
+SILENT = timedelta(minutes=3)
 
 
 class Command(MongoCommand):
@@ -14,6 +23,9 @@ class Command(MongoCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         authors.add_arguments(parser)
         parser.add_argument("--dry-run", action="store_true", help="count, erase nothing")
+        parser.add_argument(
+            "--wait", action="store_true", help="wait two minutes for what writers have in hand, as a worker"
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         author = authors.author(options)
@@ -27,3 +39,7 @@ class Command(MongoCommand):
                 f"{erased.subscriptions} subscriptions."
             )
         )
+        while options["wait"] and maintenance.sweep_erasures():
+            time.sleep(PAUSE)
+        if not options["wait"] and not jobs.is_tended(SILENT, alias=conf.database_alias()):
+            self.stderr.write("No worker runs: with --wait, what writers have in hand now is erased too.")

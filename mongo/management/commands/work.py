@@ -2,6 +2,7 @@
 
 import signal
 import threading
+import time
 from argparse import ArgumentParser
 from typing import Any
 
@@ -38,8 +39,11 @@ class Command(MongoCommand):
         self.stdout.write(self.style.SUCCESS(f"{number} jobs taken."))
 
     def _work(self, aliases: list[str], stopping: threading.Event, *, once: bool) -> int:
-        number = 0
+        number, due = 0, 0.0
         while not stopping.is_set():
+            if time.monotonic() >= due:
+                jobs.tend(aliases)
+                due = time.monotonic() + jobs.ROUND
             job = next(filter(None, map(jobs.work, aliases)), None)
             if job:
                 number += 1

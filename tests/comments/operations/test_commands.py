@@ -7,7 +7,7 @@ import pytest
 from bson import ObjectId
 from django.core.management import CommandError, call_command
 
-from comments.backends.claims import Intent
+from comments.backends.discussions import Intent
 from comments.types import Target
 from mongo.connection import now
 from tests.comments.contract import new
@@ -59,13 +59,13 @@ def test_wrong_count_is_found_and_mended(mongo, settings, target):
 def test_old_claim_is_committed_if_its_comment_is_stored_else_dropped(mongo, settings, target, written):
     backend = configure(settings)
     backend.post(target, new("one"))
-    claim = backend.posting.discussions.claim(target, Intent("op", "op", "post", number="next", delta=1))
+    claim = backend.store.discussions.claim(target, Intent("op", "op", "post", number=True, delta=1))
     if written:
         template = mongo.comments.find_one({}, {"_id": 0})
         mongo.comments.insert_one({**template, "slug": "op", "number": claim.number, "posted": claim.posted})
     long_ago = now() - timedelta(hours=1)
     mongo.discussions.update_one({"_id": target.id}, {"$set": {"claims.0.at": long_ago}})
-    backend.repairing.repair_claims(target)
+    backend.repair_claims(target)
     found = mongo.discussions.find_one({"_id": target.id})
     assert (found["claims"], found["count"]) == ([], 2 if written else 1)
 
@@ -77,6 +77,6 @@ def test_doubled_and_misplaced_comments_are_named(mongo, settings, target):
     mongo.comment_pages.update_one({"page": 2}, {"$push": {"comments": bucket["comments"][0]}})
     with pytest.raises(CommandError, match="faults are left"):
         run("check_comments", "--fix")
-    kinds = [fault.what for fault in backend.repairing.audit(target)]
+    kinds = [fault.what for fault in backend.audit(target)]
     assert any("twice" in what for what in kinds)
     assert any("belongs elsewhere" in what for what in kinds)

@@ -7,7 +7,7 @@ from io import StringIO
 import pytest
 from django.core.management import CommandError, call_command
 
-from comments.backends.claims import new_document
+from comments.backends.discussions import new_document
 from comments.operations import transfer
 from comments.posting import services
 from comments.reading import selectors

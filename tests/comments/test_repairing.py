@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from comments.backends.claims import LEASE, Discussions, Intent
+from comments.backends.discussions import LEASE, Discussions, Intent
 from comments.errors import ConversionFailed
 from comments.types import Order
 from mongo.connection import now
@@ -16,7 +16,6 @@ from tests.comments.layouts import configure
 WRITES = {
     "post": lambda backend, target, slug, held: backend.post(target, new("late")),
     "reply": lambda backend, target, slug, held: backend.post(target, new("late", slug)),
-    "hold": lambda backend, target, slug, held: backend.hold(target, new("late")),
     "approve": lambda backend, target, slug, held: backend.approve(held),
     "edit": lambda backend, target, slug, held: backend.edit(target, slug, source="late", html="", rev=1, token="late"),
     "remove": lambda backend, target, slug, held: backend.remove(target, slug, rev=1, token="late"),
@@ -30,7 +29,7 @@ def lost(request, mongo, settings, target, monkeypatch):
     slug = backend.post(target, new("first")).comment.slug
     held = backend.hold(target, new("held")).held.id
     with monkeypatch.context() as failing:
-        failing.setattr(Discussions, "_strike", lambda *arguments, **more: True)
+        failing.setattr(Discussions, "commit", lambda *arguments, **more: True)
         WRITES[request.param](backend, target, slug, held)
     assert len(mongo.discussions.find_one({"_id": target.id})["claims"]) == 1
     return backend
@@ -42,30 +41,32 @@ def age(mongo, target, seconds):
 
 
 def test_a_conversion_waits_no_longer_than_a_writer_may_take(mongo, target, lost, monkeypatch):
-    monkeypatch.setattr("comments.backends.attempt.GATE_MS", 100)
+    monkeypatch.setattr("comments.backends.conversion.live.GATE_MS", 100)
     with pytest.raises(ConversionFailed, match="writers did not end"):
-        lost.conversion.convert(target, "buckets", Order.OLDEST, patience=0)
+        lost.convert(target, "buckets", Order.OLDEST, patience=0)
     age(mongo, target, LEASE + 1)
-    lost.conversion.convert(target, "buckets", Order.OLDEST, patience=0)
-    assert lost.repairing.audit(target) == []
+    lost.convert(target, "buckets", Order.OLDEST, patience=0)
+    assert lost.audit(target) == []
 
 
-def test_the_next_post_strikes_the_claim_off(mongo, target, lost):
-    lost.post(target, new("soon"))
+def test_the_worker_strikes_the_claim_off(mongo, target, lost):
+    lost.tidy()
     assert len(mongo.discussions.find_one({"_id": target.id})["claims"]) == 1
     age(mongo, target, LEASE + 1)
     lost.post(target, new("next"))
+    assert len(mongo.discussions.find_one({"_id": target.id})["claims"]) == 1, "no poster repairs for others"
+    lost.tidy()
     assert mongo.discussions.find_one({"_id": target.id})["claims"] == []
-    assert lost.repairing.audit(target) == []
+    assert lost.audit(target) == []
 
 
-@pytest.mark.parametrize("kind", ["post", "hold", "approve", "edit"])
+@pytest.mark.parametrize("kind", ["post", "approve", "edit"])
 def test_a_claim_under_which_something_may_still_be_written_is_kept(mongo, settings, target, kind):
     backend = configure(settings)
     slug = backend.post(target, new("first")).comment.slug
-    intent = Intent("op", slug if kind == "edit" else "op", kind, number="none" if kind == "edit" else "next", rev=1)
-    backend.posting.discussions.claim(target, intent)
+    intent = Intent("op", slug if kind == "edit" else "op", kind, number=None if kind == "edit" else True, rev=1)
+    backend.store.discussions.claim(target, intent)
     age(mongo, target, LEASE + 1)
     backend.post(target, new("next"))
-    assert backend.repairing.repair_claims(target) == 0
+    assert backend.repair_claims(target) == 0
     assert len(mongo.discussions.find_one({"_id": target.id})["claims"]) == 1

@@ -7,18 +7,16 @@ from.
 import contextlib
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
-from typing import Any
 
 from pymongo import ASCENDING, DESCENDING, ReturnDocument, UpdateOne
 from pymongo.client_session import ClientSession
 from pymongo.errors import DuplicateKeyError
 
 from comments import conf
-from comments.backends.buckets import LEAVES, Buckets
-from comments.backends.memory import ByNumberInMemory
-from comments.backends.schema import Looked, pushes
+from comments.backends.layouts.base import Found, public, pushes
+from comments.backends.layouts.buckets import LEAVES, InBuckets
 from comments.backends.stored import Document, Place
-from comments.types import Order, State
+from comments.types import Order
 from mongo.connection import transaction
 
 FIRST = ""
@@ -30,15 +28,15 @@ BY_PATH = {"full_slug": ASCENDING}
 READ_AGAIN = 20
 
 
-class Leaves(ByNumberInMemory, Buckets):
+class ThreadedBuckets(InBuckets):
     """Threaded: `page` is the lowest full slug that a bucket may hold, `until` where the next begins."""
 
-    def orders(self, place: Place) -> tuple[Order, ...]:
-        return (Order.THREADED,)
+    keeps = orders = (Order.THREADED,)
+    written_in = Order.THREADED
 
-    def put(self, place: Place, document: Document, looked: Looked) -> Document | None:
+    def put(self, place: Place, document: Document, found: Found) -> Document | None:
         key, slug = document["full_slug"], document["slug"]
-        met = [page for page, until in looked.hint.get(LEAVES, ()) if page <= key < until]
+        met = [page for page, until in found.hint.get(LEAVES, ()) if page <= key < until]
         while True:
             page = met.pop() if met else self._page_of(place, key)
             is_first, page = page is None, page or FIRST
@@ -61,9 +59,9 @@ class Leaves(ByNumberInMemory, Buckets):
         ways = pushes(document, BY_PATH)
         # A reply mostly has comments after it.
         for condition, pushed in ways[1:] if "/" in key else ways:
-            written: Document | None = self.db.comment_pages.find_one_and_update(
+            written: Document | None = self.stored.find_one_and_update(
                 {
-                    **self._of(place),
+                    **self.of(place),
                     "page": page,
                     "until": {"$gt": key},
                     "count": {"$lt": SLACK * place.bucket},
@@ -89,15 +87,15 @@ class Leaves(ByNumberInMemory, Buckets):
 
     def _page_of(self, place: Place, key: str) -> str | None:
         """Return the leaf in whose range a key lies; None if there are no leaves yet."""
-        query = {**self._of(place), "until": {"$gt": key}}
-        leaf = self.db.comment_pages.find_one(query, {"page": 1}, sort=[("until", ASCENDING)])
+        query = {**self.of(place), "until": {"$gt": key}}
+        leaf = self.stored.find_one(query, {"page": 1}, sort=[("until", ASCENDING)])
         return str(leaf["page"]) if leaf else None
 
     def split(self, place: Place, page: str) -> None:
         """Share a bucket out between itself and a new one after it, if it holds more than it should."""
 
         def work(session: ClientSession) -> None:
-            leaf = self.db.comment_pages.find_one({**self._of(place), "page": page}, session=session)
+            leaf = self.stored.find_one({**self.of(place), "page": page}, session=session)
             if leaf is None or leaf["count"] <= place.bucket:
                 return
             # What is appended at the end leaves full buckets behind, what is put in between half full ones.
@@ -107,9 +105,9 @@ class Leaves(ByNumberInMemory, Buckets):
             at = place.bucket if appending else len(leaf["comments"]) // 2
             kept, moved = leaf["comments"][:at], leaf["comments"][at:]
             middle = moved[0]["full_slug"]
-            self.db.comment_pages.insert_one(
+            self.stored.insert_one(
                 {
-                    **self._of(place),
+                    **self.of(place),
                     "page": middle,
                     "until": leaf["until"],
                     "count": len(moved),
@@ -117,8 +115,8 @@ class Leaves(ByNumberInMemory, Buckets):
                 },
                 session=session,
             )
-            self.db.comment_pages.update_one(
-                {**self._of(place), "page": page},
+            self.stored.update_one(
+                {**self.of(place), "page": page},
                 {"$set": {"until": middle, "count": len(kept), "comments": kept}},
                 session=session,
             )
@@ -152,7 +150,7 @@ class Leaves(ByNumberInMemory, Buckets):
         fields = {"page": 1, "until": 1, "comments": {"$filter": {"input": "$comments", "cond": {"$and": wanted}}}}
         chain: list[Document] = []
         for _ in range(READ_AGAIN):
-            cursor = self.db.comment_pages.find({**self._of(place), **query}, fields)
+            cursor = self.stored.find({**self.of(place), **query}, fields)
             chain = list(cursor.sort(path, direction).limit(limit))
             if not chain:
                 return chain
@@ -162,16 +160,14 @@ class Leaves(ByNumberInMemory, Buckets):
                 return chain
         return chain  # broken by more than a split: `check_comments` names it
 
-    def iterate(self, place: Place, order: Order, after: Any = None) -> Iterator[Document]:
-        after = after or ""
+    def iterate(self, place: Place, order: Order) -> Iterator[Document]:
+        after = FIRST
         while found := self.by_path(place, after, LAST, 1_000):
             yield from found
             after = found[-1]["full_slug"]
 
     def newest(self, place: Place, limit: int) -> list[Document]:
-        last = self.db.comment_pages.find_one(
-            self._of(place), {"comments.number": 1}, sort=[("comments.number", DESCENDING)]
-        )
+        last = self.stored.find_one(self.of(place), {"comments.number": 1}, sort=[("comments.number", DESCENDING)])
         if last is None:
             return []
         high = max(item["number"] for item in last["comments"])
@@ -179,23 +175,23 @@ class Leaves(ByNumberInMemory, Buckets):
         while high > 0 and len(found) < limit:
             low = high - 2 * limit
             among = self._numbered(place, low, high)
-            found += [item for item in reversed(among) if item["state"] == State.PUBLIC.value]
+            found += public(reversed(among))
             high = low
         return found[:limit]
 
     def _numbered(self, place: Place, low: int, high: int) -> list[Document]:
         """Return the comments with low < number ≤ high, by the index on numbers."""
         inside = {"$and": [{"$gt": ["$$this.number", low]}, {"$lte": ["$$this.number", high]}]}
-        cursor = self.db.comment_pages.find(
-            {**self._of(place), "comments": {"$elemMatch": {"number": {"$gt": low, "$lte": high}}}},
+        cursor = self.stored.find(
+            {**self.of(place), "comments": {"$elemMatch": {"number": {"$gt": low, "$lte": high}}}},
             {"comments": {"$filter": {"input": "$comments", "cond": inside}}},
         )
         found = [item for bucket in cursor for item in bucket["comments"]]
         return sorted(found, key=lambda item: (item["number"], item["posted"], item["slug"]))
 
     def copy(self, place: Place, documents: Sequence[Document]) -> None:
-        last = self.db.comment_pages.find_one(
-            {**self._of(place), "until": LAST}, {"count": 1, "end": {"$last": "$comments.full_slug"}}
+        last = self.stored.find_one(
+            {**self.of(place), "until": LAST}, {"count": 1, "end": {"$last": "$comments.full_slug"}}
         )
         end = last["end"] if last else FIRST
         within = [item for item in documents if item["full_slug"] <= end]
@@ -214,18 +210,18 @@ class Leaves(ByNumberInMemory, Buckets):
         first = documents[0]["full_slug"]
 
         def work(session: ClientSession) -> bool:
-            last = self.db.comment_pages.find_one({**self._of(place), "until": LAST}, session=session)
+            last = self.stored.find_one({**self.of(place), "until": LAST}, session=session)
             if (last["comments"][-1]["full_slug"] if last else FIRST) != end:
                 return False
             starts = [first if last else FIRST, *(part[0]["full_slug"] for part in full[1:]), LAST]
             leaves = [
-                {**self._of(place), "page": page, "until": until, "count": len(part), "comments": list(part)}
+                {**self.of(place), "page": page, "until": until, "count": len(part), "comments": list(part)}
                 for part, (page, until) in zip(full, pairwise(starts), strict=True)
             ]
-            self.db.comment_pages.insert_many(leaves, session=session)
+            self.stored.insert_many(leaves, session=session)
             if last:
-                self.db.comment_pages.update_one(
-                    {**self._of(place), "page": last["page"]}, {"$set": {"until": first}}, session=session
+                self.stored.update_one(
+                    {**self.of(place), "page": last["page"]}, {"$set": {"until": first}}, session=session
                 )
             return True
 
@@ -233,28 +229,28 @@ class Leaves(ByNumberInMemory, Buckets):
 
     def _spread(self, place: Place, documents: Sequence[Document]) -> None:
         """Sort comments into the leaves that there are, one update a leaf, and split those; the rest one by one."""
-        query = {**self._of(place), "until": {"$gt": documents[0]["full_slug"]}}
+        query = {**self.of(place), "until": {"$gt": documents[0]["full_slug"]}}
         updates, pages = [], []
-        for leaf in self.db.comment_pages.find(query, {"page": 1, "until": 1}):
+        for leaf in self.stored.find(query, {"page": 1, "until": 1}):
             part = [item for item in documents if leaf["page"] <= item["full_slug"] < leaf["until"]][: place.bucket]
             if part:
                 pages.append(leaf["page"])
                 updates.append(self._sort_in(place, leaf, part))
         if updates:
-            self.db.comment_pages.bulk_write(updates, ordered=False)
-        for leaf in self.db.comment_pages.find(
-            {**self._of(place), "page": {"$in": pages}, "count": {"$gt": place.bucket}}, {"page": 1}
+            self.stored.bulk_write(updates, ordered=False)
+        for leaf in self.stored.find(
+            {**self.of(place), "page": {"$in": pages}, "count": {"$gt": place.bucket}}, {"page": 1}
         ):
             self.split(place, leaf["page"])
-        stored = self.look(place, [item["slug"] for item in documents]).found
+        stored = self.look(place, [item["slug"] for item in documents]).comments
         for document in documents:
             if document["slug"] not in stored:
-                self.put(place, document, Looked({}))
+                self.put(place, document, Found({}))
 
     def _sort_in(self, place: Place, leaf: Document, part: Sequence[Document]) -> UpdateOne:
         return UpdateOne(
             {
-                **self._of(place),
+                **self.of(place),
                 "page": leaf["page"],
                 "until": leaf["until"],
                 "count": {"$lte": SLACK * place.bucket - len(part)},
@@ -263,12 +259,9 @@ class Leaves(ByNumberInMemory, Buckets):
             {"$push": {"comments": {"$each": list(part), "$sort": BY_PATH}}, "$inc": {"count": len(part)}},
         )
 
-    def finish_copy(self, place: Place) -> None:
-        """The first post begins the first leaf."""
-
     def faults(self, place: Place) -> Iterable[str]:
         end = FIRST
-        for leaf in self.db.comment_pages.find(self._of(place), batch_size=20).sort("page", ASCENDING):
+        for leaf in self.stored.find(self.of(place), batch_size=20).sort("page", ASCENDING):
             keys = [item["full_slug"] for item in leaf["comments"]]
             if leaf["page"] != end:
                 yield f"the leaf {leaf['page']!r} does not begin where the one before it ends"

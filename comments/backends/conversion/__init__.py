@@ -1,0 +1,90 @@
+"""Conversions of discussions to another layout, order or numbering, while they are in use."""
+
+from collections.abc import Callable
+
+from bson import ObjectId
+
+from comments.backends.base import Converted
+from comments.backends.conversion.live import LiveConversion
+from comments.backends.discussions import is_dead
+from comments.backends.layouts.documents import Documents
+from comments.backends.store import Part
+from comments.backends.stored import Document, Place, place
+from comments.errors import ConversionFailed
+from comments.types import Order, Target
+
+# How many comments are sorted in memory; longer discussions go by way of one document each, which has every order.
+SORTED_IN_MEMORY = 20_000
+
+
+class Conversions(Part):
+    """Which way a discussion goes: by one live conversion, by way of one document each, or by naming another order."""
+
+    def convert(
+        self,
+        target: Target,
+        layout: str,
+        order: Order,
+        *,
+        patience: float | None = None,
+        progress: Callable[[int], None] = lambda copied: None,
+    ) -> Converted | None:
+        return self._convert(target, layout, order, patience, progress)
+
+    def renumber(self, target: Target) -> None:
+        if found := self.store.discussions.find(target):
+            self._convert(target, found["schema"], Order(found["order"]), None, lambda copied: None, renumber=True)
+
+    def _convert(
+        self,
+        target: Target,
+        layout: str,
+        order: Order,
+        patience: float | None,
+        progress: Callable[[int], None],
+        *,
+        renumber: bool = False,
+    ) -> Converted | None:
+        found = self.store.discussions.find(target)
+        if found is None:
+            return None
+        source = place(found)
+        to = Place(target, layout, order, 0, source.bucket)
+        here, there = self.store.layouts.of(source), self.store.layouts.of(to)
+        if here is there and not renumber:
+            return self._reorder(source, order)
+        if here is there and here.in_target or self._is_too_long_to_sort(found, here.orders, there.orders, renumber):
+            # There is only one array to be in; or one document each has every order.
+            self._convert(target, Documents.name, order, patience, progress, renumber=renumber)
+            return self._convert(target, layout, order, patience, progress)
+        return LiveConversion(self.store, source, to, renumber=renumber, patience=patience, progress=progress).run()
+
+    def _reorder(self, source: Place, order: Order) -> Converted | None:
+        """Change the order of a layout that has them all, and end a move whose converter died."""
+        change: Document = {"moving": None, "touched": []}
+        if source.order is not order:
+            change |= {"order": order.value, "version": ObjectId()}
+        query = {"_id": source.discussion_id, "epoch": source.epoch, "$expr": is_dead()}
+        done = self.store.discussions.collection.update_one(query, {"$set": change}).matched_count
+        if source.order is order:
+            return None
+        if not done:
+            raise ConversionFailed(f"{source.discussion_id} is being converted.")
+        return Converted(0, 0.0)
+
+    def _is_too_long_to_sort(
+        self, found: Document, here: tuple[Order, ...], there: tuple[Order, ...], renumber: bool
+    ) -> bool:
+        has_all = len(here) > 1 or len(there) > 1
+        return not has_all and (renumber or here != there) and found["last_number"] > SORTED_IN_MEMORY
+
+    def drop_old_copies(self, target: Target) -> int:
+        query = {"_id": target.id}
+        found = self.store.discussions.collection.find_one(query, {"leftovers": 1, "now": "$$NOW"})
+        due = [old for old in found["leftovers"] if old["due"] <= found["now"]] if found else []
+        for old in due:
+            where = Place(target, old["schema"], Order(old["order"]), old["epoch"], 1)
+            self.store.layouts.of(where).clear(where, {"$lte": old["epoch"]})
+            dropped = {"$pull": {"leftovers": {"epoch": old["epoch"]}}}
+            self.store.discussions.collection.update_one(query, dropped)
+        return len(found["leftovers"]) - len(due) if found else 0

@@ -1,0 +1,241 @@
+"""Moving a discussion to another layout, order or numbering, while people post to it and change it.
+
+Every writer is in `claims` from before its write until its commit; a commit made while `moving` is set also says in
+`touched` which comment it was. So: copy everything, compare, copy again what was touched since, and switch in one update
+whose filter wants both lists empty. The filter makes it right; the gate, which keeps new claims out for a second, and the
+bound of `touched`, at which writers wait for the converter, only make it end.
+
+Each conversion has an epoch of its own: what a dead or stalled one writes lies in a copy that is never read.
+"""
+
+import contextlib
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from itertools import islice
+from typing import Any
+
+from bson import Int64, ObjectId
+from pymongo import ReturnDocument
+from pymongo.errors import PyMongoError
+
+from comments import conf
+from comments.backends.base import Converted
+from comments.backends.conversion.comparing import differences
+from comments.backends.conversion.numbering import Numbers
+from comments.backends.discussions import MOST_TOUCHED, PACE, is_dead
+from comments.backends.layouts.base import sort_key
+from comments.backends.repairing import repair_claims
+from comments.backends.store import Store
+from comments.backends.stored import CHANGING, Document, Place
+from comments.errors import CommentError, ConversionFailed
+from comments.types import Order
+
+BATCH = 1_000
+GATE_MS = 1_000
+SHUT = {"gate": {"$add": ["$$NOW", GATE_MS]}}
+FEW = 5
+# How many touched comments are copied again at once: for no longer than a gate that is shut now stays so.
+CHUNK = 50
+# Seconds that the gate is kept shut at the most while what was touched is copied again.
+LONGEST_GATE = 10
+
+
+class LiveConversion:
+    """One conversion of one discussion."""
+
+    def __init__(
+        self,
+        store: Store,
+        source: Place,
+        to: Place,
+        *,
+        renumber: bool,
+        patience: float | None,
+        progress: Callable[[int], None],
+    ) -> None:
+        self.store, self.collection = store, store.discussions.collection
+        self.source, self.to, self.renumber = source, to, renumber
+        self.here, self.there = store.layouts.of(source), store.layouts.of(to)
+        self.patience, self.progress = patience, progress
+        self.me, self.numbers, self.copied = ObjectId(), Numbers(), 0
+
+    def run(self) -> Converted:
+        """Convert. Raises ConversionFailed: another converter is at work, the target cannot hold the comments, writers do not
+        end, or the copies differ."""
+        self.to = replace(self.to, epoch=self.take())
+        try:
+            self.copy()
+            self.compare()
+            before = MOST_TOUCHED
+            # Where no less is touched than can be copied again, the gate ends it.
+            while FEW < (touched := self.drain()[0]) < before:
+                before = touched
+            shut = self.switch()
+        except BaseException:
+            with contextlib.suppress(PyMongoError, CommentError):
+                self._end()
+            raise
+        return Converted(self.copied, shut)
+
+    def _end(self) -> None:
+        """End this conversion, and drop its copy unless that is the one that is read: a switch may fail after it was made."""
+        self.collection.update_one(self._mine(), {"$set": {"moving": None, "touched": []}})
+        found = self.store.discussions.find(self.to.target)
+        if found is None or found["epoch"] != self.to.epoch:
+            self.there.clear(self.to, {"$eq": self.to.epoch})
+
+    def _mine(self) -> Document:
+        return {"_id": self.source.discussion_id, "moving.id": self.me}
+
+    def take(self) -> int:
+        """Take the discussion, also from a converter that died; return the epoch of the copy."""
+        moving = {
+            "id": self.me,
+            "to": self.to.layout,
+            "order": self.to.order.value,
+            "renumber": self.renumber,
+            "gate": None,
+            "beat": "$$NOW",
+            "epoch": {"$add": ["$last_epoch", 1]},
+            "done": 0,
+        }
+        # There is one array to be in: what it was before is gone.
+        kept = {"$filter": {"input": "$leftovers", "cond": {"$ne": ["$$this.schema", self.to.layout]}}}
+        found = self.collection.find_one_and_update(
+            {"_id": self.source.discussion_id, "epoch": self.source.epoch, "$expr": is_dead()},
+            [
+                {"$set": {"moving": moving, "touched": [], **({"leftovers": kept} if self.there.in_target else {})}},
+                {"$set": {"last_epoch": "$moving.epoch"}},
+            ],
+            return_document=ReturnDocument.AFTER,
+        )
+        if found is None:
+            raise ConversionFailed(f"{self.source.discussion_id} is being converted by another process.")
+        self.kept = [old["epoch"] for old in found["leftovers"]]
+        return int(found["moving"]["epoch"])
+
+    def _beat(self, touched: list[Any] | None = None, **fields: Any) -> None:
+        """Say that this converter is alive. Raises ConversionFailed if its conversion was ended."""
+        changes = {"moving.beat": "$$NOW", **{f"moving.{name}": value for name, value in fields.items()}}
+        if touched is not None:
+            changes["touched"] = touched
+        if not self.collection.update_one(self._mine(), [{"$set": changes}]).matched_count:
+            raise ConversionFailed(f"The conversion of {self.source.discussion_id} was ended: it was not heard of.")
+
+    def _forget_touched(self) -> None:
+        """Say that this converter is alive, before the comparison: that finds what was touched until it begins."""
+        self._beat(touched=[], done=self.copied)
+
+    def copy(self) -> None:
+        """Copy all comments, in the order in which the copy is kept, so that it is written front to back."""
+        # Epochs only rise: what is below this one and neither read nor left for slow readers is of dead conversions.
+        self.there.clear(self.to, {"$lt": self.to.epoch, "$nin": [self.source.epoch, *self.kept]}, self._forget_touched)
+        if self.renumber:
+            self.numbers = Numbers.of(self._heard(self.here.iterate(self.source, self.here.orders[0])))
+        wanted, most = self.there.written_in, self.there.most(self.to.target.label)
+        order = wanted if wanted in self.here.orders else self.here.orders[0]
+        documents: Iterator[Document] = (self._numbered(document) for document in self.here.iterate(self.source, order))
+        if wanted and (order is not wanted or (self.renumber and wanted is Order.OLDEST)):
+            documents = iter(sorted(self._heard(documents), key=lambda item: sort_key(item, wanted)))
+        while batch := list(islice(documents, BATCH)):
+            if most is not None and self.copied + len(batch) > most:
+                raise ConversionFailed(f"{self.source.discussion_id} has more comments than its target can hold.")
+            self.there.copy(self.to, batch)
+            self.copied += len(batch)
+            self.progress(self.copied)
+            self._forget_touched()
+        self.there.begin_copy(self.to)
+
+    def _heard(self, documents: Iterator[Document]) -> Iterator[Document]:
+        for count, document in enumerate(documents):
+            if count % BATCH == 0:
+                self._forget_touched()
+            yield document
+
+    def _numbered(self, document: Document) -> Document:
+        return {**document, "number": Int64(self.numbers.new(document))} if self.renumber else document
+
+    def compare(self) -> None:
+        """Compare every comment of both sides; what was changed since is copied again, anything else is an error."""
+        changed = differences(
+            self.store.db, self.source, self.to, self._numbered if self.renumber else None, self.drain
+        )
+        while slugs := list(islice(changed, 100)):
+            self.again(slugs)
+        self._beat()
+
+    def drain(self, **fields: Any) -> tuple[int, bool]:
+        """Copy again what was touched; return how many entries that were, and whether there were claims. `fields` of `moving`
+        are set over and over."""
+        found = self.collection.find_one(self._mine(), {"touched": 1, "claims.op": 1})
+        self._beat(**fields)
+        touched = found["touched"] if found else []
+        slugs = list(dict.fromkeys(entry["slug"] for entry in touched))
+        for start in range(0, len(slugs), CHUNK):
+            self.again(slugs[start : start + CHUNK])
+            self._beat(**fields)
+        if touched:
+            done = {"$pull": {"touched": {"id": {"$in": [entry["id"] for entry in touched]}}}}
+            self.collection.update_one(self._mine(), done)
+        return len(touched), bool(found and found["claims"])
+
+    def again(self, slugs: list[str]) -> None:
+        """Copy comments again: insert, or raise to a higher revision, never lower."""
+        source = self.here.look(self.source, slugs).comments
+        there = self.there.look(self.to, slugs)
+        if missing := [self._numbered(source[slug]) for slug in source if slug not in there.comments]:
+            wanted = self.there.written_in or Order.OLDEST
+            self.there.copy(self.to, sorted(missing, key=lambda item: sort_key(item, wanted)))
+        for slug, document in source.items():
+            copied = there.comments.get(slug) or self._numbered(document)
+            newer = {name: document[name] for name in CHANGING}
+            is_behind = copied["rev"] < document["rev"]
+            if is_behind and not self.there.change(self.to, slug, {"$lt": document["rev"]}, newer, there):
+                raise ConversionFailed(f"{self.source.discussion_id}: the copy of {slug} cannot be written.")
+            if copied["rev"] == document["rev"] and copied != self._numbered(document):
+                raise ConversionFailed(f"{self.source.discussion_id}: the copy of {slug} differs.")
+
+    def switch(self) -> float:
+        """Shut the gate, wait until no writer is at work, and switch; return for how many seconds new writers had to wait."""
+        deadline = None if self.patience is None else time.monotonic() + self.patience
+        while True:
+            # A writer that died is not waited for; the others write until its claim is due for repair.
+            repair_claims(self.store, self.source.target)
+            began = progressed = time.monotonic()
+            while time.monotonic() - progressed < GATE_MS / 1000 and time.monotonic() - began < LONGEST_GATE:
+                touched, is_written_to = self.drain(**SHUT)
+                if not touched and not is_written_to and self._switched():
+                    return time.monotonic() - began
+                if touched:
+                    progressed = time.monotonic()
+                time.sleep(PACE / 4)
+            if deadline is not None and time.monotonic() > deadline:
+                raise ConversionFailed(f"{self.source.discussion_id}: writers did not end.")
+            opened = time.monotonic()
+            while time.monotonic() - opened < 2 * GATE_MS / 1000:
+                self.drain(gate=None)
+                time.sleep(PACE)
+
+    def _switched(self) -> bool:
+        due = {"$add": ["$$NOW", int(conf.get("KEEP_OLD_COPY") * 1000)]}
+        old = {"schema": self.source.layout, "order": self.source.order.value, "epoch": self.source.epoch, "due": due}
+        changes: Document = {
+            "schema": self.to.layout,
+            "order": self.to.order.value,
+            "epoch": self.to.epoch,
+            "version": ObjectId(),
+            "moving": None,
+            "leftovers": {"$concatArrays": ["$leftovers", [old]]},
+        }
+        if self.renumber:
+            changes["last_number"] = {"$add": ["$last_number", Int64(self.numbers.shift)]}
+        query = {**self._mine(), "epoch": self.source.epoch, "claims": [], "touched": []}
+        if not self.collection.update_one(query, [{"$set": changes}]).modified_count:
+            return False
+        if self.renumber:
+            of_this = {"discussion_id": self.source.discussion_id}
+            for waiting in self.store.pending.find(of_this, {"posted": 1, "number": 1, "slug": 1}):
+                number = Int64(self.numbers.new(waiting))
+                self.store.pending.update_one({"_id": waiting["_id"]}, {"$set": {"number": number}})
+        return True

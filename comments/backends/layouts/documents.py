@@ -1,0 +1,123 @@
+"""One document a comment, in `comments`: no bound, every order by an index."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from pymongo import ASCENDING, DESCENDING
+from pymongo.errors import BulkWriteError, DuplicateKeyError, OperationFailure
+
+from comments.backends.layouts.base import DUPLICATE_KEY, Found, Layout
+from comments.backends.stored import FIELDS, Document, Place
+from comments.types import Order
+
+# What the server answers to a hint that names no index, among other things.
+BAD_VALUE = 2
+BATCH = 2_000
+SORT: dict[Order, list[tuple[str, int]]] = {
+    Order.OLDEST: [("number", ASCENDING), ("posted", ASCENDING), ("slug", ASCENDING)],
+    Order.THREADED: [("full_slug", ASCENDING)],
+}
+PROJECTION = {"_id": 0, **dict.fromkeys(FIELDS, 1)}
+
+
+class Documents(Layout):
+    name = "documents"
+    collection = "comments"
+    guards_discussion = True
+    written_in = None
+
+    def look(self, place: Place, wanted: Sequence[str]) -> Found:
+        cursor = self.stored.find({**self.of(place), "slug": {"$in": list(wanted)}}, PROJECTION)
+        return Found({document["slug"]: document for document in cursor})
+
+    def put(self, place: Place, document: Document, found: Found) -> Document | None:
+        try:
+            self.stored.insert_one({**self.of(place), **document})
+        except DuplicateKeyError:
+            return self.look(place, [document["slug"]]).comments.get(document["slug"])
+        return None
+
+    def change(
+        self, place: Place, slug: str, revs: Mapping[str, Any] | int, fields: Mapping[str, Any], found: Found
+    ) -> bool:
+        changed = self.stored.update_one({**self.of(place), "slug": slug, "rev": revs}, {"$set": dict(fields)})
+        return bool(changed.modified_count)
+
+    def by_number(self, place: Place, low: int, high: int) -> list[Document]:
+        return self._in_order(Order.OLDEST, {**self.of(place), "number": {"$gte": low, "$lte": high}})
+
+    def nearest(self, place: Place, number: int, direction: int) -> int | None:
+        query = {**self.of(place), "number": {"$gt" if direction > 0 else "$lt": number}}
+        found = self.stored.find_one(query, {"_id": 0, "number": 1}, sort=[("number", direction)])
+        return int(found["number"]) if found else None
+
+    def by_path(self, place: Place, low: str, high: str, limit: int, *, backwards: bool = False) -> list[Document]:
+        if not limit:  # which MongoDB takes for none
+            return []
+        query = {**self.of(place), "full_slug": {"$gt": low, "$lt": high}}
+        return self._in_order(Order.THREADED, query, limit, DESCENDING if backwards else ASCENDING)
+
+    def _in_order(self, order: Order, query: Document, limit: int = 0, direction: int = ASCENDING) -> list[Document]:
+        """Return comments of one copy by the index that has them in this order.
+
+        Left to itself the server tries all indexes anew for whatever takes ten times as long as what it has in mind:
+        where short and long discussions are read in turns, every long page costs half as much again.
+        """
+        sort = [(path, direction) for path, _ in SORT[order]]
+        found = self.stored.find(query, PROJECTION).sort(sort).limit(limit)
+        try:
+            return list(found.clone().hint([("discussion_id", ASCENDING), ("epoch", ASCENDING), *SORT[order]]))
+        except OperationFailure as error:
+            if error.code != BAD_VALUE:
+                raise
+            return list(found)  # that index was not built yet
+
+    def iterate(self, place: Place, order: Order) -> Iterator[Document]:
+        # Find after find: a time limit of the connection counts all that the server does for one cursor.
+        query = self.of(place)
+        while True:
+            batch = list(self.stored.find(query, PROJECTION).sort(SORT[order]).limit(BATCH))
+            yield from batch
+            if len(batch) < BATCH:
+                return
+            query = {**self.of(place), **_beyond(batch[-1], order)}
+
+    def newest(self, place: Place, limit: int) -> list[Document]:
+        query = {**self.of(place), "state": "public"}
+        descending = [(path, DESCENDING) for path, _ in SORT[Order.OLDEST]]
+        return list(self.stored.find(query, PROJECTION).sort(descending).limit(limit))
+
+    def by_author(
+        self, query: Mapping[str, str], *, limit: int = 0, before: datetime | None = None
+    ) -> Iterator[tuple[str, int, Document]]:
+        wanted: Document = {f"author.{key}": value for key, value in query.items()}
+        if before:
+            wanted["posted"] = {"$lt": before}
+        cursor = self.stored.find(wanted, {**PROJECTION, "discussion_id": 1, "epoch": 1})
+        if limit:
+            cursor = cursor.sort([("posted", DESCENDING)])
+        for document in cursor:
+            yield document.pop("discussion_id"), document.pop("epoch"), document
+
+    def copy(self, place: Place, documents: Sequence[Document]) -> None:
+        own = self.of(place)
+        try:
+            self.stored.insert_many([{**own, **document} for document in documents], ordered=False)
+        except BulkWriteError as error:
+            if any(failure["code"] != DUPLICATE_KEY for failure in error.details["writeErrors"]):
+                raise
+
+
+def _beyond(last: Document, order: Order) -> Document:
+    """Return the query for what comes after a comment. Any number of them may share its number."""
+    if order is Order.THREADED:
+        return {"full_slug": {"$gt": last["full_slug"]}}
+    number, posted = last["number"], last["posted"]
+    return {
+        "$or": [
+            {"number": {"$gt": number}},
+            {"number": number, "posted": {"$gt": posted}},
+            {"number": number, "posted": posted, "slug": {"$gt": last["slug"]}},
+        ]
+    }

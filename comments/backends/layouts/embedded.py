@@ -1,0 +1,188 @@
+"""Comments inside the document of their target: nothing is faster to show, nothing else so soon too long.
+
+The array `comments` belongs to the copy that `comments_epoch` names. Writes name the whole shard key of the target's
+collection, as the look found it: by `_id` alone they would be sent to every shard. A target that moved in between is
+looked up again. One that was thrown away took its comments along: they are read and changed where it waits, so that
+nothing that is said of them, or is to be erased, depends on whether it is in the trash.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+import bson
+from pymongo.collection import Collection
+
+from comments import collections, targets
+from comments.backends.layouts.base import Found, Layout, Pulse, no_pulse, only, pushes, sort_key
+from comments.backends.stored import Document, Place
+from comments.errors import DiscussionBusy, DiscussionFull, TargetNotFound
+from comments.types import Order, Target
+
+LOOK_AGAIN = 50
+BY_NUMBER = {"number": 1, "posted": 1, "slug": 1}
+# Bytes of comments at which a target takes no more until it is promoted: far from the server's 16 MB.
+FULL = 4_000_000
+
+
+class Embedded(Layout):
+    name = "embedded"
+    # COLLECTION "": the model's own. TRASH: where its documents wait, with all that they hold, while they are thrown away.
+    # BOUND (comments) and BOUND_BYTES: above either it becomes PROMOTE_TO.
+    options = {"COLLECTION": "", "TRASH": "", "BOUND": 200, "BOUND_BYTES": 100_000, "PROMOTE_TO": "buckets"}
+    setting = "EMBEDDED"
+    in_target = True
+
+    def most(self, label: str) -> int | None:
+        return int(self.option(label, "BOUND"))
+
+    def _homes(self, label: str) -> list[Collection[Document]]:
+        """Return where targets are to be looked for: their own collection, the trash, and their own again for one that came
+        out of the trash between the first two looks."""
+        homes = [self.db[name] for name in targets.collections_of(label)]
+        return [*homes, *homes[: len(homes) - 1]]
+
+    def _read(self, place: Place, projection: Mapping[str, Any]) -> tuple[Collection[Document], Document] | None:
+        """Return the target's document and its collection; None if it is in none."""
+        for home in self._homes(place.target.label):
+            document = home.find_one({"_id": targets.key_of(place.target)}, {"comments_epoch": 1, **projection})
+            if document is not None:
+                return home, document
+        return None
+
+    def look(self, place: Place, wanted: Sequence[str]) -> Found:
+        keys = collections.shard_key_of(targets.collection_of(place.target.label))
+        present = {"$ifNull": ["$comments", []]}
+        read = self._read(
+            place,
+            {
+                **dict.fromkeys(keys, 1),
+                "comments": only({"$in": ["$$this.slug", {"$literal": list(wanted)}]}),
+                "held": {"$size": present},
+                "bytes": {"$bsonSize": {"comments": present}},
+            },
+        )
+        if read is None:
+            return Found()
+        home, document = read
+        hint = {"home": home, "where": {"_id": document["_id"], **{key: _at(document, key) for key in keys}}}
+        if (epoch := document.get("comments_epoch")) != place.epoch:
+            return Found({}, {**hint, "held": 0, "bytes": 0, "stale": epoch})
+        found = {item["slug"]: item for item in document["comments"]}
+        return Found(found, {**hint, "held": document["held"], "bytes": document["bytes"]})
+
+    def put(self, place: Place, document: Document, found: Found) -> Document | None:
+        slug = document["slug"]
+        for _ in range(LOOK_AGAIN):
+            if "where" not in found.hint:
+                raise TargetNotFound(place.discussion_id)
+            if found.hint["bytes"] > FULL:
+                raise DiscussionFull(place.discussion_id)
+            if (found.hint.get("stale") or place.epoch) < place.epoch:
+                self.begin_copy(place)  # epochs only rise: what is left of an earlier copy is not read any more
+            for condition, pushed in pushes(document, BY_NUMBER):
+                written = found.hint["home"].update_one(
+                    {
+                        **found.hint["where"],
+                        "comments_epoch": {"$in": [place.epoch, None]},
+                        "comments.slug": {"$ne": slug},
+                        **condition,
+                    },
+                    {"$push": {"comments": pushed}, "$set": {"comments_epoch": place.epoch}},
+                )
+                if written.matched_count:
+                    return None
+            found = self.look(place, [slug])
+            if stored := found.comments.get(slug):
+                return stored
+        raise DiscussionBusy(place.discussion_id)
+
+    def change(
+        self, place: Place, slug: str, revs: Mapping[str, Any] | int, fields: Mapping[str, Any], found: Found
+    ) -> bool:
+        if "where" not in found.hint:
+            raise TargetNotFound(place.discussion_id)
+        wanted = {"comments_epoch": place.epoch, "comments": {"$elemMatch": {"slug": slug, "rev": revs}}}
+        changes = {"$set": {f"comments.$.{name}": value for name, value in fields.items()}}
+        return bool(found.hint["home"].update_one({**found.hint["where"], **wanted}, changes).modified_count)
+
+    def outgrown(self, place: Place, found: Found, *documents: Document) -> str:
+        held, size = found.hint.get("held", 0), found.hint.get("bytes", 0)
+        for document in documents:
+            before = found.comments.get(document["slug"])
+            held += before is None
+            size += len(bson.encode(document)) - (len(bson.encode(before)) if before else 0)
+        label = place.target.label
+        is_too_long = held >= self.option(label, "BOUND") or size >= self.option(label, "BOUND_BYTES")
+        return str(self.option(label, "PROMOTE_TO")) if is_too_long else ""
+
+    def iterate(self, place: Place, order: Order) -> Iterator[Document]:
+        read = self._read(place, {"comments": 1})
+        if read and read[1].get("comments_epoch") == place.epoch:
+            yield from sorted(read[1].get("comments", []), key=lambda item: sort_key(item, order))
+
+    def by_author(
+        self, query: Mapping[str, str], *, limit: int = 0, before: datetime | None = None
+    ) -> Iterator[tuple[str, int, Document]]:
+        ((key, value),) = query.items()
+        chosen = {"comments_epoch": 1, "comments": only({"$eq": [f"$$this.author.{key}", {"$literal": value}]})}
+        found = [
+            (f"{label}:{document['_id']}", int(document.get("comments_epoch") or 0), item)
+            for label in (collections.embedding_labels() if limit else self._labels())
+            # What is shown of an author stands in no trash; what is to be erased may.
+            for home in self._homes(label)[: 1 if limit else None]
+            for document in home.find({f"comments.author.{key}": value}, chosen)
+            for item in document["comments"]
+            if before is None or item["posted"] < before
+        ]
+        yield from sorted(found, key=lambda entry: entry[2]["posted"], reverse=True)
+
+    def _labels(self) -> list[str]:
+        """Return the labels of which any discussion is, becomes or was embedded, whatever the setting says now: no author who
+        is to be erased is overlooked."""
+        either: Document = {"$or": [{path: self.name} for path in ("schema", "moving.to", "leftovers.schema")]}
+        used = {Target.parse(document["_id"]).label for document in self.db.discussions.find(either, {"_id": 1})}
+        return sorted(used | set(collections.embedding_labels()))
+
+    def copy(self, place: Place, documents: Sequence[Document]) -> None:
+        if not self.begin_copy(place, documents):
+            for document in documents:
+                self.put(place, document, self.look(place, [document["slug"]]))
+
+    def begin_copy(self, place: Place, documents: Sequence[Document] = ()) -> bool:
+        """Begin the copy in the place of an earlier one; False if it was begun before (or a later one was)."""
+        earlier = {"$or": [{"comments_epoch": None}, {"comments_epoch": {"$lt": place.epoch}}]}
+        begun = {"$set": {"comments": list(documents), "comments_epoch": place.epoch}}
+        wanted = {"_id": targets.key_of(place.target), **earlier}
+        return any(home.update_one(wanted, begun).matched_count for home in self._homes(place.target.label))
+
+    def clear(self, place: Place, epochs: Mapping[str, Any], pulse: Pulse = no_pulse) -> int:
+        try:
+            own = {"_id": targets.key_of(place.target), "comments_epoch": dict(epochs)}
+        except TargetNotFound:
+            return 0
+        nothing = {"$unset": {"comments": "", "comments_epoch": ""}}
+        return sum(home.update_one(own, nothing).modified_count for home in self._homes(place.target.label))
+
+    def epochs(self, place: Place) -> set[int]:
+        try:
+            read = self._read(place, {"_id": 1})
+        except TargetNotFound:
+            return set()
+        epoch = read[1].get("comments_epoch") if read else None
+        return set() if epoch is None else {int(epoch)}
+
+    def faults(self, place: Place) -> Iterable[str]:
+        read = self._read(place, {"comments": 1})
+        if read is None:
+            yield "its target is gone"
+        elif (items := read[1].get("comments", [])) != sorted(items, key=lambda item: sort_key(item, Order.OLDEST)):
+            yield "its array is out of order"
+
+
+def _at(document: Mapping[str, Any], path: str) -> Any:
+    """Return what lies at a dotted path."""
+    value: Any = document
+    for step in path.split("."):
+        value = value[step]
+    return value

@@ -1,0 +1,72 @@
+"""What all parts of the back end on MongoDB share: one store, and the contract that they fill in together."""
+
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+from pymongo.database import Database
+from pymongo.errors import PyMongoError
+
+from comments import conf
+from comments.backends.base import Backend
+from comments.backends.discussions import Claim, Discussions
+from comments.backends.layouts import Layouts
+from comments.backends.stored import Document, place
+from comments.errors import CommentError
+from comments.types import Target
+from mongo.connection import database
+
+# Seconds that a writer waits for others to end, to promote a discussion.
+PROMOTION_PATIENCE = 2.0
+logger = logging.getLogger(__name__)
+
+
+class Store:
+    """The database of the comments: the one that COMMENTS["DATABASE"] names, unless another is given."""
+
+    def __init__(self, db: Database[Document] | None = None) -> None:
+        self.db = database(conf.database_alias()) if db is None else db
+        self.discussions = Discussions(self.db)
+        self.layouts = Layouts(self.db)
+        self.pending, self.history = self.db["comments.pending"], self.db["comments.history"]
+        self.erasures = self.db["comments.erasures"]
+
+    def stored(self, target: Target, slug: str) -> Document | None:
+        """Return the comment that has this slug where the discussion is kept at present."""
+        epoch = None
+        while (found := self.discussions.find(target)) and found["epoch"] != epoch:
+            if document := self.layouts.of(place(found)).look(place(found), [slug]).comments.get(slug):
+                return document
+            epoch = found["epoch"]  # there is none, or the copy was replaced
+        return None
+
+    def made_by(self, claim: Claim, stored: Mapping[str, Any], rev: int) -> bool:
+        """Return whether a comment's revision `rev` was written under this claim."""
+        if stored["rev"] == rev:
+            return bool(stored["change"] == claim.change)
+        entry = {"discussion_id": claim.place.discussion_id, "slug": claim.slug, "rev": rev, "change": claim.change}
+        return self.history.find_one(entry, {"_id": 1}) is not None
+
+    def written_under(self, claim: Claim, stored: Mapping[str, Any]) -> bool:
+        """Return whether a stored comment is what this claim was for: that of a post (by its number, which no other has), of an
+        approval, or of a change."""
+        if claim.kind == "post":
+            return bool(stored["number"] == claim.number)
+        return self.made_by(claim, stored, claim.rev + 1)
+
+
+class Part(Backend):
+    """A part of the back end: it fills in some of the contract, on the store that all parts share."""
+
+    store: Store
+
+    def promote(self, target: Target, layout: str) -> bool:
+        """Move a discussion that has outgrown its layout to this one, unless it is ""; return whether it is there. Should
+        this fail, the next writer tries again: what was to be written is."""
+        try:
+            if layout:
+                self.convert(target, layout, self.discussion(target).order, patience=PROMOTION_PATIENCE)
+        except (CommentError, PyMongoError) as error:
+            logger.info("%s was not promoted: %s", target.id, error)
+            return False
+        return True
