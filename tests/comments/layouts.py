@@ -1,5 +1,7 @@
 """Discussions in every layout and order, small enough that bounds and buckets are met soon."""
 
+from datetime import UTC, datetime
+
 from comments.backends.mongodb import MongoBackend
 from comments.types import Order
 from tests.comments.contract import new
@@ -38,11 +40,6 @@ def lively(backend, target):
     return posted
 
 
-def unheard(mongo, target):
-    """Take back what a converter said at its end: one that was killed would not have said it."""
-    mongo.discussions.update_one({"_id": target.id}, {"$currentDate": {"moving.beat": True}})
-
-
 def state(backend, target):
     """All that readers can see, in every order."""
     return (
@@ -53,3 +50,8 @@ def state(backend, target):
         [backend.email_of(target, c.slug) for c in backend.iterate(target)],
         [backend.history(target, c.slug) for c in backend.iterate(target)],
     )
+
+
+def unheard(mongo, target):
+    """Let time go by since a converter was last heard of."""
+    mongo.discussions.update_one({"_id": target.id}, {"$set": {"moving.beat": datetime(2026, 1, 1, tzinfo=UTC)}})

@@ -18,11 +18,6 @@ from tests.comments.interruptions import Crash, Interrupted
 from tests.comments.layouts import FORMS, configure, lively, state
 
 
-def unheard(mongo, target):
-    """Let time go by since a converter was last heard of."""
-    mongo.discussions.update_one({"_id": target.id}, {"$set": {"moving.beat": datetime(2026, 1, 1, tzinfo=UTC)}})
-
-
 @pytest.mark.parametrize(("before", "after"), list(itertools.permutations(FORMS, 2)), ids=lambda form: "-".join(form))
 def test_nothing_changes_but_the_form(mongo, settings, target, before, after):
     backend = configure(settings, *before)

@@ -13,8 +13,7 @@ from comments.types import Order
 from tests.comments import audit
 from tests.comments.contract import imported, new
 from tests.comments.interruptions import Crash, Interrupted
-from tests.comments.layouts import configure, lively, state
-from tests.comments.test_conversion import unheard
+from tests.comments.layouts import configure, lively, state, unheard
 
 
 def killed(target, calls):
