@@ -8,13 +8,13 @@ import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
-from ipaddress import ip_address
+from ipaddress import IPv4Address, IPv6Network, ip_address
 from typing import BinaryIO
 from urllib.parse import SplitResult, quote, urljoin, urlsplit
 
 from wordpress.export.old_site import host_of
 
-__all__ = ["DownloadError", "DownloadsStopped", "Downloader", "Limits"]
+__all__ = ["DownloadError", "DownloadsStopped", "Downloader", "Limits", "is_public"]
 
 # Seconds without a byte.
 STALL = 20
@@ -22,6 +22,8 @@ PIECE = 64 * 1024
 # Redirects of one file, on the same host: to https, to the name with or without "www.".
 HOPS = 3
 ENOUGH = "that was as much as is downloaded in one run"
+# What is assigned of IPv6, and how IPv4 is reached from it (RFC 6052).
+_UNICAST, _NAT64 = IPv6Network("2000::/3"), IPv6Network("64:ff9b::/96")
 SAFE = "/%:@!$&'()*+,;=~-._"
 
 
@@ -124,6 +126,20 @@ class Downloader:
         return parts
 
 
+def is_public(address: str) -> bool:
+    """Tell whether an IP address belongs to one host of the public internet.
+
+    An IPv6 address that stands for an IPv4 address (mapped, 6to4, NAT64) is as public as that.
+    """
+    found = ip_address(address)
+    if isinstance(found, IPv4Address):
+        return found.is_global and not found.is_multicast
+    inner = found.ipv4_mapped or found.sixtofour
+    if found in _NAT64:
+        inner = IPv4Address(int(found) & 0xFFFF_FFFF)
+    return is_public(str(inner)) if inner else found.is_global and found in _UNICAST
+
+
 class _Connection(http.client.HTTPConnection):
     """A connection to an address that was looked at before anything is sent there; no proxy."""
 
@@ -135,7 +151,7 @@ class _Connection(http.client.HTTPConnection):
         """Connect to the host, unless its name stands for an address that is not public."""
         found = socket.getaddrinfo(self.host, self.port, type=socket.SOCK_STREAM)
         addresses = list(dict.fromkeys(str(address[0]) for *_kind, address in found))
-        if not self.private and not all(ip_address(address).is_global for address in addresses):
+        if not self.private and not all(is_public(address) for address in addresses):
             raise DownloadsStopped("the old site is in a private network, which --private-network allows")
         self.sock = _first(addresses, self.port)
         if self.is_over:

@@ -15,7 +15,7 @@ from tests.nodes import pictures
 from tests.wordpress.stored import snapshot, stored
 from tests.wordpress.wxr import attachment, export, item
 from wordpress.importer import Importer, Options
-from wordpress.media.download import Downloader, DownloadError, DownloadsStopped, Limits
+from wordpress.media.download import Downloader, DownloadError, DownloadsStopped, Limits, is_public
 
 PIECE = b"x" * 32_768
 LARGE = 1_000 * len(PIECE)
@@ -133,6 +133,47 @@ class TestFetching:
             with pytest.raises(DownloadsStopped, match="private network"):
                 Downloader(site, Limits()).fetch(f"{site}/a.jpg", io.BytesIO())
         assert old.asked == []
+
+    @pytest.mark.parametrize(
+        "address",
+        [
+            "10.0.0.1",
+            "100.64.0.1",
+            "127.0.0.1",
+            "169.254.169.254",
+            "224.0.0.1",
+            "255.255.255.255",
+            "::",
+            "::1",
+            "::127.0.0.1",
+            "::8.8.8.8",
+            "::ffff:127.0.0.1",
+            "::ffff:169.254.169.254",
+            "64:ff9b::7f00:1",
+            "64:ff9b::a9fe:a9fe",
+            "64:ff9b:1::808:808",
+            "2001:0:808:808::80ff:fffe",
+            "2001:db8::1",
+            "2002:7f00:1::",
+            "2002:a00:1::1",
+            "fc00::1",
+            "fe80::1",
+            "fec0::1",
+            "ff02::1",
+        ],
+    )
+    def test_an_address_that_is_not_public_is_not_asked(self, address):
+        assert not is_public(address)
+        site = f"http://[{address}]" if ":" in address else f"http://{address}"
+        with pytest.raises(DownloadsStopped, match="private network"):
+            Downloader(site, Limits()).fetch(f"{site}/a.jpg", io.BytesIO())
+
+    @pytest.mark.parametrize(
+        "address", ["8.8.8.8", "2606:4700::1111", "::ffff:8.8.8.8", "64:ff9b::808:808", "2002:808:808::1"]
+    )
+    def test_public_addresses(self, address):
+        """Behind NAT64 a name of an IPv4 host stands for an address in 64:ff9b::/96."""
+        assert is_public(address)
 
     def test_files_of_wordpress_com(self):
         with pytest.raises(DownloadError, match="not on the web"):
