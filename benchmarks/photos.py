@@ -126,7 +126,7 @@ def up(mb: int) -> dict[str, float]:
     _connected()
     from bson import ObjectId
 
-    from nodes.assets.writer import Writer
+    from nodes.photos.assets.writer import Writer
 
     def work() -> None:
         # As the validator wants a content that is on its way.
@@ -158,7 +158,7 @@ def down(mb: int) -> dict[str, float]:
     """The asset service's reader, as the view uses it."""
     _connected()
     from mongo.connection import database
-    from nodes.assets.reader import read
+    from nodes.photos.assets.reader import read
 
     file = database()["cms.assets.files"].find_one({"filename": f"{mb}.bin"})
     assert file
@@ -195,8 +195,8 @@ def picture(megapixels: int) -> dict[str, float]:
     from django.test import Client
     from django.urls import reverse
 
-    from nodes.assets.limits import limits
-    from nodes.photo_addresses import copy, square
+    from nodes.photos.addresses import copy, square
+    from nodes.photos.assets.limits import limits
     from nodes.selectors import photos
     from tests.nodes.photo_build import gallery
 

@@ -228,7 +228,7 @@ PAGE_CACHE_BYTES = natural(env, "PAGE_CACHE_MB", default=64) * 1024 * 1024
 # A text of a page or post, in UTF-8. A document holds up to four (a revision, what a form said), of 16 MB at most.
 TEXT_MAX_BYTES = natural(env, "TEXT_MAX_KB", default=1_000, least=1, most=3_000) * 1_000
 
-# What the site takes of photos; nodes.assets.limits has the rest.
+# What the site takes of photos; nodes.photos.assets.limits has the rest.
 PHOTOS = {
     "MAX_BYTES": natural(env, "PHOTOS_MAX_MB", default=200) * 1024 * 1024,
     "MAX_PIXELS": natural(env, "PHOTOS_MAX_MEGAPIXELS", default=120) * 1_000_000,

@@ -1,7 +1,9 @@
 """Who may do what with which node: asked by every page of the admin, previews and links included.
 
 Authors write: their own nodes until published, and drafts beside them afterwards. Editors (who may publish) do everything but
-delete for good, which administrators may. To anybody else a node does not exist: 404, so that ids cannot be guessed.
+delete for good, which administrators may. To all others a node does not exist: 404, so that ids cannot be guessed.
+Photos have no owner: writers see the library and add to it; with the right to publish, or to change photos,
+one changes what is in it.
 """
 
 import enum
@@ -19,6 +21,11 @@ from nodes.selectors import editing, trash
 from nodes.selectors.editing import Editable
 from nodes.selectors.listing import live
 
+# How choices spell the top level.
+TOP = "top"
+# The rights with which photos that are not public are seen.
+_PHOTOS_SEEN_WITH = ("view_photo", "add_photo", "change_photo", "add_node", "publish_node")
+
 
 class Action(enum.StrEnum):
     """What can be done with a node."""
@@ -34,7 +41,7 @@ class Action(enum.StrEnum):
 
 def allowed(user: Any, node: Node, action: Action) -> bool:
     """Return whether a user may do something with a node."""
-    if not (user.is_active and user.is_staff):
+    if not _is_staff(user):
         return False
     if action is Action.DELETE:
         return bool(user.has_perm("nodes.delete_node"))
@@ -107,3 +114,48 @@ def may_place(user: Any, section_id: ObjectId | None) -> bool:
 def may_set_up(user: Any) -> bool:
     """Return whether a user may change the site's settings, and sees what its operators need to know."""
     return bool(user.has_perm("nodes.change_sitesettings"))
+
+
+def section_choices(user: Any, type: str = "", seen: ObjectId | None = None) -> list[tuple[str, str]]:
+    """Return the sections that a user may put nodes of a type into as choices, each under its parent.
+
+    Without a type: all that the user may put anything into. `seen`, where the node stands, is always among them.
+    """
+    sections = tree.current()
+    found = []
+    if (not type or kinds.may_hold(None, type)) and (may_place(user, None) or seen is None):
+        found.append((TOP, _("Top level")))
+
+    def walk(parent_id: ObjectId | None, depth: int) -> None:
+        for section in sections.children.get(parent_id, ()):
+            fits = not type or kinds.may_hold(section.type, type)
+            if fits and (section.id == seen or may_place(user, section.id)):
+                found.append((str(section.id), "\u2003" * depth + section.title))
+            walk(section.id, depth + 1)
+
+    walk(None, 0)
+    return found
+
+
+def may_see_photos(user: Any) -> bool:
+    """Return whether a user may see photos that are not public."""
+    return _is_staff(user) and any(user.has_perm(f"nodes.{name}") for name in _PHOTOS_SEEN_WITH)
+
+
+def may_add_photos(user: Any) -> bool:
+    """Return whether a user may upload new photos."""
+    return _is_staff(user) and any(user.has_perm(f"nodes.{name}") for name in ("add_photo", "add_node", "publish_node"))
+
+
+def may_change_photos(user: Any) -> bool:
+    """Return whether a user may change, replace, move and throw away photos."""
+    return _is_staff(user) and any(user.has_perm(f"nodes.{name}") for name in ("change_photo", "publish_node"))
+
+
+def may_publish_photos(user: Any) -> bool:
+    """Return whether a user may make photos public."""
+    return may_change_photos(user)
+
+
+def _is_staff(user: Any) -> bool:
+    return bool(user.is_active and user.is_staff)

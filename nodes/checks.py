@@ -5,7 +5,7 @@ from typing import Any
 from django.core.checks import CheckMessage, Error, register
 from django.core.exceptions import ImproperlyConfigured
 
-from nodes.assets.limits import limits
+from nodes.photos.assets.limits import limits
 
 
 @register()
@@ -14,7 +14,7 @@ def check_photos(**kwargs: Any) -> list[CheckMessage]:
     try:
         found = limits()
     except ImproperlyConfigured as error:
-        return [Error(str(error), hint="nodes.assets.limits lists the keys.", id="nodes.E001")]
+        return [Error(str(error), hint="nodes.photos.assets.limits lists the keys.", id="nodes.E001")]
     if not found.widths or not found.squares:
         hint = "Set PHOTOS['WIDTHS'] and PHOTOS['SQUARES'] to at least one number of pixels each."
         return [Error("PHOTOS leaves no size to show photos in.", hint=hint, id="nodes.E002")]

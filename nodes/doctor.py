@@ -9,7 +9,6 @@ from bson import ObjectId
 from mongo.connection import Document, now
 from mongo.doctor import ERROR, WARNING, Examination, Finding, HotQuery, check
 from mongo.targeting import Broadcast
-from nodes.assets.locks import STALE
 from nodes.collections import (
     ASSET_CHUNKS,
     ASSET_FILES,
@@ -22,7 +21,8 @@ from nodes.collections import (
 )
 from nodes.kinds import ENTRY, PHOTO, SECTIONS
 from nodes.models.site import SITE_ID
-from nodes.selectors import photo_bytes
+from nodes.photos import damage
+from nodes.photos.assets.locks import STALE
 from nodes.selectors.listing import NEWEST_FIRST, live
 
 _SORT = dict(NEWEST_FIRST)
@@ -235,9 +235,9 @@ def orphan_chunks(examination: Examination) -> Iterator[Finding]:
 def photo_files(examination: Examination) -> Iterator[Finding]:
     """Photos and copies have the bytes that they say; a random sample is read of many."""
     for name in _declared(examination, ASSET_FILES, RENDITION_FILES):
-        looked: list[Document] = [{"$sample": {"size": FILES}}, {"$project": photo_bytes.FIELDS}]
+        looked: list[Document] = [{"$sample": {"size": FILES}}, {"$project": damage.FIELDS}]
         documents = examination.db[name].aggregate(looked)
-        bad = list(photo_bytes.damaged(examination.db, documents, photo_bytes.CHUNKS_OF[name]))
+        bad = list(damage.damaged(examination.db, documents, damage.CHUNKS_OF[name]))
         if bad:
             some = "; ".join(f"{document['_id']} {why}" for document, why in bad[:NAMED])
             message = f"{len(bad)} files cannot be shown as they are: {some}."

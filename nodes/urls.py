@@ -2,8 +2,8 @@
 
 from django.urls import path
 
-from nodes import photo_views, sitemaps
-from nodes.views import feeds, finding, pages, previews
+from nodes import sitemaps
+from nodes.views import feeds, finding, pages, photo_files, previews
 
 urlpatterns = [
     path("", pages.home, name="home"),
@@ -16,7 +16,7 @@ urlpatterns = [
     path("tag/<tag:tag>/feed/<slug:form>", feeds.tag, name="tag-feed"),
     path("tag/<tag:tag>", pages.tag, name="tag"),
     path("media/find", pages.find_photos, name="find-photos"),
-    path("media/<objectid:photo_id>/<objectid:content_id>/<str:spec>", photo_views.file, name="photo-file"),
+    path("media/<objectid:photo_id>/<objectid:content_id>/<str:spec>", photo_files.file, name="photo-file"),
     path("<nodepath:path>/feed/<slug:form>", feeds.blog, name="blog-feed"),
     path("<nodepath:path>/archive", finding.archive, name="archive"),
     path("<nodepath:path>/archive/<year:year>", finding.archive_of, name="archive-year"),

@@ -12,7 +12,7 @@ from comments.moderation import pending as moderation
 from comments.posting.policy import is_moderator
 from mongo import jobs
 from mongo.connection import now
-from nodes import access, kinds, photo_access
+from nodes import access, kinds
 from nodes.selectors import lists, waiting
 from nodes.selectors.lists import ANY, Filters
 from nodes.services import sweeping
@@ -50,7 +50,7 @@ def context(user: Any) -> dict[str, Any]:
         "may_publish": user.has_perm("nodes.publish_node"),
         "may_set": access.may_set_up(user),
         "may_write": may_write,
-        "may_add_photos": photo_access.may_add(user),
+        "may_add_photos": access.may_add_photos(user),
         "coming": waiting.soonest(Filters(state=lists.SCHEDULED, author=own), moment) if may_write else [],
         "changed": waiting.changed(own) if may_write else [],
         "quick": [kind for kind in kinds.KINDS.values() if access.may_create(user, kind.name) and not kind.is_section],
@@ -66,7 +66,7 @@ def _cards(user: Any, moment: datetime) -> Iterator[Card]:
         yield from _comments()
     if _may_write(user):
         yield from _pages(user, moment)
-    if photo_access.may_change(user) and (stalled := sweeping.stalled_count(moment)):
+    if access.may_change_photos(user) and (stalled := sweeping.stalled_count(moment)):
         text = _("Their connection broke. Upload the files again; what is left of them can go.")
         yield Card(_("Stalled uploads"), _number(stalled), reverse("admin:nodes_photo_stalled"), text, is_trouble=True)
     if access.may_set_up(user) and (failed := jobs.failed_count(lists.COUNTED + 1)):

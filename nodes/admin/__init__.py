@@ -3,7 +3,7 @@
 from django.contrib import admin
 
 from nodes.admin.nodes import NodeAdmin
-from nodes.admin.photos import PhotoAdmin
+from nodes.admin.photos.model_admin import PhotoAdmin
 from nodes.admin.settings import SettingsAdmin
 from nodes.models import Node, Photo, SiteSettings
 

@@ -14,9 +14,8 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from mongo.connection import now
 from nodes import access
-from nodes.access import Action
+from nodes.access import TOP, Action, section_choices
 from nodes.admin import bulk_progress, undo
-from nodes.admin.fields import TOP, section_choices
 from nodes.admin.site import actor, page, title_link
 from nodes.selectors import lists
 from nodes.services import bulk_actions

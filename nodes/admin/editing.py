@@ -12,9 +12,8 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from mongo.connection import now
 from nodes import access
-from nodes.access import Action
+from nodes.access import TOP, Action, section_choices
 from nodes.admin import conflict
-from nodes.admin.fields import TOP, section_choices
 from nodes.admin.forms import FIELDS, NodeForm
 from nodes.admin.site import actor, address, page, tell_saved
 from nodes.errors import (

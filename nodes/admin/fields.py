@@ -11,11 +11,9 @@ from django.core.exceptions import ValidationError
 from django.utils.text import format_lazy
 from django.utils.translation import gettext_lazy as _
 
-from nodes import access, kinds
-from nodes.models import tree
+from nodes.access import TOP, section_choices
 from nodes.services.editing import NEVER
 
-TOP = "top"
 # So that a time can be told in every time zone.
 FIRST_YEAR, LAST_YEAR = 1000, 9998
 YEARS = {"first": FIRST_YEAR, "last": LAST_YEAR}
@@ -93,27 +91,6 @@ class SectionField(forms.ChoiceField):
     def clean(self, value: Any) -> ObjectId | None:
         chosen = super().clean(value)
         return None if chosen == TOP else ObjectId(chosen)
-
-
-def section_choices(user: Any, type: str = "", seen: ObjectId | None = None) -> list[tuple[str, str]]:
-    """Return the sections that a user may put nodes of a type into as choices, each under its parent.
-
-    Without a type: all that the user may put anything into. `seen`, where the node stands, is always among them.
-    """
-    sections = tree.current()
-    found = []
-    if (not type or kinds.may_hold(None, type)) and (access.may_place(user, None) or seen is None):
-        found.append((TOP, str(_("Top level"))))
-
-    def walk(parent_id: ObjectId | None, depth: int) -> None:
-        for section in sections.children.get(parent_id, ()):
-            fits = not type or kinds.may_hold(section.type, type)
-            if fits and (section.id == seen or access.may_place(user, section.id)):
-                found.append((str(section.id), "\u2003" * depth + section.title))
-            walk(section.id, depth + 1)
-
-    walk(None, 0)
-    return found
 
 
 class AuthorWidget(forms.MultiWidget):

@@ -17,8 +17,9 @@ from django.views.decorators.http import require_http_methods
 
 from mongo.connection import now
 from nodes import access, kinds
+from nodes.access import TOP, section_choices
 from nodes.admin import bulk_forms
-from nodes.admin.fields import FIRST_YEAR, LAST_YEAR, TOP, section_choices
+from nodes.admin.fields import FIRST_YEAR, LAST_YEAR
 from nodes.admin.site import page
 from nodes.collections import NODES
 from nodes.models import site, tree

@@ -12,11 +12,12 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_POST
 
-from nodes import access, photo_addresses
+from nodes import access
 from nodes.access import Action
 from nodes.admin.site import actor, address
 from nodes.errors import NodeError
 from nodes.kinds import PHOTO
+from nodes.photos import addresses as photo_addresses
 from nodes.services import trash
 
 # Between the id and the nonce of one node, and between nodes.

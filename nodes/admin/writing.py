@@ -6,13 +6,14 @@ from typing import Any
 from django.conf import settings
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, JsonResponse
-from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
 from markup import limits
 from mongo import rate_limit
-from nodes import access, kinds, photo_access, photo_addresses, photo_texts
+from nodes import access, kinds
 from nodes.models import HTML, MARKDOWN, site
+from nodes.photos import addresses as photo_addresses
+from nodes.photos import texts as photo_texts
 from nodes.selectors import picking
 from nodes.selectors.lists import ANY
 from nodes.texts import rendering
@@ -33,14 +34,14 @@ def show_text(request: HttpRequest) -> JsonResponse:
         return JsonResponse({}, status=429, headers={"Retry-After": str(SECONDS)})
     text_format = HTML if request.POST.get("format") == HTML else MARKDOWN
     html = rendering.to_html(text, text_format)
-    shown = photo_texts.previewed(html) if photo_access.may_see(request.user) else photo_texts.shown(html)
+    shown = photo_texts.previewed(html) if access.may_see_photos(request.user) else photo_texts.shown(html)
     return JsonResponse({"html": shown})
 
 
 @require_safe
 def complete_tags(request: HttpRequest) -> JsonResponse:
     """Answer {"tags": […]}: those in use that ?q= may become."""
-    if not (_may_write(request.user) or photo_access.may_see(request.user)):
+    if not (_may_write(request.user) or access.may_see_photos(request.user)):
         raise PermissionDenied
     author = ANY if access.sees_all(request.user) else request.user.pk
     return JsonResponse({"tags": picking.tags(request.GET.get("q", "")[:100], site.current().version, author)})
@@ -49,7 +50,7 @@ def complete_tags(request: HttpRequest) -> JsonResponse:
 @require_safe
 def pick_photos(request: HttpRequest) -> JsonResponse:
     """Answer {"photos": […]}: the newest, or those with the words of ?q=, each with what a text shows it by."""
-    if not photo_access.may_see(request.user):
+    if not access.may_see_photos(request.user):
         raise PermissionDenied
     found = picking.photos(request.GET.get("q", "")[:200])
     return JsonResponse({"photos": [_choice(photo) for photo in found]})
@@ -79,33 +80,3 @@ def _may_preview(user: Any, text: str) -> bool:
 
 def _may_write(user: Any) -> bool:
     return access.may_create(user, kinds.PAGE) or user.has_perm("nodes.change_node") or access.sees_all(user)
-
-
-def words() -> dict[str, str]:
-    """Return what the editor says, in the language of the site, for its script."""
-    return {
-        "bold": _("Bold"),
-        "italic": _("Italic"),
-        "heading": _("Heading"),
-        "quote": _("Quotation"),
-        "unordered": _("List"),
-        "ordered": _("Numbered list"),
-        "code": _("Code"),
-        "link": _("Link"),
-        "photo": _("Photo"),
-        "table": _("Table"),
-        "undo": _("Undo"),
-        "redo": _("Redo"),
-        "preview": _("Preview beside the text"),
-        "fullscreen": _("Full screen"),
-        "help": _("Help and keys"),
-        "text": _("Text"),
-        "tools": _("Formatting"),
-        "shown": _("Preview"),
-        "empty": _("Nothing to show yet."),
-        "failed": _("The preview cannot be shown now. Your text is safe: save it as usual."),
-        "words": _("%(n)s words"),
-        "minutes": _("%(n)s min to read"),
-        "column": _("Column"),
-        "cell": _("Text"),
-    }

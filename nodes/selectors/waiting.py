@@ -6,8 +6,7 @@ from datetime import datetime
 from bson import ObjectId
 
 from mongo.connection import database
-from nodes.assets.locks import STALE
-from nodes.collections import ASSET_FILES, NODES, REVISIONS
+from nodes.collections import NODES, REVISIONS
 from nodes.models import Node
 from nodes.selectors.listing import LISTED
 from nodes.selectors.lists import ANY, COUNTED, Filters
@@ -22,15 +21,6 @@ class Changed:
 
     node: Node
     by: str
-
-
-@dataclass(frozen=True)
-class Stalled:
-    """An upload that stopped: whose process died, or whose connection was cut."""
-
-    filename: str
-    gallery_id: ObjectId | None
-    locked: datetime
 
 
 def count(filters: Filters, moment: datetime) -> int:
@@ -58,11 +48,3 @@ def changed(author: ObjectId | str | None = ANY) -> list[Changed]:
     saves = database()[REVISIONS].find({"_id": {"$in": nonces}}, {"saved_by.name": 1})
     savers = {save["_id"]: save["saved_by"]["name"] for save in saves}
     return [Changed(Node.from_document(d), savers.get(d["metadata"]["nonce"], "")) for d in documents]
-
-
-def stalled(moment: datetime) -> list[Stalled]:
-    """Return the uploads of photos that stopped, the oldest first; at most COUNTED."""
-    query = {"metadata.locked": {"$lt": moment - STALE, "$type": "date"}}
-    fields = {"filename": 1, "metadata.parent_id": 1, "metadata.locked": 1}
-    found = database()[ASSET_FILES].find(query, fields).sort("metadata.locked", 1).limit(COUNTED)
-    return [Stalled(d["filename"], d["metadata"]["parent_id"], d["metadata"]["locked"]) for d in found]

@@ -26,7 +26,8 @@ from nodes.collections import (
 from nodes.errors import NodeError
 from nodes.kinds import CONTENT, PHOTO
 from nodes.models import tree
-from nodes.selectors import chains, photo_bytes, slugs
+from nodes.photos import damage
+from nodes.selectors import chains, slugs
 from nodes.services import trash
 from nodes.types import Actor
 
@@ -163,15 +164,15 @@ def _hidden_by_routes() -> Iterator[Finding]:
 def _damaged_files() -> Iterator[Finding]:
     """Yield photos, in the trash too, and contents whose bytes are not whole."""
     for collection, query in ((ASSET_FILES, {}), (TRASH, {"metadata.type": PHOTO})):
-        documents = database()[collection].find(query, photo_bytes.FIELDS)
-        for document, why in photo_bytes.damaged(database(), documents):
+        documents = database()[collection].find(query, damage.FIELDS)
+        for document, why in damage.damaged(database(), documents):
             yield Finding(FILE, f"{document['_id']} ({document.get('filename')}) {why}", False)
 
 
 def _damaged_copies(fix: bool) -> Iterator[Finding]:
     """Yield copies whose bytes are not whole; they go, and are made anew when they are asked for."""
-    documents = database()[RENDITION_FILES].find({}, photo_bytes.FIELDS)
-    for document, why in photo_bytes.damaged(database(), documents, RENDITION_CHUNKS):
+    documents = database()[RENDITION_FILES].find({}, damage.FIELDS)
+    for document, why in damage.damaged(database(), documents, RENDITION_CHUNKS):
         if fix:
             database()[RENDITION_CHUNKS].delete_many({"files_id": document["_id"]})
             database()[RENDITION_FILES].delete_one({"_id": document["_id"]})

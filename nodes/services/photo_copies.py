@@ -4,9 +4,9 @@ from bson import ObjectId
 
 from mongo import jobs
 from mongo.jobs import Job
-from nodes.assets import contents, reader, renditions
-from nodes.assets.errors import BadPicture
 from nodes.errors import TooBusy
+from nodes.photos.assets import contents, reader, renditions
+from nodes.photos.assets.errors import BadPicture
 from nodes.selectors import photos as selectors
 
 COPIES = "photos.copies"

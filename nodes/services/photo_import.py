@@ -8,8 +8,8 @@ from typing import Any
 from bson import ObjectId
 
 from mongo.connection import database
-from nodes.assets.incoming import Cleaning
 from nodes.collections import ASSET_FILES, TRASH, standing
+from nodes.photos.assets.incoming import Cleaning
 from nodes.services.photos import Upload
 from nodes.types import Actor
 

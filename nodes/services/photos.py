@@ -13,14 +13,14 @@ from pymongo.errors import DuplicateKeyError
 
 from mongo.connection import database, now
 from nodes import merging
-from nodes.assets import contents
-from nodes.assets.errors import PhotoLocked, UploadLost
-from nodes.assets.incoming import Incoming, Received
-from nodes.assets.locks import Lock, free_or_stale
-from nodes.assets.writer import Writer
 from nodes.collections import ASSET_FILES, ASSETS, REVISIONS, standing
 from nodes.errors import NodeError, NodeGone, SlugTaken, TooBusy
 from nodes.kinds import CONTENT, PHOTO
+from nodes.photos.assets import contents
+from nodes.photos.assets.errors import PhotoLocked, UploadLost
+from nodes.photos.assets.incoming import Incoming, Received
+from nodes.photos.assets.locks import Lock, free_or_stale
+from nodes.photos.assets.writer import Writer
 from nodes.selectors import photos as selectors
 from nodes.selectors import slugs
 from nodes.services import derived, editing, photo_copies, trash

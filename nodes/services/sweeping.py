@@ -16,9 +16,6 @@ from bson import ObjectId
 
 from mongo import leases
 from mongo.connection import Document, database, now
-from nodes.assets import contents, renditions
-from nodes.assets.limits import limits
-from nodes.assets.locks import STALE
 from nodes.collections import (
     ASSET_CHUNKS,
     ASSET_FILES,
@@ -27,6 +24,9 @@ from nodes.collections import (
     TRASH,
 )
 from nodes.kinds import CONTENT, PHOTO
+from nodes.photos.assets import contents, renditions
+from nodes.photos.assets.limits import limits
+from nodes.photos.assets.locks import STALE
 
 # Copies of photos that were made since are let be.
 YOUNG = timedelta(hours=1)

@@ -11,12 +11,12 @@ from pymongo.client_session import ClientSession
 from pymongo.errors import DuplicateKeyError
 
 from mongo.connection import Document, database, now, transaction
-from nodes.assets import contents
 from nodes.collections import ASSET_FILES, NODES, REDIRECTS, REVISIONS, TRASH, home_of, standing
 from nodes.errors import EditConflict, InvalidPlace, NodeGone, SlugTaken, TooBusy
 from nodes.kinds import CONTENT, KINDS, PHOTO
 from nodes.merging import Merge
 from nodes.models import site as stored_site
+from nodes.photos.assets import contents
 from nodes.selectors import slugs
 from nodes.services import placement
 from nodes.services.site import touch

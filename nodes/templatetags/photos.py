@@ -5,11 +5,13 @@ from typing import Any
 from django import template
 from django.urls import reverse
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
 
-from nodes import kinds, photo_access, photo_addresses, photo_labels
-from nodes.admin import writing
-from nodes.admin.fields import section_choices
+from nodes import access, kinds
+from nodes.access import section_choices
 from nodes.models import Photo
+from nodes.photos import addresses as photo_addresses
+from nodes.photos import labels as photo_labels
 
 register = template.Library()
 
@@ -54,10 +56,10 @@ def photo_facts(photo: Photo) -> list[tuple[Any, Any, str]]:
 def picture_dialog(context: Any) -> dict[str, Any]:
     """{% picture_dialog %}: asks for gallery and alternative text of a picture that was dropped or pasted into a text."""
     user = context["user"]
-    galleries = section_choices(user, kinds.PHOTO) if photo_access.may_add(user) else []
+    galleries = section_choices(user, kinds.PHOTO) if access.may_add_photos(user) else []
     return {
         "galleries": galleries,
-        "may_publish": photo_access.may_publish(user),
+        "may_publish": access.may_publish_photos(user),
         "csrf_token": context.get("csrf_token"),
     }
 
@@ -65,4 +67,34 @@ def picture_dialog(context: Any) -> dict[str, Any]:
 @register.inclusion_tag("nodes/admin/_editor.html")
 def editor_settings() -> dict[str, Any]:
     """{% editor_settings %}: what the script of the editor of Markdown needs to know, and its help."""
-    return {"words": {**writing.words(), "show": reverse("admin:nodes_node_show_text")}}
+    return {"words": {**_words(), "show": reverse("admin:nodes_node_show_text")}}
+
+
+def _words() -> dict[str, str]:
+    """Return what the editor says, in the language of the site, for its script."""
+    return {
+        "bold": _("Bold"),
+        "italic": _("Italic"),
+        "heading": _("Heading"),
+        "quote": _("Quotation"),
+        "unordered": _("List"),
+        "ordered": _("Numbered list"),
+        "code": _("Code"),
+        "link": _("Link"),
+        "photo": _("Photo"),
+        "table": _("Table"),
+        "undo": _("Undo"),
+        "redo": _("Redo"),
+        "preview": _("Preview beside the text"),
+        "fullscreen": _("Full screen"),
+        "help": _("Help and keys"),
+        "text": _("Text"),
+        "tools": _("Formatting"),
+        "shown": _("Preview"),
+        "empty": _("Nothing to show yet."),
+        "failed": _("The preview cannot be shown now. Your text is safe: save it as usual."),
+        "words": _("%(n)s words"),
+        "minutes": _("%(n)s min to read"),
+        "column": _("Column"),
+        "cell": _("Text"),
+    }

@@ -22,9 +22,11 @@ from django.views.decorators.http import require_safe
 
 from markup.absolute import absolute
 from mongo.connection import now
-from nodes import addresses, kinds, photo_addresses, photo_texts
+from nodes import addresses, kinds
 from nodes.models import Node, Photo, tree
 from nodes.models import site as stored_site
+from nodes.photos import addresses as photo_addresses
+from nodes.photos import texts as photo_texts
 from nodes.selectors import due
 from nodes.selectors import nodes as selectors
 from nodes.views.feed_formats import FORMS, Channel, Enclosure, Item

@@ -8,10 +8,11 @@ from django.http import HttpRequest
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from nodes import addresses, kinds, photo_addresses
+from nodes import addresses, kinds
 from nodes.models import Node, Photo
 from nodes.models import site as stored_site
-from nodes.photo_addresses import Shared
+from nodes.photos import addresses as photo_addresses
+from nodes.photos.addresses import Shared
 
 TYPES = {
     kinds.FOLDER: "CollectionPage",

@@ -12,9 +12,12 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
 from mongo.connection import now
-from nodes import kinds, photo_addresses, photo_labels, photo_texts
+from nodes import kinds
 from nodes.models import Node, Photo, tree
 from nodes.models import site as stored_site
+from nodes.photos import addresses as photo_addresses
+from nodes.photos import labels as photo_labels
+from nodes.photos import texts as photo_texts
 from nodes.selectors import nodes as selectors
 from nodes.selectors import search
 from nodes.selectors.listing import Listing

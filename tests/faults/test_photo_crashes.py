@@ -7,11 +7,11 @@ import pytest
 from bson import ObjectId
 
 from mongo.connection import database, now
-from nodes.assets import contents
-from nodes.assets.errors import BadPicture, PhotoLocked, UploadLost
-from nodes.assets.locks import STALE
 from nodes.errors import NodeGone
-from nodes.photo_addresses import original
+from nodes.photos.addresses import original
+from nodes.photos.assets import contents
+from nodes.photos.assets.errors import BadPicture, PhotoLocked, UploadLost
+from nodes.photos.assets.locks import STALE
 from nodes.selectors import photos as selectors
 from nodes.services import photos, trash, write
 from nodes.services.sweeping import Swept, sweep

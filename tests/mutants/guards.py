@@ -61,7 +61,7 @@ MUTANTS = (
     ),
     Mutant(
         "type of a picture, by its bytes",
-        "nodes/assets/formats.py::of",
+        "nodes/photos/assets/formats.py::of",
         "if found is None:\n    raise BadPicture(_reason(head))",
         "found = found or JPEG",
         "tests/nodes/assets/test_uploads.py::test_a_bad_file_is_refused_with_a_reason_and_leaves_nothing",
@@ -75,7 +75,7 @@ MUTANTS = (
     ),
     Mutant(
         "threads that wait for copies",
-        "nodes/assets/renditions.py",
+        "nodes/photos/assets/renditions.py",
         "_turns = threading.BoundedSemaphore(AT_ONCE)",
         "_turns = threading.BoundedSemaphore(1000)",
         "tests/nodes/test_photo_files.py::test_fifty_who_ask_for_copies_that_are_not_made_hold_up_no_reader",

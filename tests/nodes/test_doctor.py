@@ -9,9 +9,9 @@ from django.core.management import CommandError, call_command
 from mongo import doctor, jobs
 from mongo.connection import now
 from mongo.doctor import ERROR, WARNING
-from nodes.assets.locks import STALE
-from nodes.assets.reader import Missing
-from nodes.photo_addresses import copy, original
+from nodes.photos.addresses import copy, original
+from nodes.photos.assets.locks import STALE
+from nodes.photos.assets.reader import Missing
 from nodes.selectors import photos as selectors
 from nodes.services import photos
 from tests.nodes import pictures

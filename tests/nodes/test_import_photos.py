@@ -7,8 +7,8 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from mongo.connection import database, now
-from nodes.assets.locks import STALE
-from nodes.photo_addresses import copy, square
+from nodes.photos.addresses import copy, square
+from nodes.photos.assets.locks import STALE
 from nodes.selectors import photos as selectors
 from nodes.services import photos
 from nodes.services.sweeping import sweep

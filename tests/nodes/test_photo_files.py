@@ -14,14 +14,14 @@ from PIL import Image
 
 from mongo import jobs
 from mongo.connection import database, now
-from nodes import photo_views
-from nodes.assets import images, limits, renditions
-from nodes.assets.contents import find
-from nodes.assets.locks import STALE
 from nodes.errors import TooBusy
-from nodes.photo_addresses import copy, original, picture, square, thumbnail
+from nodes.photos.addresses import copy, original, picture, square, thumbnail
+from nodes.photos.assets import images, limits, renditions
+from nodes.photos.assets.contents import find
+from nodes.photos.assets.locks import STALE
 from nodes.selectors import photos as selectors
 from nodes.services import photos, trash
+from nodes.views import photo_files
 from tests.nodes import build, pictures
 from tests.nodes.photo_build import audit, document, gallery, replace, shown, upload
 
@@ -127,7 +127,7 @@ def test_a_copy_is_made_once_and_kept(client):
 @pytest.fixture
 def large_originals(monkeypatch):
     """Originals that are too large to be sent while their copies are not made."""
-    monkeypatch.setattr(photo_views, "IN_PLACE_OF_COPIES", 0)
+    monkeypatch.setattr(photo_files, "IN_PLACE_OF_COPIES", 0)
 
 
 def test_of_sixteen_who_ask_at_once_some_wait_for_the_one_that_is_made_and_the_others_come_again(large_originals):

@@ -7,8 +7,8 @@ import pytest
 
 from comments.targets import Target, resolve
 from mongo.connection import database, now
-from nodes import photo_texts
 from nodes.models import tree
+from nodes.photos import texts as photo_texts
 from nodes.selectors import nodes as selectors
 from nodes.services import editing, photos
 from tests.commands import explain, stages

@@ -10,7 +10,7 @@ from django.core.management import call_command
 from mongo import targeting
 from mongo.collections import declared
 from mongo.connection import database, now
-from nodes.assets.locks import STALE
+from nodes.photos.assets.locks import STALE
 from nodes.services.sweeping import Swept, alone, sweep
 from tests.nodes import pictures
 from tests.nodes.photo_build import audit, count, document, gallery, replace, upload

@@ -13,7 +13,7 @@ from django.test import Client
 from django.urls import reverse
 
 from mongo.connection import database, now
-from nodes.photo_addresses import in_admin, library
+from nodes.photos.addresses import in_admin, library
 from nodes.services import photos
 from nodes.types import NEVER, Actor
 from tests.nodes import build, pictures
@@ -331,7 +331,7 @@ class TestLibrary:
         assert times[scheduled][0] < soon
 
     def test_photos_have_pages_of_sixty(self, editor, monkeypatch):
-        monkeypatch.setattr("nodes.admin.photo_library.SIZE", 2)
+        monkeypatch.setattr("nodes.admin.photos.library.SIZE", 2)
         parent = gallery()
         ids = [upload(parent, name=f"{n}.jpg") for n in range(3)]
         first = editor.get(library())

@@ -7,10 +7,10 @@ import struct
 import pytest
 from PIL import Image, ImageChops, ImageCms
 
-from nodes.assets import exif, icc
-from nodes.assets.errors import BadPicture
-from nodes.assets.incoming import Cleaning
-from nodes.assets.limits import Limits
+from nodes.photos.assets import exif, icc
+from nodes.photos.assets.errors import BadPicture
+from nodes.photos.assets.incoming import Cleaning
+from nodes.photos.assets.limits import Limits
 from tests.nodes import pictures
 
 PICTURES = {

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from nodes.assets.responses import FOR_EVER, NOT_KEPT, Asked, File, answer
+from nodes.photos.assets.responses import FOR_EVER, NOT_KEPT, Asked, File, answer
 
 FILE = File(1000, "abc", datetime(2024, 5, 31, 18, 30, 0, 500_000, tzinfo=UTC), "image/jpeg", "lake.jpg")
 DATE, EARLIER, LATER = (f"Fri, 31 May 2024 18:{minute}:00 GMT" for minute in (30, 29, 31))

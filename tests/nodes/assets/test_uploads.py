@@ -11,11 +11,11 @@ from PIL import features
 from pymongo.errors import AutoReconnect
 
 from mongo.connection import database, now
-from nodes.assets import images, locks
-from nodes.assets.errors import BadPicture, UploadLost
-from nodes.assets.png import SIGNATURE, chunk
-from nodes.assets.writer import CHUNK, Writer
 from nodes.errors import InvalidPlace, NotReady, SlugTaken, TooBusy
+from nodes.photos.assets import images, locks
+from nodes.photos.assets.errors import BadPicture, UploadLost
+from nodes.photos.assets.png import SIGNATURE, chunk
+from nodes.photos.assets.writer import CHUNK, Writer
 from nodes.services import photos
 from nodes.services.photo_import import import_photo
 from nodes.services.sweeping import sweep

@@ -13,14 +13,15 @@ from django.views.decorators.csrf import csrf_exempt, csrf_protect
 from django.views.decorators.http import require_POST
 
 from mongo.connection import now
-from nodes import access, photo_access, photo_addresses
+from nodes import access
+from nodes.admin.photos.receiving import Arrived, Coming, PictureUploadHandler
 from nodes.admin.site import actor
 from nodes.errors import NodeError
+from nodes.photos import addresses as photo_addresses
 from nodes.selectors import photos as selectors
 from nodes.services.photos import Replacement, Upload, Uploaded
 from nodes.texts import tags
 from nodes.types import Saved
-from nodes.uploads import Arrived, Coming, PictureUploadHandler
 
 Results = list[dict[str, Any]]
 Work = Callable[[HttpRequest, PictureUploadHandler], Results]
@@ -30,7 +31,7 @@ Work = Callable[[HttpRequest, PictureUploadHandler], Results]
 @require_POST
 def upload(request: HttpRequest, gallery_id: ObjectId) -> HttpResponse:
     """Take new photos for a gallery. Rights first, then the bytes, then the token, and only then do they become photos."""
-    if not photo_access.may_add(request.user) or not access.may_place(request.user, gallery_id):
+    if not access.may_add_photos(request.user) or not access.may_place(request.user, gallery_id):
         raise PermissionDenied
     who = actor(request)
     return _receiving(
@@ -42,7 +43,7 @@ def upload(request: HttpRequest, gallery_id: ObjectId) -> HttpResponse:
 @require_POST
 def replace(request: HttpRequest, photo_id: ObjectId) -> HttpResponse:
     """Take one picture in the place of a photo's present one."""
-    if not photo_access.may_change(request.user):
+    if not access.may_change_photos(request.user):
         raise PermissionDenied
     who = actor(request)
     return _receiving(
@@ -69,7 +70,7 @@ def _uploaded(request: HttpRequest, handler: PictureUploadHandler) -> Results:
     fields = {"detail.alt": request.POST.get("alt", "").strip()[:500]}
     if title := request.POST.get("title", "").strip()[:300]:
         fields["title"] = title
-    if request.POST.get("publish") and photo_access.may_publish(request.user):
+    if request.POST.get("publish") and access.may_publish_photos(request.user):
         fields["published"] = now()
     wanted = tags.parse(request.POST.get("tags", ""))
     return [_result(one, lambda coming: coming.finish(fields, wanted)) for one in handler.arrived]

@@ -7,10 +7,10 @@ from django.http import HttpRequest
 from django.urls import URLPattern, path
 
 from nodes import (
+    access,
     converters,  # noqa: F401 - registers <objectid:…>
-    photo_access,
 )
-from nodes.admin import photo_editing, photo_library, photo_stalled, photo_uploads
+from nodes.admin.photos import editing, library, stalled, uploads
 from nodes.admin.relogin import guarded
 
 
@@ -19,29 +19,29 @@ class PhotoAdmin(admin.ModelAdmin):
 
     def get_urls(self) -> list[URLPattern]:
         views = (
-            ("", photo_library.library, "changelist"),
-            ("stalled/", photo_stalled.stalled, "stalled"),
-            ("upload/<objectid:gallery_id>/", photo_uploads.upload, "upload"),
-            ("<objectid:photo_id>/replace/", photo_uploads.replace, "replace"),
-            ("<objectid:photo_id>/go-back/", photo_editing.go_back, "go_back"),
-            ("<objectid:photo_id>/trash/", photo_editing.throw_away, "trash"),
-            ("<objectid:photo_id>/change/", photo_editing.change, "change"),
+            ("", library.library, "changelist"),
+            ("stalled/", stalled.stalled, "stalled"),
+            ("upload/<objectid:gallery_id>/", uploads.upload, "upload"),
+            ("<objectid:photo_id>/replace/", uploads.replace, "replace"),
+            ("<objectid:photo_id>/go-back/", editing.go_back, "go_back"),
+            ("<objectid:photo_id>/trash/", editing.throw_away, "trash"),
+            ("<objectid:photo_id>/change/", editing.change, "change"),
         )
         named = [(route, view, f"nodes_photo_{name}") for route, view, name in views]
         return [path(route, guarded(view, name), name=name) for route, view, name in named]
 
     def has_module_permission(self, request: HttpRequest) -> bool:
-        return photo_access.may_see(request.user)
+        return access.may_see_photos(request.user)
 
     def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return photo_access.may_see(request.user)
+        return access.may_see_photos(request.user)
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         # New photos are dropped on the list: there is no page for adding one.
         return False
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return photo_access.may_change(request.user)
+        return access.may_change_photos(request.user)
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False

@@ -8,9 +8,9 @@ from typing import Any, BinaryIO, Self
 from bson import ObjectId
 
 from mongo.connection import database
-from nodes.assets.reader import SeekableFile
 from nodes.collections import ASSET_CHUNKS, ASSET_FILES, ASSETS, RENDITION_CHUNKS, RENDITION_FILES
 from nodes.kinds import CONTENT
+from nodes.photos.assets.reader import SeekableFile
 
 _READABLE = {"chunkSize": {"$gt": 0}, "uploadDate": {"$type": "date"}}
 FILE = {"length": 1, "chunkSize": 1, "uploadDate": 1, "filename": 1}

@@ -4,9 +4,9 @@ import zlib
 
 from django.utils.translation import gettext as _
 
-from nodes.assets import exif, icc
-from nodes.assets.errors import BadPicture
-from nodes.assets.stream import LONGEST_PIECE, Found, Parser, Source, refuse_code, truncated
+from nodes.photos.assets import exif, icc
+from nodes.photos.assets.errors import BadPicture
+from nodes.photos.assets.stream import LONGEST_PIECE, Found, Parser, Source, refuse_code, truncated
 
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
 PIXELS = frozenset({b"IDAT", b"fdAT"})

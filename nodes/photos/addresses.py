@@ -8,10 +8,10 @@ from django.urls import reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
-from nodes.assets import renditions
-from nodes.assets.limits import limits
-from nodes.assets.renditions import Spec
 from nodes.models import Photo
+from nodes.photos.assets import renditions
+from nodes.photos.assets.limits import limits
+from nodes.photos.assets.renditions import Spec
 
 ORIGINAL = "original"
 # Where no layout says otherwise: the width of the text, or of the window if that is less.

@@ -4,8 +4,8 @@ import struct
 
 from django.utils.translation import gettext as _
 
-from nodes.assets.errors import BadPicture
-from nodes.assets.stream import Found, Parser, Source, refuse_code
+from nodes.photos.assets.errors import BadPicture
+from nodes.photos.assets.stream import Found, Parser, Source, refuse_code
 
 LOOPS = frozenset({b"NETSCAPE2.0", b"ANIMEXTS1.0"})
 EXTENSION, IMAGE, TRAILER, CONTROL, APPLICATION = 0x21, 0x2C, 0x3B, 0xF9, 0xFF

@@ -5,9 +5,9 @@ from collections.abc import Generator
 
 from django.utils.translation import gettext as _
 
-from nodes.assets import exif, icc
-from nodes.assets.errors import BadPicture
-from nodes.assets.stream import LONGEST_PIECE, Found, Parser, Source, refuse_code, truncated
+from nodes.photos.assets import exif, icc
+from nodes.photos.assets.errors import BadPicture
+from nodes.photos.assets.stream import LONGEST_PIECE, Found, Parser, Source, refuse_code, truncated
 
 SOI, EOI, SOS, APP0, APP1, APP2, APP14, COMMENT = 0xD8, 0xD9, 0xDA, 0xE0, 0xE1, 0xE2, 0xEE, 0xFE
 # Start of frame: all of 0xC0–0xCF but tables (C4), JPG (C8) and arithmetic conditioning (CC).

@@ -8,8 +8,8 @@ from django.utils.safestring import SafeString
 
 from markup import images
 from mongo.connection import now
-from nodes import photo_addresses
 from nodes.models import Photo, Placed, tree, version_cache
+from nodes.photos import addresses as photo_addresses
 from nodes.selectors import due
 from nodes.selectors import photos as selectors
 from nodes.texts import rendering

@@ -7,15 +7,15 @@ from dataclasses import dataclass
 
 from django.utils.translation import gettext as _
 
-from nodes.assets import formats, images
-from nodes.assets.errors import BadPicture
-from nodes.assets.images import Picture
-from nodes.assets.limits import Limits, limits
-from nodes.assets.reader import SeekableFile
-from nodes.assets.stream import Cleaner, Found, Source
-from nodes.assets.writer import CHUNK, Writer
 from nodes.collections import ASSETS
 from nodes.errors import TooBusy
+from nodes.photos.assets import formats, images
+from nodes.photos.assets.errors import BadPicture
+from nodes.photos.assets.images import Picture
+from nodes.photos.assets.limits import Limits, limits
+from nodes.photos.assets.reader import SeekableFile
+from nodes.photos.assets.stream import Cleaner, Found, Source
+from nodes.photos.assets.writer import CHUNK, Writer
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from itertools import chain
 from bson import ObjectId
 
 from mongo.connection import database
-from nodes.assets.writer import BATCH
+from nodes.photos.assets.writer import BATCH
 
 
 class Missing(Exception):

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 from django.utils.translation import gettext as _
 
-from nodes.assets import exif, icc
-from nodes.assets.boxes import Box, Meta, damaged, meta
-from nodes.assets.errors import BadPicture
-from nodes.assets.stream import LONGEST_PIECE, Found, Parser, Source, Taking, refuse_code, truncated
+from nodes.photos.assets import exif, icc
+from nodes.photos.assets.boxes import Box, Meta, damaged, meta
+from nodes.photos.assets.errors import BadPicture
+from nodes.photos.assets.stream import LONGEST_PIECE, Found, Parser, Source, Taking, refuse_code, truncated
 
 LONGEST_HEAD, LONGEST_META = 256, 1 << 20
 PIECE = 1 << 16

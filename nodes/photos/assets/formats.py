@@ -7,9 +7,9 @@ from pathlib import PurePath
 from django.utils.translation import gettext as _
 from PIL import features
 
-from nodes.assets import avif, gif, jpeg, png, webp
-from nodes.assets.errors import BadPicture
-from nodes.assets.stream import Found, Parser, Source
+from nodes.photos.assets import avif, gif, jpeg, png, webp
+from nodes.photos.assets.errors import BadPicture
+from nodes.photos.assets.stream import Found, Parser, Source
 
 _BRANDS = {b"heic": "HEIC", b"heix": "HEIC", b"mif1": "HEIC", b"msf1": "HEIC"}
 # As many bytes as tell all of them apart.

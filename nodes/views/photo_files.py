@@ -11,13 +11,13 @@ from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from mongo.connection import now
-from nodes.assets import contents, reader, renditions
-from nodes.assets.errors import BadPicture
-from nodes.assets.responses import FOR_EVER, FOR_NOW, NOT_KEPT, Asked, File, answer
+from nodes.access import may_see_photos
 from nodes.errors import TooBusy
 from nodes.models import Photo, tree
-from nodes.photo_access import may_see
-from nodes.photo_addresses import ORIGINAL
+from nodes.photos.addresses import ORIGINAL
+from nodes.photos.assets import contents, reader, renditions
+from nodes.photos.assets.errors import BadPicture
+from nodes.photos.assets.responses import FOR_EVER, FOR_NOW, NOT_KEPT, Asked, File, answer
 from nodes.selectors import photos as selectors
 
 # While no copy is made yet, a picture of at most so many bytes is sent itself: a page just published shows its pictures.
@@ -31,11 +31,11 @@ def file(request: HttpRequest, photo_id: ObjectId, content_id: ObjectId, spec: s
     photo = selectors.get(photo_id)
     is_public = photo is not None and selectors.is_public(photo, tree.current(), now())
     # Who asks is looked at also where there is no photo: the refusal of a hidden one differs from that in no header.
-    if not is_public and (not may_see(request.user) or photo is None):
+    if not is_public and (not may_see_photos(request.user) or photo is None):
         raise Http404
     assert photo is not None
     is_present = content_id == photo.metadata.content_id
-    if not is_present and not (request.GET.get("former") and may_see(request.user)):
+    if not is_present and not (request.GET.get("former") and may_see_photos(request.user)):
         # Replaced since the page was made: what it shows now.
         response = HttpResponseRedirect(reverse("photo-file", args=[photo_id, photo.metadata.content_id, spec]))
         response["Cache-Control"] = NOT_KEPT

@@ -15,15 +15,16 @@ from django.utils.translation import gettext_lazy, ngettext
 from django.views.decorators.http import require_http_methods
 
 from mongo.connection import now
-from nodes import kinds, photo_access, photo_addresses
+from nodes import access, kinds
+from nodes.access import section_choices
 from nodes.admin import bulk_forms, bulk_progress, undo
-from nodes.admin.fields import section_choices
 from nodes.admin.lists import STATES, _address, _state, total
-from nodes.admin.photo_site import page
+from nodes.admin.photos.site import page
 from nodes.admin.site import actor
-from nodes.assets.limits import limits
 from nodes.collections import ASSET_FILES
 from nodes.models import site
+from nodes.photos import addresses as photo_addresses
+from nodes.photos.assets.limits import limits
 from nodes.selectors import lists as selectors
 from nodes.selectors import photos as photo_selectors
 from nodes.selectors.lists import Filters
@@ -100,7 +101,7 @@ class PhotoBulkForm(bulk_forms.BulkForm):
 @require_http_methods(["GET", "HEAD", "POST"])
 def library(request: HttpRequest) -> HttpResponse:
     """Show a page of the library; do in bulk what is posted."""
-    if not photo_access.may_see(request.user):
+    if not access.may_see_photos(request.user):
         raise PermissionDenied
     if request.method == "POST":
         return _run(request)
@@ -119,9 +120,9 @@ def library(request: HttpRequest) -> HttpResponse:
         "layout": LIST if request.GET.get("layout") == LIST else GRID,
         "most_mb": limits().max_bytes >> 20,
     }
-    if photo_access.may_change(request.user):
+    if access.may_change_photos(request.user):
         context["bulk"] = PhotoBulkForm(request.user)
-    if photo_access.may_add(request.user):
+    if access.may_add_photos(request.user):
         context["galleries"] = section_choices(request.user, kinds.PHOTO)
     return page(
         request, "photos", _("Photos"), filters=form, gallery=form.gallery, narrowed=bool(request.GET), **context
@@ -129,7 +130,7 @@ def library(request: HttpRequest) -> HttpResponse:
 
 
 def _run(request: HttpRequest) -> HttpResponse:
-    if not photo_access.may_change(request.user):
+    if not access.may_change_photos(request.user):
         raise PermissionDenied
     form, chosen, before = PhotoBulkForm(request.user, request.POST), _chosen(request), bulk_progress.so_far(request)
     if not form.is_valid():

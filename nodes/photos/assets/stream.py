@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from django.utils.translation import gettext as _
 
-from nodes.assets.errors import BadPicture
+from nodes.photos.assets.errors import BadPicture
 
 Parser = Generator[bytes | None, None, None]
 Taking = Generator[bytes | None, None, bytes]

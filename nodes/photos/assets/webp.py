@@ -2,9 +2,9 @@
 
 from django.utils.translation import gettext as _
 
-from nodes.assets import exif, icc
-from nodes.assets.errors import BadPicture
-from nodes.assets.stream import Found, Parser, Source, refuse_code, truncated
+from nodes.photos.assets import exif, icc
+from nodes.photos.assets.errors import BadPicture
+from nodes.photos.assets.stream import Found, Parser, Source, refuse_code, truncated
 
 PICTURE = frozenset({b"VP8 ", b"VP8L", b"ALPH", b"ANMF"})
 SMALL = frozenset({b"VP8X", b"ANIM", b"ICCP"})

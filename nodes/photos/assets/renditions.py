@@ -13,13 +13,13 @@ from bson import ObjectId
 from pymongo.errors import DuplicateKeyError
 
 from mongo.connection import Document, database, now
-from nodes.assets import images
-from nodes.assets.contents import FILE, Stored
-from nodes.assets.limits import Limits, limits
-from nodes.assets.locks import STALE
-from nodes.assets.writer import Writer
 from nodes.collections import RENDITION_CHUNKS, RENDITION_FILES, RENDITIONS
 from nodes.errors import TooBusy
+from nodes.photos.assets import images
+from nodes.photos.assets.contents import FILE, Stored
+from nodes.photos.assets.limits import Limits, limits
+from nodes.photos.assets.locks import STALE
+from nodes.photos.assets.writer import Writer
 
 FORMATS = {"webp": ("WEBP", "image/webp"), "jpg": ("JPEG", "image/jpeg")}
 PILLOW_NAMES = {

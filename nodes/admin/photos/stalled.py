@@ -8,17 +8,17 @@ from django.utils.translation import ngettext
 from django.views.decorators.http import require_http_methods
 
 from mongo.connection import now
-from nodes import photo_access
+from nodes import access
 from nodes.admin.differences import section_name
-from nodes.admin.photo_site import page
-from nodes.selectors import waiting
+from nodes.admin.photos.site import page
+from nodes.photos import stalled as uploads
 from nodes.services import sweeping
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def stalled(request: HttpRequest) -> HttpResponse:
     """List the uploads that stalled; clear them away. Photos that were to be replaced stay as they were."""
-    if not photo_access.may_change(request.user):
+    if not access.may_change_photos(request.user):
         raise PermissionDenied
     if request.method == "POST":
         swept = sweeping.sweep_stalled()
@@ -26,5 +26,5 @@ def stalled(request: HttpRequest) -> HttpResponse:
         told = ngettext("%(n)d upload was cleared away.", "%(n)d uploads were cleared away.", gone) % {"n": gone}
         messages.success(request, told)
         return HttpResponseRedirect(request.path)
-    rows = [{"upload": one, "gallery": section_name(one.gallery_id)} for one in waiting.stalled(now())]
+    rows = [{"upload": one, "gallery": section_name(one.gallery_id)} for one in uploads.stalled(now())]
     return page(request, "stalled", _("Stalled uploads"), rows=rows)

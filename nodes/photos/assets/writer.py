@@ -13,8 +13,8 @@ from bson.int64 import Int64
 from pymongo.collection import Collection
 
 from mongo.connection import Document, database, now
-from nodes.assets.errors import UploadLost
-from nodes.assets.locks import RENEW, Heartbeat, Lock
+from nodes.photos.assets.errors import UploadLost
+from nodes.photos.assets.locks import RENEW, Heartbeat, Lock
 
 CHUNK = 255 * 1024
 # Chunks of one insert: 2 MB in flight, at nine tenths of the speed of the driver's 48 MB.

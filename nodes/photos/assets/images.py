@@ -12,12 +12,12 @@ from typing import Any, BinaryIO
 from django.utils.translation import gettext as _
 from PIL import Image, ImageOps
 
-from nodes.assets import exif
-from nodes.assets.errors import BadPicture
-from nodes.assets.formats import Format
-from nodes.assets.limits import Limits
-from nodes.assets.stream import Found
 from nodes.errors import TooBusy
+from nodes.photos.assets import exif
+from nodes.photos.assets.errors import BadPicture
+from nodes.photos.assets.formats import Format
+from nodes.photos.assets.limits import Limits
+from nodes.photos.assets.stream import Found
 
 # One picture is decoded at a time in a process, so that its memory is that of one.
 _one_at_a_time = threading.BoundedSemaphore(1)

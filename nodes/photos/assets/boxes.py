@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from django.utils.translation import gettext as _
 
-from nodes.assets.errors import BadPicture
+from nodes.photos.assets.errors import BadPicture
 
 # Items and properties that are looked at: a decoder compares each with each.
 MOST_ITEMS = 1_000

@@ -13,17 +13,19 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST
 
 from mongo.connection import now
-from nodes import access, photo_access, photo_addresses, photo_labels
+from nodes import access
 from nodes.access import Action
 from nodes.admin import conflict, undo
 from nodes.admin.conflict import Clash, Decided, Deciding
 from nodes.admin.editing import KEPT
 from nodes.admin.forms import NodeForm
-from nodes.admin.photo_forms import PhotoForm
-from nodes.admin.photo_site import page
+from nodes.admin.photos.forms import PhotoForm
+from nodes.admin.photos.site import page
 from nodes.admin.site import actor, address
 from nodes.errors import EditConflict, InvalidPlace, InvalidSlug, NodeError, NodeGone, NotReady, SlugTaken
 from nodes.models import Node, Photo, tree
+from nodes.photos import addresses as photo_addresses
+from nodes.photos import labels as photo_labels
 from nodes.selectors import editing as versions
 from nodes.selectors import history
 from nodes.selectors import photos as selectors
@@ -38,15 +40,15 @@ KEPT_WORDS = ("title", "alt", "summary", "tags")
 def change(request: HttpRequest, photo_id: ObjectId) -> HttpResponse:
     """Show a photo's form, or save it; after a conflict show both sides, with nothing typed lost."""
     try:
-        photo = _photo(request, photo_id, photo_access.may_see)
+        photo = _photo(request, photo_id, access.may_see_photos)
         present = Version.of(selectors.metadata(photo_id), photo.metadata.updated)
     except (Http404, LookupError) as error:
-        if request.method == "POST" and photo_access.may_see(request.user):
+        if request.method == "POST" and access.may_see_photos(request.user):
             return _show_gone(request)
         raise Http404(str(error)) from error
     if request.method != "POST":
         return _show(request, photo, PhotoForm(user=request.user, seen=present))
-    _photo(request, photo_id, photo_access.may_change)
+    _photo(request, photo_id, access.may_change_photos)
     return _sent(request, photo, present)
 
 
@@ -132,7 +134,7 @@ def _show(
         "twins": [selectors.get(i) for i in selectors.same_bytes(detail.sha256, photo.pk)],
         "former": selectors.former_contents(photo),
         "is_live": selectors.is_public(photo, tree.current(), now()),
-        "may_change": photo_access.may_change(request.user),
+        "may_change": access.may_change_photos(request.user),
         "markdown": photo_addresses.markdown(photo),
     }
     return page(request, "photo", title, form=form, status=status, **context, **more)
@@ -152,7 +154,7 @@ def _uses(request: HttpRequest, photo_id: ObjectId) -> list[tuple[Node, str]]:
 @require_POST
 def go_back(request: HttpRequest, photo_id: ObjectId) -> HttpResponse:
     """Show a former content of a photo again."""
-    _photo(request, photo_id, photo_access.may_change)
+    _photo(request, photo_id, access.may_change_photos)
     content_id = request.POST.get("content", "")
     if not ObjectId.is_valid(content_id):
         raise Http404
@@ -167,7 +169,7 @@ def go_back(request: HttpRequest, photo_id: ObjectId) -> HttpResponse:
 @require_POST
 def throw_away(request: HttpRequest, photo_id: ObjectId) -> HttpResponse:
     """Move a photo to the trash, unless somebody changed it since its page was shown."""
-    photo = _photo(request, photo_id, photo_access.may_change)
+    photo = _photo(request, photo_id, access.may_change_photos)
     nonce = request.POST.get("nonce", "")
     if not ObjectId.is_valid(nonce):
         raise Http404
@@ -183,7 +185,7 @@ def throw_away(request: HttpRequest, photo_id: ObjectId) -> HttpResponse:
 
 def _photo(request: HttpRequest, photo_id: ObjectId, may: Any) -> Photo:
     """Return the photo for a user who may do that. Raises Http404, PermissionDenied."""
-    photo = selectors.get(photo_id) if photo_access.may_see(request.user) else None
+    photo = selectors.get(photo_id) if access.may_see_photos(request.user) else None
     if photo is None:
         raise Http404(_("There is no such photo, or it is not yours to see."))
     if not may(request.user):
