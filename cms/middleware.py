@@ -4,6 +4,7 @@ import logging
 import secrets
 import time
 from collections.abc import Callable
+from typing import Any
 from zoneinfo import ZoneInfo
 
 from bson.errors import InvalidId
@@ -19,6 +20,7 @@ from cms.requests.gate import Gate
 from cms.requests.logs import public_path, request_id
 from cms.serving import draining
 from mongo.connection import answers
+from nodes.admin import relogin
 from nodes.models import site as stored_site
 from nodes.views.finding import not_found
 
@@ -101,6 +103,20 @@ class NoSuchIdMiddleware:
         cause = exception.__cause__ or exception.__context__
         is_no_id = isinstance(exception, ValidationError) and isinstance(cause, InvalidId)
         return not_found(request, exception) if is_no_id else None
+
+
+class ReloginMiddleware:
+    """Let an editor whose log-in has expired log in again on the spot, with all that was typed (nodes.admin.relogin)."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        return self.get_response(request)
+
+    def process_view(self, request: HttpRequest, view: Any, args: Any, kwargs: Any) -> HttpResponse | None:
+        """Return the form that asks for the password; None where the view is to answer."""
+        return relogin.log_in_again(request)
 
 
 class PermissionsMiddleware:

@@ -124,6 +124,7 @@ MIDDLEWARE = [
     "wordpress.views.OldNumberMiddleware",
     "cms.middleware.NoSuchIdMiddleware",
     "cms.accounts.throttling.ThrottleMiddleware",
+    "cms.middleware.ReloginMiddleware",
 ]
 
 ROOT_URLCONF = "cms.urls"

@@ -8,7 +8,6 @@ from django.urls import URLPattern, path
 
 from nodes import converters  # noqa: F401 - registers <objectid:…>
 from nodes.admin import drafts, editing, history, lists, operations, undo, writing
-from nodes.admin.relogin import guarded
 
 PERMISSIONS = ("nodes.view_node", "nodes.add_node", "nodes.change_node", "nodes.publish_node")
 
@@ -42,7 +41,7 @@ class NodeAdmin(admin.ModelAdmin):
             ("<objectid:node_id>/preview-link/", drafts.preview_link, "preview_link"),
         )
         named = [(route, view, f"nodes_node_{name}") for route, view, name in views]
-        return [path(route, guarded(view, name), name=name) for route, view, name in named]
+        return [path(route, self.admin_site.admin_view(view), name=name) for route, view, name in named]
 
     def has_module_permission(self, request: HttpRequest) -> bool:
         return any(request.user.has_perm(permission) for permission in PERMISSIONS)

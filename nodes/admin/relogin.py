@@ -1,58 +1,52 @@
 """A form sent after its log-in had expired: log in again on the spot, and the form comes back with all that was typed."""
 
-from collections.abc import Callable
-from functools import wraps
-from typing import Any
-
 from django.contrib import admin
 from django.contrib.admin.forms import AdminAuthenticationForm
 from django.contrib.auth import login
 from django.http import HttpRequest, HttpResponse, QueryDict
+from django.utils.cache import add_never_cache_headers
 from django.utils.translation import gettext as _
-from django.views.decorators.cache import never_cache
-from django.views.decorators.debug import sensitive_post_parameters
 
 from nodes.admin.editing import KEPT
 from nodes.admin.site import page
 
-View = Callable[..., HttpResponse]
 USERNAME, PASSWORD = "_username", "_password"
 # What is not sent on: secrets, and the button, as nothing is saved before the text was seen again.
 NOT_KEPT = frozenset(
     {USERNAME, PASSWORD, "csrfmiddlewaretoken", "_save", "_continue", "_draft", "_publish", "_preview"}
 )
 
-# The forms in which somebody types for long, by the names of their addresses. Each honours KEPT: it shows what was sent and
+# The forms in which editors type for long, by the names of their addresses. Each honours KEPT: it shows what was sent and
 # saves nothing. What is done by one press is not among them: it is not done by logging in, and no page offers it again.
 FORMS = frozenset({"nodes_node_add", "nodes_node_change", "nodes_photo_change"})
 
 
-def guarded(view: View, name: str) -> View:
-    """Return the view as the admin guards it; one of FORMS keeps what somebody typed who is not logged in (any more)."""
-    return _keeping_text(view) if name in FORMS else admin.site.admin_view(view)
+def log_in_again(request: HttpRequest) -> HttpResponse | None:
+    """Answer one of FORMS that was sent without being logged in (any more): asks for the password, keeps what was typed.
+
+    With the right password it logs in and returns None, as for all else: the view shows what was sent and saves nothing.
+    """
+    if not _is_form_sent(request) or admin.site.has_permission(request):
+        return None
+    # What error reports leave out.
+    request.sensitive_post_parameters = [PASSWORD]
+    kept = kept_fields(request.POST)
+    form = None
+    if PASSWORD in request.POST:
+        given = {"username": request.POST.get(USERNAME, ""), "password": request.POST[PASSWORD]}
+        form = AdminAuthenticationForm(request, data=given)
+        if form.is_valid():
+            login(request, form.get_user())
+            request.POST = kept
+            return None
+    response = page(request, "relogin", _("Log in again"), form=form, kept=kept.lists(), status=403)
+    add_never_cache_headers(response)
+    return response
 
 
-def _keeping_text(view: View) -> View:
-    plain = admin.site.admin_view(view)
-
-    @sensitive_post_parameters(PASSWORD)
-    @never_cache
-    @wraps(view)
-    def wrapper(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        if request.method != "POST" or admin.site.has_permission(request):
-            return plain(request, *args, **kwargs)
-        kept = kept_fields(request.POST)
-        form = None
-        if PASSWORD in request.POST:
-            given = {"username": request.POST.get(USERNAME, ""), "password": request.POST[PASSWORD]}
-            form = AdminAuthenticationForm(request, data=given)
-            if form.is_valid():
-                login(request, form.get_user())
-                request.POST = kept
-                return plain(request, *args, **kwargs)
-        return page(request, "relogin", _("Log in again"), form=form, kept=kept.lists(), status=403)
-
-    return wrapper
+def _is_form_sent(request: HttpRequest) -> bool:
+    match = request.resolver_match
+    return match is not None and match.namespace == "admin" and match.url_name in FORMS and request.method == "POST"
 
 
 def kept_fields(posted: QueryDict) -> QueryDict:
@@ -69,7 +63,6 @@ def show_again(request: HttpRequest) -> HttpResponse | None:
 
     Saves nothing, as the form may be forged; nor does that press. None for all else.
     """
-    match = request.resolver_match
-    if match is None or match.namespace != "admin" or match.url_name not in FORMS or request.method != "POST":
+    if not _is_form_sent(request):
         return None
     return page(request, "show_again", _("This form is too old"), kept=kept_fields(request.POST).lists(), status=403)

@@ -11,7 +11,6 @@ from nodes import (
     converters,  # noqa: F401 - registers <objectid:…>
 )
 from nodes.admin.photos import editing, library, stalled, uploads
-from nodes.admin.relogin import guarded
 
 
 class PhotoAdmin(admin.ModelAdmin):
@@ -28,7 +27,7 @@ class PhotoAdmin(admin.ModelAdmin):
             ("<objectid:photo_id>/change/", editing.change, "change"),
         )
         named = [(route, view, f"nodes_photo_{name}") for route, view, name in views]
-        return [path(route, guarded(view, name), name=name) for route, view, name in named]
+        return [path(route, self.admin_site.admin_view(view), name=name) for route, view, name in named]
 
     def has_module_permission(self, request: HttpRequest) -> bool:
         return access.may_see_photos(request.user)

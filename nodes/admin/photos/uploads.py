@@ -1,11 +1,16 @@
-"""Where pictures arrive: many new ones for a gallery, or one in place of another. Answers a page, or JSON to a script."""
+"""Where pictures arrive: many new ones for a gallery, or one in place of another. Answers a page, or JSON to a script.
+
+They go out of the form's body straight into GridFS: no temporary file, no whole file in memory.
+"""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from bson import ObjectId
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
+from django.core.files.uploadhandler import FileUploadHandler, SkipFile
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
 from django.utils.html import format_html
 from django.utils.translation import gettext as _
@@ -14,17 +19,84 @@ from django.views.decorators.http import require_POST
 
 from mongo.connection import now
 from nodes import access
-from nodes.admin.photos.receiving import Arrived, Coming, PictureUploadHandler
 from nodes.admin.site import actor
 from nodes.errors import NodeError
 from nodes.photos import addresses as photo_addresses
 from nodes.selectors import photos as selectors
 from nodes.services.photos import Replacement, Upload, Uploaded
+from nodes.services.photos import file_name as clean_name
 from nodes.texts import tags
 from nodes.types import Saved
 
+Coming = Upload | Replacement
 Results = list[dict[str, Any]]
-Work = Callable[[HttpRequest, PictureUploadHandler], Results]
+Work = Callable[[HttpRequest, "PictureUploadHandler"], Results]
+
+
+@dataclass
+class Arrived:
+    """One file of a form: what has come of it (all bytes, not judged yet), or why it was refused."""
+
+    name: str
+    coming: Coming | None = None
+    refusal: str = ""
+
+
+class PictureUploadHandler(FileUploadHandler):
+    """Hands each file of a form to `begin(filename)`, and the bytes to what that returns, as they come.
+
+    It must be the request's only handler, set before anything reads POST, the CSRF check included: so the view that sets it
+    is exempt, checks the sender's rights first, and calls one that is not. Nothing that came is kept unless the view then
+    finishes it: `discard` in a `finally`.
+    """
+
+    chunk_size = 256 * 1024
+
+    def __init__(self, request: HttpRequest, begin: Callable[[str], Coming]) -> None:
+        super().__init__(request)
+        self.arrived: list[Arrived] = []
+        self._begin = begin
+        self._present: Arrived | None = None
+
+    def new_file(self, field_name: str, file_name: str, *args: Any, **kwargs: Any) -> None:
+        super().new_file(field_name, file_name, *args, **kwargs)
+        self._present = present = Arrived(clean_name(file_name))
+        self.arrived.append(present)
+        try:
+            present.coming = self._begin(file_name)
+        except NodeError as error:
+            self._refuse(present, error)
+
+    def receive_data_chunk(self, raw_data: bytes, start: int) -> None:
+        present = self._present
+        if present and present.coming:
+            try:
+                present.coming.feed(raw_data)
+            except NodeError as error:
+                self._refuse(present, error)
+
+    def file_complete(self, file_size: int) -> None:
+        self._present = None
+
+    def upload_interrupted(self) -> None:
+        # Called also where the last file was refused: what came before is whole.
+        if self._present and self._present.coming:
+            self._present.coming.abort()
+            self._present.coming, self._present.refusal = (
+                None,
+                _("The connection broke. Nothing of this file was kept."),
+            )
+
+    def discard(self) -> None:
+        """Leave nothing behind of what was not finished."""
+        for one in self.arrived:
+            if one.coming:
+                one.coming.abort()
+                one.coming = None
+
+    def _refuse(self, present: Arrived, error: NodeError) -> None:
+        present.coming, present.refusal, self._present = None, str(error), None
+        raise SkipFile from error
 
 
 @csrf_exempt
