@@ -18,9 +18,8 @@ from nodes.errors import NodeError, NodeGone, SlugTaken, TooBusy
 from nodes.kinds import CONTENT, PHOTO
 from nodes.photos.assets import contents
 from nodes.photos.assets.errors import PhotoLocked, UploadLost
-from nodes.photos.assets.incoming import Incoming, Received
 from nodes.photos.assets.locks import Lock, free_or_stale
-from nodes.photos.assets.writer import Writer
+from nodes.photos.assets.writer import Incoming, Received, Writer
 from nodes.selectors import photos as selectors
 from nodes.selectors import slugs
 from nodes.services import derived, editing, photo_copies, trash

@@ -7,7 +7,9 @@ from itertools import chain
 from bson import ObjectId
 
 from mongo.connection import database
-from nodes.photos.assets.writer import BATCH
+
+# Chunks of one answer of the server: 2 MB in flight.
+BATCH = 8
 
 
 class Missing(Exception):

@@ -1,10 +1,12 @@
-"""Writing to GridFS in a stream: the document first and locked, then chunks, then length and no lock.
+"""Writing to GridFS in a stream: the document first and locked, then chunks, then length and no lock. Pictures are judged.
 
-The driver's own writer inserts the document at the end, so that no lock is visible meanwhile, and buffers 48 MB. What
+The driver's own writer inserts the document at the end, so that no lock is visible until then, and buffers 48 MB. What
 this one wrote reads back through any GridFS driver.
 """
 
-from collections.abc import Mapping, Sequence
+import io
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
@@ -13,8 +15,14 @@ from bson.int64 import Int64
 from pymongo.collection import Collection
 
 from mongo.connection import Document, database, now
-from nodes.photos.assets.errors import UploadLost
+from nodes.collections import ASSETS
+from nodes.errors import TooBusy
+from nodes.photos.assets import images
+from nodes.photos.assets.cleaning import Cleaning
+from nodes.photos.assets.errors import BadPicture, UploadLost
+from nodes.photos.assets.images import Picture
 from nodes.photos.assets.locks import RENEW, Heartbeat, Lock
+from nodes.photos.assets.reader import SeekableFile
 
 CHUNK = 255 * 1024
 # Chunks of one insert: 2 MB in flight, at nine tenths of the speed of the driver's 48 MB.
@@ -129,3 +137,50 @@ class Writer:
         if self._pending:
             self._chunks.insert_many(self._pending)
             self._pending.clear()
+
+
+@dataclass(frozen=True)
+class Received:
+    """A picture that was found good and is stored, not yet shown. `sha256` is of the bytes as stored."""
+
+    picture: Picture
+    sha256: str
+    length: int
+
+
+class Incoming:
+    """A file on its way from a sender to GridFS. Whatever is raised, the writer was aborted and nothing is left."""
+
+    def __init__(self, writer: Writer, filename: str) -> None:
+        self._writer = writer
+        self._cleaning = Cleaning(filename)
+
+    def feed(self, data: bytes) -> None:
+        """Take the next bytes. Raises BadPicture, UploadLost."""
+        self._write(self._cleaning.feed(data))
+
+    def end(self) -> Received:
+        """Store the rest, decode what is stored and return what it is. Raises BadPicture, TooBusy, UploadLost."""
+        self._write(self._cleaning.end())
+        writer, cleaning = self._writer, self._cleaning
+        writer.flush()
+        assert cleaning.format
+        try:
+            with io.BufferedReader(SeekableFile(ASSETS, writer.id, CHUNK, writer.length), 1 << 16) as file:
+                picture = images.judge(file, cleaning.format, cleaning.found, cleaning.limits)
+        except (BadPicture, TooBusy):
+            writer.abort()
+            raise
+        return Received(picture, cleaning.sha256, writer.length)
+
+    def abort(self) -> None:
+        """Leave nothing behind."""
+        self._writer.abort()
+
+    def _write(self, parts: Iterator[bytes]) -> None:
+        try:
+            for part in parts:
+                self._writer.write(part)
+        except BadPicture:
+            self._writer.abort()
+            raise

@@ -8,8 +8,8 @@ import pytest
 from PIL import Image, ImageChops, ImageCms
 
 from nodes.photos.assets import exif, icc
+from nodes.photos.assets.cleaning import Cleaning
 from nodes.photos.assets.errors import BadPicture
-from nodes.photos.assets.incoming import Cleaning
 from nodes.photos.assets.limits import Limits
 from tests.nodes import pictures
 

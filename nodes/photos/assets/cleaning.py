@@ -1,30 +1,14 @@
-"""One picture on its way in: recognized, cleaned, hashed and written as it comes, judged at the end."""
+"""One picture on its way in: recognized, cleaned and hashed as it comes."""
 
 import hashlib
-import io
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from django.utils.translation import gettext as _
 
-from nodes.collections import ASSETS
-from nodes.errors import TooBusy
 from nodes.photos.assets import formats, images
 from nodes.photos.assets.errors import BadPicture
-from nodes.photos.assets.images import Picture
 from nodes.photos.assets.limits import Limits, limits
-from nodes.photos.assets.reader import SeekableFile
 from nodes.photos.assets.stream import Cleaner, Found, Source
-from nodes.photos.assets.writer import CHUNK, Writer
-
-
-@dataclass(frozen=True)
-class Received:
-    """A picture that was found good and is stored, not yet shown. `sha256` is of the bytes as stored."""
-
-    picture: Picture
-    sha256: str
-    length: int
 
 
 class Cleaning:
@@ -86,41 +70,3 @@ class Cleaning:
     def _check(self) -> None:
         if self.found.size[0] and self.format:
             images.check_size(self.found, self.format, self.limits)
-
-
-class Incoming:
-    """A file on its way from a sender to GridFS. Whatever is raised, the writer was aborted and nothing is left."""
-
-    def __init__(self, writer: Writer, filename: str) -> None:
-        self._writer = writer
-        self._cleaning = Cleaning(filename)
-
-    def feed(self, data: bytes) -> None:
-        """Take the next bytes. Raises BadPicture, UploadLost."""
-        self._write(self._cleaning.feed(data))
-
-    def end(self) -> Received:
-        """Store the rest, decode what is stored and return what it is. Raises BadPicture, TooBusy, UploadLost."""
-        self._write(self._cleaning.end())
-        writer, cleaning = self._writer, self._cleaning
-        writer.flush()
-        assert cleaning.format
-        try:
-            with io.BufferedReader(SeekableFile(ASSETS, writer.id, CHUNK, writer.length), 1 << 16) as file:
-                picture = images.judge(file, cleaning.format, cleaning.found, cleaning.limits)
-        except (BadPicture, TooBusy):
-            writer.abort()
-            raise
-        return Received(picture, cleaning.sha256, writer.length)
-
-    def abort(self) -> None:
-        """Leave nothing behind."""
-        self._writer.abort()
-
-    def _write(self, parts: Iterator[bytes]) -> None:
-        try:
-            for part in parts:
-                self._writer.write(part)
-        except BadPicture:
-            self._writer.abort()
-            raise
