@@ -13,12 +13,13 @@ from nodes.photos.assets import contents
 from nodes.photos.assets.errors import BadPicture, PhotoLocked, UploadLost
 from nodes.photos.assets.locks import STALE
 from nodes.selectors import photos as selectors
-from nodes.services import photos, trash, write
+from nodes.services import photos, trash
 from nodes.services.sweeping import Swept, sweep
 from nodes.types import Actor, TagChange
 from tests.crashing import killed_after
 from tests.nodes import build, pictures
 from tests.nodes.photo_build import audit, count, document, gallery, replace, send, shown, upload
+from tests.support.between import before, stopped_before
 
 pytestmark = pytest.mark.usefixtures("mongo")
 
@@ -136,17 +137,14 @@ def test_who_lost_the_photos_lock_but_not_his_files_replaces_nothing():
     audit()
 
 
-def test_a_lock_lost_between_the_look_and_the_write_replaces_nothing(monkeypatch):
+def test_a_lock_lost_between_the_look_and_the_write_replaces_nothing():
     """Taking a lock changes no nonce: only the lock in the filter of the one update can tell."""
     photo_id = upload(gallery(), OLD, "a.png")
-    real = photos.compare_and_set
 
-    def late(*arguments, **options):
+    def take_lock() -> None:
         database()["cms.assets.files"].update_one({"_id": photo_id}, {"$set": {"metadata.locked": now() + STALE}})
-        return real(*arguments, **options)
 
-    monkeypatch.setattr(photos, "compare_and_set", late)
-    with pytest.raises(UploadLost):
+    with pytest.raises(UploadLost), before("insert", "cms.revisions", take_lock):
         replace(photo_id, NEW, "b.png")
     assert shown(photo_id) == OLD
     assert document(photo_id)["metadata"]["locked"] is not None
@@ -155,22 +153,22 @@ def test_a_lock_lost_between_the_look_and_the_write_replaces_nothing(monkeypatch
     assert count()[0] == 1
 
 
-def test_a_replacement_that_slept_takes_away_nothing_that_is_shown(monkeypatch):
+def test_a_replacement_that_slept_takes_away_nothing_that_is_shown():
     """Its revision is there before its write: once its lock is stale, an editor can go back to what it brought."""
     photo_id = upload(gallery(), OLD, "a.png")
     coming = photos.Replacement(build.EDITOR, photo_id, "b.png")
     send(coming, NEW)
-    real = write.insert_revision
 
-    def sleeps(*arguments, **named):
-        real(*arguments, **named)
-        monkeypatch.undo()
+    def sleep() -> None:
         stale = now() - STALE - timedelta(seconds=1)
         database()["cms.assets.files"].update_one({"_id": photo_id}, {"$set": {"metadata.locked": stale}})
         photos.go_back(build.EDITOR, photo_id, coming.id)
 
-    monkeypatch.setattr(write, "insert_revision", sleeps)
-    with pytest.raises(UploadLost):
+    def shows(command) -> bool:
+        query = command["updates"][0]["q"]
+        return query["_id"] == photo_id and "metadata.nonce" in query
+
+    with pytest.raises(UploadLost), before("update", "cms.assets.files", sleep, shows):
         coming.finish()
     assert shown(photo_id) == NEW
     audit()
@@ -199,18 +197,17 @@ def test_a_bad_replacement_leaves_the_photo_as_it_was():
     replace(photo_id, NEW, "b.png")
 
 
-def test_a_save_and_tags_that_race_a_replacement_survive(monkeypatch):
+def test_a_save_and_tags_that_race_a_replacement_survive():
     photo_id = upload(gallery(), OLD, "a.png", tags=("old",))
-    real, raced = photos.compare_and_set, []
+    raced = []
 
-    def late(actor, stored, changes, **options):
-        if not raced:
-            raced.append(photos.save(Actor(None, "Bob"), photo_id, stored["metadata"]["nonce"], {"title": "Edited"}))
-            photos.change_tags(photo_id, TagChange(frozenset({"new"}), frozenset({"old"})))
-        return real(actor, stored, changes, **options)
+    def edit() -> None:
+        nonce = document(photo_id)["metadata"]["nonce"]
+        raced.append(photos.save(Actor(None, "Bob"), photo_id, nonce, {"title": "Edited"}))
+        photos.change_tags(photo_id, TagChange(frozenset({"new"}), frozenset({"old"})))
 
-    monkeypatch.setattr(photos, "compare_and_set", late)
-    replace(photo_id, NEW, "b.png")
+    with before("insert", "cms.revisions", edit):
+        replace(photo_id, NEW, "b.png")
     metadata = document(photo_id)["metadata"]
     assert (metadata["title"], metadata["tags"], shown(photo_id)) == ("Edited", ["new"], NEW)
     # History has the editor's save: it follows `parent` from the nonce now stored.
@@ -284,28 +281,22 @@ def test_going_back_and_sweeping_at_once_lose_nothing(monkeypatch):
     audit()
 
 
-def test_going_back_killed_while_the_sweeper_deletes_shows_bytes_that_stay(monkeypatch):
+def test_going_back_killed_while_the_sweeper_deletes_shows_bytes_that_stay():
     """The sweeper has looked for the last time and is about to delete: nothing may show the content from then on."""
     photo_id = upload(gallery(), OLD, "a.png")
     second = replace(photo_id, NEW, "b.png")
     replace(photo_id, OLD, "c.png")
-    lock, delete, about_to_go = photos._lock, contents.delete, []
 
-    def locked(photo):
-        sweep(moment=now() + LATER)
-        return lock(photo)
+    def sweep_until_it_deletes() -> None:
+        with stopped_before("delete", "cms.assets.chunks", lambda c: c["deletes"][0]["q"]["files_id"] == second):
+            sweep(moment=now() + LATER)
 
-    def killed(*arguments):
-        raise KeyboardInterrupt
+    def locks(command) -> bool:
+        return "metadata.locked" in command["updates"][0]["u"].get("$set", {})
 
-    monkeypatch.setattr(contents, "delete", lambda *ids: about_to_go.append(ids))
-    monkeypatch.setattr(photos, "_lock", locked)
-    monkeypatch.setattr(photos, "_mark_superseded", killed)
-    with pytest.raises((NodeGone, KeyboardInterrupt)):
+    with pytest.raises(NodeGone), before("update", "cms.assets.files", sweep_until_it_deletes, locks):
         photos.go_back(build.EDITOR, photo_id, second)
-    monkeypatch.undo()
-    assert about_to_go == [(photo_id, second)]
-    delete(photo_id, second)
+    contents.delete(photo_id, second)
     assert shown(photo_id) == OLD
     audit()
 
