@@ -44,8 +44,11 @@ class Parser(HTTPRequestParser):
         self.began = time.monotonic()
 
     def parse_header(self, header_plus: bytes) -> None:
-        """Read the header. Raises ParsingError where two servers could see two different bodies."""
-        super().parse_header(header_plus)
+        """Read the header. Raises ParsingError where it cannot be read, or two servers could see two different bodies."""
+        try:
+            super().parse_header(header_plus)
+        except ValueError as error:  # an address or a length that Python's own parsers refuse
+            raise ParsingError("Header is invalid") from error
         if self.chunked and "CONTENT_LENGTH" in self.headers:
             raise ParsingError("Both Content-Length and Transfer-Encoding")
         if self.body_rcv is not None and not self.path.startswith(UPLOADS):

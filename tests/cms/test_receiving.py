@@ -89,3 +89,17 @@ def test_a_request_that_is_answered_is_never_late(listening):
     assert not channel.is_late(time.monotonic() + 10_000)
     assert not channel.is_idle
     channel.requests = []
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        b"GET http://[ HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: " + b"9" * 5_000 + b"\r\n\r\n",
+    ],
+    ids=["address", "number"],
+)
+def test_a_header_that_cannot_be_read_is_a_400(listening, header):
+    request = receiving.Parser(listening.server.adj)
+    request.received(header)
+    assert request.error.code == 400

@@ -68,6 +68,7 @@ BAD = {
     "absolute, ours": get(b"http://localhost/page"),
     "absolute, https": get(b"https://evil.example:99999/page"),
     "absolute, file": get(b"file:///etc/passwd"),
+    "absolute, open bracket": get(b"http://["),
     "authority": b"CONNECT evil.example:443 HTTP/1.1\r\nHost: evil.example\r\n\r\n",
     "asterisk": b"OPTIONS * HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n",
     "no host": get(b"/page", b"X: y"),
@@ -102,6 +103,7 @@ BAD = {
     "length below nothing": POST + b"Content-Length: -1\r\n\r\n" + BODY,
     "length of words": POST + b"Content-Length: fuzz\r\n\r\n" + BODY,
     "length beyond all": POST + b"Content-Length: 99999999999999999999\r\n\r\n" + BODY,
+    "length of 5,000 digits": POST + b"Content-Length: " + b"9" * 5_000 + b"\r\n\r\n" + BODY,
     "two lengths": POST + b"Content-Length: 3\r\nContent-Length: 14\r\n\r\n" + BODY,
     "less than announced": POST + b"Content-Length: 5000\r\n\r\n" + BODY,
     "bad chunk": POST + b"Transfer-Encoding: chunked\r\n\r\nZZ\r\n" + BODY,
@@ -131,7 +133,9 @@ def test_what_is_no_request_harms_nobody(site, log):
         assert b"X-Fuzz" not in answer.split(b"\r\n\r\n")[0], name
         assert answers(site), name
     assert b"Ours" not in said(site, BAD["both lengths"]), "the second request in one is not answered"
+    assert b" 400 " in said(site, BAD["length of 5,000 digits"])[:20]
     assert "Internal Server Error" not in log.read_text()
+    assert "ValueError" not in log.read_text()
 
 
 def test_slow_senders_keep_nobody_waiting(site):
