@@ -250,11 +250,14 @@ LOGGING = {
         "line": {"()": "cms.requests.logs.OneLineFormatter"},
         "json": {"()": "cms.requests.logs.JsonFormatter"},
     },
-    "filters": {"public": {"()": "cms.requests.logs.PublicPaths"}},
+    "filters": {
+        "public": {"()": "cms.requests.logs.PublicPaths"},
+        "refusals": {"()": "cms.requests.logs.Refusals"},
+    },
     "handlers": {
         "console": {
             "class": "logging.StreamHandler",
-            "filters": ["public"],
+            "filters": ["public", "refusals"],
             "formatter": one_of(env, "LOG_FORMAT", ("line", "json"), default="line"),
         }
     },

@@ -68,6 +68,21 @@ class PublicPaths(logging.Filter):
         return True
 
 
+class Refusals(logging.Filter):
+    """Lowers to one line of WARNING what Django takes for an error and is an answer that was meant.
+
+    What a client may cause at will (a false host, a form that is too large), and a 503 that says when to come back.
+    """
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        is_refusal = record.name.startswith("django.security.")
+        is_announced = getattr(record, "status_code", None) == 503 and not record.exc_info
+        if is_refusal or is_announced:
+            record.levelno, record.levelname = logging.WARNING, "WARNING"
+            record.exc_info = record.exc_text = None
+        return record.levelno >= logging.getLogger().level
+
+
 class OneLineFormatter(logging.Formatter):
     """`time level logger request-id message`; an exception as its chain of causes, innermost frame first named."""
 

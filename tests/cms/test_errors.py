@@ -262,3 +262,38 @@ def test_error_pages_speak_the_site_s_language(mongo, browser, monkeypatch, path
     answer = browser.get(path)
     assert answer.status_code == 500
     assert '<html lang="zh-hans">' in answer.content.decode()
+
+
+@pytest.fixture
+def lines(caplog):
+    """What the site's own handler makes of the records so far: lines."""
+    console = next(one for one in logging.getLogger().handlers if isinstance(one.formatter, OneLineFormatter))
+    return lambda: [console.format(record) for record in caplog.records if console.filter(record)]
+
+
+@pytest.mark.parametrize("path", ["/", "/search?q=x", "/comments/mine", "/admin/", "/feed.xml", "/no-such-page"])
+def test_a_false_host_is_one_line_of_warning(mongo, browser, lines, path):
+    assert browser.get(path, headers={"host": "evil.example"}).status_code == 400
+    said = [line for line in lines() if "cms.requests" not in line]
+    assert len(said) == 1
+    assert " WARNING django.security.DisallowedHost " in said[0]
+    assert "caused by" not in said[0]
+
+
+def test_a_form_that_is_too_large_is_one_line_of_warning(mongo, browser, lines, settings):
+    settings.DATA_UPLOAD_MAX_NUMBER_FIELDS = 3
+    assert browser.post("/comments/post", dict.fromkeys("abcde", "x")).status_code == 413
+    (said,) = [line for line in lines() if "cms.requests" not in line]
+    assert " WARNING django.security.TooManyFieldsSent " in said
+
+
+def test_an_outage_is_an_error_with_its_cause(outage, browser, lines):
+    browser.get("/")
+    (said,) = [line for line in lines() if " ERROR " in line]
+    assert "ServerSelectionTimeoutError" in said
+
+
+def test_a_503_that_is_announced_is_no_error(mongo, browser, lines, monkeypatch):
+    monkeypatch.setattr("cms.middleware.answers", lambda: False)
+    assert browser.get("/readyz").status_code == 503
+    assert [line for line in lines() if " ERROR " in line] == []
