@@ -47,7 +47,8 @@ def test_from_nothing_to_a_site_and_back(site):
     assert site.url in said
     assert f"{site.url}admin/" in said
     kept = site.var / "editor-password"
-    assert f"password:  {kept.read_text()} " in said
+    assert f"password:  kept in {kept}\n" in said
+    assert kept.read_text() not in said, "what is no terminal may have other readers"
     assert kept.stat().st_mode & 0o077 == 0
 
     assert refusal(site) == f"Process {site.run.pid} serves this site already, at {site.url}."
@@ -73,6 +74,21 @@ def test_from_nothing_to_a_site_and_back(site):
     assert "Traceback" not in site.output.read_text()
     assert site.left() == []
     assert is_free(site.port)
+
+
+def test_a_terminal_is_shown_the_password_once(site):
+    site.var.mkdir()
+    ours, theirs = os.openpty()
+    command = [sys.executable, "manage.py", "serve"]
+    site.run = subprocess.Popen(command, cwd=ROOT, env=site.environment, stdout=theirs, start_new_session=True)
+    os.close(theirs)
+    said = ""
+    while "Ctrl-C ends it" not in said:
+        said += os.read(ours, 65_536).decode()
+    kept = site.var / "editor-password"
+    assert f"password:  {kept.read_text()}  (kept in {kept})" in said
+    assert site.stop() == 0
+    os.close(ours)
 
 
 @pytest.mark.parametrize(

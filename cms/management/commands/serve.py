@@ -84,7 +84,9 @@ class Command(BaseCommand):
         else:
             lines.append(f"  user:      {login.name}")
             kept = f"kept in {login.kept_in}" if login.kept_in else "the one you gave it"
-            lines.append(f"  password:  {login.password}  ({kept})" if login.password else f"  password:  {kept}")
+            # A log file of this output may have other readers than the file that keeps it.
+            is_shown = login.password is not None and self.stdout.isatty()
+            lines.append(f"  password:  {login.password}  ({kept})" if is_shown else f"  password:  {kept}")
         self._say("\n".join([*lines, "Ctrl-C ends it."]))
 
     def _watch(
