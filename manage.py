@@ -23,5 +23,5 @@ if __name__ == "__main__":
     except Exception as error:  # Django's own commands (migrate, createsuperuser) let the driver's errors through
         if not is_outage(error):
             raise
-        sys.stderr.write(f"{outage(error)}\n")
+        sys.stderr.write(f"CommandError: {outage(error)}\n")
         sys.exit(COULD_NOT_RUN)

@@ -16,24 +16,22 @@ from mongo.connection import first_clause, is_outage
 WRONG, COULD_NOT_RUN = 1, 2
 
 
-class FoundWrong(CommandError):
-    """The command did its work, and something is wrong or was left undone: exit code 1."""
-
-    def __init__(self, *args: Any) -> None:
-        super().__init__(*args, returncode=WRONG)
+def found_wrong(message: str) -> CommandError:
+    """Return the error of a command that did its work, and found or left something wrong: exit code 1."""
+    error = CommandError(message, returncode=WRONG)
+    error.is_finding = True
+    return error
 
 
 class MongoCommand(BaseCommand):
-    """A command whose errors end it with one sentence: exit code 2, or 1 for FoundWrong."""
+    """A command whose errors end it with one sentence: exit code 2, or 1 for found_wrong."""
 
     def execute(self, *args: Any, **options: Any) -> Any:
         """Run the command. Raises CommandError with the exit code of the case; other faults keep their traceback."""
         try:
             return super().execute(*args, **options)
-        except FoundWrong:
-            raise
         except CommandError as error:
-            if error.returncode == WRONG:  # the default, not the command's choice
+            if error.returncode == WRONG and not getattr(error, "is_finding", False):  # Django's default
                 error.returncode = COULD_NOT_RUN
             raise
         except Exception as error:
@@ -54,7 +52,10 @@ class AuditCommand(MongoCommand):
         except CommandError:
             raise
         except Exception as error:
-            reason = f"This could not be looked through: {type(error).__name__}: {error} (--traceback shows where)"
+            reason = (
+                f"This could not be looked through: {type(error).__name__}: {error} (--traceback shows where;"
+                " manage.py setup_indexes --check names malformed documents)"
+            )
             raise CommandError(reason, returncode=COULD_NOT_RUN) from error
 
     def write_json(self, findings: Iterable[Mapping[str, Any]], counts: Mapping[str, int]) -> None:

@@ -16,7 +16,7 @@ from wordpress.collections import LINKS
 from wordpress.export.old_site import host_of
 from wordpress.export.scan import Export
 
-__all__ = ["NUMBERS", "find", "keep", "known"]
+__all__ = ["NUMBERS", "find", "keep", "known", "there_are_any"]
 
 # WordPress goes by the number under any of these names.
 NUMBERS = ("p", "page_id", "attachment_id")
@@ -61,6 +61,11 @@ def find(host: str, path: str, query: Mapping[str, str]) -> ObjectId | None:
     found = list(database()[LINKS].find({"path": wanted}, {"host": 1, "node_id": 1}).limit(SOURCES))
     ids = {link["node_id"] for link in found if link["host"] == host_of(f"//{host}")} or {d["node_id"] for d in found}
     return ids.pop() if len(ids) == 1 else None
+
+
+def there_are_any() -> bool:
+    """Return whether anything was imported that had an address elsewhere."""
+    return database()[LINKS].find_one({}, {"_id": 1}) is not None
 
 
 def known(export: Export, numbers: Iterable[int]) -> dict[int, ObjectId]:

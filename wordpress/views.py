@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from django.http import HttpRequest, HttpResponse, HttpResponsePermanentRedirect
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponsePermanentRedirect
 
 from mongo.connection import now
 from nodes.models import tree
@@ -28,11 +28,16 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 class OldNumberMiddleware:
-    """Redirect "/?p=7": without its number it is the address of the front page."""
+    """Redirect "/?p=7", or answer 404 for a number that leads nowhere: without it, it is the address of the front page."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        has_number = any(name in request.GET for name in old_addresses.NUMBERS)
-        return (moved(request) if has_number else None) or self.get_response(request)
+        if request.method not in ("GET", "HEAD") or not any(name in request.GET for name in old_addresses.NUMBERS):
+            return self.get_response(request)
+        if answer := moved(request):
+            return answer
+        if request.path_info == "/" and old_addresses.there_are_any():
+            return finding.not_found(request, Http404())
+        return self.get_response(request)

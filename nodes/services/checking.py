@@ -35,7 +35,9 @@ from nodes.types import Actor
 AGE = timedelta(days=1)
 BATCH = 500
 ORPHAN, BROKEN_HISTORY, REDIRECT, PARENT, CYCLE, SLUG = "orphan", "history", "redirect", "parent", "cycle", "slug"
-FILE = "file"
+FILE, MALFORMED = "file", "malformed"
+# What reading a field of a document raises that has it not, or of another type.
+MALFORMED_RAISES = (LookupError, TypeError, AttributeError, ValueError)
 
 
 @dataclass(frozen=True)
@@ -50,17 +52,26 @@ class Finding:
 def check(*, fix: bool = False, files: bool = False) -> Iterator[Finding]:
     """Yield all that is off; mend it if `fix`. `files`: read the bytes of photos and their copies too."""
     before = now() - AGE
-    for collection in (NODES, ASSET_FILES, TRASH):
-        yield from _broken_histories(collection)
-    yield from _orphans(before, fix)
-    yield from _redirects(before, fix)
-    for collection in (NODES, ASSET_FILES):
-        yield from _lost(collection, fix)
-    yield from _cycles()
-    yield from _hidden_by_routes()
-    if files:
-        yield from _damaged_files()
-        yield from _damaged_copies(fix)
+    looks = [
+        *(_broken_histories(collection) for collection in (NODES, ASSET_FILES, TRASH)),
+        _orphans(before, fix),
+        _redirects(before, fix),
+        *(_lost(collection, fix) for collection in (NODES, ASSET_FILES)),
+        _cycles(),
+        _hidden_by_routes(),
+        *((_damaged_files(), _damaged_copies(fix)) if files else ()),
+    ]
+    for look in looks:
+        yield from _to_its_end(look)
+
+
+def _to_its_end(look: Iterator[Finding]) -> Iterator[Finding]:
+    """Yield what a look finds; that a malformed document ended it is a finding too, and the other looks go on."""
+    try:
+        yield from look
+    except MALFORMED_RAISES as error:
+        about = f"{type(error).__name__}: {error}; manage.py setup_indexes --check names the malformed documents"
+        yield Finding(MALFORMED, about, False)
 
 
 def _broken_histories(collection: str) -> Iterator[Finding]:

@@ -88,7 +88,29 @@ def test_a_wrong_option_is_no_finding(mongo):
     assert ended("check_comments", "--discussion", "nodes.node:" + str(ObjectId()))[0] == COULD_NOT_RUN
 
 
-def test_what_keeps_an_audit_from_looking_is_no_finding(mongo):
-    mongo["cms.nodes"].insert_one({"_id": ObjectId(), "metadata": "not a document"}, bypass_document_validation=True)
-    code, printed = ended("check_nodes")
-    assert (code, "could not be looked through" in printed) == (COULD_NOT_RUN, True)
+def test_a_malformed_document_is_a_finding_and_the_other_looks_go_on(mongo):
+    page = node()
+    mongo["cms.revisions"].delete_many({"node_id": page})
+    malformed = {"_id": "malformed", "metadata": "not a document"}
+    mongo.command(
+        "insert",
+        "cms.assets.files",
+        documents=[malformed | {"metadata": {"type": "photo"}}],
+        bypassDocumentValidation=True,
+    )
+    mongo.command("insert", "cms.trash", documents=[malformed], bypassDocumentValidation=True)
+    code, printed = ended("check_nodes", "--json")
+    report = json.loads(printed[: printed.rindex("}") + 1])
+    assert code == WRONG
+    assert report["counts"]["malformed"] >= 1
+    assert report["counts"]["history"] == 1
+    assert "setup_indexes --check" in str(report["findings"])
+
+
+def test_errors_are_told_without_the_name_of_a_class_of_ours(mongo):
+    node()
+    mongo["cms.revisions"].delete_many({})
+    with pytest.raises(CommandError) as raised:
+        call_command("check_nodes", stdout=io.StringIO())
+    assert type(raised.value) is CommandError
+    assert str(raised.value) == "1 left as they were."

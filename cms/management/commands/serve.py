@@ -18,6 +18,7 @@ from local.embedded import Embedded
 from local.mongod import MongodError
 from local.processes import Restarted, end
 from mongo import topology
+from mongo.commands import COULD_NOT_RUN
 
 
 class Command(BaseCommand):
@@ -40,7 +41,7 @@ class Command(BaseCommand):
         except KeyboardInterrupt:
             self._say("Ended.")
         except (serving.CannotServe, MongodError, topology.UnsuitableServer) as error:
-            raise CommandError(str(error)) from error
+            raise CommandError(str(error), returncode=COULD_NOT_RUN) from error
 
     def _serve(self, port: int, parent: int | None) -> None:
         began = time.monotonic()
@@ -61,7 +62,10 @@ class Command(BaseCommand):
             cleanup.callback(_deafen)  # called first: ending takes a moment, and a second Ctrl-C must not break it off
             serving.wait_until_answering(url, web)
             self._announce(url, login, time.monotonic() - began)
-            self._watch(web, worker, server, parent)
+            try:
+                self._watch(web, worker, server, parent)
+            finally:
+                self._say("Ending: requests under way are answered first.")
 
     def _database(self, cleanup: ExitStack) -> Embedded | None:
         """Check the database that MONGODB_URI names, or start the embedded one and return it, to be kept up."""

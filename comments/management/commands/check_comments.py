@@ -9,7 +9,7 @@ from tqdm import tqdm
 
 from comments.errors import TargetNotFound
 from comments.operations import maintenance
-from mongo.commands import AuditCommand, FoundWrong
+from mongo.commands import AuditCommand, found_wrong
 
 
 class Command(AuditCommand):
@@ -50,7 +50,7 @@ class Command(AuditCommand):
                 f"{looked_at} discussions with {comments} comments: {faults} faults, {faults - left} mended."
             )
         if left:
-            raise FoundWrong(f"{left} faults are left.")
+            raise found_wrong(f"{left} faults are left.")
 
     def _again(self, options: dict[str, Any]) -> Any:
         return maintenance.wanted(label=options["target"].lower(), discussion_id=options["discussion"])

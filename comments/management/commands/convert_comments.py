@@ -10,7 +10,7 @@ from comments import conf
 from comments.errors import ConversionFailed, TargetNotFound
 from comments.operations import maintenance
 from comments.types import Order
-from mongo.commands import FoundWrong, MongoCommand
+from mongo.commands import MongoCommand, found_wrong
 
 
 class Command(MongoCommand):
@@ -49,7 +49,7 @@ class Command(MongoCommand):
         verb = "to convert" if options["dry_run"] else "converted"
         self.stdout.write(f"{converted} discussions {verb} ({comments} comments), {passed} were so already.")
         if failed:
-            raise FoundWrong(f"{failed} discussions could not be converted.")
+            raise found_wrong(f"{failed} discussions could not be converted.")
 
     def _convert(self, found: Any, schema: str, order: Order | None) -> int:
         with tqdm(

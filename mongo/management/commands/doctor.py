@@ -7,10 +7,11 @@ from typing import Any
 from django.core.management.base import CommandError
 from tqdm import tqdm
 
-from mongo.commands import COULD_NOT_RUN, AuditCommand, FoundWrong
+from mongo.commands import COULD_NOT_RUN, AuditCommand, found_wrong
 from mongo.doctor import ADVICE, ERROR, WARNING, Finding, examine
 
-LEVELS = (ERROR, WARNING, ADVICE)  # the worst first
+NAMES = {ERROR: ("error", "errors"), WARNING: ("warning", "warnings"), ADVICE: ("piece of advice", "pieces of advice")}
+LEVELS = tuple(NAMES)  # the worst first
 
 
 class Command(AuditCommand):
@@ -39,11 +40,11 @@ class Command(AuditCommand):
         else:
             for finding in findings:
                 self._show(finding)
-        summary = f"{counts[ERROR]} errors, {counts[WARNING]} warnings, {counts[ADVICE]} pieces of advice."
+        summary = ", ".join(f"{counts[level]} {NAMES[level][counts[level] != 1]}" for level in LEVELS) + "."
         if any(finding.name == "unreachable" for finding in findings):
             raise CommandError(summary, returncode=COULD_NOT_RUN)
         if any(counts[level] for level in LEVELS[: LEVELS.index(options["fail_on"]) + 1]):
-            raise FoundWrong(summary)
+            raise found_wrong(summary)
         if not options["json"]:
             self.stdout.write(self.style.SUCCESS(summary))
 

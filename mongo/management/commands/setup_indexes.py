@@ -9,7 +9,7 @@ from tqdm import tqdm
 
 from mongo import indexes, status, validators
 from mongo.collections import declared
-from mongo.commands import FoundWrong, MongoCommand
+from mongo.commands import MongoCommand, found_wrong
 from mongo.connection import database
 
 # Seconds between two looks at how far a build has come.
@@ -48,10 +48,10 @@ class Command(MongoCommand):
         else:
             changed = self._build(only, pretend=options["plan"], drop=options["drop_unknown"])
             if options["plan"] and options["exit_code"] and changed:
-                raise FoundWrong(f"{changed} changes are to be made.")
+                raise found_wrong(f"{changed} changes are to be made.")
 
     def _build(self, only: list[str], *, pretend: bool, drop: bool) -> int:
-        """Apply the plan, or show it; return how many changes were, or would be, made. Raises FoundWrong."""
+        """Apply the plan, or show it; return how many changes were, or would be, made. Raises CommandError."""
         changes = indexes.plan(only)
         wanted = [change for change in changes if drop or not change.optional]
         impossible: list[str] = []
@@ -61,7 +61,7 @@ class Command(MongoCommand):
             if change in wanted and (reason := self._try(change, pretend)):
                 impossible.append(reason)
         if impossible:
-            raise FoundWrong("\n".join(impossible))
+            raise found_wrong("\n".join(impossible))
         if pretend:
             self.stdout.write(f"{len(wanted)} changes to make." if wanted else "Nothing to do.")
         else:
@@ -112,5 +112,5 @@ class Command(MongoCommand):
         for violation in found:
             self.stdout.write(f"{violation.collection}: {violation.id}")
         if found:
-            raise FoundWrong(f"{len(found)} documents violate their collection's validator.")
+            raise found_wrong(f"{len(found)} documents violate their collection's validator.")
         self.stdout.write("Every stored document is valid.")

@@ -7,7 +7,7 @@ from argparse import ArgumentParser
 from typing import Any
 
 from mongo import jobs
-from mongo.commands import FoundWrong, MongoCommand
+from mongo.commands import MongoCommand, found_wrong
 
 # Seconds between two looks into an empty jobs.
 PAUSE = 2.0
@@ -59,5 +59,5 @@ class Command(MongoCommand):
         for job in failures:
             self.stdout.write(f"{job.id}  {job.kind}  {job.tries} tries  {job.error}")
         if failures:
-            raise FoundWrong(f"{len(failures)} jobs failed.")
+            raise found_wrong(f"{len(failures)} jobs failed.")
         self.stdout.write("No job failed.")

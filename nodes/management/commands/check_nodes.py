@@ -7,7 +7,7 @@ from typing import Any
 
 from tqdm import tqdm
 
-from mongo.commands import AuditCommand, FoundWrong
+from mongo.commands import AuditCommand, found_wrong
 from nodes.services import checking
 
 NAMES = {
@@ -18,7 +18,10 @@ NAMES = {
     checking.CYCLE: "sections that stand in themselves",
     checking.SLUG: "pages at addresses of the site's own",
     checking.FILE: "photos and copies whose bytes are not whole",
+    checking.MALFORMED: "checks that failed on malformed documents",
 }
+# Listed without being asked: no --fix mends these.
+FOR_A_PERSON = frozenset({checking.FILE, checking.BROKEN_HISTORY, checking.CYCLE, checking.SLUG, checking.MALFORMED})
 
 
 class Command(AuditCommand):
@@ -42,7 +45,7 @@ class Command(AuditCommand):
                 bar.update()
                 if options["json"]:
                     listed.append(asdict(finding))
-                elif options["verbosity"] > 1:
+                elif options["verbosity"] > 1 or finding.kind in FOR_A_PERSON:
                     self.stdout.write(f"{finding.kind}: {finding.about}")
         if options["json"]:
             self.write_json(listed, {**{kind: found[kind] for kind in NAMES}, "left": left})
@@ -50,6 +53,5 @@ class Command(AuditCommand):
             counts = ", ".join(f"{found[kind]} {name}" for kind, name in NAMES.items())
             self.stdout.write(f"Nodes: {counts}; {found.total() - left} mended.")
         if left:
-            raise FoundWrong(
-                f"{left} left as they were." if fix else f"{left} found: run again with --fix to mend them."
-            )
+            mendable = 0 if fix else left - sum(found[kind] for kind in FOR_A_PERSON)
+            raise found_wrong(f"{left} left as they were." + (f" --fix mends {mendable} of them." if mendable else ""))

@@ -8,7 +8,7 @@ from bson import ObjectId
 from django.core.management.base import CommandError
 from tqdm import tqdm
 
-from mongo.commands import FoundWrong, MongoCommand
+from mongo.commands import MongoCommand, found_wrong
 from mongo.connection import now
 from nodes import kinds
 from nodes.errors import NodeError, NotReady
@@ -51,7 +51,7 @@ class Command(MongoCommand):
             said = ", ".join(f"{number} {name}" for name, number in counts.items())
             self.stdout.write(f"{'Pretending to import' if options['dry_run'] else 'Photos'}: {said}.")
         if counts["refused"]:
-            raise FoundWrong(f"{counts['refused']} of {len(paths)} files were refused; the others are done.")
+            raise found_wrong(f"{counts['refused']} of {len(paths)} files were refused; the others are done.")
 
     def _import(self, gallery_id: ObjectId, path: Path, options: dict[str, Any]) -> str:
         """Import one file and return what has come of it, as one of COUNTS."""

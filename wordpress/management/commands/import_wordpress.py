@@ -9,7 +9,7 @@ from django.conf import settings
 from django.core.management.base import CommandError
 from tqdm import tqdm
 
-from mongo.commands import FoundWrong, MongoCommand
+from mongo.commands import MongoCommand, found_wrong
 from wordpress.export.records import WxrError
 from wordpress.importer import Importer, Options
 from wordpress.media.download import DownloadsStopped, Limits
@@ -87,7 +87,7 @@ class Command(MongoCommand):
             progress.end()
         self._tell(importer, progress, options["verbosity"])
         if importer.report.failed:
-            raise FoundWrong(f"{importer.report.failed} of the posts and pages could not be imported: see above.")
+            raise found_wrong(f"{importer.report.failed} of the posts and pages could not be imported: see above.")
 
     def _tell(self, importer: Importer, progress: "Progress", verbosity: int) -> None:
         progress.end()
