@@ -26,6 +26,7 @@ _FAULTS = {
     "numbers": "counter-drift",
     "form": DAMAGE,
     "comment": DAMAGE,
+    "damaged": DAMAGE,
     "copies": "copies-left",
 }
 
@@ -177,7 +178,7 @@ def counters(examination: Examination) -> Iterator[Finding]:
         return
     short: list[Document] = [
         *examination.part_of("discussions", AUDITED),
-        {"$match": {"count": {"$lte": LONGEST}, "last_number": {"$lte": LONGEST}}},
+        {"$match": {"count": {"$not": {"$gt": LONGEST}}, "last_number": {"$not": {"$gt": LONGEST}}}},
         {"$limit": AUDITED},
         {"$project": {"_id": 1}},
     ]

@@ -28,6 +28,12 @@ class TargetNotFound(CommentError):
     sentence = _("What this comment is about is not there any more.")
 
 
+class DiscussionDamaged(CommentError):
+    """A discussion's document lacks what a discussion has: it says which and what. This app never writes such a one."""
+
+    sentence = _("Comments cannot be shown just now.")
+
+
 class InvalidParent(CommentError):
     """The comment that is replied to does not exist in this discussion, or was removed."""
 

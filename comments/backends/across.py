@@ -43,7 +43,7 @@ class Across(Erasing):
         return tuple(heapq.nlargest(limit, found.values(), key=lambda c: (c.posted, c.slug)))
 
     def targets(self, *, label: str = "") -> Iterator[Target]:
-        return (found.target for found in self.walk(label))
+        return (Target.parse(document["_id"]) for document in self.store.discussions.walk(label))
 
     def walk(self, label: str = "") -> Iterator[Discussion]:
         return (discussion(document) for document in self.store.discussions.walk(label))

@@ -5,6 +5,7 @@ something has found all there was. One that finds nothing looks whether the copy
 """
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from typing import TypeVar
 
@@ -13,7 +14,7 @@ from comments.backends.layouts.base import Layout, sort_key
 from comments.backends.store import Part
 from comments.backends.stored import Document, Place, comment, discussion, place, unbegun
 from comments.conf import native
-from comments.errors import CommentNotFound, DiscussionBusy
+from comments.errors import CommentNotFound, DiscussionBusy, DiscussionDamaged
 from comments.types import Comment, Discussion, Order, Page, Target
 
 # Above every full slug, which begin with a digit.
@@ -32,7 +33,10 @@ class Reading(Part):
         wanted = list(dict.fromkeys(targets))
         brief = {"claims": {"$slice": 1}, "touched": 0}
         cursor = self.store.discussions.collection.find({"_id": {"$in": [target.id for target in wanted]}}, brief)
-        found = {document["_id"]: discussion(document) for document in cursor}
+        found = {}
+        for document in cursor:
+            with suppress(DiscussionDamaged):  # a list of many shows it as empty; its own page, and audits, say so
+                found[document["_id"]] = discussion(document)
         return {target: found.get(target.id) or unbegun(target) for target in wanted}
 
     def count(self, target: Target) -> int:

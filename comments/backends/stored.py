@@ -1,17 +1,19 @@
 """Between values and documents: the one shape in which a comment is stored, whatever the layout."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from functools import wraps
+from typing import Any, TypeVar
 
 from bson import Int64
 
 from comments import conf, slugs
-from comments.errors import InvalidParent
+from comments.errors import DiscussionDamaged, InvalidParent
 from comments.types import Author, Comment, Discussion, Held, Kind, NewComment, Order, State, Target, Verdict
 
 Document = dict[str, Any]
+T = TypeVar("T")
 
 NOBODY = {"id": None, "name": "", "url": ""}
 # What a tombstone says.
@@ -117,8 +119,23 @@ _KINDS = {kind.value: kind for kind in Kind}
 _STATES = {state.value: state for state in State}
 
 
+def _if_whole(make: Callable[[Mapping[str, Any]], T]) -> Callable[[Mapping[str, Any]], T]:
+    """Have a function of a discussion's document raise DiscussionDamaged for what the document lacks."""
+
+    @wraps(make)
+    def made(document: Mapping[str, Any]) -> T:
+        try:
+            return make(document)
+        except (KeyError, TypeError, ValueError) as error:
+            reason = f"its document is damaged ({type(error).__name__}: {error})"
+            raise DiscussionDamaged(f"{document['_id']}: {reason}") from error
+
+    return made
+
+
+@_if_whole
 def discussion(document: Mapping[str, Any]) -> Discussion:
-    """Return the value that a stored discussion is."""
+    """Return the value that a stored discussion is. Raises DiscussionDamaged."""
     return Discussion(
         target=Target.parse(document["_id"]),
         schema=document["schema"],
@@ -136,8 +153,9 @@ def discussion(document: Mapping[str, Any]) -> Discussion:
     )
 
 
+@_if_whole
 def place(document: Mapping[str, Any]) -> Place:
-    """Return where a stored discussion's comments are."""
+    """Return where a stored discussion's comments are. Raises DiscussionDamaged."""
     return Place(
         Target.parse(document["_id"]),
         document["schema"],

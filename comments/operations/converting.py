@@ -16,7 +16,7 @@ AT_ONCE = 5_000
 def convert(target: Target, schema: str, order: Order) -> bool | None:
     """Convert a discussion, or have it converted if it is long: True if it is done, False if a worker does it, None if it is so
     already. Raises ConversionFailed."""
-    found = next(maintenance.wanted(discussion_id=target.id))
+    found = maintenance.discussion(next(maintenance.wanted(discussion_id=target.id)))
     if not maintenance.needs_converting(found, schema, order):
         return None
     # What cannot be is told at once.

@@ -1,12 +1,13 @@
 """What operators do to discussions as a whole: converting, auditing and repairing them, while they are in use."""
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 
 from comments import conf, targets
 from comments.backends import backend, layout_classes
 from comments.backends.base import Converted, Fault
-from comments.errors import ConversionFailed, TargetNotFound
+from comments.errors import ConversionFailed, DiscussionDamaged, TargetNotFound
 from comments.types import Discussion, Order, Target
 
 __all__ = ["Converted", "Examined", "Fault", "convert", "drop_old_copies", "examine", "wanted"]
@@ -14,23 +15,28 @@ __all__ = ["Converted", "Examined", "Fault", "convert", "drop_old_copies", "exam
 
 @dataclass(frozen=True)
 class Examined:
-    """What an audit found in a discussion, and how many of its faults were mended."""
+    """What an audit found in a discussion of so many comments, and how many of its faults were mended."""
 
-    discussion: Discussion
+    comments: int
     faults: tuple[Fault, ...]
     mended: int
 
 
-def wanted(*, label: str = "", discussion_id: str = "") -> Iterator[Discussion]:
-    """Yield the discussions to work on: one, those of a label, or all. Raises TargetNotFound if there is no such
-    one."""
-    if discussion_id:
-        found = backend().discussion(Target.parse(discussion_id))
-        if not found.begun:
+def wanted(*, label: str = "", discussion_id: str = "") -> Iterator[Target]:
+    """Yield whose discussions to work on: one's, those of a label, or all. Raises TargetNotFound if there is no such one."""
+    if not discussion_id:
+        yield from backend().targets(label=label)
+        return
+    target = Target.parse(discussion_id)
+    with suppress(DiscussionDamaged):
+        if not backend().discussion(target).begun:
             raise TargetNotFound(f"There is no discussion {discussion_id}.")
-        yield found
-    else:
-        yield from backend().walk(label)
+    yield target
+
+
+def discussion(target: Target) -> Discussion:
+    """Return a discussion as it is stored. Raises DiscussionDamaged."""
+    return backend().discussion(target)
 
 
 def needs_converting(found: Discussion, schema: str, order: Order | None) -> bool:
@@ -60,18 +66,22 @@ def drop_old_copies(target: Target) -> int:
     return backend().drop_old_copies(target)
 
 
-def examine(found: Discussion, *, fix: bool = False) -> Examined:
+def examine(target: Target, *, fix: bool = False) -> Examined:
     """Audit a discussion's stored documents; with `fix` mend what a crash may have left behind."""
-    if fix:
-        backend().drop_old_copies(found.target)
-    faults = backend().audit(found.target)
-    mended = backend().mend(found.target, faults) if fix and faults else 0
-    return Examined(found, tuple(faults), mended)
+    try:
+        if fix:
+            backend().drop_old_copies(target)
+        found = backend().audit(target)
+        mended = backend().mend(target, found) if fix and found else 0
+        return Examined(discussion(target).count, tuple(found), mended)
+    except DiscussionDamaged as error:
+        reason = str(error).removeprefix(f"{target.id}: ")
+        return Examined(0, (Fault(target.id, "damaged", reason, mendable=False),), 0)
 
 
-def faults(target: Target) -> list[Fault]:
+def faults(target: Target) -> tuple[Fault, ...]:
     """Return what is wrong with a stored discussion."""
-    return backend().audit(target)
+    return examine(target).faults
 
 
 def tidy() -> int:

@@ -18,7 +18,7 @@ from django.urls import reverse
 from django.utils.safestring import SafeString
 
 from comments import targets
-from comments.errors import TargetNotFound
+from comments.errors import DiscussionDamaged, TargetNotFound
 from comments.posting import forms
 from comments.reading import lists, outages, selectors
 from comments.reading.lists import Subject
@@ -221,12 +221,12 @@ def _written_by(user: str, limit: int) -> list[CommentView]:
 
 
 def _read(context: Context, work: Callable[[], Any], away: Any) -> Any:
-    """Return what `work` reads; while the comments' database is away the template _AWAY, or what is given in its place."""
+    """Return what `work` reads; where it cannot be read now, what is given in its place: _AWAY stands for a template."""
     request = context.get("request")
     try:
         with outages.noted(vars(request) if request else context.render_context):
             return work()
-    except Outage:
+    except (Outage, DiscussionDamaged):
         return select_template([_AWAY]).render() if away is _AWAY else away
 
 

@@ -109,7 +109,7 @@ def said(target: Target) -> list[str]:
 
 def faults(target: Target) -> tuple[maintenance.Fault, ...]:
     (found,) = maintenance.wanted(discussion_id=target.id)
-    return maintenance.examine(found).faults
+    return maintenance.faults(found)
 
 
 def test_what_editors_do_leaves_the_comments_inside_alone(mongo, client, embedded):

@@ -65,9 +65,9 @@ def test_old_copy_that_waits_is_no_fault(mongo, settings, target):
     backend.convert(target, "buckets", Order.OLDEST)
     long_ago = datetime(2026, 1, 1, tzinfo=UTC)
     mongo.discussions.update_one({"_id": target.id}, {"$set": {"leftovers.0.due": long_ago}})
-    assert maintenance.examine(backend.discussion(target)).faults == ()
+    assert maintenance.examine(target).faults == ()
     assert mongo.comments.count_documents({"discussion_id": target.id}) > 0
-    assert maintenance.examine(backend.discussion(target), fix=True).faults == ()
+    assert maintenance.examine(target, fix=True).faults == ()
     assert mongo.comments.count_documents({"discussion_id": target.id}) == 0
 
 

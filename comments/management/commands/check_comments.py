@@ -31,9 +31,9 @@ class Command(AuditCommand):
         found = maintenance.wanted(label=options["target"].lower(), discussion_id=options["discussion"])
         quiet = options["json"] or not self.stdout.isatty()
         try:
-            for discussion in tqdm(found, unit=" discussions", leave=False, disable=quiet):
-                result = maintenance.examine(discussion, fix=options["fix"])
-                looked_at, comments = looked_at + 1, comments + discussion.count
+            for target in tqdm(found, unit=" discussions", leave=False, disable=quiet):
+                result = maintenance.examine(target, fix=options["fix"])
+                looked_at, comments = looked_at + 1, comments + result.comments
                 faults, mended = faults + len(result.faults), mended + result.mended
                 for fault in result.faults:
                     if options["json"]:
@@ -42,7 +42,7 @@ class Command(AuditCommand):
                         self.stdout.write(f"{fault.discussion_id}: {fault.what}.")
         except TargetNotFound as error:
             raise CommandError(str(error)) from error
-        left = sum(len(maintenance.examine(d).faults) for d in self._again(options)) if mended else faults
+        left = sum(len(maintenance.faults(target)) for target in self._again(options)) if mended else faults
         if options["json"]:
             self.write_json(listed, {"discussions": looked_at, "comments": comments, "faults": faults, "left": left})
         else:

@@ -7,7 +7,7 @@ from django.core.management.base import CommandError
 from tqdm import tqdm
 
 from comments import conf
-from comments.errors import ConversionFailed, TargetNotFound
+from comments.errors import ConversionFailed, DiscussionDamaged, TargetNotFound
 from comments.operations import maintenance
 from comments.types import Order
 from mongo.commands import MongoCommand, found_wrong
@@ -28,7 +28,13 @@ class Command(MongoCommand):
         schema, order = options["to"], Order(options["order"]) if options["order"] else None
         converted = comments = passed = failed = 0
         try:
-            for found in maintenance.wanted(label=options["target"].lower(), discussion_id=options["discussion"]):
+            for target in maintenance.wanted(label=options["target"].lower(), discussion_id=options["discussion"]):
+                try:
+                    found = maintenance.discussion(target)
+                except DiscussionDamaged as error:
+                    self.stderr.write(str(error))
+                    failed += 1
+                    continue
                 if not maintenance.needs_converting(found, schema, order):
                     maintenance.drop_old_copies(found.target)
                     passed += 1

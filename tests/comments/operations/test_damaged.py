@@ -1,0 +1,51 @@
+"""A discussion whose document something else than this app has damaged: named by audits, no page fails for it."""
+
+import json
+from io import StringIO
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from mongo.commands import WRONG
+from tests.comments import site
+
+
+@pytest.fixture
+def damaged(mongo, post_page):
+    """A discussion without its layout, and a healthy one."""
+    site.one(post_page, "Said before")
+    mongo.command("collMod", "discussions", validationLevel="off")
+    mongo.discussions.update_one({"_id": post_page.id}, {"$unset": {"schema": ""}})
+    healthy = {**mongo.discussions.find_one(), "_id": "nodes.node:" + "f" * 24, "schema": "documents", "count": 0}
+    mongo.discussions.insert_one({**healthy, "last_number": 0})
+    yield post_page
+    call_command("setup_indexes", stdout=StringIO())
+
+
+def test_audit_names_it_and_looks_at_the_others(damaged):
+    out = StringIO()
+    with pytest.raises(CommandError) as raised:
+        call_command("check_comments", "--json", stdout=out)
+    assert raised.value.returncode == WRONG
+    report = json.loads(out.getvalue())
+    assert report["counts"]["discussions"] == 2
+    (fault,) = [fault for fault in report["findings"] if fault["kind"] == "damaged"]
+    assert (fault["discussion_id"], fault["mendable"]) == (damaged.id, False)
+    assert "schema" in fault["what"]
+
+
+def test_conversion_names_it_and_converts_the_others(mongo, damaged):
+    err = StringIO()
+    with pytest.raises(CommandError, match="1 discussions could not be converted") as raised:
+        call_command("convert_comments", "--to", "buckets", stdout=StringIO(), stderr=err)
+    assert raised.value.returncode == WRONG
+    assert damaged.id in err.getvalue()
+    assert mongo.discussions.find_one({"_id": "nodes.node:" + "f" * 24})["schema"] == "buckets"
+
+
+def test_its_post_is_shown_with_a_notice_and_lists_are_shown(damaged, client):
+    page = client.get("/news/hello")
+    assert page.status_code == 200
+    assert "Comments cannot be shown just now." in page.content.decode()
+    assert client.get("/news").status_code == 200
+    assert client.get("/").status_code == 200
