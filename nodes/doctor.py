@@ -222,7 +222,7 @@ def orphan_chunks(examination: Examination) -> Iterator[Finding]:
             continue
         grouped: list[Document] = [*examination.part_of(chunks, CHUNKS), {"$group": {"_id": "$files_id"}}]
         ids = {found["_id"] for found in examination.db[chunks].aggregate(grouped)}
-        # What goes to the trash, or comes from it meanwhile, is seen in one of three looks.
+        # What goes to the trash, or comes from it in between, is seen in one of three looks.
         for name in (files, TRASH, files):
             ids -= _standing(examination, name, ids)
         if ids:

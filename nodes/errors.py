@@ -33,7 +33,7 @@ class IdTaken(NodeError):
 
 
 class Published(NodeError):
-    """The node was to be changed only while it was not published, and was published meanwhile."""
+    """The node was to be changed only while it was not published, and a concurrent editor published it."""
 
     def __init__(self, node_id: ObjectId) -> None:
         self.node_id = node_id
@@ -41,7 +41,7 @@ class Published(NodeError):
 
 
 class DraftGone(NodeError):
-    """The draft is not the one that was seen: somebody saved, published or discarded it meanwhile."""
+    """The draft is not the one that was seen: it was saved, published or discarded since."""
 
     def __init__(self, node_id: ObjectId) -> None:
         self.node_id = node_id
@@ -59,7 +59,7 @@ class ChangedSince(NodeError):
 
 
 class EditConflict(NodeError):
-    """Somebody else saved meanwhile, and the two versions cannot be merged by themselves.
+    """A concurrent editor saved, and the two versions cannot be merged by themselves.
 
     `base` is what the editor started from (None: not known any more), `theirs` the stored metadata, `merge` what could be
     merged and which fields could not; `tags` what the editor wanted done to the tags, which always merge.

@@ -62,7 +62,7 @@ def nested(flat: Mapping[str, Any]) -> dict[str, Any]:
 def merge(base: Mapping[str, Any] | None, mine: Mapping[str, Any], theirs: Mapping[str, Any]) -> Merge:
     """Merge `mine` (the fields of a form) into `theirs` (the fields stored); `base` is what the form started from.
 
-    Without a base every field that differs is a conflict: nobody can tell who changed it.
+    Without a base every field that differs is a conflict: neither side is known to have changed it.
     """
     changes: dict[str, Any] = {}
     merged: list[str] = []

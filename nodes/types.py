@@ -93,7 +93,7 @@ class Submitted:
 
 @dataclass(frozen=True)
 class Saved:
-    """What a save came to: the nonce now stored, the fields written, and those merged with somebody else's save."""
+    """What a save came to: the nonce now stored, the fields written, and those merged with another writer's save."""
 
     id: ObjectId
     nonce: ObjectId

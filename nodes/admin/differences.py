@@ -1,4 +1,4 @@
-"""What an editor said and what somebody else said, for the eye: words that differ are marked."""
+"""What one editor said and what another said, for the eye: words that differ are marked."""
 
 import re
 from collections.abc import Iterator, Sequence

@@ -85,7 +85,7 @@ def _show(request: HttpRequest, found: Editable, draft: Version, form: DraftForm
 
 
 @require_safe
-def look(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
+def preview_frame(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
     """Show the preview in a frame as wide as a phone, a tablet or a desktop, as ?width= says."""
     found = access.node(request.user, node_id, Action.VIEW)
     width = request.GET.get("width", "")
@@ -95,7 +95,7 @@ def look(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
         {"label": label, "url": "?" + urlencode({"width": w, **live}), "is_shown": w == shown} for w, label in WIDTHS
     ]
     address_shown = address("preview", node_id, **live)
-    return page(request, "look", _("Preview"), found=found, sizes=sizes, width=shown, preview=address_shown)
+    return page(request, "preview_frame", _("Preview"), found=found, sizes=sizes, width=shown, preview=address_shown)
 
 
 @require_safe

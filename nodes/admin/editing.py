@@ -13,19 +13,16 @@ from django.views.decorators.http import require_http_methods, require_safe
 from mongo.connection import now
 from nodes import access
 from nodes.access import TOP, Action, section_choices
-from nodes.admin import conflict
+from nodes.admin import conflict, sent_forms
 from nodes.admin.forms import FIELDS, NodeForm
 from nodes.admin.site import actor, address, page, tell_saved
 from nodes.errors import (
     EditConflict,
     IdTaken,
     InvalidPlace,
-    InvalidSlug,
     NodeError,
     NodeGone,
     Published,
-    SlugTaken,
-    TextTooLong,
 )
 from nodes.kinds import KINDS, Kind
 from nodes.selectors import editing as selectors
@@ -33,9 +30,6 @@ from nodes.selectors import history, slugs
 from nodes.selectors.editing import Editable, Version
 from nodes.services import drafts, editing
 from nodes.types import Saved
-
-# A form posted only to be shown again: after a log-in that had expired.
-KEPT = "_kept"
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -59,7 +53,7 @@ def add(request: HttpRequest) -> HttpResponse:
 
 def _sent_new(request: HttpRequest, kind: Kind) -> HttpResponse:
     form = NodeForm(request.POST, user=request.user, type=kind.name)
-    if KEPT in request.POST or not form.is_valid():
+    if sent_forms.KEPT in request.POST or not form.is_valid():
         return _show_new(request, kind, form)
     form_id = form.cleaned_data["form"]
     made = selectors.load(form_id)
@@ -69,7 +63,7 @@ def _sent_new(request: HttpRequest, kind: Kind) -> HttpResponse:
     try:
         saved = _create(request, kind, form)
     except (EditConflict, Published):
-        # This form has made its node, somebody else changed it since, and now it says something else again.
+        # This form has made its node, another editor changed it since, and now it says something else again.
         return change(request, form_id)
     except NodeGone:
         return _show_gone(request)
@@ -78,7 +72,7 @@ def _sent_new(request: HttpRequest, kind: Kind) -> HttpResponse:
         form.add_error(None, f"{error} {again_under_another()}")
         return _show_new(request, kind, form)
     except NodeError as error:
-        _refuse(form, error)
+        sent_forms.refuse(form, error)
         return _show_new(request, kind, form)
     return _done(request, saved, form)
 
@@ -147,12 +141,9 @@ def _sent(request: HttpRequest, found: Editable, drafting: bool) -> HttpResponse
     """Do what a sent form says; show it again, with all that was typed, where that cannot be."""
     decided = conflict.decide(request.POST)
     # What is not known any more is taken for the present version, so that what was left alone is given back as it is.
-    seen = _seen(request, found.node.pk) or found.live
+    seen = sent_forms.seen(request.POST, found.node.pk) or found.live
     form = _form(request, found, seen, decided.data, drafting=drafting)
-    valid = form.is_valid()
-    for name, reason in decided.undecided:
-        form.add_error(name, reason)
-    if KEPT in request.POST or not valid or decided.undecided:
+    if not sent_forms.is_to_be_saved(request.POST, form, decided):
         return _show(request, found, form, drafting, decided)
     try:
         return _write(request, found, form, drafting)
@@ -165,7 +156,7 @@ def _sent(request: HttpRequest, found: Editable, drafting: bool) -> HttpResponse
         # What it says becomes a draft, as if it had been sent a moment later.
         return change(request, found.node.pk)
     except NodeError as error:
-        _refuse(form, error)
+        sent_forms.refuse(form, error)
         return _show(request, found, form, drafting, decided)
 
 
@@ -201,11 +192,6 @@ def _drafted(form: NodeForm, drafting: bool) -> NodeForm:
     for path in drafts.NOT_DRAFTED if drafting else ():
         del form.fields[FIELDS[path]]
     return form
-
-
-def _seen(request: HttpRequest, node_id: ObjectId) -> Version | None:
-    nonce = _id_or_none(request.POST.get("nonce", ""))
-    return selectors.version(node_id, nonce) if nonce else None
 
 
 def _write(request: HttpRequest, found: Editable, form: NodeForm, drafting: bool) -> HttpResponse:
@@ -275,16 +261,6 @@ def others_since(request: HttpRequest, saved: Saved, seen: ObjectId | None) -> t
     return tuple(name for name in savers if name != actor(request).name)
 
 
-def _refuse(form: NodeForm, error: NodeError) -> None:
-    """Say at its field why a write was refused."""
-    field = {SlugTaken: "slug", InvalidSlug: "slug", InvalidPlace: "section"}.get(type(error))
-    if isinstance(error, TextTooLong):
-        field = FIELDS.get(error.path)
-    form.add_error(field if field in form.fields else None, str(error))
-    if isinstance(error, SlugTaken):
-        form.free_slug = error.free
-
-
 def _show(
     request: HttpRequest,
     found: Editable,
@@ -311,9 +287,7 @@ def show_conflict(
 ) -> HttpResponse:
     """Show what both sides changed since the nonce `seen`, to be decided; the form stays `form_id`."""
     deciding = conflict.Deciding.after(error, form_id, _maker(request, found))
-    savers = history.savers_since(found.node.pk, seen, error.theirs["nonce"])
-    others = [name for name in savers if name != actor(request).name] or list(savers)
-    context |= {"savers": ", ".join(others), "merged": conflict.merged(error)}
+    context |= sent_forms.told_of(request, found.node.pk, seen, error)
     context["clashes"] = deciding.clashes({})
     return _page(request, found, _drafted(deciding.form, drafting), drafting, status=409, **context)
 

@@ -116,7 +116,7 @@ class HiddenAuthorWidget(AuthorWidget):
 
 
 class AuthorField(forms.MultiValueField):
-    """Who wrote it: one of the accounts that may log in here, or somebody without one, and a name to show."""
+    """Who wrote it: one of the accounts that may log in here, or none, and a name to show."""
 
     widget = AuthorWidget
     hidden_widget = HiddenAuthorWidget

@@ -36,7 +36,7 @@ class NodeAdmin(admin.ModelAdmin):
             ("<objectid:node_id>/history/<objectid:nonce>/", history.restore, "restore_version"),
             ("<objectid:node_id>/publish/", drafts.publish, "publish"),
             ("<objectid:node_id>/discard/", drafts.discard, "discard"),
-            ("<objectid:node_id>/look/", drafts.look, "look"),
+            ("<objectid:node_id>/preview-frame/", drafts.preview_frame, "preview_frame"),
             ("<objectid:node_id>/preview/", drafts.preview, "preview"),
             ("<objectid:node_id>/preview-link/", drafts.preview_link, "preview_link"),
         )

@@ -7,7 +7,7 @@ from django.http import HttpRequest, HttpResponse, QueryDict
 from django.utils.cache import add_never_cache_headers
 from django.utils.translation import gettext as _
 
-from nodes.admin.editing import KEPT
+from nodes.admin.sent_forms import KEPT
 from nodes.admin.site import page
 
 USERNAME, PASSWORD = "_username", "_password"

@@ -83,7 +83,7 @@ def edit(request: HttpRequest) -> HttpResponse:
 
 
 def _conflicted(form: SettingsForm, conflict: SettingsConflict) -> SettingsForm:
-    """Say at each field what somebody else made of it; saving again replaces that."""
+    """Say at each field what another administrator made of it; saving again replaces that."""
     stored = asdict(stored_site.read().settings)
     again = form.data.copy()
     for name in conflict.names:

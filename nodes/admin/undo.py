@@ -39,7 +39,7 @@ def button(thrown_away: Iterable[tuple[ObjectId, ObjectId]]) -> SafeString:
 
 @require_POST
 def undo(request: HttpRequest) -> HttpResponse:
-    """Put back what was thrown away, but for what somebody touched since; go to the list of what it was."""
+    """Put back what was thrown away, but for what was changed since; go to the list of what it was."""
     done, was_photo = 0, False
     for node_id, nonce in _items(request.POST.get("items", "")):
         try:

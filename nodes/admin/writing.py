@@ -1,4 +1,4 @@
-"""What the form asks for while somebody writes: the text as readers will see it, photos to put into it, tags in use."""
+"""What the form asks for while an editor writes: the text as readers will see it, photos to put into it, tags in use."""
 
 import secrets
 from typing import Any

@@ -97,7 +97,7 @@ class Metadata(CommonMetadata):
 
 
 class PhotoMetadata(CommonMetadata):
-    """The metadata of a photo: the same, and which of its contents is shown, and since when somebody writes to it."""
+    """The metadata of a photo: the same, and which of its contents is shown, and since when an upload writes to it."""
 
     locked = models.DateTimeField(null=True)
     content_id = ObjectIdField(null=True)
@@ -178,7 +178,7 @@ class Photo(Placed):
 
     @property
     def is_uploading(self) -> bool:
-        """Whether somebody has begun to write to it, and not ended."""
+        """Whether an upload has begun to write to it, and not ended."""
         return self.metadata.locked is not None
 
 

@@ -27,8 +27,8 @@ class Link:
 class Chains:
     """A node's revisions: those that led to what it is (newest first), those of its draft, and all others.
 
-    `is_whole`: the revision of what the node is now was found; otherwise nothing can be said of the others. `is_gone`: there is
-    no such node, not even in the trash.
+    `is_whole`: the revision of what the node is now was found; otherwise nothing can be said of the others. Of a node
+    that is nowhere, not even in the trash, all are others.
     """
 
     node_id: ObjectId
@@ -36,7 +36,6 @@ class Chains:
     draft: tuple[Link, ...]
     others: tuple[Link, ...]
     is_whole: bool
-    is_gone: bool
 
 
 def all_chains() -> Iterator[Chains]:
@@ -72,14 +71,14 @@ def _chains(node_id: ObjectId, head: Mapping[str, Any] | None) -> Chains:
     found = database()[REVISIONS].find({"node_id": node_id}, {"parent": 1, "saved_at": 1})
     links = {d["_id"]: Link(d["_id"], d["parent"], d["saved_at"]) for d in found}
     if head is None:
-        return Chains(node_id, (), (), tuple(links.values()), is_whole=True, is_gone=True)
+        return Chains(node_id, (), (), tuple(links.values()), is_whole=True)
     draft = head.get("draft") or {}
     live = _follow(links, head["metadata"]["nonce"])
     # A draft's chain ends in the live version that it was begun on.
     of_draft = _follow(links, draft.get("nonce")) + _follow(links, draft.get("base_nonce"))
     known = {link.nonce for link in (*live, *of_draft)}
     others = tuple(link for link in links.values() if link.nonce not in known)
-    return Chains(node_id, live, of_draft, others, is_whole=head["metadata"]["nonce"] in links, is_gone=False)
+    return Chains(node_id, live, of_draft, others, is_whole=head["metadata"]["nonce"] in links)
 
 
 def _follow(links: Mapping[ObjectId, Link], nonce: ObjectId | None) -> tuple[Link, ...]:

@@ -23,7 +23,7 @@ def resolve(sections: Tree, path: str, moment: datetime) -> Node | Photo | None:
     """Return the live node or photo that a path such as "news/hello" leads to, which may have moved to another address since.
 
     Sections are found in the tree. A level that finds nothing looks in the redirects and goes on with the node found there, so
-    that whoever compares the node's address with the one asked for needs one redirect at most.
+    that a view which compares the node's address with the one asked for needs one redirect at most.
     """
     parts = [slugs.normalized(part) for part in path.split("/")]
     section_id = None
@@ -54,7 +54,7 @@ def _section_at(sections: Tree, parent_id: ObjectId | None, slug: str, moment: d
     child = sections.child(parent_id, slug)
     if child and child.is_live(moment):
         return child.id
-    # A section that nobody sees yet does not end the addresses of the one that stood there before.
+    # A section that is not live yet does not end the addresses of the one that stood there before.
     moved = _moved_to(parent_id, slug)
     return moved if moved in sections.sections else None
 

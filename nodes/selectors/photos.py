@@ -16,7 +16,7 @@ from nodes.models import Node, Photo
 from nodes.models.tree import Tree, current
 from nodes.selectors.listing import LISTED, WHOLE
 
-# Duplicates pointed out; more help nobody.
+# Duplicates pointed out; more do not help.
 MOST_DUPLICATES = 5
 MOST_VALUES = 200
 MOST_USES = 100

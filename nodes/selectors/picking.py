@@ -1,4 +1,4 @@
-"""Finding what is put into a text or a form while somebody types: photos by their words, tags by how they begin."""
+"""Finding what is put into a text or a form while an editor types: photos by their words, tags by how they begin."""
 
 from bson import ObjectId
 

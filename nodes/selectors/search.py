@@ -22,7 +22,7 @@ from nodes.texts import scripts
 COLLECTIONS = (NODES, ASSET_FILES)
 # In which collection something was found, and its id there.
 Found = tuple[str, Any]
-# Nobody reads a hundred results: whoever has so many needs another word.
+# More results than readers look through: those need another word.
 MOST = 100
 MOST_WORDS = 10
 LONGEST_QUERY = 200
@@ -55,7 +55,7 @@ class Results:
 
 
 def words_of(query: str) -> tuple[str, ...]:
-    """Return the words of what somebody typed, at most MOST_WORDS; operators and other signs mean nothing."""
+    """Return the words of what was typed, at most MOST_WORDS; operators and other signs mean nothing."""
     return tuple(_WORD.findall(query[:LONGEST_QUERY])[:MOST_WORDS])
 
 
@@ -129,7 +129,7 @@ def _of_one_word(wanted: str, public: dict[str, Any], milliseconds: float) -> li
             ranked.append([(name, document["_id"]) for document in best])
     if all(ranked) and max(map(len, ranked)) < MOST:
         return None  # few in both: what they score says in which order they belong
-    # Of many nobody asks which photo comes before which post: they take turns.
+    # Of many the order between photos and posts does not matter: they take turns.
     turns = (one for turn in zip_longest(*ranked) for one in turn if one is not None)
     return list(islice(turns, MOST))
 

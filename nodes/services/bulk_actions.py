@@ -52,7 +52,7 @@ def change(
     collection: str = NODES,
     only_unpublished: bool = False,
 ) -> Summary:
-    """Set `fields` (by path) and tags of each node; what others changed meanwhile merges, or is named as a conflict."""
+    """Set `fields` (by path) and tags of each node; what others changed since merges, or is named as a conflict."""
     return _each(
         chosen,
         lambda one: editing.save(
@@ -91,7 +91,7 @@ def tag(
 
 
 def throw_away(actor: Actor, chosen: Iterable[Chosen], *, collection: str = NODES) -> Summary:
-    """Move each node to the trash, unless somebody changed it meanwhile."""
+    """Move each node to the trash, unless it was changed since."""
     return _each(chosen, lambda one: trash.trash(actor, one.id, one.nonce, collection))
 
 

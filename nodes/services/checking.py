@@ -41,7 +41,7 @@ MALFORMED_RAISES = (LookupError, TypeError, AttributeError, ValueError)
 
 
 @dataclass(frozen=True)
-class Finding:
+class Defect:
     """Something off: what kind, where, and whether it was mended."""
 
     kind: str
@@ -49,7 +49,7 @@ class Finding:
     fixed: bool
 
 
-def check(*, fix: bool = False, files: bool = False) -> Iterator[Finding]:
+def check(*, fix: bool = False, files: bool = False) -> Iterator[Defect]:
     """Yield all that is off; mend it if `fix`. `files`: read the bytes of photos and their copies too."""
     before = now() - AGE
     looks = [
@@ -74,7 +74,7 @@ def _to_its_end(look: Iterator[Finding]) -> Iterator[Finding]:
         yield Finding(MALFORMED, about, False)
 
 
-def _broken_histories(collection: str) -> Iterator[Finding]:
+def _broken_histories(collection: str) -> Iterator[Defect]:
     """Yield nodes whose history lacks the revision of what they are, or is gone altogether."""
     for batch in _batches(database()[collection].find(standing(collection), {"metadata.nonce": 1})):
         nonces = {document["_id"]: document["metadata"]["nonce"] for document in batch}
@@ -82,10 +82,10 @@ def _broken_histories(collection: str) -> Iterator[Finding]:
         there = {revision["_id"] for revision in database()[REVISIONS].find(query, {"_id": 1})}
         for node_id, nonce in nonces.items():
             if nonce not in there:
-                yield Finding(BROKEN_HISTORY, f"{node_id}: the revision of its present version is missing", False)
+                yield Defect(BROKEN_HISTORY, f"{node_id}: the revision of its present version is missing", False)
 
 
-def _orphans(before: datetime, fix: bool) -> Iterator[Finding]:
+def _orphans(before: datetime, fix: bool) -> Iterator[Defect]:
     for found in chains.all_chains():
         if not found.is_whole:
             continue
@@ -93,11 +93,11 @@ def _orphans(before: datetime, fix: bool) -> Iterator[Finding]:
         for batch in chains.batches(orphans):
             if fix:
                 database()[REVISIONS].delete_many({"_id": {"$in": batch}, "node_id": found.node_id})
-        yield from (Finding(ORPHAN, f"{found.node_id}: revision {nonce}", fix) for nonce in orphans)
+        yield from (Defect(ORPHAN, f"{found.node_id}: revision {nonce}", fix) for nonce in orphans)
 
 
-def _redirects(before: datetime, fix: bool) -> Iterator[Finding]:
-    """Yield redirects from where their node stands, as a rename leaves that failed, and those to nodes nobody deleted."""
+def _redirects(before: datetime, fix: bool) -> Iterator[Defect]:
+    """Yield redirects from where their node stands, as a failed rename leaves, and those to nodes that were not deleted."""
     for batch in _batches(database()[REDIRECTS].find({"deleted_at": {"$exists": False}})):
         ids = list({redirect["node_id"] for redirect in batch})
         places = _places(ids)
@@ -107,7 +107,7 @@ def _redirects(before: datetime, fix: bool) -> Iterator[Finding]:
                 continue
             if fix:
                 database()[REDIRECTS].delete_one({"_id": redirect["_id"], "node_id": redirect["node_id"]})
-            yield Finding(REDIRECT, f"{place[1]} in {place[0] or 'the top level'}", fix)
+            yield Defect(REDIRECT, f"{place[1]} in {place[0] or 'the top level'}", fix)
 
 
 def _places(ids: list[ObjectId]) -> dict[ObjectId, tuple[ObjectId | None, str]]:
@@ -123,7 +123,7 @@ def _places(ids: list[ObjectId]) -> dict[ObjectId, tuple[ObjectId | None, str]]:
     return found
 
 
-def _lost(collection: str, fix: bool) -> Iterator[Finding]:
+def _lost(collection: str, fix: bool) -> Iterator[Defect]:
     """Yield nodes whose section is neither there nor in the trash."""
     parents = database()[collection].aggregate(
         [{"$match": {"metadata.type": {"$ne": CONTENT}}}, {"$group": {"_id": "$metadata.parent_id"}}]
@@ -136,7 +136,7 @@ def _lost(collection: str, fix: bool) -> Iterator[Finding]:
                 yield from _throw_away(collection, parent_id, fix)
 
 
-def _throw_away(collection: str, parent_id: ObjectId, fix: bool) -> Iterator[Finding]:
+def _throw_away(collection: str, parent_id: ObjectId, fix: bool) -> Iterator[Defect]:
     query = {"metadata.parent_id": parent_id, **standing(collection)}
     for document in database()[collection].find(query, {"metadata.nonce": 1, "metadata.slug": 1}):
         about = f"{document['_id']} ({document['metadata']['slug']}): its section {parent_id} is gone"
@@ -144,13 +144,13 @@ def _throw_away(collection: str, parent_id: ObjectId, fix: bool) -> Iterator[Fin
         if fix:
             try:
                 trash.trash(Actor(None, "check_nodes"), document["_id"], document["metadata"]["nonce"], collection)
-            except NodeError:  # changed meanwhile: somebody looks after it
+            except NodeError:  # changed since: an editor looks after it
                 fixed = False
-        yield Finding(PARENT, about, fixed)
+        yield Defect(PARENT, about, fixed)
 
 
-def _cycles() -> Iterator[Finding]:
-    """Yield sections that stand in themselves. Moves cannot make one; only somebody who writes past the services can."""
+def _cycles() -> Iterator[Defect]:
+    """Yield sections that stand in themselves. Moves cannot make one; only a write past the services can."""
     sections = tree.load()
     for section in sections.sections.values():
         seen = {section.id}
@@ -159,35 +159,33 @@ def _cycles() -> Iterator[Finding]:
             seen.add(above)
             above = sections.sections[above].parent_id
         if above == section.id:
-            yield Finding(CYCLE, f"{section.id} ({section.slug}) stands in itself", False)
+            yield Defect(CYCLE, f"{section.id} ({section.slug}) stands in itself", False)
 
 
-def _hidden_by_routes() -> Iterator[Finding]:
+def _hidden_by_routes() -> Iterator[Defect]:
     """Yield nodes at the top level whose address has become one of the site's own, as by an upgrade that added a route."""
     query = {"metadata.parent_id": None, "metadata.slug": {"$in": sorted(slugs.reserved())}}
     for document in database()[NODES].find(query, {"metadata.slug": 1}):
         slug = document["metadata"]["slug"]
-        yield Finding(
-            SLUG, f"{document['_id']}: the site itself needs the address /{slug}; give it another slug", False
-        )
+        yield Defect(SLUG, f"{document['_id']}: the site itself needs the address /{slug}; give it another slug", False)
 
 
-def _damaged_files() -> Iterator[Finding]:
+def _damaged_files() -> Iterator[Defect]:
     """Yield photos, in the trash too, and contents whose bytes are not whole."""
     for collection, query in ((ASSET_FILES, {}), (TRASH, {"metadata.type": PHOTO})):
         documents = database()[collection].find(query, damage.FIELDS)
         for document, why in damage.damaged(database(), documents):
-            yield Finding(FILE, f"{document['_id']} ({document.get('filename')}) {why}", False)
+            yield Defect(FILE, f"{document['_id']} ({document.get('filename')}) {why}", False)
 
 
-def _damaged_copies(fix: bool) -> Iterator[Finding]:
+def _damaged_copies(fix: bool) -> Iterator[Defect]:
     """Yield copies whose bytes are not whole; they go, and are made anew when they are asked for."""
     documents = database()[RENDITION_FILES].find({}, damage.FIELDS)
     for document, why in damage.damaged(database(), documents, RENDITION_CHUNKS):
         if fix:
             database()[RENDITION_CHUNKS].delete_many({"files_id": document["_id"]})
             database()[RENDITION_FILES].delete_one({"_id": document["_id"]})
-        yield Finding(FILE, f"copy {document['_id']} ({document.get('filename')}) {why}", fix)
+        yield Defect(FILE, f"copy {document['_id']} ({document.get('filename')}) {why}", fix)
 
 
 def _batches(cursor: Any | Cursor[Document]) -> Iterator[list[Document]]:

@@ -30,7 +30,7 @@ def save_draft(
     """Save the fields `mine` as the node's draft; readers see the live version still.
 
     `seen_nonce` is the nonce that the form was rendered with: the draft's, or the node's where it had none. A draft that
-    somebody else saved meanwhile is merged into as a node would be. Raises EditConflict, NodeGone, TextTooLong, TooBusy.
+    a concurrent editor saved is merged into as a node would be. Raises EditConflict, NodeGone, TextTooLong, TooBusy.
     """
     mine = {path: value for path, value in normalized(mine).items() if path not in NOT_DRAFTED}
     base: Mapping[str, Any] | None = None
@@ -83,7 +83,7 @@ def publish_draft(
     """Make the draft the live version, merged with what was saved live since it was begun.
 
     After a conflict: `mine` is what the editor decided on seeing the live version `seen_nonce`; it takes the draft's place.
-    Raises EditConflict, DraftGone (saved anew, published or discarded meanwhile), NodeGone, TextTooLong, TooBusy.
+    Raises EditConflict, DraftGone (saved anew, published or discarded since), NodeGone, TextTooLong, TooBusy.
     """
     for _attempt in range(ATTEMPTS):
         stored = _read(node_id)

@@ -77,8 +77,8 @@ def create(
     try:
         database()[NODES].insert_one({"_id": node_id, "metadata": metadata, "derived": derived.of(metadata)})
     except DuplicateKeyError as error:
-        made_meanwhile = form is not None and database()[NODES].find_one({"_id": form}, {"_id": 1}) is not None
-        if made_meanwhile or not wanted:
+        is_made = form is not None and database()[NODES].find_one({"_id": form}, {"_id": 1}) is not None
+        if is_made or not wanted:
             return create(
                 actor, type=type, parent_id=parent_id, slug=wanted, title=title, fields=fields, tags=tags, node_id=form,
                 only_unpublished=only_unpublished,
@@ -115,7 +115,7 @@ def save(
     """Save the fields `mine` of a form that was rendered when the node had the nonce `seen_nonce`, merging by itself.
 
     Only what differs is written. Place (slug, parent_id) is a field like others, checked. `form`: an id of the rendered form,
-    which goes on from what it saved last. `only_unpublished`: for whom the right ends when somebody publishes the node.
+    which goes on from what it saved last. `only_unpublished`: for authors, whose right ends when the node is published.
     Raises EditConflict, NodeGone, Published, SlugTaken, InvalidSlug, InvalidPlace, TextTooLong, TooBusy.
     """
     mine = normalized(mine)
@@ -124,7 +124,7 @@ def save(
         stored = database()[collection].find_one({"_id": node_id, **standing(collection)}, {"metadata": 1})
         if stored is None:
             raise NodeGone(node_id)
-        # Whoever publishes it after this look changes the nonce.
+        # Publishing after this look changes the nonce.
         if only_unpublished and stored["metadata"]["published"]:
             raise Published(node_id)
         present = stored["metadata"]["nonce"]
@@ -137,7 +137,7 @@ def save(
         if merge.conflicts:
             raise EditConflict(base, stored["metadata"], merge, tags)
         if not merge.changes and not tags.changes(stored["metadata"]["tags"]):
-            # It says already what I want: done, by me before or by somebody else. Readers may not have been told.
+            # It says already what I want: done, by this form before or by another writer. Readers may not have been told.
             touch()
             return Saved(node_id, present, merged=merge.merged)
         write = placement.move_section if _moves_section(stored["metadata"], merge.changes) else compare_and_set
@@ -178,7 +178,7 @@ def change_tags(node_id: ObjectId, tags: TagChange, collection: str = NODES, *, 
             raise NodeGone(node_id)
         if only_unpublished and stored["metadata"]["published"]:
             raise Published(node_id)
-        # It is found by its place too, the shard key: whoever renames or moves it meanwhile has us look again.
+        # It is found by its place too, the shard key: after a concurrent rename or move we look again.
         seen = Expected.of(stored)
         place = {"_id": seen.id, "metadata.parent_id": seen.parent_id, "metadata.slug": seen.slug}
         if only_unpublished:

@@ -186,7 +186,6 @@ class Replacement:
 
     def __init__(self, actor: Actor, photo_id: ObjectId, filename: str) -> None:
         self._actor, self._photo_id, self._filename = actor, photo_id, file_name(filename)
-        self._photos = database()[ASSET_FILES]
         self._lock = _lock(photo_id)
         self.id = ObjectId()
         metadata = {"type": CONTENT, "parent_id": photo_id, "slug": str(self.id)}
@@ -297,7 +296,7 @@ def _mark_superseded(photo_id: ObjectId, former: ObjectId, shown: ObjectId) -> N
 
 
 def _lock(photo_id: ObjectId) -> Lock:
-    """Take the photo's lock. Raises NodeGone; PhotoLocked while somebody alive holds it."""
+    """Take the photo's lock. Raises NodeGone; PhotoLocked while a living upload holds it."""
     moment = now()
     files = database()[ASSET_FILES]
     # By _id alone: a rename must not lose the lock.

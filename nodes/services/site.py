@@ -17,7 +17,7 @@ ATTEMPTS = 20
 
 
 class SettingsConflict(Exception):
-    """Somebody else changed the same settings, to other values; `names` says which."""
+    """Another administrator changed the same settings, to other values; `names` says which."""
 
     def __init__(self, names: tuple[str, ...]) -> None:
         self.names = names
@@ -41,7 +41,7 @@ def touch() -> ObjectId:
 def save_settings(changes: Mapping[str, Any], seen: Mapping[str, Any]) -> None:
     """Store the changed settings; `seen` says what each was when its form was rendered.
 
-    What others changed meanwhile stays; what both changed, to different values, raises SettingsConflict and nothing is stored.
+    What others changed since stays; what both changed, to different values, raises SettingsConflict and nothing is stored.
     """
     for _attempt in range(ATTEMPTS):
         stored = stored_site.read()

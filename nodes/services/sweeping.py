@@ -143,7 +143,7 @@ def _end_content(content: Document, shown: ObjectId | None, moment: datetime, sw
     selector = contents.selector(photo_id, content_id)
     if shown == content_id:
         if superseded and not dry_run:
-            # Left by whoever went back to it, and would cut its next grace short.
+            # Left by an editor who went back to it; it would cut its next grace short.
             files.update_one(selector, {"$unset": {"metadata.superseded": ""}})
         return
     if shown is not None and superseded is None and "doomed" not in metadata:
@@ -164,7 +164,7 @@ def _end_content(content: Document, shown: ObjectId | None, moment: datetime, sw
         if not marked.matched_count:
             return
     if _shown_by([photo_id]).get(photo_id) == content_id:
-        # Somebody went back to it between our two looks.
+        # An editor went back to it between our two looks.
         files.update_one(selector, {"$unset": {"metadata.doomed": "", "metadata.superseded": ""}})
         return
     contents.delete(photo_id, content_id)
@@ -253,7 +253,7 @@ def _is_unnamed(copy: Document, photo: Document | None) -> bool:
 
 def _orphans(files: str, ids: list[ObjectId]) -> list[ObjectId]:
     """Return those of some files, which have chunks, that have no document. Documents come before chunks, so these are
-    nobody's.
+    no file's.
 
     A photo in the trash keeps its chunks. One whose own content was deleted has length 0: its chunks are what a stopped
     sweep left.

@@ -1,6 +1,6 @@
 """The trash: taking a node out, putting it back, deleting it for good.
 
-Transactions, so that a comment that is stored in the node's document and arrives meanwhile is not lost.
+Transactions, so that a comment that is stored in the node's document and arrives in between is not lost.
 """
 
 from typing import Any
@@ -55,7 +55,7 @@ def trash(actor: Actor, node_id: ObjectId, seen_nonce: ObjectId, collection: str
 def restore(
     actor: Actor, node_id: ObjectId, seen_nonce: ObjectId | None = None, *, slug: str | None = None, **place: Any
 ) -> None:
-    """Put a trashed node back, under `slug` if its own was taken meanwhile, into `parent_id` if its section is gone.
+    """Put a trashed node back, under `slug` if its own was taken since, into `parent_id` if its section is gone.
 
     With `seen_nonce`: only if that is the node's nonce still. In another place it gets a new one, and a revision.
     Raises NodeGone, InvalidPlace (its section is not there), InvalidSlug, SlugTaken, TooBusy.
@@ -130,7 +130,7 @@ def delete(node_id: ObjectId, seen_nonce: ObjectId | None = None) -> None:
     type = deleted["metadata"]["type"]
     if type == PHOTO:
         contents.delete_all(node_id)
-    # Told before its traces go: whoever keeps something of it can find it again if this stops in between.
+    # Told before its traces go: a receiver that keeps something of it can find it again if this stops in between.
     node_deleted.send(sender=None, node_id=node_id, type=type)
     database()[REDIRECTS].update_many({"node_id": node_id}, {"$set": {"deleted_at": now()}})
     # A photo and a page with one id, however they came by it, have each its own.

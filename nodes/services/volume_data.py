@@ -114,5 +114,5 @@ def delete(first: ObjectId, last: ObjectId) -> Iterator[int]:
 
 
 def forget_places(ids: Sequence[ObjectId]) -> None:
-    """Forget where nodes stood that were deleted for good, for content that nobody is meant to remember."""
+    """Forget where nodes stood that were deleted for good, for content that is to leave no trace."""
     database()[REDIRECTS].delete_many({"node_id": {"$in": list(ids)}, "deleted_at": {"$exists": True}})

@@ -37,7 +37,7 @@ def compare_and_set(
 ) -> ObjectId | None:
     """Write `changes` (fields by path) over the node as `stored` was read; return the new nonce, or None if it has changed.
 
-    The revision goes first, so that whoever meets this save later finds its base. `more_filter` and `more_update` join the
+    The revision goes first, so that a later save finds this one as its base. `more_filter` and `more_update` join the
     same update: for what must change together with the node. `submitted`: what a form said, kept with the revision.
     Tags change in it too: a save that is refused has taken none. Raises SlugTaken, InvalidSlug, InvalidPlace, NotReady,
     TextTooLong.
@@ -73,7 +73,7 @@ def compare_and_set(
     }
     unchanged = {**seen.as_filter(), **(more_filter or {})}
     if tags:
-        # Tagging alone takes no nonce: the tags are in the filter too, and whoever lost against it reads them anew.
+        # Tagging alone takes no nonce: the tags are in the filter too, and a save that lost against it reads them anew.
         unchanged["metadata.tags"] = metadata["tags"]
         update["$set"]["metadata.tags"] = after["tags"]
     try:
@@ -89,7 +89,7 @@ def base_for(
     """Return the fields and the change of tags from which a form goes on that was rendered under the nonce `seen`.
 
     Where the same rendered form has saved since (a double click; back, edited and saved again), that is what it said last, so
-    that nobody conflicts with himself. Looks back over at most LOOK_BACK saves before the `present` nonce.
+    that no editor conflicts with himself. Looks back over at most LOOK_BACK saves before the `present` nonce.
     """
     last = _last_of(node_id, seen, present, form)
     if last is None:

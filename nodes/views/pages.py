@@ -111,7 +111,7 @@ def find_photos(request: HttpRequest) -> HttpResponse:
 
 
 def show(request: HttpRequest, shown: Node | Photo) -> HttpResponse:
-    """Answer the page of a node, whoever may see it."""
+    """Answer the page of a node; the caller has checked who may see it."""
     more, crumbs = _more(request, shown), breadcrumbs(shown)
     listed_first = more["listing"].nodes[:1] if shown.metadata.type == kinds.GALLERY else ()
     photo = next(iter(listed_first), None) or photo_texts.picture(shown)

@@ -17,7 +17,7 @@ from nodes.models import Photo, tree
 from nodes.photos.addresses import ORIGINAL
 from nodes.photos.assets import contents, reader, renditions
 from nodes.photos.assets.errors import BadPicture
-from nodes.photos.assets.responses import FOR_EVER, FOR_NOW, NOT_KEPT, Asked, File, answer
+from nodes.photos.assets.responses import FOR_EVER, FOR_NOW, NOT_KEPT, File, FileRequest, answer
 from nodes.selectors import photos as selectors
 
 # While no copy is made yet, a picture of at most so many bytes is sent itself: a page just published shows its pictures.
@@ -27,7 +27,7 @@ SHOWN_EVERYWHERE = frozenset({"image/jpeg", "image/png", "image/gif"})
 
 @require_safe
 def file(request: HttpRequest, photo_id: ObjectId, content_id: ObjectId, spec: str) -> HttpResponseBase:
-    """Send a photo's file or a copy of it to whoever may see the photo; to others there is none."""
+    """Send a photo's file or a copy of it to those who may see the photo; to others there is none."""
     photo = selectors.get(photo_id)
     is_public = photo is not None and selectors.is_public(photo, tree.current(), now())
     # Who asks is looked at also where there is no photo: the refusal of a hidden one differs from that in no header.
@@ -81,7 +81,9 @@ def _found(photo: Photo, content_id: ObjectId, spec: str) -> tuple[contents.Stor
 def send(request: HttpRequest, stored: contents.Stored, named: File, *, cache: str) -> HttpResponseBase:
     """Answer a request for a stored file, a few chunks in memory at a time. Raises Http404 where its chunks are missing."""
     headers = {name.lower(): value for name, value in request.headers.items()}
-    given = answer(Asked(request.method or "GET", headers), named, cache=cache, download="download" in request.GET)
+    given = answer(
+        FileRequest(request.method or "GET", headers), named, cache=cache, download="download" in request.GET
+    )
     if given.start == given.stop:
         response: HttpResponseBase = HttpResponse(status=given.status)
         del response.headers["Content-Type"]

@@ -103,7 +103,7 @@ def test_redirect_of_a_rename_that_failed_is_needless_and_others_are_not(mongo):
     node_id, renamed = node(slug="stays"), node(slug="old")
     editing.save(EDITOR, renamed, nonce(renamed), {"slug": "new"})
     mongo["cms.redirects"].insert_one({"_id": {"parent_id": None, "slug": "stays"}, "node_id": node_id})
-    mongo["cms.redirects"].insert_one({"_id": {"parent_id": None, "slug": "nobody"}, "node_id": ObjectId()})
+    mongo["cms.redirects"].insert_one({"_id": {"parent_id": None, "slug": "gone"}, "node_id": ObjectId()})
     assert [f.kind for f in checking.check(fix=True)] == [checking.REDIRECT] * 2
     assert [r["node_id"] for r in mongo["cms.redirects"].find()] == [renamed]
 
@@ -135,7 +135,7 @@ def test_what_stands_in_a_trashed_section_stays_where_it_is(mongo):
     assert mongo["cms.nodes"].count_documents({}) == 1
 
 
-def restored_meanwhile(monkeypatch, node_id):
+def restored_concurrently(monkeypatch, node_id):
     """Let a node come back from the trash when the check has looked for it among the pages and not yet in the trash."""
     real, done = checking.standing, []
 
@@ -152,7 +152,7 @@ def test_what_stands_in_a_section_that_is_being_restored_stays_where_it_is(mongo
     section = node("folder", "section")
     page = node(slug="page", parent=section)
     trash.trash(EDITOR, section, nonce(section))
-    done = restored_meanwhile(monkeypatch, section)
+    done = restored_concurrently(monkeypatch, section)
     assert not list(checking.check(fix=True))
     assert done
     assert stored(page)["parent_id"] == section
@@ -163,7 +163,7 @@ def test_redirect_to_a_page_that_is_being_restored_stays(mongo, monkeypatch):
     editing.save(EDITOR, page, nonce(page), {"slug": "new"})
     mongo["cms.redirects"].update_many({}, {"$set": {"kept_at": now() - timedelta(days=2)}})
     trash.trash(EDITOR, page, nonce(page))
-    done = restored_meanwhile(monkeypatch, page)
+    done = restored_concurrently(monkeypatch, page)
     assert not list(checking.check(fix=True))
     assert done
     assert mongo["cms.redirects"].count_documents({}) == 1

@@ -43,7 +43,7 @@ def test_draft_that_left_tags_alone_removes_none(mongo):
     assert sorted(stored(page)["tags"]) == ["a", "b"]
 
 
-def test_draft_s_own_tags_and_those_added_meanwhile_are_published(mongo):
+def test_draft_s_own_tags_and_those_added_concurrently_are_published(mongo):
     page = node(tags=("a", "b"))
     draft = drafts.save_draft(EDITOR, page, nonce(page), {}, TagChange(frozenset("c"), frozenset("b"))).nonce
     editing.change_tags(page, TagChange(added=frozenset("d")))

@@ -303,7 +303,7 @@ def test_repeated_create_with_other_text_keeps_the_other_text(mongo, ann, bob):
         make(bob, detail__text="not his to make")
 
 
-def test_create_does_not_bring_back_what_was_deleted_meanwhile(mongo, ann):
+def test_create_does_not_bring_back_what_was_deleted_concurrently(mongo, ann):
     node_id = node()
     trash.trash(ann, node_id, nonce(node_id))
     with pytest.raises(errors.NodeGone):
@@ -311,7 +311,7 @@ def test_create_does_not_bring_back_what_was_deleted_meanwhile(mongo, ann):
 
 
 def test_same_form_saved_again_goes_on_from_its_own_save(mongo, ann, bob):
-    """Back, edited and saved again: no conflict with oneself, and nobody else's save undone."""
+    """Back, edited and saved again: no conflict with oneself, and no other editor's save undone."""
     node_id, form = node(title="T", text="one"), ObjectId()
     seen = nonce(node_id)
     editing.save(ann, node_id, seen, {"title": "T", "detail.text": "one two"}, form=form)

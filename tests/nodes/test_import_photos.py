@@ -115,7 +115,7 @@ def test_copies_that_no_address_names_any_more_are_swept(client, settings):
     photos.save(build.EDITOR, photo_id, photo.metadata.nonce, {"detail.focal": [0.1, 0.9]})
     settings.PHOTOS = {"WIDTHS": (320, 960)}
     assert client.get(square(selectors.get(photo_id), 160)).status_code == 200
-    assert sweep().renditions == 0, "they may just have been told to somebody"
+    assert sweep().renditions == 0, "they may just have been told to a reader"
     later = now() + timedelta(hours=2)
     assert sweep(dry_run=True, moment=later).renditions == 2
     assert sweep(moment=later).renditions == 2

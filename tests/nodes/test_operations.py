@@ -37,7 +37,7 @@ def test_new_page_at_an_old_address_is_shown_there(mongo, client):
     assert "Second" in client.get("/old").content.decode()
 
 
-def test_section_that_nobody_sees_yet_does_not_end_old_addresses(mongo, client):
+def test_section_that_is_not_live_yet_does_not_end_old_addresses(mongo, client):
     section = node("blog", "news")
     node("blog-entry", "post", parent=section)
     save(section, slug="archive-of-news")
@@ -130,7 +130,7 @@ def test_what_stands_in_a_trashed_section_shows_nowhere_and_comes_back_with_it(m
     assert client.get("/outer/inner/page").status_code == client.get("/tag/found").status_code == 200
 
 
-def test_trashing_what_somebody_changed_is_refused(mongo):
+def test_trashing_what_another_editor_changed_is_refused(mongo):
     page = node()
     seen = nonce(page)
     save(page, title="Changed")

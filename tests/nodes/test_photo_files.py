@@ -275,7 +275,7 @@ class TestWhoMaySee:
             "expired": upload(gallery("old"), fields={"expires": build.PAST}),
         }
 
-    def test_what_is_not_public_is_found_by_nobody(self, client):
+    def test_what_is_not_public_is_not_found(self, client):
         for photo_id in self.hidden().values():
             photo = selectors.get(photo_id)
             for address in (original(photo), copy(photo, 320), square(photo, 160)):

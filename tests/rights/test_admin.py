@@ -46,7 +46,7 @@ nodes/node/<objectid:node_id>/compare/                 oea     -
 nodes/node/<objectid:node_id>/history/<objectid:nonce>/ oea    oea
 nodes/node/<objectid:node_id>/publish/                 ea      ea
 nodes/node/<objectid:node_id>/discard/                 oea     oea
-nodes/node/<objectid:node_id>/look/                    oea     -
+nodes/node/<objectid:node_id>/preview-frame/           oea     -
 nodes/node/<objectid:node_id>/preview/                 oea     -
 nodes/node/<objectid:node_id>/preview-link/            -       oea
 nodes/photo/                                           owea    ea

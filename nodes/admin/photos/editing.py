@@ -15,24 +15,21 @@ from django.views.decorators.http import require_http_methods, require_POST
 from mongo.connection import now
 from nodes import access
 from nodes.access import Action
-from nodes.admin import conflict, undo
+from nodes.admin import conflict, sent_forms, undo
 from nodes.admin.conflict import Clash, Decided, Deciding
-from nodes.admin.editing import KEPT
 from nodes.admin.forms import NodeForm
 from nodes.admin.photos.forms import PhotoForm
 from nodes.admin.photos.site import page
 from nodes.admin.site import actor, address
-from nodes.errors import EditConflict, InvalidPlace, InvalidSlug, NodeError, NodeGone, NotReady, SlugTaken
+from nodes.errors import EditConflict, NodeError, NodeGone
 from nodes.models import Node, Photo, tree
 from nodes.photos import addresses as photo_addresses
 from nodes.photos import labels as photo_labels
-from nodes.selectors import editing as versions
-from nodes.selectors import history
 from nodes.selectors import photos as selectors
 from nodes.selectors.editing import Version
 from nodes.services import photos
 
-# What somebody may have thought about for long.
+# What an editor may have thought about for long.
 KEPT_WORDS = ("title", "alt", "summary", "tags")
 
 
@@ -56,11 +53,8 @@ def _sent(request: HttpRequest, photo: Photo, present: Version) -> HttpResponse:
     """Save what a sent form says; show it again, with all that was typed, where that cannot be."""
     make = partial(PhotoForm, user=request.user)
     decided = conflict.decide(request.POST, PhotoForm.paths)
-    form = make(decided.data, seen=_seen(request, photo.pk) or present)
-    valid = form.is_valid()
-    for name, reason in decided.undecided:
-        form.add_error(name, reason)
-    if KEPT in request.POST or not valid or decided.undecided:
+    form = make(decided.data, seen=sent_forms.seen(request.POST, photo.pk) or present)
+    if not sent_forms.is_to_be_saved(request.POST, form, decided):
         return _show(request, photo, form, clashes=_clashes_again(request, form, decided, make))
     try:
         return _save(request, photo.pk, form, form.cleaned_data["nonce"] or ObjectId())
@@ -69,14 +63,8 @@ def _sent(request: HttpRequest, photo: Photo, present: Version) -> HttpResponse:
     except NodeGone:
         return _show_gone(request)
     except NodeError as error:
-        field = {SlugTaken: "slug", InvalidSlug: "slug", InvalidPlace: "section", NotReady: "alt"}.get(type(error))
-        form.add_error(field, str(error))
+        sent_forms.refuse(form, error)
         return _show(request, photo, form, clashes=_clashes_again(request, form, decided, make))
-
-
-def _seen(request: HttpRequest, photo_id: ObjectId) -> Version | None:
-    nonce = request.POST.get("nonce", "")
-    return versions.version(photo_id, ObjectId(nonce)) if ObjectId.is_valid(nonce) else None
 
 
 def _save(request: HttpRequest, photo_id: ObjectId, form: PhotoForm, nonce: ObjectId) -> HttpResponse:
@@ -102,9 +90,7 @@ def _clashes_again(request: HttpRequest, form: PhotoForm, decided: Decided, make
 def _show_conflict(request: HttpRequest, photo: Photo, form: PhotoForm, error: EditConflict, make: Any) -> HttpResponse:
     """Show what both sides changed, to be decided; the form stays the same one."""
     deciding = Deciding.after(error, form.cleaned_data["form"], make)
-    savers = history.savers_since(photo.pk, form.cleaned_data["nonce"], error.theirs["nonce"])
-    others = [name for name in savers if name != actor(request).name] or list(savers)
-    context = {"savers": ", ".join(others), "merged": conflict.merged(error)}
+    context = sent_forms.told_of(request, photo.pk, form.cleaned_data["nonce"], error)
     return _show(request, photo, deciding.form, status=409, clashes=deciding.clashes({}), **context)
 
 
@@ -168,7 +154,7 @@ def go_back(request: HttpRequest, photo_id: ObjectId) -> HttpResponse:
 
 @require_POST
 def throw_away(request: HttpRequest, photo_id: ObjectId) -> HttpResponse:
-    """Move a photo to the trash, unless somebody changed it since its page was shown."""
+    """Move a photo to the trash, unless it was changed since its page was shown."""
     photo = _photo(request, photo_id, access.may_change_photos)
     nonce = request.POST.get("nonce", "")
     if not ObjectId.is_valid(nonce):

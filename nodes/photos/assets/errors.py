@@ -1,4 +1,4 @@
-"""Why bytes were not taken. The messages are meant for whoever sent them."""
+"""Why bytes were not taken. The messages are meant for their sender."""
 
 from django.utils.translation import gettext as _
 

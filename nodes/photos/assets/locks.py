@@ -1,6 +1,6 @@
-"""Locks on files documents: `metadata.locked` says since when somebody writes, and is renewed while they do.
+"""Locks on files documents: `metadata.locked` says since when a process writes, and is renewed while it does.
 
-The lock is in the filter of every write that relies on it: whoever lost it meanwhile changes nothing.
+The lock is in the filter of every write that relies on it: a writer that lost it changes nothing.
 """
 
 import threading
@@ -14,12 +14,12 @@ from pymongo.errors import PyMongoError
 from mongo.connection import Document, now
 
 RENEW = timedelta(seconds=30)
-# Not renewed for so long: whoever held it is dead. The processes' clocks may differ by as much less RENEW.
+# Not renewed for so long: its holder is dead. The processes' clocks may differ by as much less RENEW.
 STALE = timedelta(minutes=5)
 
 
 def free_or_stale(moment: datetime) -> dict[str, Any]:
-    """Return the filter of documents that nobody alive writes to at `moment`."""
+    """Return the filter of documents that no living process writes to at `moment`."""
     return {"$or": [{"metadata.locked": None}, {"metadata.locked": {"$lt": moment - STALE}}]}
 
 

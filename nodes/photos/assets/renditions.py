@@ -69,7 +69,7 @@ class Spec:
 def parse(text: str, focal: Focal | None, allowed: Limits | None = None) -> Spec | None:
     """Return the spec that `text` spells if the site makes such copies of a photo with this focal point, else None.
 
-    Nobody can make us store others: the sizes are a list, and a square has the photo's own point.
+    No request can make us store others: the sizes are a list, and a square has the photo's own point.
     """
     allowed = allowed or limits()
     match = _SPEC.fullmatch(text)
@@ -115,7 +115,7 @@ def get(source: Stored, content_type: str, spec: Spec) -> Stored:
     Raises BadPicture (the source cannot be read), reader.Missing (it was swept), TooBusy (the maker takes long, or AT_ONCE
     threads of this process wait already).
     """
-    found = _look(source, spec)
+    found = _stored_copy(source, spec)
     if found is not None and found["metadata"]["locked"] is None:
         return Stored.of(RENDITIONS, found)
     if not _turns.acquire(blocking=False):
@@ -143,14 +143,14 @@ def nearest(source: Stored, spec: Spec) -> tuple[Stored, Spec] | None:
     return (Stored.of(RENDITIONS, best[1]), best[2]) if best else None
 
 
-def _look(source: Stored, spec: Spec) -> Document | None:
+def _stored_copy(source: Stored, spec: Spec) -> Document | None:
     return database()[RENDITION_FILES].find_one(_place(source.id, spec), {**FILE, "metadata.locked": 1})
 
 
 def _wait(source: Stored, content_type: str, spec: Spec) -> Stored:
     waiting, deadline = threading.Event(), time.monotonic() + PATIENCE
     while True:
-        found = _look(source, spec)
+        found = _stored_copy(source, spec)
         if found is not None and found["metadata"]["locked"] is None:
             return Stored.of(RENDITIONS, found)
         if found is not None and now() - found["metadata"]["locked"] > STALE:

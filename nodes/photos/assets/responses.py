@@ -47,14 +47,14 @@ class Answer:
 
 
 @dataclass(frozen=True)
-class Asked:
+class FileRequest:
     """What a request says: its method, and its headers by lower-case name ("if-none-match", "range"…)."""
 
     method: str
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
-def answer(asked: Asked, file: File, *, cache: str = FOR_EVER, download: bool = False) -> Answer:
+def answer(asked: FileRequest, file: File, *, cache: str = FOR_EVER, download: bool = False) -> Answer:
     """Return the answer to a GET or HEAD, preconditions in the order of RFC 9110, 13.2.2.
 
     A range is served where it is one range; several, other units and what cannot be parsed get the whole file, as 14.2 allows.
@@ -84,7 +84,7 @@ def answer(asked: Asked, file: File, *, cache: str = FOR_EVER, download: bool = 
     return Answer(status, headers, start, stop if asked.method == "GET" else start)
 
 
-def _precondition(asked: Asked, file: File) -> int | None:
+def _precondition(asked: FileRequest, file: File) -> int | None:
     """Return 412 or 304 where a precondition decides, else None."""
     headers = asked.headers
     if (tags := headers.get("if-match")) is not None:
@@ -100,7 +100,7 @@ def _precondition(asked: Asked, file: File) -> int | None:
     return None
 
 
-def _range_holds(asked: Asked, file: File) -> bool:
+def _range_holds(asked: FileRequest, file: File) -> bool:
     """Return whether If-Range, if there is one, names these bytes: strongly, or by the exact date (13.1.5)."""
     condition = asked.headers.get("if-range")
     if condition is None:

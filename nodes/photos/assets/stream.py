@@ -1,6 +1,6 @@
 """Parsing bytes as they arrive: a parser is a generator that yields bytes to keep, and None where it needs more.
 
-So each format is read top to bottom like a file, while nobody ever holds the whole of it.
+So each format is read top to bottom like a file, and the whole of it is never held.
 """
 
 from collections.abc import Generator, Iterator
@@ -15,7 +15,7 @@ Taking = Generator[bytes | None, None, bytes]
 
 # What is kept or thrown away as one piece: EXIF and colour profiles are far below.
 LONGEST_PIECE = 4 * 1024 * 1024
-# A page or a program in the metadata of a picture: somebody hopes that it will be served as one.
+# A page or a program in the metadata of a picture: an attacker hopes that it will be served as one.
 _CODE = (b"<script", b"<?php", b"<!doctype html", b"<html", b"<svg", b"<iframe", b"javascript:")
 
 

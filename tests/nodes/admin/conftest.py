@@ -45,7 +45,7 @@ def fields(html: str, form: str = "node_form") -> dict[str, Any]:
 
 
 class Editor:
-    """Somebody with a browser that keeps cookies."""
+    """An account with a browser that keeps cookies."""
 
     def __init__(self, user: Any) -> None:
         self.user, self.client = user, Client()

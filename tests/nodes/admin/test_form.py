@@ -80,7 +80,7 @@ def test_clash_of_slugs_is_a_field_error_with_a_free_one(mongo, editor):
     assert fields(answer.content.decode())["text"] == ["typed"]
 
 
-def test_a_node_that_went_meanwhile_gives_the_text_back(mongo, editor, ann):
+def test_a_node_that_went_concurrently_gives_the_text_back(mongo, editor, ann):
     from nodes.services import trash
 
     alice, node_id = editor("alice"), node(title="T")

@@ -36,7 +36,7 @@ def site(mongo):
         "drafted": node("blog-entry", "drafted", parent=blog, title="Drafted", text="zebra crossing"),
     }
     drafts.save_draft(EDITOR, posts["drafted"], nonce(posts["drafted"]), {"title": "New title"})
-    node(title="Page", author={"_id": ObjectId("a" * 24), "name": "Somebody"})
+    node(title="Page", author={"_id": ObjectId("a" * 24), "name": "Another"})
     return blog
 
 
@@ -284,7 +284,7 @@ def test_batches_are_told_together_and_undone_by_one_button(mongo, editor):
     ann = editor()
     made = [node(slug=f"p{i}", title=f"Page {i}") for i in range(5)]
     seen = {m: nonce(m) for m in made}
-    editing.save(EDITOR, made[1], seen[made[1]], {"title": "Changed meanwhile"})
+    editing.save(EDITOR, made[1], seen[made[1]], {"title": "Changed since"})
     so_far = ""
     for batch in (made[:2], made[2:4]):
         sent = {"action": "trash", "confirmed": "1", "chosen": [str(m) for m in batch], "more": "1", "so_far": so_far}
@@ -293,7 +293,7 @@ def test_batches_are_told_together_and_undone_by_one_button(mongo, editor):
     assert "messages" not in answer.cookies
     told = bulk(ann, "trash", (made[4], seen[made[4]]), confirmed="1", so_far=so_far)
     assert "4 pages done" in told
-    assert "Changed meanwhile" in told
+    assert "Changed since" in told
     items = re.search(r'name="items" value="([^"]+)"', told)[1]
     assert (
         "4 are back in their places" in ann.client.post(f"{LIST}undo/", {"items": items}, follow=True).content.decode()

@@ -148,8 +148,8 @@ def test_back_and_a_tag_taken_out_again_takes_it_out(mongo, editor):
     assert stored(node_id)["tags"] == ["a"]
 
 
-def test_going_back_to_an_old_version_keeps_a_tag_added_meanwhile(mongo, editor):
-    """Tags are changed as they were shown: whoever tags between the page and its button tags for good."""
+def test_going_back_to_an_old_version_keeps_a_tag_added_concurrently(mongo, editor):
+    """Tags are changed as they were shown: tagging between the page and its button stays."""
     ann, node_id = editor(), node(text="old", tags=("a", "c"))
     first = nonce(node_id)
     editing.save(EDITOR, node_id, first, {"detail.text": "new"}, TagChange.between("ac", "a"))
@@ -162,7 +162,7 @@ def test_going_back_to_an_old_version_keeps_a_tag_added_meanwhile(mongo, editor)
 
 
 def test_conflict_without_a_known_base_shows_every_difference(mongo, editor):
-    """Holds the merge base: without it nobody can tell who changed what."""
+    """Holds the merge base: without it, who changed what is not known."""
     ann, node_id = editor(), node(title="Base", text="base")
     form = ann.open(change(node_id))
     mongo["cms.revisions"].delete_many({})
@@ -201,7 +201,7 @@ def test_what_is_decided_of_a_conflict_is_saved_wherever_it_was_met(mongo, edito
     else:
         address = f"/admin/nodes/node/{node_id}/history/{first}/"
     form = fields(ann.client.get(address).content.decode(), "confirm_form")
-    save(node_id, nonce(node_id), title="Somebody's")
+    save(node_id, nonce(node_id), title="Another's")
     met = ann.client.post(address, form)
     assert met.status_code == 409
     html = met.content.decode()

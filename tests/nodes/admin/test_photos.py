@@ -201,7 +201,7 @@ class TestOnePhoto:
         again = fields(refused.content.decode(), "again-form")
         assert fields(editor.post(in_admin(photo_id), again).content.decode())["summary"] == ["A long description"]
 
-    def test_a_photo_that_went_meanwhile_gives_the_words_back(self, editor):
+    def test_a_photo_that_went_concurrently_gives_the_words_back(self, editor):
         photo_id = upload(gallery())
         mine = self.form(editor, photo_id, summary="A long <description>")
         photos.throw_away(build.EDITOR, photo_id, document(photo_id)["metadata"]["nonce"])

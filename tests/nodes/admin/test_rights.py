@@ -112,12 +112,12 @@ def test_author_changes_nothing_that_is_published_while_his_form_is_saved(mongo,
     node_id = own(author, **{"detail.text": "agreed"})
     form, real = author.open(address(node_id)), editing.save
 
-    def published_meanwhile(*arguments, **named):
+    def published_concurrently(*arguments, **named):
         monkeypatch.undo()
         editing.save(EDITOR, node_id, nonce(node_id), {"published": PAST})
         return real(*arguments, **named)
 
-    monkeypatch.setattr(editing, "save", published_meanwhile)
+    monkeypatch.setattr(editing, "save", published_concurrently)
     assert author.send(address(node_id), form, text="not agreed").status_code == 302, "kept as a draft"
     document = mongo["cms.nodes"].find_one()
     assert document["metadata"]["published"]
@@ -178,12 +178,12 @@ def test_author_puts_nothing_where_readers_see_nothing(mongo, member):
 def test_author_lists_own_nodes_only(mongo, member):
     author = member("Authors")
     own(author, title="My own page")
-    node(title="Somebody else's")
+    node(title="Another author's")
     html = author.client.get("/admin/nodes/node/").content.decode()
     assert "My own page" in html
-    assert "Somebody else" not in html
+    assert "Another author" not in html
     html = author.client.get("/admin/nodes/node/?author=none").content.decode()
-    assert "Somebody else" not in html
+    assert "Another author" not in html
 
 
 def test_author_does_in_bulk_only_what_he_may(mongo, member):
@@ -232,7 +232,7 @@ def test_drafts_do_not_show_in_the_form_of_others(mongo, member):
 
 
 def test_operations_write_by_post_alone(mongo, editor):
-    """A GET of every page, whoever follows the links, changes nothing."""
+    """A GET of every page, by any account, changes nothing."""
     ann, node_id = editor(), node()
     before = mongo["cms.nodes"].find_one()
     for page in (*PAGES, "preview-link", "publish", "discard"):

@@ -44,6 +44,6 @@ def test_the_same_setting_saved_at_once_shows_both(mongo, editor):
 
 
 def test_only_who_may_changes_settings(mongo, editor):
-    nobody = editor("nobody", is_superuser=False)
-    assert nobody.client.get(PAGE).status_code == 403
-    assert nobody.client.post(PAGE, {"name": "x"}).status_code == 403
+    stranger = editor("stranger", is_superuser=False)
+    assert stranger.client.get(PAGE).status_code == 403
+    assert stranger.client.post(PAGE, {"name": "x"}).status_code == 403

@@ -1,4 +1,4 @@
-"""What the form asks for while somebody writes: previews, photos to choose from, tags in use. And who may ask."""
+"""What the form asks for while an editor writes: previews, photos to choose from, tags in use. And who may ask."""
 
 import hashlib
 import re
@@ -19,7 +19,7 @@ STATIC = Path(__file__).parents[3] / "static"
 
 @pytest.fixture
 def moderator(editor):
-    """Somebody of the staff who does not write."""
+    """A member of the staff who does not write."""
     made = editor("mo", is_superuser=False)
     made.user.groups.add(Group.objects.get(name="Moderators"))
     return made

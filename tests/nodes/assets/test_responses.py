@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from nodes.photos.assets.responses import FOR_EVER, NOT_KEPT, Asked, File, answer
+from nodes.photos.assets.responses import FOR_EVER, NOT_KEPT, File, FileRequest, answer
 
 FILE = File(1000, "abc", datetime(2024, 5, 31, 18, 30, 0, 500_000, tzinfo=UTC), "image/jpeg", "lake.jpg")
 DATE, EARLIER, LATER = (f"Fri, 31 May 2024 18:{minute}:00 GMT" for minute in (30, 29, 31))
@@ -79,7 +79,7 @@ TABLE = [
 
 @pytest.mark.parametrize(("method", "headers", "status", "body", "content_range", "length"), TABLE)
 def test_request(method, headers, status, body, content_range, length):
-    given = answer(Asked(method, headers), FILE)
+    given = answer(FileRequest(method, headers), FILE)
     assert given.status == status
     assert (f"{given.start}-{given.stop - 1}" if given.stop > given.start else "") == body
     assert given.headers.get("Content-Range") == content_range
@@ -90,14 +90,14 @@ def test_request(method, headers, status, body, content_range, length):
 
 
 def test_nothing_that_is_served_runs_or_is_guessed_at():
-    headers = answer(Asked("GET"), FILE).headers
+    headers = answer(FileRequest("GET"), FILE).headers
     assert headers["X-Content-Type-Options"] == "nosniff"
     assert headers["Content-Security-Policy"].startswith("default-src 'none'")
     assert headers["Content-Disposition"] == 'inline; filename="lake.jpg"'
 
 
 def test_what_is_not_public_is_not_kept_by_caches():
-    assert answer(Asked("GET"), FILE, cache=NOT_KEPT).headers["Cache-Control"] == "private, no-store"
+    assert answer(FileRequest("GET"), FILE, cache=NOT_KEPT).headers["Cache-Control"] == "private, no-store"
 
 
 @pytest.mark.parametrize(
@@ -110,4 +110,4 @@ def test_what_is_not_public_is_not_kept_by_caches():
 )
 def test_names_of_downloads(name, disposition):
     file = File(1, "abc", FILE.modified, "image/jpeg", name)
-    assert answer(Asked("GET"), file, download=True).headers["Content-Disposition"] == disposition
+    assert answer(FileRequest("GET"), file, download=True).headers["Content-Disposition"] == disposition

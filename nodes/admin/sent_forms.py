@@ -1,0 +1,46 @@
+"""What the forms of nodes and photos share once they are sent: what they were rendered from, refusals, and who else saved."""
+
+from bson import ObjectId
+from django.http import HttpRequest, QueryDict
+
+from nodes.admin import conflict
+from nodes.admin.conflict import Decided
+from nodes.admin.forms import NodeForm
+from nodes.admin.site import actor
+from nodes.errors import EditConflict, InvalidPlace, InvalidSlug, NodeError, NotReady, SlugTaken, TextTooLong
+from nodes.selectors import editing, history
+from nodes.selectors.editing import Version
+
+# A form posted only to be shown again: after a log-in that had expired.
+KEPT = "_kept"
+
+
+def seen(posted: QueryDict, node_id: ObjectId) -> Version | None:
+    """Return the version that a sent form was rendered from; None if it names none, or one that is not known any more."""
+    nonce = posted.get("nonce", "")
+    return editing.version(node_id, ObjectId(nonce)) if ObjectId.is_valid(nonce) else None
+
+
+def is_to_be_saved(posted: QueryDict, form: NodeForm, decided: Decided) -> bool:
+    """Return whether a sent form is whole, all is decided, and it was not sent only to be shown again; else say why at it."""
+    valid = form.is_valid()
+    for name, reason in decided.undecided:
+        form.add_error(name, reason)
+    return KEPT not in posted and valid and not decided.undecided
+
+
+def refuse(form: NodeForm, error: NodeError) -> None:
+    """Say at its field why a write was refused."""
+    field = {SlugTaken: "slug", InvalidSlug: "slug", InvalidPlace: "section", NotReady: "alt"}.get(type(error))
+    if isinstance(error, TextTooLong):
+        field = next((name for name, path in form.paths.items() if path == error.path), None)
+    form.add_error(field if field in form.fields else None, str(error))
+    if isinstance(error, SlugTaken):
+        form.free_slug = error.free
+
+
+def told_of(request: HttpRequest, node_id: ObjectId, since: ObjectId | None, error: EditConflict) -> dict[str, str]:
+    """Return what a conflict page says of the saves since a nonce: {"savers": whose they are, "merged": what merged}."""
+    savers = history.savers_since(node_id, since, error.theirs["nonce"])
+    others = [name for name in savers if name != actor(request).name] or list(savers)
+    return {"savers": ", ".join(others), "merged": conflict.merged(error)}
