@@ -65,13 +65,13 @@ def check(*, fix: bool = False, files: bool = False) -> Iterator[Defect]:
         yield from _to_its_end(look)
 
 
-def _to_its_end(look: Iterator[Finding]) -> Iterator[Finding]:
+def _to_its_end(look: Iterator[Defect]) -> Iterator[Defect]:
     """Yield what a look finds; that a malformed document ended it is a finding too, and the other looks go on."""
     try:
         yield from look
     except MALFORMED_RAISES as error:
         about = f"{type(error).__name__}: {error}; manage.py setup_indexes --check names the malformed documents"
-        yield Finding(MALFORMED, about, False)
+        yield Defect(MALFORMED, about, False)
 
 
 def _broken_histories(collection: str) -> Iterator[Defect]:
