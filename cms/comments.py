@@ -12,6 +12,7 @@ from comments.posting import services
 from comments.posting.policy import Mode, Policy, closing
 from comments.types import Target
 from mongo.connection import now
+from nodes.admin import relogin
 from nodes.kinds import PHOTO
 from nodes.models import Node, Photo, Placed, tree
 from nodes.models import site as stored_site
@@ -21,7 +22,8 @@ from nodes.signals import node_deleted
 
 
 def register() -> None:
-    """Have nodes and photos discussed."""
+    """Have nodes and photos discussed, and a moderator's edit kept as the forms of nodes are."""
+    relogin.FORMS["comments_moderation_comment"] = "text"
     comments.register(Node, visible=live_nodes)
     comments.register(Photo, visible=live_photos)
 

@@ -19,6 +19,7 @@ from django.utils.crypto import salted_hmac
 
 from comments.posting import ip_hash
 from mongo import rate_limit
+from nodes.admin.relogin import is_form_sent
 
 SECONDS = 15 * 60
 # Wrong passwords in SECONDS: from one network for one account, from one network, for one account from anywhere. The last is
@@ -75,8 +76,7 @@ def limits(request: HttpRequest, name: str) -> list[tuple[str, int]]:
 
 def too_many(request: HttpRequest, response: HttpResponse) -> HttpResponse:
     """Answer 429. Where somebody logged in again over a form, its text comes back as it would with a wrong password."""
-    match = request.resolver_match
-    if match is None or not match.view_name.startswith("admin:nodes_"):
+    if not is_form_sent(request):
         return refused(request, SECONDS)
     return _as_refusal(response, SECONDS)
 

@@ -146,8 +146,9 @@ class ModerationAdmin(admin.ModelAdmin):
         """Show one comment of any schema with its history; remove, restore, edit it, or say that its flags are settled."""
         target = Target(label, pk)
         found = _found(target, slug)
-        form = EditForm(request.POST if "edit" in request.POST else None, initial=EditForm.first(found))
-        if request.method == "POST":
+        is_kept = forms.KEPT in request.POST
+        form = EditForm(request.POST if is_kept or "edit" in request.POST else None, initial=EditForm.first(found))
+        if request.method == "POST" and not is_kept:
             if self._changed(request, found, form):
                 return HttpResponseRedirect(request.path)
             found = _found(target, slug)

@@ -7,6 +7,7 @@ from django.db.models import Model
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
+from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods
 
 from comments import signals
@@ -15,6 +16,7 @@ from comments.posting import flags, forms, ip_hash, own, policy, services, spam
 from comments.posting.cookie import own_of
 from comments.posting.forms import EditForm
 from comments.posting.services import Refused, Sender
+from comments.posting.views import GONE, TOO_OLD, is_forged, stray
 from comments.reading.views import comment_of, whereabouts
 from comments.types import Comment, Held
 from comments.views import page, personal, target_of
@@ -22,16 +24,25 @@ from comments.views import page, personal, target_of
 ask_or_do = require_http_methods(["GET", "HEAD", "POST"])
 
 
+@csrf_exempt
 @ask_or_do
 def edit(request: HttpRequest, label: str, pk: str, slug: str) -> HttpResponse:
-    """Let authors change their comment for a while, and moderators always."""
-    comment, obj = _found(request, label, pk, slug)
+    """Let authors change their comment for a while, and moderators always. What cannot be taken comes back with the text."""
+    is_sent = request.method == "POST"
+    try:
+        comment, obj = _found(request, label, pk, slug)
+    except Http404:
+        if is_sent:
+            return stray(request, GONE, status=404)
+        raise
     sender = Sender(request, own_of(request))
-    form = EditForm(request.POST or None, initial=EditForm.first(comment))
+    form = EditForm(request.POST if is_sent else None, initial=EditForm.first(comment))
     refused: Any = ""
-    if request.method != "POST":
+    if not is_sent:
         if not services.may_edit(sender, obj, comment):
             raise Http404(_("This comment can no longer be changed."))
+    elif is_forged(request):
+        refused = TOO_OLD
     elif form.is_valid():
         try:
             services.revise(sender, obj, comment, **form.cleaned_data)

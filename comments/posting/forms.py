@@ -80,6 +80,10 @@ class CommentForm(forms.Form):
         return shown_name(self.user) if self.user else ""
 
 
+# A field of an edit in the admin: the form is only to be shown again, with all that was typed; nothing is done.
+KEPT = "_kept"
+
+
 class EditForm(forms.Form):
     """A comment's new text. `rev` is the revision that the author saw, `nonce` names the change."""
 

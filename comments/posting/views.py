@@ -7,6 +7,7 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.middleware.csrf import CsrfViewMiddleware, rotate_token
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_POST, require_safe
 
@@ -23,6 +24,11 @@ from comments.reading import selectors
 from comments.reading.views import whereabouts
 from comments.types import Comment, Posted, Target
 from comments.views import page, personal, target_of
+
+GONE = gettext_lazy("What you commented on is not here any more. Your text:")
+TOO_OLD = gettext_lazy(
+    "You logged in anew since this form was opened, or your browser keeps no cookies. Please send it again."
+)
 
 
 @require_safe
@@ -41,8 +47,8 @@ def post(request: HttpRequest) -> HttpResponse:
     """Take a comment, or show its preview. What cannot be taken comes back as a form with the text."""
     try:
         token = tokens.read_form(request.POST.get("token", ""))
-    except BadToken as error:
-        return _stray(request, error)
+    except BadToken:
+        return stray(request, _("This form is not ours, or it was changed. Your text:"))
     form = CommentForm(request.POST, user=request.user, auto_id="comment-%s")
     try:
         obj = targets.resolve(token.target)
@@ -53,7 +59,7 @@ def post(request: HttpRequest) -> HttpResponse:
             return _preview(request, token, obj, form)
         posted = services.submit(Sender(request, own_of(request)), obj, submission(request, token, form))
     except TargetNotFound:
-        return _stray(request, Refused("gone", _("What you commented on is not here any more. Your text:")))
+        return stray(request, GONE)
     except Refused as refused:
         return _again(request, token, obj, form, refused)
     return _done(request, token, obj, posted)
@@ -89,9 +95,9 @@ def done(request: HttpRequest, label: str, pk: str, slug: str) -> HttpResponse:
 
 
 def _check_sender(request: HttpRequest, token: FormToken) -> None:
-    if _is_forged(request):
+    if is_forged(request):
         rotate_token(request)
-        raise Refused("csrf", _("Your browser sent this without our cookie. Please send it again."))
+        raise Refused("csrf", TOO_OLD)
     if token.user and token.user != forms.user_key(request.user):
         raise Refused("logged out", _("You are no longer logged in. Log in again, or post under a name."))
 
@@ -162,14 +168,13 @@ def _done(request: HttpRequest, token: FormToken, obj: Model, posted: Posted) ->
     return response
 
 
-def _stray(request: HttpRequest, reason: Exception) -> HttpResponse:
+def stray(request: HttpRequest, sentence: str, *, status: int = 422) -> HttpResponse:
     """Answer a form of which it cannot be known where it belongs: show the text, so that it can be copied."""
-    sentence = getattr(reason, "sentence", _("This form is not ours, or it was changed. Your text:"))
     text = request.POST.get("text", "")
-    return personal(page(request, None, "stray", {"sentence": sentence, "text": text}, status=422))
+    return personal(page(request, None, "stray", {"sentence": sentence, "text": text}, status=status))
 
 
-def _is_forged(request: HttpRequest) -> bool:
+def is_forged(request: HttpRequest) -> bool:
     """Return whether a POST lacks the CSRF token: for views that answer this themselves, because a form would get lost.
 
     They must be csrf_exempt, or the middleware answers first.

@@ -16,9 +16,15 @@ NOT_KEPT = frozenset(
     {USERNAME, PASSWORD, "csrfmiddlewaretoken", "_save", "_continue", "_draft", "_publish", "_preview"}
 )
 
-# The forms in which editors type for long, by the names of their addresses. Each honours KEPT: it shows what was sent and
-# saves nothing. What is done by one press is not among them: it is not done by logging in, and no page offers it again.
-FORMS = frozenset({"nodes_node_add", "nodes_node_change", "nodes_photo_change"})
+# The forms in which editors type for long, by the names of their addresses; for a page with other forms beside, the field that
+# only this one has. Each honours KEPT: it shows what was sent and does nothing. What is done by one press is not among them:
+# it is not done by logging in, and no page offers it again.
+FORMS: dict[str, str] = {
+    "nodes_node_add": "",
+    "nodes_node_change": "",
+    "nodes_photo_change": "",
+    "nodes_sitesettings_changelist": "",
+}
 
 
 def log_in_again(request: HttpRequest) -> HttpResponse | None:
@@ -26,7 +32,7 @@ def log_in_again(request: HttpRequest) -> HttpResponse | None:
 
     With the right password it logs in and returns None, as for all else: the view shows what was sent and saves nothing.
     """
-    if not _is_form_sent(request) or admin.site.has_permission(request):
+    if not is_form_sent(request) or admin.site.has_permission(request):
         return None
     # What error reports leave out.
     request.sensitive_post_parameters = [PASSWORD]
@@ -44,9 +50,13 @@ def log_in_again(request: HttpRequest) -> HttpResponse | None:
     return response
 
 
-def _is_form_sent(request: HttpRequest) -> bool:
+def is_form_sent(request: HttpRequest) -> bool:
+    """Return whether a request sends one of FORMS."""
     match = request.resolver_match
-    return match is not None and match.namespace == "admin" and match.url_name in FORMS and request.method == "POST"
+    if match is None or match.namespace != "admin" or match.url_name not in FORMS or request.method != "POST":
+        return False
+    own = FORMS[match.url_name]
+    return not own or own in request.POST
 
 
 def kept_fields(posted: QueryDict) -> QueryDict:
@@ -63,6 +73,6 @@ def show_again(request: HttpRequest) -> HttpResponse | None:
 
     Saves nothing, as the form may be forged; nor does that press. None for all else.
     """
-    if not _is_form_sent(request):
+    if not is_form_sent(request):
         return None
     return page(request, "show_again", _("This form is too old"), kept=kept_fields(request.POST).lists(), status=403)

@@ -16,6 +16,7 @@ from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods
 
 from nodes import access
+from nodes.admin.sent_forms import KEPT
 from nodes.admin.site import page
 from nodes.models import site as stored_site
 from nodes.services.site import SettingsConflict, save_settings
@@ -72,7 +73,7 @@ def edit(request: HttpRequest) -> HttpResponse:
     if not access.may_set_up(request.user):
         raise PermissionDenied
     form = SettingsForm(request.POST if request.method == "POST" else None)
-    if request.method == "POST" and form.is_valid():
+    if request.method == "POST" and KEPT not in request.POST and form.is_valid():
         try:
             save_settings(form.changes(), form.seen())
         except SettingsConflict as conflict:

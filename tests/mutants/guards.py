@@ -214,6 +214,20 @@ MUTANTS = (
         "tests/nodes/admin/test_writing.py",
     ),
     Mutant(
+        "forged edit",
+        "comments/posting/change_views.py::edit",
+        "elif is_forged(request):",
+        "elif False:",
+        "tests/comments/posting/test_change_views.py",
+    ),
+    Mutant(
+        "edit that is only shown again",
+        "comments/admin/__init__.py::comment",
+        'if request.method == "POST" and not is_kept:',
+        'if request.method == "POST":',
+        "tests/cms/test_relogin.py",
+    ),
+    Mutant(
         "CSRF",
         "cms/settings.py",
         '"django.middleware.csrf.CsrfViewMiddleware",',

@@ -1,6 +1,7 @@
 """Changing comments by their pages: authors in time, moderators, readers who flag."""
 
 import pytest
+from bson import ObjectId
 from django.test import Client
 from django.urls import reverse
 
@@ -36,6 +37,54 @@ def test_author_edits_too_late_and_keeps_the_text(client, post_page, rules):
     assert "Mended" in response.content.decode()
     assert selectors.get(post_page, comment.slug).source == "Mine"
     assert client.get(change_url("edit", comment)).status_code == 404
+
+
+def test_edit_with_an_old_token_is_not_done_and_keeps_the_text(post_page, ann):
+    client = Client(enforce_csrf_checks=True)
+    client.force_login(ann)
+    comment = own_comment(client, post_page)
+    data = site.fields_of(client.get(change_url("edit", comment)).content.decode())
+    client.cookies["csrftoken"] = "y" * 32  # as after a log-in in another tab
+    refused = client.post(change_url("edit", comment), data | {"text": "Mended </textarea><script>"})
+    assert refused.status_code == 422
+    assert selectors.get(post_page, comment.slug).source == "Mine"
+    assert "<script>" not in refused.content.decode().partition("<textarea")[2].partition("</form>")[0]
+    again = site.fields_of(refused.content.decode())
+    assert again["text"] == "Mended </textarea><script>"
+    assert client.post(change_url("edit", comment), again).status_code == 302
+    assert selectors.get(post_page, comment.slug).source == "Mended </textarea><script>"
+
+
+def test_edit_after_the_session_ended_keeps_the_text(post_page, ann):
+    client = Client(enforce_csrf_checks=True)
+    client.force_login(ann)
+    comment = own_comment(client, post_page)
+    data = site.fields_of(client.get(change_url("edit", comment)).content.decode())
+    client.cookies.clear()
+    refused = client.post(change_url("edit", comment), data | {"text": "Mended"})
+    assert refused.status_code == 422
+    client.force_login(ann)
+    again = site.fields_of(refused.content.decode())
+    assert again["text"] == "Mended"
+    assert client.post(change_url("edit", comment), again).status_code == 302
+    assert selectors.get(post_page, comment.slug).source == "Mended"
+
+
+def test_edit_of_what_is_gone_gives_the_text_back(client, post_page, mongo):
+    comment = own_comment(client, post_page)
+    data = site.fields_of(client.get(change_url("edit", comment)).content.decode())
+    mongo["cms.nodes"].delete_one({"_id": ObjectId(post_page.pk)})
+    refused = client.post(change_url("edit", comment), data | {"text": "Mended"})
+    assert refused.status_code == 404
+    assert "Mended</textarea>" in refused.content.decode()
+
+
+@pytest.mark.parametrize("what", ["delete", "flag"])
+def test_what_is_one_press_is_not_done_without_a_token(post_page, what):
+    client = Client(enforce_csrf_checks=True)
+    comment = own_comment(client, post_page)
+    assert client.post(change_url(what, comment), {"rev": "0"}).status_code == 403
+    assert not selectors.get(post_page, comment.slug).removed
 
 
 def test_edit_meanwhile_changed_is_shown_and_sent_again(client, post_page):

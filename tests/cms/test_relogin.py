@@ -1,0 +1,129 @@
+"""Forms beside those of nodes, sent with an old token or without a session: nothing is done, and the text comes back."""
+
+from dataclasses import asdict
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from django.urls import reverse
+
+from cms.accounts import throttling
+from comments.reading import selectors
+from comments.types import Comment
+from nodes.models import site as stored_site
+from tests.comments import site
+from tests.nodes.admin.conftest import fields
+
+SETTINGS = "/admin/nodes/sitesettings/"
+STALE = "y" * 32
+
+pytestmark = pytest.mark.usefixtures("mongo")
+
+
+@pytest.fixture
+def chief(mongo) -> Client:
+    client = Client(enforce_csrf_checks=True)
+    client.force_login(User.objects.create_superuser("mona", password="pw"))
+    return client
+
+
+@pytest.fixture
+def comment(mongo, settings) -> Comment:
+    settings.COMMENTS = {
+        **settings.COMMENTS, "POLICY": "comments.posting.policy.stock", "MODE": "open", "MIN_SECONDS": 0,
+    }  # fmt: skip
+    target = site.entry()
+    site.post(Client(), target, "Theirs")
+    return list(selectors.iterate(target))[-1]
+
+
+def page_of(comment: Comment) -> str:
+    return reverse("admin:comments_moderation_comment", args=[comment.target.label, comment.target.pk, comment.slug])
+
+
+def form_of(client: Client, address: str, form: str) -> dict:
+    return fields(client.get(address).content.decode(), form)
+
+
+def source(comment: Comment) -> str:
+    return selectors.get(comment.target, comment.slug).source
+
+
+def test_a_moderator_s_edit_with_an_old_token_is_shown_again(chief, comment):
+    sent = form_of(chief, page_of(comment), "comment-edit") | {"text": 'Mended "<b>', "edit": "1"}
+    chief.cookies["csrftoken"] = STALE
+    refused = chief.post(page_of(comment), sent)
+    assert refused.status_code == 403
+    shown = chief.post(page_of(comment), fields(refused.content.decode(), "again-form"))
+    assert (shown.status_code, source(comment)) == (200, "Theirs")
+    again = fields(shown.content.decode(), "comment-edit")
+    assert again["text"] == ['Mended "<b>']
+    assert chief.post(page_of(comment), again | {"edit": "1"}).status_code == 302
+    assert source(comment) == 'Mended "<b>'
+
+
+def test_a_moderator_logs_in_again_over_the_edit(chief, comment):
+    sent = form_of(chief, page_of(comment), "comment-edit") | {"text": "Mended", "edit": "1"}
+    del chief.cookies["sessionid"]
+    asked = chief.post(page_of(comment), sent)
+    assert asked.status_code == 403
+    kept = fields(asked.content.decode(), "login-form")
+    shown = chief.post(page_of(comment), kept | {"_username": "mona", "_password": "pw"})
+    assert (shown.status_code, source(comment)) == (200, "Theirs")
+    again = fields(shown.content.decode(), "comment-edit")
+    assert chief.post(page_of(comment), again | {"edit": "1"}).status_code == 302
+    assert source(comment) == "Mended"
+
+
+def test_too_many_wrong_passwords_over_the_edit_keep_the_text(comment):
+    sent = {"text": "Typed for hours", "edit": "1", "_username": "mona", "_password": "wrong"}
+    for _ in range(throttling.PAIR):
+        assert Client().post(page_of(comment), sent).status_code == 403
+    refused = Client().post(page_of(comment), sent)
+    assert refused.status_code == 429
+    assert "Typed for hours" in refused.content.decode()
+
+
+@pytest.mark.parametrize("button", ["remove", "restore", "settle"])
+def test_one_press_on_a_comment_is_neither_done_nor_offered_again(chief, comment, button):
+    sent = {"rev": "0", button: "1"}
+    refused = chief.post(page_of(comment), sent)
+    assert refused.status_code == 403
+    assert "again-form" not in refused.content.decode()
+    asked = Client().post(page_of(comment), {**sent, "_username": "mona", "_password": "pw"})
+    assert (asked.status_code, asked["Location"].partition("?")[0]) == (302, "/admin/login/")
+    assert not selectors.get(comment.target, comment.slug).removed
+
+
+@pytest.mark.parametrize("button", ["edit", "remove", "settle"])
+def test_a_comment_that_is_shown_again_is_left_alone(chief, comment, button):
+    """Whatever button was sent along, the press that shows the text does nothing."""
+    sent = form_of(chief, page_of(comment), "comment-edit")
+    before = selectors.get(comment.target, comment.slug)
+    shown = chief.post(page_of(comment), sent | {"text": "Mended", button: "1", "_kept": "1"})
+    assert shown.status_code == 200
+    assert "Mended</textarea>" in shown.content.decode()
+    assert selectors.get(comment.target, comment.slug) == before
+
+
+def test_settings_with_an_old_token_are_shown_again(chief):
+    before = asdict(stored_site.read().settings)
+    sent = form_of(chief, SETTINGS, "settings_form") | {"tagline": "Typed <b>"}
+    chief.cookies["csrftoken"] = STALE
+    refused = chief.post(SETTINGS, sent)
+    assert refused.status_code == 403
+    shown = chief.post(SETTINGS, fields(refused.content.decode(), "again-form"))
+    assert asdict(stored_site.read().settings) == before
+    again = fields(shown.content.decode(), "settings_form")
+    assert again["tagline"] == ["Typed <b>"]
+    assert chief.post(SETTINGS, again).status_code == 302
+    assert asdict(stored_site.read().settings) == before | {"tagline": "Typed <b>"}
+
+
+def test_settings_come_back_after_logging_in_again(chief):
+    sent = form_of(chief, SETTINGS, "settings_form") | {"tagline": "Typed"}
+    del chief.cookies["sessionid"]
+    kept = fields(chief.post(SETTINGS, sent).content.decode(), "login-form")
+    shown = chief.post(SETTINGS, kept | {"_username": "mona", "_password": "pw"})
+    assert fields(shown.content.decode(), "settings_form")["tagline"] == ["Typed"]
+    assert stored_site.read().settings.tagline != "Typed"
