@@ -13,7 +13,7 @@ MUTANTS = (
     Mutant(
         "no download from a private network",
         "wordpress/media/download.py::_Connection.connect",
-        "if not self.private and not all(ip_address(address).is_global for address in addresses):",
+        "if not self.private and not all(is_public(address) for address in addresses):",
         "if not addresses:",
         "tests/wordpress/media/test_download.py::TestFetching::test_a_private_network_is_not_asked_unless_it_is_allowed",
     ),
