@@ -35,7 +35,7 @@ def post(target, seed):
     from comments.errors import EditConflict
     from tests.comments.contract import new
 
-    phases = MongoBackend().db.phases
+    phases = MongoBackend().store.db.phases
     told = {"posted": {}, "edited": {}, "removed": [], "landed": {}}
     lock = threading.Lock()
     draw = random.Random(seed)
@@ -96,7 +96,7 @@ def convert(target, seed):
     from comments.errors import ConversionFailed
     from tests.comments.layouts import FORMS
 
-    phases = MongoBackend().db.phases
+    phases = MongoBackend().store.db.phases
 
     present = ["idle"]
 

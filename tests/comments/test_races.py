@@ -369,5 +369,5 @@ def test_64_threads_of_four_processes_while_a_fifth_converts(mongo, settings, ta
     assert converted > 0
     landed = sum((Counter(one["landed"]) for one in told), Counter())
     assert landed.keys() >= PHASES, landed
-    kinds = {fault.kind for fault in MongoBackend().repairing.audit(target)}
-    assert kinds <= {"copies", "leftovers"}
+    kinds = {fault.kind for fault in MongoBackend().audit(target)}
+    assert kinds <= {"copies"}
