@@ -162,7 +162,7 @@ MUTANTS = (
         "comments/backends/changing.py::Changing.without_erased",
         'query = {"_id": {"$in": keys}, "at": {"$gte": since}}',
         'query = {"_id": {"$in": []}, "at": {"$gte": since}}',
-        "tests/comments/test_erasing.py::test_what_is_being_published",
+        "tests/comments/test_erasing.py::test_what_is_being_restored",
     ),
     Mutant(
         "HTML cleaning",
