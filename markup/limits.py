@@ -1,11 +1,12 @@
 """What keeps a Markdown parser linear on hostile texts.
 
-markdown-it-py itself takes about 10 µs a mark, whatever the marks; a link counts for several. Four things could still
-multiply the work or the result; each has its limit here.
+Parsing and cleaning together take about 10 µs a mark. What makes several elements counts for several marks. Four things could
+still multiply the work or the result; each has its limit here.
 """
 
 import re
 from collections.abc import Callable
+from itertools import accumulate
 from typing import Any, Final
 
 from markdown_it import MarkdownIt
@@ -17,26 +18,39 @@ from markdown_it.rules_inline.image import image
 DEEPEST: Final = 60  # levels of quotations and lists (a list takes two a level)
 MOST_MARKS: Final = 150_000
 _IMAGES_IN_ALTS: Final = 3
-_SMALL_TABLE: Final = 200  # cells
+_PADDING: Final = 2_000  # cells of all tables of a text that their rows leave out
 # Where a link may begin without brackets: it takes as long as so many marks.
 LINK_MARKS: Final = 5
-_MARKS: Final = re.compile(r"[\n!&*\[\]_`<\\~|:]")
+# An item that begins a list of its own; a cell with its part of the row, and one before or behind it without a bar.
+_ITEM_MARKS: Final = 6
+_CELL_MARKS: Final = 6
+_MARKS: Final = re.compile(r"[&!\]\\:]")
+# Lines, and what makes an element where there are two: emphasis, code, tags, headings.
+_DOUBLE: Final = re.compile(r"[\n*_~`<#]")
+_QUOTES: Final = re.compile(r"(?<![^\s>])>")
+_ITEMS: Final = re.compile(r"(?<![^\s>])(?:[-+*]|\d{1,9}[.)])(?=\s)")
 _LINKS: Final = re.compile(r"@|://|www\.", re.IGNORECASE)
 
 
 def marks(source: str) -> int:
-    """Return about how many steps, of some 10 µs each, it takes to parse `source`: lines, brackets and links take several."""
-    counted = len(_MARKS.findall(source)) + source.count("\n") + 2 * source.count("[")
-    return counted + LINK_MARKS * len(_LINKS.findall(source))
+    """Return about how many steps, of some 10 µs each, it takes to render `source`: about the tokens of its HTML."""
+    return (
+        len(_MARKS.findall(source))
+        + 2 * len(_DOUBLE.findall(source))
+        + 3 * (source.count("[") + len(_QUOTES.findall(source)))
+        + _CELL_MARKS * source.count("|")
+        + _ITEM_MARKS * len(_ITEMS.findall(source))
+        + LINK_MARKS * len(_LINKS.findall(source))
+    )
 
 
 def excessive(source: str) -> bool:
-    """Tell whether `source` has so many marks that parsing it would take more than a few seconds.
+    """Tell whether `source` has so many marks that parsing it would take more than about two seconds.
 
     No text that an author wrote by hand has.
     """
-    # No character counts for more than a link.
-    return len(source) > MOST_MARKS // LINK_MARKS and marks(source) > MOST_MARKS
+    # No character counts for more than an item and an asterisk.
+    return len(source) > MOST_MARKS // (_ITEM_MARKS + 2) and marks(source) > MOST_MARKS
 
 
 class References(dict[str, Any]):
@@ -79,32 +93,36 @@ def _deep(state: StateBlock, start: int, end: int, silent: bool) -> bool:
 
 
 def _sane_table(state: StateBlock, start: int, end: int, silent: bool) -> bool:
-    """Refuse a table of many more cells than its source has characters.
+    """Refuse a table when the tables of the text have many more cells than bars: marks count the bars.
 
     18 KB of "|" and short lines made 6 MB of empty cells.
     """
     if start + 2 > end:
         return False
-    columns = state.src.count("|", state.bMarks[start + 1], state.eMarks[start + 1]) + 1
-    last = _paragraph_ends(state)[start]
-    if columns * (last - start) > _SMALL_TABLE + state.eMarks[last - 1] - state.bMarks[start]:
+    last, bars = _lines(state)
+    cells = (bars[start + 2] - bars[start + 1] + 1) * (last[start] - start)
+    padding = state.env.get("padding", 0) + max(cells - 2 * (bars[last[start]] - bars[start]), 0)
+    if padding > _PADDING or not table(state, start, end, silent):
         return False
-    return table(state, start, end, silent)
+    if not silent:
+        state.env["padding"] = padding
+    return True
 
 
-def _paragraph_ends(state: StateBlock) -> list[int]:
-    """Return for each line the number of the next empty one.
+def _lines(state: StateBlock) -> tuple[list[int], list[int]]:
+    """Return for each line the number of the next empty one, and how many bars are before it.
 
     Computed once a text: a table is looked for at every line.
     """
-    known = state.env.get("paragraph_ends")
+    known = state.env.get("lines")
     if known is None:
-        lines = len(state.bMarks) - 1  # the last entry is a sentinel
-        known = [lines] * (lines + 1)
-        for line in range(lines - 1, -1, -1):
-            empty = not state.src[state.bMarks[line] : state.eMarks[line]].strip()
-            known[line] = line if empty else known[line + 1]
-        state.env["paragraph_ends"] = known
+        # The last entry is a sentinel.
+        lines = [state.src[begin:end] for begin, end in zip(state.bMarks[:-1], state.eMarks[:-1], strict=True)]
+        empty = [len(lines)] * (len(lines) + 1)
+        for number in range(len(lines) - 1, -1, -1):
+            empty[number] = empty[number + 1] if lines[number].strip() else number
+        known = empty, list(accumulate((line.count("|") for line in lines), initial=0))
+        state.env["lines"] = known
     return known
 
 

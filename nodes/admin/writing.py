@@ -9,6 +9,7 @@ from django.http import HttpRequest, JsonResponse
 from django.views.decorators.http import require_POST, require_safe
 
 from markup import limits
+from markup.characters import newlines
 from mongo import rate_limit
 from nodes import access, kinds
 from nodes.models import HTML, MARKDOWN, site
@@ -18,10 +19,10 @@ from nodes.selectors import picking
 from nodes.selectors.lists import ANY
 from nodes.texts import rendering
 
-# Previews that one account may ask for in a minute: of any text, and of those with more than LONG marks, which may take
-# seconds each. The editor asks when its writer pauses.
+# In so many seconds one account may ask for so many previews of texts with more than so many marks: each takes some 10 µs,
+# all together 20 seconds of a processor at most. The editor asks when its writer pauses.
 SECONDS = 60
-PREVIEWS, LONG_PREVIEWS, LONG = 120, 10, 30_000
+PREVIEWS = {0: 120, 5_000: 20, 20_000: 4}
 
 
 @require_POST
@@ -29,7 +30,7 @@ def show_text(request: HttpRequest) -> JsonResponse:
     """Answer {"html": …}: a text as readers will see it, with photos that they do not see yet. Saves nothing."""
     if not _may_write(request.user):
         raise PermissionDenied
-    text = request.POST.get("text", "")[: settings.TEXT_MAX_BYTES]
+    text = newlines(request.POST.get("text", "")[: settings.TEXT_MAX_BYTES])
     if not _may_preview(request.user, text):
         return JsonResponse({}, status=429, headers={"Retry-After": str(SECONDS)})
     text_format = HTML if request.POST.get("format") == HTML else MARKDOWN
@@ -69,12 +70,11 @@ def _choice(photo: Any) -> dict[str, Any]:
 
 def _may_preview(user: Any, text: str) -> bool:
     """Return whether an account may see one more preview now, and count it."""
-    kinds_asked = [("nodes.preview", PREVIEWS)] + (
-        [("nodes.preview.long", LONG_PREVIEWS)] if limits.marks(text) > LONG else []
-    )
+    marks = limits.marks(text)
     return all(
-        rate_limit.take(f"{kind}:{user.pk}", limit=limit, seconds=SECONDS, token=secrets.token_hex(8))
-        for kind, limit in kinds_asked
+        rate_limit.take(f"nodes.preview.{more}:{user.pk}", limit=most, seconds=SECONDS, token=secrets.token_hex(8))
+        for more, most in PREVIEWS.items()
+        if marks >= more
     )
 
 

@@ -70,7 +70,12 @@ UNITS: Final = (
         "a\n=\n",
         "- ",
         "- a\n",
+        " - a\n",
+        "- - - a\n",
+        "- a\n1. a\n",
+        "> - a\n\n",
         "1. a\n",
+        "#\n",
         ">",
         "> a\nb\n",
         "    a\n",
@@ -80,7 +85,9 @@ UNITS: Final = (
         "~~~a\n",
         "|a",
         "a|b\n",
+        "|a|b|\n|-|-|\n|c|d|\n",
         "|a|b|\n|-|-|\n|c|d|\n\n",
+        "a|b\n-|-\na\na\na\n\n",
         "中",
         "ก",
         "e\u0301",
@@ -110,6 +117,9 @@ HEADS: Final = {
     "one long address": ("[a]: " + "b" * 1_000 + "\n\n", "[a] "),
     "wide table": ("|" + "a|" * 1_000 + "\n|" + "-|" * 1_000 + "\n", "|" + "a|" * 1_000 + "\n"),
     "short rows": ("|" + "a|" * 300 + "\n|" + "-|" * 300 + "\n", "a\n"),
+    "one column": ("|a|\n|-|\n", "a\n"),
+    "two columns": ("a|b\n-|-\n", "a|b\n"),
+    "ten columns": ("|a" * 10 + "\n" + "|-" * 10 + "\n", "|a" * 10 + "|\n"),
     "links to a heading": ("<h2 id=a>a</h2>", "<a href=#a>b</a>"),
 }
 
@@ -120,6 +130,7 @@ def texts(size: int) -> dict[str, str]:
     found |= {name: head + unit * ((size - len(head)) // len(unit)) for name, (head, unit) in HEADS.items()}
     found["brackets"] = "[" * (size // 2) + "]" * (size // 2)
     found["deep quotations"] = (">" * 60 + "a\n") * (size // 62)
+    found["deep quotations of paragraphs"] = (">" * 55 + "a\n\n") * (size // 57)
     found["deep lists"] = _numbered(size, lambda n: "  " * min(n % 30, 29) + "- a\n")
     found["definitions"] = _numbered(size, lambda n: f"[{n}]: b\n")
     found["runs of backticks"] = _numbered(size, lambda n: "`" * n + " ")

@@ -8,6 +8,7 @@ import pytest
 from django.contrib.auth.models import Group
 from django.test import Client
 
+from markup import limits
 from nodes.admin import writing
 from tests.nodes import pictures
 from tests.nodes.build import node
@@ -43,17 +44,24 @@ def test_previews_are_bounded_by_account(editor, monkeypatch):
     """Of texts with many marks few a minute, of others as many as a writer can ask for."""
     monkeypatch.setattr(writing, "PREVIEWS", 12)  # on a busy machine all of them take longer than the window
     ann, bob = editor().client, editor("bob").client
-    costly, cheap = {"text": "*a* " * (writing.LONG // 2 + 1)}, {"text": "*a*"}
+    (_any, often), (_long, sometimes), (longest, seldom) = writing.PREVIEWS.items()
+    costly, cheap = {"text": "|\r" * (longest // 8 + 1)}, {"text": "*a*"}
 
     def statuses(client, data, times):
         return [client.post(SHOW, data).status_code for _ in range(times)]
 
-    assert statuses(ann, costly, writing.LONG_PREVIEWS + 2) == [200] * writing.LONG_PREVIEWS + [429] * 2
+    assert statuses(ann, costly, seldom + 2) == [200] * seldom + [429] * 2
     refused = ann.post(SHOW, costly)
     assert refused["Retry-After"] == str(writing.SECONDS)
     assert statuses(ann, cheap, 3) == [200] * 3
-    assert statuses(bob, costly, 1) == [200]
-    assert statuses(bob, cheap, writing.PREVIEWS)[-1] == 429
+    assert statuses(bob, {"text": "|" * (longest // 6 - 1)}, sometimes + 1) == [200] * sometimes + [429]
+    assert statuses(bob, cheap, often)[-1] == 429
+
+
+def test_all_previews_of_a_minute_take_a_third_of_a_processor_at_most():
+    """A mark takes some 10 µs."""
+    most = [*list(writing.PREVIEWS)[1:], limits.MOST_MARKS]
+    assert sum(times * marks for times, marks in zip(writing.PREVIEWS.values(), most, strict=True)) <= 2_000_000
 
 
 def test_previews_need_rights_and_a_token(editor, moderator):
