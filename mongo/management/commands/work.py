@@ -1,4 +1,4 @@
-"""Do the jobs that wait in the jobs."""
+"""Do the jobs that wait."""
 
 import signal
 import threading
@@ -9,7 +9,7 @@ from typing import Any
 from mongo import jobs
 from mongo.commands import MongoCommand, found_wrong
 
-# Seconds between two looks into an empty jobs.
+# Seconds between two looks into an empty queue.
 PAUSE = 2.0
 
 
