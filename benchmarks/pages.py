@@ -14,7 +14,7 @@ NODES = 100 if site.QUICK else 1_000
 COMMENTS = 250
 # The processors' speed changes within seconds: so many series are compared with one turn of the bare view.
 BARE_EVERY = 3
-# What issue and DESIGN.md promise: the least part of a bare view's pages a second.
+# What is wanted: the least part of a bare view's pages a second.
 GOALS = {("post, 100 comments threaded", "cold"): 0.08, ("post, 100 comments threaded", "kept"): 0.33}
 GOALS["post, 100 comments threaded", "304"] = 0.33
 
