@@ -36,10 +36,11 @@ SERVER = pytest.StashKey[EphemeralMongod]()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The stock mark empties every collection after a test, those that migrations filled included."""
-    marked = [item.nodeid for item in items if item.get_closest_marker("django_db")]
+    """The stock mark, and what stands on it, empties every collection after a test: those that migrations filled, too."""
+    stock = {"db", "transactional_db", "admin_client", "admin_user", "live_server"}
+    marked = [item.nodeid for item in items if item.get_closest_marker("django_db") or stock & set(item.fixturenames)]
     if marked:
-        raise pytest.UsageError(f"Use the fixture `mongo` in place of the mark django_db: {', '.join(marked[:5])}")
+        raise pytest.UsageError(f"Use the fixture `mongo` in place of pytest-django's: {', '.join(marked[:5])}")
 
 
 @pytest.fixture(scope="session")

@@ -24,6 +24,7 @@ def documents(mongo) -> dict[str, int]:
     migrations write."""
     call_command("work", "--once", stdout=StringIO())
     mongo.jobs.delete_many({"state": jobs.DONE})
+    mongo[jobs.WORKERS].delete_many({})
     names = set(mongo.list_collection_names()) - KEPT - {"cms.site"}
     return {name: count for name in names if (count := mongo[name].count_documents({}))}
 

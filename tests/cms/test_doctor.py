@@ -21,6 +21,7 @@ def found(**options) -> dict[str, str]:
 
 def test_demo_site_has_no_errors_and_no_warnings(mongo):
     call_command("load_demo", verbosity=0)
+    call_command("work", "--once", stdout=StringIO())
     out = StringIO()
     call_command("doctor", stdout=out)
     assert "0 errors, 0 warnings" in out.getvalue(), out.getvalue()

@@ -18,6 +18,7 @@ from pymongo.errors import PyMongoError
 
 from local.ports import is_free
 from local.processes import command_line
+from mongo.commands import COULD_NOT_RUN
 from tests.running import ROOT, Site, until
 from tests.support.throwaway import EphemeralMongod, Member
 
@@ -32,9 +33,9 @@ def site(tmp_path):
 
 
 def refusal(site):
-    """What a start that is refused says: one line, and exit status 1."""
+    """What a start that is refused says: one line, and the exit status of what could not run."""
     result = site.manage("serve")
-    assert result.returncode == 1
+    assert result.returncode == COULD_NOT_RUN
     assert "Traceback" not in result.stderr
     line = result.stderr.strip().splitlines()[-1]
     assert line.startswith("CommandError: ")
@@ -125,7 +126,7 @@ def test_mongod_in_the_foreground(site):
     assert said[0] == f"mongod is process {state.pid} on port {state.port}, until Ctrl-C.\n"
     assert said[1] == f"Its address, with the password, is in {site.var / 'mongod.json'}.\n"
     second = site.manage("mongod")
-    assert second.returncode == 1
+    assert second.returncode == COULD_NOT_RUN
     assert f"Process {run.pid} (" in second.stderr
     assert "runs the MongoDB of" in second.stderr
     run.send_signal(signal.SIGINT)
@@ -148,7 +149,7 @@ def test_a_site_is_not_served_by_a_server_that_ends_with_another_command(site):
 def test_without_a_mongod_it_says_where_one_may_be(site):
     site.environment["MONGOD"] = str(site.var / "none")
     result = site.manage("migrate")
-    assert result.returncode == 1
+    assert result.returncode == COULD_NOT_RUN
     assert result.stderr.strip() == f"MONGOD names {site.var / 'none'}, which is not a program that can be run."
 
 
@@ -201,7 +202,7 @@ def test_it_comes_back_after_kill_9(site, victims):
         for pid in pids[victim]:
             os.kill(pid, signal.SIGKILL)
     if "run" not in victims:
-        assert site.run.wait(30) == 1
+        assert site.run.wait(30) == COULD_NOT_RUN
         assert "The web server ended by itself" in site.output.read_text()
     else:
         site.run.wait(30)

@@ -10,6 +10,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from local import embedded
 from local.mongod import MongodError
+from mongo.commands import COULD_NOT_RUN
 
 
 class Command(BaseCommand):
@@ -19,7 +20,9 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         scheme, _, folder = settings.DATABASES["default"]["HOST"].partition(":")
         if scheme != "embedded":
-            raise CommandError("MONGODB_URI names a server of its own: there is no embedded one to run.")
+            raise CommandError(
+                "MONGODB_URI names a server of its own: there is no embedded one to run.", returncode=COULD_NOT_RUN
+            )
         server = embedded.of(Path(folder))
         _on_signals(signal.default_int_handler)
         try:
@@ -27,7 +30,7 @@ class Command(BaseCommand):
         except KeyboardInterrupt:  # while it was starting
             _on_signals(signal.SIG_IGN)
         except MongodError as error:
-            raise CommandError(str(error)) from error
+            raise CommandError(str(error), returncode=COULD_NOT_RUN) from error
         server.stop()
         self.stdout.write("mongod has ended.")
 

@@ -4,10 +4,10 @@ import io
 
 import pytest
 
-from nodes.assets import images
-from nodes.assets.errors import BadPicture
-from nodes.assets.incoming import Cleaning
-from nodes.assets.limits import Limits
+from nodes.photos.assets import images
+from nodes.photos.assets.cleaning import Cleaning
+from nodes.photos.assets.errors import BadPicture
+from nodes.photos.assets.limits import Limits
 from tests.nodes import pictures
 
 FRAME = 60 * 40
