@@ -3,6 +3,8 @@
 import pytest
 from bson import ObjectId
 
+from markup import markdown
+from mongo.connection import now
 from nodes.services.site import save_settings
 from tests.nodes.admin.conftest import fields
 from tests.nodes.build import node, nonce, stored
@@ -41,6 +43,30 @@ def test_every_save_leaves_a_revision(mongo, editor):
     ann.send(change(node_id), ann.open(change(node_id)), title="Two")
     revision = mongo["cms.revisions"].find_one({"_id": nonce(node_id)})
     assert (revision["metadata"]["title"], revision["saved_by"]["name"]) == ("Two", "ann")
+
+
+def test_a_request_renders_a_text_once_at_most(editor, client, monkeypatch):
+    """The longest that is rendered takes two seconds. Readers' pages keep what they rendered."""
+    rendered = []
+    render = markdown.render
+    monkeypatch.setattr(markdown, "render", lambda *args: [rendered.append(args), render(*args)][1])
+
+    def renderings(ask):
+        rendered.clear()
+        answer = ask()
+        assert answer.status_code in (200, 302)
+        return len(rendered)
+
+    ann, bob = editor("ann"), editor("bob")
+    page = node(slug="page", title="One", text="one\n\ntwo", published=now())
+    assert renderings(lambda: client.get("/page")) == 1
+    assert renderings(lambda: client.get("/page")) == 0
+    assert renderings(lambda: ann.client.get(change(page))) == 0
+    hers, his = ann.open(change(page)), bob.open(change(page))
+    assert renderings(lambda: ann.send(change(page), hers, text="one and more\n\ntwo")) == 1
+    assert renderings(lambda: bob.send(change(page), his, text="one\n\ntwo and more")) == 1, "merged"
+    assert stored(page)["detail"]["text"] == "one and more\n\ntwo and more"
+    assert renderings(lambda: client.get("/page")) == 1
 
 
 def test_type_is_fixed(mongo, editor):
