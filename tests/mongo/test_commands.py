@@ -43,7 +43,7 @@ def test_a_database_that_is_away_is_one_sentence(words):
     answer = subprocess.run(
         [sys.executable, "manage.py", *words],
         cwd=ROOT,
-        env={**os.environ, "DJANGO_SETTINGS_MODULE": "cms.settings", "MONGODB_URI": AWAY},
+        env={**os.environ, "DJANGO_SETTINGS_MODULE": "cms.settings", "MONGODB_URI": AWAY, "MONGODB_TIMEOUT_MS": "500"},
         capture_output=True,
         text=True,
         check=False,

@@ -43,6 +43,7 @@ def test_healthy_site_has_no_errors_and_no_warnings(mongo):
     blog = node("blog", "blog")
     for n in range(3):
         node("blog-entry", f"post-{n}", parent=blog, tags=("a", "b"), text="Hello")
+    call_command("work", "--once", stdout=StringIO())
     out = StringIO()
     call_command("doctor", stdout=out)
     levels = found()
