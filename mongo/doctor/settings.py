@@ -46,6 +46,8 @@ def deployment_checks(examination: Examination) -> Iterator[Finding]:
     """What `manage.py check --deploy` says, where the site is one."""
     if examination.production and examination.alias == DEFAULT_DB_ALIAS:
         for message in checks.run_checks(include_deployment_checks=True):
+            if message.is_silenced():
+                continue
             level = ERROR if message.level >= checks.WARNING else WARNING
             yield Finding(
                 level, "setting-unfit", message.id or "", message.msg, message.hint or "See docs/reference/settings.md."

@@ -72,6 +72,16 @@ def test_missing_key_in_production(mongo, settings):
     assert "setting-unfit" in found(production=True)
 
 
+def test_a_check_that_the_site_silences_is_no_finding(mongo, settings):
+    def unfit():
+        return {finding.where for finding in doctor.examine(production=True) if finding.name == "setting-unfit"}
+
+    before = unfit()
+    assert before
+    settings.SILENCED_SYSTEM_CHECKS = [sorted(before)[0]]
+    assert unfit() == before - {sorted(before)[0]}
+
+
 def test_dropped_and_stray_index(mongo):
     mongo["cms.nodes"].drop_index("by_tag")
     mongo["cms.nodes"].create_index("stray")
