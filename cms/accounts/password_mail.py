@@ -1,4 +1,4 @@
-"""The mail with a link for a new password, sent by the worker: a request does the same work whoever the address belongs to."""
+"""The mail with a link for a new password, sent by the worker: a request does the same work for every address."""
 
 from smtplib import SMTPException
 from typing import Any
@@ -39,7 +39,7 @@ class _MailedForm(PasswordResetForm):
 
 @jobs.handler(RESET)
 def send(job: Job) -> None:
-    """Send the link to every active account with the address. After a failure it may come twice, which harms nobody."""
+    """Send the link to every active account with the address. After a failure it may come twice, which does no harm."""
     site = urlsplit(job.payload["origin"])
     form = _MailedForm({"email": job.payload["email"]})
     if not form.is_valid():

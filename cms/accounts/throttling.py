@@ -1,7 +1,7 @@
 """Log-ins are throttled before any password is looked at, wherever on the site it was typed.
 
-An attempt takes its place under every key first and gives it back if the password was right. Whoever sends a thousand at once
-is therefore held to the same number as whoever sends them one by one. Names and addresses are kept as keyed hashes, until the
+An attempt takes its place under every key first and gives it back if the password was right. A thousand tries at once
+are therefore held to the same number as tries one by one. Names and addresses are kept as keyed hashes, until the
 window has passed; nothing of them is logged.
 """
 
@@ -23,7 +23,7 @@ from nodes.admin.relogin import is_form_sent
 
 SECONDS = 15 * 60
 # Wrong passwords in SECONDS: from one network for one account, from one network, for one account from anywhere. The last is
-# high, because whoever knows a name can use it up.
+# high, because anyone who knows a name can use it up.
 PAIR, NETWORK, ACCOUNT = 5, 30, 100
 
 
@@ -75,7 +75,7 @@ def limits(request: HttpRequest, name: str) -> list[tuple[str, int]]:
 
 
 def too_many(request: HttpRequest, response: HttpResponse) -> HttpResponse:
-    """Answer 429. Where somebody logged in again over a form, its text comes back as it would with a wrong password."""
+    """Answer 429. After a log-in over a form, its text comes back as it would with a wrong password."""
     if not is_form_sent(request):
         return refused(request, SECONDS)
     return _as_refusal(response, SECONDS)

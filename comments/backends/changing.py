@@ -59,7 +59,7 @@ class Changing(Part):
         return comment(target, stored)
 
     def blank(self, target: Target, document: Document) -> Document:
-        """Take text and author from a comment, and keep nothing of them, however often it is changed meanwhile; return what is
+        """Take text and author from a comment, and keep nothing of them, however often it is changed in between; return what is
         stored then."""
         change = Change("erase", State.PUBLIC, BLANK, delta=-1, keep=False)
         while document["state"] == State.PUBLIC.value:

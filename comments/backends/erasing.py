@@ -1,7 +1,7 @@
 """Erasing an author everywhere.
 
 At return no reader can read the text: the copies that are read, the queue and the history are blanked. What writers had in
-hand meanwhile meets the record of the erasure: posting, importing, publishing and restoring look for it after they have
+hand then meets the record of the erasure: posting, importing, publishing and restoring look for it after they have
 written. The worker sweeps until all leases of that time have ended and a pass finds nothing more.
 """
 

@@ -13,9 +13,9 @@ from django.conf import settings
 from django.db import connection
 
 from tests.cms.pages import started_by, tried
-from tests.cms.test_servers import BODY, POST
 from tests.nodes.build import node
 from tests.running import Service, until
+from tests.support.raw_posts import BODY, POST
 
 pytestmark = pytest.mark.slow
 READERS = 4

@@ -14,10 +14,9 @@ from cms.serving import receiving
 from tests.nodes import photo_build, pictures
 from tests.nodes.build import node
 from tests.running import Web, served, until
+from tests.support.raw_posts import BODY, POST
 
 THREADS = 12  # of a worker
-POST = b"POST /comments/post HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-www-form-urlencoded\r\n"
-BODY = b"text=slow&token=none"
 
 
 @pytest.fixture(scope="module", params=["waitress", "gunicorn"])
