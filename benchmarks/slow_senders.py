@@ -205,7 +205,7 @@ def restarted(server: Server, path: str, folder: Path) -> str:
     from tests.running import Service
 
     environment = {**os.environ, "WEB_CONCURRENCY": "1", **server.environment}
-    command = [sys.executable, "-m", "gunicorn", "--config", str(ROOT / "cms" / "gunicorn_conf.py")]
+    command = [sys.executable, "-m", "gunicorn", "--config", str(ROOT / "cms" / "serving" / "gunicorn_conf.py")]
     with socket.create_server(("127.0.0.1", 0), backlog=512) as listening:
         both = [Service(command, listening, folder, environment) for _ in range(2)]
         try:
