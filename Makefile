@@ -34,7 +34,7 @@ bench: .venv/dev.stamp wrk ## the measurements that the documents quote (ARGS=na
 	$(BIN)/python -m benchmarks $(ARGS)
 
 soak: .venv/dev.stamp ## an hour of mixed traffic while the site is broken (ARGS="--minutes 10"); MACHINE=30000: of random steps
-	$(if $(MACHINE),MACHINE_STEPS=$(MACHINE) $(BIN)/python -m pytest -q -m slow tests/comments/test_machine.py,$(BIN)/python -m benchmarks.soak $(ARGS))
+	$(if $(MACHINE),MACHINE_STEPS=$(MACHINE) $(BIN)/python -m pytest -q -m slow tests/comments/backends/test_machine.py,$(BIN)/python -m benchmarks.soak $(ARGS))
 
 mutants: .venv/dev.stamp ## take guards out one by one: the test named for each must fail
 	$(BIN)/python -m tests.mutants $(ARGS)

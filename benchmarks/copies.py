@@ -20,8 +20,8 @@ def _addresses(folder: Path) -> list[str]:
     from nodes.photos.assets.limits import limits
     from nodes.selectors import photos
     from nodes.services.photo_import import upload
-    from tests.nodes import build
-    from tests.nodes.photo_build import gallery
+    from tests.support.nodes import build
+    from tests.support.nodes.photo_build import gallery
 
     parent, found = gallery("benchmark"), []
     for number in range(PHOTOS):

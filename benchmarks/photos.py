@@ -198,7 +198,7 @@ def picture(megapixels: int) -> dict[str, float]:
     from nodes.photos.addresses import copy, square
     from nodes.photos.assets.limits import limits
     from nodes.selectors import photos
-    from tests.nodes.photo_build import gallery
+    from tests.support.nodes.photo_build import gallery
 
     client, parent = Client(), gallery(f"benchmark-{os.getpid()}")
     client.force_login(User.objects.create_superuser(f"benchmark-{os.getpid()}"))

@@ -202,7 +202,7 @@ def restarted(server: Server, path: str, folder: Path) -> str:
                 time.sleep(8)
 
             return restart(path, port, reload)
-    from tests.running import Service
+    from tests.support.running import Service
 
     environment = {**os.environ, "WEB_CONCURRENCY": "1", **server.environment}
     command = [sys.executable, "-m", "gunicorn", "--config", str(ROOT / "cms" / "serving" / "gunicorn_conf.py")]

@@ -10,7 +10,7 @@ from django.test.utils import setup_databases, teardown_databases
 
 from mongo import indexes
 from mongo.connection import database
-from tests.commands import CommandLog
+from tests.support.commands import CommandLog
 from tests.support.throwaway import EphemeralMongod
 
 # Rows that migrations write, and no test may change.

@@ -103,10 +103,10 @@ def _ways() -> dict[str, Way]:
     from django.test import Client, override_settings
     from django.urls import reverse
 
-    from tests.comments import site
-    from tests.nodes import pictures
     from tests.nodes.admin.conftest import Editor
-    from tests.nodes.photo_build import gallery
+    from tests.support.comments import site
+    from tests.support.nodes import pictures
+    from tests.support.nodes.photo_build import gallery
 
     target = site.entry()
     template = engines["django"].from_string("{% load comments %}{% get_comment_list for target as found %}{{ found }}")

@@ -1,4 +1,4 @@
-"""The contract. A back end does what the docstrings of Backend say, and tests/comments/contract.py checks it.
+"""The contract. A back end does what the docstrings of Backend say, and tests/comments/backends/contract.py checks it.
 
 Words used throughout:
 

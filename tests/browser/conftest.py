@@ -20,8 +20,8 @@ from django.core.wsgi import get_wsgi_application
 from django.test import Client
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, sync_playwright
 
-from tests import commands
 from tests.browser.explained import bad_plans
+from tests.support import commands
 
 # Drivers are sync: Django must not take Playwright's loop for its own.
 os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"

@@ -9,7 +9,7 @@ from typing import Any
 
 from bson import ObjectId
 
-from tests.commands import explain, stages
+from tests.support.commands import explain, stages
 
 READS, WRITES = {"find", "aggregate", "distinct", "count"}, {"update", "delete", "findAndModify"}
 # Documents that may be read beyond twice what is returned: with a handful in the collection a ratio says little.

@@ -15,9 +15,9 @@ from playwright.sync_api import Page, Response, expect
 from comments.posting import services
 from comments.types import Author, Target
 from nodes.services import editing
-from tests.nodes import pictures
-from tests.nodes.build import EDITOR, node, nonce
-from tests.nodes.photo_build import gallery, upload
+from tests.support.nodes import pictures
+from tests.support.nodes.build import EDITOR, node, nonce
+from tests.support.nodes.photo_build import gallery, upload
 
 SHOWCASE = Path(__file__).parent / "showcase.md"
 

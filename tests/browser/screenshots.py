@@ -13,7 +13,7 @@ from nodes.models import Node
 from nodes.services import editing
 from nodes.types import Actor
 from tests.browser.conftest import write
-from tests.nodes.build import nonce, stored
+from tests.support.nodes.build import nonce, stored
 
 IMAGES = Path(__file__).parents[2] / "docs" / "images"
 DESKTOP, PHONE = {"width": 1180, "height": 800}, {"width": 390, "height": 800}

@@ -9,8 +9,8 @@ from comments.posting import services
 from comments.reading import selectors
 from comments.types import Author, Order, Target, Verdict
 from tests.browser.conftest import PHONE
-from tests.comments import site
 from tests.comments.conftest import rules  # noqa: F401 - a fixture
+from tests.support.comments import site
 
 URL = "/news/hello"
 

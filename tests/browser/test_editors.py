@@ -7,7 +7,7 @@ from playwright.sync_api import expect
 
 from nodes.services import editing, trash
 from tests.browser.conftest import PASSWORD, PHONE, write
-from tests.nodes.build import EDITOR, node, nonce, stored
+from tests.support.nodes.build import EDITOR, node, nonce, stored
 
 ADD = "/admin/nodes/node/add/?type=basic-page"
 

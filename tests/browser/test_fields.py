@@ -33,9 +33,9 @@ from nodes.services import drafts, editing
 from nodes.services.site import save_settings
 from tests.browser.poking import POKE
 from tests.conftest import empty
-from tests.markup.payloads import ALL
-from tests.nodes import build, photo_build, pictures
-from tests.wordpress import wxr
+from tests.support import wxr
+from tests.support.nodes import build, photo_build, pictures
+from tests.support.payloads import ALL
 
 # Payloads that share a page. More would make longer pages, fewer more of them.
 TOGETHER = 60

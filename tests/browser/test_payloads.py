@@ -5,7 +5,7 @@ import pytest
 from markup.html import clean
 from markup.markdown import render
 from tests.browser.poking import POKE
-from tests.markup.payloads import ALL
+from tests.support.payloads import ALL
 
 
 @pytest.fixture

@@ -8,9 +8,9 @@ from playwright.sync_api import expect
 
 from mongo import jobs
 from mongo.connection import database
-from tests.nodes import pictures
-from tests.nodes.build import PAST, node, nonce, stored
-from tests.nodes.photo_build import document, gallery, upload
+from tests.support.nodes import pictures
+from tests.support.nodes.build import PAST, node, nonce, stored
+from tests.support.nodes.photo_build import document, gallery, upload
 
 # Gives an element files as if they had been dropped or pasted.
 GIVE = """([selector, kind, files]) => {

@@ -9,9 +9,9 @@ from comments.posting import services
 from comments.types import Author, Target
 from nodes.models import Node
 from tests.browser.conftest import PHONE, write
-from tests.nodes import pictures
-from tests.nodes.build import PAST, node, stored
-from tests.nodes.photo_build import gallery, upload
+from tests.support.nodes import pictures
+from tests.support.nodes.build import PAST, node, stored
+from tests.support.nodes.photo_build import gallery, upload
 
 
 def change(node_id):

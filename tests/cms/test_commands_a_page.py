@@ -8,8 +8,8 @@ from comments.types import Author
 from mongo.connection import now
 from nodes.models import Node, tree, version_cache
 from nodes.texts import rendering
-from tests.nodes import photo_build
-from tests.nodes.build import node
+from tests.support.nodes import photo_build
+from tests.support.nodes.build import node
 
 # By page: of a worker that keeps nothing; again, without the page cache; from the page cache; asked with the entity tag.
 COMMANDS = {

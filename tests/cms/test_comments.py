@@ -20,7 +20,7 @@ from nodes.selectors import nodes as node_selectors
 from nodes.services import drafts, editing, trash
 from nodes.services import site as site_services
 from nodes.signals import node_deleted
-from tests.nodes import build
+from tests.support.nodes import build
 
 pytestmark = pytest.mark.usefixtures("mongo")
 

@@ -17,8 +17,8 @@ from nodes.services import editing
 from nodes.services.site import save_settings
 from nodes.types import NO_TAGS
 from nodes.views import pages
-from tests import commands
-from tests.nodes.build import EDITOR, node, nonce
+from tests.support import commands
+from tests.support.nodes.build import EDITOR, node, nonce
 
 
 @pytest.fixture(autouse=True)

@@ -21,13 +21,13 @@ from comments.types import Target
 from mongo import targeting
 from mongo.collections import Collection, ShardKey, declared
 from mongo.targeting import Broadcast, Operation
-from tests.commands import CommandLog
-from tests.comments import site
 from tests.comments.conftest import moderator, post_page, rules
-from tests.nodes import pictures
 from tests.nodes.admin.conftest import Editor, editor, fields
-from tests.nodes.build import node, nonce
-from tests.nodes.photo_build import document, gallery, replace, upload
+from tests.support.commands import CommandLog
+from tests.support.comments import site
+from tests.support.nodes import pictures
+from tests.support.nodes.build import node, nonce
+from tests.support.nodes.photo_build import document, gallery, replace, upload
 
 __all__ = ["editor", "moderator", "post_page", "rules"]
 

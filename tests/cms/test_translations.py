@@ -10,7 +10,7 @@ import pytest
 from django.utils.translation.template import templatize
 
 from nodes.services.site import save_settings
-from tests.comments import site
+from tests.support.comments import site
 
 ROOT = Path(__file__).parents[2]
 # The pluggable app brings its own catalogue along.

@@ -24,8 +24,8 @@ from comments.types import Target
 from mongo import jobs
 from nodes.views import previews
 from nodes.views.previews import Preview
-from tests.comments import site as comment_site
-from tests.nodes.build import node, nonce
+from tests.support.comments import site as comment_site
+from tests.support.nodes.build import node, nonce
 from tests.support.site_settings import loaded, production
 
 ROOT = Path(__file__).parents[2]

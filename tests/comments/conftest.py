@@ -6,8 +6,8 @@ from django.test import Client
 
 from comments.reading import selectors
 from comments.types import Comment, Target
-from tests.comments import site
-from tests.comments.holders import account
+from tests.support.comments import site
+from tests.support.comments.holders import account
 
 
 @pytest.fixture

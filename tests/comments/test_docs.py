@@ -14,8 +14,8 @@ from comments.templatetags.comments import register
 from comments.types import Author
 from nodes.models import Node, Photo
 from nodes.selectors import nodes as node_selectors
-from tests.comments import site
-from tests.nodes import photo_build
+from tests.support.comments import site
+from tests.support.nodes import photo_build
 
 pytestmark = pytest.mark.usefixtures("mongo")
 PAGE = (Path(__file__).resolve().parents[2] / "docs/reference/template-tags.md").read_text(encoding="utf-8")

@@ -8,8 +8,8 @@ from comments import signals
 from comments.posting import services
 from comments.reading import selectors
 from comments.types import Author
-from tests.comments import site
-from tests.comments.site import received
+from tests.support.comments import site
+from tests.support.comments.site import received
 
 pytestmark = pytest.mark.usefixtures("mongo")
 

@@ -14,8 +14,8 @@ from comments.posting import services
 from comments.reading import selectors
 from comments.types import Target
 from nodes.models import Node
-from tests.comments import site
-from tests.comments.site import change_url
+from tests.support.comments import site
+from tests.support.comments.site import change_url
 
 pytestmark = pytest.mark.usefixtures("mongo")
 

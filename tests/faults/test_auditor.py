@@ -11,8 +11,8 @@ from tests.faults.harness.auditor import Audit
 from tests.faults.harness.content import PARAGRAPHS, Content
 from tests.faults.harness.ledger import Asked, Ledger, Picture, Window
 from tests.faults.harness.pictures import png
-from tests.nodes import build
-from tests.nodes.photo_build import gallery, replace, upload
+from tests.support.nodes import build
+from tests.support.nodes.photo_build import gallery, replace, upload
 
 ANN = Actor(None, "Ann")
 TEXTS = ("first", "second", "third")

@@ -18,7 +18,7 @@ from tests.faults.harness.content import log_in, make
 from tests.faults.harness.ledger import Ledger
 from tests.faults.harness.pictures import png, shows
 from tests.faults.harness.places import OnOneMember, running, workers
-from tests.running import until
+from tests.support.running import until
 
 pytestmark = pytest.mark.slow
 

@@ -10,8 +10,8 @@ from comments.types import Target
 from mongo.connection import database
 from nodes.models import tree
 from nodes.services import checking
-from tests.crashing import killed_after
-from tests.wordpress.wxr import comment, export, item, page
+from tests.support.crashing import killed_after
+from tests.support.wxr import comment, export, item, page
 from wordpress.importer import Importer, Options
 
 pytestmark = pytest.mark.usefixtures("mongo")

@@ -11,8 +11,8 @@ from mongo.connection import database, now
 from nodes.models import tree
 from nodes.services import checking, drafts, editing, trash, write
 from nodes.types import Actor, TagChange
-from tests.crashing import killed_after
-from tests.nodes.build import node, nonce, stored
+from tests.support.crashing import killed_after
+from tests.support.nodes.build import node, nonce, stored
 
 pytestmark = pytest.mark.usefixtures("mongo")
 

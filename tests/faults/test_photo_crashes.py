@@ -16,10 +16,10 @@ from nodes.selectors import photos as selectors
 from nodes.services import photos, trash
 from nodes.services.sweeping import Swept, sweep
 from nodes.types import Actor, TagChange
-from tests.crashing import killed_after
-from tests.nodes import build, pictures
-from tests.nodes.photo_build import audit, count, document, gallery, replace, send, shown, upload
 from tests.support.between import before, stopped_before
+from tests.support.crashing import killed_after
+from tests.support.nodes import build, pictures
+from tests.support.nodes.photo_build import audit, count, document, gallery, replace, send, shown, upload
 
 pytestmark = pytest.mark.usefixtures("mongo")
 

@@ -21,10 +21,10 @@ from comments.types import Author, Target
 from mongo.connection import database
 from nodes.views import previews
 from nodes.views.previews import Preview
-from tests.commands import CommandLog
 from tests.conftest import empty
 from tests.fuzz.requests import MARK, SCRIPT_NAME, Known, Sent, requests, routes
-from tests.nodes import build, photo_build
+from tests.support.commands import CommandLog
+from tests.support.nodes import build, photo_build
 
 FIXED = 20_260_101
 # Requests to an address before the next one's turn.

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.nodes.build import node
-from tests.running import served
+from tests.support.nodes.build import node
+from tests.support.running import served
 
 pytestmark = pytest.mark.slow
 # Seconds within which everything is answered or closed.

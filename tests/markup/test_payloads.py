@@ -6,8 +6,8 @@ from markup.html import clean
 from markup.images import resolve
 from markup.markdown import render
 from markup.text import plain
-from tests.markup.payloads import ALL, PAYLOADS
 from tests.markup.policy import violations
+from tests.support.payloads import ALL, PAYLOADS
 
 # Where a text can put what it brings: alone, within words, in a value, a table, a foreign or an unfinished element ...
 HTML = [

@@ -12,7 +12,7 @@ from bson import ObjectId
 from django.core.management import CommandError, call_command, get_commands
 
 from mongo.commands import COULD_NOT_RUN, WRONG, MongoCommand
-from tests.nodes.build import node
+from tests.support.nodes.build import node
 
 ROOT = Path(__file__).parents[2]
 AWAY = "mongodb://127.0.0.1:9/?replicaSet=rs0&timeoutMS=300&serverSelectionTimeoutMS=300"

@@ -12,7 +12,7 @@ from mongo import doctor
 from mongo.collections import Collection, Declared, Index, ShardKey
 from mongo.doctor import ADVICE, ERROR, WARNING, HotQuery
 from mongo.schemas import NUMBER, TEXT, document, either, listed
-from tests.nodes.build import node
+from tests.support.nodes.build import node
 
 NAME = "patients"
 

@@ -9,7 +9,7 @@ from django.contrib.auth import authenticate, get_user_model
 from django.contrib.contenttypes.models import ContentType
 from django.db import connection
 
-from tests.commands import explain, stages
+from tests.support.commands import explain, stages
 
 
 def plans(commands, db):

@@ -11,7 +11,7 @@ from mongo import sharding, targeting
 from mongo.checks import check_declarations
 from mongo.collections import Collection, Declared, Index, ShardKey, declared
 from mongo.doctor import HotQuery
-from tests.nodes.build import node
+from tests.support.nodes.build import node
 
 AB = (("a", 1), ("b", 1))
 

@@ -14,9 +14,9 @@ from nodes.photos.assets.locks import STALE
 from nodes.photos.assets.reader import Missing
 from nodes.selectors import photos as selectors
 from nodes.services import photos
-from tests.nodes import pictures
-from tests.nodes.build import node
-from tests.nodes.photo_build import gallery, upload
+from tests.support.nodes import pictures
+from tests.support.nodes.build import node
+from tests.support.nodes.photo_build import gallery, upload
 
 
 def findings(name: str) -> list[doctor.Finding]:

@@ -10,8 +10,8 @@ from comments.posting import services
 from comments.types import Author, Target
 from mongo.connection import database, now
 from nodes.services import drafts, editing, trash
-from tests.nodes import build, photo_build
 from tests.rights.world import World, body
+from tests.support.nodes import build, photo_build
 
 
 @pytest.fixture(autouse=True)

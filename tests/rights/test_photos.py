@@ -9,8 +9,8 @@ from bson import ObjectId
 from django.core.files.uploadedfile import SimpleUploadedFile
 
 from mongo.connection import now
-from tests.nodes import build, pictures
 from tests.rights.world import Thing, World, body, is_refused, rows, stored, told, word
+from tests.support.nodes import build, pictures
 
 STATES = ("live", "draft", "scheduled", "expired", "private", "trashed")
 # Who writes or publishes (o, w, e, a) sees the library, so also the files of photos that are not public.

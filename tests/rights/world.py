@@ -22,8 +22,8 @@ from mongo.connection import database
 from nodes.collections import RENDITIONS
 from nodes.services import drafts, editing, trash
 from nodes.types import Actor, TagChange
-from tests.commands import CommandLog
-from tests.nodes import build, photo_build, pictures
+from tests.support.commands import CommandLog
+from tests.support.nodes import build, photo_build, pictures
 
 # Who asks. `owner` and `author` are both of the group Authors; the first wrote what it is about, the second did not.
 GROUPS = {

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from tests import commands
+from tests.support import commands
 
 Wanted = Callable[[Mapping[str, Any]], bool]
 

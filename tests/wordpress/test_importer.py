@@ -15,9 +15,9 @@ from comments.types import Verdict
 from nodes.services import editing, trash
 from nodes.texts import tags as tags_of_nodes
 from nodes.types import Actor
-from tests.nodes import build, pictures
+from tests.support.nodes import build, pictures
+from tests.support.wxr import EMPTY_DATE, attachment, author, comment, export, item, meta, page, term
 from tests.wordpress.stored import snapshot, stored, target
-from tests.wordpress.wxr import EMPTY_DATE, attachment, author, comment, export, item, meta, page, term
 from wordpress import importer
 from wordpress.management.commands import import_wordpress
 

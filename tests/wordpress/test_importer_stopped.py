@@ -11,9 +11,9 @@ from comments.reading import selectors
 from nodes.errors import InvalidSlug, SlugTaken
 from nodes.services import editing, trash
 from nodes.types import Actor
-from tests.nodes import build
+from tests.support.nodes import build
+from tests.support.wxr import comment, export, item, page
 from tests.wordpress.stored import stored, target
-from tests.wordpress.wxr import comment, export, item, page
 from wordpress.importer import Importer, Options
 
 pytestmark = pytest.mark.usefixtures("mongo")

@@ -6,9 +6,9 @@ from django.test import Client
 
 from nodes.services import editing, trash
 from nodes.types import Actor
-from tests.nodes import build, pictures
+from tests.support.nodes import build, pictures
+from tests.support.wxr import attachment, export, item, meta, page
 from tests.wordpress.stored import snapshot, stored, target
-from tests.wordpress.wxr import attachment, export, item, meta, page
 
 pytestmark = pytest.mark.usefixtures("mongo")
 

@@ -13,7 +13,7 @@ from comments.posting import flags, services
 from comments.reading import selectors
 from comments.types import Author, Target, Verdict
 from mongo.connection import now
-from tests.comments import site
+from tests.support.comments import site
 
 pytestmark = pytest.mark.usefixtures("mongo")
 QUEUE = reverse("admin:comments_moderation_changelist")

@@ -11,8 +11,8 @@ from comments.notices import subscriptions
 from comments.posting import ip_hash, services
 from comments.reading import selectors
 from mongo import jobs
-from tests.comments import site
-from tests.comments.site import last_link, work
+from tests.support.comments import site
+from tests.support.comments.site import last_link, work
 
 pytestmark = pytest.mark.usefixtures("mongo")
 

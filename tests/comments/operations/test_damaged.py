@@ -7,7 +7,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from mongo.commands import WRONG
-from tests.comments import site
+from tests.support.comments import site
 
 
 @pytest.fixture

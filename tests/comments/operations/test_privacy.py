@@ -17,7 +17,7 @@ from comments.posting import ip_hash, services
 from comments.reading import selectors
 from mongo import jobs
 from mongo.connection import now
-from tests.comments import site
+from tests.support.comments import site
 
 pytestmark = pytest.mark.usefixtures("mongo")
 NAME, EMAIL, TEXT = "Anneliese Quux", "anneliese@quux.example", "Xylophone"

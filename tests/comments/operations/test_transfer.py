@@ -12,7 +12,7 @@ from comments.operations import transfer
 from comments.posting import services
 from comments.reading import selectors
 from comments.types import Author, Order, Target
-from tests.nodes import build
+from tests.support.nodes import build
 
 pytestmark = pytest.mark.usefixtures("mongo")
 

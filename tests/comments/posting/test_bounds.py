@@ -7,8 +7,8 @@ from comments.errors import InvalidComment
 from comments.posting import own, preparation, spam
 from comments.reading import selectors
 from comments.types import Author, Held
-from tests.comments import site
-from tests.comments.site import change_url
+from tests.support.comments import site
+from tests.support.comments.site import change_url
 
 pytestmark = pytest.mark.usefixtures("mongo")
 

@@ -9,8 +9,8 @@ from comments.moderation import pending
 from comments.posting import services
 from comments.reading import selectors
 from comments.types import Author, Verdict
-from tests.comments import site
-from tests.comments.site import change_url, one
+from tests.support.comments import site
+from tests.support.comments.site import change_url, one
 
 pytestmark = pytest.mark.usefixtures("mongo")
 

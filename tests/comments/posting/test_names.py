@@ -12,7 +12,7 @@ from comments.operations import importing, transfer
 from comments.posting import forms, services
 from comments.reading import selectors
 from comments.types import Author, NewComment
-from tests.comments import site
+from tests.support.comments import site
 
 pytestmark = pytest.mark.usefixtures("mongo")
 

@@ -5,8 +5,8 @@ import pytest
 from comments import signals
 from comments.posting import spam
 from comments.reading import selectors
-from tests.comments import site
-from tests.comments.site import change_url, received
+from tests.support.comments import site
+from tests.support.comments.site import change_url, received
 
 pytestmark = pytest.mark.usefixtures("mongo")
 

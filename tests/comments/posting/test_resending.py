@@ -8,9 +8,9 @@ from comments.backends import backend
 from comments.posting import ip_hash, preparation, services, tokens
 from comments.reading import selectors
 from comments.types import Author
-from tests.comments import site
-from tests.comments.interruptions import Crash, Interrupted
-from tests.comments.site import work
+from tests.support.comments import site
+from tests.support.comments.interruptions import Crash, Interrupted
+from tests.support.comments.site import work
 
 
 def stop_before_the_commit(target, data):

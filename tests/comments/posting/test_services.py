@@ -11,7 +11,7 @@ from comments.operations import importing, privacy
 from comments.posting import services
 from comments.reading import selectors
 from comments.types import Author, NewComment, Target
-from tests.comments.holders import account
+from tests.support.comments.holders import account
 
 TARGET = Target("auth.user", "650000000000000000000001")
 ANN = Author("Ann", id="7")

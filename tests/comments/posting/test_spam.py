@@ -7,7 +7,7 @@ from comments.posting import ip_hash, spam
 from comments.posting.tokens import FormToken
 from comments.reading import selectors
 from comments.types import Target
-from tests.comments import site
+from tests.support.comments import site
 
 TARGET = Target("nodes.node", "0" * 24)
 

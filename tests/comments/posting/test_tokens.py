@@ -10,8 +10,8 @@ from comments.operations import importing
 from comments.posting import preparation, services
 from comments.reading import selectors
 from comments.types import Author
-from tests.comments import audit, site
-from tests.comments.site import change_url
+from tests.support.comments import audit, site
+from tests.support.comments.site import change_url
 
 pytestmark = pytest.mark.usefixtures("mongo")
 
@@ -116,7 +116,7 @@ def test_form_sent_again_after_its_comment_was_removed_keeps_its_text(client, po
 
 
 def test_imported_comment_is_known_by_its_key_alone(post_page):
-    from tests.comments.contract import imported
+    from tests.comments.backends.contract import imported
 
     assert [importing.import_(post_page, [imported(1, source=text)]) for text in ("One", "Two")] == [1, 0]
     assert [comment.source for comment in selectors.iterate(post_page)] == ["One"]

@@ -8,8 +8,8 @@ from django.test import Client
 from comments.moderation import pending
 from comments.posting import services
 from comments.reading import selectors
-from tests.comments import site
-from tests.comments.site import one
+from tests.support.comments import site
+from tests.support.comments.site import one
 
 pytestmark = pytest.mark.usefixtures("mongo")
 

@@ -7,8 +7,8 @@ from django.test import Client
 from django.urls import reverse
 
 from comments.posting import services
-from tests.comments import site
-from tests.comments.site import change_url, one
+from tests.support.comments import site
+from tests.support.comments.site import change_url, one
 
 pytestmark = pytest.mark.usefixtures("mongo")
 

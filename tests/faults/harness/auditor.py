@@ -20,7 +20,7 @@ from tests.faults.harness.content import Content
 from tests.faults.harness.discussing import Poster
 from tests.faults.harness.ledger import Ledger
 from tests.faults.harness.pictures import shows
-from tests.running import Site
+from tests.support.running import Site
 
 # Longer than any lease, claim, lock or grace: what crashed is long dead by then.
 LATER = timedelta(days=3)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from tests.faults.harness.browser import Answer, Browser
 from tests.faults.harness.ledger import Ledger
-from tests.running import Site
+from tests.support.running import Site
 
 Insist = Callable[[Callable[[], Answer]], Answer]
 # One by one: more tries at once than wrong ones are allowed would be refused, as nobody knows yet that they are right.

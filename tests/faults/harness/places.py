@@ -15,7 +15,7 @@ from pymongo.errors import PyMongoError
 
 from local.mongod import initiate, locate
 from local.ports import free_port
-from tests.running import Site, until
+from tests.support.running import Site, until
 from tests.support.throwaway import Member
 
 # Fail points, by which a server drops connections; small journals, else 300 MB each.

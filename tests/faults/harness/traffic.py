@@ -13,7 +13,7 @@ from tests.faults.harness.browser import Answer, Broken, Browser
 from tests.faults.harness.content import Content, log_in
 from tests.faults.harness.ledger import Ledger, Picture
 from tests.faults.harness.pictures import png
-from tests.running import Site
+from tests.support.running import Site
 
 # Seconds for which something is sent again before it is given up: an answer must come long before.
 INSISTING = 120.0

@@ -6,8 +6,8 @@ from django.test import Client
 
 from nodes.services import drafts, trash
 from tests.nodes.admin.conftest import fields
-from tests.nodes.build import EDITOR, node, nonce
-from tests.nodes.photo_build import document, gallery, upload
+from tests.support.nodes.build import EDITOR, node, nonce
+from tests.support.nodes.photo_build import document, gallery, upload
 
 ADD = "/admin/nodes/node/add/?type=basic-page"
 

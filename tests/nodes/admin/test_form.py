@@ -7,7 +7,7 @@ from markup import markdown
 from mongo.connection import now
 from nodes.services.site import save_settings
 from tests.nodes.admin.conftest import fields
-from tests.nodes.build import node, nonce, stored
+from tests.support.nodes.build import node, nonce, stored
 
 ADD = "/admin/nodes/node/add/?type=basic-page"
 

@@ -10,7 +10,7 @@ from nodes.admin import differences
 from nodes.services import drafts, editing, trash
 from nodes.types import Actor, TagChange
 from tests.nodes.admin.conftest import fields
-from tests.nodes.build import EDITOR, PAST, node, nonce, save, stored
+from tests.support.nodes.build import EDITOR, PAST, node, nonce, save, stored
 
 ADD = "/admin/nodes/node/add/?type=basic-page"
 

@@ -10,9 +10,9 @@ from django.test import Client
 
 from markup import limits
 from nodes.admin import writing
-from tests.nodes import pictures
-from tests.nodes.build import node
-from tests.nodes.photo_build import gallery, upload
+from tests.support.nodes import pictures
+from tests.support.nodes.build import node
+from tests.support.nodes.photo_build import gallery, upload
 
 SHOW, TAGS, PHOTOS = (f"/admin/nodes/node/{name}/" for name in ("show-text", "tags", "photos"))
 STATIC = Path(__file__).parents[3] / "static"

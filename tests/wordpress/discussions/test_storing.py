@@ -7,8 +7,8 @@ import pytest
 from comments.posting import preparation
 from comments.reading import selectors
 from comments.types import Order
+from tests.support.wxr import comment, export, item
 from tests.wordpress.stored import snapshot, stored, target
-from tests.wordpress.wxr import comment, export, item
 
 pytestmark = pytest.mark.usefixtures("mongo")
 

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from tests.wordpress.wxr import EMPTY_DATE, attachment, author, comment, export, item, meta, page, term
+from tests.support.wxr import EMPTY_DATE, attachment, author, comment, export, item, meta, page, term
 from wordpress.export import reader
 from wordpress.export.reader import read
 from wordpress.export.records import Attachment, Author, Comment, Item, Record, Site, Term, WxrError

@@ -11,9 +11,9 @@ from tempfile import TemporaryFile
 import pytest
 from django.core.management import CommandError
 
-from tests.nodes import pictures
+from tests.support.nodes import pictures
+from tests.support.wxr import attachment, export, item
 from tests.wordpress.stored import snapshot, stored
-from tests.wordpress.wxr import attachment, export, item
 from wordpress.importer import Importer, Options
 from wordpress.media.download import Downloader, DownloadError, DownloadsStopped, Limits, is_public
 

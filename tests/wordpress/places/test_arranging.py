@@ -5,9 +5,9 @@ from django.core.management import CommandError
 
 from nodes.services import trash
 from nodes.types import Actor
-from tests.nodes import build
+from tests.support.nodes import build
+from tests.support.wxr import export, item, page
 from tests.wordpress.stored import stored
-from tests.wordpress.wxr import export, item, page
 from wordpress.export.old_site import OldSite
 
 pytestmark = pytest.mark.usefixtures("mongo")

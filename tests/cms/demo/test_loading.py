@@ -1,0 +1,140 @@
+"""The demo site: complete, the same twice, gone without a trace."""
+
+from io import StringIO
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from cms.demo import content, loading, plates, volume
+from mongo import jobs
+from mongo.connection import now
+from nodes.models import site as stored_site
+from nodes.selectors import nodes as selectors
+from nodes.services import editing, trash, volume_data
+from tests.conftest import KEPT
+from tests.support.nodes.build import EDITOR, node, nonce
+
+
+def nothing() -> None:
+    """No progress to show."""
+
+
+def documents(mongo) -> dict[str, int]:
+    """How many documents each collection holds once the worker has done its jobs, without the site's one, and those that
+    migrations write."""
+    call_command("work", "--once", stdout=StringIO())
+    mongo.jobs.delete_many({"state": jobs.DONE})
+    mongo[jobs.WORKERS].delete_many({})
+    names = set(mongo.list_collection_names()) - KEPT - {"cms.site"}
+    return {name: count for name in names if (count := mongo[name].count_documents({}))}
+
+
+def test_loading_twice_changes_nothing(mongo):
+    assert loading.load(now(), nothing).left == 0
+    before = list(mongo["cms.nodes"].find().sort("_id"))
+    again = loading.load(now(), nothing)
+    assert (again.done, again.left) == (0, loading.size())
+    assert list(mongo["cms.nodes"].find().sort("_id")) == before
+
+
+def test_holds_what_a_visitor_should_meet(mongo, client):
+    loading.load(now(), nothing)
+    types = [item.type for item in content.items()]
+    assert types.count("blog-entry") >= 12
+    assert {"folder", "blog", "gallery", "basic-page"} <= set(types)
+    assert any(item.days is None for item in content.items())
+    assert any(item.days is not None and item.days < 0 for item in content.items())
+    page = client.get("/").content.decode()
+    assert "In praise of the wide margin" in page
+    assert "A small magazine about reading, writing and making" in page
+    assert "short guide to fog" not in page
+    assert "世界文学" in page
+    post = client.get("/essays/the-wide-margin").content.decode()
+    assert post.index("gravy counts as illustrations") < post.index("The flour shows up beautifully.")
+    assert "Old Compositor" in post
+    gallery = client.get("/plates").content.decode()
+    assert gallery.count('<img src="') == len(plates.PLATES)
+    photo = client.get("/plates/from-the-night-train")
+    assert b"with the lamp off" in photo.content
+    assert set(mongo.discussions.distinct("schema")) == {"documents", "embedded", "buckets"}
+    pamphlet = client.get("/workshop/a-pamphlet-in-an-hour").content.decode()
+    assert pamphlet.index("Everyone's first book") < pamphlet.index("Coffee is a finish.") < pamphlet.index("Kofi")
+    assert len(mongo["cms.nodes"].find_one({"metadata.slug": "a-pamphlet-in-an-hour"})["comments"]) == 7
+    held = client.get("/essays/the-last-letter-writer").content.decode()
+    assert "We were the shop on the left." in held
+    assert "Best Pens 4 You" not in held
+    assert mongo["comments.pending"].count_documents({}) == 2
+
+
+def test_removing_leaves_nothing(mongo):
+    loading.load(now(), nothing)
+    assert loading.remove(nothing).left == 0
+    assert documents(mongo) == {}
+    settings = stored_site.read().settings
+    assert (settings.name, settings.tagline) == ("Marginalia", "")
+    assert loading.load(now(), nothing).left == 0
+
+
+def test_removing_spares_what_others_wrote(mongo):
+    loading.load(now(), nothing)
+    essays = content.identifier("essays")
+    own = node("blog-entry", "mine", parent=essays)
+    trashed = node("blog-entry", "mine-too", parent=content.identifier("workshop"))
+    trash.trash(EDITOR, trashed, nonce(trashed))
+    assert loading.remove(nothing).left == 2
+    assert selectors.get(own).get_absolute_url() == "/essays/mine"
+    trash.restore(EDITOR, trashed)
+    assert selectors.get(trashed).get_absolute_url() == "/workshop/mine-too"
+
+
+def test_loading_beside_other_content(mongo):
+    node("folder", "essays")
+    site = stored_site.read()
+    editing_name = {"name": "My own name"}
+    from nodes.services.site import save_settings
+
+    save_settings(editing_name, {"name": site.settings.name})
+    loading.load(now(), nothing)
+    assert selectors.get(content.identifier("essays")).metadata.slug == "essays-2"
+    assert stored_site.read().settings.name == "My own name"
+
+
+def test_trashed_part_of_the_demo_stays_trashed(mongo):
+    loading.load(now(), nothing)
+    about = content.identifier("about")
+    trash.trash(EDITOR, about, nonce(about))
+    assert loading.load(now(), nothing).done == 0
+    assert selectors.get(about) is None
+    assert loading.remove(nothing).left == 0
+    assert documents(mongo) == {}
+
+
+def test_bulk_content_is_what_the_editor_would_have_made(mongo, client):
+    moment = now()
+    assert sum(volume.load(300, moment)) == 300
+    assert sum(volume.load(310, moment)) == 10
+    made = mongo["cms.nodes"].find_one({"metadata.type": "blog-entry", "metadata.published": {"$ne": None}})
+    shown = selectors.get(made["_id"])
+    assert client.get(shown.get_absolute_url()).status_code == 200
+    twin = editing.create(EDITOR, type="blog-entry", parent_id=shown.parent_id, slug="twin", title="Twin").id
+    other = mongo["cms.nodes"].find_one({"_id": twin})
+    assert set(made) == set(other)
+    assert {k: type(v) for k, v in made["metadata"].items() if v} == {
+        k: type(other["metadata"][k]) for k, v in made["metadata"].items() if v
+    } | {"published": type(moment), "tags": list}
+    editing.save(EDITOR, made["_id"], made["metadata"]["nonce"], {"title": "Changed"})
+    assert mongo["cms.revisions"].count_documents({"node_id": made["_id"]}) == 2
+    trash.trash(EDITOR, twin, nonce(twin))
+    trash.delete(twin)
+    volume_data.forget_places([twin])
+    assert sum(volume.remove()) == 310
+    assert documents(mongo) == {}
+
+
+def test_command_says_what_it_did(mongo, capsys):
+    call_command("load_demo", nodes=20)
+    assert "Demo: 36 created, 0 left as they were; bulk: 20 created." in capsys.readouterr().out
+    call_command("load_demo", remove=True)
+    assert "Demo: 36 deleted, 0 kept for what others put there; bulk: 20 deleted." in capsys.readouterr().out
+    with pytest.raises(CommandError, match="must not be negative"):
+        call_command("load_demo", nodes=-1)

@@ -1,0 +1,284 @@
+"""`manage.py serve`, as `make run` calls it: the real thing, in a var folder and on a port of its own."""
+
+import contextlib
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import psutil
+import pytest
+from pymongo import MongoClient
+from pymongo.errors import PyMongoError
+
+from local.ports import is_free
+from local.processes import command_line
+from mongo.commands import COULD_NOT_RUN
+from tests.support.running import ROOT, Site, until
+from tests.support.throwaway import EphemeralMongod, Member
+
+
+@pytest.fixture
+def site(tmp_path):
+    site = Site(tmp_path / "var")
+    yield site
+    if site.run is not None and site.run.poll() is None:
+        site.stop()
+    until(lambda: not site.left())
+
+
+def refusal(site):
+    """What a start that is refused says: one line, and the exit status of what could not run."""
+    result = site.manage("serve")
+    assert result.returncode == COULD_NOT_RUN
+    assert "Traceback" not in result.stderr
+    line = result.stderr.strip().splitlines()[-1]
+    assert line.startswith("CommandError: ")
+    return line.removeprefix("CommandError: ")
+
+
+def test_from_nothing_to_a_site_and_back(site):
+    said = site.start()
+    assert site.fetch("admin/login/") == 200
+    assert site.url in said
+    assert f"{site.url}admin/" in said
+    kept = site.var / "editor-password"
+    assert f"password:  kept in {kept}\n" in said
+    assert kept.read_text() not in said, "what is no terminal may have other readers"
+    assert kept.stat().st_mode & 0o077 == 0
+
+    assert refusal(site) == f"Process {site.run.pid} serves this site already, at {site.url}."
+    neighbour = Site(site.var.with_name("neighbour"))
+    neighbour.environment["PORT"] = str(site.port)
+    assert re.match(rf"Port {site.port} is held by process \d+ \(.*gunicorn.*\); PORT=", refusal(neighbour))
+    assert neighbour.left() == []
+
+    # Mails and other jobs are done without a further command.
+    until(lambda: any(line.strip().endswith("manage.py work") for line in site.left()))
+    counted = site.manage(
+        "shell", "-v0", "-c", "from django.contrib.auth.models import User; print(User.objects.count())"
+    )
+    assert counted.stdout.strip() == "1", counted.stderr
+
+    before = site.mongod
+    os.kill(before.pid, signal.SIGKILL)
+    until(lambda: site.mongod and site.mongod != before)
+    assert site.fetch("admin/login/") == 200
+    assert f"it runs again as process {site.mongod.pid}" in site.output.read_text()
+
+    assert site.stop() == 0
+    assert "Traceback" not in site.output.read_text()
+    assert site.left() == []
+    assert is_free(site.port)
+
+
+def test_a_terminal_is_shown_the_password_once(site):
+    site.var.mkdir()
+    ours, theirs = os.openpty()
+    command = [sys.executable, "manage.py", "serve"]
+    site.run = subprocess.Popen(command, cwd=ROOT, env=site.environment, stdout=theirs, start_new_session=True)
+    os.close(theirs)
+    said = ""
+    while "Ctrl-C ends it" not in said:
+        said += os.read(ours, 65_536).decode()
+    kept = site.var / "editor-password"
+    assert f"password:  {kept.read_text()}  (kept in {kept})" in said
+    assert site.stop() == 0
+    os.close(ours)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["makemigrations", "--check", "--dry-run"],
+        pytest.param(["check"], marks=pytest.mark.slow),
+        pytest.param(["--help"], marks=pytest.mark.slow),
+        pytest.param(["collectstatic", "--noinput"], marks=pytest.mark.slow),
+    ],
+    ids=" ".join,
+)
+def test_commands_without_a_database_start_none(site, words):
+    result = site.manage(*words)
+    assert result.returncode == 0, result.stderr
+    assert not (site.var / "mongod.json").exists()
+
+
+def test_a_command_starts_the_server_for_its_own_duration(site):
+    result = site.manage("migrate", "-v0")
+    assert result.returncode == 0, result.stderr
+    assert (site.var / "mongod.json").exists()
+    assert site.mongod is None
+    assert site.left() == []
+
+
+def test_mongod_in_the_foreground(site):
+    site.var.mkdir()
+    run = subprocess.Popen(
+        [sys.executable, "manage.py", "mongod"], cwd=ROOT, env=site.environment, stdout=subprocess.PIPE, text=True
+    )
+    said = [run.stdout.readline(), run.stdout.readline()]
+    state = site.mongod
+    assert said[0] == f"mongod is process {state.pid} on port {state.port}, until Ctrl-C.\n"
+    assert said[1] == f"Its address, with the password, is in {site.var / 'mongod.json'}.\n"
+    second = site.manage("mongod")
+    assert second.returncode == COULD_NOT_RUN
+    assert f"Process {run.pid} (" in second.stderr
+    assert "runs the MongoDB of" in second.stderr
+    run.send_signal(signal.SIGINT)
+    assert run.wait(20) == 0
+    assert run.stdout.read() == "mongod has ended.\n"
+    assert site.mongod is None
+
+
+def test_a_site_is_not_served_by_a_server_that_ends_with_another_command(site):
+    site.var.mkdir()
+    with subprocess.Popen(
+        [sys.executable, "manage.py", "mongod"], cwd=ROOT, env=site.environment, stdout=subprocess.PIPE, text=True
+    ) as run:
+        run.stdout.readline()
+        assert refusal(site).startswith(f"Process {run.pid} (")
+        assert site.manage("migrate", "-v0").returncode == 0  # commands use it
+        run.send_signal(signal.SIGINT)
+
+
+def test_without_a_mongod_it_says_where_one_may_be(site):
+    site.environment["MONGOD"] = str(site.var / "none")
+    result = site.manage("migrate")
+    assert result.returncode == COULD_NOT_RUN
+    assert result.stderr.strip() == f"MONGOD names {site.var / 'none'}, which is not a program that can be run."
+
+
+@pytest.fixture
+def terminal():
+    """The tests themselves may run under nohup, which the site would follow."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("terminal")
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_other_signals_end_it_as_well(site, number):
+    site.start()
+    assert site.stop(number) == 0
+    assert site.left() == []
+
+
+@pytest.mark.slow
+def test_a_second_start_does_little_and_keeps_the_password(site):
+    site.start()
+    password = (site.var / "editor-password").read_text()
+    collected = (site.var / "static" / "staticfiles.json").stat().st_mtime_ns
+    assert site.stop() == 0
+    said = site.start()
+    assert password not in said
+    assert f"password:  kept in {site.var / 'editor-password'}" in said
+    assert (site.var / "static" / "staticfiles.json").stat().st_mtime_ns == collected
+    times = psutil.Process(site.run.pid).cpu_times()
+    assert times.user + times.system < 5  # its own seconds: those on the clock depend on what else runs
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "victims", [["run"], ["gunicorn"], ["mongod", "gunicorn"], ["run", "gunicorn", "mongod", "guards"]]
+)
+def test_it_comes_back_after_kill_9(site, victims):
+    site.start()
+    pids = {"run": [site.run.pid], "gunicorn": [site.gunicorn], "mongod": [site.mongod.pid]}
+    pids["guards"] = [
+        child.pid for child in psutil.Process(site.run.pid).children() if "guard.py" in command_line(child.pid)
+    ]
+    acknowledged = []
+    writer = threading.Thread(target=write, args=(site.mongod.uri, acknowledged))
+    writer.start()
+    until(lambda: len(acknowledged) > 20)
+    for victim in victims:
+        for pid in pids[victim]:
+            os.kill(pid, signal.SIGKILL)
+    if "run" not in victims:
+        assert site.run.wait(30) == COULD_NOT_RUN
+        assert "The web server ended by itself" in site.output.read_text()
+    else:
+        site.run.wait(30)
+    site.start()
+    assert site.fetch("admin/login/") == 200
+    writer.join()
+    with MongoClient(site.mongod.uri) as client:
+        assert client.marginalia.kept.count_documents({"_id": {"$in": acknowledged}}) == len(acknowledged)
+
+
+def write(uri, acknowledged):
+    """Insert documents, noting each that the server acknowledged, until it is gone or there are many."""
+    with contextlib.suppress(PyMongoError), MongoClient(uri, timeoutMS=1000) as client:
+        for number in range(2000):
+            client.marginalia.kept.insert_one({"_id": number})
+            acknowledged.append(number)
+
+
+@pytest.mark.slow
+def test_a_copy_of_the_folder_is_served_beside_the_original(site):
+    site.start()
+    assert site.stop() == 0
+    copy = Site(site.var.with_name("copy"))
+    shutil.copytree(site.var, copy.var)
+    try:
+        with ThreadPoolExecutor(2) as pool:
+            assert all(pool.map(Site.start, (copy, site)))
+        assert copy.mongod.port != site.mongod.port
+        assert [one.fetch("admin/login/") for one in (copy, site)] == [200, 200]
+    finally:
+        copy.stop()
+    assert site.fetch("admin/login/") == 200
+
+
+@pytest.mark.slow
+def test_it_ends_with_the_make_that_started_it(site):
+    site.var.mkdir()
+    with (site.var / "output").open("w") as output:
+        maker = subprocess.Popen(
+            [sys.executable, "-c", "import subprocess, sys; subprocess.run([sys.executable, *sys.argv[1:]])"]
+            + ["manage.py", "serve", "--with-parent"],
+            cwd=ROOT,
+            env=site.environment,
+            stdout=output,
+            start_new_session=True,
+        )
+    until(lambda: "Ctrl-C ends it" in (site.var / "output").read_text(), seconds=90)
+    maker.kill()
+    maker.wait()
+    assert site.url in site.start()
+
+
+@pytest.mark.slow
+def test_a_replica_set_of_others_is_used(site):
+    with EphemeralMongod() as server:
+        site.environment["MONGODB_URI"] = server.uri
+        site.start()
+        assert site.fetch("admin/login/") == 200
+        assert site.stop() == 0
+        assert not (site.var / "mongod").exists()
+        with MongoClient(server.uri) as client:
+            assert client.marginalia.auth_user.count_documents({}) == 1
+
+
+@pytest.mark.slow
+def test_an_unreachable_server_is_refused(site):
+    site.environment["MONGODB_URI"] = "mongodb://127.0.0.1:9/"
+    assert refusal(site).startswith("MongoDB at 127.0.0.1:9 cannot be reached")
+
+
+def test_a_standalone_is_refused(site, tmp_path):
+    with Member(tmp_path / "data", replset="") as server:
+        site.environment["MONGODB_URI"] = server.uri
+        assert "is a standalone server" in refusal(site)
+
+
+def test_a_port_that_a_stranger_holds_is_named(site):
+    with socket.create_server(("127.0.0.1", site.port)):
+        assert f"Port {site.port} is held by process {os.getpid()} (" in refusal(site)

@@ -1,0 +1,131 @@
+"""Requests while the database hangs: enough wait for it, the rest is answered at once."""
+
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from django.test import Client
+
+from cms.middleware import GateMiddleware
+from cms.requests import gate as module
+from cms.requests.gate import Gate
+from tests.support.running import until
+
+
+@pytest.fixture
+def database():
+    """Whether the database answers, and how often it was asked."""
+
+    class Database:
+        well, asked = True, 0
+
+        def answers(self):
+            self.asked += 1
+            return self.well
+
+    return Database()
+
+
+@pytest.fixture
+def gate(database, monkeypatch):
+    """A gate for two, whose people wait for a moment only."""
+    monkeypatch.setattr(module, "PATIENCE", 0.1)
+    monkeypatch.setattr(module, "PAUSE", 0.2)
+    return Gate(2, database.answers)
+
+
+def test_a_free_gate_asks_nobody(gate, database):
+    for _ in range(10):
+        assert gate.enter()
+        gate.leave()
+    assert database.asked == 0
+
+
+def test_who_finds_it_full_gets_in_when_another_leaves(gate, database, monkeypatch):
+    monkeypatch.setattr(module, "PATIENCE", 30)
+    assert gate.enter()
+    assert gate.enter()
+    with ThreadPoolExecutor(1) as pool:
+        third = pool.submit(gate.enter)
+        gate.leave()
+        assert third.result()
+    assert database.asked == 0
+
+
+def test_a_database_that_answers_keeps_nobody_out(gate, database):
+    assert all(gate.enter() for _ in range(5))
+    assert database.asked == 3
+
+
+def test_a_database_that_hangs_is_asked_by_one_and_all_others_are_refused(gate, database):
+    assert gate.enter()
+    assert gate.enter()
+    database.well = False
+    asked, go = threading.Event(), threading.Event()
+    gate._answers = lambda: (asked.set(), go.wait(30), False)[-1]
+    with ThreadPoolExecutor(3) as pool:
+        waiting = [pool.submit(gate.enter) for _ in range(3)]
+        assert asked.wait(30)
+        go.set()
+        assert not any(one.result() for one in waiting)
+    began = time.monotonic()
+    gate._answers = database.answers
+    assert not any(gate.enter(counted=counted) for counted in (True, False) for _ in range(50))
+    assert database.asked <= 1 + (time.monotonic() - began) / 0.2
+
+
+def test_it_opens_again_by_itself(gate, database):
+    assert gate.enter()
+    assert gate.enter()
+    database.well = False
+    assert not gate.enter()
+    gate.leave()
+    gate.leave()
+    assert not gate.enter()
+    database.well = True
+    until(gate.enter)
+    assert gate.enter()
+
+
+def test_who_is_not_counted_takes_nobodys_place(gate, database):
+    assert all(gate.enter(counted=False) for _ in range(5))
+    gate.leave(counted=False)
+    assert gate.enter()
+    assert gate.enter()
+    assert database.asked == 0
+
+
+def test_a_question_that_fails_leaves_the_gate_usable(gate, database):
+    assert gate.enter()
+    assert gate.enter()
+
+    def fail():
+        raise RuntimeError("no threads")
+
+    gate._answers = fail
+    with pytest.raises(RuntimeError):
+        gate.enter()
+    gate._answers = database.answers
+    until(gate.enter)
+
+
+def test_a_closed_gate_is_a_503_that_gives_the_form_back(mongo, monkeypatch):
+    monkeypatch.setattr(Gate, "enter", lambda self, counted: False)
+    text = "What was typed, and is long enough to stand in a box of its own when it is given back."
+    answer = Client().post("/comments/post", {"text": text})
+    assert answer.status_code == 503
+    assert answer["Retry-After"]
+    assert f"{text}</textarea>" in answer.content.decode()
+    assert Client().get("/healthz").status_code == 200
+
+
+def test_only_uploads_are_not_counted(rf, monkeypatch, settings):
+    said = []
+    monkeypatch.setattr(Gate, "enter", lambda self, counted: said.append(counted))
+    middleware = GateMiddleware(lambda request: None)
+    middleware(rf.get("/"))
+    middleware(rf.post("/", {"text": "short"}))
+    middleware(rf.post("/", b"x" * 2_000_000, content_type="application/octet-stream"))
+    middleware(rf.generic("POST", "/", b"x", CONTENT_LENGTH="many"))
+    assert said == [True, True, False, False]

@@ -1,0 +1,154 @@
+"""Claims: what a writer announces is handed out once, however often the same form asks."""
+
+import pytest
+
+from comments.backends.discussions import ABANDONED, MOST_CLAIMS, Discussions, Intent, claims_of
+from comments.backends.mongodb import MongoBackend
+from comments.backends.stored import place
+from comments.errors import DiscussionBusy, InvalidParent
+from comments.types import Order
+from mongo.connection import database
+from tests.comments.backends.contract import new
+from tests.support.comments import audit
+from tests.support.comments.interruptions import Crash, Interrupted
+from tests.support.comments.layouts import FORMS, configure
+
+FORM, OTHER = "a" * 16, "b" * 16
+
+
+def place_of(backend, target):
+    return place(backend.store.discussions.find(target))
+
+
+def intent(op):
+    return Intent(op=op, slug=op, kind="post", number=True, delta=1)
+
+
+def test_the_same_form_gets_the_same_place_while_it_is_in_flight(mongo, settings, target):
+    configure(settings, *FORMS[0])
+    discussions = Discussions(database())
+    first, again, other = (discussions.claim(target, intent(op)) for op in (FORM, FORM, OTHER))
+    assert (first.number, first.posted, first.change) == (again.number, again.posted, again.change)
+    assert other.number == first.number + 1
+    stored = mongo.discussions.find_one({"_id": target.id})
+    assert [claim["op"] for claim in stored["claims"]] == [FORM, OTHER]
+    assert stored["last_number"] == 2, "no number is lost"
+    assert discussions.commit(first)
+    assert not discussions.commit(again), "what was struck off is not counted twice"
+    later = discussions.claim(target, intent(FORM))
+    assert later.number == 3, "once it is struck off, the same form gets a place of its own, and must look first"
+    assert not discussions.commit(again), "which is not the one that another sender holds still"
+    assert mongo.discussions.find_one({"_id": target.id})["count"] == 1
+
+
+def age(mongo, target, seconds):
+    """Let time go by for all claims of a discussion."""
+    earlier = {"$subtract": ["$$this.at", seconds * 1000]}
+    older = {"$map": {"input": "$claims", "in": {"$mergeObjects": ["$$this", {"at": earlier}]}}}
+    mongo.discussions.update_one({"_id": target.id}, [{"$set": {"claims": older}}])
+
+
+@pytest.mark.parametrize("order", [Order.OLDEST, Order.THREADED])
+def test_claim_that_is_joined_is_as_young_as_a_new_one(mongo, settings, target, monkeypatch, order):
+    """One writer stops; another sends the same ten minutes later, and is slow; a third sends it once more meanwhile."""
+    backend = configure(settings, "buckets", order)
+    for n in range(3):
+        backend.post(target, new(f"{n}"))
+    with pytest.raises(Crash):
+        Interrupted(backend, at=2).post(target, new("same"))
+    age(mongo, target, ABANDONED - 1)
+    layout = backend.store.layouts.of(place_of(backend, target))
+    put = layout.put
+
+    def slow(*args):
+        age(mongo, target, 2)
+        other = MongoBackend()
+        assert other.repair_claims(target) == 0
+        other.post(target, new("same"))
+        return put(*args)
+
+    monkeypatch.setattr(layout, "put", slow)
+    backend.post(target, new("same"))
+    assert [c.source for c in backend.iterate(target)].count("same") == 1
+    audit.stored(target, "auth_user")
+
+
+def test_claim_that_is_joined_is_not_dropped_as_it_was(mongo, settings, target):
+    """It was read when it was abandoned, and taken up again before it was struck off."""
+    backend = configure(settings)
+    backend.post(target, new("first"))
+    abandoned = backend.store.discussions.claim(target, intent(FORM))
+    age(mongo, target, ABANDONED)
+    found = mongo.discussions.find_one({"_id": target.id})
+    (read,) = claims_of(found)
+    joined = backend.store.discussions.claim(target, intent(FORM))
+    assert (joined.number, joined.change) == (abandoned.number, abandoned.change)
+    backend.store.discussions.drop(read)
+    assert backend.store.discussions.commit(joined)
+
+
+def test_who_is_refused_leaves_the_claim_of_another_alone(mongo, settings, target, monkeypatch):
+    """The same reply is sent three times: before its parent is removed, while it is, and after it was restored."""
+    backend = configure(settings, "buckets")
+    top = backend.post(target, new("top")).comment.slug
+    for n in range(2):
+        backend.post(target, new(f"{n}"))
+    layout = backend.store.layouts.of(place_of(backend, target))
+    put = layout.put
+
+    def slow(*args):
+        other = MongoBackend()
+        other.remove(target, top, rev=1, token="r")
+        with pytest.raises(InvalidParent):
+            other.post(target, new("same", top))
+        other.restore(target, top, rev=2, token="u")
+        other.post(target, new("same", top))
+        return put(*args)
+
+    monkeypatch.setattr(layout, "put", slow)
+    backend.post(target, new("same", top))
+    assert [c.source for c in backend.iterate(target)].count("same") == 1
+    assert mongo.discussions.find_one({"_id": target.id})["claims"] == []
+    audit.stored(target, "auth_user")
+
+
+def test_who_is_refused_strikes_off_a_claim_of_his_own(mongo, settings, target):
+    backend = configure(settings)
+    top = backend.post(target, new("top")).comment.slug
+    backend.remove(target, top, rev=1, token="r")
+    with pytest.raises(InvalidParent):
+        backend.post(target, new("same", top))
+    assert mongo.discussions.find_one({"_id": target.id})["claims"] == []
+
+
+def test_discussion_full_of_abandoned_claims_takes_posts_again(mongo, settings, target):
+    """Also where no worker runs."""
+    backend = configure(settings)
+    backend.post(target, new("first"))
+    backend.store.discussions.claim(target, intent(FORM))
+    (entry,) = mongo.discussions.find_one({"_id": target.id})["claims"]
+    many = [{**entry, "op": f"{n:016}", "slug": f"{n:016}", "number": n + 2} for n in range(MOST_CLAIMS)]
+    mongo.discussions.update_one({"_id": target.id}, {"$set": {"claims": many}})
+    with pytest.raises(DiscussionBusy):
+        backend.post(target, new("too early"))
+    age(mongo, target, ABANDONED)
+    assert backend.post(target, new("at last")).new
+    assert mongo.discussions.find_one({"_id": target.id})["claims"] == []
+    audit.stored(target, "auth_user", crashed=True)
+
+
+def test_what_another_wrote_is_acknowledged_when_it_is_safe(mongo, settings, target, commands, monkeypatch):
+    """Who writes waits for that himself, so that his commit need not; who finds what is there has not waited yet."""
+    backend = configure(settings)
+    found = []
+
+    def waits():
+        return [event.command["writeConcern"]["w"] for event in commands.sent if event.command_name == "update"]
+
+    with commands.recorded():
+        backend.post(target, new("same"))
+        found.append(waits())
+    with commands.recorded():
+        assert not backend.post(target, new("same")).new
+        found.append(waits())
+    assert found == [[1], ["majority"]]

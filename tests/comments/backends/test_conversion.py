@@ -1,0 +1,270 @@
+"""Converting a discussion from any schema and order to any, while it is written to."""
+
+import itertools
+from datetime import UTC, datetime
+
+import pytest
+
+from comments.backends.conversion.live import LiveConversion
+from comments.backends.layouts import Buckets, Documents
+from comments.backends.mongodb import MongoBackend
+from comments.backends.stored import body, placed
+from comments.errors import ConversionFailed
+from comments.operations import maintenance
+from comments.types import Order
+from tests.comments.backends.contract import new
+from tests.support.comments import audit
+from tests.support.comments.interruptions import Crash, Interrupted
+from tests.support.comments.layouts import FORMS, configure, lively, state
+
+
+@pytest.mark.parametrize(("before", "after"), list(itertools.permutations(FORMS, 2)), ids=lambda form: "-".join(form))
+def test_nothing_changes_but_the_form(mongo, settings, target, before, after):
+    backend = configure(settings, *before)
+    posted = lively(backend, target)
+    expected = state(backend, target)
+    version = backend.discussion(target).version
+    configure(settings, "embedded")
+    assert backend.convert(target, *after) is not None
+    found = backend.discussion(target)
+    assert (found.schema, found.order, found.moving) == (*after, "")
+    assert found.version != version
+    assert state(backend, target) == expected
+    audit.stored(target, "auth_user")
+    # Tokens sent again, and changes, go on as if nothing had happened.
+    assert not backend.post(target, new("5 $$ROOT", posted[1].slug)).new
+    assert backend.restore(target, posted[9].slug, rev=2, token="u").source == "9 $$ROOT"
+    assert backend.post(target, new("later", posted[0].slug)).new
+    audit.stored(target, "auth_user")
+
+
+def test_converting_to_what_it_is_does_nothing(mongo, settings, target):
+    backend = configure(settings)
+    backend.post(target, new("one"))
+    assert backend.convert(target, "documents", Order.OLDEST) is None
+
+
+def test_old_copy_goes_when_its_time_has_come(mongo, settings, target):
+    backend = configure(settings)
+    lively(backend, target)
+    backend.convert(target, "buckets", Order.OLDEST)
+    assert backend.drop_old_copies(target) == 1
+    assert mongo.comments.count_documents({"discussion_id": target.id}) > 0
+    settings.COMMENTS = {**settings.COMMENTS, "KEEP_OLD_COPY": 0}
+    backend.convert(target, "buckets", Order.THREADED)
+    assert backend.tidy() == 1
+    epochs = mongo.comment_pages.distinct("epoch", {"discussion_id": target.id})
+    assert epochs == [backend.discussion(target).epoch]
+    assert mongo.discussions.find_one({"_id": target.id})["leftovers"] != []
+
+
+def test_old_copy_that_waits_is_no_fault(mongo, settings, target):
+    backend = configure(settings)
+    lively(backend, target)
+    settings.COMMENTS = {**settings.COMMENTS, "KEEP_OLD_COPY": 0}
+    backend.convert(target, "buckets", Order.OLDEST)
+    long_ago = datetime(2026, 1, 1, tzinfo=UTC)
+    mongo.discussions.update_one({"_id": target.id}, {"$set": {"leftovers.0.due": long_ago}})
+    assert maintenance.examine(target).faults == ()
+    assert mongo.comments.count_documents({"discussion_id": target.id}) > 0
+    assert maintenance.examine(target, fix=True).faults == ()
+    assert mongo.comments.count_documents({"discussion_id": target.id}) == 0
+
+
+@pytest.mark.parametrize("form", [FORMS[0], FORMS[3]], ids=lambda form: "-".join(form))
+def test_old_copy_is_deleted_by_its_keys(mongo, settings, target, form, commands, monkeypatch):
+    """A batch that were found again by the discussion would walk over all the rest: the longer, the slower."""
+    monkeypatch.setattr(Documents, "dropped_at_once", 10)
+    monkeypatch.setattr(Buckets, "dropped_at_once", 3)
+    backend = configure(settings, *form)
+    lively(backend, target)
+    settings.COMMENTS = {**settings.COMMENTS, "KEEP_OLD_COPY": 0}
+    old = backend.discussion(target).epoch
+    backend.convert(target, *FORMS[4])
+    with commands.recorded():
+        assert backend.drop_old_copies(target) == 0
+    deletes = [event.command["deletes"][0] for event in commands.sent if event.command_name == "delete"]
+    assert len(deletes) > 1
+    assert {delete["hint"] for delete in deletes} == {"_id_"}
+    collection = "comments" if form == FORMS[0] else "comment_pages"
+    assert mongo[collection].count_documents({"discussion_id": target.id, "epoch": old}) == 0
+
+
+STRANGER = {**placed(body(new("stranger")), "z" * 16, 2, datetime(2020, 1, 1, tzinfo=UTC)), "full_slug": "3"}
+TAMPERED = {
+    "other text": ({"$set": {"comments.1.source": "other"}}, False),
+    "one that the source never had": ({"$push": {"comments": STRANGER}}, False),
+    "one is missing": ({"$pop": {"comments": 1}}, True),
+    "an earlier revision": ({"$set": {"comments.1.rev": 0, "comments.1.source": "earlier"}}, True),
+}
+
+
+@pytest.mark.parametrize("tampered", TAMPERED)
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [(FORMS[0], FORMS[3]), (FORMS[0], FORMS[4]), (FORMS[3], FORMS[4])],
+    ids=lambda form: "-".join(form),
+)
+def test_copy_is_compared_before_it_takes_over(mongo, settings, target, monkeypatch, tampered, before, after):
+    """What a copy lacks is copied again; one that differs, or has more, never takes over."""
+    backend = configure(settings, *before)
+    lively(backend, target)
+    expected = state(backend, target)
+    change, is_mended = TAMPERED[tampered]
+    compare = LiveConversion.compare
+
+    def tampering(run):
+        query = {"discussion_id": target.id, "epoch": run.to.epoch, "count": {"$gt": 2}}
+        assert mongo.comment_pages.update_one(query, change, bypass_document_validation=True).modified_count
+        mongo.comment_pages.update_many(
+            {"discussion_id": target.id, "epoch": run.to.epoch}, [{"$set": {"count": {"$size": "$comments"}}}]
+        )
+        compare(run)
+
+    monkeypatch.setattr(LiveConversion, "compare", tampering)
+    if is_mended:
+        backend.convert(target, *after)
+        audit.stored(target, "auth_user")
+    else:
+        with pytest.raises(ConversionFailed):
+            backend.convert(target, *after)
+        assert backend.discussion(target).schema == before[0]
+    assert state(backend, target) == expected
+
+
+def test_too_many_comments_do_not_go_into_their_target(mongo, settings, target):
+    backend = configure(settings)
+    for n in range(45):
+        backend.post(target, new(str(n)))
+    configure(settings, "embedded")
+    with pytest.raises(ConversionFailed):
+        backend.convert(target, "embedded", Order.OLDEST)
+    assert (backend.discussion(target).schema, backend.discussion(target).moving) == ("documents", "")
+    assert backend.convert(target, "buckets", Order.OLDEST) is not None
+
+
+def at_the_switch(monkeypatch, mongo, target, work):
+    """Do `work` while the converter stalls before its switch, for so long that the gate opens by itself."""
+    drain, left = LiveConversion.drain, [work]
+
+    def stalled(run, **fields):
+        drained = drain(run, **fields)
+        if left and fields.get("gate"):
+            mongo.discussions.update_one({"_id": target.id}, {"$set": {"moving.gate": None}})
+            left.pop()(run)
+        return drained
+
+    monkeypatch.setattr(LiveConversion, "drain", stalled)
+    return left
+
+
+@pytest.mark.parametrize("stops_at", [0, 3])
+def test_switch_waits_for_who_writes_and_for_what_was_touched(mongo, settings, target, monkeypatch, stops_at):
+    """The filter alone keeps a post from getting lost. The poster stops before its commit, or ends."""
+    backend = configure(settings)
+    lively(backend, target)
+    stopped = []
+
+    def post(run):
+        try:
+            Interrupted(MongoBackend(), at=stops_at).post(target, new("late"))
+        except Crash:
+            stopped.append("stopped")
+            long_ago = datetime(2026, 1, 1, tzinfo=UTC)
+            mongo.discussions.update_one({"_id": target.id}, {"$set": {"claims.0.at": long_ago}})
+
+    left = at_the_switch(monkeypatch, mongo, target, post)
+    backend.convert(target, "buckets", Order.THREADED)
+    assert (left, len(stopped)) == ([], int(bool(stops_at)))
+    assert [c.source for c in backend.iterate(target)].count("late") == 1
+    assert backend.post(target, new("late")).new is False
+    audit.stored(target, "auth_user")
+
+
+@pytest.mark.parametrize("change", [False, True], ids=["post", "edit"])
+def test_write_whose_claim_is_gone_is_not_passed_by(mongo, settings, target, monkeypatch, change):
+    """A claim can go while its holder is about to write: it was taken for abandoned. What is written then is in no list that
+    a converter waits for, so that its writer must not acknowledge it as it is."""
+    backend = configure(settings)
+    first = lively(backend, target)[0]
+    lost = []
+
+    def write(run):
+        layout, name = backend.store.layouts.of(run.source), "change" if change else "put"
+        method = getattr(layout, name)
+
+        def lose_first(*args):
+            if not lost:
+                lost.append("lost")
+                assert backend.repair_claims(target, older_than=0) == 1
+                assert run.drain()[0] == 1
+            return method(*args)
+
+        monkeypatch.setattr(layout, name, lose_first)
+        if change:
+            backend.edit(target, first.slug, source="late", html="", rev=1, token="late")
+        else:
+            backend.post(target, new("late"))
+
+    left = at_the_switch(monkeypatch, mongo, target, write)
+    backend.convert(target, "buckets", Order.OLDEST)
+    assert (left, lost) == ([], ["lost"])
+    assert backend.discussion(target).schema == "buckets"
+    assert [c.source for c in backend.iterate(target)].count("late") == 1
+    faults = backend.audit(target)
+    assert {fault.kind for fault in faults} <= {"count", "numbers"}
+    backend.mend(target, faults)
+    audit.stored(target, "auth_user")
+
+
+def test_few_comments_are_copied_again_into_a_bucket_that_has_room(mongo, settings, target, monkeypatch):
+    """Otherwise each of them would have one of its own, and the last page be read from a hundred."""
+    backend = configure(settings, SIZE=10)
+    lively(backend, target)
+    compare = LiveConversion.compare
+
+    def busy(run):
+        for n in range(30):
+            backend.post(target, new(f"again {n}"))
+            run.drain()
+        return compare(run)
+
+    settings.COMMENTS["TARGETS"]["auth.user"]["OPTIONS"] = {}
+    monkeypatch.setattr(LiveConversion, "compare", busy)
+    mongo.discussions.update_one({"_id": target.id}, {"$set": {"bucket": 10}})
+    backend.convert(target, "buckets", Order.THREADED)
+    counts = [bucket["count"] for bucket in mongo.comment_pages.find({"discussion_id": target.id})]
+    assert sum(counts) > 50
+    assert len(counts) <= 8
+    audit.stored(target, "auth_user")
+
+
+@pytest.mark.parametrize("form", FORMS, ids=lambda form: "-".join(form))
+def test_reading_all_begins_no_cursor_that_outlives_a_time_limit(mongo, settings, target, form, monkeypatch, commands):
+    """Batch after batch, also where comments that share a number are parted by the end of one."""
+    for module in ("documents", "buckets"):
+        monkeypatch.setattr(f"comments.backends.layouts.{module}.BATCH", 4)
+    backend = configure(settings, *form)
+    backend.post(target, new("first"))
+    held = [backend.hold(target, new(f"held {n}")).held for n in range(3)]
+    for n in range(20):
+        backend.post(target, new(str(n)))
+    for waiting in held:
+        backend.approve(waiting.id)
+    with commands.recorded():
+        found = list(backend.iterate(target))
+    assert [c.source for c in found] == ["first", "held 0", "held 1", "held 2", *map(str, range(20))]
+    assert "getMore" not in commands.names
+    audit.stored(target, "auth_user")
+
+
+def test_long_discussion_goes_by_way_of_documents(mongo, settings, target, monkeypatch):
+    backend = configure(settings, "buckets")
+    lively(backend, target)
+    expected = state(backend, target)
+    monkeypatch.setattr("comments.backends.conversion.SORTED_IN_MEMORY", 5)
+    first = backend.discussion(target).epoch
+    backend.convert(target, "buckets", Order.THREADED)
+    assert backend.discussion(target).epoch == first + 2
+    assert state(backend, target) == expected
+    audit.stored(target, "auth_user")

@@ -1,0 +1,274 @@
+"""Authors are erased while others publish, restore and change what they wrote: readers find nothing of them at return, and
+nothing is left once the erasures were swept for."""
+
+from contextlib import nullcontext
+from datetime import UTC, datetime
+
+import pytest
+from bson import ObjectId
+
+from comments.backends.conversion.live import LiveConversion
+from comments.backends.mongodb import MongoBackend
+from comments.backends.stored import Place, place
+from comments.errors import CommentNotFound, ConversionFailed, NothingToRestore
+from comments.types import Author, Order
+from tests.comments.backends.contract import imported, new
+from tests.support.comments import audit
+from tests.support.comments.interruptions import Crash
+from tests.support.comments.layouts import FORMS, configure
+
+EVE = Author("Eve", id="666")
+
+
+@pytest.fixture(params=FORMS[1::2], ids=lambda form: "-".join(form))
+def backend(mongo, settings, target, request):
+    """A discussion in which Eve has said one thing that stands and another that was removed, after Ann and before her."""
+    backend = configure(settings, *request.param)
+    backend.post(target, new("ann"))
+    for text in ("stands", "removed"):
+        backend.post(target, new(text, author=EVE))
+    backend.post(target, new("ann again"))
+    backend.remove(target, second(backend, target).slug, rev=1, token="r")
+    return backend
+
+
+def layout_of(backend, target):
+    return backend.store.layouts.of(place(backend.store.discussions.find(target)))
+
+
+def second(backend, target):
+    return list(backend.iterate(target))[2]
+
+
+def first(owner, name, work, monkeypatch):
+    """Have `work` done before the method is called, once."""
+    method, left = getattr(owner, name), [work]
+
+    def called(*args, **kwargs):
+        if left:
+            left.pop()()
+        return method(*args, **kwargs)
+
+    monkeypatch.setattr(owner, name, called)
+
+
+def gone(mongo, backend, target):
+    """Whether nothing of Eve is left anywhere once it was swept for, and everything of Ann."""
+    assert backend.sweep_erasures() == 1
+    kept = [*mongo["comments.history"].find(), *mongo["comments.pending"].find(), *audit.stored(target, "auth_user")]
+    assert [c.source for c in backend.iterate(target) if not c.removed] == ["ann", "ann again"]
+    assert list(backend.written_by(id=EVE.id)) == []
+    return not [document for document in kept if document["author"]["id"] == EVE.id]
+
+
+def test_what_is_being_published(mongo, backend, target, monkeypatch):
+    held = backend.hold(target, new("waits", author=EVE)).held
+    first(backend.store.discussions, "claim", lambda: MongoBackend().erase_author(id=EVE.id), monkeypatch)
+    with pytest.raises(CommentNotFound):
+        backend.approve(held.id)
+    assert gone(mongo, backend, target)
+
+
+def test_what_is_being_restored(mongo, backend, target, monkeypatch):
+    slug = second(backend, target).slug
+    first(backend.store.discussions, "claim", lambda: MongoBackend().erase_author(id=EVE.id), monkeypatch)
+    with pytest.raises(NothingToRestore):
+        backend.restore(target, slug, rev=2, token="u")
+    assert gone(mongo, backend, target)
+
+
+@pytest.mark.parametrize("work", ["post", "import"])
+def test_what_is_being_written(mongo, backend, target, monkeypatch, work):
+    """It was claimed before the erasure, and stored after it."""
+    layout = layout_of(backend, target)
+    name = "put" if work == "post" else "copy"
+    first(layout, name, lambda: MongoBackend().erase_author(id=EVE.id), monkeypatch)
+    if work == "post":
+        backend.post(target, new("late", author=EVE))
+    else:
+        backend.import_(target, [imported(1, author=EVE)])
+    assert gone(mongo, backend, target)
+
+
+def test_what_an_author_writes_after_the_erasure_stands(backend, target):
+    backend.erase_author(id=EVE.id)
+    assert backend.post(target, new("later", author=EVE)).comment.source == "later"
+    assert backend.sweep_erasures() == 1
+    assert [c.source for c in backend.iterate(target) if not c.removed] == ["ann", "ann again", "later"]
+
+
+def test_what_is_being_changed(mongo, backend, target, monkeypatch):
+    """The text that a change was about to replace goes into the history; the change fails, and so must that."""
+    slug = list(backend.iterate(target))[1].slug
+    first(backend.store.history, "insert_one", lambda: MongoBackend().erase_author(id=EVE.id), monkeypatch)
+    with pytest.raises(CommentNotFound):
+        backend.edit(target, slug, source="edited", html="", rev=1, token="e")
+    assert gone(mongo, backend, target)
+
+
+def test_a_removal_that_came_too_late_takes_nothing_along(mongo, backend, target, monkeypatch):
+    """It kept what it was about to blank, and takes that back: no sign that the author was erased."""
+    slug, history = second(backend, target).slug, mongo["comments.history"]
+    removal = history.find_one({"slug": slug})
+    late = {**removal, "_id": ObjectId()}
+    history.delete_one({"_id": removal["_id"]})
+    history.insert_many([late, removal])
+    first(backend.store.discussions, "claim", lambda: history.delete_one({"_id": late["_id"]}), monkeypatch)
+    assert backend.restore(target, slug, rev=2, token="u").source == "removed"
+    assert audit.stored(target, "auth_user")
+
+
+@pytest.mark.parametrize("what", ["published", "restored"])
+def test_what_came_back_by_a_writer_that_died_before_it_could_look(mongo, backend, target, monkeypatch, what):
+    """The worker sweeps for it."""
+    held = backend.hold(target, new("waits", author=EVE)).held
+    removed = list(backend.iterate(target))[2]
+    assert removed.removed
+    work = {
+        "published": (lambda: backend.approve(held.id), "put"),
+        "restored": (lambda: backend.restore(target, removed.slug, rev=2, token="u"), "change"),
+    }
+    layout, (bring_back, name) = layout_of(backend, target), work[what]
+    method = getattr(layout, name)
+
+    def dying(*args):
+        MongoBackend().erase_author(id=EVE.id)
+        method(*args)
+        raise Crash
+
+    monkeypatch.setattr(layout, name, dying)
+    with pytest.raises(Crash):
+        bring_back()
+    MongoBackend().repair_claims(target, older_than=0)
+    assert gone(mongo, MongoBackend(), target)
+
+
+def test_what_was_kept_for_a_change_that_was_not_made(mongo, backend, target, monkeypatch):
+    """By an editor who died before it, and kept the old text while its author was being erased."""
+    stands = list(backend.iterate(target))[1]
+    keep = backend.store.history.insert_one
+
+    def dying(entry):
+        MongoBackend().erase_author(id=EVE.id)
+        keep(entry)
+        raise Crash
+
+    monkeypatch.setattr(backend.store.history, "insert_one", dying)
+    with pytest.raises(Crash):
+        backend.edit(target, stands.slug, source="edited", html="", rev=1, token="e")
+    MongoBackend().repair_claims(target, older_than=0)
+    assert gone(mongo, MongoBackend(), target)
+
+
+def test_what_was_kept_stays_where_another_made_the_change(backend, target, monkeypatch):
+    """The same form sent twice: the one keeps the text and falls asleep, the other writes, and a third edits that."""
+    stands = list(backend.iterate(target))[1]
+
+    def asleep():
+        other = MongoBackend()
+        other.edit(target, stands.slug, source="edited", html="", rev=1, token="e")
+        other.edit(target, stands.slug, source="again", html="", rev=2, token="f")
+
+    first(layout_of(backend, target), "change", asleep, monkeypatch)
+    backend.edit(target, stands.slug, source="edited", html="", rev=1, token="e")
+    assert [entry.comment.source for entry in backend.history(target, stands.slug)] == ["edited", "stands"]
+
+
+def test_an_erasure_is_over_when_its_writers_have_ended_and_nothing_is_found(mongo, backend, target):
+    backend.erase_author(id=EVE.id)
+    assert backend.sweep_erasures() == 1
+    mongo["comments.erasures"].update_one({}, {"$set": {"at": datetime(2026, 1, 1, tzinfo=UTC)}})
+    assert backend.sweep_erasures() == 0
+    assert mongo["comments.erasures"].count_documents({}) == 0
+
+
+def holding(mongo, name):
+    """How many documents hold something of Eve."""
+    return mongo[name].count_documents({"$or": [{"author.id": EVE.id}, {"comments.author.id": EVE.id}]})
+
+
+@pytest.mark.parametrize(("form", "collection"), [(FORMS[0], "comments"), (FORMS[2], "auth_user")], ids=str)
+def test_old_copies_are_not_kept_for_slow_readers(mongo, settings, target, form, collection):
+    """Nor in targets of which the setting says by now that they hold none."""
+    backend = configure(settings, *form)
+    backend.post(target, new("words", author=EVE))
+    backend = configure(settings)
+    backend.convert(target, "buckets", Order.OLDEST)
+    assert holding(mongo, collection) == 1
+    backend.erase_author(id=EVE.id)
+    assert (holding(mongo, collection), holding(mongo, "comment_pages")) == (0, 0)
+    assert mongo.discussions.find_one({"_id": target.id})["leftovers"] == []
+    audit.stored(target, "auth_user")
+
+
+@pytest.mark.parametrize("form", FORMS[1::2], ids=lambda form: "-".join(form))
+def test_what_a_late_writer_leaves_of_a_discussion_that_is_gone(mongo, settings, target, monkeypatch, form):
+    backend = configure(settings, *form)
+    backend.post(target, new("ann"))
+    layout = layout_of(backend, target)
+    put = layout.put
+
+    def dying(*args):
+        MongoBackend().forget(target)
+        put(*args)
+        raise Crash
+
+    monkeypatch.setattr(layout, "put", dying)
+    with pytest.raises(Crash):
+        backend.post(target, new("words", author=EVE))
+    MongoBackend().erase_author(id=EVE.id)
+    assert [holding(mongo, name) for name in ("comments", "comment_pages", "auth_user")] == [0, 0, 0]
+
+
+@pytest.mark.parametrize("is_heard_of", [False, True])
+def test_copies_under_way(mongo, settings, target, monkeypatch, is_heard_of):
+    """That of a converter who died goes; that of one at work follows what is erased."""
+    backend = configure(settings)
+    backend.post(target, new("words", author=EVE))
+    compare, left = LiveConversion.compare, []
+
+    def erased(run):
+        if left:
+            return compare(run)
+        if not is_heard_of:
+            long_ago = datetime(2026, 1, 1, tzinfo=UTC)
+            mongo.discussions.update_one({"_id": target.id}, {"$set": {"moving.beat": long_ago}})
+        other = MongoBackend()
+        other.erase_author(id=EVE.id)
+        other.tidy()
+        left.append(holding(mongo, "comment_pages"))
+        return compare(run)
+
+    monkeypatch.setattr(LiveConversion, "compare", erased)
+    with nullcontext() if is_heard_of else pytest.raises(ConversionFailed):
+        backend.convert(target, "buckets", Order.OLDEST)
+    assert left == [int(is_heard_of)]
+    assert backend.discussion(target).schema == ("buckets" if is_heard_of else "documents")
+    assert holding(mongo, "comment_pages") == 0
+    audit.stored(target, "auth_user")
+
+
+@pytest.mark.parametrize("form", FORMS[2:], ids=lambda form: "-".join(form))
+def test_what_a_stalled_converter_copies_when_it_wakes(mongo, settings, target, monkeypatch, form):
+    """It read that before it fell asleep, and its conversion was ended."""
+    monkeypatch.setattr("comments.backends.conversion.live.BATCH", 1)
+    backend = configure(settings)
+    for text in ("words", "more words"):
+        backend.post(target, new(text, author=EVE))
+    layout = backend.store.layouts.of(Place(target, *form, 0, 1))
+    copy, copied = layout.copy, []
+
+    def late(place, documents):
+        copied.append(documents)
+        if len(copied) == 2:
+            long_ago = datetime(2026, 1, 1, tzinfo=UTC)
+            mongo.discussions.update_one({"_id": target.id}, {"$set": {"moving.beat": long_ago}})
+            MongoBackend().erase_author(id=EVE.id)
+        return copy(place, documents)
+
+    monkeypatch.setattr(layout, "copy", late)
+    with pytest.raises(ConversionFailed, match="was ended"):
+        backend.convert(target, *form)
+    assert [holding(mongo, name) for name in ("comments", "comment_pages", "auth_user")] == [0, 0, 0]
+    assert backend.audit(target) == []
+    audit.stored(target, "auth_user")

@@ -1,0 +1,119 @@
+"""Imported comments come into the order of time, and an export has them all, whatever happens meanwhile."""
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from comments import slugs
+from comments.backends.mongodb import MongoBackend
+from comments.errors import InvalidParent
+from comments.types import Verdict
+from tests.comments.backends.contract import imported, new
+from tests.support.comments import audit
+from tests.support.comments.interruptions import Crash, Interrupted
+from tests.support.comments.layouts import FORMS, configure
+
+BEGAN = datetime(2021, 1, 1, tzinfo=UTC)
+
+
+def test_imported_comments_are_put_in_order_whoever_stopped_before(mongo, settings, target, monkeypatch):
+    backend = configure(settings)
+    backend.post(target, new("young"))
+    old = [imported(n) for n in (1, 2)]
+
+    def dying(*args):
+        raise Crash
+
+    with monkeypatch.context() as stopped:
+        stopped.setattr(MongoBackend, "renumber", dying)
+        with pytest.raises(Crash):
+            backend.import_(target, old)
+    assert backend.import_(target, old) == 0
+    assert [c.source for c in backend.iterate(target)] == ["1", "2", "young"]
+
+
+def test_imported_comments_are_put_in_order_whoever_posts_between_them(mongo, settings, target):
+    backend = configure(settings)
+
+    def lines():
+        yield imported(1)
+        backend.post(target, new("reader"))
+        yield imported(2)
+
+    assert backend.import_(target, lines()) == 2
+    assert [c.source for c in backend.iterate(target)] == ["1", "2", "reader"]
+
+
+@pytest.mark.parametrize("form", FORMS, ids=lambda form: "-".join(form))
+def test_numbering_anew_moves_the_queue_along(mongo, settings, target, form):
+    backend = configure(settings, *form)
+    backend.import_(target, [imported(n) for n in (10, 20, 30)])
+    held = backend.hold(target, new("held")).held
+    backend.post(target, new("now"))
+    backend.import_(target, [imported(n) for n in (5, 15, 25)])
+    assert [c.source for c in backend.iterate(target)] == ["5", "10", "15", "20", "25", "30", "now"]
+    assert backend.get_held(held.id).number == 6
+    backend.approve(held.id)
+    assert [c.source for c in backend.iterate(target)] == ["5", "10", "15", "20", "25", "30", "held", "now"]
+    assert backend.held(verdict=Verdict.APPROVED)[0].number == 6
+    audit.stored(target, "auth_user")
+
+
+@pytest.mark.parametrize("form", FORMS, ids=lambda form: "-".join(form))
+def test_many_comments_are_stored_in_order_and_once(mongo, settings, target, form):
+    """Several batches, threads across them; some are there already, one posts in between; then all again."""
+    backend = configure(settings, *form)
+    comments = many(600)
+    assert backend.import_(target, comments[:30]) == 30
+    backend.post(target, new("now"))
+    assert backend.import_(target, comments) == 570
+    assert backend.import_(target, comments) == 0
+    found = list(backend.iterate(target))
+    assert [c.source for c in found] == [*(one.source for one in comments), "now"]
+    assert [c.number for c in found] == list(range(1, 602))
+    assert backend.count(target) == 601
+    audit.stored(target, "auth_user")
+    assert backend.audit(target) == []
+
+
+def test_what_came_before_an_orphan_is_stored(mongo, settings, target):
+    backend = configure(settings)
+    comments = [*many(5), imported(9, parent="b" * 16), imported(10)]
+    with pytest.raises(InvalidParent):
+        backend.import_(target, comments)
+    assert [c.source for c in backend.iterate(target)] == [one.source for one in comments[:5]]
+    audit.stored(target, "auth_user")
+
+
+@pytest.mark.parametrize("form", FORMS, ids=lambda form: "-".join(form))
+def test_importers_of_the_same_comments_store_each_once(mongo, settings, target, form):
+    backend = configure(settings, *form)
+    comments = many(120)
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda _: MongoBackend().import_(target, comments), range(4)))
+    assert sorted(c.source for c in backend.iterate(target)) == sorted(one.source for one in comments)
+    assert backend.audit(target) == []
+    audit.stored(target, "auth_user")
+
+
+def test_import_that_stopped_is_counted_by_a_repair(mongo, settings, target):
+    backend = configure(settings)
+    for at in range(1, 9):
+        backend.forget(target)
+        with pytest.raises(Crash):
+            Interrupted(MongoBackend(), at=at, after=True).import_(target, many(20))
+        backend.repair_claims(target, older_than=0)
+        assert backend.count(target) == len(list(backend.iterate(target)))
+
+
+def many(count):
+    """Imported comments in the order of time; every third answers the first or the last one."""
+    made = []
+    for n in range(count):
+        parent = "" if n % 3 or not made else slugs.part(f"t{0 if n % 2 else n - 1}")
+        made.append(
+            replace(imported(n, parent=parent), token=f"t{n}", source=str(n), posted=BEGAN + timedelta(minutes=n))
+        )
+    return made

@@ -1,0 +1,202 @@
+"""A writer stops before and after each of its database calls; then the same is asked for again."""
+
+import pytest
+
+from comments.backends.mongodb import MongoBackend
+from comments.errors import CommentNotFound, ConversionFailed
+from comments.types import Order, Verdict
+from tests.comments.backends.contract import imported, new
+from tests.support.comments import audit
+from tests.support.comments.interruptions import Crash, Interrupted
+from tests.support.comments.layouts import FORMS, configure
+
+# More calls than any of these needs.
+MOST_CALLS = 60
+
+
+def stopped_everywhere(mongo, target, prepare, work, check):
+    """Stop `work(backend, prepared)` at each of its calls, before and after it; ask again; `check(prepared, answer)`."""
+    for after in (False, True):
+        for at in range(1, MOST_CALLS):
+            prepared = prepare()
+            stopping = Interrupted(MongoBackend(), at=at, after=after)
+            try:
+                work(stopping, prepared)
+            except Crash:
+                check(prepared, work(MongoBackend(), prepared))
+            else:
+                check(prepared, None)
+                break
+        else:
+            pytest.fail("It never came to its end.")
+
+
+def fresh(backend, target, comments=9):
+    """Make the discussion anew: a root with replies, buckets nearly full."""
+    backend.forget(target)
+    first = backend.post(target, new("first", email="first@example.org")).comment
+    for n in range(comments - 1):
+        backend.post(target, new(f"{n}", first.slug if n % 2 else ""))
+    return first
+
+
+# The simplest and the most intricate one are tried each time, the rest in `make test-slow`.
+QUICK = (FORMS[0], FORMS[4])
+EACH = [pytest.param(form, marks=() if form in QUICK else pytest.mark.slow, id="-".join(form)) for form in FORMS]
+
+
+@pytest.mark.parametrize("form", EACH)
+class TestStopped:
+    def test_poster(self, mongo, settings, target, form):
+        backend = configure(settings, *form)
+
+        def check(prepared, again):
+            stored = audit.stored(target, "auth_user", crashed=True)
+            assert [item["source"] for item in stored].count("late") == 1
+            assert len(stored) == 10
+
+        stopped_everywhere(
+            mongo,
+            target,
+            lambda: fresh(backend, target),
+            lambda b, first: b.post(target, new("late", first.slug)),
+            check,
+        )
+
+    def test_editor(self, mongo, settings, target, form):
+        backend = configure(settings, *form)
+
+        def edit(stopping, first):
+            return stopping.edit(target, first.slug, source="edited", html="", rev=1, token="e")
+
+        def check(first, again):
+            stored = {item["slug"]: item for item in audit.stored(target, "auth_user", crashed=True)}[first.slug]
+            assert (stored["source"], stored["rev"]) == ("edited", 2)
+            assert [entry.comment.source for entry in backend.history(target, first.slug)] == ["first"]
+
+        stopped_everywhere(mongo, target, lambda: fresh(backend, target, 5), edit, check)
+
+    def test_remover_and_restorer(self, mongo, settings, target, form):
+        backend = configure(settings, *form)
+
+        def there_and_back(stopping, first):
+            stopping.remove(target, first.slug, rev=1, token="r")
+            return stopping.restore(target, first.slug, rev=2, token="u")
+
+        def check(first, again):
+            stored = {item["slug"]: item for item in audit.stored(target, "auth_user", crashed=True)}[first.slug]
+            assert (stored["source"], stored["rev"], stored["author"]["email"]) == ("first", 3, "first@example.org")
+
+        stopped_everywhere(mongo, target, lambda: fresh(backend, target, 5), there_and_back, check)
+
+    def test_moderator(self, mongo, settings, target, form):
+        backend = configure(settings, *form)
+
+        def hold_and_approve(stopping, first):
+            waiting = stopping.hold(target, new("held", first.slug)).held
+            return stopping.approve(waiting.id) if waiting else None
+
+        def check(first, again):
+            # The queue still shows what was not decided to the end.
+            for held in backend.held(target=target, verdict=Verdict.WAITING):
+                assert backend.approve(held.id) == backend.get(target, held.slug)
+            assert [item["source"] for item in audit.stored(target, "auth_user", crashed=True)].count("held") == 1
+            assert backend.held(target=target) == ()
+
+        stopped_everywhere(mongo, target, lambda: fresh(backend, target, 5), hold_and_approve, check)
+
+    def test_importer(self, mongo, settings, target, form):
+        backend = configure(settings, *form)
+        old = [imported(n) for n in (1, 2)]
+
+        def check(first, again):
+            stored = audit.stored(target, "auth_user", crashed=True)
+            assert [item["source"] for item in stored if item["posted"].year == 2020] == ["1", "2"]
+
+        stopped_everywhere(
+            mongo, target, lambda: backend.forget(target), lambda b, prepared: b.import_(target, old), check
+        )
+
+
+@pytest.mark.parametrize("after", EACH[1:])
+def test_converter_stopped_anywhere_is_relieved(mongo, settings, target, after, monkeypatch):
+    """Between its end and the next one's beginning comments are posted, changed and removed."""
+    monkeypatch.setattr("comments.backends.discussions.UNHEARD", -1)
+    monkeypatch.setattr("comments.backends.conversion.live.BATCH", 4)
+    configure(settings, "embedded")
+    embedding = settings.COMMENTS
+    backend = configure(settings)
+
+    def prepare():
+        settings.COMMENTS = {}
+        backend = configure(settings)
+        first = fresh(backend, target)
+        settings.COMMENTS = embedding
+        return first
+
+    def work(stopping, first):
+        found = backend.discussion(target)
+        if found.moving or found.schema != "documents":
+            backend.edit(target, first.slug, source="edited", html="", rev=1, token="e")
+            backend.post(target, new("meanwhile", first.slug))
+        stopping.convert(target, *after)
+
+    def check(first, again):
+        found = backend.discussion(target)
+        if (found.schema, found.order) != after:
+            backend.convert(target, *after)
+        stored = audit.stored(target, "auth_user", crashed=True)
+        sources = [item["source"] for item in stored]
+        assert len(sources) == 9 + sources.count("meanwhile")
+        assert sources.count("edited") + sources.count("first") == 1
+        assert sources.count("edited") == sources.count("meanwhile")
+
+    stopped_everywhere(mongo, target, prepare, work, check)
+
+
+def test_promoter_stopped_anywhere_is_followed_by_the_next(mongo, settings, target, monkeypatch):
+    monkeypatch.setattr("comments.backends.discussions.UNHEARD", -1)
+    monkeypatch.setattr("comments.backends.discussions.ABANDONED", 0)
+
+    def prepare():
+        backend = configure(settings, "embedded", BOUND=10)
+        fresh(backend, target, 9)
+
+    def work(stopping, prepared):
+        stopping.post(target, new("one more"))
+        stopping.post(target, new("and another"))
+
+    def check(prepared, again):
+        stored = audit.stored(target, "auth_user", crashed=True)
+        assert len(stored) == 11
+        backend = MongoBackend()
+        backend.post(target, new("the next"))
+        assert backend.discussion(target).schema == "buckets"
+        assert len(audit.stored(target, "auth_user", crashed=True)) == 12
+
+    stopped_everywhere(mongo, target, prepare, work, check)
+
+
+def test_converter_gives_way_to_one_that_is_at_work(mongo, settings, target):
+    backend = configure(settings)
+    fresh(backend, target)
+    with pytest.raises(Crash):
+        Interrupted(MongoBackend(), at=4).convert(target, "buckets", Order.OLDEST)
+    with pytest.raises(ConversionFailed, match="by another process"):
+        backend.convert(target, "buckets", Order.OLDEST)
+
+
+def test_author_changes_nothing_while_a_moderator_publishes(mongo, settings, target):
+    """What was shown is what appears, also where the moderator's process stops half-way and another goes on."""
+    backend = configure(settings)
+    held = backend.hold(target, new("as it was shown")).held
+    with pytest.raises(Crash):
+        Interrupted(MongoBackend(), at=2, after=True).approve(held.id, rev=1)
+    assert list(backend.iterate(target)) == []
+    for change in (
+        lambda: backend.change_held(held.id, source="x", html="x", rev=1),
+        lambda: backend.withdraw(held.id),
+    ):
+        with pytest.raises(CommentNotFound):
+            change()
+    assert backend.approve(held.id, rev=1).source == "as it was shown"

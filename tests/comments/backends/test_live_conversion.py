@@ -1,0 +1,247 @@
+"""Converters that die or stall, and writers, who need not wait for them."""
+
+import threading
+
+import pytest
+
+from comments.backends.conversion.live import LiveConversion
+from comments.backends.mongodb import MongoBackend
+from comments.backends.stored import Place
+from comments.errors import ConversionFailed
+from comments.operations import maintenance
+from comments.types import Order
+from tests.comments.backends.contract import imported, new
+from tests.support.comments import audit
+from tests.support.comments.interruptions import Crash, Interrupted
+from tests.support.comments.layouts import configure, lively, state, unheard
+
+
+def killed(target, calls):
+    """Have a converter to threaded buckets die after so many calls to the database."""
+    with pytest.raises(Crash):
+        Interrupted(MongoBackend(), at=calls).convert(target, "buckets", Order.THREADED)
+
+
+@pytest.mark.parametrize("calls", [3, 6, 9, 12])
+def test_dead_conversion_is_ended_by_the_next_claim_and_begun_anew(mongo, settings, target, calls):
+    backend = configure(settings)
+    posted = lively(backend, target)
+    killed(target, calls)
+    dead = mongo.discussions.find_one({"_id": target.id})["moving"]["epoch"]
+    backend.post(target, new("while it counts as alive"))
+    with pytest.raises(ConversionFailed, match="by another process"):
+        backend.convert(target, "buckets", Order.OLDEST)
+    unheard(mongo, target)
+    backend.edit(target, posted[0].slug, source="edited", html="", rev=1, token="e")
+    found = mongo.discussions.find_one({"_id": target.id})
+    assert (found["moving"], found["touched"]) == (None, [])
+    expected = state(backend, target)
+    backend.convert(target, "buckets", Order.THREADED)
+    assert backend.discussion(target).epoch > dead
+    assert state(backend, target) == expected
+    audit.stored(target, "auth_user")
+    faults = backend.audit(target)
+    backend.mend(target, faults)
+    assert backend.audit(target) == []
+    assert mongo.comment_pages.count_documents({"epoch": dead}) == 0
+
+
+def test_dead_conversion_is_ended_by_the_worker(mongo, settings, target):
+    backend = configure(settings)
+    lively(backend, target)
+    killed(target, 9)
+    backend.tidy()
+    assert backend.discussion(target).moving == "buckets"
+    unheard(mongo, target)
+    backend.tidy()
+    assert backend.discussion(target).moving == ""
+
+
+def test_dead_converter_does_not_stand_in_the_way_of_another_order(mongo, settings, target):
+    backend = configure(settings)
+    lively(backend, target)
+    killed(target, 9)
+    now = mongo.discussions.find_one({"_id": target.id})["order"]
+    other = Order.OLDEST if now == "threaded" else Order.THREADED
+    with pytest.raises(ConversionFailed):
+        backend.convert(target, "documents", other)
+    unheard(mongo, target)
+    backend.convert(target, "documents", other)
+    found = mongo.discussions.find_one({"_id": target.id})
+    assert (found["order"], found["moving"]) == (other.value, None)
+    audit.stored(target, "auth_user", crashed=True)
+
+
+def test_converter_that_ends_with_an_error_leaves_nothing(mongo, settings, target, monkeypatch):
+    monkeypatch.setattr("comments.backends.conversion.live.BATCH", 5)
+    backend = configure(settings)
+    lively(backend, target)
+    with pytest.raises(ZeroDivisionError):
+        backend.convert(target, "buckets", Order.OLDEST, progress=lambda copied: 1 // (10 - copied))
+    found = mongo.discussions.find_one({"_id": target.id})
+    assert (found["moving"], found["touched"], mongo.comment_pages.count_documents({})) == (None, [], 0)
+    assert backend.audit(target) == []
+
+
+def test_switch_whose_answer_was_lost_keeps_the_new_copy(mongo, settings, target, monkeypatch):
+    """The converter dies of it after the server switched: what is read by then is not cleaned up as its own."""
+    backend = configure(settings)
+    lively(backend, target)
+    expected = state(backend, target)
+    switch = LiveConversion.switch
+
+    def lost(run):
+        switch(run)
+        raise ConnectionError
+
+    monkeypatch.setattr(LiveConversion, "switch", lost)
+    with pytest.raises(ConnectionError):
+        backend.convert(target, "buckets", Order.OLDEST)
+    assert backend.discussion(target).schema == "buckets"
+    assert state(backend, target) == expected
+    audit.stored(target, "auth_user")
+
+
+def test_writers_wait_while_too_much_is_to_be_copied_again(mongo, settings, target, monkeypatch):
+    """Each of them would carry along what was touched, and make it longer."""
+    monkeypatch.setattr("comments.backends.discussions.MOST_TOUCHED", 5)
+    backend = configure(settings)
+    lively(backend, target)
+    waited, threads = [], []
+
+    def touching(copied):
+        if threads:
+            return
+        for n in range(5):
+            backend.post(target, new(f"touched {n}"))
+        threads.append(threading.Thread(target=MongoBackend().post, args=(target, new("one too many"))))
+        threads[0].start()
+        threads[0].join(0.3)
+        waited.append(threads[0].is_alive())
+        assert len(mongo.discussions.find_one({"_id": target.id})["touched"]) == 5
+
+    backend.convert(target, "buckets", Order.OLDEST, progress=touching)
+    threads[0].join()
+    assert waited == [True]
+    sources = [c.source for c in backend.iterate(target)]
+    assert sources[-6:] == [*(f"touched {n}" for n in range(5)), "one too many"]
+    audit.stored(target, "auth_user")
+
+
+@pytest.mark.parametrize("stalls_in", ["compare", "drain", "switch"])
+def test_converter_that_stalls_holds_up_no_writer(mongo, settings, target, monkeypatch, stalls_in):
+    """Not heard of, it is ended by those who wait for it; what it does when it wakes up leaves everything as it is."""
+    monkeypatch.setattr("comments.backends.discussions.MOST_TOUCHED", 5)
+    backend = configure(settings)
+    first = lively(backend, target)[0]
+    asleep = getattr(LiveConversion, stalls_in)
+    longest = []
+
+    def stalled(run, **fields):
+        if not longest:
+            unheard(mongo, target)
+            for n in range(12):
+                backend.post(target, new(f"beside {n}"))
+                longest.append(len(mongo.discussions.find_one({"_id": target.id})["touched"]))
+            backend.edit(target, first.slug, source="beside", html="", rev=first.rev, token="beside")
+        return asleep(run, **fields)
+
+    monkeypatch.setattr(LiveConversion, stalls_in, stalled)
+    with pytest.raises(ConversionFailed, match="was ended"):
+        MongoBackend().convert(target, "buckets", Order.OLDEST)
+    assert max(longest) <= 5
+    expected = state(backend, target)
+    assert backend.discussion(target).schema == "documents"
+    backend.convert(target, "buckets", Order.OLDEST)
+    assert state(backend, target) == expected
+    assert backend.get(target, first.slug).source == "beside"
+    audit.stored(target, "auth_user")
+
+
+def test_what_is_touched_while_copying_is_left_to_the_comparison(mongo, settings, target, monkeypatch):
+    """However long the copying takes, the list does not grow with it."""
+    monkeypatch.setattr("comments.backends.conversion.live.BATCH", 4)
+    backend = configure(settings)
+    posted = lively(backend, target)
+    copied, drained, longest, drain = [], [], [], LiveConversion.drain
+    monkeypatch.setattr(
+        LiveConversion, "drain", lambda run, **fields: drained.append(drain(run, **fields)) or drained[-1]
+    )
+
+    def touching(so_far):
+        copied.append(so_far)
+        backend.post(target, new(f"beside {so_far}"))
+        backend.edit(target, posted[0].slug, source=f"{so_far}", html="", rev=len(copied), token=f"edit {so_far}")
+        longest.append(len(mongo.discussions.find_one({"_id": target.id})["touched"]))
+
+    backend.convert(target, "buckets", Order.OLDEST, progress=touching)
+    assert len(longest) > 5
+    assert set(longest) == {2}
+    assert sum(touched for touched, _ in drained) == 0
+    assert [c.source for c in backend.iterate(target)][-len(longest) :] == [f"beside {n}" for n in copied]
+    assert backend.get(target, posted[0].slug).source == str(copied[-1])
+    audit.stored(target, "auth_user")
+
+
+def test_move_that_died_is_ended_by_converting_to_what_it_is(mongo, settings, target):
+    backend = configure(settings)
+    lively(backend, target)
+    killed(target, 9)
+    unheard(mongo, target)
+    found = backend.discussion(target)
+    assert maintenance.needs_converting(found, "documents", None)
+    assert maintenance.convert(target, "documents", found.order) is None
+    found = mongo.discussions.find_one({"_id": target.id})
+    assert (found["moving"], found["touched"]) == (None, [])
+    audit.stored(target, "auth_user", crashed=True)
+
+
+def test_converting_what_is_deleted_leaves_nothing_behind(mongo, settings, target):
+    backend = configure(settings)
+    lively(backend, target)
+    with pytest.raises(ConversionFailed):
+        backend.convert(target, "buckets", Order.OLDEST, progress=lambda copied: MongoBackend().forget(target))
+    assert mongo.comment_pages.count_documents({}) + mongo.comments.count_documents({}) == 0
+
+
+def test_what_was_deleted_and_begun_anew_is_not_dropped_as_an_old_copy(mongo, settings, target, monkeypatch):
+    """Old copies are known by their epochs."""
+    backend = configure(settings)
+    lively(backend, target)
+    settings.COMMENTS = {**settings.COMMENTS, "KEEP_OLD_COPY": 0}
+    backend.convert(target, "buckets", Order.OLDEST)
+    documents = backend.store.layouts.all[0]
+    clear = documents.clear
+
+    def late(*args):
+        other = MongoBackend()
+        other.forget(target)
+        other.import_(target, [imported(n) for n in (1, 2, 3)])
+        return clear(*args)
+
+    monkeypatch.setattr(documents, "clear", late)
+    backend.drop_old_copies(target)
+    assert len(list(backend.iterate(target))) == 3
+    audit.stored(target, "auth_user")
+
+
+def test_what_was_deleted_and_begun_anew_gets_nothing_of_a_late_copy(mongo, settings, target, monkeypatch):
+    backend = configure(settings)
+    lively(backend, target)
+    buckets = backend.store.layouts.of(Place(target, "buckets", Order.OLDEST, 0, 1))
+    copy, left = buckets.copy, []
+
+    def late(place, documents):
+        if not left:
+            left.append(place)
+            other = MongoBackend()
+            other.forget(target)
+            other.import_(target, [imported(n) for n in (1, 2, 3)])
+            other.convert(target, "buckets", Order.OLDEST)
+        return copy(place, documents)
+
+    monkeypatch.setattr(buckets, "copy", late)
+    with pytest.raises(ConversionFailed):
+        backend.convert(target, "buckets", Order.OLDEST)
+    assert len(list(backend.iterate(target))) == 3
+    audit.stored(target, "auth_user")

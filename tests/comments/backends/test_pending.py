@@ -1,0 +1,69 @@
+"""Comments that wait for a moderator, where a writer stops at a bad moment."""
+
+from datetime import timedelta
+
+import pytest
+
+from comments.backends.mongodb import MongoBackend
+from comments.types import Verdict
+from mongo.connection import now
+from tests.comments.backends.contract import new
+from tests.support.comments import audit
+from tests.support.comments.interruptions import Crash, Interrupted
+from tests.support.comments.layouts import configure
+
+
+def stopped_approvals(backend, target):
+    """Yield held comments whose approval stopped at each of its calls, until one comes to its end."""
+    for at in range(1, 30):
+        held = backend.hold(target, new(f"held {at}")).held
+        try:
+            Interrupted(MongoBackend(), at=at, after=True).approve(held.id)
+        except Crash:
+            yield held
+        else:
+            return
+
+
+@pytest.mark.parametrize("verdict", [Verdict.REJECTED, Verdict.SPAM])
+def test_what_the_queue_calls_rejected_is_not_public(mongo, settings, target, verdict):
+    """Another moderator stopped between publishing and saying so: to this one it still waited."""
+    backend = configure(settings)
+    stopped = 0
+    for held in stopped_approvals(backend, target):
+        stopped += 1
+        if backend.reject(held.id, verdict=verdict).verdict is verdict:
+            assert held.source not in [c.source for c in backend.iterate(target)]
+    assert stopped > 4
+    backend.repair_claims(target, older_than=0)
+    audit.stored(target, "auth_user")
+
+
+def test_what_waits_again_stays_public_where_it_was_published(mongo, settings, target):
+    backend = configure(settings)
+    for held in stopped_approvals(backend, target):
+        backend.reject(held.id, verdict=Verdict.WAITING)
+        assert backend.approve(held.id).source == held.source
+    assert backend.count(target) == len(list(backend.iterate(target)))
+
+
+def test_approval_is_safe_before_the_queue_forgets_it(mongo, settings, target, commands):
+    """A claim that a failover brought back would look like one of an erased author."""
+    backend = configure(settings)
+    held = backend.hold(target, new("held")).held
+    with commands.recorded():
+        backend.approve(held.id)
+    commits = [event.command for event in commands.sent if event.command.get("update") == "discussions"]
+    assert [command["writeConcern"]["w"] for command in commits] == ["majority"]
+
+
+def test_rejected_comment_that_is_being_published_is_not_forgotten(mongo, settings, target):
+    backend = configure(settings)
+    held = backend.hold(target, new("held")).held
+    backend.reject(held.id)
+    mongo["comments.pending"].update_one({}, {"$set": {"decided": now() - timedelta(days=30)}})
+    with pytest.raises(Crash):
+        Interrupted(MongoBackend(), at=2, after=True).approve(held.id)
+    assert mongo["comments.pending"].find_one()["decided"] > now() - timedelta(minutes=1)
+    backend.approve(held.id)
+    assert backend.get_held(held.id).verdict is Verdict.APPROVED

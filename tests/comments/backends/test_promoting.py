@@ -1,0 +1,93 @@
+"""Embedded discussions move themselves to buckets at their bound."""
+
+import pytest
+
+from comments.backends.discussions import Intent
+from comments.backends.mongodb import MongoBackend
+from comments.errors import DiscussionBusy
+from comments.types import Order
+from tests.comments.backends.contract import new
+from tests.support.comments import audit
+from tests.support.comments.layouts import configure
+
+
+def test_embedded_discussion_promotes_itself_at_its_bound(mongo, settings, target):
+    backend = configure(settings, "embedded", BOUND=10)
+    posted = [backend.post(target, new(str(n))).comment for n in range(25)]
+    assert backend.discussion(target).schema == "buckets"
+    assert list(backend.iterate(target)) == posted
+    audit.stored(target, "auth_user")
+
+
+def test_embedded_discussion_promotes_itself_by_bytes(mongo, settings, target):
+    backend = configure(settings, "embedded", Order.THREADED, BOUND=1000, BOUND_BYTES=20_000)
+    posted = [backend.post(target, new(str(n), source="x" * 3_000)).comment for n in range(12)]
+    assert (backend.discussion(target).schema, backend.discussion(target).order) == ("buckets", Order.THREADED)
+    assert list(backend.iterate(target)) == posted
+
+
+def test_embedded_discussion_promotes_itself_when_another_commits(mongo, settings, target, monkeypatch):
+    """A form sent twice at once: the one writes, the other finds it and commits for both."""
+    backend = configure(settings, "embedded", BOUND=5)
+    for n in range(4):
+        backend.post(target, new(str(n)))
+    commit, met = backend.store.discussions.commit, []
+
+    def overtaken(claim, **kwargs):
+        if not met:
+            met.append(MongoBackend().post(target, new("last")))
+        return commit(claim, **kwargs)
+
+    monkeypatch.setattr(backend.store.discussions, "commit", overtaken)
+    assert backend.post(target, new("last")).comment == met[0].comment
+    assert backend.discussion(target).schema == "buckets"
+    audit.stored(target, "auth_user")
+
+
+def test_embedded_discussion_promotes_itself_when_comments_are_approved(mongo, settings, target):
+    """One that every comment waits for is never posted to."""
+    backend = configure(settings, "embedded", BOUND=10)
+    waiting = [backend.hold(target, new(str(n))).held for n in range(12)]
+    approved = [backend.approve(held.id) for held in waiting]
+    assert backend.discussion(target).schema == "buckets"
+    assert list(backend.iterate(target)) == approved
+    audit.stored(target, "auth_user")
+
+
+def test_embedded_discussion_promotes_itself_when_comments_get_longer(mongo, settings, target):
+    """Else it could be edited to the server's limit of a document, beyond which its target cannot be saved."""
+    backend = configure(settings, "embedded", BOUND=1000, BOUND_BYTES=20_000)
+    posted = [backend.post(target, new(str(n))).comment for n in range(4)]
+    edited = [backend.edit(target, c.slug, source="x" * 6_000, html="", rev=1, token="e") for c in posted]
+    assert backend.discussion(target).schema == "buckets"
+    assert list(backend.iterate(target)) == edited
+    audit.stored(target, "auth_user")
+
+
+@pytest.mark.parametrize("how", ["post", "approve"])
+def test_embedded_discussion_that_is_full_promotes_itself_before_it_takes_more(
+    mongo, settings, target, monkeypatch, how
+):
+    """One stopped writer can keep it from that, until nothing could be posted any more."""
+    monkeypatch.setattr("comments.backends.layouts.embedded.FULL", 3_000)
+    monkeypatch.setattr("comments.backends.store.PROMOTION_PATIENCE", 0)
+    monkeypatch.setattr("comments.backends.conversion.live.GATE_MS", 20)
+    monkeypatch.setattr("comments.backends.conversion.live.PACE", 0.01)
+    backend = configure(settings, "embedded", BOUND=3)
+    held = backend.hold(target, new("held")).held
+    backend.store.discussions.claim(target, Intent(op="z" * 16, slug="z" * 16, kind="post", number=True, delta=1))
+
+    def fill():
+        for n in range(20):
+            backend.post(target, new(f"{n} " + "x" * 200))
+
+    with pytest.raises(DiscussionBusy):
+        fill()
+    assert backend.discussion(target).schema == "embedded"
+    backend.repair_claims(target, older_than=0)
+    if how == "post":
+        assert backend.post(target, new("at last")).new
+    else:
+        assert backend.approve(held.id).source == "held"
+    assert backend.discussion(target).schema == "buckets"
+    audit.stored(target, "auth_user", crashed=True)

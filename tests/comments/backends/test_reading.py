@@ -1,0 +1,185 @@
+"""Readers and writers that stop between two looks, while a discussion is converted."""
+
+import pytest
+from pymongo.errors import AutoReconnect
+
+from comments import slugs
+from comments.backends.conversion.live import LiveConversion
+from comments.backends.discussions import Intent
+from comments.backends.mongodb import MongoBackend
+from comments.backends.stored import place
+from comments.errors import DiscussionBusy, DiscussionFull, InvalidParent
+from comments.types import Order
+from tests.comments.backends.contract import imported, new
+from tests.support.comments import audit
+from tests.support.comments.layouts import configure, lively
+
+
+def once(monkeypatch, owner, name, work, *, after=False):
+    """Have `work` done once, just before the next call of a method, or after it."""
+    method, left = getattr(owner, name), [work]
+
+    def called(*args, **kwargs):
+        if left and not after:
+            left.pop()()
+        result = method(*args, **kwargs)
+        if left and after:
+            left.pop()()
+        return result
+
+    monkeypatch.setattr(owner, name, called)
+
+
+def layout_of(backend, target):
+    return backend.store.layouts.of(place(backend.store.discussions.find(target)))
+
+
+READS = {
+    "comment": lambda backend, target, slug: [backend.get(target, slug)],
+    "page": lambda backend, target, slug: backend.page(target, order=Order.OLDEST).comments,
+    "page around it": lambda backend, target, slug: backend.page(target, order=Order.OLDEST, at=slug).comments,
+    "threads": lambda backend, target, slug: backend.page(target, order=Order.THREADED).comments,
+    "threads around it": lambda backend, target, slug: backend.page(target, order=Order.THREADED, at=slug).comments,
+    "what is below it": lambda backend, target, slug: backend.subdiscussion(target, slug).comments,
+    "what it said": lambda backend, target, slug: backend.history(target, slug),
+    "its address": lambda backend, target, slug: [backend.email_of(target, slug)],
+}
+
+
+@pytest.mark.parametrize("name", READS)
+def test_reader_whose_copy_was_dropped_reads_the_present_one(mongo, settings, target, monkeypatch, name):
+    backend = configure(settings)
+    slug = lively(backend, target)[1].slug
+    expected = READS[name](backend, target, slug)
+    settings.COMMENTS = {**settings.COMMENTS, "KEEP_OLD_COPY": 0}
+
+    def converted():
+        other = MongoBackend()
+        other.convert(target, "buckets", Order.THREADED)
+        assert other.drop_old_copies(target) == 0
+
+    once(monkeypatch, backend.store.discussions, "find", converted, after=True)
+    assert READS[name](backend, target, slug) == expected
+
+
+@pytest.mark.parametrize("name", READS)
+def test_reader_of_an_embedded_copy_that_is_written_over_reads_again(mongo, settings, target, monkeypatch, name):
+    """It is not kept beside the next one, as others are."""
+    settings.COMMENTS = {}
+    backend = configure(settings, "embedded")
+    slug = lively(backend, target)[1].slug
+    expected = [comment.slug if hasattr(comment, "slug") else comment for comment in READS[name](backend, target, slug)]
+    once(monkeypatch, backend.store.discussions, "find", lambda: MongoBackend().renumber(target), after=True)
+    read = READS[name](backend, target, slug)
+    assert [comment.slug if hasattr(comment, "slug") else comment for comment in read] == expected
+
+
+def test_reader_who_misses_two_copies_is_told_that_the_discussion_is_busy(mongo, settings, target, monkeypatch):
+    backend = configure(settings)
+    slug = lively(backend, target)[1].slug
+    settings.COMMENTS = {**settings.COMMENTS, "KEEP_OLD_COPY": 0}
+    find, forms = backend.store.discussions.find, [Order.THREADED, Order.OLDEST]
+
+    def converted(target):
+        found = find(target)
+        if forms:
+            other = MongoBackend()
+            other.convert(target, "buckets", forms.pop())
+            other.drop_old_copies(target)
+        return found
+
+    monkeypatch.setattr(backend.store.discussions, "find", converted)
+    with pytest.raises(DiscussionBusy):
+        backend.get(target, slug)
+    assert backend.get(target, slug).slug == slug
+
+
+def test_reading_all_goes_on_in_an_old_copy_and_says_when_that_was_dropped(mongo, settings, target, monkeypatch):
+    monkeypatch.setattr("comments.backends.layouts.documents.BATCH", 5)
+    backend = configure(settings)
+    posted = [backend.post(target, new(str(n))).comment for n in range(20)]
+    reading, cut_off = backend.iterate(target), backend.iterate(target)
+    read = [next(reading)]
+    next(cut_off)
+    MongoBackend().convert(target, "buckets", Order.OLDEST)
+    assert [*read, *reading] == posted
+    settings.COMMENTS = {**settings.COMMENTS, "KEEP_OLD_COPY": 0}
+    mongo.discussions.update_one({"_id": target.id}, {"$currentDate": {"leftovers.0.due": True}})
+    assert backend.drop_old_copies(target) == 0
+    with pytest.raises(DiscussionBusy):
+        list(cut_off)
+
+
+def test_comment_is_restored_where_it_is_by_then(mongo, settings, target, monkeypatch):
+    backend = configure(settings, "embedded")
+    slug = backend.post(target, new("one")).comment.slug
+    backend.remove(target, slug, rev=1, token="r")
+    once(monkeypatch, backend.store.discussions, "claim", lambda: MongoBackend().renumber(target))
+    assert backend.restore(target, slug, rev=2, token="s").source == "one"
+
+
+def test_refused_writer_does_not_strike_the_claim_of_one_that_joined_it(mongo, settings, target, monkeypatch):
+    """Both send one form: what they answer is removed after the second has looked, and before the first does."""
+    backend, first = configure(settings), MongoBackend()
+    parent = backend.post(target, new("parent")).comment
+    backend.post(target, new("keeps the tombstone", parent.slug))
+    reply = new("reply", parent.slug)
+    part = slugs.part("reply")
+    intent = Intent(op=part, slug=f"{parent.slug}/{part}", kind="post", number=True, delta=1, needs_open=True)
+    claim = first.store.discussions.claim(target, intent)
+
+    def refused():
+        MongoBackend().remove(target, parent.slug, rev=1, token="r")
+        monkeypatch.setattr(first.store.discussions, "claim", lambda target, intent: claim)
+        with pytest.raises(InvalidParent):
+            first.post(target, reply)
+
+    once(monkeypatch, layout_of(backend, target), "put", refused)
+    assert backend.post(target, reply).new
+    assert backend.count(target) == sum(not comment.removed for comment in backend.iterate(target))
+    audit.stored(target, "auth_user")
+
+
+def test_poster_is_not_told_of_a_promotion_that_failed(mongo, settings, target, monkeypatch):
+    backend = configure(settings, "embedded", BOUND=3)
+    for n in range(2):
+        backend.post(target, new(str(n)))
+
+    def down(*args, **kwargs):
+        raise AutoReconnect("no primary")
+
+    monkeypatch.setattr(backend, "convert", down)
+    assert backend.post(target, new("z")).new
+    assert backend.count(target) == 3
+
+
+def test_poster_to_a_full_discussion_that_another_has_moved_posts_there(mongo, settings, target, monkeypatch):
+    backend = configure(settings, "embedded")
+    backend.post(target, new("x"))
+
+    def full():
+        raise DiscussionFull(target.id)
+
+    once(monkeypatch, layout_of(backend, target), "put", full)
+    assert backend.post(target, new("y")).new
+    assert backend.discussion(target).schema == "buckets"
+
+
+def test_held_comment_keeps_its_place_when_all_is_numbered_anew(mongo, settings, target, monkeypatch):
+    backend = configure(settings)
+    for n in range(3):
+        backend.post(target, new(str(n)))
+    backend.import_(target, [imported(100)])
+    mongo.comments.update_many({"number": 1}, {"$set": {"number": 4}})
+    held = []
+
+    def busy():
+        for n in range(3, 7):
+            backend.post(target, new(str(n)))
+        held.append(backend.hold(target, new("held")).held)
+
+    once(monkeypatch, LiveConversion, "compare", busy)
+    backend.renumber(target)
+    backend.post(target, new("7"))
+    backend.approve(held[0].id)
+    assert [comment.source for comment in backend.iterate(target)] == ["100", *"0123456", "held", "7"]

@@ -1,0 +1,72 @@
+"""A commit waits for no journal. One that a failing server lost leaves its claim beside what was written and acknowledged."""
+
+from datetime import timedelta
+
+import pytest
+
+from comments.backends.discussions import LEASE, Discussions, Intent
+from comments.errors import ConversionFailed
+from comments.types import Order
+from mongo.connection import now
+from tests.comments.backends.contract import new
+from tests.support.comments.layouts import configure
+
+# target is a fixture.
+
+WRITES = {
+    "post": lambda backend, target, slug, held: backend.post(target, new("late")),
+    "reply": lambda backend, target, slug, held: backend.post(target, new("late", slug)),
+    "approve": lambda backend, target, slug, held: backend.approve(held),
+    "edit": lambda backend, target, slug, held: backend.edit(target, slug, source="late", html="", rev=1, token="late"),
+    "remove": lambda backend, target, slug, held: backend.remove(target, slug, rev=1, token="late"),
+}
+
+
+@pytest.fixture(params=WRITES)
+def lost(request, mongo, settings, target, monkeypatch):
+    """A back end whose last write, one of WRITES, is stored and was acknowledged, and its commit lost."""
+    backend = configure(settings)
+    slug = backend.post(target, new("first")).comment.slug
+    held = backend.hold(target, new("held")).held.id
+    with monkeypatch.context() as failing:
+        failing.setattr(Discussions, "commit", lambda *arguments, **more: True)
+        WRITES[request.param](backend, target, slug, held)
+    assert len(mongo.discussions.find_one({"_id": target.id})["claims"]) == 1
+    return backend
+
+
+def age(mongo, target, seconds):
+    then = now() - timedelta(seconds=seconds)
+    mongo.discussions.update_one({"_id": target.id}, {"$set": {"claims.0.at": then}})
+
+
+def test_a_conversion_waits_no_longer_than_a_writer_may_take(mongo, target, lost, monkeypatch):
+    monkeypatch.setattr("comments.backends.conversion.live.GATE_MS", 100)
+    with pytest.raises(ConversionFailed, match="writers did not end"):
+        lost.convert(target, "buckets", Order.OLDEST, patience=0)
+    age(mongo, target, LEASE + 1)
+    lost.convert(target, "buckets", Order.OLDEST, patience=0)
+    assert lost.audit(target) == []
+
+
+def test_the_worker_strikes_the_claim_off(mongo, target, lost):
+    lost.tidy()
+    assert len(mongo.discussions.find_one({"_id": target.id})["claims"]) == 1
+    age(mongo, target, LEASE + 1)
+    lost.post(target, new("next"))
+    assert len(mongo.discussions.find_one({"_id": target.id})["claims"]) == 1, "no poster repairs for others"
+    lost.tidy()
+    assert mongo.discussions.find_one({"_id": target.id})["claims"] == []
+    assert lost.audit(target) == []
+
+
+@pytest.mark.parametrize("kind", ["post", "approve", "edit"])
+def test_a_claim_under_which_something_may_still_be_written_is_kept(mongo, settings, target, kind):
+    backend = configure(settings)
+    slug = backend.post(target, new("first")).comment.slug
+    intent = Intent("op", slug if kind == "edit" else "op", kind, number=None if kind == "edit" else True, rev=1)
+    backend.store.discussions.claim(target, intent)
+    age(mongo, target, LEASE + 1)
+    backend.post(target, new("next"))
+    assert backend.repair_claims(target) == 0
+    assert len(mongo.discussions.find_one({"_id": target.id})["claims"]) == 1

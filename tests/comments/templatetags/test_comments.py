@@ -1,0 +1,232 @@
+"""The template tags, as authors of templates use them."""
+
+import pytest
+from django.template import Context, Template, TemplateSyntaxError
+from django.test import RequestFactory, override_settings
+
+from comments.posting import services
+from comments.reading import presenter, selectors
+from comments.types import Author, Order
+from nodes.models import Node
+from nodes.selectors import nodes as node_selectors
+from tests.support.comments import site
+
+pytestmark = pytest.mark.usefixtures("mongo")
+
+
+@pytest.fixture
+def node(post_page) -> Node:
+    return node_selectors.get(post_page.pk)
+
+
+def render(source: str, **context) -> str:
+    request = RequestFactory().get("/news/hello", context.pop("query", {}))
+    return Template("{% load comments %}" + source).render(Context({"request": request, **context}))
+
+
+def say(target, source, token, author="Bea", **more):
+    return services.post(target, author=Author(author), source=source, token=token, **more).comment
+
+
+@pytest.fixture
+def three(post_page):
+    first = say(post_page, "One", "a")
+    say(post_page, "Two", "b")
+    say(post_page, "Re: one", "c", parent=first.slug)
+    return first
+
+
+def test_count_for_object_and_for_label_and_key(node, three):
+    source = "{% get_comment_count for node as n %}{% get_comment_count for nodes.node pk as m %}{{ n }} {{ m }}"
+    assert render(source, node=node, pk=node.pk) == "3 3"
+    assert render("{% get_comment_count for nodes.Node pk as n %}{{ n }}", pk=node.pk) == "3"
+
+
+def test_what_is_not_there_has_no_comments_and_no_form(post_page):
+    for about in ("nothing", "nodes.node nothing"):
+        assert render("{% get_comment_count for " + about + " as n %}{{ n }} comments") == "0 comments"
+        listed = "{% get_comment_list for " + about + " as list %}{{ list|length }}{% for c in list %}x{% endfor %}"
+        assert render(listed) == "0"
+        assert render("{% get_comment_form for " + about + " as form %}[{{ form }}]") == "[]"
+        assert render("{% render_comment_list for " + about + " %}{% render_comment_form for " + about + " %}") == ""
+
+
+@pytest.mark.parametrize(
+    "tag",
+    [
+        'get_comment_list for node order="best" as list',
+        "render_comment_list for node order=wanted",
+        'get_comment_permalink three "best"',
+    ],
+)
+def test_order_that_does_not_exist_is_an_error_that_names_the_choices(node, three, tag):
+    with pytest.raises(TemplateSyntaxError, match="no order “best”: give oldest, newest, threaded"):
+        render("{% " + tag + " %}", node=node, three=three, wanted="best", query={"comments": "newest"})
+    assert render("{% render_comment_list for node order=wanted %}", node=node, wanted="") != ""
+
+
+def test_templates_of_djangos_comments_framework_print_what_was_said(node, post_page):
+    say(post_page, "One & *two*", "a")
+    source = (
+        "{% get_comment_list for node as list %}{% for c in list %}"
+        "{{ c.user_name }} {{ c.submit_date|date:'Y' }} {{ c.is_removed }}: {{ c.comment }}|{{ c }}{% endfor %}"
+    )
+    year = next(iter(selectors.iterate(post_page))).posted.year
+    assert render(source, node=node) == f"Bea {year} False: One &amp; *two*|One &amp; *two*"
+
+
+@pytest.mark.parametrize(
+    ("order", "texts"),
+    [("oldest", "One Two Re: one"), ("newest", "Re: one Two One"), ("threaded", "One Re: one Two")],
+)
+def test_list_in_each_order(node, three, order, texts):
+    source = f'{{% get_comment_list for node order="{order}" as list %}}{{% for c in list %}}{{{{ c.source }}}} {{% endfor %}}'
+    assert render(source, node=node).strip() == texts
+
+
+def test_list_pages(node, three):
+    source = (
+        '{% get_comment_list for nodes.node pk order="oldest" page=2 page_size=2 as list %}'
+        "{% for c in list %}{{ c.author.name }}: {{ c.html }}{% endfor %}"
+    )
+    assert render(source, pk=node.pk) == "Bea: <p>Re: one</p>"
+
+
+def test_rendered_list_shows_what_the_reader_asks_for(node, three):
+    html = render("{% render_comment_list for node page_size=2 %}", node=node, query={"comments": "oldest.2"})
+    assert "Re: one" in html
+    assert "Two" not in html
+    assert "Page 2 of 2" in html
+
+
+@pytest.mark.parametrize(
+    "query", ["x", "oldest.99999999999999", "threaded.after.", "threaded.at.no", "oldest.0", "newest.-1", "$"]
+)
+def test_nonsense_from_the_address_shows_a_page(node, three, query):
+    assert "One" in render("{% render_comment_list for node %}", node=node, query={"comments": query})
+
+
+def test_rendered_list_by_a_template_of_ones_own(node, three, settings, tmp_path):
+    (tmp_path / "mine.html").write_text("{{ count }}:{% for c in comments %}{{ c.source }},{% endfor %}")
+    with override_settings(TEMPLATES=[settings.TEMPLATES[0] | {"DIRS": [tmp_path]}]):
+        assert render('{% render_comment_list for node using="mine.html" %}', node=node) == "3:One,Two,Re: one,"
+
+
+@pytest.mark.parametrize("place", ["comments/nodes/node", "comments/nodes", "comments"])
+def test_small_templates_are_found_by_model_by_app_for_all(node, three, settings, tmp_path, place):
+    folder = tmp_path / place
+    folder.mkdir(parents=True)
+    (folder / "comment.html").write_text("<li>{{ comment.author.name|upper }} {{ comment.posted_exact }}</li>")
+    (folder / "list.html").write_text("<ul>{{ rendered }}</ul>")
+    (folder / "form.html").write_text("mine: {{ form.token.name }}")
+    with override_settings(TEMPLATES=[settings.TEMPLATES[0] | {"DIRS": [tmp_path]}]):
+        html = render("{% render_comment_list for node %}{% render_comment_form for node %}", node=node)
+    assert html.startswith("<ul><li>BEA ")
+    assert html.endswith("mine: token")
+
+
+def test_form_is_for_the_object(node, post_page):
+    html = render("{% get_comment_form for node as form %}{{ form.token.value }}", node=node)
+    from comments.posting import tokens
+
+    assert tokens.read_form(html).target == post_page
+    assert "csrfmiddlewaretoken" in render("{% render_comment_form for nodes.node pk %}", pk=node.pk)
+
+
+def test_form_link_leads_to_the_form(client, node, post_page):
+    html = render("{% render_comment_form_link for node %}", node=node)
+    assert f'href="{site.form_url(post_page)}"' in html
+
+
+@pytest.mark.parametrize("before", ["", "{% render_comment_list for node %}"])
+def test_closed_discussion_has_no_link_to_the_form_but_its_place(node, post_page, three, before):
+    services.close(post_page)
+    html = render(before + "{% render_comment_form_link for node %}", node=node)
+    assert "Write a comment" not in html
+    assert f'data-comments-form="{site.form_url(post_page)}"' in html
+    services.open(post_page)
+    assert "Write a comment" in render(before + "{% render_comment_form_link for node %}", node=node)
+
+
+def test_permalink_leads_to_the_comment(client, node, three):
+    url = render("{% get_comment_permalink comment %}", comment=three)
+    assert client.get(url)["Location"].endswith(f"#c-{three.part}")
+
+
+def test_recent_comments_are_of_what_is_public(node, three, mongo):
+    hidden = site.build.node("basic-page", "draft", published=None)
+    say(site.Target(site.LABEL, str(hidden)), "Hidden", "h")
+    html = render("{% get_recent_comments 2 as list %}{% for c in list %}{{ c.source }} on {{ c.obj }};{% endfor %}")
+    assert html == "Re: one on Hello;Two on Hello;"
+
+
+def test_comments_by_a_user(node, post_page, ann):
+    services.post(post_page, author=Author("Ann", id=str(ann.pk)), source="Mine", token="m")
+    source = "{% get_comments_by user as list %}{% for c in list %}{{ c.source }} {{ c.get_absolute_url }}{% endfor %}"
+    assert render(source, user=ann).startswith("Mine /comments/c/nodes.node/")
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "{% get_comment_count node as n %}",
+        "{% get_comment_count for node %}",
+        "{% get_comment_count for no.model pk as n %}",
+        "{% get_comment_count for node page=2 as n %}",
+        "{% render_comment_list for node as html %}",
+        "{% render_comment_list for node colour='red' %}",
+        "{% get_comment_list for a b c as list %}",
+        "{% get_comment_list for %}",
+    ],
+)
+def test_wrong_tags_are_refused_when_compiled(source):
+    with pytest.raises(TemplateSyntaxError):
+        Template("{% load comments %}" + source)
+
+
+def variants(post_page):
+    first = say(post_page, "One <b>&amp; 100%", "a", author="<Bea> & 50%")
+    reply = services.post(
+        post_page, author=Author("Bob", url="https://bob.example/?a=1&b=<"), source="Two", token="b", parent=first.slug
+    ).comment
+    gone = say(post_page, "Three", "c", parent=reply.slug)
+    say(post_page, "Four %(html)s", "d", parent=gone.slug, author="%s")
+    services.edit(post_page, reply.slug, source="Two, edited", rev=1, token="e")
+    services.remove(post_page, gone.slug)
+    services.post(post_page, author=Author("x", url="javascript:alert(1)"), source="Five", token="f")
+
+
+def test_filled_forms_say_what_the_template_says(post_page):
+    """The fast way gives, byte for byte, what rendering comments/comment.html for each comment gives."""
+    variants(post_page)
+    page = selectors.page(post_page, order=Order.THREADED)
+    presented = presenter.Presenter(post_page, page.comments, order=page.order, may_reply=True)
+    template = presenter.select_template(presenter.template_names(post_page, "comment"))
+    slow = [template.render({"comment": view, "target": post_page}) for view in presented.views()]
+    fast = presenter.comments_html(presented)
+    assert fast == slow
+    assert "&lt;Bea&gt; &amp; 50%" in fast[0]
+    assert "javascript:" not in "".join(fast)
+    assert len(fast) == 5
+
+
+def test_long_thread_is_folded_and_opened_for_the_comment_asked_for(node, post_page):
+    top = say(post_page, "Top", "top")
+    replies = [say(post_page, f"Reply {n}", f"r{n}", parent=top.slug) for n in range(20)]
+    folded = render('{% render_comment_list for node order="threaded" %}', node=node)
+    assert "<details>" in folded
+    assert "13 more replies" in folded
+    opened = render(
+        "{% render_comment_list for node %}", node=node, query={"comments": f"threaded.at.{replies[15].slug}"}
+    )
+    assert "<details open>" in opened
+
+
+def test_list_with_the_link_costs_two_commands(node, three, commands):
+    source = "{% render_comment_list for node %}{% render_comment_form_link for node %}"
+    render(source, node=node)
+    with commands.recorded():
+        render(source, node=node)
+    read = [event.command[event.command_name] for event in commands.sent]
+    # In a request the site's document was read before, by the middleware.
+    assert sorted(name for name in read if name != "cms.site") == ["comments", "discussions"]

@@ -1,0 +1,102 @@
+"""A restart as docs/how-to/upgrade.md has it: two instances on one socket, one after the other, while readers ask."""
+
+import http.client
+import os
+import socket
+import sys
+import threading
+from collections import Counter
+from collections.abc import Iterator
+
+import pytest
+from django.conf import settings
+from django.db import connection
+
+from tests.docs.pages import started_by, tried
+from tests.support.nodes.build import node
+from tests.support.raw_posts import BODY, POST
+from tests.support.running import Service, until
+
+pytestmark = pytest.mark.slow
+READERS = 4
+
+
+@pytest.fixture(params=["waitress", "gunicorn"])
+def instances(request, mongo, tmp_path) -> Iterator[tuple[int, list[Service]]]:
+    """The port, and two running instances."""
+    node(title="Ours")
+    environment = {
+        **os.environ, "DJANGO_SETTINGS_MODULE": "tests.settings", "WEB_CONCURRENCY": "1", "VAR_DIR": str(tmp_path),
+        "TEST_MONGODB_NAME": connection.settings_dict["NAME"], "SECRET_KEY": settings.SECRET_KEY, "SERVER": request.param,
+    }  # fmt: skip
+    [unit] = [block.text for block in tried("deploy.md", "ini") if "Type=notify" in block.text]
+    command = [sys.executable, *started_by(unit)[1:]]
+    with socket.create_server(("127.0.0.1", 0), backlog=512) as listening:
+        both = [Service(command, listening, tmp_path, environment) for _ in range(2)]
+        try:
+            for one in both:
+                one.start()
+            yield listening.getsockname()[1], both
+        finally:
+            for one in both:
+                one.stop()
+            log = (tmp_path / "service.log").read_text()
+    assert "Traceback" not in log, log
+    assert "SIGKILL" not in log, log
+
+
+def asked(port: int, sent: bytes) -> bytes:
+    """Return what comes back, on a connection of its own as a proxy makes them; nothing where it breaks."""
+    try:
+        with socket.create_connection(("127.0.0.1", port), timeout=30) as opened:
+            opened.sendall(sent)
+            return b"".join(iter(lambda: opened.recv(65_536), b""))
+    except OSError as error:
+        return str(error).encode()
+
+
+def test_every_request_during_a_restart_is_answered(instances):
+    port, both = instances
+    page = b"GET /page HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+    comment = POST + b"Connection: close\r\nContent-Length: %d\r\n\r\n" % len(BODY) + BODY
+    found: Counter[bytes] = Counter()
+    over = threading.Event()
+
+    def read() -> None:
+        while not over.is_set():
+            for sent in (page, comment):
+                found[asked(port, sent)[:12]] += 1
+
+    readers = [threading.Thread(target=read) for _ in range(READERS)]
+    for reader in readers:
+        reader.start()
+    for instance in both:
+        before = found.total()
+        instance.restart()
+        until(lambda: found.total() > before + 20)  # noqa: B023 - called before the next one
+    over.set()
+    for reader in readers:
+        reader.join()
+    assert set(found) == {b"HTTP/1.1 200", b"HTTP/1.1 422"}, found
+    assert found.total() > 100
+
+
+def test_an_instance_that_ends_is_not_ready_and_answers_what_it_has(instances):
+    port, (one, other) = instances
+    other.stop()
+    with socket.create_connection(("127.0.0.1", port), timeout=30) as slow:
+        kept = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+        slow.sendall(POST + b"Connection: close\r\nContent-Length: %d\r\n\r\n" % len(BODY) + BODY[:5])
+
+        def readiness() -> tuple[int, bytes, str]:
+            kept.request("GET", "/readyz")
+            answer = kept.getresponse()
+            return answer.status, answer.read(), answer.getheader("Connection", "")
+
+        assert readiness()[:2] == (200, b"ready\n")
+        one.process.terminate()
+        answers = iter(readiness, (503, b"about to end\n", "close"))
+        kept.auto_open = 0  # a connection of its own would wait for another instance
+        assert {status for status, _text, _connection in answers} <= {200}
+        slow.sendall(BODY[5:])
+        assert slow.recv(12) == b"HTTP/1.1 422"

@@ -1,0 +1,73 @@
+"""What is kept under the site's version, after a writer died before it gave the site a new one: a retry does, or time."""
+
+from datetime import timedelta
+
+import pytest
+
+from mongo.connection import database, now
+from nodes import errors
+from nodes.models import tree, version_cache
+from nodes.services import drafts, trash
+from tests.support.between import stopped_before
+from tests.support.nodes.build import EDITOR, node, nonce
+
+
+@pytest.fixture
+def section(mongo, client):
+    """A section that readers have seen."""
+    section = node("folder", "section")
+    node(slug="page", parent=section)
+    assert client.get("/section/page").status_code == 200
+    return section
+
+
+def dying():
+    """Return a context whose block ends before it gives the site a new version."""
+    return stopped_before("update", "cms.site", lambda command: "version" in command["updates"][0]["u"].get("$set", {}))
+
+
+def test_trashing_again_what_is_in_the_trash(section, client):
+    seen = nonce(section)
+    with dying():
+        trash.trash(EDITOR, section, seen)
+    with pytest.raises(errors.NodeGone):
+        trash.trash(EDITOR, section, seen)
+    assert client.get("/section/page").status_code == 404
+
+
+def test_putting_back_what_is_back(section, client):
+    trash.trash(EDITOR, section, nonce(section))
+    assert client.get("/section/page").status_code == 404
+    with dying():
+        trash.restore(EDITOR, section)
+    with pytest.raises(errors.NodeGone):
+        trash.restore(EDITOR, section)
+    assert client.get("/section/page").status_code == 200
+
+
+def test_publishing_again_a_draft_that_is_published(section, client):
+    draft = drafts.save_draft(EDITOR, section, nonce(section), {"published": None}).nonce
+    with dying():
+        drafts.publish_draft(EDITOR, section, draft)
+    with pytest.raises(errors.DraftGone):
+        drafts.publish_draft(EDITOR, section, draft)
+    assert client.get("/section/page").status_code == 404
+
+
+def test_the_tree_is_read_anew_after_a_while(section, monkeypatch):
+    with dying():
+        trash.trash(EDITOR, section, nonce(section))
+    assert section in tree.current().sections
+    monkeypatch.setattr(tree, "now", lambda: now() + version_cache.LONGEST)
+    assert section not in tree.current().sections
+
+
+def test_answers_are_asked_again_after_a_while(section):
+    moment, asked = now(), iter(range(9))
+
+    def ask(later):
+        return version_cache.under_version("asked", moment + later, lambda: (next(asked), None))
+
+    assert database()["cms.site"].find_one()["version"]
+    assert ask(timedelta(0)) == ask(version_cache.LONGEST - timedelta(seconds=1)) == 0
+    assert ask(version_cache.LONGEST) == 1

@@ -1,0 +1,158 @@
+"""Every query that readers' pages send: an index scan without a sort in memory, no document read in vain."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from bson import ObjectId
+
+from cms import page_cache
+from mongo.connection import now
+from nodes.models import version_cache
+from nodes.services import editing, volume_data
+from tests.support.commands import explain, stages
+from tests.support.nodes.build import EDITOR, node, nonce
+
+POSTS = 24
+COLD = 10
+# How many commands a page may send: the site, the page itself, and what stands beside it.
+WARM = {
+    "/": 3,
+    "/live/post-3": 4,
+    "/live": 3,
+    "/folder": 3,
+    "/folder/page-3": 2,
+    "/tag/t": 3,  # nodes and photos
+    "/none": 6,  # whether an old site had it; suggestions, of nodes and photos
+    "/sitemap.xml": 1,
+}
+
+
+@pytest.fixture
+def site(mongo) -> ObjectId:
+    """A blog of live posts, among which lie as many that are not live, and whole sections that are not."""
+    folder, live, hidden = node("folder", "folder"), node("blog", "live"), node("blog", "hidden")
+
+    def rows() -> Iterator[volume_data.Row]:
+        for number in range(POSTS):
+            day = datetime(2022, 1, 1, tzinfo=UTC) + timedelta(days=11 * number)
+            yield row("blog-entry", live, f"post-{number}", day)
+            yield row("blog-entry", hidden, f"unseen-{number}", day + timedelta(days=1))
+            yield row("blog-entry", live, f"draft-{number}", None)
+            yield row("blog-entry", live, f"gone-{number}", day)
+            yield row("basic-page", folder, f"page-{number}", day)
+            yield row("basic-page", folder, f"unpublished-{number}", None)
+            yield row("basic-page", None, f"top-{number}", day if number % 2 else None)
+
+    assert sum(volume_data.insert(rows())) == 7 * POSTS
+    expired = {"$set": {"metadata.expires": datetime(2023, 1, 1, tzinfo=UTC)}}
+    assert mongo["cms.nodes"].update_many({"metadata.slug": {"$regex": "^gone-"}}, expired).modified_count == POSTS
+    moved = node(slug="moved", parent=folder)
+    editing.save(EDITOR, moved, nonce(moved), {"slug": "moved-on"})
+    editing.save(EDITOR, hidden, nonce(hidden), {"published": None})
+    return live
+
+
+def row(type: str, parent: ObjectId | None, slug: str, published: datetime | None) -> volume_data.Row:
+    made = datetime(2022, 1, 1, tzinfo=UTC)
+    return volume_data.Row(ObjectId(), EDITOR, type, parent, slug, slug, published, made, ("t",), "Some words.")
+
+
+def addresses(client) -> list[str]:
+    """Every kind of page, lists also further down and upwards again."""
+    further = []
+    for path in ("/", "/live", "/tag/t", "/live/archive/2022"):
+        listing = client.get(path).context["listing"]
+        further.append(f"{path}?from={listing.older}")
+        middle = client.get(further[-1]).context["listing"]
+        further.append(f"{path}?from={middle.newer}")
+    return [
+        "/", "/live", "/folder", "/folder/page-3", "/live/post-3", "/live/post-0", f"/live/post-{POSTS - 1}", "/tag/t",
+        "/live/archive", "/live/archive/2022", "/live/archive/2022/02", "/feed/rss", "/live/feed/atom", "/tag/t/feed/json",
+        "/sitemap.xml", "/sitemap-sections-1.xml", "/sitemap-blog-entry-1.xml", "/sitemap-basic-page-1.xml", "/robots.txt",
+        "/folder/moved", "/folder?from=page-2", *further,
+    ]  # fmt: skip
+
+
+def forget() -> None:
+    """Forget what this process keeps, the section tree apart."""
+    version_cache._answers.clear()
+    page_cache.cache.clear()
+
+
+def figures(plan: dict) -> tuple[int, int]:
+    """Return (documents read, documents returned) of an explained find or aggregate."""
+    if "stages" in plan:
+        plan = plan["stages"][0]["$cursor"]
+    run = plan["executionStats"]
+    return run["totalDocsExamined"], run["nReturned"]
+
+
+def is_search(command) -> bool:
+    return "$text" in command.get("filter", {})
+
+
+def test_every_query_is_an_index_scan_that_reads_what_it_shows(client, site, mongo, commands):
+    seen = 0
+    for address in addresses(client):
+        forget()
+        with commands.recorded():
+            assert client.get(address).status_code in (200, 301), address
+        for event in commands.sent:
+            if event.command_name not in ("find", "aggregate") or is_search(event.command):
+                continue
+            seen += 1
+            plan = explain(mongo, event)
+            found = stages(plan)
+            told = f"{address}: {event.command}"
+            assert found & {"IXSCAN", "IDHACK", "EOF", "COUNT_SCAN"}, told
+            assert not found & {"COLLSCAN", "SORT"}, told
+            read, returned = figures(plan)
+            assert read <= 2 * returned, f"{read} read, {returned} returned, {told}"
+    assert seen > 60
+
+
+def test_search_is_bounded(client, site, commands):
+    with commands.recorded():
+        assert client.get("/search", {"q": "words"}).status_code == 200
+    searches = [event.command for event in commands.sent if is_search(event.command)]
+    assert searches
+    assert all(command["limit"] == 100 and command["maxTimeMS"] <= 1_500 for command in searches)
+
+
+def test_pages_keep_to_their_budget(client, site, commands):
+    for address, most in WARM.items():
+        client.get(address)
+        page_cache.cache.clear()
+        with commands.recorded():
+            client.get(address)
+        assert len(commands) <= most, (address, [(e.command_name, e.command) for e in commands.sent])
+        editing.save(EDITOR, site, nonce(site), {"summary": f"Changed for {address}."})
+        with commands.recorded():
+            client.get(address)
+        # What is nowhere is looked for among the addresses of old sites besides.
+        assert len(commands) <= COLD + (address == "/none"), address
+
+
+def test_a_page_deep_in_a_list_costs_no_more_than_the_first(client, site, mongo, commands):
+    keys = []
+    cursor = ""
+    while cursor is not None:
+        with commands.recorded():
+            listing = client.get("/live", {"from": cursor} if cursor else {}).context["listing"]
+        (event,) = [e for e in commands.sent if e.command.get("limit") == 11]
+        keys.append(explain(mongo, event)["executionStats"]["totalKeysExamined"])
+        cursor = listing.older
+    assert len(keys) == 3
+    assert max(keys) <= 30
+
+
+def test_counts_are_kept_until_the_site_changes(client, site, commands):
+    client.get("/live/archive")
+    with commands.recorded():
+        client.get("/live/archive")
+    assert "aggregate" not in commands.names
+    node("blog-entry", "one-more", parent=site, published=now())
+    with commands.recorded():
+        client.get("/live/archive")
+    assert "aggregate" in commands.names

@@ -1,0 +1,169 @@
+"""Housekeeping: what may go goes, and never what a merge, a draft or an old address needs."""
+
+from datetime import timedelta
+from io import StringIO
+
+import pytest
+from bson import ObjectId
+from django.core.management import CommandError, call_command
+
+from mongo.connection import now
+from nodes.services import checking, drafts, editing, revisions, trash, write
+from tests.support.nodes.build import EDITOR, node, nonce, stored
+
+
+def saved(node_id, times):
+    for i in range(times):
+        editing.save(EDITOR, node_id, nonce(node_id), {"title": f"Title {i}"})
+
+
+def age(mongo, days=30, **query):
+    mongo["cms.revisions"].update_many(query, {"$set": {"saved_at": now() - timedelta(days=days)}})
+
+
+def run(name, *arguments):
+    out = StringIO()
+    call_command(name, *arguments, stdout=out)
+    return out.getvalue()
+
+
+def test_purge_keeps_the_newest_and_the_young(mongo):
+    node_id = node()
+    saved(node_id, 5)
+    assert "Deleted 0 revisions" in run("purge_revisions", "--keep", "2", "--older-than", "7")
+    age(mongo)
+    assert "Pretending to delete 4 revisions of 1 pages; 2 kept" in run(
+        "purge_revisions", "--keep", "2", "--older-than", "7", "--dry-run"
+    )
+    assert mongo["cms.revisions"].count_documents({}) == 6
+    assert "Deleted 4 revisions" in run("purge_revisions", "--keep", "2", "--older-than", "7")
+    assert {r["metadata"]["title"] for r in mongo["cms.revisions"].find()} == {"Title 3", "Title 4"}
+
+
+def test_purge_keeps_what_a_draft_was_begun_on(mongo):
+    node_id = node(title="Begun on")
+    drafts.save_draft(EDITOR, node_id, nonce(node_id), {"summary": "drafted"})
+    saved(node_id, 3)
+    age(mongo)
+    revisions.purge(1, timedelta(days=7))
+    draft = mongo["cms.nodes"].find_one()["draft"]
+    drafts.publish_draft(EDITOR, node_id, draft["nonce"])
+    assert (stored(node_id)["title"], stored(node_id)["summary"]) == ("Title 2", "drafted")
+
+
+def test_page_at_an_address_that_a_route_has_taken_is_found_and_left(mongo):
+    node_id = node(slug="before")
+    mongo["cms.nodes"].update_one({"_id": node_id}, {"$set": {"metadata.slug": "healthz"}})
+    findings = [finding for finding in checking.check(fix=True) if finding.kind == checking.SLUG]
+    assert [(finding.about.partition(":")[0], finding.fixed) for finding in findings] == [(str(node_id), False)]
+    assert stored(node_id)["slug"] == "healthz"
+
+
+def test_purge_wants_to_keep_one(mongo):
+    with pytest.raises(CommandError, match="at least 1"):
+        run("purge_revisions", "--keep", "0", "--older-than", "7")
+
+
+def test_revision_of_a_save_that_failed_is_swept_after_a_day(mongo):
+    node_id = node()
+    stale = mongo["cms.nodes"].find_one()
+    saved(node_id, 1)
+    assert write.compare_and_set(EDITOR, stale, {"title": "lost the race"}) is None
+    assert "0 orphan" in run("check_nodes", "--fix")
+    age(mongo)
+    with pytest.raises(CommandError, match="1 left as they were. --fix mends 1 of them."):
+        run("check_nodes")
+    assert mongo["cms.revisions"].count_documents({}) == 3
+    assert "1 orphan revisions" in run("check_nodes", "--fix")
+    assert {r["metadata"]["title"] for r in mongo["cms.revisions"].find()} == {"Page", "Title 0"}
+    assert "0 mended" in run("check_nodes")
+
+
+def test_draft_keeps_its_revisions_and_a_trashed_node_its_history(mongo):
+    node_id, other = node(), node(slug="other")
+    drafts.save_draft(EDITOR, node_id, nonce(node_id), {"title": "drafted"})
+    trash.trash(EDITOR, other, nonce(other))
+    age(mongo)
+    before = mongo["cms.revisions"].count_documents({})
+    assert list(checking.check(fix=True)) == []
+    assert mongo["cms.revisions"].count_documents({}) == before
+
+
+def test_nothing_is_swept_of_a_node_whose_present_revision_is_missing(mongo):
+    node_id = node()
+    saved(node_id, 2)
+    mongo["cms.revisions"].delete_one({"_id": nonce(node_id)})
+    age(mongo)
+    (finding,) = checking.check(fix=True)
+    assert (finding.kind, finding.fixed) == (checking.BROKEN_HISTORY, False)
+    assert mongo["cms.revisions"].count_documents({}) == 2
+
+
+def test_redirect_of_a_rename_that_failed_is_needless_and_others_are_not(mongo):
+    node_id, renamed = node(slug="stays"), node(slug="old")
+    editing.save(EDITOR, renamed, nonce(renamed), {"slug": "new"})
+    mongo["cms.redirects"].insert_one({"_id": {"parent_id": None, "slug": "stays"}, "node_id": node_id})
+    mongo["cms.redirects"].insert_one({"_id": {"parent_id": None, "slug": "gone"}, "node_id": ObjectId()})
+    assert [f.kind for f in checking.check(fix=True)] == [checking.REDIRECT] * 2
+    assert [r["node_id"] for r in mongo["cms.redirects"].find()] == [renamed]
+
+
+def test_redirect_of_a_rename_under_way_stays(mongo):
+    node_id = node(slug="stays")
+    mongo["cms.redirects"].insert_one(
+        {"_id": {"parent_id": None, "slug": "stays"}, "node_id": node_id, "kept_at": now()}
+    )
+    assert list(checking.check(fix=True)) == []
+
+
+def test_node_whose_section_is_gone_goes_to_the_trash_whole(mongo):
+    folder = node("folder", "folder")
+    lost = node(slug="lost", parent=folder, text="Not lost")
+    mongo["cms.nodes"].delete_one({"_id": folder})
+    mongo["cms.revisions"].delete_many({"node_id": folder})
+    assert [f.kind for f in checking.check(fix=True)] == [checking.PARENT]
+    trash.restore(EDITOR, lost, parent_id=None)
+    assert stored(lost)["detail"]["text"] == "Not lost"
+    assert list(checking.check()) == []
+
+
+def test_what_stands_in_a_trashed_section_stays_where_it_is(mongo):
+    folder = node("folder", "folder")
+    node(slug="inside", parent=folder)
+    trash.trash(EDITOR, folder, nonce(folder))
+    assert list(checking.check(fix=True)) == []
+    assert mongo["cms.nodes"].count_documents({}) == 1
+
+
+def restored_concurrently(monkeypatch, node_id):
+    """Let a node come back from the trash when the check has looked for it among the pages and not yet in the trash."""
+    real, done = checking.standing, []
+
+    def standing(collection):
+        if collection == "cms.trash" and not done:
+            done.append(trash.restore(EDITOR, node_id))
+        return real(collection)
+
+    monkeypatch.setattr(checking, "standing", standing)
+    return done
+
+
+def test_what_stands_in_a_section_that_is_being_restored_stays_where_it_is(mongo, monkeypatch):
+    section = node("folder", "section")
+    page = node(slug="page", parent=section)
+    trash.trash(EDITOR, section, nonce(section))
+    done = restored_concurrently(monkeypatch, section)
+    assert not list(checking.check(fix=True))
+    assert done
+    assert stored(page)["parent_id"] == section
+
+
+def test_redirect_to_a_page_that_is_being_restored_stays(mongo, monkeypatch):
+    page = node(slug="old")
+    editing.save(EDITOR, page, nonce(page), {"slug": "new"})
+    mongo["cms.redirects"].update_many({}, {"$set": {"kept_at": now() - timedelta(days=2)}})
+    trash.trash(EDITOR, page, nonce(page))
+    done = restored_concurrently(monkeypatch, page)
+    assert not list(checking.check(fix=True))
+    assert done
+    assert mongo["cms.redirects"].count_documents({}) == 1

@@ -1,0 +1,94 @@
+"""Ids that a form or an import chose beforehand: what has one already is not touched under it."""
+
+import pytest
+from bson import ObjectId
+
+from mongo.connection import database
+from nodes import errors
+from nodes.services import duplicating, editing, photos, trash
+from tests.support.nodes import pictures
+from tests.support.nodes.build import EDITOR, node, nonce, stored
+from tests.support.nodes.photo_build import audit, count, document, gallery, replace, send, upload
+
+pytestmark = pytest.mark.usefixtures("mongo")
+
+
+def make(node_id: ObjectId, **options):
+    return editing.create(EDITOR, type="basic-page", parent_id=None, slug="", title="A", node_id=node_id, **options)
+
+
+def nothing_was_made(before: int) -> bool:
+    return database()["cms.revisions"].count_documents({}) == before and not database()["cms.nodes"].count_documents(
+        {"metadata.type": "basic-page"}
+    )
+
+
+def test_no_page_is_made_under_the_id_of_a_photo():
+    photo_id = upload(gallery())
+    content_id = replace(photo_id, pictures.png())
+    coming = photos.Upload(EDITOR, gallery("other"), "b.jpg")
+    before = database()["cms.revisions"].count_documents({})
+    for taken in (photo_id, content_id, coming.id):
+        with pytest.raises(errors.IdTaken):
+            make(taken)
+    assert nothing_was_made(before)
+    coming.abort()
+    audit()
+
+
+def test_no_copy_is_made_under_the_id_of_a_photo():
+    photo_id, folder = upload(gallery()), node("folder", "folder")
+    with pytest.raises(errors.IdTaken):
+        duplicating.duplicate(EDITOR, folder, parent_id=None, new_id=photo_id)
+
+
+def test_no_page_is_made_under_the_id_of_a_photo_in_the_trash():
+    photo_id = upload(gallery())
+    photos.throw_away(EDITOR, photo_id, document(photo_id)["metadata"]["nonce"])
+    with pytest.raises(errors.NodeGone):
+        make(photo_id)
+
+
+def test_no_page_is_made_under_an_id_that_has_a_history_of_another_form():
+    """As of a deletion that stopped half-way, whose history would be the new page's."""
+    left = node()
+    database()["cms.nodes"].delete_one({"_id": left})
+    before = database()["cms.revisions"].count_documents({})
+    with pytest.raises(errors.IdTaken):
+        make(left)
+    assert nothing_was_made(before)
+
+
+def test_a_form_that_stopped_half_way_is_gone_on_with(monkeypatch):
+    """Its revision goes first: that is the form's own."""
+    chosen = ObjectId()
+    node(slug="taken")
+    with pytest.raises(errors.SlugTaken):
+        editing.create(EDITOR, type="basic-page", parent_id=None, slug="taken", title="A", node_id=chosen)
+    assert database()["cms.revisions"].count_documents({"node_id": chosen}) == 1
+    make(chosen)
+    assert stored(chosen)["title"] == "A"
+
+
+def test_no_photo_is_made_under_the_id_of_a_page():
+    page, thrown, parent = node(), node(slug="thrown"), gallery()
+    trash.trash(EDITOR, thrown, nonce(thrown))
+    left = node(slug="left")
+    database()["cms.nodes"].delete_one({"_id": left})
+    before = count()
+    for taken in (page, thrown, left):
+        with pytest.raises(errors.IdTaken):
+            photos.Upload(EDITOR, parent, "a.jpg", photo_id=taken)
+    assert count() == before
+
+
+def test_a_photo_s_upload_that_stopped_half_way_is_begun_anew():
+    """Of a photo too the revision goes first."""
+    parent, chosen = gallery(), ObjectId()
+    first = photos.Upload(EDITOR, parent, "a.jpg", photo_id=chosen)
+    send(first, pictures.jpeg())
+    first.finish()
+    database()["cms.assets.files"].delete_one({"_id": chosen})
+    database()["cms.assets.chunks"].delete_many({"files_id": chosen})
+    assert upload(parent, photo_id=chosen) == chosen
+    audit()

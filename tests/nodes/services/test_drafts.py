@@ -1,0 +1,83 @@
+"""Drafts: saved beside the live version, published over what was saved live since."""
+
+import pytest
+from bson import ObjectId
+
+from nodes import errors
+from nodes.services import drafts, editing
+from nodes.types import TagChange
+from tests.support.between import before
+from tests.support.nodes.build import EDITOR, node, nonce, stored
+
+
+def test_draft_that_is_not_published_changes_no_live_tags(mongo):
+    """An editor saves the draft while another publishes it: what goes live then is nothing, its tags included."""
+    page = node(tags=("a", "b"))
+    draft = drafts.save_draft(EDITOR, page, nonce(page), {}, TagChange(removed=frozenset("b"))).nonce
+
+    def saved() -> None:
+        drafts.save_draft(EDITOR, page, draft, {"title": "More"}, TagChange(added=frozenset("b")))
+
+    with pytest.raises(errors.DraftGone), before("insert", "cms.revisions", saved):
+        drafts.publish_draft(EDITOR, page, draft)
+    assert stored(page)["tags"] == ["a", "b"]
+
+
+def test_draft_that_left_tags_alone_brings_none_back(mongo):
+    """Tags are those that the draft was begun with, which may be newer than the version that it was begun on."""
+    page = node(tags=("a",))
+    editing.change_tags(page, TagChange(added=frozenset({"sprnig"})))
+    draft = drafts.save_draft(EDITOR, page, nonce(page), {"detail.text": "new"}).nonce
+    editing.change_tags(page, TagChange(frozenset({"spring"}), frozenset({"sprnig"})))
+    draft = drafts.save_draft(EDITOR, page, draft, {"detail.text": "newer"}).nonce
+    drafts.publish_draft(EDITOR, page, draft)
+    assert sorted(stored(page)["tags"]) == ["a", "spring"]
+
+
+def test_draft_that_left_tags_alone_removes_none(mongo):
+    page = node(tags=("a", "b"))
+    editing.change_tags(page, TagChange(removed=frozenset("b")))
+    draft = drafts.save_draft(EDITOR, page, nonce(page), {"detail.text": "new"}).nonce
+    editing.change_tags(page, TagChange(added=frozenset("b")))
+    drafts.publish_draft(EDITOR, page, draft)
+    assert sorted(stored(page)["tags"]) == ["a", "b"]
+
+
+def test_draft_s_own_tags_and_those_added_concurrently_are_published(mongo):
+    page = node(tags=("a", "b"))
+    draft = drafts.save_draft(EDITOR, page, nonce(page), {}, TagChange(frozenset("c"), frozenset("b"))).nonce
+    editing.change_tags(page, TagChange(added=frozenset("d")))
+    drafts.publish_draft(EDITOR, page, draft)
+    assert sorted(stored(page)["tags"]) == ["a", "c", "d"]
+
+
+def test_draft_of_an_earlier_release_is_published_with_its_tags(mongo):
+    """It does not say with which tags it was begun: those of the version below it stand in."""
+    page = node(tags=("a", "b"))
+    draft = drafts.save_draft(EDITOR, page, nonce(page), {}, TagChange(frozenset("c"), frozenset("b"))).nonce
+    mongo["cms.nodes"].update_one({"_id": page}, {"$unset": {"draft.base_tags": ""}})
+    drafts.publish_draft(EDITOR, page, draft)
+    assert sorted(stored(page)["tags"]) == ["a", "c"]
+
+
+def test_same_form_saved_again_goes_on_from_its_own_tags(mongo):
+    page, form = node(tags=("a",)), ObjectId()
+    seen = nonce(page)
+    for wanted in ("ax", "a", "y"):
+        drafts.save_draft(EDITOR, page, seen, {}, TagChange.between("a", wanted), form=form)
+        assert mongo["cms.nodes"].find_one()["draft"]["metadata"]["tags"] == list(wanted)
+
+
+def test_form_whose_draft_was_published_does_not_conflict_with_itself(mongo):
+    """Saved as a draft and published; back, edited and saved again, as a draft or live."""
+    page, form = node(text="one", tags=("a",)), ObjectId()
+    seen = nonce(page)
+    draft = drafts.save_draft(EDITOR, page, seen, {"detail.text": "two"}, TagChange.between("a", "ab"), form=form).nonce
+    editing.save(EDITOR, page, seen, {"title": "Bob's"})
+    drafts.publish_draft(EDITOR, page, draft)
+    drafts.save_draft(EDITOR, page, seen, {"detail.text": "three"}, TagChange.between("a", "a"), form=form)
+    said = mongo["cms.nodes"].find_one()["draft"]["metadata"]
+    assert (said["title"], said["detail"]["text"], said["tags"]) == ("Bob's", "three", ["a"])
+    editing.save(EDITOR, page, seen, {"detail.text": "four"}, TagChange.between("a", "ac"), form=form)
+    live = stored(page)
+    assert (live["title"], live["detail"]["text"], live["tags"]) == ("Bob's", "four", ["a", "c"])

@@ -1,0 +1,113 @@
+"""Many at once, for long: one wins each round, all edits survive, no move makes a cycle."""
+
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+
+import pytest
+
+from mongo.connection import database, now
+from nodes.errors import InvalidPlace, TooBusy
+from nodes.models import tree
+from nodes.services import bulk_actions, editing, write
+from nodes.services.bulk_actions import Chosen
+from nodes.types import Actor
+from tests.support.nodes.build import EDITOR, node, nonce, stored
+
+
+def at_once(count, work):
+    """Run work(0), work(1)… in threads that begin together; return what they returned."""
+    barrier = Barrier(count)
+
+    def begin(i):
+        barrier.wait()
+        return work(i)
+
+    with ThreadPoolExecutor(count) as pool:
+        return list(pool.map(begin, range(count)))
+
+
+@pytest.mark.parametrize("rounds", [3, pytest.param(50, marks=pytest.mark.slow)])
+def test_of_64_saves_of_one_nonce_one_wins_each_round(mongo, rounds):
+    node_id = node(text="0")
+    for round_ in range(rounds):
+        seen = database()["cms.nodes"].find_one()
+        won = at_once(64, lambda i: write.compare_and_set(EDITOR, seen, {"detail.text": f"{round_}/{i}"}))  # noqa: B023
+        (winner,) = [i for i, nonce_ in enumerate(won) if nonce_]
+        assert (won[winner], f"{round_}/{winner}") == (nonce(node_id), stored(node_id)["detail"]["text"])
+
+
+@pytest.mark.parametrize("rounds", [2, pytest.param(8, marks=pytest.mark.slow)])
+def test_eight_editors_of_other_fields_and_paragraphs_all_survive(mongo, rounds):
+    """Holds the merge base: every editor's form is as old as the round."""
+    node_id = node(text="\n\n".join(f"paragraph {i}" for i in range(4)))
+    fields = {4: "title", 5: "summary", 6: "author", 7: "slug"}
+    for round_ in range(rounds):
+        before, seen = stored(node_id), nonce(node_id)
+
+        def edit(i, before=before, seen=seen, round_=round_):
+            said = {"title": before["title"], "detail.text": before["detail"]["text"], "slug": before["slug"]}
+            if i < 4:
+                paragraphs = said["detail.text"].split("\n\n")
+                paragraphs[i] += f" +{round_}"
+                said["detail.text"] = "\n\n".join(paragraphs)
+            else:
+                value = f"{fields[i]}-{round_}"
+                said[fields[i]] = {"_id": None, "name": value} if fields[i] == "author" else value
+            editing.save(Actor(None, str(i)), node_id, seen, said)
+
+        at_once(8, edit)
+        after = stored(node_id)
+        grown = "".join(f" +{n}" for n in range(round_ + 1))
+        assert after["detail"]["text"] == "\n\n".join(f"paragraph {i}{grown}" for i in range(4))
+        assert (after["title"], after["summary"]) == (f"title-{round_}", f"summary-{round_}")
+        assert (after["author"]["name"], after["slug"]) == (f"author-{round_}", f"slug-{round_}")
+
+
+@pytest.mark.slow
+def test_two_moves_at_once_never_make_a_cycle_or_an_island(mongo):
+    """a under b and b under a, 200 rounds."""
+    for round_ in range(200):
+        pair = node("folder", f"a{round_}"), node("folder", f"b{round_}")
+
+        def move(i, pair=pair):
+            try:
+                editing.save(EDITOR, pair[i], nonce(pair[i]), {"parent_id": pair[1 - i]})
+            except InvalidPlace:
+                return False
+            return True
+
+        assert sorted(at_once(2, move)) == [False, True]
+        sections = tree.load()
+        assert all(sections.ancestors(section) is not None for section in pair)
+
+
+@pytest.mark.parametrize("rounds", [3, pytest.param(40, marks=pytest.mark.slow)])
+def test_bulk_publish_against_saves_loses_no_update_and_publishes_what_was_seen(mongo, rounds):
+    made = [node(slug=f"p{i}", published=None, text="0") for i in range(8)]
+    for round_ in range(rounds):
+        seen = {m: nonce(m) for m in made}
+
+        def work(i, seen=seen, round_=round_):
+            if i == 0:
+                return bulk_actions.publish(EDITOR, [Chosen(m, seen[m], "") for m in made], now())
+            return editing.save(EDITOR, made[i], seen[made[i]], {"detail.text": str(round_)})
+
+        summary = at_once(8, work)[0]
+        refused = {one.chosen.id for one in summary.refused}
+        assert summary.done == 8 - len(refused)
+        for m in made:
+            # The save that published it went on from what was seen.
+            query = {"node_id": m, "parent": seen[m], "metadata.published": {"$ne": None}}
+            went_on = mongo["cms.revisions"].count_documents(query)
+            assert (bool(stored(m)["published"]), went_on) == ((False, went_on) if m in refused else (True, 1))
+        assert all(stored(m)["detail"]["text"] == str(round_) for m in made[1:])
+        for m in made:
+            editing.save(EDITOR, m, nonce(m), {"published": None})
+
+
+def test_too_many_at_once_is_said_and_changes_nothing(mongo, monkeypatch):
+    monkeypatch.setattr(editing, "ATTEMPTS", 0)
+    node_id = node()
+    with pytest.raises(TooBusy):
+        editing.save(EDITOR, node_id, nonce(node_id), {"title": "x"})
+    assert stored(node_id)["title"] == "Page"

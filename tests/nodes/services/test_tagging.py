@@ -1,0 +1,95 @@
+"""Tags: merged as sets, in the compare-and-set of the fields; changed alone without a nonce."""
+
+import pytest
+from bson import ObjectId
+
+from nodes import errors
+from nodes.services import editing, trash
+from nodes.types import TagChange
+from tests.support.between import before
+from tests.support.nodes.build import EDITOR, node, nonce, save, stored
+
+
+def test_tags_merge_as_sets(mongo):
+    node_id = node(tags=("a", "b"))
+    seen = nonce(node_id)
+    save(node_id, seen, tags=TagChange.between("ab", "ac"))
+    save(node_id, seen, tags=TagChange.between("ab", "abd"))
+    assert sorted(stored(node_id)["tags"]) == ["a", "c", "d"]
+
+
+def test_refused_save_changes_no_tags(mongo):
+    """Tags go with the rest of a save: readers would see the change otherwise, and no version would have it."""
+    node(slug="taken")
+    node_id = node(tags=("a", "b"))
+    for tags in (TagChange.between("ab", "a"), TagChange.between("ab", "ac")):
+        with pytest.raises(errors.SlugTaken):
+            save(node_id, nonce(node_id), tags=tags, slug="taken")
+    assert stored(node_id)["tags"] == ["a", "b"]
+
+
+def test_save_of_tags_keeps_what_is_tagged_at_the_same_time(mongo):
+    """Tagging takes no nonce, so that a save that has read the tags already must notice it."""
+    node_id = node(tags=("a", "b"))
+    tagging = TagChange(frozenset("cd"), frozenset("a"))
+    with before("insert", "cms.revisions", lambda: editing.change_tags(node_id, tagging)):
+        save(node_id, nonce(node_id), tags=TagChange.between("ab", "ae"))
+    assert sorted(stored(node_id)["tags"]) == ["c", "d", "e"]
+
+
+def test_tagging_needs_no_nonce_and_takes_none(mongo):
+    node_id = node(tags=("a",))
+    seen = nonce(node_id)
+    editing.change_tags(node_id, TagChange(frozenset("bc"), frozenset("a")))
+    assert sorted(stored(node_id)["tags"]) == ["b", "c"]
+    assert nonce(node_id) == seen
+
+
+@pytest.mark.parametrize("tags", [TagChange(added=frozenset("b")), TagChange(frozenset("b"), frozenset("a"))])
+def test_tagging_finds_what_is_renamed_concurrently(mongo, tags):
+    """A tag that is acknowledged is there, wherever the node stands by now."""
+    node_id = node(slug="old", tags=("a",))
+    with before("update", "cms.nodes", lambda: save(node_id, nonce(node_id), slug="new")):
+        editing.change_tags(node_id, tags)
+    assert stored(node_id)["tags"] == sorted({"a", "b"} - tags.removed)
+
+
+def test_tagging_what_is_thrown_away_concurrently_is_refused(mongo):
+    node_id = node()
+    with (
+        pytest.raises(errors.NodeGone),
+        before("update", "cms.nodes", lambda: trash.trash(EDITOR, node_id, nonce(node_id))),
+    ):
+        editing.change_tags(node_id, TagChange(added=frozenset("a")))
+
+
+def test_same_form_saved_again_goes_on_from_its_own_tags(mongo, ann):
+    """Back, a tag taken out again or put back, and saved again: as it says now, and no other editor's tag undone."""
+    node_id, form = node(tags=("a", "b")), ObjectId()
+    seen = nonce(node_id)
+
+    def says(*wanted):
+        editing.save(ann, node_id, seen, {}, TagChange.between("ab", wanted), form=form)
+        return sorted(stored(node_id)["tags"])
+
+    assert says("a", "x") == ["a", "x"]
+    editing.change_tags(node_id, TagChange(added=frozenset("c")))
+    assert says("a") == ["a", "c"]
+    save(node_id, nonce(node_id), title="Bob's")
+    assert says("a", "b") == ["a", "b", "c"]
+
+
+def test_repeated_create_goes_on_from_its_own_tags(mongo, ann):
+    chosen = ObjectId()
+    for tags in (("a",), ("a", "x"), ("a",), ("y",)):
+        editing.create(ann, type="basic-page", parent_id=None, slug="", title="A", tags=tags, node_id=chosen)
+        assert stored(chosen)["tags"] == list(tags)
+
+
+def test_saving_the_same_tags_again_is_no_change(mongo):
+    node_id = node(tags=("a",))
+    seen = nonce(node_id)
+    save(node_id, seen, tags=TagChange.between("a", "b"))
+    after = nonce(node_id)
+    save(node_id, seen, tags=TagChange.between("a", "b"))
+    assert nonce(node_id) == after

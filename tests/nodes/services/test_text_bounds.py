@@ -1,0 +1,64 @@
+"""The longest text that services take."""
+
+import pytest
+
+from nodes.errors import TextTooLong
+from nodes.services import drafts, editing
+from tests.support.nodes.build import EDITOR, node, nonce, save, stored
+
+MOST = 3_000
+TOO_LONG = "Words that go on and on. " * 200
+
+
+@pytest.fixture(autouse=True)
+def bound(settings):
+    settings.TEXT_MAX_BYTES = MOST
+
+
+@pytest.mark.parametrize("path", ["detail.text", "summary"])
+def test_a_longer_text_is_refused_by_every_service(mongo, path):
+    page = node(text="as it was")
+    before = stored(page)
+    for write in (
+        lambda: node(slug="new", **{path: TOO_LONG}),
+        lambda: editing.save(EDITOR, page, nonce(page), {path: TOO_LONG}),
+        lambda: drafts.save_draft(EDITOR, page, nonce(page), {path: TOO_LONG}),
+    ):
+        with pytest.raises(TextTooLong) as refused:
+            write()
+        assert refused.value.path == path
+        assert "3 KB" in str(refused.value)
+    assert stored(page) == before
+    assert mongo["cms.nodes"].find_one({"_id": page}).get("draft") is None
+    assert mongo["cms.nodes"].count_documents({"metadata.slug": "new"}) == 0
+
+
+def test_it_is_bytes_that_count_and_the_bound_itself_is_taken(mongo):
+    page = node(text="a" * MOST)
+    save(page, nonce(page), detail__text="中" * (MOST // 3))
+    save(page, nonce(page), detail__text="a\r\n" * (MOST // 2))
+    with pytest.raises(TextTooLong):
+        save(page, nonce(page), detail__text="中" * (MOST // 3 + 1))
+    with pytest.raises(TextTooLong):
+        save(page, nonce(page), detail__text="a" * (MOST + 1))
+
+
+def test_what_two_texts_merge_to_is_bounded_too(mongo):
+    page = node(text="middle")
+    seen = nonce(page)
+    save(page, seen, detail__text="a" * 2_000 + "\n\nmiddle")
+    with pytest.raises(TextTooLong):
+        save(page, seen, detail__text="middle\n\n" + "b" * 2_000)
+    assert stored(page)["detail"]["text"] == "a" * 2_000 + "\n\nmiddle"
+    draft = drafts.save_draft(EDITOR, page, nonce(page), {"detail.text": "a" * 2_000 + "\n\nmiddle!"}).nonce
+    drafts.save_draft(EDITOR, page, draft, {"detail.text": "c" * 900 + "\n\n" + "a" * 2_000 + "\n\nmiddle!"})
+    with pytest.raises(TextTooLong):
+        drafts.save_draft(EDITOR, page, draft, {"detail.text": "a" * 2_000 + "\n\nmiddle!\n\n" + "b" * 900})
+
+
+def test_a_text_that_was_longer_before_can_be_moved_and_shortened(mongo, settings):
+    settings.TEXT_MAX_BYTES = 2 * len(TOO_LONG)
+    page = node(text=TOO_LONG)
+    settings.TEXT_MAX_BYTES = MOST
+    save(page, nonce(page), title="Another title", detail__text=TOO_LONG[:100])
+    assert stored(page)["detail"]["text"] == TOO_LONG[:100]

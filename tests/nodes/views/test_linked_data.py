@@ -1,0 +1,158 @@
+"""What pages say to search engines and link previews: JSON-LD in the words of schema.org, and a picture."""
+
+import json
+import re
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nodes.services import editing
+from nodes.services.site import save_settings
+from tests.support.nodes import photo_build, pictures
+from tests.support.nodes.build import EDITOR, node
+
+VOCABULARY = Path(__file__).parents[2] / "browser/node_modules/schema-dts/dist/schema.d.ts"
+INTERFACE = re.compile(r"^(?:export )?interface (\w+) extends ([^{]*) \{\n(.*?)^\}", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(r'<script type="application/ld\+json">(.*?)</script>', re.DOTALL)
+
+
+@cache
+def vocabulary() -> dict[str, tuple[list[str], set[str]]]:
+    """Return the parents and the own properties of every interface of schema-dts. Missing means failing."""
+    assert VOCABULARY.exists(), "The tests need schema-dts: `make checkers` installs it."
+    return {
+        name: (parents.split(", "), set(re.findall(r'^    "(\w+)"\?', rest, re.MULTILINE)))
+        for name, parents, rest in INTERFACE.findall(VOCABULARY.read_text())
+    }
+
+
+def properties(name: str) -> set[str]:
+    """Return what an interface may say: its own properties and those of all above it."""
+    if name not in vocabulary():
+        return set()
+    parents, own = vocabulary()[name]
+    return own.union(*map(properties, parents))
+
+
+def check(said: Any) -> None:
+    """Assert that every object, however deep, is of a type that schema.org has and says only what that type may."""
+    if isinstance(said, list):
+        for item in said:
+            check(item)
+    if isinstance(said, dict):
+        names = {name for name in said if not name.startswith("@")}
+        assert f"{said['@type']}Leaf" in vocabulary(), said["@type"]
+        assert names <= properties(f"{said['@type']}Leaf"), f"{said['@type']}: {names}"
+        for value in said.values():
+            check(value)
+
+
+def graph(client, address: str) -> dict[str, dict[str, Any]]:
+    """Return what a page says, by type."""
+    [block] = BLOCK.findall(client.get(address).content.decode())
+    data = json.loads(block)
+    assert data["@context"] == "https://schema.org"
+    return {item["@type"]: item for item in data["@graph"]}
+
+
+def metas(client, address: str) -> dict[str, str]:
+    page = client.get(address).content.decode()
+    return dict(re.findall(r'<meta (?:name|property)="([^"]*)" content="([^"]*)">', page))
+
+
+@pytest.fixture
+def site(mongo):
+    """A blog with a post that shows a photo, a gallery, a page in a folder."""
+    photo = photo_build.upload(photo_build.gallery(title="Lakes"), pictures.jpeg(), fields={"summary": "In spring."})
+    blog = node("blog", "news", title="News", summary="All of it")
+    text = f"It begins.\n\n![](photo:{photo})"
+    made = datetime(2022, 1, 2, tzinfo=UTC)
+    node("blog-entry", "post", parent=blog, title="A post", text=text, tags=("a", "b"), published=made)
+    node(slug="home", title="Welcome", text="Come in.")
+    node(slug="page", parent=node("folder", "folder", title="Folder"), title="A page", text="About us.")
+    return photo
+
+
+ADDRESSES = ("/", "/news/post", "/news", "/gallery/lake", "/gallery", "/folder/page", "/folder")
+
+
+@pytest.mark.parametrize("address", ADDRESSES)
+def test_every_name_is_one_of_schema_org(client, site, address):
+    for item in graph(client, address).values():
+        check(item)
+
+
+def test_a_name_that_is_none_is_seen():
+    with pytest.raises(AssertionError, match="hedline"):
+        check({"@type": "Article", "hedline": "x"})
+    with pytest.raises(AssertionError, match="Artikel"):
+        check([{"@type": "Artikel"}])
+
+
+def test_post_says_what_it_is_and_where_it_stands(client, site):
+    said = graph(client, "/news/post")
+    post = said["BlogPosting"]
+    assert (post["headline"], post["description"], post["url"]) == (
+        "A post",
+        "It begins.",
+        "http://testserver/news/post",
+    )
+    assert (post["datePublished"], post["keywords"]) == ("2022-01-02T00:00:00+00:00", ["a", "b"])
+    assert (post["author"]["name"], post["isPartOf"]) == (
+        "Ann",
+        {"@type": "Blog", "name": "News", "url": "http://testserver/news"},
+    )
+    assert post["image"]["caption"] == "A lake"
+    assert [(i["position"], i["name"], i["item"]) for i in said["BreadcrumbList"]["itemListElement"]] == [
+        (1, "News", "http://testserver/news"),
+        (2, "A post", "http://testserver/news/post"),
+    ]
+
+
+def test_photo_names_its_file(client, site):
+    photo = graph(client, "/gallery/lake")["ImageObject"]
+    assert (photo["caption"], photo["description"], photo["encodingFormat"]) == ("A lake", "In spring.", "image/jpeg")
+    assert client.get(photo["contentUrl"].removeprefix("http://testserver")).status_code == 200
+    assert client.get(photo["thumbnailUrl"].removeprefix("http://testserver")).status_code == 200
+    across, down = photo_build.document(site)["metadata"]["detail"]["resolution"]
+    assert (photo["width"]["value"], photo["height"]["value"]) == (across, down)
+
+
+@pytest.mark.parametrize("language", ["en", "zh-hans", "de"])
+@pytest.mark.parametrize("address", ["/news/post", "/gallery/lake", "/gallery"])
+def test_what_shows_a_photo_is_previewed_with_it(client, site, address, language):
+    save_settings({"language": language}, {"language": "en"})
+    said = metas(client, address)
+    assert said["twitter:card"] == "summary_large_image"
+    assert said["og:image:alt"] == "A lake"
+    assert said["og:image:width"].isdecimal()
+    assert said["og:image:height"].isdecimal()
+    assert client.get(said["og:image"].removeprefix("http://testserver")).status_code == 200
+
+
+def test_what_shows_none_is_previewed_without(client, site):
+    said = metas(client, "/folder/page")
+    assert (said["twitter:card"], "og:image" in said) == ("summary", False)
+
+
+def test_photo_that_readers_do_not_see_is_in_no_preview(client, site):
+    photo = photo_build.document(site)
+    editing.save(EDITOR, site, photo["metadata"]["nonce"], {"published": None}, collection="cms.assets.files")
+    assert "og:image" not in metas(client, "/news/post")
+    assert "image" not in graph(client, "/news/post")["BlogPosting"]
+
+
+@pytest.mark.parametrize(
+    "evil", ["</script><script>alert(1)</script>", "<!-- <script>", "]]>", "\u2028 & \\u003c", '"}], "x": [{"']
+)
+def test_what_was_typed_stays_inside(client, mongo, evil):
+    blog = node("blog", "news", title=evil)
+    node("blog-entry", "post", parent=blog, title=evil, summary=evil, tags=(evil,))
+    page = client.get("/news/post").content.decode()
+    said = graph(client, "/news/post")
+    assert [said["BlogPosting"][name] for name in ("headline", "description")] == [evil, evil]
+    assert said["BreadcrumbList"]["itemListElement"][0]["name"] == evil
+    assert not re.search("[<>&\u2028]", BLOCK.search(page)[1])

@@ -1,0 +1,57 @@
+"""Discussions in every layout and order, small enough that bounds and buckets are met soon."""
+
+from datetime import UTC, datetime
+
+from comments.backends.mongodb import MongoBackend
+from comments.types import Order
+from tests.comments.backends.contract import new
+
+FORMS = [
+    ("documents", Order.OLDEST),
+    ("documents", Order.THREADED),
+    ("embedded", Order.OLDEST),
+    ("buckets", Order.OLDEST),
+    ("buckets", Order.THREADED),
+]
+OPTIONS = {"SIZE": 4, "BOUND": 40}
+
+
+def configure(settings, schema="documents", order=Order.OLDEST, **options):
+    """Keep discussions of auth.user in a schema, buckets and bounds small."""
+    known = {"documents": ("CAP",), "embedded": ("BOUND", "BOUND_BYTES"), "buckets": ("SIZE", "CAP")}
+    chosen = {key: value for key, value in {**OPTIONS, **options}.items() if key in known[schema]}
+    settings.COMMENTS = {"TARGETS": {"auth.user": {"SCHEMA": schema, "ORDER": str(order), "OPTIONS": chosen}}}
+    return MongoBackend()
+
+
+def lively(backend, target):
+    """A discussion of everything that there can be: threads, edits, tombstones, gaps, shared numbers, a queue."""
+    posted = []
+    for n in range(24):
+        parent = posted[n // 3].slug if n % 3 else ""
+        posted.append(backend.post(target, new(f"{n} $$ROOT", parent, email=f"{n}@example.org")).comment)
+        if n % 8 == 2:
+            backend.edit(target, posted[n].slug, source=f"edited {n}", html="", rev=1, token=f"e{n}")
+        if n % 11 == 5:
+            backend.approve(backend.hold(target, new(f"held {n}")).held.id)
+    for n in (4, 9):
+        backend.remove(target, posted[n].slug, rev=1, token=f"r{n}")
+    backend.hold(target, new("waiting"))
+    return posted
+
+
+def state(backend, target):
+    """All that readers can see, in every order."""
+    return (
+        list(backend.iterate(target)),
+        list(backend.iterate(target, order=Order.THREADED)),
+        backend.count(target),
+        backend.held(target=target),
+        [backend.email_of(target, c.slug) for c in backend.iterate(target)],
+        [backend.history(target, c.slug) for c in backend.iterate(target)],
+    )
+
+
+def unheard(mongo, target):
+    """Let time go by since a converter was last heard of."""
+    mongo.discussions.update_one({"_id": target.id}, {"$set": {"moving.beat": datetime(2026, 1, 1, tzinfo=UTC)}})
