@@ -5,9 +5,10 @@ from collections.abc import Callable
 
 from benchmarks import site
 from benchmarks.report import grid
-from markup import diff, limits, merge, text
+from markup import text
+from markup.comparing import diff, merge
 from markup.html import clean
-from markup.markdown import render
+from markup.markdown import limits, render
 from tests.markup import worst
 
 SIZE = 100_000 if site.QUICK else 1_000_000

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from markup import merge as text_merge
+from markup.comparing import merge as text_merge
 
 # Merged paragraph by paragraph; every other field is one value.
 TEXTS = frozenset({"summary", "detail.text"})

@@ -11,8 +11,8 @@ from django.utils import formats, timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from markup import diff
-from markup.diff import Change
+from markup.comparing import diff
+from markup.comparing.diff import Change
 from nodes.admin.forms import FIELDS, NodeForm
 from nodes.models import tree
 from nodes.services.editing import NEVER

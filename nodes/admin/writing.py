@@ -8,8 +8,8 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, JsonResponse
 from django.views.decorators.http import require_POST, require_safe
 
-from markup import limits
 from markup.characters import newlines
+from markup.markdown import limits
 from mongo import rate_limit
 from nodes import access, kinds
 from nodes.models import HTML, MARKDOWN, site

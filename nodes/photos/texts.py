@@ -6,7 +6,7 @@ from datetime import datetime
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from markup import images
+from markup.html import images
 from mongo.connection import now
 from nodes.models import Photo, Placed, tree, version_cache
 from nodes.photos import addresses as photo_addresses

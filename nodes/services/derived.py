@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from markup import images, text
+from markup import text
+from markup.html import images
 from nodes.models import MARKDOWN
 from nodes.selectors import photos
 from nodes.texts import rendering, scripts

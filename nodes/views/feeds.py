@@ -20,7 +20,7 @@ from django.utils.http import http_date
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
-from markup.absolute import absolute
+from markup.html.absolute import absolute
 from mongo.connection import now
 from nodes import addresses, kinds
 from nodes.models import Node, Photo, tree

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from markup.diff import Change, became, words
+from markup.comparing.diff import Change, became, words
 from tests.markup.properties import holds
 
 

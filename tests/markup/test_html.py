@@ -4,8 +4,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from hypothesis import given, settings
 
-from markup import html as html_module
-from markup.html import clean, once, settled
+from markup.html import sanitizer
+from markup.html.sanitizer import clean, once, settled
 from markup.markdown import render
 from tests.markup.policy import violations
 from tests.markup.properties import holds, soup
@@ -139,9 +139,9 @@ def test_the_filter_never_raises(monkeypatch, profile):
     """nh3 keeps an attribute whose filter failed, and only reports it."""
     failures = []
     monkeypatch.setattr(sys, "unraisablehook", failures.append)
-    names = {name for tag in html_module._ARTICLE_ATTRIBUTES.values() for name in tag} | {"rel", "unknown"}
+    names = {name for tag in sanitizer._ARTICLE_ATTRIBUTES.values() for name in tag} | {"rel", "unknown"}
     attributes = " ".join(f'{name}="java&#x7f;script:[]\\ud800%"' for name in sorted(names))
-    for tag in sorted(html_module._ARTICLE_TAGS):
+    for tag in sorted(sanitizer._ARTICLE_TAGS):
         clean(f"<{tag} {attributes}>x", profile)
     assert failures == []
 

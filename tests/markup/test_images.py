@@ -1,6 +1,6 @@
 from html import escape
 
-from markup.images import ImageRef, references, resolve
+from markup.html.images import ImageRef, references, resolve
 from markup.markdown import render
 
 

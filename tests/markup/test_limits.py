@@ -2,10 +2,11 @@
 
 import pytest
 
-from markup import balance, diff, limits, merge, tags
-from markup.html import clean
-from markup.markdown import render
-from markup.sequences import Budget
+from markup import tags
+from markup.comparing import diff, merge
+from markup.comparing.sequences import Budget
+from markup.html import balance, clean
+from markup.markdown import limits, render
 from markup.text import excerpt, plain
 from tests.markup import worst
 

@@ -1,6 +1,6 @@
 import pytest
 
-from markup import links
+from markup.html import links
 
 
 @pytest.mark.parametrize(

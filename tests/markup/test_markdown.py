@@ -4,8 +4,8 @@ import time
 import pytest
 from hypothesis import given, settings
 
-from markup.limits import DEEPEST, MOST_MARKS
 from markup.markdown import render
+from markup.markdown.limits import DEEPEST, MOST_MARKS
 from markup.text import plain
 from tests.markup.policy import violations
 from tests.markup.properties import holds, markdown, soup

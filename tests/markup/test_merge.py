@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from markup.characters import newlines
-from markup.merge import Chunk, merge, resolve
+from markup.comparing.merge import Chunk, merge, resolve
 from tests.markup.properties import holds
 
 BASE = "one a b\n\ntwo c d\n\nthree e f"

@@ -3,7 +3,7 @@
 import pytest
 
 from markup.html import clean
-from markup.images import resolve
+from markup.html.images import resolve
 from markup.markdown import render
 from markup.text import plain
 from tests.markup.policy import violations

@@ -5,7 +5,7 @@ import re
 import pytest
 from django.test import Client
 
-from markup import diff
+from markup.comparing import diff
 from nodes.admin import differences
 from nodes.services import drafts, editing, trash
 from nodes.types import Actor, TagChange

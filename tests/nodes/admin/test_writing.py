@@ -8,7 +8,7 @@ import pytest
 from django.contrib.auth.models import Group
 from django.test import Client
 
-from markup import limits
+from markup.markdown import limits
 from nodes.admin import writing
 from tests.support.nodes import pictures
 from tests.support.nodes.build import node

@@ -7,10 +7,10 @@ from typing import Final
 from markdown_it import MarkdownIt
 from markdown_it.rules_core import StateCore
 
-from markup import limits, links
-from markup.autolink import autolink
 from markup.characters import newlines, scrub
-from markup.html import Profile, clean
+from markup.html import Profile, clean, links
+from markup.markdown import limits
+from markup.markdown.autolink import autolink
 
 _SCHEMES: Final = links.LINK_SCHEMES | links.IMAGE_SCHEMES
 _ALIGNMENT: Final = re.compile("text-align:(left|right|center)")
@@ -71,7 +71,7 @@ def render(source: str, profile: Profile = "comment") -> str:
     worst.
 
     In an article, `![alt](photo:slug)` becomes <img src="photo:slug">, to be resolved when it is shown
-    (`markup.images.resolve`).
+    (`markup.html.images.resolve`).
     """
     return clean(_html(newlines(scrub(source)), profile), profile)
 

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple
 
 from markup.characters import newlines
-from markup.diff import became
-from markup.sequences import Budget, regions
+from markup.comparing.diff import became
+from markup.comparing.sequences import Budget, regions
 
 Kind = Literal["stable", "mine", "theirs", "both", "conflict"]
 Side = Literal["base", "mine", "theirs", "both"]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from markup.characters import IDEOGRAPHS
-from markup.sequences import Budget, are_compared, in_order, pairs, regions
+from markup.comparing.sequences import Budget, are_compared, in_order, pairs, regions
 
 _PARAGRAPH_END: Final = re.compile(r"(\n[ \t\r]*\n[ \t\r\n]*)")
 _THAI_MARKS: Final = "\u0e31\u0e34-\u0e3a\u0e47-\u0e4e\u0eb1\u0eb4-\u0ebc\u0ec8-\u0ecd"

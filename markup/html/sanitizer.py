@@ -8,9 +8,10 @@ from typing import Final, Literal
 
 import nh3
 
-from markup import anchors, links, tags
-from markup.balance import Balancer
+from markup import tags
 from markup.characters import scrub
+from markup.html import anchors, links
+from markup.html.balance import Balancer
 
 Profile = Literal["article", "comment"]
 

@@ -11,7 +11,8 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Final
 
-from markup import links, tags
+from markup import tags
+from markup.html import links
 
 MAX_DEPTH: Final = 100
 # Start tags of a text, those that are opened here included. Of what follows the text stays.

@@ -12,7 +12,7 @@ from markdown_it.rules_core import StateCore
 from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 
-from markup import links
+from markup.html import links
 
 _LONGEST: Final = 2_000
 # White space, delimiters of Markdown and HTML, quotation marks, and the punctuation of scripts that put no space

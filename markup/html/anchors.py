@@ -4,8 +4,8 @@ import re
 from typing import Final
 from urllib.parse import unquote
 
-from markup import links
 from markup.characters import cut
+from markup.html import links
 from markup.tags import attributes, quote
 from markup.text import plain, slugify
 
