@@ -20,6 +20,7 @@ from comments.moderation import pending
 from comments.posting import flags, forms, services
 from comments.posting.forms import EditForm
 from comments.posting.policy import is_moderator
+from comments.posting.views import GONE, stray
 from comments.reading import links, selectors
 from comments.types import Comment, Target, Verdict
 
@@ -145,7 +146,12 @@ class ModerationAdmin(admin.ModelAdmin):
     def comment(self, request: HttpRequest, label: str, pk: str, slug: str) -> HttpResponse:
         """Show one comment of any schema with its history; remove, restore, edit it, or say that its flags are settled."""
         target = Target(label, pk)
-        found = _found(target, slug)
+        try:
+            found = _found(target, slug)
+        except Http404:
+            if "edit" in request.POST:
+                return stray(request, GONE, status=404)
+            raise
         is_kept = forms.KEPT in request.POST
         form = EditForm(request.POST if is_kept or "edit" in request.POST else None, initial=EditForm.first(found))
         if request.method == "POST" and not is_kept:
@@ -159,6 +165,7 @@ class ModerationAdmin(admin.ModelAdmin):
             "obj": targets.resolve_many([target]).get(target),
             "email": selectors.email_of(found),
             "form": form,
+            "unsaved": request.POST.get("text", ""),
             "history": selectors.history(target, slug),
         }
         return self._page(request, "comment", _("Comment by %(name)s") % {"name": found.author.name}, **context)

@@ -58,6 +58,20 @@ def test_the_same_in_the_admin(client, post_page, moderator):
     assert text_of(post_page) == "Two"
 
 
+@pytest.mark.parametrize("gone", ["removed", "forgotten"])
+def test_the_admin_gives_back_a_text_whose_comment_another_took_away(client, post_page, moderator, gone):
+    client.force_login(moderator)
+    comment = site.one(post_page)
+    page = reverse("admin:comments_moderation_comment", args=[comment.target.label, comment.target.pk, comment.slug])
+    if gone == "removed":
+        services.remove(post_page, comment.slug)
+    else:
+        backend().forget(post_page)
+    refused = client.post(page, {"edit": "1", "rev": "1", "nonce": "n", "text": "Thought about for long"})
+    assert refused.status_code == (200 if gone == "removed" else 404)
+    assert "Thought about for long</textarea>" in refused.content.decode()
+
+
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_one_token_with_two_texts_posts_the_first_and_refuses_the_second(post_page, rules, layout):
     rules(TARGETS={"nodes.node": {"SCHEMA": layout}})
