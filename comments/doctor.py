@@ -20,7 +20,7 @@ LATE = timedelta(minutes=10)
 # A worker says each minute that it runs.
 SILENT = timedelta(minutes=3)
 DAMAGE = "comments-damaged"
-# Kinds of maintenance.Fault → names of findings; what is missing here has a finding of its own, or is being put right.
+# Kinds of Fault → names of findings; what is missing here has a finding of its own, or is being put right.
 _FAULTS = {
     "count": "counter-drift",
     "numbers": "counter-drift",

@@ -246,3 +246,21 @@ class Subscription:
     email: str
     slugs: tuple[str, ...]
     confirmed: datetime | None
+
+
+@dataclass(frozen=True)
+class Converted:
+    """What a conversion did: how many comments it copied, and for how long (seconds) writers had to wait at the most."""
+
+    comments: int
+    shut: float
+
+
+@dataclass(frozen=True)
+class Fault:
+    """Something wrong with a stored discussion: `kind` in a word, `what` in a sentence; whether a repair can mend it."""
+
+    discussion_id: str
+    kind: str
+    what: str
+    mendable: bool = True

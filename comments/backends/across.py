@@ -8,8 +8,8 @@ from pymongo import DESCENDING
 
 from comments.backends.discussions import of_label
 from comments.backends.erasing import Erasing
-from comments.backends.stored import comment, discussion, place
-from comments.types import Comment, Discussion, State, Target
+from comments.backends.stored import comment, place
+from comments.types import Comment, State, Target
 
 
 class Across(Erasing):
@@ -44,6 +44,3 @@ class Across(Erasing):
 
     def targets(self, *, label: str = "") -> Iterator[Target]:
         return (Target.parse(document["_id"]) for document in self.store.discussions.walk(label))
-
-    def walk(self, label: str = "") -> Iterator[Discussion]:
-        return (discussion(document) for document in self.store.discussions.walk(label))

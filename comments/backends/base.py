@@ -14,55 +14,36 @@ Words used throughout:
   stored is what the change would have made: then it succeeds.
 """
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from datetime import datetime
+from typing import Protocol
 
+from comments.backends.beside import Flags, IpHashes, Subscriptions
 from comments.types import (
     Comment,
+    Converted,
     Discussion,
-    Flagged,
+    Fault,
     Held,
     NewComment,
     Order,
     Page,
     Posted,
     Replaced,
-    Subscription,
     Target,
     Verdict,
 )
 
 
-@dataclass(frozen=True)
-class Converted:
-    """What a conversion did: how many comments it copied, and for how long (seconds) writers had to wait at the most."""
-
-    comments: int
-    shut: float
-
-
-@dataclass(frozen=True)
-class Fault:
-    """Something wrong with a stored discussion: `kind` in a word, `what` in a sentence; whether a repair can mend it."""
-
-    discussion_id: str
-    kind: str
-    what: str
-    mendable: bool = True
-
-
-class Backend(ABC):
+class Backend(Protocol):
     """Discussions and their comments, and what is kept beside them."""
 
-    flags: "Flags"
-    subscriptions: "Subscriptions"
-    ip_hashes: "IpHashes"
+    flags: Flags
+    subscriptions: Subscriptions
+    ip_hashes: IpHashes
 
     # Writing ---------------------------------------------------------------------------------------------------------
 
-    @abstractmethod
     def post(self, target: Target, new: NewComment) -> Posted:
         """Store a comment, once for each `new.token`, and return it (`new` False if it was there before, also as
         tombstone).
@@ -74,12 +55,10 @@ class Backend(ABC):
         send it again.
         """
 
-    @abstractmethod
     def finish(self, target: Target, slug: str) -> bool:
         """Count a stored comment whose writer stopped before it was counted, as a form that is sent again does first;
         return whether it was such a one: then what follows a new comment is still to be done."""
 
-    @abstractmethod
     def import_(self, target: Target, comments: Iterable[NewComment]) -> int:
         """Store comments with the `posted` (else: now), `edited` and `state` they carry; return how many were new.
 
@@ -88,7 +67,6 @@ class Backend(ABC):
         that is stored.
         """
 
-    @abstractmethod
     def edit(self, target: Target, slug: str, *, source: str, html: str, rev: int, token: str, by: str = "") -> Comment:
         """Replace a public comment's text; return it as it is then: `rev` + 1, `edited` now. What was replaced is in
         `history`.
@@ -96,7 +74,6 @@ class Backend(ABC):
         Raises CommentNotFound (also for a removed one), EditConflict.
         """
 
-    @abstractmethod
     def remove(self, target: Target, slug: str, *, rev: int, token: str, by: str = "") -> Comment:
         """Make a tombstone of a comment: text and author are blanked, slug, number and replies stay, `count` falls by
         one.
@@ -104,7 +81,6 @@ class Backend(ABC):
         One that is removed already is returned as it is. Raises CommentNotFound, EditConflict.
         """
 
-    @abstractmethod
     def restore(self, target: Target, slug: str, *, rev: int, token: str, by: str = "") -> Comment:
         """Give a tombstone its text and author back; `count` rises by one. A public comment is returned as it is.
 
@@ -112,60 +88,49 @@ class Backend(ABC):
         tombstone).
         """
 
-    @abstractmethod
     def erase_author(self, *, id: str = "", email: str = "") -> int:
         """Blank every comment by a user's key or an e-mail address, in every discussion, without a way back, and
         delete what history and queue hold of them; return how many comments were blanked or deleted. What writers had in
         hand is found by `sweep_erasures`. May be repeated after a crash."""
 
-    @abstractmethod
     def sweep_erasures(self) -> int:
         """Look again for what is to be erased; return how many erasures are not over: writers of that time may be at work."""
 
-    @abstractmethod
     def close(self, target: Target) -> None:
         """Take no more comments from now on. Changes are still allowed."""
 
-    @abstractmethod
     def open(self, target: Target) -> None:
         """Take comments (again)."""
 
-    @abstractmethod
     def forget(self, target: Target) -> int:
         """Delete the discussion, its queue and history: the target is gone for good. Returns how many comments went."""
 
     # The queue -------------------------------------------------------------------------------------------------------
 
-    @abstractmethod
     def hold(self, target: Target, new: NewComment, reasons: tuple[str, ...] = ()) -> Posted:
         """Put a comment into the queue, once for each token, in the place (`number`, `posted`) it would have had,
         without using the number up. A token that was posted or approved before returns its public comment. An imported
         one keeps the `posted` it carries, and closed discussions take it too. Raises as `post`."""
 
-    @abstractmethod
     def approve(self, held_id: str, by: str = "", rev: int = 0) -> Comment:
         """Publish a held comment in its original place, once, however many approve it; also one that was decided
         otherwise before, and below a parent that was removed since. `rev`: the one that the moderator saw, 0 for any.
         Raises CommentNotFound if the queue has none of this id, it was withdrawn, or its author is being erased;
         HeldChanged if it has another `rev`."""
 
-    @abstractmethod
     def change_held(self, held_id: str, *, source: str, html: str, rev: int) -> Held:
         """Replace the text of a comment that waits; return it with `rev` + 1. What its author changes after a moderator
         looked at it is not published by that moderator. Raises CommentNotFound if it does not wait any more, or is being
         approved; HeldChanged for another `rev`, unless the text is that already."""
 
-    @abstractmethod
     def withdraw(self, held_id: str) -> Held:
         """Take a waiting comment out of the queue for its author: nothing is left but its place, so that its token posts
         nothing. Raises CommentNotFound if it does not wait any more, or is being approved."""
 
-    @abstractmethod
     def reject(self, held_id: str, by: str = "", verdict: Verdict = Verdict.REJECTED) -> Held:
         """Record that a held comment is not published (REJECTED or SPAM), or make it wait again (WAITING). An approved
         one stays approved and is returned as it is. Raises CommentNotFound."""
 
-    @abstractmethod
     def held(
         self,
         *,
@@ -179,41 +144,32 @@ class Backend(ABC):
         """Return queued comments (of one target, by one user, with one slug), the longest waiting first. `after` is the id
         of the last one shown."""
 
-    @abstractmethod
     def get_held(self, held_id: str) -> Held:
         """Return one queued comment. Raises CommentNotFound."""
 
-    @abstractmethod
     def held_by_token(self, target: Target, token: str) -> Held | None:
         """Return what waits under a form's token, or None: to show its author that it waits."""
 
-    @abstractmethod
     def count_held(self, verdict: Verdict, limit: int) -> int:
         """Return how many queued comments have a verdict, counted up to `limit`."""
 
-    @abstractmethod
     def take(self, by: str, until: datetime) -> Held | None:
         """Lease the comment that waits longest, and is leased to no other moderator, to `by`; None if there is none."""
 
-    @abstractmethod
     def taken(self, by: str, limit: int) -> tuple[Held, ...]:
         """Return the waiting comments that are leased to `by`, the longest waiting first."""
 
-    @abstractmethod
     def release(self, by: str) -> int:
         """End the leases of a moderator; return how many there were."""
 
     # Reading ---------------------------------------------------------------------------------------------------------
 
-    @abstractmethod
     def discussion(self, target: Target) -> Discussion:
         """Return a target's discussion, `begun` False if there is none yet."""
 
-    @abstractmethod
     def discussions(self, targets: Iterable[Target]) -> dict[Target, Discussion]:
         """Return the discussions of many targets in one look-up, those not begun included."""
 
-    @abstractmethod
     def page(
         self,
         target: Target,
@@ -232,64 +188,44 @@ class Backend(ABC):
         `at` is a slug whose page is wanted (CommentNotFound if there is none).
         """
 
-    @abstractmethod
     def get(self, target: Target, slug: str) -> Comment:
         """Return one comment, also a tombstone. Raises CommentNotFound."""
 
-    @abstractmethod
     def newest(self, target: Target, limit: int = 50) -> Page:
         """Return the newest public comments of a discussion as a page without neighbours, newest first, whatever order it
         is kept in."""
 
-    @abstractmethod
     def subdiscussion(self, target: Target, slug: str, *, size: int = 50, after: str = "") -> Page:
         """Return a comment and all that hangs below it, threaded, by cursor. Raises CommentNotFound."""
 
-    @abstractmethod
     def iterate(self, target: Target, *, order: Order = Order.OLDEST) -> Iterator[Comment]:
         """Yield every comment, tombstones too, in flat memory where `order` (OLDEST or THREADED) is one the layout is
         sorted by. Raises DiscussionBusy if the discussion was converted, and the old copy dropped, while it was read."""
 
-    @abstractmethod
-    def count(self, target: Target) -> int:
-        """Return how many comments are public, without counting them."""
-
-    @abstractmethod
     def recent(self, limit: int = 10, *, label: str = "") -> tuple[Comment, ...]:
         """Return the newest public comments of all discussions (of one label), newest first."""
 
-    @abstractmethod
     def by_author(self, author_id: str, *, limit: int = 50, before: datetime | None = None) -> tuple[Comment, ...]:
         """Return a user's public comments in all discussions, newest first; `before` is the last one's `posted`."""
 
-    @abstractmethod
     def written_by(self, *, id: str = "", email: str = "") -> Iterator[Comment | Held | Replaced]:
         """Yield all that is kept of a user's key or an e-mail address: comments, queued ones, replaced texts; unordered."""
 
-    @abstractmethod
     def targets(self, *, label: str = "") -> Iterator[Target]:
         """Yield the targets (of one label) whose discussion was begun, by `id`."""
 
-    @abstractmethod
     def with_addresses(self, target: Target) -> Iterator[tuple[Comment, str]]:
         """Yield every comment, oldest first, with the e-mail address that its author left, or "": for exports."""
 
-    @abstractmethod
     def history(self, target: Target, slug: str) -> tuple[Replaced, ...]:
         """Return what changes of a comment replaced, newest first."""
 
-    @abstractmethod
     def email_of(self, target: Target, slug: str) -> str:
         """Return the e-mail address that a comment's author left, or "": for notices and moderators, never for a
         page."""
 
     # Upkeep ----------------------------------------------------------------------------------------------------------
 
-    @abstractmethod
-    def walk(self, label: str = "") -> Iterator[Discussion]:
-        """Yield every discussion that was begun (of one label), by `id`."""
-
-    @abstractmethod
     def convert(
         self,
         target: Target,
@@ -306,111 +242,18 @@ class Backend(ABC):
         the comments, writers do not end, or the copies differ.
         """
 
-    @abstractmethod
     def renumber(self, target: Target) -> None:
         """Number a discussion anew by (posted, slug). Raises ConversionFailed."""
 
-    @abstractmethod
     def drop_old_copies(self, target: Target) -> int:
         """Delete what conversions have left for slow readers, where its time has come; return how many copies are kept."""
 
-    @abstractmethod
     def audit(self, target: Target) -> list[Fault]:
         """Return what is wrong with a stored discussion. What waits for its time is no fault."""
 
-    @abstractmethod
     def mend(self, target: Target, faults: list[Fault]) -> int:
         """Put right what of these can be; return how many were. What is being written to is left for the next time."""
 
-    @abstractmethod
     def tidy(self) -> int:
         """What a worker does each minute: end claims whose writers died and dead conversions, drop old copies, sweep for
         what is to be erased. Return how much there was to do. Nothing waits for it."""
-
-
-class Flags(ABC):
-    """Which comments readers pointed out: one flag a reader, who is named by `who`."""
-
-    @abstractmethod
-    def add(self, target: Target, slug: str, who: str) -> bool:
-        """Flag a comment; return whether this reader had not before."""
-
-    @abstractmethod
-    def newest(self, limit: int) -> list[Flagged]:
-        """Return the flagged comments, the last flagged first."""
-
-    @abstractmethod
-    def count(self) -> int:
-        """Return about how many comments are flagged."""
-
-    @abstractmethod
-    def by(self, who: str) -> list[Flagged]:
-        """Return the comments that a reader flagged."""
-
-    @abstractmethod
-    def erase(self, who: Iterable[str]) -> int:
-        """Forget that these readers flagged; the flags stay. Return on how many comments."""
-
-    @abstractmethod
-    def settle(self, target: Target, slug: str) -> None:
-        """Forget a comment's flags."""
-
-    @abstractmethod
-    def forget(self, target: Target) -> None:
-        """Forget the flags of a discussion."""
-
-
-class Subscriptions(ABC):
-    """Which addresses want to hear of replies."""
-
-    @abstractmethod
-    def add(self, id: str, target: Target, slug: str, email: str) -> bool:
-        """Note that `email` wants to hear of replies to a comment; return whether it is still to be confirmed."""
-
-    @abstractmethod
-    def confirm(self, id: str) -> None:
-        """Record that the address is its owner's, who wants the notices."""
-
-    @abstractmethod
-    def end(self, id: str) -> None:
-        """Delete a subscription."""
-
-    @abstractmethod
-    def get(self, id: str) -> Subscription | None:
-        """Return a subscription, None if there is none."""
-
-    @abstractmethod
-    def to(self, target: Target, slugs: Iterable[str]) -> list[Subscription]:
-        """Return the confirmed subscriptions to one of these comments."""
-
-    @abstractmethod
-    def of(self, email: str) -> list[Subscription]:
-        """Return all subscriptions of an address."""
-
-    @abstractmethod
-    def erase(self, email: str) -> int:
-        """Delete all subscriptions of an address; return how many."""
-
-    @abstractmethod
-    def forget(self, target: Target) -> None:
-        """Delete the subscriptions to a discussion."""
-
-
-class IpHashes(ABC):
-    """From where comments were sent, as keyed hashes, for 30 days."""
-
-    @abstractmethod
-    def note(self, target: Target, slug: str, ip_hash: str) -> None:
-        """Keep from where a comment was first sent."""
-
-    @abstractmethod
-    def of(self, target: Target, slug: str) -> str:
-        """Return the hash for a comment, "" where it is not kept (any more)."""
-
-    @abstractmethod
-    def erase(self, target: Target, slug: str) -> int:
-        """Forget from where a comment was sent; return how many records went."""
-
-    @abstractmethod
-    def forget(self, target: Target) -> None:
-        """Forget a discussion."""

@@ -3,7 +3,7 @@
 from typing import Any
 
 from comments.backends.across import Across
-from comments.backends.beside import MongoFlags, MongoIpHashes, MongoSubscriptions
+from comments.backends.beside import Flags, IpHashes, Subscriptions
 from comments.backends.conversion import Conversions
 from comments.backends.importing import Importing
 from comments.backends.pending import Pending
@@ -19,8 +19,8 @@ class MongoBackend(Pending, Importing, Reading, Across, Conversions, Repairing):
 
     def __init__(self, db: Any = None) -> None:
         self.store = Store(db)
-        self.flags, self.subscriptions = MongoFlags(self.store.db), MongoSubscriptions(self.store.db)
-        self.ip_hashes = MongoIpHashes(self.store.db)
+        self.flags, self.subscriptions = Flags(self.store.db), Subscriptions(self.store.db)
+        self.ip_hashes = IpHashes(self.store.db)
 
     def close(self, target: Target) -> None:
         self.store.discussions.set_state(target, "closed")

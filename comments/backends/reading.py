@@ -39,9 +39,6 @@ class Reading(Part):
                 found[document["_id"]] = discussion(document)
         return {target: found.get(target.id) or unbegun(target) for target in wanted}
 
-    def count(self, target: Target) -> int:
-        return self.discussion(target).count
-
     def _found(self, target: Target) -> tuple[Discussion, Place, Layout]:
         document = self.store.discussions.find(target)
         if document is None:

@@ -6,11 +6,8 @@ from dataclasses import dataclass
 
 from comments import conf, targets
 from comments.backends import backend, layout_classes
-from comments.backends.base import Converted, Fault
 from comments.errors import ConversionFailed, DiscussionDamaged, TargetNotFound
-from comments.types import Discussion, Order, Target
-
-__all__ = ["Converted", "Examined", "Fault", "convert", "drop_old_copies", "examine", "wanted"]
+from comments.types import Converted, Discussion, Fault, Order, Target
 
 
 @dataclass(frozen=True)

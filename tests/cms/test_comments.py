@@ -13,7 +13,7 @@ from comments.errors import TargetNotFound
 from comments.operations import maintenance, privacy
 from comments.posting import policy, services
 from comments.reading import selectors
-from comments.types import Author, Order, Target
+from comments.types import Author, Fault, Order, Target
 from mongo.connection import now
 from nodes.models import site as stored_site
 from nodes.selectors import nodes as node_selectors
@@ -107,7 +107,7 @@ def said(target: Target) -> list[str]:
     return [comment.source for comment in selectors.page(target, order="threaded").comments]
 
 
-def faults(target: Target) -> tuple[maintenance.Fault, ...]:
+def faults(target: Target) -> tuple[Fault, ...]:
     (found,) = maintenance.wanted(discussion_id=target.id)
     return maintenance.faults(found)
 

@@ -4,14 +4,13 @@ from collections.abc import Callable
 
 from bson import ObjectId
 
-from comments.backends.base import Converted
 from comments.backends.conversion.live import LiveConversion
 from comments.backends.discussions import is_dead
 from comments.backends.layouts.documents import Documents
 from comments.backends.store import Part
 from comments.backends.stored import Document, Place, place
 from comments.errors import ConversionFailed
-from comments.types import Order, Target
+from comments.types import Converted, Order, Target
 
 # How many comments are sorted in memory; longer discussions go by way of one document each, which has every order.
 SORTED_IN_MEMORY = 20_000

@@ -20,7 +20,6 @@ from pymongo import ReturnDocument
 from pymongo.errors import PyMongoError
 
 from comments import conf
-from comments.backends.base import Converted
 from comments.backends.conversion.comparing import differences
 from comments.backends.conversion.numbering import Numbers
 from comments.backends.discussions import MOST_TOUCHED, PACE, is_dead
@@ -29,7 +28,7 @@ from comments.backends.repairing import repair_claims
 from comments.backends.store import Store
 from comments.backends.stored import CHANGING, Document, Place
 from comments.errors import CommentError, ConversionFailed
-from comments.types import Order
+from comments.types import Converted, Order
 
 BATCH = 1_000
 GATE_MS = 1_000

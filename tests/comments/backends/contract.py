@@ -44,7 +44,7 @@ class Contract:
             assert walk(backend, target, Order.OLDEST, size) == oldest
             assert walk(backend, target, Order.NEWEST, size) == oldest[::-1]
             assert walk(backend, target, Order.THREADED, size) == threaded
-        assert backend.count(target) == sum(not c.removed for c in oldest)
+        assert backend.discussion(target).count == sum(not c.removed for c in oldest)
         if (stored := self.stored(target)) is not None:
             assert [(c.slug, c.number, c.source, c.rev) for c in oldest] == [
                 (item["slug"], item["number"], item["source"], item["rev"]) for item in stored
@@ -60,7 +60,7 @@ class Contract:
 
     def test_discussion_nobody_began_is_empty(self, backend, target):
         assert self.got(backend, target) == []
-        assert backend.count(target) == 0
+        assert backend.discussion(target).count == 0
         assert backend.page(target, order=Order.NEWEST).comments == ()
         with pytest.raises(CommentNotFound):
             backend.get(target, NOWHERE)

@@ -315,9 +315,6 @@ class Specification(Backend):
     def iterate(self, target, *, order=Order.OLDEST):
         return iter(self._sorted(target, order))
 
-    def count(self, target):
-        return self.discussion(target).count
-
     def _all(self):
         return [c for thread in self.threads.values() for c in thread.comments.values() if not c.removed]
 
@@ -349,9 +346,6 @@ class Specification(Backend):
         return ((c, self.email_of(target, c.slug)) for c in self.iterate(target))
 
     # Upkeep: one call at a time leaves nothing to be put right, and dicts have one layout -------------------------------
-
-    def walk(self, label=""):
-        return map(self.discussion, self.targets(label=label))
 
     def convert(self, target, layout, order, *, patience=None, progress=None):
         return None

@@ -73,7 +73,7 @@ def test_many_comments_are_stored_in_order_and_once(mongo, settings, target, for
     found = list(backend.iterate(target))
     assert [c.source for c in found] == [*(one.source for one in comments), "now"]
     assert [c.number for c in found] == list(range(1, 602))
-    assert backend.count(target) == 601
+    assert backend.discussion(target).count == 601
     audit.stored(target, "auth_user")
     assert backend.audit(target) == []
 
@@ -105,7 +105,7 @@ def test_import_that_stopped_is_counted_by_a_repair(mongo, settings, target):
         with pytest.raises(Crash):
             Interrupted(MongoBackend(), at=at, after=True).import_(target, many(20))
         backend.repair_claims(target, older_than=0)
-        assert backend.count(target) == len(list(backend.iterate(target)))
+        assert backend.discussion(target).count == len(list(backend.iterate(target)))
 
 
 def many(count):

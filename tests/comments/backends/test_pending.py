@@ -44,7 +44,7 @@ def test_what_waits_again_stays_public_where_it_was_published(mongo, settings, t
     for held in stopped_approvals(backend, target):
         backend.reject(held.id, verdict=Verdict.WAITING)
         assert backend.approve(held.id).source == held.source
-    assert backend.count(target) == len(list(backend.iterate(target)))
+    assert backend.discussion(target).count == len(list(backend.iterate(target)))
 
 
 def test_approval_is_safe_before_the_queue_forgets_it(mongo, settings, target, commands):

@@ -92,7 +92,7 @@ def test_two_moderators_publish_a_held_comment_once(mongo, settings, target):
     backend = configure(settings)
     held = [backend.hold(target, new(str(n))).held.id for n in range(20)]
     in_threads(8, lambda n: [MongoBackend().approve(one) for one in held])
-    assert len(audit.stored(target)) == backend.count(target) == 20
+    assert len(audit.stored(target)) == backend.discussion(target).count == 20
 
 
 def test_one_of_two_editors_is_told(mongo, settings, target):

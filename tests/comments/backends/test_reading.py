@@ -136,7 +136,7 @@ def test_refused_writer_does_not_strike_the_claim_of_one_that_joined_it(mongo, s
 
     once(monkeypatch, layout_of(backend, target), "put", refused)
     assert backend.post(target, reply).new
-    assert backend.count(target) == sum(not comment.removed for comment in backend.iterate(target))
+    assert backend.discussion(target).count == sum(not comment.removed for comment in backend.iterate(target))
     audit.stored(target, "auth_user")
 
 
@@ -150,7 +150,7 @@ def test_poster_is_not_told_of_a_promotion_that_failed(mongo, settings, target, 
 
     monkeypatch.setattr(backend, "convert", down)
     assert backend.post(target, new("z")).new
-    assert backend.count(target) == 3
+    assert backend.discussion(target).count == 3
 
 
 def test_poster_to_a_full_discussion_that_another_has_moved_posts_there(mongo, settings, target, monkeypatch):

@@ -37,7 +37,7 @@ def test_orm_reads_what_the_back_end_wrote(mongo, settings, target):
         comment.source,
         comment.posted,
     )
-    assert StoredDiscussion.objects.get(pk=target.id).count == backend.count(target)
+    assert StoredDiscussion.objects.get(pk=target.id).count == backend.discussion(target).count
     backend.convert(target, "buckets", Order.OLDEST)
     assert sum(bucket.count for bucket in StoredBucket.objects.all()) == len(list(backend.iterate(target)))
 

@@ -26,7 +26,7 @@ def test_all_discussions_are_converted_and_a_second_run_finds_nothing_to_do(mong
     backend = configure(settings)
     lively(backend, target)
     backend.post(Target("nodes.node", str(ObjectId())), new("other"))
-    count = backend.count(target)
+    count = backend.discussion(target).count
     told = run("convert_comments", "--to", "buckets", "--order", "threaded", "--dry-run")
     assert told[-1] == f"2 discussions to convert ({count + 1} comments), 0 were so already."
     assert backend.discussion(target).schema == "documents"

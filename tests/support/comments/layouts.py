@@ -45,7 +45,7 @@ def state(backend, target):
     return (
         list(backend.iterate(target)),
         list(backend.iterate(target, order=Order.THREADED)),
-        backend.count(target),
+        backend.discussion(target).count,
         backend.held(target=target),
         [backend.email_of(target, c.slug) for c in backend.iterate(target)],
         [backend.history(target, c.slug) for c in backend.iterate(target)],
