@@ -10,7 +10,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db import connections
 
 from comments import conf, targets
-from comments.backends import layout_classes
+from comments.backends import bucket_size, layout_classes, may_embed
 from comments.types import Order
 
 # The server's limit of a document, with room for what surrounds the comments.
@@ -46,20 +46,19 @@ def _storage() -> Iterator[CheckMessage]:
     for name, entry in _entries():
         for key in sorted(set(entry) - ENTRY):
             yield Error(f"{name} has no option {key!r}.", hint=f"There are {_listed(ENTRY)}.", id="comments.E001")
-        schema = entry.get("SCHEMA", conf.get("DEFAULT").get("SCHEMA", conf.DEFAULTS["DEFAULT"]["SCHEMA"]))
-        if schema not in conf.schemas():
-            yield Error(
-                f"{name} names the schema {schema!r}.", hint=f"There are {_listed(conf.schemas())}.", id="comments.E003"
-            )
+        schema = entry.get("SCHEMA", conf.entries("")[0]["SCHEMA"])
+        if schema not in layout_classes():
+            hint = f"There are {_listed(layout_classes())}."
+            yield Error(f"{name} names the schema {schema!r}.", hint=hint, id="comments.E003")
             continue
         if entry.get("ORDER", "oldest") not in list(Order):
             yield Error(
                 f"{name} names the order {entry['ORDER']!r}.", hint=f"There are {_listed(Order)}.", id="comments.E004"
             )
-        for option in sorted(set(entry.get("OPTIONS", {})) - set(conf.defaults(schema))):
+        for option in sorted(set(entry.get("OPTIONS", {})) - set(layout_classes()[schema].options)):
             yield Error(
                 f"{name}: the schema {schema!r} has no option {option!r}.",
-                hint=f"There are {_listed(conf.defaults(schema))}.",
+                hint=f"There are {_listed(layout_classes()[schema].options)}.",
                 id="comments.E005",
             )
         for other, layout in layout_classes().items():
@@ -86,7 +85,7 @@ def _bounds() -> Iterator[CheckMessage]:
             return
     for name, entry in _entries():
         # Comments that were approved share a number, and posters may be under way when a bucket is found full.
-        size = entry.get("OPTIONS", {}).get("SIZE", conf.bucket_size(""))
+        size = entry.get("OPTIONS", {}).get("SIZE", bucket_size(""))
         if size * 2 * conf.get("MAX_BYTES") > MOST_BYTES:
             yield Error(
                 f"{name}: a bucket of {size} comments of {conf.get('MAX_BYTES')} bytes may outgrow MongoDB's 16 MB.",
@@ -96,16 +95,14 @@ def _bounds() -> Iterator[CheckMessage]:
 
 
 def _embedding() -> Iterator[CheckMessage]:
-    default = {"SCHEMA": conf.DEFAULTS["DEFAULT"]["SCHEMA"], **conf.get("DEFAULT")}
-    if _may_embed(default):
+    default, _own = conf.entries("")
+    if may_embed(""):
         yield Error(
             f"COMMENTS['DEFAULT'] cannot be {default['SCHEMA']!r}.",
             hint="Name the labels whose documents may hold comments in COMMENTS['TARGETS'].",
             id="comments.E009",
         )
-    for label, entry in conf.get("TARGETS").items():
-        if not _may_embed({"SCHEMA": default["SCHEMA"], **entry}):
-            continue
+    for label in filter(may_embed, conf.get("TARGETS")):
         name = f"COMMENTS['TARGETS'][{label!r}]"
         try:
             model = apps.get_model(label)
@@ -140,12 +137,6 @@ def _registered() -> Iterator[CheckMessage]:
             )
 
 
-def _may_embed(entry: dict[str, Any]) -> bool:
-    """Return whether an entry lets comments lie in the documents of their targets."""
-    inside = {name: layout.setting for name, layout in layout_classes().items() if layout.in_target}
-    return entry["SCHEMA"] in inside or any(setting in entry for setting in inside.values())
-
-
 def _alias_of(model: Any) -> str:
     from django.db import router
 
@@ -153,7 +144,8 @@ def _alias_of(model: Any) -> str:
 
 
 def _is_gridfs(label: str) -> bool:
-    return targets.collection_of(label).endswith((".files", ".chunks"))
+    homes = (name for layout in layout_classes().values() for name in layout.collections_of(label))
+    return any(name.endswith((".files", ".chunks")) for name in homes)
 
 
 def _entries() -> Iterator[tuple[str, dict[str, Any]]]:

@@ -1,7 +1,5 @@
 """The setting COMMENTS, read when it is needed and never at import; docs/reference/comments-settings.md explains each key."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -10,8 +8,6 @@ from django.core.exceptions import ImproperlyConfigured
 from django.core.signals import setting_changed
 from django.dispatch import receiver
 from django.utils.module_loading import import_string
-
-from comments.types import Order
 
 DEFAULTS: dict[str, Any] = {
     "DATABASE": "default",
@@ -53,16 +49,6 @@ DEFAULTS: dict[str, Any] = {
 }
 
 
-@dataclass(frozen=True)
-class Storage:
-    """How new discussions of one target label are kept."""
-
-    schema: str
-    order: Order
-    shown: Order
-    options: dict[str, Any]
-
-
 def get(key: str) -> Any:
     """Return COMMENTS[key], or its default."""
     return _merged()[key]
@@ -73,66 +59,10 @@ def database_alias() -> str:
     return str(get("DATABASE"))
 
 
-@lru_cache(maxsize=256)
-def storage(label: str) -> Storage:
-    """Return how new discussions of `label` are kept: TARGETS over DEFAULT. Raises ImproperlyConfigured."""
-    default = {**DEFAULTS["DEFAULT"], **get("DEFAULT")}
-    own = get("TARGETS").get(label, {})
-    schema = own.get("SCHEMA", default["SCHEMA"])
-    if schema not in schemas():
-        raise ImproperlyConfigured(f"COMMENTS: {schema!r}, for {label}, is none of {', '.join(schemas())}.")
-    try:
-        order = Order(own.get("ORDER", default["ORDER"]))
-    except ValueError as error:
-        raise ImproperlyConfigured(f"COMMENTS: {label} has an ORDER that does not exist.") from error
-    return Storage(schema, native(order), order, options(label, schema))
-
-
-def schemas() -> tuple[str, ...]:
-    """Return the names of the ways to keep a discussion."""
-    return tuple(_layouts())
-
-
-def defaults(schema: str) -> dict[str, Any]:
-    """Return what the OPTIONS of a schema may hold, and what holds without."""
-    return dict(_layouts()[schema].options)
-
-
-def options(label: str, schema: str) -> dict[str, Any]:
-    """Return the OPTIONS that hold for discussions of `label` kept in `schema`, whatever new ones are kept in."""
-    merged, setting = defaults(schema), _layouts()[schema].setting
-    for entry in ({**DEFAULTS["DEFAULT"], **get("DEFAULT")}, get("TARGETS").get(label, {})):
-        if entry.get("SCHEMA", schema) == schema or "SCHEMA" not in entry:
-            merged.update({k: v for k, v in entry.get("OPTIONS", {}).items() if k in merged})
-        merged.update(entry.get(setting, {}))
-    return merged
-
-
-def bucket_size(label: str) -> int:
-    """Return how many comments a bucket of a new discussion has: the option SIZE of the schema that has one."""
-    return next(int(options(label, schema)["SIZE"]) for schema in schemas() if "SIZE" in defaults(schema))
-
-
-def may_embed(label: str) -> bool:
-    """Return whether documents of `label` may hold their comments: new discussions do, or any may be converted to it."""
-    entry, schema = get("TARGETS").get(label, {}), storage(label).schema
-    return any(layout.in_target and (layout.setting in entry or schema == name) for name, layout in _layouts().items())
-
-
-def embedding(label: str) -> dict[str, Any]:
-    """Return the OPTIONS of the schema that keeps comments in their targets' documents."""
-    return next(options(label, name) for name, layout in _layouts().items() if layout.in_target)
-
-
-def _layouts() -> Mapping[str, Any]:
-    from comments.backends import layout_classes  # which read these settings
-
-    return layout_classes()
-
-
-def native(order: Order) -> Order:
-    """Return the order in which a discussion is stored for `order`: newest first reads oldest first backwards."""
-    return Order.THREADED if order is Order.THREADED else Order.OLDEST
+def entries(label: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return what COMMENTS says of discussions of `label`: DEFAULT, in which SCHEMA and ORDER always stand, and its own entry,
+    {} without one."""
+    return {**DEFAULTS["DEFAULT"], **get("DEFAULT")}, get("TARGETS").get(label, {})
 
 
 @lru_cache(maxsize=32)
@@ -162,5 +92,5 @@ def _merged() -> dict[str, Any]:
 @receiver(setting_changed)
 def _forget(*, setting: str, **kwargs: Any) -> None:
     if setting == "COMMENTS":
-        for cached in (_merged, storage, imported, imported_all):
+        for cached in (_merged, imported, imported_all):
             cached.cache_clear()

@@ -8,7 +8,6 @@ from django.apps import apps
 from django.core.exceptions import ImproperlyConfigured, ValidationError
 from django.db.models import Model
 
-from comments import conf
 from comments.errors import TargetNotFound
 from comments.types import Comment, Target
 
@@ -106,21 +105,3 @@ def with_objects(comments: Iterable[Comment]) -> list[tuple[Comment, Model]]:
     comments = list(comments)
     objects = resolve_many({comment.target for comment in comments})
     return [(comment, objects[comment.target]) for comment in comments if comment.target in objects]
-
-
-def collections_of(label: str) -> tuple[str, ...]:
-    """Return the collections whose documents embed the discussions of `label`: the targets' own, and the one where they wait
-    while they are in the trash, if there is any. Raises ImproperlyConfigured."""
-    trash = conf.embedding(label)["TRASH"]
-    return (collection_of(label), *([str(trash)] if trash else []))
-
-
-def collection_of(label: str) -> str:
-    """Return the collection of the documents behind `label`. Raises ImproperlyConfigured."""
-    collection = conf.embedding(label)["COLLECTION"]
-    if collection:
-        return str(collection)
-    try:
-        return model_of(label)._meta.db_table
-    except TargetNotFound as error:
-        raise ImproperlyConfigured(f"COMMENTS: the target label {label!r} names no model.") from error

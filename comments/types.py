@@ -15,6 +15,11 @@ class Order(StrEnum):
     NEWEST = "newest"
     THREADED = "threaded"
 
+    @property
+    def native(self) -> "Order":
+        """The order in which a discussion is stored to be read so: newest first is oldest first, read backwards."""
+        return Order.THREADED if self is Order.THREADED else Order.OLDEST
+
 
 class Kind(StrEnum):
     """Where a comment came from."""

@@ -98,6 +98,14 @@ def declared() -> list[Declared]:
     return [Declared(alias, collection) for (alias, _), collection in found.items()]
 
 
+def shard_key_of(collection: str) -> tuple[str, ...]:
+    """Return the dotted paths of a collection's declared shard key, () without one: what a targeted update must name."""
+    for item in declared():
+        if item.collection.name == collection and item.collection.shard_key:
+            return tuple(path for path, _ in item.collection.shard_key.keys)
+    return ()
+
+
 def _merged(first: Collection, second: Collection) -> Collection:
     return replace(
         first,

@@ -12,7 +12,8 @@ from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from comments import conf, targets
+from comments import targets
+from comments.backends import layout_classes
 from comments.errors import CommentError
 from comments.models.stored import StoredBucket, StoredComment, StoredDiscussion
 from comments.operations import converting
@@ -100,7 +101,7 @@ class DiscussionAdmin(StoredAdmin):
                 f"convert_to_{schema}_{order}",
                 _("Convert to %(schema)s, %(order)s") % {"schema": schema, "order": order},
             )
-            for schema in conf.schemas()
+            for schema in layout_classes()
             for order in (Order.OLDEST, Order.THREADED)
         }
 

@@ -1,17 +1,21 @@
-"""The storage of discussions. `backend()` is the one entrance; the contract is `base.Backend`.
+"""The storage of discussions, and the only entrance to it: `backend()`, whose contract is `base.Backend`; the storage layouts,
+whose attributes say what each can do; and what COMMENTS chooses of them.
 
 `backends["default"]` is made once a thread, as connections are, of what COMMENTS["DATABASE"] names; anew when that changes.
 """
 
 import threading
-from collections.abc import Mapping
 from typing import Any
 
 from django.core.signals import setting_changed
 
 from comments import conf
 from comments.backends.base import Backend
+from comments.backends.layouts import bucket_size, layout_classes, may_embed, storage
+from comments.backends.mongodb import MongoBackend
 from mongo.connection import database
+
+__all__ = ["backend", "backends", "bucket_size", "layout_classes", "may_embed", "storage"]
 
 DEFAULT = "default"
 
@@ -23,8 +27,6 @@ class Backends:
         self._made = threading.local()
 
     def __getitem__(self, alias: str) -> Backend:
-        from comments.backends.mongodb import MongoBackend
-
         if alias != DEFAULT:
             raise KeyError(f"There is no back end {alias!r}.")
         db = database(conf.database_alias())
@@ -47,10 +49,3 @@ setting_changed.connect(backends.reset)
 def backend() -> Backend:
     """Return the back end in use: the one on MongoDB, whatever layouts its discussions are kept in."""
     return backends[DEFAULT]
-
-
-def layout_classes() -> Mapping[str, Any]:
-    """Return the classes of the storage layouts by name: their attributes say what each can do."""
-    from comments.backends.layouts import by_name
-
-    return by_name()

@@ -7,7 +7,7 @@ Values go into the pipelines by $literal: there, a string that begins with $ wou
 """
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
@@ -18,8 +18,7 @@ from pymongo.database import Database
 from pymongo.errors import DuplicateKeyError
 from pymongo.write_concern import WriteConcern
 
-from comments import conf
-from comments.backends.stored import Document, Place, place
+from comments.backends.stored import Document, Place, Storage, place
 from comments.errors import CommentNotFound, DiscussionBusy, DiscussionClosed
 from comments.types import Order, Target
 from mongo.connection import now
@@ -103,7 +102,9 @@ class Claim:
 class Discussions:
     """The collection `discussions`."""
 
-    def __init__(self, db: Database[Document]) -> None:
+    def __init__(self, db: Database[Document], storage: Callable[[str], Storage]) -> None:
+        """Take the function that says how new discussions of a label are kept."""
+        self.storage = storage
         self.collection = db.discussions
         self.committing = self.collection.with_options(write_concern=AT_ONCE)
 
@@ -123,11 +124,9 @@ class Discussions:
 
     def begin(self, target: Target) -> bool:
         """Make a target's discussion, as its label's setting says; False if there was one, which stays as it is."""
-        storage = conf.storage(target.label)
+        kept = self.storage(target.label)
         try:
-            self.collection.insert_one(
-                new_document(target, storage.schema, storage.order, conf.bucket_size(target.label))
-            )
+            self.collection.insert_one(new_document(target, kept.schema, kept.order, kept.bucket))
         except DuplicateKeyError:
             return False
         return True

@@ -9,11 +9,11 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TypeVar
 
-from comments import conf, slugs
+from comments import slugs
+from comments.backends.layouts import storage
 from comments.backends.layouts.base import Layout, sort_key
 from comments.backends.store import Part
-from comments.backends.stored import Document, Place, comment, discussion, place, unbegun
-from comments.conf import native
+from comments.backends.stored import Document, Place, comment, discussion, place
 from comments.errors import CommentNotFound, DiscussionBusy, DiscussionDamaged
 from comments.types import Comment, Discussion, Order, Page, Target
 
@@ -37,12 +37,12 @@ class Reading(Part):
         for document in cursor:
             with suppress(DiscussionDamaged):  # a list of many shows it as empty; its own page, and audits, say so
                 found[document["_id"]] = discussion(document)
-        return {target: found.get(target.id) or unbegun(target) for target in wanted}
+        return {target: found.get(target.id) or _unbegun(target) for target in wanted}
 
     def _found(self, target: Target) -> tuple[Discussion, Place, Layout]:
         document = self.store.discussions.find(target)
         if document is None:
-            missing = unbegun(target)
+            missing = _unbegun(target)
             where = Place(target, missing.schema, missing.order, 0, 1)
             return missing, where, self.store.layouts.of(where)
         where = place(document)
@@ -121,7 +121,7 @@ class Reading(Part):
         return str(self._read(target, lambda *present: _stored(slug, *present))["author"].get("email", ""))
 
     def iterate(self, target: Target, *, order: Order = Order.OLDEST) -> Iterator[Comment]:
-        return (comment(target, document) for document in self._documents(target, native(order)))
+        return (comment(target, document) for document in self._documents(target, order.native))
 
     def with_addresses(self, target: Target) -> Iterator[tuple[Comment, str]]:
         for document in self._documents(target, Order.OLDEST):
@@ -156,16 +156,22 @@ def _stored(slug: str, found: Discussion, where: Place, layout: Layout) -> Docum
     return document
 
 
+def _unbegun(target: Target) -> Discussion:
+    """Return the discussion that a target will have when its first comment is posted."""
+    kept = storage(target.label)
+    return Discussion(target, kept.schema, kept.order)
+
+
 def _shown(found: Discussion) -> Order:
     """Return the order in which a discussion is shown without being asked for one: its own, or newest first if settings say
     so."""
-    configured = conf.storage(found.target.label).shown
-    return configured if native(configured) is found.order else found.order
+    configured = storage(found.target.label).shown
+    return configured if configured.native is found.order else found.order
 
 
 def _is_affordable(layout: Layout, found: Discussion, asked: Order) -> bool:
     """Return whether a discussion is stored in that order, or short enough to be sorted."""
-    if native(asked) in layout.orders:
+    if asked.native in layout.orders:
         return True
     return max(found.last_number, found.count) <= layout.option(found.target.label, "CAP")
 

@@ -39,6 +39,17 @@ class Place:
         return self.target.id
 
 
+@dataclass(frozen=True)
+class Storage:
+    """How new discussions of one label are kept: in which layout and order, how many comments a bucket; and how they are shown
+    without being asked."""
+
+    schema: str
+    order: Order
+    shown: Order
+    bucket: int
+
+
 def author_document(author: Author, email: str) -> Document:
     """Return an author as stored; the address is left out where there is none."""
     stored: Document = {"id": author.id, "name": author.name, "url": author.url}
@@ -187,12 +198,6 @@ def held(document: Mapping[str, Any]) -> Held:
         settled=bool(document.get("settled", False)),
         said=document["said"],
     )
-
-
-def unbegun(target: Target) -> Discussion:
-    """Return the discussion that a target will have when its first comment is posted."""
-    storage = conf.storage(target.label)
-    return Discussion(target, storage.schema, storage.order)
 
 
 def slug_of(new: NewComment) -> str:

@@ -4,7 +4,7 @@ Every copy of a discussion has an `epoch`; all indexes on comments lead to one d
 to one place, and name the epoch, so that a copy under way is never mixed with the one that is read.
 """
 
-from comments import conf, targets
+from comments import conf
 from comments.backends import layout_classes
 from comments.collections import schemas
 from mongo import jobs, rate_limit
@@ -126,8 +126,10 @@ def database_alias() -> str:
 
 def collections() -> tuple[Collection, ...]:
     """Return the own collections, and what the collections of embedding targets need beside their own indexes."""
-    embedding = {name for label in embedding_labels() for name in targets.collections_of(label)}
-    declared = tuple(collection for layout in layout_classes().values() for collection in layout.declares)
+    layouts = layout_classes().values()
+    declared = tuple(collection for layout in layouts for collection in layout.declares)
+    chosen = ((layout, label) for layout in layouts for label in conf.get("TARGETS") if layout.is_named_for(label))
+    embedding = {name for layout, label in chosen for name in layout.collections_of(label)}
     return (*STATIC, *declared) + tuple(
         Collection(
             name,
@@ -141,19 +143,3 @@ def collections() -> tuple[Collection, ...]:
         )
         for name in sorted(embedding)
     )
-
-
-def embedding_labels() -> list[str]:
-    """Return the target labels whose documents may hold their comments: the setting names each."""
-    return [label for label in conf.get("TARGETS") if conf.may_embed(label)]
-
-
-def shard_key_of(collection: str) -> tuple[str, ...]:
-    """Return the dotted paths of a collection's declared shard key, () without one: what a targeted update must
-    name."""
-    from mongo.collections import declared
-
-    for item in declared():
-        if item.collection.name == collection and item.collection.shard_key:
-            return tuple(path for path, _ in item.collection.shard_key.keys)
-    return ()

@@ -10,6 +10,7 @@ from django_mongodb_backend.managers import EmbeddedModelManager
 from django_mongodb_backend.models import EmbeddedModel
 
 from comments import conf
+from comments.backends import layout_classes
 from comments.types import Kind, Order, State
 from mongo.models import ReadOnlyModel, ReadOnlyQuerySet
 
@@ -63,7 +64,7 @@ class StoredMoving(EmbeddedModel):
 
 
 def _schemas() -> list[tuple[str, str]]:
-    return [(name, name) for name in conf.schemas()]
+    return [(name, name) for name in layout_classes()]
 
 
 class StoredDiscussion(Stored):

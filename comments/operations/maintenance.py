@@ -5,7 +5,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from comments import conf, targets
-from comments.backends import backend, layout_classes
+from comments.backends import backend, layout_classes, may_embed
 from comments.errors import ConversionFailed, DiscussionDamaged, TargetNotFound
 from comments.types import Converted, Discussion, Fault, Order, Target
 
@@ -38,7 +38,7 @@ def discussion(target: Target) -> Discussion:
 
 def needs_converting(found: Discussion, schema: str, order: Order | None) -> bool:
     """Return whether a discussion is not in this schema and order yet, or a move of it was begun that may have to be ended."""
-    return bool(found.moving) or found.schema != schema or (order is not None and found.order is not conf.native(order))
+    return bool(found.moving) or found.schema != schema or (order is not None and found.order is not order.native)
 
 
 def convert(
@@ -46,14 +46,14 @@ def convert(
 ) -> Converted | None:
     """Convert a discussion, in its present order if none is given; None if it is so already. Raises
     ConversionFailed."""
-    native = conf.native(order) if order else backend().discussion(target).order
+    native = order.native if order else backend().discussion(target).order
     if layout_classes()[schema].in_target:
         _check_that_it_can_embed(target)
     return backend().convert(target, schema, native, progress=progress)
 
 
 def _check_that_it_can_embed(target: Target) -> None:
-    if target.label not in conf.get("TARGETS") or not conf.may_embed(target.label):
+    if target.label not in conf.get("TARGETS") or not may_embed(target.label):
         raise ConversionFailed(f"COMMENTS['TARGETS'] does not say that {target.label} may hold its comments.")
     targets.key_of(target)
 

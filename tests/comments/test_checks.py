@@ -2,7 +2,7 @@
 
 import pytest
 
-from comments import conf
+from comments.backends import layout_classes, storage
 from comments.checks import check_comments_setting
 
 BAD = {
@@ -41,5 +41,5 @@ def test_stock_setting_is_accepted(settings):
     assert check_comments_setting() == []
     settings.COMMENTS = {"TARGETS": {"auth.user": {"SCHEMA": "buckets", "EMBEDDED": {"BOUND": 50, "TRASH": "bin"}}}}
     assert check_comments_setting() == []
-    assert conf.options("auth.user", "embedded")["BOUND"] == 50
-    assert conf.storage("auth.user").schema == "buckets"
+    assert layout_classes()["embedded"].option("auth.user", "BOUND") == 50
+    assert storage("auth.user").schema == "buckets"

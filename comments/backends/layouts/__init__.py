@@ -2,14 +2,16 @@
 
 from collections.abc import Mapping
 
+from django.core.exceptions import ImproperlyConfigured
 from pymongo.database import Database
 
+from comments import conf
 from comments.backends.layouts.base import Layout
 from comments.backends.layouts.buckets import Buckets
 from comments.backends.layouts.documents import Documents
 from comments.backends.layouts.embedded import Embedded
 from comments.backends.layouts.threaded_buckets import ThreadedBuckets
-from comments.backends.stored import Document, Place
+from comments.backends.stored import Document, Place, Storage
 from comments.types import Order
 
 _registered: dict[tuple[str, Order], type[Layout]] = {}
@@ -32,7 +34,7 @@ def all_layouts() -> tuple[type[Layout], ...]:
     return tuple(dict.fromkeys(_registered.values()))
 
 
-def by_name() -> Mapping[str, type[Layout]]:
+def layout_classes() -> Mapping[str, type[Layout]]:
     """Return a layout for each name: those of one name have their options in common."""
     found: dict[str, type[Layout]] = {}
     for (name, _order), layout in _registered.items():
@@ -42,6 +44,30 @@ def by_name() -> Mapping[str, type[Layout]]:
 
 for _layout in (Documents, Embedded, Buckets, ThreadedBuckets):
     register(_layout)
+
+
+def storage(label: str) -> Storage:
+    """Return how new discussions of `label` are kept, as COMMENTS says. Raises ImproperlyConfigured."""
+    default, own = conf.entries(label)
+    entry = {**default, **own}
+    if entry["SCHEMA"] not in layout_classes():
+        known = ", ".join(layout_classes())
+        raise ImproperlyConfigured(f"COMMENTS: {entry['SCHEMA']!r}, for {label}, is none of {known}.")
+    try:
+        order = Order(entry["ORDER"])
+    except ValueError as error:
+        raise ImproperlyConfigured(f"COMMENTS: {label} has an ORDER that does not exist.") from error
+    return Storage(entry["SCHEMA"], order.native, order, bucket_size(label))
+
+
+def bucket_size(label: str) -> int:
+    """Return how many comments a bucket of a new discussion has: the option SIZE of the layout that has one."""
+    return next(int(layout.option(label, "SIZE")) for layout in layout_classes().values() if "SIZE" in layout.options)
+
+
+def may_embed(label: str) -> bool:
+    """Return whether documents of `label` may hold their comments: new discussions do, or any may be converted to it."""
+    return any(layout.in_target and layout.is_named_for(label) for layout in layout_classes().values())
 
 
 class Layouts:

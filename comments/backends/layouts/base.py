@@ -163,9 +163,35 @@ class Layout(ABC):
     def _sorted(self, place: Place, order: Order) -> list[Document]:
         return sorted(self.iterate(place, self.orders[0]), key=lambda item: sort_key(item, order))
 
-    def option(self, label: str, name: str) -> Any:
-        """Return what COMMENTS sets for discussions of `label` in this layout."""
-        return conf.options(label, self.name)[name]
+    # Settings --------------------------------------------------------------------------------------------------------
+
+    @classmethod
+    def options_of(cls, label: str) -> dict[str, Any]:
+        """Return the options of discussions of `label` in this layout, whatever new ones are kept in."""
+        merged = dict(cls.options)
+        for entry in conf.entries(label):
+            if entry.get("SCHEMA", cls.name) == cls.name:
+                merged.update({key: value for key, value in entry.get("OPTIONS", {}).items() if key in merged})
+            merged.update(entry.get(cls.setting, {}))
+        return merged
+
+    @classmethod
+    def option(cls, label: str, name: str) -> Any:
+        """Return one of `options_of(label)`. Raises KeyError."""
+        return cls.options_of(label)[name]
+
+    @classmethod
+    def is_named_for(cls, label: str) -> bool:
+        """Return whether COMMENTS names this layout for discussions of `label`: for new ones, or by `setting`."""
+        default, own = conf.entries(label)
+        entry = {**default, **own}
+        return entry["SCHEMA"] == cls.name or cls.setting in entry
+
+    @classmethod
+    def collections_of(cls, label: str) -> tuple[str, ...]:
+        """Return the collections of other apps in whose documents it keeps discussions of `label`. Raises
+        ImproperlyConfigured."""
+        return ()
 
 
 def sort_key(document: Mapping[str, Any], order: Order) -> Any:

@@ -11,13 +11,15 @@ from datetime import datetime
 from typing import Any
 
 import bson
+from django.core.exceptions import ImproperlyConfigured
 from pymongo.collection import Collection
 
-from comments import collections, targets
+from comments import conf, targets
 from comments.backends.layouts.base import Found, Layout, Pulse, no_pulse, only, pushes, sort_key
 from comments.backends.stored import Document, Place
 from comments.errors import DiscussionBusy, DiscussionFull, TargetNotFound
 from comments.types import Order, Target
+from mongo.collections import shard_key_of
 
 LOOK_AGAIN = 50
 BY_NUMBER = {"number": 1, "posted": 1, "slug": 1}
@@ -33,13 +35,23 @@ class Embedded(Layout):
     setting = "EMBEDDED"
     in_target = True
 
+    @classmethod
+    def collections_of(cls, label: str) -> tuple[str, ...]:
+        """Return the targets' own collection, and the one where they wait while they are in the trash, if there is any."""
+        own, trash = str(cls.option(label, "COLLECTION")), str(cls.option(label, "TRASH"))
+        try:
+            own = own or targets.model_of(label)._meta.db_table
+        except TargetNotFound as error:
+            raise ImproperlyConfigured(f"COMMENTS: the target label {label!r} names no model.") from error
+        return (own, trash) if trash else (own,)
+
     def most(self, label: str) -> int | None:
         return int(self.option(label, "BOUND"))
 
     def _homes(self, label: str) -> list[Collection[Document]]:
         """Return where targets are to be looked for: their own collection, the trash, and their own again for one that came
         out of the trash between the first two looks."""
-        homes = [self.db[name] for name in targets.collections_of(label)]
+        homes = [self.db[name] for name in self.collections_of(label)]
         return [*homes, *homes[: len(homes) - 1]]
 
     def _read(self, place: Place, projection: Mapping[str, Any]) -> tuple[Collection[Document], Document] | None:
@@ -51,7 +63,7 @@ class Embedded(Layout):
         return None
 
     def look(self, place: Place, wanted: Sequence[str]) -> Found:
-        keys = collections.shard_key_of(targets.collection_of(place.target.label))
+        keys = shard_key_of(self.collections_of(place.target.label)[0])
         present = {"$ifNull": ["$comments", []]}
         read = self._read(
             place,
@@ -128,7 +140,7 @@ class Embedded(Layout):
         chosen = {"comments_epoch": 1, "comments": only({"$eq": [f"$$this.author.{key}", {"$literal": value}]})}
         found = [
             (f"{label}:{document['_id']}", int(document.get("comments_epoch") or 0), item)
-            for label in (collections.embedding_labels() if limit else self._labels())
+            for label in (_configured() if limit else self._labels())
             # What is shown of an author stands in no trash; what is to be erased may.
             for home in self._homes(label)[: 1 if limit else None]
             for document in home.find({f"comments.author.{key}": value}, chosen)
@@ -142,7 +154,7 @@ class Embedded(Layout):
         is to be erased is overlooked."""
         either: Document = {"$or": [{path: self.name} for path in ("schema", "moving.to", "leftovers.schema")]}
         used = {Target.parse(document["_id"]).label for document in self.db.discussions.find(either, {"_id": 1})}
-        return sorted(used | set(collections.embedding_labels()))
+        return sorted(used | set(_configured()))
 
     def copy(self, place: Place, documents: Sequence[Document]) -> None:
         if not self.begin_copy(place, documents):
@@ -178,6 +190,11 @@ class Embedded(Layout):
             yield "its target is gone"
         elif (items := read[1].get("comments", [])) != sorted(items, key=lambda item: sort_key(item, Order.OLDEST)):
             yield "its array is out of order"
+
+
+def _configured() -> list[str]:
+    """Return the target labels whose documents may hold their comments: the setting names each."""
+    return [label for label in conf.get("TARGETS") if Embedded.is_named_for(label)]
 
 
 def _at(document: Mapping[str, Any], path: str) -> Any:

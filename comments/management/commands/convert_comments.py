@@ -6,7 +6,7 @@ from typing import Any
 from django.core.management.base import CommandError
 from tqdm import tqdm
 
-from comments import conf
+from comments.backends import layout_classes
 from comments.errors import ConversionFailed, DiscussionDamaged, TargetNotFound
 from comments.operations import maintenance
 from comments.types import Order
@@ -18,7 +18,7 @@ class Command(MongoCommand):
     requires_migrations_checks = False
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("--to", required=True, choices=conf.schemas(), help="the schema")
+        parser.add_argument("--to", required=True, choices=layout_classes(), help="the schema")
         parser.add_argument("--order", choices=list(Order), help="the order it is stored in; else it keeps its own")
         parser.add_argument("--target", default="", metavar="LABEL", help="only discussions of this model (app.model)")
         parser.add_argument("--discussion", default="", metavar="ID", help="only this one (app.model:pk)")

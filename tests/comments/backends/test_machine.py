@@ -17,7 +17,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from comments import conf
+from comments.backends import layout_classes
 from comments.backends.mongodb import MongoBackend
 from comments.errors import CommentError, EditConflict
 from comments.types import Author, Order, State, Target, Verdict
@@ -165,7 +165,7 @@ class Machine(RuleBasedStateMachine):
     def convert(self, which, form):
         target = self.targets[which]
         if form[0] == "embedded":
-            most = conf.options("auth.user", "embedded")["BOUND"]
+            most = layout_classes()["embedded"].option("auth.user", "BOUND")
             if target.label != "auth.user" or len(list(self.backend.iterate(target))) > most:
                 form = FORMS[3]
         self.backend.convert(target, *form)
