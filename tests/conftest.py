@@ -5,18 +5,20 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from django.conf import settings as django_settings
+from django.contrib.auth import get_user_model
+from django.contrib.auth.models import Permission, User
 from django.db import connection, connections
 from django.test.utils import setup_databases, teardown_databases
 
+from comments.types import Target
 from mongo import indexes
 from mongo.connection import database
 from tests.support.commands import CommandLog
+from tests.support.comments import site
+from tests.support.database import URI, empty
+from tests.support.nodes.editors import Editor
 from tests.support.throwaway import EphemeralMongod
-
-# Rows that migrations write, and no test may change.
-KEPT = {"django_migrations", "django_content_type", "auth_permission", "auth_group", "auth_group_permissions"}
-
-URI = "TEST_MONGODB_URI"
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -69,18 +71,51 @@ def mongo(django_db_setup, django_db_blocker):
         empty(database())
 
 
-def empty(db) -> None:
-    """Delete every document that no migration wrote; indexes stay."""
-    for listed in db.list_collections():
-        name = listed["name"]
-        if listed["type"] == "collection" and name not in KEPT and not name.startswith("system."):
-            db[name].delete_many({})
-
-
 @pytest.fixture
 def commands(mongo) -> Iterator[CommandLog]:
     """The MongoDB commands sent during a `with commands.recorded():` block, from every client of this process."""
     return CommandLog()
+
+
+@pytest.fixture
+def post_page(mongo, rules) -> Target:
+    """A published post that takes comments from everybody at once."""
+    return site.entry()
+
+
+@pytest.fixture
+def rules(settings):
+    """A function that changes COMMENTS for the test; at first no comment waits, and tests may type fast."""
+
+    def change(**changes):
+        settings.COMMENTS = {**settings.COMMENTS, **changes}
+
+    settings.COMMENTS = {
+        **django_settings.COMMENTS,
+        "POLICY": "comments.posting.policy.stock",
+        "MODE": "open",
+        "MIN_SECONDS": 0,
+        "RATE": (1000, 600),
+    }
+    return change
+
+
+@pytest.fixture
+def moderator(mongo) -> User:
+    user = User.objects.create_user("mona", "mona@example.org", "secret", is_staff=True)
+    user.user_permissions.add(Permission.objects.get(codename="can_moderate"))
+    return user
+
+
+@pytest.fixture
+def editor(mongo):
+    """Make an editor: editor("ann"), editor("bob")."""
+
+    def make(name: str = "ann", **rights: Any) -> Editor:
+        rights = rights or {"is_superuser": True}
+        return Editor(get_user_model().objects.create_user(name, f"{name}@example.org", "pw", is_staff=True, **rights))
+
+    return make
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:

@@ -103,9 +103,9 @@ def _ways() -> dict[str, Way]:
     from django.test import Client, override_settings
     from django.urls import reverse
 
-    from tests.nodes.admin.conftest import Editor
     from tests.support.comments import site
     from tests.support.nodes import pictures
+    from tests.support.nodes.editors import Editor
     from tests.support.nodes.photo_build import gallery
 
     target = site.entry()

@@ -12,7 +12,7 @@ from mongo.connection import now
 from nodes.models import Node
 from nodes.services import editing
 from nodes.types import Actor
-from tests.browser.conftest import write
+from tests.browser.people import write
 from tests.support.nodes.build import nonce, stored
 
 IMAGES = Path(__file__).parents[2] / "docs" / "images"

@@ -8,8 +8,7 @@ import pytest
 from playwright.sync_api import Page
 
 from tests.browser import pages
-from tests.browser.conftest import PHONE
-from tests.comments.conftest import rules  # noqa: F401 - a fixture
+from tests.browser.people import PHONE
 
 AXE = Path(__file__).parent / "node_modules" / "axe-core" / "axe.min.js"
 RUN = """async () => {

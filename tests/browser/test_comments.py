@@ -8,8 +8,7 @@ from comments.moderation import pending
 from comments.posting import services
 from comments.reading import selectors
 from comments.types import Author, Order, Target, Verdict
-from tests.browser.conftest import PHONE
-from tests.comments.conftest import rules  # noqa: F401 - a fixture
+from tests.browser.people import PHONE
 from tests.support.comments import site
 
 URL = "/news/hello"

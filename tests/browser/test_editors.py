@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from nodes.services import editing, trash
-from tests.browser.conftest import PASSWORD, PHONE, write
+from tests.browser.people import PASSWORD, PHONE, write
 from tests.support.nodes.build import EDITOR, node, nonce, stored
 
 ADD = "/admin/nodes/node/add/?type=basic-page"

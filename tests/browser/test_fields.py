@@ -32,8 +32,8 @@ from nodes.models import tree
 from nodes.services import drafts, editing
 from nodes.services.site import save_settings
 from tests.browser.poking import POKE
-from tests.conftest import empty
 from tests.support import wxr
+from tests.support.database import empty
 from tests.support.nodes import build, photo_build, pictures
 from tests.support.payloads import ALL
 

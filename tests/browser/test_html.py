@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from tests.browser import pages
-from tests.comments.conftest import rules  # noqa: F401 - a fixture
 
 JAR = Path(__file__).parent / "node_modules" / "vnu-jar" / "build" / "dist" / "vnu.jar"
 

@@ -4,8 +4,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser import pages
-from tests.browser.conftest import DESKTOP, PHONE
-from tests.comments.conftest import rules  # noqa: F401 - a fixture
+from tests.browser.people import DESKTOP, PHONE
 
 OBSERVE = """window.moved = [];
 new PerformanceObserver(list => { for (const entry of list.getEntries()) window.moved.push(entry.value); })

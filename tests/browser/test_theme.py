@@ -7,7 +7,6 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser import pages
-from tests.comments.conftest import rules  # noqa: F401 - a fixture
 
 ROOT = Path(__file__).parents[2]
 STATIC = [ROOT / "static" / "site", ROOT / "comments" / "static" / "comments"]

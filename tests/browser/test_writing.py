@@ -8,7 +8,7 @@ from playwright.sync_api import expect
 from comments.posting import services
 from comments.types import Author, Target
 from nodes.models import Node
-from tests.browser.conftest import PHONE, write
+from tests.browser.people import PHONE, write
 from tests.support.nodes import pictures
 from tests.support.nodes.build import PAST, node, stored
 from tests.support.nodes.photo_build import gallery, upload

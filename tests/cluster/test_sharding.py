@@ -12,7 +12,7 @@ from mongo import sharding
 from mongo.collections import Collection, Declared, Index, ShardKey, declared
 from mongo.connection import now
 from mongo.indexes import changes_of
-from tests.cluster.conftest import MAJORITY, Cluster
+from tests.cluster.servers import MAJORITY, Cluster
 
 pytestmark = pytest.mark.slow
 NODES = "cms.nodes"

@@ -323,7 +323,7 @@ def test_readers_between_any_two_commands_of_a_save_leave_nothing_stale(post, wh
 
     reading = _Reading(read)
     log = commands.CommandLog(reading)
-    commands._listeners.append(log)
+    commands.listen(log)
     try:
         match what:
             case "text":
@@ -335,7 +335,7 @@ def test_readers_between_any_two_commands_of_a_save_leave_nothing_stale(post, wh
                 node_ = Node.objects.get(pk=post)
                 comments.post(node_, author=Author("Bea"), source="Second text", token="t" * 16)
     finally:
-        commands._listeners.remove(log)
+        commands.forget(log)
     assert reading.times >= 3
     assert "Second text" in read()
 

@@ -11,8 +11,8 @@ from cms.accounts import throttling
 from comments.reading import selectors
 from comments.types import Comment
 from nodes.models import site as stored_site
-from tests.nodes.admin.conftest import fields
 from tests.support.comments import site
+from tests.support.nodes.editors import fields
 
 SETTINGS = "/admin/nodes/sitesettings/"
 STALE = "y" * 32

@@ -6,7 +6,7 @@ import pytest
 
 from mongo.connection import now
 from tests.cms import staleness
-from tests.conftest import URI
+from tests.support.database import URI
 from tests.support.nodes.build import PAST, node
 
 pytestmark = pytest.mark.slow

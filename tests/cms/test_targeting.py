@@ -21,15 +21,12 @@ from comments.types import Target
 from mongo import targeting
 from mongo.collections import Collection, ShardKey, declared
 from mongo.targeting import Broadcast, Operation
-from tests.comments.conftest import moderator, post_page, rules
-from tests.nodes.admin.conftest import Editor, editor, fields
 from tests.support.commands import CommandLog
 from tests.support.comments import site
 from tests.support.nodes import pictures
 from tests.support.nodes.build import node, nonce
+from tests.support.nodes.editors import Editor, fields
 from tests.support.nodes.photo_build import document, gallery, replace, upload
-
-__all__ = ["editor", "moderator", "post_page", "rules"]
 
 DOCUMENT = Path(__file__).parents[2] / "docs/how-to/scale-out.md"
 NODES = "/admin/nodes/node/"

@@ -21,9 +21,9 @@ from comments.types import Author, Target
 from mongo.connection import database
 from nodes.views import previews
 from nodes.views.previews import Preview
-from tests.conftest import empty
 from tests.fuzz.requests import MARK, SCRIPT_NAME, Known, Sent, requests, routes
 from tests.support.commands import CommandLog
+from tests.support.database import empty
 from tests.support.nodes import build, photo_build
 
 FIXED = 20_260_101

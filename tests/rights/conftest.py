@@ -3,8 +3,8 @@ from collections.abc import Iterator
 import pytest
 
 from mongo.connection import database
-from tests.conftest import empty
 from tests.rights.world import World
+from tests.support.database import empty
 
 
 @pytest.fixture(scope="module")

@@ -12,8 +12,8 @@ from comments.reading import selectors
 from comments.types import Author, Target
 from mongo.connection import database, now
 from nodes.views import previews
-from tests.nodes.admin.conftest import fields
 from tests.rights.world import NOT_TOLD, STATES, Thing, World, body, is_refused, remark, rows, stored, told, word
+from tests.support.nodes.editors import fields
 
 # + it shows there, - nothing of it does. The same for everybody: readers' pages do not depend on who reads.
 READING = """

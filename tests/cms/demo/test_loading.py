@@ -11,7 +11,7 @@ from mongo.connection import now
 from nodes.models import site as stored_site
 from nodes.selectors import nodes as selectors
 from nodes.services import editing, trash, volume_data
-from tests.conftest import KEPT
+from tests.support.database import KEPT
 from tests.support.nodes.build import EDITOR, node, nonce
 
 

@@ -1,7 +1,5 @@
 """The contract of a back end, as tests; test_contract.py runs it for every schema and for the specification."""
 
-from datetime import UTC, datetime, timedelta
-
 import pytest
 
 from comments.errors import (
@@ -10,16 +8,8 @@ from comments.errors import (
     EditConflict,
     InvalidParent,
 )
-from comments.types import Author, Kind, NewComment, Order, State
-
-ANN = Author("Ann", id="7", url="https://ann.example.org/")
-BOB = Author("Bob")
-NOWHERE = "aaaaaaaaaaaaaaaa"
-
-
-def new(token, parent="", author=ANN, **kwargs):
-    """A comment whose source is its token."""
-    return NewComment(author, kwargs.pop("source", token), f"<p>{token}</p>", token, parent, **kwargs)
+from comments.types import Author, Kind, Order, State
+from tests.support.comments.making import ANN, NOWHERE, new
 
 
 class Contract:
@@ -328,11 +318,6 @@ class Contract:
         with pytest.raises(CommentNotFound):
             getattr(backend, change)(target, NOWHERE, rev=1, token="t", **text)
         assert self.sources(backend, target) == ["one"]
-
-
-def imported(n, **kwargs):
-    posted = datetime(2020, 1, 1, tzinfo=UTC) + timedelta(days=n)
-    return new(str(n), kwargs.pop("parent", ""), posted=posted, **kwargs)
 
 
 def walk(backend, target, order, size):

@@ -8,7 +8,8 @@ from comments.errors import (
     InvalidParent,
 )
 from comments.types import Author, Order, Verdict
-from tests.comments.backends.contract import BOB, NOWHERE, Contract, imported, new
+from tests.comments.backends.contract import Contract
+from tests.support.comments.making import BOB, NOWHERE, imported, new
 
 
 class QueueContract(Contract):

@@ -6,7 +6,8 @@ from comments.errors import (
     NothingToRestore,
 )
 from comments.types import Author, State
-from tests.comments.backends.contract import ANN, BOB, Contract, imported, new
+from tests.comments.backends.contract import Contract
+from tests.support.comments.making import ANN, BOB, imported, new
 
 
 class SiteContract(Contract):

@@ -33,7 +33,7 @@ def main(role, name, target_id, seed):
 def post(target, seed):
     from comments.backends.mongodb import MongoBackend
     from comments.errors import EditConflict
-    from tests.comments.backends.contract import new
+    from tests.support.comments.making import new
 
     phases = MongoBackend().store.db.phases
     told = {"posted": {}, "edited": {}, "removed": [], "landed": {}}

@@ -9,10 +9,10 @@ from comments.backends.stored import place
 from comments.errors import DiscussionBusy, InvalidParent
 from comments.types import Order
 from mongo.connection import database
-from tests.comments.backends.contract import new
 from tests.support.comments import audit
 from tests.support.comments.interruptions import Crash, Interrupted
 from tests.support.comments.layouts import FORMS, configure
+from tests.support.comments.making import new
 
 FORM, OTHER = "a" * 16, "b" * 16
 

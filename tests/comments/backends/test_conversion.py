@@ -12,10 +12,10 @@ from comments.backends.stored import body, placed
 from comments.errors import ConversionFailed
 from comments.operations import maintenance
 from comments.types import Order
-from tests.comments.backends.contract import new
 from tests.support.comments import audit
 from tests.support.comments.interruptions import Crash, Interrupted
 from tests.support.comments.layouts import FORMS, configure, lively, state
+from tests.support.comments.making import new
 
 
 @pytest.mark.parametrize(("before", "after"), list(itertools.permutations(FORMS, 2)), ids=lambda form: "-".join(form))

@@ -12,10 +12,10 @@ from comments.backends.mongodb import MongoBackend
 from comments.backends.stored import Place, place
 from comments.errors import CommentNotFound, ConversionFailed, NothingToRestore
 from comments.types import Author, Order
-from tests.comments.backends.contract import imported, new
 from tests.support.comments import audit
 from tests.support.comments.interruptions import Crash
 from tests.support.comments.layouts import FORMS, configure
+from tests.support.comments.making import imported, new
 
 EVE = Author("Eve", id="666")
 

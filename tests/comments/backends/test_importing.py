@@ -10,10 +10,10 @@ from comments import slugs
 from comments.backends.mongodb import MongoBackend
 from comments.errors import InvalidParent
 from comments.types import Verdict
-from tests.comments.backends.contract import imported, new
 from tests.support.comments import audit
 from tests.support.comments.interruptions import Crash, Interrupted
 from tests.support.comments.layouts import FORMS, configure
+from tests.support.comments.making import imported, new
 
 BEGAN = datetime(2021, 1, 1, tzinfo=UTC)
 

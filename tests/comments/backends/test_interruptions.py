@@ -5,10 +5,10 @@ import pytest
 from comments.backends.mongodb import MongoBackend
 from comments.errors import CommentNotFound, ConversionFailed
 from comments.types import Order, Verdict
-from tests.comments.backends.contract import imported, new
 from tests.support.comments import audit
 from tests.support.comments.interruptions import Crash, Interrupted
 from tests.support.comments.layouts import FORMS, configure
+from tests.support.comments.making import imported, new
 
 # More calls than any of these needs.
 MOST_CALLS = 60

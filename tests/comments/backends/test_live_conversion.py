@@ -10,10 +10,10 @@ from comments.backends.stored import Place
 from comments.errors import ConversionFailed
 from comments.operations import maintenance
 from comments.types import Order
-from tests.comments.backends.contract import imported, new
 from tests.support.comments import audit
 from tests.support.comments.interruptions import Crash, Interrupted
 from tests.support.comments.layouts import configure, lively, state, unheard
+from tests.support.comments.making import imported, new
 
 
 def killed(target, calls):

@@ -22,10 +22,10 @@ from comments.backends.mongodb import MongoBackend
 from comments.errors import CommentError, EditConflict
 from comments.types import Author, Order, State, Target, Verdict
 from mongo.connection import database
-from tests.comments.backends.contract import imported, new
 from tests.comments.backends.specification import Specification
 from tests.support.comments import audit
 from tests.support.comments.holders import account
+from tests.support.comments.making import imported, new
 
 FORMS = [
     ("documents", Order.OLDEST),

@@ -13,9 +13,9 @@ from comments.backends.stored import BLANK, body, place, placed
 from comments.operations import importing
 from comments.reading import lists, paging, selectors
 from comments.types import Order, Verdict
-from tests.comments.backends.contract import new
 from tests.support.comments import audit
 from tests.support.comments.layouts import FORMS, configure, state
+from tests.support.comments.making import new
 
 SIZES = (10, 33, 50, 250)
 BEGINNING = datetime(2026, 1, 1, tzinfo=UTC)

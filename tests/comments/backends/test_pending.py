@@ -7,10 +7,10 @@ import pytest
 from comments.backends.mongodb import MongoBackend
 from comments.types import Verdict
 from mongo.connection import now
-from tests.comments.backends.contract import new
 from tests.support.comments import audit
 from tests.support.comments.interruptions import Crash, Interrupted
 from tests.support.comments.layouts import configure
+from tests.support.comments.making import new
 
 
 def stopped_approvals(backend, target):

@@ -6,9 +6,9 @@ from comments.backends.discussions import Intent
 from comments.backends.mongodb import MongoBackend
 from comments.errors import DiscussionBusy
 from comments.types import Order
-from tests.comments.backends.contract import new
 from tests.support.comments import audit
 from tests.support.comments.layouts import configure
+from tests.support.comments.making import new
 
 
 def test_embedded_discussion_promotes_itself_at_its_bound(mongo, settings, target):

@@ -15,11 +15,11 @@ import pytest
 from comments.backends.mongodb import MongoBackend
 from comments.errors import CommentNotFound, ConversionFailed, EditConflict, InvalidParent
 from comments.types import Order
-from tests.comments.backends.contract import new
 from tests.comments.backends.fighters import PHASES
 from tests.support.comments import audit
 from tests.support.comments.interruptions import Crash, Interrupted
 from tests.support.comments.layouts import FORMS, configure
+from tests.support.comments.making import new
 
 ROOT = Path(__file__).parents[2]
 # Converters, changers and readers fail in threads of their own.

@@ -10,9 +10,9 @@ from comments.backends.mongodb import MongoBackend
 from comments.backends.stored import place
 from comments.errors import DiscussionBusy, DiscussionFull, InvalidParent
 from comments.types import Order
-from tests.comments.backends.contract import imported, new
 from tests.support.comments import audit
 from tests.support.comments.layouts import configure, lively
+from tests.support.comments.making import imported, new
 
 
 def once(monkeypatch, owner, name, work, *, after=False):

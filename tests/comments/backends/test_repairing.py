@@ -8,8 +8,8 @@ from comments.backends.discussions import LEASE, Discussions, Intent
 from comments.errors import ConversionFailed
 from comments.types import Order
 from mongo.connection import now
-from tests.comments.backends.contract import new
 from tests.support.comments.layouts import configure
+from tests.support.comments.making import new
 
 # target is a fixture.
 

@@ -5,9 +5,9 @@ import pytest
 
 from comments.backends.mongodb import MongoBackend
 from comments.types import Author, Order
-from tests.comments.backends.contract import new
 from tests.support.comments import audit
 from tests.support.comments.layouts import configure
+from tests.support.comments.making import new
 
 EVE = Author("Eve", id="666")
 DOCUMENTS, EMBEDDED = ("documents", Order.OLDEST), ("embedded", Order.OLDEST)

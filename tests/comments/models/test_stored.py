@@ -13,9 +13,9 @@ from comments.operations import converting
 from comments.types import Order, Target
 from mongo import jobs
 from mongo.models import WrittenByServices
-from tests.comments.backends.contract import new
 from tests.support.commands import explain, stages
 from tests.support.comments.layouts import configure, lively
+from tests.support.comments.making import new
 
 
 @pytest.fixture

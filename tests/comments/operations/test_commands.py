@@ -10,8 +10,8 @@ from django.core.management import CommandError, call_command
 from comments.backends.discussions import Intent
 from comments.types import Target
 from mongo.connection import now
-from tests.comments.backends.contract import new
 from tests.support.comments.layouts import configure, lively
+from tests.support.comments.making import new
 
 # target is a fixture.
 

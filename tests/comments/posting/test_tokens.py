@@ -130,7 +130,7 @@ def test_form_sent_again_after_its_comment_was_removed_keeps_its_text(client, po
 
 
 def test_imported_comment_is_known_by_its_key_alone(post_page):
-    from tests.comments.backends.contract import imported
+    from tests.support.comments.making import imported
 
     assert [importing.import_(post_page, [imported(1, source=text)]) for text in ("One", "Two")] == [1, 0]
     assert [comment.source for comment in selectors.iterate(post_page)] == ["One"]

@@ -5,8 +5,8 @@ from bson import ObjectId
 from django.test import Client
 
 from nodes.services import drafts, trash
-from tests.nodes.admin.conftest import fields
 from tests.support.nodes.build import EDITOR, node, nonce
+from tests.support.nodes.editors import fields
 from tests.support.nodes.photo_build import document, gallery, upload
 
 ADD = "/admin/nodes/node/add/?type=basic-page"

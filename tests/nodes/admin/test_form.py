@@ -6,8 +6,8 @@ from bson import ObjectId
 from markup import markdown
 from mongo.connection import now
 from nodes.services.site import save_settings
-from tests.nodes.admin.conftest import fields
 from tests.support.nodes.build import node, nonce, stored
+from tests.support.nodes.editors import fields
 
 ADD = "/admin/nodes/node/add/?type=basic-page"
 

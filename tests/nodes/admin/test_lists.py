@@ -11,9 +11,9 @@ from nodes.selectors import lists
 from nodes.selectors.lists import Filters
 from nodes.services import drafts, editing
 from nodes.types import TagChange
-from tests.nodes.admin.conftest import fields
 from tests.support.commands import explain, stages
 from tests.support.nodes.build import EDITOR, PAST, node, nonce, stored
+from tests.support.nodes.editors import fields
 
 LIST = "/admin/nodes/node/"
 FUTURE = datetime(2100, 1, 1, tzinfo=UTC)

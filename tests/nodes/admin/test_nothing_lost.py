@@ -9,8 +9,8 @@ from markup.comparing import diff
 from nodes.admin import differences
 from nodes.services import drafts, editing, trash
 from nodes.types import Actor, TagChange
-from tests.nodes.admin.conftest import fields
 from tests.support.nodes.build import EDITOR, PAST, node, nonce, save, stored
+from tests.support.nodes.editors import fields
 
 ADD = "/admin/nodes/node/add/?type=basic-page"
 

@@ -16,8 +16,8 @@ from mongo.connection import database, now
 from nodes.photos.addresses import in_admin, library
 from nodes.services import photos
 from nodes.types import NEVER, Actor
-from tests.nodes.admin.conftest import fields
 from tests.support.nodes import build, pictures
+from tests.support.nodes.editors import fields
 from tests.support.nodes.photo_build import audit, count, document, gallery, replace, shown, upload
 
 pytestmark = pytest.mark.usefixtures("mongo")

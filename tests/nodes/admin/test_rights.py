@@ -6,9 +6,9 @@ from django.contrib.auth.models import Group
 
 from nodes.services import drafts, editing
 from nodes.types import Actor
-from tests.nodes.admin.conftest import fields
 from tests.support.between import before
 from tests.support.nodes.build import EDITOR, PAST, node, nonce, stored
+from tests.support.nodes.editors import fields
 from tests.support.nodes.photo_build import gallery, upload
 
 PAGES = "change", "history", "move", "duplicate", "delete", "preview"

@@ -1,6 +1,6 @@
 """The site's settings in the admin."""
 
-from tests.nodes.admin.conftest import fields
+from tests.support.nodes.editors import fields
 
 PAGE = "/admin/nodes/sitesettings/"
 

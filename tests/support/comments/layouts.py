@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 from comments.backends.mongodb import MongoBackend
 from comments.types import Order
-from tests.comments.backends.contract import new
+from tests.support.comments.making import new
 
 FORMS = [
     ("documents", Order.OLDEST),

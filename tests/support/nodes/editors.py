@@ -4,8 +4,6 @@ import re
 from html import unescape
 from typing import Any
 
-import pytest
-from django.contrib.auth import get_user_model
 from django.test import Client
 
 _FIELD = re.compile(
@@ -60,14 +58,3 @@ class Editor:
     def send(self, address: str, form: dict[str, Any], button: str = "_continue", **typed: Any) -> Any:
         """Press a button of a form, with what was typed; return the response."""
         return self.client.post(address, {**form, **typed, button: "x"})
-
-
-@pytest.fixture
-def editor(mongo):
-    """Make an editor: editor("ann"), editor("bob")."""
-
-    def make(name: str = "ann", **rights: Any) -> Editor:
-        rights = rights or {"is_superuser": True}
-        return Editor(get_user_model().objects.create_user(name, f"{name}@example.org", "pw", is_staff=True, **rights))
-
-    return make

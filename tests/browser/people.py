@@ -1,0 +1,74 @@
+"""People with browsers: their pages, what they type, and what goes wrong on the pages they see."""
+
+from typing import Any
+
+from django.conf import settings
+from django.test import Client
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page
+
+DESKTOP, PHONE = {"width": 1280, "height": 800}, {"width": 360, "height": 740}
+PASSWORD = "browse-4-marginalia"
+
+
+def _told(message: ConsoleMessage) -> str:
+    return f"{message.text} ({message.location.get('url', '')})"
+
+
+class Browsing:
+    """Makes pages and keeps what went wrong on them."""
+
+    def __init__(self, browser: Browser, server: str) -> None:
+        self.server, self._browser = server, browser
+        self._contexts: list[BrowserContext] = []
+        self._troubles: list[tuple[Page, str]] = []
+
+    def __call__(self, user: Any = None, **options: Any) -> Page:
+        """Return a page of a new person, logged in as `user` or a stranger. `options` go to the context: viewport, locale…"""
+        options = {"base_url": self.server, "viewport": DESKTOP, "locale": "en-GB", **options}
+        context = self._browser.new_context(**options)
+        context.set_default_timeout(10_000)
+        self._contexts.append(context)
+        if user is not None:
+            self.log_in(context, user)
+        return self.page(context)
+
+    def page(self, context: BrowserContext) -> Page:
+        """Return another page (a tab) of the same person."""
+        page = context.new_page()
+        page.expected = []
+        page.on("console", lambda message: self._note(page, message.type, _told(message)))
+        page.on("pageerror", lambda error: self._note(page, "error", str(error)))
+        page.add_init_script(
+            "document.addEventListener('securitypolicyviolation',"
+            " e => console.error('CSP', e.violatedDirective, e.blockedURI, e.sourceFile, e.lineNumber))"
+        )
+        return page
+
+    def log_in(self, context: BrowserContext, user: Any) -> None:
+        """Give a person the session of a user who has logged in."""
+        client = Client()
+        client.force_login(user)
+        session = client.cookies[settings.SESSION_COOKIE_NAME].value
+        context.add_cookies([{"name": settings.SESSION_COOKIE_NAME, "value": session, "url": self.server}])
+
+    def _note(self, page: Page, type: str, text: str) -> None:
+        if type in ("error", "warning") and "/favicon.ico" not in text:
+            self._troubles.append((page, text))
+
+    def close(self) -> list[str]:
+        """Close every page; return what went wrong unexpectedly."""
+        for context in self._contexts:
+            context.close()
+        return [text for page, text in self._troubles if not any(part in text for part in page.expected)]
+
+
+def write(page: Page, text: str) -> None:
+    """Type a text over that of a node's form, in the editor or, where scripts do not run, in the textarea."""
+    page.wait_for_load_state()
+    editor = page.locator("#node_form .CodeMirror")
+    if editor.count() == 0:
+        page.locator("#node_form textarea[name=text]").fill(text)
+        return
+    editor.locator(".CodeMirror-code").click()
+    page.keyboard.press("Control+a")
+    page.keyboard.insert_text(text)
