@@ -9,7 +9,7 @@ from bson import ObjectId
 from mongo.connection import database, now
 from nodes.errors import NodeGone
 from nodes.photos.addresses import original
-from nodes.photos.assets import contents
+from nodes.photos.assets import contents, locks
 from nodes.photos.assets.errors import BadPicture, PhotoLocked, UploadLost
 from nodes.photos.assets.locks import STALE
 from nodes.selectors import photos as selectors
@@ -20,6 +20,7 @@ from tests.support.between import before, stopped_before
 from tests.support.crashing import killed_after
 from tests.support.nodes import build, pictures
 from tests.support.nodes.photo_build import audit, count, document, gallery, replace, send, shown, upload
+from tests.support.processes import until
 
 pytestmark = pytest.mark.usefixtures("mongo")
 
@@ -174,14 +175,14 @@ def test_a_replacement_that_slept_takes_away_nothing_that_is_shown():
     audit()
 
 
-def test_an_upload_that_is_slow_but_alive_is_not_swept():
+def test_an_upload_that_is_slow_but_alive_is_not_swept(monkeypatch):
+    monkeypatch.setattr(locks, "RENEW", timedelta(milliseconds=20))
     coming = photos.Upload(build.EDITOR, gallery(), "a.png")
     coming.feed(OLD[:1000])
-    # As if the upload had begun long ago and its heart had beaten just now.
-    assert coming._writer.lock.renew()
-    begun = coming.id.generation_time
-    assert sweep(moment=now() + STALE - timedelta(seconds=30)) == Swept()
-    assert begun <= now()
+    begun = document(coming.id)["metadata"]["locked"]
+    until(lambda: document(coming.id)["metadata"]["locked"] > begun)
+    # Without the renewal the upload would be swept at this moment.
+    assert sweep(moment=begun + STALE + timedelta(milliseconds=1)) == Swept()
     send(coming, OLD[1000:])
     assert shown(coming.finish().id) == OLD
 

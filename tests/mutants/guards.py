@@ -64,7 +64,7 @@ MUTANTS = (
         "nodes/photos/assets/formats.py::of",
         "if found is None:\n    raise BadPicture(_reason(head))",
         "found = found or JPEG",
-        "tests/nodes/photos/assets/test_uploads.py::test_a_bad_file_is_refused_with_a_reason_and_leaves_nothing",
+        "tests/nodes/photos/assets/test_bad_pictures.py::test_a_bad_file_is_refused_with_a_reason_and_leaves_nothing",
     ),
     Mutant(
         "lock in the replacing update",

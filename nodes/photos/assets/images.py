@@ -20,7 +20,7 @@ from nodes.photos.assets.limits import Limits
 from nodes.photos.assets.stream import Found
 
 # One picture is decoded at a time in a process, so that its memory is that of one.
-_one_at_a_time = threading.BoundedSemaphore(1)
+one_at_a_time = threading.BoundedSemaphore(1)
 # Seconds to wait for one's turn: longer than the largest picture that is allowed takes.
 PATIENCE = 10
 # All frames of an animation together may have so many times the pixels of one picture: readers' browsers decode them all.
@@ -69,7 +69,7 @@ def opened(file: BinaryIO, format_name: str, limits: Limits) -> Iterator[Image.I
     Raises BadPicture for what cannot be read, here or in the block; TooBusy where others' pictures take long.
     """
     Image.MAX_IMAGE_PIXELS = limits.max_pixels
-    if not _one_at_a_time.acquire(timeout=PATIENCE):
+    if not one_at_a_time.acquire(timeout=PATIENCE):
         raise TooBusy
     try:
         with Image.open(file, formats=[format_name]) as image:
@@ -79,7 +79,7 @@ def opened(file: BinaryIO, format_name: str, limits: Limits) -> Iterator[Image.I
     except Image.DecompressionBombError as error:
         raise too_many_pixels(limits) from error
     finally:
-        _one_at_a_time.release()
+        one_at_a_time.release()
 
 
 def check_size(found: Found, format: Format, limits: Limits) -> None:

@@ -50,8 +50,8 @@ class Lock:
 class Heartbeat:
     """Renews locks from a thread of its own: a sender may be slow to send, and is alive as long as its request is."""
 
-    def __init__(self, locks: Sequence[Lock], period: timedelta = RENEW) -> None:
-        self._locks, self._period = tuple(locks), period.total_seconds()
+    def __init__(self, locks: Sequence[Lock]) -> None:
+        self._locks, self._period = tuple(locks), RENEW.total_seconds()
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._beat, name="upload-heartbeat", daemon=True)
         self.lost = False

@@ -21,7 +21,7 @@ from nodes.photos.assets import images
 from nodes.photos.assets.cleaning import Cleaning
 from nodes.photos.assets.errors import BadPicture, UploadLost
 from nodes.photos.assets.images import Picture
-from nodes.photos.assets.locks import RENEW, Heartbeat, Lock
+from nodes.photos.assets.locks import Heartbeat, Lock
 from nodes.photos.assets.reader import SeekableFile
 
 CHUNK = 255 * 1024
@@ -45,18 +45,17 @@ class Writer:
         *,
         place: Mapping[str, Any],
         also: Sequence[Lock] = (),
-        renew: timedelta = RENEW,
     ) -> None:
         """Insert the files document. Raises pymongo's DuplicateKeyError when its place is taken."""
         self.id, self.length = file_id, 0
-        self._files: Collection[Document] = database()[f"{bucket}.files"]
+        self.files: Collection[Document] = database()[f"{bucket}.files"]
         self._chunks: Collection[Document] = database()[f"{bucket}.chunks"]
         self._pending: list[Document] = []
         self._buffer = bytearray()
         self._written = 0
         self._ended = False
         moment = now()
-        self._files.insert_one(
+        self.files.insert_one(
             {
                 "_id": file_id,
                 "length": Int64(0),
@@ -66,8 +65,8 @@ class Writer:
                 "metadata": {**metadata, "locked": moment},
             }
         )
-        self.lock = Lock(self._files, {"_id": file_id, **place}, moment)
-        self._heartbeat = Heartbeat((self.lock, *also), renew).start()
+        self.lock = Lock(self.files, {"_id": file_id, **place}, moment)
+        self._heartbeat = Heartbeat((self.lock, *also)).start()
 
     def write(self, data: bytes) -> None:
         """Take the next bytes. Raises UploadLost when the lock is not ours any more."""
@@ -94,14 +93,14 @@ class Writer:
         """
         self.flush()
         self._heartbeat.stop()
-        done = self._files.update_one(
+        done = self.files.update_one(
             {**self.lock.as_filter(), **more_filter},
             {"$set": {"length": Int64(self.length), "metadata.locked": None, **(changes or {})}},
         )
         if done.matched_count:
             self._ended = True
             return True
-        if more_filter and self._files.find_one(self.lock.as_filter(), {"_id": 1}):
+        if more_filter and self.files.find_one(self.lock.as_filter(), {"_id": 1}):
             return False
         self.abort()
         raise UploadLost
@@ -120,9 +119,9 @@ class Writer:
         self._buffer.clear()
         # A new moment, so that a `finish` that is still on its way to the server comes too late.
         mine = max(now(), self.lock.moment + timedelta(milliseconds=1))
-        if self._files.update_one(self.lock.as_filter(), {"$set": {"metadata.locked": mine}}).matched_count:
+        if self.files.update_one(self.lock.as_filter(), {"$set": {"metadata.locked": mine}}).matched_count:
             self._chunks.delete_many({"files_id": self.id})
-            self._files.delete_one({**self.lock.as_filter(), "metadata.locked": mine})
+            self.files.delete_one({**self.lock.as_filter(), "metadata.locked": mine})
 
     def _add(self, data: bytes) -> None:
         self._pending.append({"_id": ObjectId(), "files_id": self.id, "n": self._written, "data": data})

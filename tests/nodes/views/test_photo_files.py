@@ -231,7 +231,7 @@ def test_the_worker_makes_nothing_of_what_is_gone(mongo):
 
 def test_while_no_copy_is_made_a_small_picture_is_sent_itself_for_now(client, monkeypatch):
     photo = selectors.get(upload(gallery()))
-    with monkeypatch.context() as hurried, images._one_at_a_time:
+    with monkeypatch.context() as hurried, images.one_at_a_time:
         hurried.setattr(images, "PATIENCE", 0.01)
         response = client.get(copy(photo, 320))
     assert (response.status_code, response.headers["Content-Type"]) == (200, "image/jpeg")
@@ -242,7 +242,7 @@ def test_while_no_copy_is_made_a_small_picture_is_sent_itself_for_now(client, mo
 
 def test_a_copy_that_others_keep_from_being_made_is_promised_for_later(client, large_originals, monkeypatch):
     photo = selectors.get(upload(gallery()))
-    with monkeypatch.context() as hurried, images._one_at_a_time:
+    with monkeypatch.context() as hurried, images.one_at_a_time:
         hurried.setattr(images, "PATIENCE", 0.01)
         response = client.get(copy(photo, 320))
     assert (response.status_code, response.headers["Retry-After"]) == (503, "5")
