@@ -88,32 +88,32 @@ class PageCache:
     def __init__(self, most: int) -> None:
         self.most = most
         self.size = 0
-        self._entries: OrderedDict[tuple[str, ...], Entry] = OrderedDict()
+        self.entries: OrderedDict[tuple[str, ...], Entry] = OrderedDict()
         self._lock = threading.Lock()
 
     def get(self, key: tuple[str, ...]) -> Entry | None:
         with self._lock:
-            if key in self._entries:
-                self._entries.move_to_end(key)
-            return self._entries.get(key)
+            if key in self.entries:
+                self.entries.move_to_end(key)
+            return self.entries.get(key)
 
     def put(self, key: tuple[str, ...], entry: Entry) -> None:
         with self._lock:
             self._forget(key)
             if entry.size > self.most // 10:
                 return
-            self._entries[key] = entry
+            self.entries[key] = entry
             self.size += entry.size
             while self.size > self.most:
-                self._forget(next((one for one in self._entries if len(one) > PLAIN), next(iter(self._entries))))
+                self._forget(next((one for one in self.entries if len(one) > PLAIN), next(iter(self.entries))))
 
     def clear(self) -> None:
         with self._lock:
-            self._entries.clear()
+            self.entries.clear()
             self.size = 0
 
     def _forget(self, key: tuple[str, ...]) -> None:
-        if old := self._entries.pop(key, None):
+        if old := self.entries.pop(key, None):
             self.size -= old.size
 
 

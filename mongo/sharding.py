@@ -90,7 +90,7 @@ def plan() -> list[Statement]:
     statements: list[Statement] = []
     for alias in dict.fromkeys(item.alias for item in declared() if connections[item.alias].vendor == "mongodb"):
         db = database(alias)
-        done = set(_sharded(alias)) if is_mongos(alias) else set()
+        done = set(sharded(alias)) if is_mongos(alias) else set()
         wanted = [item.collection for item in declared() if item.alias == alias and item.collection.shard_key]
         if problems := [problem for collection in wanted for problem in refusals(collection)]:
             raise CannotShard("; ".join(problems))
@@ -141,7 +141,7 @@ def unsharded() -> list[tuple[str, str]]:
 def distribution(alias: str) -> list[Distribution]:
     """Return how the sharded collections of a connection's database lie on the shards."""
     db, rows = database(alias), []
-    for namespace, entry in sorted(_sharded(alias).items()):
+    for namespace, entry in sorted(sharded(alias).items()):
         name = namespace.removeprefix(f"{db.name}.")
         chunks: dict[str, int] = {}
         for chunk in client(alias)["config"]["chunks"].find({"uuid": entry["uuid"]}, {"shard": 1}):
@@ -152,7 +152,7 @@ def distribution(alias: str) -> list[Distribution]:
     return rows
 
 
-def _sharded(alias: str) -> dict[str, Document]:
+def sharded(alias: str) -> dict[str, Document]:
     prefix = f"{database(alias).name}."
     entries: Iterable[Document] = client(alias)["config"]["collections"].find({"dropped": {"$ne": True}})
     return {

@@ -68,20 +68,20 @@ def _cards(user: Any, moment: datetime) -> Iterator[Card]:
         yield from _pages(user, moment)
     if access.may_change_photos(user) and (stalled := sweeping.stalled_count(moment)):
         text = _("Their connection broke. Upload the files again; what is left of them can go.")
-        yield Card(_("Stalled uploads"), _number(stalled), reverse("admin:nodes_photo_stalled"), text, is_trouble=True)
+        yield Card(_("Stalled uploads"), number(stalled), reverse("admin:nodes_photo_stalled"), text, is_trouble=True)
     if access.may_set_up(user) and (failed := jobs.failed_count(lists.COUNTED + 1)):
         text = _("Mail and other work in the background that was tried again and again in vain.")
-        yield Card(_("Failed jobs"), _number(failed), reverse("admin:jobs"), text, is_trouble=True)
+        yield Card(_("Failed jobs"), number(failed), reverse("admin:jobs"), text, is_trouble=True)
 
 
 def _comments() -> Iterator[Card]:
     counts = moderation.counts()
     url = reverse("admin:comments_moderation_changelist")
     text = _("They appear once a moderator approves them.") if counts["waiting"] else _("Every comment was decided.")
-    yield Card(_("Comments that wait"), _number(counts["waiting"], moderation.COUNTED - 1), url, text)
+    yield Card(_("Comments that wait"), number(counts["waiting"], moderation.COUNTED - 1), url, text)
     text = _("Readers think that something is wrong with them.") if counts["flagged"] else _("No reader complains.")
     url = reverse("admin:comments_moderation_published")
-    yield Card(_("Flagged comments"), _number(counts["flagged"], moderation.COUNTED - 1), url, text)
+    yield Card(_("Flagged comments"), number(counts["flagged"], moderation.COUNTED - 1), url, text)
 
 
 def _pages(user: Any, moment: datetime) -> Iterator[Card]:
@@ -110,16 +110,16 @@ def _pages(user: Any, moment: datetime) -> Iterator[Card]:
     for state, (label, some, none) in told.items():
         if not access.sees_all(user):
             found = waiting.count(Filters(state=state, author=user.pk), moment)
-            yield Card(label, _number(found), _listed(state=state), some if found else none)
+            yield Card(label, number(found), _listed(state=state), some if found else none)
             continue
         found = waiting.count(Filters(state=state), moment)
         mine = waiting.count(Filters(state=state, author=user.pk), moment) if found else 0
         yield Card(
             label,
-            _number(found),
+            number(found),
             _listed(state=state),
             some if found else none,
-            mine=_number(mine) if mine else "",
+            mine=number(mine) if mine else "",
             mine_url=_listed(state=state, author=str(user.pk)),
         )
 
@@ -128,6 +128,6 @@ def _listed(**query: str) -> str:
     return reverse("admin:nodes_node_changelist", query=query)
 
 
-def _number(count: int, exact: int = lists.COUNTED) -> str:
+def number(count: int, exact: int = lists.COUNTED) -> str:
     """Return a count as text; beyond `exact` it was not counted to its end."""
     return f"{count:,}" if count <= exact else f"{exact:,}+"

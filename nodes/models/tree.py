@@ -126,6 +126,12 @@ class Tree:
 _kept: tuple[Tree, datetime] | None = None
 
 
+def clear() -> None:
+    """Forget the tree, as a new process would have none."""
+    global _kept
+    _kept = None
+
+
 def current() -> Tree:
     """Return the tree at the site's present version (in a request: at the version that the request began with)."""
     global _kept

@@ -23,6 +23,11 @@ _version: ObjectId | None = None
 _answers: dict[Hashable, tuple[datetime, Any]] = {}
 
 
+def clear() -> None:
+    """Forget every answer, as a new process would have none."""
+    _answers.clear()
+
+
 def under_version(key: Hashable, moment: datetime, work: Callable[[], tuple[T, datetime | None]]) -> T:
     """Return what `work` answers, asked again only after a change of the site, when the answer is due, or after LONGEST.
 

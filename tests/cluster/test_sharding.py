@@ -44,7 +44,7 @@ def as_mongos(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> Iterator[Non
     apply = sharding.apply
     with monkeypatch.context() as patch:
         patch.setattr(sharding, "is_mongos", lambda alias: True)
-        patch.setattr(sharding, "_sharded", lambda alias: cluster.entries())
+        patch.setattr(sharding, "sharded", lambda alias: cluster.entries())
         patch.setattr(sharding, "database", lambda alias: db)
         patch.setattr(sharding, "apply", lambda statement: apply(statement, db, tell))
         patch.setattr("mongo.management.commands.setup_shards.indexes.ensure", lambda report: 0)

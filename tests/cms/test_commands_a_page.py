@@ -52,9 +52,9 @@ def test_commands_a_page(site, client, commands, path):
         assert answer.status_code == (304 if headers else 200)
         return len(commands)
 
-    version_cache._answers.clear()
+    version_cache.clear()
     rendering.saved.cache_clear()
-    tree._kept = None
+    tree.clear()
     first = counted()
     page_cache.cache.clear()
     again = counted()

@@ -140,7 +140,7 @@ def test_no_304_after_what_was_due(post, client, monkeypatch):
     soon = now() + timedelta(seconds=30)
     save(post, expires=soon)
     etag = client.get("/blog/post")["ETag"]
-    (entry,) = page_cache.cache._entries.values()
+    (entry,) = page_cache.cache.entries.values()
     assert entry.until == soon
     assert client.get("/blog/post", headers={"if-none-match": etag}).status_code == 304
     monkeypatch.setattr(page_cache, "now", lambda: soon)
@@ -154,7 +154,7 @@ def test_entry_ends_at_the_next_due_time_of_anything(post, client, field):
     soon = now() + timedelta(seconds=20)
     node(slug="other", **{field: soon})
     client.get("/blog/post")
-    (entry,) = page_cache.cache._entries.values()
+    (entry,) = page_cache.cache.entries.values()
     assert entry.until == soon
 
 
@@ -168,7 +168,7 @@ def test_what_falls_due_while_a_page_is_made_ends_it(post, client, monkeypatch):
 
     monkeypatch.setattr(page_cache, "is_for_all", kept_late)
     client.get("/blog/post")
-    (entry,) = page_cache.cache._entries.values()
+    (entry,) = page_cache.cache.entries.values()
     assert entry.until == soon
 
 
@@ -177,13 +177,13 @@ def test_entry_ends_when_comments_close(post, client, mongo):
     near = now() - timedelta(days=1) + timedelta(seconds=25)
     save(post, published=near)
     client.get("/blog/post")
-    (entry,) = page_cache.cache._entries.values()
+    (entry,) = page_cache.cache.entries.values()
     assert entry.until == near + timedelta(days=1)
 
 
 def test_entry_ends_after_a_minute(post, client):
     client.get("/blog/post")
-    (entry,) = page_cache.cache._entries.values()
+    (entry,) = page_cache.cache.entries.values()
     assert timedelta(seconds=55) < entry.until - now() <= timedelta(seconds=60)
 
 
@@ -211,16 +211,16 @@ def test_a_comment_shows_though_a_failing_server_lost_its_commit(post, client, m
 
 def test_a_retry_that_changes_nothing_gives_a_new_version(post, client):
     client.get("/blog/post")
-    before = next(iter(page_cache.cache._entries.values())).site_version
+    before = next(iter(page_cache.cache.entries.values())).site_version
     save(post, title="Post")
     client.get("/blog/post")
-    assert next(iter(page_cache.cache._entries.values())).site_version != before
+    assert next(iter(page_cache.cache.entries.values())).site_version != before
 
 
 def test_nothing_is_kept_for_a_session(post, client):
     client.force_login(get_user_model().objects.create_superuser("ann", password="x"))
     assert client.get("/blog/post").status_code == 200
-    assert not page_cache.cache._entries
+    assert not page_cache.cache.entries
 
 
 def test_a_session_is_never_shown_what_was_kept(post, client):
@@ -234,12 +234,12 @@ def test_a_session_is_never_shown_what_was_kept(post, client):
 )
 def test_what_is_not_kept(post, client, path):
     client.get(path)
-    assert not page_cache.cache._entries
+    assert not page_cache.cache.entries
 
 
 def test_parameters_of_another_route_are_not_kept(post, client):
     client.get("/?comments=oldest")
-    assert not page_cache.cache._entries
+    assert not page_cache.cache.entries
 
 
 def test_a_parameter_that_stands_there_twice_is_not_kept(post, client):
@@ -247,17 +247,17 @@ def test_a_parameter_that_stands_there_twice_is_not_kept(post, client):
     edge = f"<{10**12}.{'0' * 24}"
     queries = [{"from": [edge, ""]}, {"from": ["", edge]}, {"from": ["junk", ""]}, {"from": ["", ""]}]
     pages = [client.get("/blog", query).content for query in queries]
-    assert not page_cache.cache._entries
+    assert not page_cache.cache.entries
     assert pages[0] != pages[1]
     client.get("/blog", {"from": edge})
-    assert len(page_cache.cache._entries) == 1
+    assert len(page_cache.cache.entries) == 1
 
 
 def test_hosts_languages_and_schemes_are_kept_apart(post, client):
     client.get("/blog/post", headers={"host": "localhost"})
     client.get("/blog/post", headers={"host": "127.0.0.1"})
     client.get("/blog/post", secure=True)
-    assert len(page_cache.cache._entries) == 3
+    assert len(page_cache.cache.entries) == 3
 
 
 def test_head_is_answered_from_the_page_and_without_it(post, client):
@@ -278,7 +278,7 @@ def test_addresses_with_parameters_displace_no_others():
         put("/about", "from", f"junk{number}")
     assert cache.get(("http", "testserver", "/blog"))
     assert cache.get(("http", "testserver", "/about", "from", "junk99"))
-    assert len(cache._entries) == 20
+    assert len(cache.entries) == 20
     for number in range(20):
         put(f"/page-{number}")
     assert cache.get(("http", "testserver", "/page-0"))

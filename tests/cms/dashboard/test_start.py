@@ -170,5 +170,5 @@ def test_the_start_page_costs_the_same_at_any_size(person, commands):
 
 
 def test_counts_stop_at_a_bound():
-    assert start._number(1_000) == "1,000"
-    assert start._number(1_001) == "1,000+"
+    assert start.number(1_000) == "1,000"
+    assert start.number(1_001) == "1,000+"

@@ -32,7 +32,7 @@ def gate(database, monkeypatch):
     """A gate for two, whose people wait for a moment only."""
     monkeypatch.setattr(module, "PATIENCE", 0.1)
     monkeypatch.setattr(module, "PAUSE", 0.2)
-    return Gate(2, database.answers)
+    return Gate(2, lambda: database.answers())
 
 
 def test_a_free_gate_asks_nobody(gate, database):
@@ -63,14 +63,15 @@ def test_a_database_that_hangs_is_asked_by_one_and_all_others_are_refused(gate, 
     assert gate.enter()
     database.well = False
     asked, go = threading.Event(), threading.Event()
-    gate._answers = lambda: (asked.set(), go.wait(30), False)[-1]
+    answers = database.answers
+    database.answers = lambda: (asked.set(), go.wait(30), False)[-1]
     with ThreadPoolExecutor(3) as pool:
         waiting = [pool.submit(gate.enter) for _ in range(3)]
         assert asked.wait(30)
         go.set()
         assert not any(one.result() for one in waiting)
     began = time.monotonic()
-    gate._answers = database.answers
+    database.answers = answers
     assert not any(gate.enter(counted=counted) for counted in (True, False) for _ in range(50))
     assert database.asked <= 1 + (time.monotonic() - began) / 0.2
 
@@ -103,10 +104,10 @@ def test_a_question_that_fails_leaves_the_gate_usable(gate, database):
     def fail():
         raise RuntimeError("no threads")
 
-    gate._answers = fail
+    answers, database.answers = database.answers, fail
     with pytest.raises(RuntimeError):
         gate.enter()
-    gate._answers = database.answers
+    database.answers = answers
     until(gate.enter)
 
 

@@ -11,6 +11,7 @@ from comments.notices import subscriptions
 from comments.posting import ip_hash, services
 from comments.reading import selectors
 from mongo import jobs
+from tests.support.between import stopped_before
 from tests.support.comments import site
 from tests.support.comments.site import last_link, work
 
@@ -126,14 +127,14 @@ def test_reply_that_was_held_is_told_when_it_is_approved(post_page, subscribed, 
     assert "Answer" in mail.outbox[-1].body
 
 
-def test_mail_that_the_server_refused_is_sent_later(client, post_page, rules, monkeypatch, settings):
+def test_mail_that_the_server_refused_is_sent_later(client, post_page, rules, mongo, monkeypatch, settings):
     rules(MODE="hold-all", MODERATORS=["mona@example.org"])
     site.post(client, post_page, "Please look")
     monkeypatch.setattr("django.core.mail.EmailMessage.send", refuse := Refusal())
     work()
     assert refuse.asked == 1
     monkeypatch.undo()
-    jobs._jobs("default").update_many({}, {"$set": {"due": jobs.now()}})
+    mongo["jobs"].update_many({}, {"$set": {"due": jobs.now()}})
     work()
     assert len(mail.outbox) == 1
 
@@ -148,12 +149,13 @@ class Refusal:
         raise SMTPServerDisconnected("gone")
 
 
-def test_worker_that_died_while_sending_leaves_no_second_mail(client, post_page, rules):
+def test_worker_that_died_while_sending_leaves_no_second_mail(client, post_page, rules, mongo):
     rules(MODE="hold-all", MODERATORS=["mona@example.org"])
     site.post(client, post_page, "Please look")
-    job = jobs.take()
-    jobs._handlers[job.kind](job)
-    jobs._jobs("default").update_many({}, {"$set": {"due": jobs.now()}})
+    with stopped_before("update", "jobs", lambda command: "state" in command["updates"][0]["u"]["$set"]):
+        jobs.work()
+    assert len(mail.outbox) == 1
+    mongo["jobs"].update_many({}, {"$set": {"due": jobs.now()}})
     work()
     assert len(mail.outbox) == 1
 

@@ -76,7 +76,7 @@ def addresses(client) -> list[str]:
 
 def forget() -> None:
     """Forget what this process keeps, the section tree apart."""
-    version_cache._answers.clear()
+    version_cache.clear()
     page_cache.cache.clear()
 
 
