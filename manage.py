@@ -9,7 +9,7 @@ from django.core.management import execute_from_command_line
 
 from local.mongod import MongodError
 from mongo.commands import COULD_NOT_RUN, outage
-from mongo.connection import is_outage
+from mongo.servers import is_outage
 
 if __name__ == "__main__":
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "cms.settings")

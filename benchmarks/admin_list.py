@@ -47,7 +47,8 @@ def _measure() -> None:
     from django.contrib.auth import get_user_model
     from django.test import Client
 
-    from mongo.connection import database, now
+    from mongo.clock import now
+    from mongo.connection import database
     from nodes.selectors import lists
 
     nodes = database()["cms.nodes"]

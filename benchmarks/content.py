@@ -22,7 +22,7 @@ SENTENCES = (
 def discuss(node: Any, count: int) -> None:
     """Put `count` comments under a node: half of them answer one of the ten before."""
     from comments.operations import importing
-    from mongo.connection import now
+    from mongo.clock import now
 
     importing.import_(node, _comments(count, now() - timedelta(days=60)))
 
@@ -55,7 +55,7 @@ def photo() -> str:
     """Publish a photo in a gallery of its own; return its path."""
     from PIL import Image
 
-    from mongo.connection import now
+    from mongo.clock import now
     from nodes.models import tree
     from nodes.services import editing
     from nodes.services.photo_import import import_photo

@@ -101,7 +101,7 @@ the processors' time that a page costs each. A site of {nodes:,} nodes; {comment
 
 def addresses() -> Iterator[tuple[str, str]]:
     """Yield (what it is, path) of every page that is measured; the post gets its comments here."""
-    from mongo.connection import now
+    from mongo.clock import now
     from nodes.models import tree
     from nodes.selectors import nodes as selectors
 

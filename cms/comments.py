@@ -11,7 +11,7 @@ import comments
 from comments.posting import services
 from comments.posting.policy import Mode, Policy, closing
 from comments.types import Target
-from mongo.connection import now
+from mongo.clock import now
 from nodes.admin import relogin
 from nodes.kinds import PHOTO
 from nodes.models import Node, Photo, Placed, tree

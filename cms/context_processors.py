@@ -8,7 +8,7 @@ from django.conf import settings
 from django.http import HttpRequest
 from django.utils.functional import SimpleLazyObject
 
-from mongo.connection import now
+from mongo.clock import now
 from nodes import addresses
 from nodes.models import site as stored_site
 from nodes.models import tree

@@ -19,7 +19,7 @@ from cms.requests.errors import unavailable
 from cms.requests.gate import Gate
 from cms.requests.logs import public_path, request_id
 from cms.serving import draining
-from mongo.connection import answers
+from mongo.servers import answers
 from nodes.admin import relogin
 from nodes.models import site as stored_site
 from nodes.views.finding import not_found

@@ -25,7 +25,7 @@ from comments import conf
 from comments.reading import paging, versions
 from comments.reading import selectors as comments
 from comments.types import Target
-from mongo.connection import now
+from mongo.clock import now
 from nodes.models import site as stored_site
 from nodes.models.site import Site
 from nodes.selectors import due

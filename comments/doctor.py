@@ -8,7 +8,7 @@ from comments import conf
 from comments.operations import maintenance
 from comments.types import Target, Verdict
 from mongo import jobs
-from mongo.connection import Document, now
+from mongo.clock import now
 from mongo.doctor import ADVICE, ERROR, WARNING, Examination, Finding, HotQuery, check
 from mongo.targeting import Broadcast
 
@@ -31,7 +31,7 @@ _FAULTS = {
 }
 
 
-def _of(document: Document) -> dict[str, Any]:
+def _of(document: dict[str, Any]) -> dict[str, Any]:
     return {"discussion_id": document["discussion_id"], "epoch": document["epoch"]}
 
 
@@ -162,7 +162,7 @@ def discussions_gone(examination: Examination) -> Iterator[Finding]:
     for name in ("comments", "comment_pages"):
         if name not in examination.existing:
             continue
-        grouped: list[Document] = [*examination.part_of(name), {"$group": {"_id": "$discussion_id"}}]
+        grouped: list[dict[str, Any]] = [*examination.part_of(name), {"$group": {"_id": "$discussion_id"}}]
         ids = [found["_id"] for found in examination.db[name].aggregate(grouped)]
         there = {found["_id"] for found in examination.db.discussions.find({"_id": {"$in": ids}}, {"_id": 1})}
         if missing := sorted(str(discussion_id) for discussion_id in ids if discussion_id not in there):
@@ -176,7 +176,7 @@ def counters(examination: Examination) -> Iterator[Finding]:
     """Discussions count what they have; a sample of those that can be read quickly is read whole."""
     if examination.alias != conf.database_alias():
         return
-    short: list[Document] = [
+    short: list[dict[str, Any]] = [
         *examination.part_of("discussions", AUDITED),
         {"$match": {"count": {"$not": {"$gt": LONGEST}}, "last_number": {"$not": {"$gt": LONGEST}}}},
         {"$limit": AUDITED},

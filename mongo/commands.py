@@ -11,7 +11,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 from pymongo.errors import PyMongoError
 
-from mongo.connection import first_clause, is_outage
+from mongo.servers import first_clause, is_outage
 
 WRONG, COULD_NOT_RUN = 1, 2
 

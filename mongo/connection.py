@@ -1,17 +1,17 @@
 """The one client: the one behind Django's connection, with datetimes that know their zone."""
 
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
-from datetime import UTC, datetime
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from datetime import UTC
 from typing import Any, TypeVar
 
 import pymongo
 from bson.codec_options import CodecOptions
-from django.db import DEFAULT_DB_ALIAS, DatabaseError, connections
+from django.db import DEFAULT_DB_ALIAS, connections
 from pymongo import MongoClient
 from pymongo.client_session import ClientSession
 from pymongo.database import Database
-from pymongo.errors import AutoReconnect, ConnectionFailure, OperationFailure, PyMongoError
+from pymongo.errors import AutoReconnect
 from pymongo.read_concern import ReadConcern
 from pymongo.write_concern import WriteConcern
 
@@ -22,12 +22,6 @@ T = TypeVar("T")
 UNHURRIED_SECONDS = 14 * 24 * 60 * 60
 
 AWARE: CodecOptions[Document] = CodecOptions(tz_aware=True, tzinfo=UTC)
-
-# What a server answers, also after it has written, that stops, steps down, or reaches too few members:
-# HostUnreachable, HostNotFound, WriteConcernFailed, NetworkTimeout, ShutdownInProgress, PrimarySteppedDown,
-# ExceededTimeLimit, SocketException, LegacyNotPrimary, NotWritablePrimary, InterruptedAtShutdown,
-# InterruptedDueToReplStateChange, NotPrimaryNoSecondaryOk, NotPrimaryOrSecondary.
-PASSING = frozenset({6, 7, 64, 89, 91, 189, 262, 9001, 10058, 10107, 11600, 11602, 13435, 13436})
 
 
 def database(alias: str = DEFAULT_DB_ALIAS) -> Database[Document]:
@@ -68,12 +62,6 @@ def first_batch(command: str, collection: str, alias: str = DEFAULT_DB_ALIAS, **
         return send()
 
 
-def now() -> datetime:
-    """Return the present time as an aware UTC datetime, cut to the milliseconds that MongoDB stores."""
-    moment = datetime.now(UTC)
-    return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
-
-
 def transaction(work: Callable[[ClientSession], T], alias: str = DEFAULT_DB_ALIAS) -> T:
     """Run `work(session)` in a transaction and return what it returns.
 
@@ -90,34 +78,6 @@ def transaction(work: Callable[[ClientSession], T], alias: str = DEFAULT_DB_ALIA
         )
 
 
-def is_outage(error: BaseException | None) -> bool:
-    """Return whether an exception says that the database cannot be reached or does not answer in time.
-
-    The ORM wraps what the driver raised: its cause is looked at too.
-    """
-    while error is not None:
-        if isinstance(error, ConnectionFailure) or getattr(error, "timeout", False) is True:
-            return True
-        if isinstance(error, OperationFailure) and error.code in PASSING:
-            return True
-        error = error.__cause__ or error.__context__
-    return False
-
-
-def first_clause(error: PyMongoError) -> str:
-    """Return the first clause of a driver's message, which goes on with settings and the whole topology."""
-    return str(error).split(", full error")[0].split(" (configured timeouts")[0].split(", Timeout:")[0]
-
-
-def answers(alias: str = DEFAULT_DB_ALIAS, *, seconds: float = 1.0) -> bool:
-    """Return whether a primary takes writes now, asked for at most `seconds`."""
-    try:
-        with pymongo.timeout(seconds):
-            return bool(client(alias).admin.command("hello").get("isWritablePrimary"))
-    except PyMongoError:
-        return False
-
-
 def promptly(alias: str = DEFAULT_DB_ALIAS) -> AbstractContextManager[Any]:
     """Bound a block by the connection's serverSelectionTimeoutMS: what a request begins with, so that it ends soon if no server
     is found or the one that is hangs.
@@ -126,22 +86,6 @@ def promptly(alias: str = DEFAULT_DB_ALIAS) -> AbstractContextManager[Any]:
     every request of an outage would wait for the time of a whole operation.
     """
     return pymongo.timeout(client(alias).options.server_selection_timeout)
-
-
-class Outage(Exception):
-    """The database cannot be reached, or did not answer in time."""
-
-
-@contextmanager
-def within(seconds: float) -> Iterator[None]:
-    """Bound a block by `seconds`. Raises Outage if the database does not answer until then."""
-    try:
-        with pymongo.timeout(seconds):
-            yield
-    except (PyMongoError, DatabaseError) as error:
-        if is_outage(error):
-            raise Outage(f"no answer within {seconds:g} s") from error
-        raise
 
 
 def unhurried() -> AbstractContextManager[Any]:

@@ -8,7 +8,8 @@ it is done once.
 import logging
 import re
 import traceback
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -18,8 +19,10 @@ from django.db import DEFAULT_DB_ALIAS
 from pymongo import ReturnDocument
 from pymongo.errors import DuplicateKeyError
 
+from mongo import rate_limit
+from mongo.clock import now
 from mongo.collections import Collection, Index, declared
-from mongo.connection import Document, database, now
+from mongo.connection import Document, database
 from mongo.schemas import DATE, ID, INTEGER, TEXT, document, one_of, optional
 
 COLLECTION = "jobs"
@@ -112,6 +115,24 @@ def tend(aliases: Iterable[str] = (DEFAULT_DB_ALIAS,)) -> None:
             work()
         except Exception:
             logger.exception("A regular piece of work failed.")
+
+
+@contextmanager
+def exclusively(name: str, time: timedelta, alias: str = DEFAULT_DB_ALIAS) -> Iterator[bool]:
+    """Hold the lease `name` in the block, for at most `time`: then a process that died loses it. Give whether it is held, False
+    if another process has it."""
+    leases, moment, token = database(alias)[rate_limit.COLLECTION], now(), str(ObjectId())
+    document = {"passed": [{"token": token, "at": moment}], "expires": moment + time}
+    key = f"lease:{name}"
+    try:
+        leases.update_one({"_id": key, "expires": {"$lte": moment}}, {"$set": document}, upsert=True)
+    except DuplicateKeyError:
+        yield False
+        return
+    try:
+        yield True
+    finally:
+        leases.delete_one({"_id": key, "passed.token": token})
 
 
 def is_tended(within: timedelta, alias: str = DEFAULT_DB_ALIAS) -> bool:

@@ -14,7 +14,7 @@ from django.core.exceptions import PermissionDenied
 from django.http import Http404
 from django.utils.translation import gettext as _
 
-from mongo.connection import now
+from mongo.clock import now
 from nodes import kinds
 from nodes.models import Node, tree
 from nodes.selectors import editing, trash

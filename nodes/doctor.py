@@ -6,7 +6,8 @@ from typing import Any
 
 from bson import ObjectId
 
-from mongo.connection import Document, now
+from mongo.clock import now
+from mongo.connection import Document
 from mongo.doctor import ERROR, WARNING, Examination, Finding, HotQuery, check
 from mongo.targeting import Broadcast
 from nodes.collections import (

@@ -9,7 +9,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
-from mongo.connection import now
+from mongo.clock import now
 from nodes import addresses, kinds
 from nodes.models import tree
 from nodes.selectors import nodes as selectors

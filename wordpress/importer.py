@@ -16,7 +16,7 @@ from django.utils.translation import gettext as _
 
 from comments.types import Target
 from markup import html, text
-from mongo.connection import now
+from mongo.clock import now
 from nodes import kinds
 from nodes.errors import IdTaken, InvalidPlace, InvalidSlug, NodeGone, SlugTaken, TextTooLong
 from nodes.models import HTML, Node

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponsePermanentRedirect
 
-from mongo.connection import now
+from mongo.clock import now
 from nodes.models import tree
 from nodes.selectors import nodes as selectors
 from nodes.views import finding

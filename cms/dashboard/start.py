@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from comments.moderation import pending as moderation
 from comments.posting.policy import is_moderator
 from mongo import jobs
-from mongo.connection import now
+from mongo.clock import now
 from nodes import access, kinds
 from nodes.selectors import lists, waiting
 from nodes.selectors.lists import ANY, Filters

@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 from django.views.csrf import csrf_failure as stock_csrf_failure
 
 from cms.requests.logs import request_id
-from mongo.connection import is_outage
+from mongo.servers import is_outage
 from nodes.admin.relogin import show_again
 
 # Seconds after which to come back: an election takes about as long.

@@ -7,7 +7,7 @@ from typing import Any
 from pymongo.database import Database
 
 from comments.types import Flagged, Subscription, Target
-from mongo.connection import now
+from mongo.clock import now
 
 # How many readers are told apart; more are not needed to bring a comment before a moderator.
 MOST = 50

@@ -18,7 +18,7 @@ from comments.backends.store import Part
 from comments.backends.stored import BLANK, Document, comment
 from comments.errors import CommentNotFound, EditConflict, NothingToRestore
 from comments.types import Comment, Replaced, State, Target
-from mongo.connection import now
+from mongo.clock import now
 
 TOLD = ("author", "source", "html", "said", "state", "edited")
 REPLACED = (*TOLD, "kind", "posted", "full_slug", "number", "parent_id", "answers")

@@ -15,7 +15,7 @@ from comments.backends.layouts.base import Layout
 from comments.backends.stored import Document, Place, comment, held
 from comments.errors import CommentError
 from comments.types import Comment, Held, Order, Replaced, Target
-from mongo.connection import now
+from mongo.clock import now
 
 # Discussions looked up at once.
 BATCH = 200

@@ -15,7 +15,7 @@ from comments.backends.layouts.base import sort_key
 from comments.backends.stored import Document, body, place, placed, slug_of
 from comments.errors import CommentError, InvalidParent
 from comments.types import NewComment, Order, State, Target
-from mongo.connection import now
+from mongo.clock import now
 
 # Comments under one claim: fewer than a converter takes before writers wait for it.
 BATCH = 250

@@ -11,7 +11,7 @@ from comments.backends.posting import Posting
 from comments.backends.stored import NOBODY, Document, body, comment, held, place, placed, slug_of
 from comments.errors import CommentNotFound, DiscussionClosed, HeldChanged, InvalidParent
 from comments.types import Comment, Held, NewComment, Posted, State, Target, Verdict
-from mongo.connection import now
+from mongo.clock import now
 
 # Of a pending comment that its author may still change.
 WAITS: Document = {"state": Verdict.WAITING.value, "settled": {"$ne": True}}

@@ -20,7 +20,7 @@ from comments.backends.importing import counted
 from comments.backends.store import Part, Store
 from comments.backends.stored import Document, Place, place
 from comments.types import Fault, State, Target
-from mongo.connection import now
+from mongo.clock import now
 
 
 def repair_claims(store: Store, target: Target, *, older_than: float | None = None) -> int:

@@ -19,7 +19,7 @@ from comments.notices import mails
 from comments.posting import flags, forms, services
 from comments.reading import selectors
 from comments.types import Comment, Held, Verdict
-from mongo.connection import now
+from mongo.clock import now
 
 LEASE = timedelta(minutes=10)
 # Beyond this a number says "more than".

@@ -14,7 +14,7 @@ from comments.posting.forms import user_key
 from comments.posting.tokens import Own
 from comments.reading import selectors
 from comments.types import Comment, Held, Target
-from mongo.connection import now
+from mongo.clock import now
 
 # How many of an account's newest comments are looked through for those that it may still change.
 LOOKED_THROUGH = 10

@@ -15,7 +15,7 @@ from comments.errors import CommentNotFound
 from comments.posting.tokens import Own
 from comments.reading import selectors
 from comments.types import Discussion
-from mongo.connection import now
+from mongo.clock import now
 
 # The permission that makes a moderator.
 MODERATE = "comments.can_moderate"

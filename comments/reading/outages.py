@@ -7,7 +7,7 @@ from typing import Any
 from django.db import DEFAULT_DB_ALIAS
 
 from comments import conf
-from mongo.connection import Outage, within
+from mongo.servers import Outage, within
 
 # Seconds that a page waits for comments.
 PATIENCE = 2.0

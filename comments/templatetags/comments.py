@@ -26,7 +26,7 @@ from comments.reading.paging import PageRequest
 from comments.reading.presenter import CommentUrls, CommentView
 from comments.types import Order, Target
 from comments.views import template_names
-from mongo.connection import Outage
+from mongo.servers import Outage
 
 register = template.Library()
 

@@ -19,7 +19,8 @@ from pymongo.database import Database
 from pymongo.errors import OperationFailure, PyMongoError
 
 from mongo.collections import Collection, declared
-from mongo.connection import Document, database, first_clause, is_outage
+from mongo.connection import Document, database
+from mongo.servers import first_clause, is_outage
 
 log = logging.getLogger(__name__)
 

@@ -10,7 +10,7 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_safe
 
-from mongo.connection import now
+from mongo.clock import now
 from nodes import access
 from nodes.access import TOP, Action, section_choices
 from nodes.admin import conflict, sent_forms

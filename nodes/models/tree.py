@@ -9,7 +9,8 @@ from urllib.parse import quote
 
 from bson import ObjectId
 
-from mongo.connection import database, now
+from mongo.clock import now
+from mongo.connection import database
 from nodes.collections import NODES
 from nodes.kinds import SECTIONS
 from nodes.models import site, version_cache

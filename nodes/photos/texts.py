@@ -7,7 +7,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from markup.html import images
-from mongo.connection import now
+from mongo.clock import now
 from nodes.models import Photo, Placed, tree, version_cache
 from nodes.photos import addresses as photo_addresses
 from nodes.selectors import due

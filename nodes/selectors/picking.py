@@ -2,7 +2,8 @@
 
 from bson import ObjectId
 
-from mongo.connection import database, now
+from mongo.clock import now
+from mongo.connection import database
 from nodes.collections import ASSET_FILES, NODES, standing
 from nodes.models import Photo
 from nodes.selectors import lists

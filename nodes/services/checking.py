@@ -12,7 +12,8 @@ from typing import Any
 from bson import ObjectId
 from pymongo.cursor import Cursor
 
-from mongo.connection import Document, database, now
+from mongo.clock import now
+from mongo.connection import Document, database
 from nodes.collections import (
     ASSET_FILES,
     NODES,

@@ -5,7 +5,8 @@ from typing import Any
 
 from bson import ObjectId
 
-from mongo.connection import Document, database, now
+from mongo.clock import now
+from mongo.connection import Document, database
 from nodes import merging
 from nodes.collections import NODES, REVISIONS
 from nodes.errors import DraftGone, EditConflict, NodeGone, TooBusy

@@ -8,7 +8,8 @@ from bson import ObjectId
 from django.utils.translation import gettext as _
 from pymongo.errors import DuplicateKeyError
 
-from mongo.connection import database, now
+from mongo.clock import now
+from mongo.connection import database
 from nodes import merging
 from nodes.collections import NODES, REVISIONS, TRASH, standing
 from nodes.errors import EditConflict, InvalidPlace, NodeGone, Published, SlugTaken, TooBusy

@@ -11,7 +11,8 @@ from bson import ObjectId
 from django.utils.translation import gettext as _
 from pymongo.errors import DuplicateKeyError
 
-from mongo.connection import database, now
+from mongo.clock import now
+from mongo.connection import database
 from nodes import merging
 from nodes.collections import ASSET_FILES, ASSETS, REVISIONS, standing
 from nodes.errors import NodeError, NodeGone, SlugTaken, TooBusy

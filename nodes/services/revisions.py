@@ -4,7 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 
-from mongo.connection import database, now
+from mongo.clock import now
+from mongo.connection import database
 from nodes.collections import REVISIONS
 from nodes.selectors import chains
 

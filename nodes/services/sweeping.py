@@ -14,8 +14,9 @@ from typing import Any
 
 from bson import ObjectId
 
-from mongo import leases
-from mongo.connection import Document, database, now
+from mongo import jobs
+from mongo.clock import now
+from mongo.connection import Document, database
 from nodes.collections import (
     ASSET_CHUNKS,
     ASSET_FILES,
@@ -52,7 +53,7 @@ class Swept:
 @contextmanager
 def alone() -> Iterator[bool]:
     """Give whether no other sweep is under way: two at once harm nothing, and do the work twice."""
-    with leases.held(LEASE, LEASED) as is_held:
+    with jobs.exclusively(LEASE, LEASED) as is_held:
         yield is_held
 
 

@@ -10,7 +10,8 @@ from django.utils.translation import gettext as _
 from pymongo.client_session import ClientSession
 from pymongo.errors import DuplicateKeyError
 
-from mongo.connection import Document, database, now, transaction
+from mongo.clock import now
+from mongo.connection import Document, database, transaction
 from nodes.collections import ASSET_FILES, NODES, REDIRECTS, REVISIONS, TRASH, home_of, standing
 from nodes.errors import EditConflict, InvalidPlace, NodeGone, SlugTaken, TooBusy
 from nodes.kinds import CONTENT, KINDS, PHOTO

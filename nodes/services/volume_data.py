@@ -9,7 +9,8 @@ from typing import Any
 from bson import ObjectId
 from pymongo.errors import BulkWriteError
 
-from mongo.connection import Document, database, now
+from mongo.clock import now
+from mongo.connection import Document, database
 from nodes.collections import NODES, REDIRECTS, REVISIONS, TRASH
 from nodes.models import MARKDOWN
 from nodes.selectors import slugs

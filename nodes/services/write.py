@@ -10,7 +10,8 @@ from django.utils.translation import gettext as _
 from pymongo.client_session import ClientSession
 from pymongo.errors import DuplicateKeyError
 
-from mongo.connection import Document, database, now
+from mongo.clock import now
+from mongo.connection import Document, database
 from nodes import merging
 from nodes.collections import ASSET_FILES, NODES, REDIRECTS, REVISIONS, TRASH, home_of
 from nodes.errors import IdTaken, InvalidPlace, NotReady, SlugTaken, TextTooLong

@@ -21,7 +21,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
 from markup.html.absolute import absolute
-from mongo.connection import now
+from mongo.clock import now
 from nodes import addresses, kinds
 from nodes.models import Node, Photo, tree
 from nodes.models import site as stored_site

@@ -7,7 +7,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
-from mongo.connection import now
+from mongo.clock import now
 from nodes import kinds
 from nodes.models import Node, tree
 from nodes.selectors import archives, search

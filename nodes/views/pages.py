@@ -11,7 +11,7 @@ from django.urls import Resolver404, resolve
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
-from mongo.connection import now
+from mongo.clock import now
 from nodes import kinds
 from nodes.models import Node, Photo, tree
 from nodes.models import site as stored_site

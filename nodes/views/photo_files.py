@@ -10,7 +10,7 @@ from django.http.response import HttpResponseBase
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
-from mongo.connection import now
+from mongo.clock import now
 from nodes.access import may_see_photos
 from nodes.errors import TooBusy
 from nodes.models import Photo, tree

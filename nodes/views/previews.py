@@ -14,7 +14,7 @@ from django.utils.cache import add_never_cache_headers
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
-from mongo.connection import now
+from mongo.clock import now
 from nodes.models import Node
 from nodes.selectors import editing
 from nodes.views import pages

@@ -8,7 +8,7 @@ from PIL import Image
 from playwright.sync_api import Page, expect
 
 from cms.demo import loading
-from mongo.connection import now
+from mongo.clock import now
 from nodes.models import Node
 from nodes.services import editing
 from nodes.types import Actor

@@ -9,8 +9,8 @@ from bson import ObjectId
 from django.core.management import CommandError, call_command
 
 from mongo import sharding
+from mongo.clock import now
 from mongo.collections import Collection, Declared, Index, ShardKey, declared
-from mongo.connection import now
 from mongo.indexes import changes_of
 from tests.cluster.servers import MAJORITY, Cluster
 

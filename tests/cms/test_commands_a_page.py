@@ -5,7 +5,7 @@ import pytest
 from cms import page_cache
 from comments.posting import services as comments
 from comments.types import Author
-from mongo.connection import now
+from mongo.clock import now
 from nodes.models import Node, tree, version_cache
 from nodes.texts import rendering
 from tests.support.nodes import photo_build

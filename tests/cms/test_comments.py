@@ -14,7 +14,7 @@ from comments.operations import maintenance, privacy
 from comments.posting import policy, services
 from comments.reading import selectors
 from comments.types import Author, Fault, Order, Target
-from mongo.connection import now
+from mongo.clock import now
 from nodes.models import site as stored_site
 from nodes.selectors import nodes as node_selectors
 from nodes.services import drafts, editing, trash

@@ -11,7 +11,7 @@ from cms import page_cache
 from comments.backends.discussions import Discussions
 from comments.posting import services as comments
 from comments.types import Author
-from mongo.connection import now
+from mongo.clock import now
 from nodes.models import Node
 from nodes.services import editing
 from nodes.services.site import save_settings

@@ -9,7 +9,7 @@ from comments.backends.discussions import ABANDONED, Intent
 from comments.posting import services
 from comments.types import Author, Order, Target
 from mongo import doctor, jobs
-from mongo.connection import now
+from mongo.clock import now
 from mongo.doctor import ADVICE, ERROR, WARNING
 
 LONG_AGO = timedelta(seconds=ABANDONED + 1)

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from bson import ObjectId
 
-from mongo.connection import database, now
+from mongo.clock import now
+from mongo.connection import database
 from nodes.models import tree
 from nodes.services import checking, drafts, editing, trash, write
 from nodes.types import Actor, TagChange

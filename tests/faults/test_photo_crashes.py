@@ -6,7 +6,8 @@ from datetime import timedelta
 import pytest
 from bson import ObjectId
 
-from mongo.connection import database, now
+from mongo.clock import now
+from mongo.connection import database
 from nodes.errors import NodeGone
 from nodes.photos.addresses import original
 from nodes.photos.assets import contents, locks

@@ -5,11 +5,11 @@ import time
 
 import pymongo
 import pytest
-from django.db import DatabaseError
 from pymongo import MongoClient
-from pymongo.errors import OperationFailure, PyMongoError, ServerSelectionTimeoutError, WriteConcernError
+from pymongo.errors import PyMongoError, ServerSelectionTimeoutError
 
-from mongo.connection import client, first_batch, is_outage, promptly
+from mongo.connection import client, first_batch, promptly
+from mongo.servers import is_outage
 from nodes.models import site
 
 
@@ -47,11 +47,3 @@ def break_connections():
     for server in client()._topology._servers.values():
         for connection in server.pool.conns:
             connection.conn.sock.shutdown(socket.SHUT_RDWR)
-
-
-def test_write_that_a_server_cannot_promise_is_an_outage(mongo):
-    """It steps down, or stops, while the write waits for the other members: the ORM says only that something went wrong."""
-    failed = DatabaseError("Save with update_fields did not affect any rows.")
-    failed.__cause__ = WriteConcernError("operation was interrupted", 11602)
-    assert is_outage(failed)
-    assert not is_outage(OperationFailure("a duplicate or so", 11000))

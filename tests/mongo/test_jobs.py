@@ -8,7 +8,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from mongo import jobs
-from mongo.connection import now
+from mongo.clock import now
 
 pytestmark = pytest.mark.usefixtures("mongo")
 

@@ -7,7 +7,7 @@ from bson import ObjectId
 from django.core.management import CommandError, call_command
 
 from mongo import doctor, jobs
-from mongo.connection import now
+from mongo.clock import now
 from mongo.doctor import ERROR, WARNING
 from nodes.photos.addresses import copy, original
 from nodes.photos.assets.locks import STALE

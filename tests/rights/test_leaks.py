@@ -8,7 +8,8 @@ from django.template import Context, Template
 from cms import page_cache
 from comments.posting import services
 from comments.types import Author, Target
-from mongo.connection import database, now
+from mongo.clock import now
+from mongo.connection import database
 from nodes.services import drafts, editing, trash
 from tests.rights.world import World, body
 from tests.support.nodes import build, photo_build

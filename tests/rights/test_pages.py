@@ -10,7 +10,8 @@ from bson import ObjectId
 from comments.posting import services
 from comments.reading import selectors
 from comments.types import Author, Target
-from mongo.connection import database, now
+from mongo.clock import now
+from mongo.connection import database
 from nodes.views import previews
 from tests.rights.world import NOT_TOLD, STATES, Thing, World, body, is_refused, remark, rows, stored, told, word
 from tests.support.nodes.editors import fields

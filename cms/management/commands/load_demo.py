@@ -8,8 +8,8 @@ from django.core.management.base import CommandError
 from tqdm import tqdm
 
 from cms.demo import loading, volume
+from mongo.clock import now
 from mongo.commands import MongoCommand
-from mongo.connection import now
 from nodes.errors import NodeError
 
 

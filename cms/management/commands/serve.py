@@ -17,7 +17,7 @@ from local import embedded
 from local.embedded import Embedded
 from local.mongod import MongodError
 from local.processes import Restarted, end
-from mongo import topology
+from mongo import servers
 from mongo.commands import COULD_NOT_RUN
 
 
@@ -40,7 +40,7 @@ class Command(BaseCommand):
             self._serve(options["port"], parent)
         except KeyboardInterrupt:
             self._say("Ended.")
-        except (serving.CannotServe, MongodError, topology.UnsuitableServer) as error:
+        except (serving.CannotServe, MongodError, servers.UnsuitableServer) as error:
             raise CommandError(str(error), returncode=COULD_NOT_RUN) from error
 
     def _serve(self, port: int, parent: int | None) -> None:
@@ -72,7 +72,7 @@ class Command(BaseCommand):
         host = settings.DATABASES["default"]["HOST"]
         scheme, _, folder = host.partition(":")
         if scheme != "embedded":
-            self._say(f"MongoDB is at {topology.check(host)}.")
+            self._say(f"MongoDB is at {servers.check(host)}.")
             return None
         server = embedded.of(Path(folder))
         state = server.start()

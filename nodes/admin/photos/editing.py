@@ -12,7 +12,7 @@ from django.utils.html import format_html
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST
 
-from mongo.connection import now
+from mongo.clock import now
 from nodes import access
 from nodes.access import Action
 from nodes.admin import conflict, sent_forms, undo

@@ -8,8 +8,8 @@ from bson import ObjectId
 from django.core.management.base import CommandError
 from tqdm import tqdm
 
+from mongo.clock import now
 from mongo.commands import MongoCommand, found_wrong
-from mongo.connection import now
 from nodes import kinds
 from nodes.errors import NodeError, NotReady
 from nodes.models import tree

@@ -12,7 +12,8 @@ from typing import Any, Self
 from bson import ObjectId
 from pymongo.errors import DuplicateKeyError
 
-from mongo.connection import Document, database, now
+from mongo.clock import now
+from mongo.connection import Document, database
 from nodes.collections import RENDITION_CHUNKS, RENDITION_FILES, RENDITIONS
 from nodes.errors import TooBusy
 from nodes.photos.assets import images

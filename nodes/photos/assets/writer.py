@@ -14,7 +14,8 @@ from bson import ObjectId
 from bson.int64 import Int64
 from pymongo.collection import Collection
 
-from mongo.connection import Document, database, now
+from mongo.clock import now
+from mongo.connection import Document, database
 from nodes.collections import ASSETS
 from nodes.errors import TooBusy
 from nodes.photos.assets import images

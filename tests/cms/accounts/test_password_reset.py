@@ -7,7 +7,7 @@ from django.core import mail
 
 from local.ports import free_port
 from mongo import jobs
-from mongo.connection import now
+from mongo.clock import now
 from nodes.services.site import save_settings
 
 

@@ -13,7 +13,8 @@ from cms.dashboard import start
 from comments.posting import services
 from comments.types import Author, Target
 from mongo import jobs
-from mongo.connection import database, now
+from mongo.clock import now
+from mongo.connection import database
 from nodes.services import drafts, editing
 from nodes.types import Actor, TagChange
 from tests.support.nodes.build import EDITOR, node, nonce

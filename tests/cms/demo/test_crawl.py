@@ -6,7 +6,7 @@ from urllib.parse import urldefrag, urljoin, urlsplit
 from django.contrib.staticfiles import finders
 
 from cms.demo import loading
-from mongo.connection import now
+from mongo.clock import now
 
 ORIGIN = "http://testserver"
 MOST = 600

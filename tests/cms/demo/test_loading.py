@@ -7,7 +7,7 @@ from django.core.management import CommandError, call_command
 
 from cms.demo import content, loading, plates, volume
 from mongo import jobs
-from mongo.connection import now
+from mongo.clock import now
 from nodes.models import site as stored_site
 from nodes.selectors import nodes as selectors
 from nodes.services import editing, trash, volume_data

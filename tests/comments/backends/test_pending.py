@@ -6,7 +6,7 @@ import pytest
 
 from comments.backends.mongodb import MongoBackend
 from comments.types import Verdict
-from mongo.connection import now
+from mongo.clock import now
 from tests.support.comments import audit
 from tests.support.comments.interruptions import Crash, Interrupted
 from tests.support.comments.layouts import configure

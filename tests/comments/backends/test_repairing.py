@@ -7,7 +7,7 @@ import pytest
 from comments.backends.discussions import LEASE, Discussions, Intent
 from comments.errors import ConversionFailed
 from comments.types import Order
-from mongo.connection import now
+from mongo.clock import now
 from tests.support.comments.layouts import configure
 from tests.support.comments.making import new
 

@@ -12,7 +12,7 @@ from comments.moderation import pending
 from comments.posting import flags, services
 from comments.reading import selectors
 from comments.types import Author, Target, Verdict
-from mongo.connection import now
+from mongo.clock import now
 from tests.support.comments import site
 
 pytestmark = pytest.mark.usefixtures("mongo")

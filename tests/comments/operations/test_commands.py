@@ -9,7 +9,7 @@ from django.core.management import CommandError, call_command
 
 from comments.backends.discussions import Intent
 from comments.types import Target
-from mongo.connection import now
+from mongo.clock import now
 from tests.support.comments.layouts import configure, lively
 from tests.support.comments.making import new
 

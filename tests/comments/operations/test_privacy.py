@@ -16,7 +16,7 @@ from comments.operations import maintenance
 from comments.posting import ip_hash, services
 from comments.reading import selectors
 from mongo import jobs
-from mongo.connection import now
+from mongo.clock import now
 from tests.support.comments import site
 
 pytestmark = pytest.mark.usefixtures("mongo")

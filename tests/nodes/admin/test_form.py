@@ -4,7 +4,7 @@ import pytest
 from bson import ObjectId
 
 from markup import markdown
-from mongo.connection import now
+from mongo.clock import now
 from nodes.services.site import save_settings
 from tests.support.nodes.build import node, nonce, stored
 from tests.support.nodes.editors import fields

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from bson import ObjectId
 
-from mongo.connection import now
+from mongo.clock import now
 from nodes.selectors import lists
 from nodes.selectors.lists import Filters
 from nodes.services import drafts, editing

@@ -12,7 +12,8 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import reverse
 
-from mongo.connection import database, now
+from mongo.clock import now
+from mongo.connection import database
 from nodes.photos.addresses import in_admin, library
 from nodes.services import photos
 from nodes.types import NEVER, Actor

@@ -6,7 +6,8 @@ from datetime import timedelta
 import pytest
 from django.core.management import CommandError, call_command
 
-from mongo.connection import database, now
+from mongo.clock import now
+from mongo.connection import database
 from nodes.photos.addresses import copy, square
 from nodes.photos.assets.locks import STALE
 from nodes.selectors import photos as selectors

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mongo.connection import now
+from mongo.clock import now
 from mongo.models import WrittenByServices
 from nodes.models import Node
 from nodes.selectors import nodes as selectors

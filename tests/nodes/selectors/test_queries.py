@@ -7,7 +7,7 @@ import pytest
 from bson import ObjectId
 
 from cms import page_cache
-from mongo.connection import now
+from mongo.clock import now
 from nodes.models import version_cache
 from nodes.services import editing, volume_data
 from tests.support.commands import explain, stages

@@ -5,7 +5,8 @@ from threading import Barrier
 
 import pytest
 
-from mongo.connection import database, now
+from mongo.clock import now
+from mongo.connection import database
 from nodes.errors import InvalidPlace, TooBusy
 from nodes.models import tree
 from nodes.services import bulk_actions, editing, write

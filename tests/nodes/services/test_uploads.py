@@ -5,7 +5,8 @@ from datetime import timedelta
 import pytest
 from pymongo.errors import AutoReconnect
 
-from mongo.connection import database, now
+from mongo.clock import now
+from mongo.connection import database
 from nodes.errors import InvalidPlace, NotReady, SlugTaken, TooBusy
 from nodes.photos.assets import images
 from nodes.photos.assets.writer import CHUNK, Writer

@@ -7,7 +7,7 @@ import feedparser
 import pytest
 from bson import ObjectId
 
-from mongo.connection import now
+from mongo.clock import now
 from nodes.services import editing, trash
 from tests.support.nodes import photo_build
 from tests.support.nodes.build import EDITOR, node, nonce

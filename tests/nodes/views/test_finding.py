@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from lxml import etree
 
-from mongo.connection import now
+from mongo.clock import now
 from nodes.models import tree
 from nodes.selectors import search, sitemap
 from nodes.services import editing

@@ -9,7 +9,7 @@ from django.test import Client
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from mongo.connection import now
+from mongo.clock import now
 from nodes.services import editing, trash
 from tests.support.nodes.build import EDITOR, node, nonce
 

@@ -13,7 +13,8 @@ from django.test import Client
 from PIL import Image
 
 from mongo import jobs
-from mongo.connection import database, now
+from mongo.clock import now
+from mongo.connection import database
 from nodes.errors import TooBusy
 from nodes.photos.addresses import copy, original, picture, square, thumbnail
 from nodes.photos.assets import images, limits, renditions

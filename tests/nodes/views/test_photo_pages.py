@@ -6,7 +6,8 @@ import feedparser
 import pytest
 
 from comments.targets import Target, resolve
-from mongo.connection import database, now
+from mongo.clock import now
+from mongo.connection import database
 from nodes.models import tree
 from nodes.photos import texts as photo_texts
 from nodes.selectors import nodes as selectors

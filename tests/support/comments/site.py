@@ -14,7 +14,7 @@ from django.urls import reverse
 from comments.posting import services
 from comments.types import Author, Comment, Target
 from mongo import jobs
-from mongo.connection import now
+from mongo.clock import now
 from tests.support.nodes import build
 
 LABEL = "nodes.node"

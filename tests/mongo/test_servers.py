@@ -7,8 +7,10 @@ import threading
 
 import bson
 import pytest
+from django.db import DatabaseError
+from pymongo.errors import OperationFailure, WriteConcernError
 
-from mongo.topology import UnsuitableServer, check, unsuitable
+from mongo.servers import UnsuitableServer, check, is_outage, unsuitable
 from tests.support.throwaway import Member
 
 
@@ -89,3 +91,11 @@ def serve(connection, answer):
             body = struct.pack("<iqii", 0, 0, 0, 1) if opcode == 2004 else struct.pack("<iB", 0, 0)
             reply = 1 if opcode == 2004 else 2013
             connection.sendall(struct.pack("<iiii", 16 + len(body) + len(answer), 1, request, reply) + body + answer)
+
+
+def test_write_that_a_server_cannot_promise_is_an_outage(mongo):
+    """It steps down, or stops, while the write waits for the other members: the ORM says only that something went wrong."""
+    failed = DatabaseError("Save with update_fields did not affect any rows.")
+    failed.__cause__ = WriteConcernError("operation was interrupted", 11602)
+    assert is_outage(failed)
+    assert not is_outage(OperationFailure("a duplicate or so", 11000))

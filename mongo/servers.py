@@ -1,16 +1,35 @@
-"""Whether a MongoDB of the operator's will do: a replica set or a mongos, new enough, within reach."""
+"""MongoDB servers: whether the one of the operator's will do (a replica set or a mongos, new enough, within reach), whether one
+answers, and what an error says of it."""
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
+import pymongo
+from django.db import DEFAULT_DB_ALIAS, DatabaseError
 from pymongo import MongoClient
-from pymongo.errors import ConfigurationError, InvalidURI, OperationFailure, PyMongoError, ServerSelectionTimeoutError
+from pymongo.errors import (
+    ConfigurationError,
+    ConnectionFailure,
+    InvalidURI,
+    OperationFailure,
+    PyMongoError,
+    ServerSelectionTimeoutError,
+)
 from pymongo.uri_parser import parse_uri
 
-from mongo.connection import first_clause
+from mongo.connection import client
 
 OLDEST = (6, 0)
 AUTHENTICATION_FAILED = (13, 18)  # Unauthorized, AuthenticationFailed: src/mongo/base/error_codes.yml
+
+
+# What a server answers, also after it has written, that stops, steps down, or reaches too few members:
+# HostUnreachable, HostNotFound, WriteConcernFailed, NetworkTimeout, ShutdownInProgress, PrimarySteppedDown,
+# ExceededTimeLimit, SocketException, LegacyNotPrimary, NotWritablePrimary, InterruptedAtShutdown,
+# InterruptedDueToReplStateChange, NotPrimaryNoSecondaryOk, NotPrimaryOrSecondary.
+PASSING = frozenset({6, 7, 64, 89, 91, 189, 262, 9001, 10058, 10107, 11600, 11602, 13435, 13436})
 
 
 class UnsuitableServer(Exception):
@@ -62,3 +81,47 @@ def unsuitable(hello: dict[str, Any], version: list[int]) -> str:
     if hello.get("msg") != "isdbgrid" and "setName" not in hello:
         return "is a standalone server, and the site needs a replica set or a mongos, for its transactions"
     return ""
+
+
+def is_outage(error: BaseException | None) -> bool:
+    """Return whether an exception says that the database cannot be reached or does not answer in time.
+
+    The ORM wraps what the driver raised: its cause is looked at too.
+    """
+    while error is not None:
+        if isinstance(error, ConnectionFailure) or getattr(error, "timeout", False) is True:
+            return True
+        if isinstance(error, OperationFailure) and error.code in PASSING:
+            return True
+        error = error.__cause__ or error.__context__
+    return False
+
+
+def first_clause(error: PyMongoError) -> str:
+    """Return the first clause of a driver's message, which goes on with settings and the whole topology."""
+    return str(error).split(", full error")[0].split(" (configured timeouts")[0].split(", Timeout:")[0]
+
+
+def answers(alias: str = DEFAULT_DB_ALIAS, *, seconds: float = 1.0) -> bool:
+    """Return whether a primary takes writes now, asked for at most `seconds`."""
+    try:
+        with pymongo.timeout(seconds):
+            return bool(client(alias).admin.command("hello").get("isWritablePrimary"))
+    except PyMongoError:
+        return False
+
+
+class Outage(Exception):
+    """The database cannot be reached, or did not answer in time."""
+
+
+@contextmanager
+def within(seconds: float) -> Iterator[None]:
+    """Bound a block by `seconds`. Raises Outage if the database does not answer until then."""
+    try:
+        with pymongo.timeout(seconds):
+            yield
+    except (PyMongoError, DatabaseError) as error:
+        if is_outage(error):
+            raise Outage(f"no answer within {seconds:g} s") from error
+        raise
