@@ -8,7 +8,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.core.management import execute_from_command_line
 
 from local.mongod import MongodError
-from mongo.commands import COULD_NOT_RUN, outage
+from mongo.management.base import COULD_NOT_RUN, outage
 from mongo.servers import is_outage
 
 if __name__ == "__main__":

@@ -37,7 +37,7 @@ def _keys() -> Iterator[CheckMessage]:
     elif connections[alias].vendor != "mongodb":
         yield Error(
             f"COMMENTS['DATABASE'] is {alias!r}, which is not a MongoDB.",
-            hint="Give DATABASES an entry with ENGINE 'mongo' and name it here.",
+            hint="Give DATABASES an entry with ENGINE 'mongo.engine' and name it here.",
             id="comments.E002",
         )
 

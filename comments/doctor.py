@@ -10,7 +10,7 @@ from comments.types import Target, Verdict
 from mongo import jobs
 from mongo.clock import now
 from mongo.doctor import ADVICE, ERROR, WARNING, Examination, Finding, HotQuery, check
-from mongo.targeting import Broadcast
+from mongo.sharding.targeting import Broadcast
 
 # Discussions that are read whole, of at most so many comments each, in search of a count that is off.
 AUDITED, LONGEST = 100, 2_000

@@ -9,7 +9,7 @@ from bson import ObjectId
 from mongo.clock import now
 from mongo.connection import Document
 from mongo.doctor import ERROR, WARNING, Examination, Finding, HotQuery, check
-from mongo.targeting import Broadcast
+from mongo.sharding.targeting import Broadcast
 from nodes.collections import (
     ASSET_CHUNKS,
     ASSET_FILES,

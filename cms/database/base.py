@@ -1,10 +1,10 @@
-"""ENGINE = "cms.database": the engine of `mongo`, whose connection may name the embedded server."""
+"""ENGINE = "cms.database": `mongo.engine`, whose connection may name the embedded server."""
 
 from pathlib import Path
 from typing import Any
 
 from local import embedded
-from mongo import base
+from mongo.engine import base
 
 
 class DatabaseWrapper(base.DatabaseWrapper):

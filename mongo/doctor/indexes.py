@@ -3,8 +3,9 @@
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
-from mongo import indexes, sharding, status
+from mongo import indexes, sharding
 from mongo.doctor.findings import ADVICE, ERROR, WARNING, Examination, Finding, check
+from mongo.indexes import status
 
 # A young server has not seen enough to call an index unused.
 LONG_ENOUGH = timedelta(days=7)

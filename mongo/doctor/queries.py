@@ -12,7 +12,7 @@ from pymongo.database import Database
 from mongo.collections import Collection
 from mongo.connection import Document
 from mongo.doctor.findings import ADVICE, ERROR, WARNING, Examination, Finding, check
-from mongo.targeting import is_targeted
+from mongo.sharding.targeting import is_targeted
 
 # As many documents may be read for each one returned.
 READS_PER_RESULT = 2

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from mongo import validators
 from mongo.collections import Collection
 from mongo.connection import Document
 from mongo.doctor.findings import WARNING, Examination, Finding, check, collection_check
+from mongo.indexes import validators
 from mongo.schemas import several_types
 
 BIG = 100 * 1024

@@ -8,8 +8,8 @@ from pymongo.errors import OperationFailure
 
 from mongo.connection import client
 from mongo.doctor.findings import ERROR, WARNING, Examination, Finding, check
+from mongo.servers import OLDEST
 
-OLDEST_SUPPORTED = (6, 0)
 # MongoDB's published ends of life, by release series.
 END_OF_LIFE = {(6, 0): datetime(2025, 7, 31, tzinfo=UTC), (7, 0): datetime(2027, 8, 31, tzinfo=UTC)}
 SAFE_MEMBERS = 3
@@ -20,7 +20,7 @@ def server_version(examination: Examination) -> Iterator[Finding]:
     """Supported, and still getting security fixes."""
     series: tuple[int, int] = tuple(client(examination.alias).server_info()["versionArray"][:2])
     spelled = ".".join(map(str, series))
-    if series < OLDEST_SUPPORTED:
+    if series < OLDEST:
         yield Finding(
             ERROR, "server-too-old", examination.alias, f"MongoDB {spelled} is not supported.", "Upgrade to 8.0."
         )

@@ -18,9 +18,9 @@ from comments.moderation import pending
 from comments.posting import services
 from comments.reading import selectors
 from comments.types import Target
-from mongo import targeting
 from mongo.collections import Collection, ShardKey, declared
-from mongo.targeting import Broadcast, Operation
+from mongo.sharding import targeting
+from mongo.sharding.targeting import Broadcast, Operation
 from tests.support.commands import CommandLog
 from tests.support.comments import site
 from tests.support.nodes import pictures

@@ -11,7 +11,7 @@ import pytest
 from bson import ObjectId
 from django.core.management import CommandError, call_command, get_commands
 
-from mongo.commands import COULD_NOT_RUN, WRONG, MongoCommand
+from mongo.management.base import COULD_NOT_RUN, WRONG, MongoCommand
 from tests.support.nodes.build import node
 
 ROOT = Path(__file__).parents[2]

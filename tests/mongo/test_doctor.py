@@ -33,7 +33,12 @@ def patients(mongo):
 def declare(patients, monkeypatch):
     def declare(*indexes: Index, **options) -> None:
         items = [Declared("default", Collection(NAME, indexes, **options))]
-        for module in ("mongo.indexes", "mongo.status", "mongo.validators", "mongo.doctor.findings"):
+        for module in (
+            "mongo.indexes.planning",
+            "mongo.indexes.status",
+            "mongo.indexes.validators",
+            "mongo.doctor.findings",
+        ):
             monkeypatch.setattr(f"{module}.declared", lambda: items)
 
     return declare

@@ -7,10 +7,11 @@ from io import StringIO
 import pytest
 from django.core.management import CommandError, call_command
 
-from mongo import sharding, targeting
+from mongo import sharding
 from mongo.checks import check_declarations
 from mongo.collections import Collection, Declared, Index, ShardKey, declared
 from mongo.doctor import HotQuery
+from mongo.sharding import targeting
 from tests.support.nodes.build import node
 
 AB = (("a", 1), ("b", 1))

@@ -9,7 +9,7 @@ from tqdm import tqdm
 
 from cms.demo import loading, volume
 from mongo.clock import now
-from mongo.commands import MongoCommand
+from mongo.management.base import MongoCommand
 from nodes.errors import NodeError
 
 

@@ -10,7 +10,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from local import embedded
 from local.mongod import MongodError
-from mongo.commands import COULD_NOT_RUN
+from mongo.management.base import COULD_NOT_RUN
 
 
 class Command(BaseCommand):

@@ -18,7 +18,7 @@ from local.embedded import Embedded
 from local.mongod import MongodError
 from local.processes import Restarted, end
 from mongo import servers
-from mongo.commands import COULD_NOT_RUN
+from mongo.management.base import COULD_NOT_RUN
 
 
 class Command(BaseCommand):

@@ -9,7 +9,7 @@ from tqdm import tqdm
 
 from comments.errors import TargetNotFound
 from comments.operations import maintenance
-from mongo.commands import AuditCommand, found_wrong
+from mongo.management.base import AuditCommand, found_wrong
 
 
 class Command(AuditCommand):

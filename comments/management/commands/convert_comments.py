@@ -10,7 +10,7 @@ from comments.backends import layout_classes
 from comments.errors import ConversionFailed, DiscussionDamaged, TargetNotFound
 from comments.operations import maintenance
 from comments.types import Order
-from mongo.commands import MongoCommand, found_wrong
+from mongo.management.base import MongoCommand, found_wrong
 
 
 class Command(MongoCommand):

@@ -5,7 +5,7 @@ from typing import Any
 from django.core.management import CommandError
 from django.core.management.commands import dumpdata
 
-from mongo.commands import MongoCommand
+from mongo.management.base import MongoCommand
 
 
 class Command(MongoCommand, dumpdata.Command):

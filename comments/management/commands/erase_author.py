@@ -9,7 +9,7 @@ from comments import conf
 from comments.management import authors
 from comments.operations import maintenance, privacy
 from mongo import jobs
-from mongo.commands import MongoCommand
+from mongo.management.base import MongoCommand
 
 # Seconds between two looks for what is to be erased.
 PAUSE = 5

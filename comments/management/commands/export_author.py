@@ -6,7 +6,7 @@ from typing import Any
 
 from comments.management import authors
 from comments.operations import privacy
-from mongo.commands import MongoCommand
+from mongo.management.base import MongoCommand
 
 
 class Command(MongoCommand):

@@ -6,7 +6,7 @@ from typing import Any
 from tqdm import tqdm
 
 from comments.operations import transfer
-from mongo.commands import MongoCommand
+from mongo.management.base import MongoCommand
 
 
 class Command(MongoCommand):

@@ -7,7 +7,7 @@ from django.core.management.base import CommandError
 from tqdm import tqdm
 
 from comments.operations import transfer
-from mongo.commands import MongoCommand
+from mongo.management.base import MongoCommand
 
 
 class Command(MongoCommand):

@@ -7,8 +7,8 @@ from typing import Any
 from django.core.management.base import CommandError
 from tqdm import tqdm
 
-from mongo.commands import COULD_NOT_RUN, AuditCommand, found_wrong
 from mongo.doctor import ADVICE, ERROR, WARNING, Finding, examine
+from mongo.management.base import COULD_NOT_RUN, AuditCommand, found_wrong
 
 NAMES = {ERROR: ("error", "errors"), WARNING: ("warning", "warnings"), ADVICE: ("piece of advice", "pieces of advice")}
 LEVELS = tuple(NAMES)  # the worst first

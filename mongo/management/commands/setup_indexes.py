@@ -7,10 +7,11 @@ from typing import Any
 from django.core.management.base import CommandError
 from tqdm import tqdm
 
-from mongo import indexes, status, validators
+from mongo import indexes
 from mongo.collections import declared
-from mongo.commands import MongoCommand, found_wrong
 from mongo.connection import database
+from mongo.indexes import status, validators
+from mongo.management.base import MongoCommand, found_wrong
 
 # Seconds between two looks at how far a build has come.
 LOOK_EVERY = 0.5

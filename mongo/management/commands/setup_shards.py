@@ -6,11 +6,12 @@ from typing import Any
 from django.core.management.base import CommandError
 from django.db import connections
 
-from mongo import indexes, sharding, targeting
+from mongo import indexes, sharding
 from mongo.collections import declared
-from mongo.commands import MongoCommand
 from mongo.connection import database
 from mongo.doctor import queries
+from mongo.management.base import MongoCommand
+from mongo.sharding import targeting
 
 
 class Command(MongoCommand):

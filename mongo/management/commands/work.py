@@ -7,7 +7,7 @@ from argparse import ArgumentParser
 from typing import Any
 
 from mongo import jobs
-from mongo.commands import MongoCommand, found_wrong
+from mongo.management.base import MongoCommand, found_wrong
 
 # Seconds between two looks into an empty queue.
 PAUSE = 2.0

@@ -7,7 +7,7 @@ from typing import Any
 
 from tqdm import tqdm
 
-from mongo.commands import AuditCommand, found_wrong
+from mongo.management.base import AuditCommand, found_wrong
 from nodes.services import checking
 
 NAMES = {

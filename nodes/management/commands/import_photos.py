@@ -9,7 +9,7 @@ from django.core.management.base import CommandError
 from tqdm import tqdm
 
 from mongo.clock import now
-from mongo.commands import MongoCommand, found_wrong
+from mongo.management.base import MongoCommand, found_wrong
 from nodes import kinds
 from nodes.errors import NodeError, NotReady
 from nodes.models import tree

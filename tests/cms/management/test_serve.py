@@ -18,7 +18,7 @@ from pymongo.errors import PyMongoError
 
 from local.ports import is_free
 from local.processes import command_line
-from mongo.commands import COULD_NOT_RUN
+from mongo.management.base import COULD_NOT_RUN
 from tests.support.running import ROOT, Site, until
 from tests.support.throwaway import EphemeralMongod, Member
 

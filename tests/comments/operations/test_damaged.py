@@ -6,7 +6,7 @@ from io import StringIO
 import pytest
 from django.core.management import CommandError, call_command
 
-from mongo.commands import WRONG
+from mongo.management.base import WRONG
 from tests.support.comments import site
 
 

@@ -7,10 +7,10 @@ import pytest
 from bson import ObjectId
 from django.core.management import call_command
 
-from mongo import targeting
 from mongo.clock import now
 from mongo.collections import declared
 from mongo.connection import database
+from mongo.sharding import targeting
 from nodes.photos.assets.locks import STALE
 from nodes.services.sweeping import Swept, alone, sweep
 from tests.support.nodes import pictures

@@ -10,9 +10,9 @@ from typing import Any
 from django.db import connections
 from pymongo.database import Database
 
-from mongo.changes import Change
 from mongo.collections import Collection, declared
 from mongo.connection import Document, database, unhurried
+from mongo.indexes.changes import Change
 
 TITLE = "declared by the application"
 # Moderate: a document that violated the schema before may still be changed, so that no old fault stops the site.

@@ -9,7 +9,7 @@ from pymongo.errors import OperationFailure
 
 from mongo.collections import declared
 from mongo.connection import Document, client, database
-from mongo.indexes import same
+from mongo.indexes.matching import same
 
 
 @dataclass(frozen=True)

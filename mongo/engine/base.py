@@ -1,4 +1,4 @@
-"""ENGINE = "mongo": django-mongodb-backend with what this project found missing.
+"""ENGINE = "mongo.engine": django-mongodb-backend with what this project found missing.
 
 ORDER BY is served by indexes (see compiler), `migrate` adopts collections that exist already, and text and hashed indexes
 can be introspected.
@@ -13,7 +13,7 @@ from django_mongodb_backend.schema import DatabaseSchemaEditor as BaseSchemaEdit
 
 
 class DatabaseOperations(BaseOperations):
-    compiler_module = "mongo.compiler"
+    compiler_module = "mongo.engine.compiler"
 
 
 class DatabaseIntrospection(BaseIntrospection):

@@ -12,19 +12,12 @@ from django.db import connections
 from pymongo.database import Database
 from pymongo.errors import DuplicateKeyError, OperationFailure
 
-from mongo import validators
-from mongo.changes import Change, Work
 from mongo.collections import Collection, Index, declared
 from mongo.connection import Document, database, unhurried
+from mongo.indexes import validators
+from mongo.indexes.changes import Change, Work
+from mongo.indexes.matching import are_twins, describe, listed, listed_keys, same, spell
 
-__all__ = ["CannotBuild", "Change", "describe", "ensure", "plan", "same"]
-
-# Options that the server lists beside those that were asked for.
-_OWN = {"v", "key", "name", "ns", "background"}
-# A text index is listed with these, each at its default unless declared.
-_TEXT_DEFAULTS = {"weights", "default_language", "language_override", "textIndexVersion"}
-# Two indexes that differ in these alone cannot stand beside each other (error 85, tried on 6.0); all else they can differ in.
-_NOT_TELLING = {"expireAfterSeconds", "hidden"}
 # As many offending documents are named where a unique index cannot be built.
 _OFFENDERS = 5
 _NAMESPACE_EXISTS = 48
@@ -92,7 +85,7 @@ def changes_of(alias: str, collection: Collection, db: Database[Document]) -> li
 
 
 def _serves_shard_key(collection: Collection, details: Mapping[str, Any]) -> bool:
-    return collection.shard_key is not None and _listed_keys(details) == list(collection.shard_key.keys)
+    return collection.shard_key is not None and listed_keys(details) == list(collection.shard_key.keys)
 
 
 def _index_changes(
@@ -103,7 +96,7 @@ def _index_changes(
             matched.add(name)
             return []
     for name, details in existing.items():
-        if _are_twins(index, details):
+        if are_twins(index, details):
             matched.add(name)
             return [_change_of_twin(alias, collection, index, name, details)]
     build, obstacles = _building(collection, index, index.name), _obstacles(collection, index)
@@ -120,14 +113,14 @@ def _index_changes(
         _building(collection, index, new_name)(db)
         _dropping(collection, index.name)(db)
 
-    before = describe(_listed(index.name, existing[index.name]))
-    what = f"{before} → {_spell(index)}, built as {new_name} before the old one goes"
+    before = describe(listed(index.name, existing[index.name]))
+    what = f"{before} → {spell(index)}, built as {new_name} before the old one goes"
     return [Change("~", alias, collection, what, rebuild, obstacles=obstacles)]
 
 
 def _change_of_twin(alias: str, collection: str, index: Index, name: str, details: Mapping[str, Any]) -> Change:
     """Return the change of an index into one that the server would not let stand beside it."""
-    before = describe(_listed(name, details))
+    before = describe(listed(name, details))
     wanted = index.settings()
     if not index.is_text and (index.expire_after_seconds is not None or "expireAfterSeconds" not in details):
         modified = {"name": name, "hidden": bool(wanted.get("hidden", False))}
@@ -137,81 +130,14 @@ def _change_of_twin(alias: str, collection: str, index: Index, name: str, detail
         def modify(db: Database[Document]) -> None:
             db.command("collMod", collection, index=modified)
 
-        return Change("~", alias, collection, f"{before} → {_spell(index)}, changed in place", modify)
+        return Change("~", alias, collection, f"{before} → {spell(index)}, changed in place", modify)
 
     def replace(db: Database[Document]) -> None:
         _dropping(collection, name)(db)
         _building(collection, index, index.name)(db)
 
-    what = f"{before} → {_spell(index)}; the old one goes first: the server takes the two for one"
+    what = f"{before} → {spell(index)}; the old one goes first: the server takes the two for one"
     return Change("~", alias, collection, what, replace, obstacles=_obstacles(collection, index))
-
-
-def same(index: Index, details: Mapping[str, Any]) -> bool:
-    """Return whether an index that the server lists does what a declared one asks for."""
-    if _keys(index) != _listed_keys(details):
-        return False
-    return _comparable(index.settings(), index) == _comparable(details, index)
-
-
-def _are_twins(index: Index, details: Mapping[str, Any]) -> bool:
-    """Return whether the server refuses to have both: two text indexes of one collection, or two that differ too little."""
-    if index.is_text:
-        return ("_fts", "text") in _pairs(details)
-    if _keys(index) != _listed_keys(details):
-        return False
-    one, other = _comparable(index.settings(), index), _comparable(details, index)
-    return {k: v for k, v in one.items() if k not in _NOT_TELLING} == {
-        k: v for k, v in other.items() if k not in _NOT_TELLING
-    }
-
-
-def describe(index: Index) -> str:
-    """Return an index as one readable phrase: "unique index by_place (metadata.parent_id, metadata.slug)"."""
-    return f"{'unique ' if index.unique else ''}index {index.name} {_in_brackets(index)}"
-
-
-def _spell(index: Index) -> str:
-    return f"{'unique ' if index.unique else ''}{_in_brackets(index)}"
-
-
-def _in_brackets(index: Index) -> str:
-    keys = ", ".join(f"{path}{'' if way == 1 else f' {way}'}" for path, way in index.keys)
-    options = "".join(f", {name}: {value}" for name, value in index.settings().items() if name != "unique")
-    return f"({keys}{options})"
-
-
-def _listed(name: str, details: Mapping[str, Any]) -> Index:
-    """Return an index that the server lists as one that could be declared."""
-    keys = tuple(_listed_keys(details))
-    options = {k: v for k, v in details.items() if k not in _OWN and v is not False}
-    if ("_fts", "text") in _pairs(details):
-        options = {k: v for k, v in options.items() if k in ("weights", "default_language")}
-    unique = bool(options.pop("unique", False))
-    return Index(name, keys, unique=unique, options=options)
-
-
-def _keys(index: Index) -> list[tuple[str, Any]]:
-    if not index.is_text:
-        return list(index.keys)
-    return sorted((path, way) for path, way in index.keys if way == "text")
-
-
-def _pairs(details: Mapping[str, Any]) -> list[tuple[str, Any]]:
-    return [(path, int(way) if isinstance(way, float) else way) for path, way in details["key"]]
-
-
-def _listed_keys(details: Mapping[str, Any]) -> list[tuple[str, Any]]:
-    keys = _pairs(details)
-    if ("_fts", "text") not in keys:
-        return keys
-    # The server lists the fields of a text index as its weights.
-    return sorted((path, "text") for path in details["weights"])
-
-
-def _comparable(options: Mapping[str, Any], index: Index) -> dict[str, Any]:
-    ignored = _OWN | (_TEXT_DEFAULTS - set(index.options) if index.is_text else set())
-    return {name: value for name, value in options.items() if name not in ignored and value is not False}
 
 
 def _create_collection(db: Database[Document], name: str) -> None:
