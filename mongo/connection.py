@@ -10,6 +10,7 @@ from bson.codec_options import CodecOptions
 from django.db import DEFAULT_DB_ALIAS, connections
 from pymongo import MongoClient
 from pymongo.client_session import ClientSession
+from pymongo.collection import Collection
 from pymongo.database import Database
 from pymongo.errors import AutoReconnect
 from pymongo.read_concern import ReadConcern
@@ -17,6 +18,9 @@ from pymongo.write_concern import WriteConcern
 
 Document = dict[str, Any]
 T = TypeVar("T")
+
+# A collection with so many times more documents than a sample has is not read whole.
+WHOLE = 20
 
 # The longest that a server counts in milliseconds is 24 days.
 UNHURRIED_SECONDS = 14 * 24 * 60 * 60
@@ -60,6 +64,12 @@ def first_batch(command: str, collection: str, alias: str = DEFAULT_DB_ALIAS, **
         return send()
     except AutoReconnect:
         return send()
+
+
+def part_of(collection: Collection[Document], sample: int) -> list[Document]:
+    """Return the first stages of a pipeline over a collection: none for one that can be read whole, for a larger one a random
+    sample of so many documents."""
+    return [{"$sample": {"size": sample}}] if collection.estimated_document_count() > WHOLE * sample else []
 
 
 def transaction(work: Callable[[ClientSession], T], alias: str = DEFAULT_DB_ALIAS) -> T:

@@ -59,6 +59,8 @@ COLLECTIONS = (
 )
 
 LEASE = timedelta(minutes=5)
+# A worker says each minute that it runs.
+SILENT = timedelta(minutes=3)
 TRIES = 8
 FIRST_WAIT = timedelta(seconds=30)
 # Of an error, kept with the job. Never its payload, and no address: a message must not keep what an erasure removes.
@@ -135,7 +137,7 @@ def exclusively(name: str, time: timedelta, alias: str = DEFAULT_DB_ALIAS) -> It
         leases.delete_one({"_id": key, "passed.token": token})
 
 
-def is_tended(within: timedelta, alias: str = DEFAULT_DB_ALIAS) -> bool:
+def is_tended(within: timedelta = SILENT, alias: str = DEFAULT_DB_ALIAS) -> bool:
     """Return whether a worker said within this time that it runs."""
     return database(alias)[WORKERS].find_one({"_id": "last", "at": {"$gte": now() - within}}) is not None
 

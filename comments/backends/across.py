@@ -6,10 +6,11 @@ from datetime import datetime
 
 from pymongo import DESCENDING
 
-from comments.backends.discussions import of_label
+from comments.backends.discussions import BRIEF, of_label
 from comments.backends.erasing import Erasing
-from comments.backends.stored import comment, place
-from comments.types import Comment, State, Target
+from comments.backends.stored import comment, discussion, place
+from comments.types import Comment, Discussion, State, Target
+from mongo.connection import part_of
 
 
 class Across(Erasing):
@@ -41,6 +42,34 @@ class Across(Erasing):
                 if of_layout == limit:
                     break
         return tuple(heapq.nlargest(limit, found.values(), key=lambda c: (c.posted, c.slug)))
+
+    def claimed_before(self, moment: datetime, limit: int) -> list[Target]:
+        found = self.store.discussions.collection.find({"claims.at": {"$lt": moment}}, {"_id": 1})
+        return [Target.parse(document["_id"]) for document in found.limit(limit)]
+
+    def moving_before(self, moment: datetime, limit: int) -> list[Discussion]:
+        found = self.store.discussions.collection.find({"moving.beat": {"$lt": moment}}, BRIEF)
+        return [discussion(document) for document in found.limit(limit)]
+
+    def sample(self, size: int, *, longest: int) -> list[Target]:
+        collection, short = self.store.discussions.collection, {"$not": {"$gt": longest}}
+        pipeline = [
+            *part_of(collection, size),
+            {"$match": {"count": short, "last_number": short}},
+            {"$limit": size},
+            {"$project": {"_id": 1}},
+        ]
+        return [Target.parse(document["_id"]) for document in collection.aggregate(pipeline)]
+
+    def without_discussion(self, sample: int) -> dict[str, list[str]]:
+        missing = {}
+        for stored in (layout.stored for layout in self.store.layouts.all if layout.collection):
+            pipeline = [*part_of(stored, sample), {"$group": {"_id": "$discussion_id"}}]
+            ids = [group["_id"] for group in stored.aggregate(pipeline)]
+            there = set(self.store.discussions.collection.distinct("_id", {"_id": {"$in": ids}}))
+            if gone := sorted(str(id) for id in ids if id not in there):
+                missing[stored.name] = gone
+        return missing
 
     def targets(self, *, label: str = "") -> Iterator[Target]:
         return (Target.parse(document["_id"]) for document in self.store.discussions.walk(label))

@@ -257,3 +257,16 @@ class Backend(Protocol):
     def tidy(self) -> int:
         """What a worker does each minute: end claims whose writers died and dead conversions, drop old copies, sweep for
         what is to be erased. Return how much there was to do. Nothing waits for it."""
+
+    def claimed_before(self, moment: datetime, limit: int) -> list[Target]:
+        """Return up to `limit` discussions with a claim from before a moment."""
+
+    def moving_before(self, moment: datetime, limit: int) -> list[Discussion]:
+        """Return up to `limit` discussions that are `moving`, and whose converter wrote nothing since a moment."""
+
+    def sample(self, size: int, *, longest: int) -> list[Target]:
+        """Return up to `size` discussions at random, of at most `longest` comments."""
+
+    def without_discussion(self, sample: int) -> dict[str, list[str]]:
+        """Return the ids of discussions that are gone, though comments of theirs are there, by the collection of these: of a
+        large one, a random sample of so many documents is read."""

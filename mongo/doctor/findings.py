@@ -19,7 +19,7 @@ from pymongo.database import Database
 from pymongo.errors import OperationFailure, PyMongoError
 
 from mongo.collections import Collection, declared
-from mongo.connection import Document, database
+from mongo.connection import Document, database, part_of
 from mongo.servers import first_clause, is_outage
 
 log = logging.getLogger(__name__)
@@ -28,8 +28,6 @@ ERROR, WARNING, ADVICE = "error", "warning", "advice"
 _SEVERITY = {ERROR: 0, WARNING: 1, ADVICE: 2}
 # For a check of the whole database, or of one collection.
 SECONDS = 10.0
-# A collection with so many times more documents than a sample has is not read whole.
-WHOLE = 20
 _UNAUTHORIZED = 13
 
 
@@ -63,10 +61,7 @@ class Examination:
 
     def part_of(self, name: str, sample: int = 0) -> list[Document]:
         """Return the first stages of a pipeline over a collection: none for a small one, a random sample of a large one."""
-        size = sample or self.sample
-        if self.db[name].estimated_document_count() <= WHOLE * size:
-            return []
-        return [{"$sample": {"size": size}}]
+        return part_of(self.db[name], sample or self.sample)
 
 
 Check = Callable[[Examination], Iterable[Finding]]
@@ -174,7 +169,7 @@ def _cut_short(name: str, where: str) -> Finding:
 
 
 def _discover() -> None:
-    for name in ("topology", "indexes", "queries", "shapes", "settings"):
+    for name in ("topology", "indexes", "queries", "shapes", "settings", "jobs"):
         import_module(f"mongo.doctor.{name}")
     for app in apps.get_app_configs():
         if app.name != "mongo" and module_has_submodule(app.module, "doctor"):

@@ -1,4 +1,4 @@
-"""The doctor on discussions and the queue of jobs."""
+"""The doctor on discussions."""
 
 from datetime import timedelta
 
@@ -31,15 +31,6 @@ def test_discussion_that_is_well(post_page, schema):
     jobs.tend()
     backend().convert(post_page, schema, Order.OLDEST)
     assert [finding for finding in doctor.examine() if finding.level != ADVICE] == []
-
-
-def test_no_worker(mongo, post_page):
-    (finding,) = findings("no-worker")
-    assert (finding.level, finding.fix) == (WARNING, "Run manage.py work beside the site.")
-    jobs.tend()
-    assert findings("no-worker") == []
-    mongo.workers.update_one({}, {"$set": {"at": now() - timedelta(minutes=4)}})
-    assert len(findings("no-worker")) == 1
 
 
 def test_stale_claim(mongo, post_page):
@@ -79,19 +70,6 @@ def test_conversion_that_stopped(mongo, post_page):
     mongo.discussions.update_one({"_id": post_page.id}, {"$set": {"moving.beat": now() - LONG_AGO}})
     (finding,) = findings("stale-lease")
     assert finding.fix == f"manage.py convert_comments --discussion {post_page.id} --to buckets"
-
-
-def test_jobs_that_nobody_does(mongo):
-    jobs.put("kind", {})
-    assert findings("jobs-waiting") == []
-    mongo.jobs.update_one({}, {"$set": {"due": now() - LONG_AGO}})
-    assert [finding.level for finding in findings("jobs-waiting")] == [WARNING]
-    jobs.take()
-    assert findings("stale-lease") == []
-    mongo.jobs.update_one({}, {"$set": {"due": now() - LONG_AGO}})
-    assert [finding.where for finding in findings("stale-lease")] == ["jobs"]
-    mongo.jobs.update_one({}, {"$set": {"state": jobs.FAILED}})
-    assert [finding.level for finding in findings("jobs-failed")] == [ADVICE]
 
 
 @pytest.mark.parametrize("schema", ["documents", "buckets"])

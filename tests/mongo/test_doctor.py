@@ -177,7 +177,7 @@ def test_validator_that_was_made_outside_the_site(declare, mongo):
 def test_large_collection_is_sampled(declare, patients, monkeypatch, commands):
     declare(unsharded_because="test")
     patients.insert_many([{"a": n} for n in range(50)])
-    monkeypatch.setattr("mongo.doctor.findings.WHOLE", 0)
+    monkeypatch.setattr("mongo.connection.WHOLE", 0)
     with commands.recorded():
         found()
     read = [

@@ -2,7 +2,6 @@
 
 import time
 from argparse import ArgumentParser
-from datetime import timedelta
 from typing import Any
 
 from comments import conf
@@ -13,8 +12,6 @@ from mongo.management.base import MongoCommand
 
 # Seconds between two looks for what is to be erased.
 PAUSE = 5
-# A worker says each minute that it runs.
-SILENT = timedelta(minutes=3)
 
 
 class Command(MongoCommand):
@@ -41,5 +38,5 @@ class Command(MongoCommand):
         )
         while options["wait"] and maintenance.sweep_erasures():
             time.sleep(PAUSE)
-        if not options["wait"] and not jobs.is_tended(SILENT, alias=conf.database_alias()):
+        if not options["wait"] and not jobs.is_tended(alias=conf.database_alias()):
             self.stderr.write("No worker runs: with --wait, what writers have in hand now is erased too.")

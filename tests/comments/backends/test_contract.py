@@ -11,6 +11,7 @@ from tests.comments.backends.contract_of_sites import SiteContract
 from tests.comments.backends.specification import Specification
 from tests.support.comments import audit
 from tests.support.comments.holders import account, page
+from tests.support.comments.making import new
 
 # Small enough that these tests split buckets.
 OPTIONS = {"buckets": {"SIZE": 4}}
@@ -37,6 +38,15 @@ class OnMongoDB(QueueContract, SiteContract):
 
     def stored(self, target):
         return audit.stored(target, self.collection)
+
+    def test_sample_is_of_short_discussions(self, backend, targets):
+        short, longer, _not_begun = targets
+        backend.post(short, new("a"))
+        for n in range(3):
+            backend.post(longer, new(str(n)))
+        assert backend.sample(5, longest=2) == [short]
+        assert set(backend.sample(5, longest=3)) == {short, longer}
+        assert len(backend.sample(1, longest=3)) == 1
 
 
 class TestDocuments(OnMongoDB):

@@ -1,0 +1,95 @@
+"""How the collections are read most often, for the doctor to explain; and what asks every shard by intent."""
+
+from typing import Any
+
+from comments.types import Verdict
+from mongo import jobs
+from mongo.clock import now
+from mongo.doctor import HotQuery
+from mongo.sharding.targeting import Broadcast
+
+
+def _of(document: dict[str, Any]) -> dict[str, Any]:
+    return {"discussion_id": document["discussion_id"], "epoch": document["epoch"]}
+
+
+HOT_QUERIES = (
+    HotQuery(
+        "a page of comments, one document each",
+        "comments",
+        lambda comment: {
+            "filter": {**_of(comment), "number": {"$gte": comment["number"], "$lte": comment["number"] + 99}},
+            "sort": {"number": 1, "posted": 1, "slug": 1},
+        },
+    ),
+    HotQuery(
+        "a page of threads, one document each",
+        "comments",
+        lambda comment: {
+            "filter": {**_of(comment), "full_slug": {"$gt": "", "$lt": "~"}},
+            "sort": {"full_slug": 1},
+            "limit": 101,
+        },
+    ),
+    HotQuery(
+        "a comment by its slug",
+        "comments",
+        lambda comment: {"filter": {**_of(comment), "slug": {"$in": [comment["slug"]]}}},
+    ),
+    HotQuery(
+        "a page of comments in buckets",
+        "comment_pages",
+        lambda bucket: {
+            "filter": {**_of(bucket), "page": {"$gte": bucket["page"], "$lte": bucket["page"]}},
+            "sort": {"page": 1},
+        },
+    ),
+    HotQuery(
+        "a page of threads in buckets",
+        "comment_pages",
+        lambda bucket: {"filter": {**_of(bucket), "until": {"$gt": ""}}, "sort": {"until": 1}, "limit": 2},
+    ),
+    HotQuery(
+        "a comment in its bucket",
+        "comment_pages",
+        lambda bucket: {"filter": {**_of(bucket), "comments.slug": {"$in": [bucket["comments"][0]["slug"]]}}},
+    ),
+    HotQuery(
+        "the discussions with the newest comments",
+        "discussions",
+        lambda discussion: {"filter": {}, "sort": {"newest": -1}, "limit": 10},
+        broadcast_because="The newest comments of the whole site: each shard gives its newest.",
+    ),
+    HotQuery(
+        "what waits longest for a moderator",
+        "comments.pending",
+        lambda held: {
+            "filter": {"state": Verdict.WAITING.value, "lease.until": {"$not": {"$gt": now()}}},
+            "sort": {"created": 1, "_id": 1},
+            "limit": 1,
+        },
+    ),
+    HotQuery(
+        "the job that is due first",
+        jobs.COLLECTION,
+        lambda job: {
+            "filter": {"state": jobs.WAITING, "due": {"$lte": now()}},
+            "sort": {"due": 1, "_id": 1},
+            "limit": 1,
+        },
+    ),
+)
+
+
+# What asks every shard by intent; docs/how-to/scale-out.md has the same list.
+BROADCASTS = (
+    Broadcast(
+        "comments", ("author.id",), "One author's comments lie in any discussion; so do those that the rules count."
+    ),
+    Broadcast("comment_pages", ("comments.author.id",), "One author's comments lie in any discussion."),
+    Broadcast(
+        "discussions",
+        (),
+        "The newest comments of the whole site: each shard gives the discussions that were written to last.",
+    ),
+)

@@ -1,0 +1,32 @@
+"""Whether a worker runs, and does the jobs."""
+
+from collections.abc import Iterator
+from datetime import timedelta
+
+from mongo import jobs
+from mongo.clock import now
+from mongo.doctor.findings import ADVICE, WARNING, Examination, Finding, check
+
+# How long a job may be due before the worker that is to do it counts as dead.
+LATE = timedelta(minutes=10)
+
+
+@check
+def jobs_done(examination: Examination) -> Iterator[Finding]:
+    """A worker runs and does what is due; none died over a job; no job failed for good."""
+    if jobs.COLLECTION not in {collection.name for collection in examination.collections}:
+        return
+    if not jobs.is_tended(alias=examination.alias):
+        message = "No worker runs: mails are not sent, and what crashes leave behind waits."
+        yield Finding(WARNING, "no-worker", jobs.WORKERS, message, "Run manage.py work beside the site.")
+    stored, due = examination.db[jobs.COLLECTION], now() - LATE
+    if stored.find_one({"state": jobs.RUNNING, "due": {"$lt": due}}):
+        message = "A worker died over a job, and no other has taken it."
+        yield Finding(WARNING, "stale-lease", jobs.COLLECTION, message, "Run manage.py work.")
+    if stored.find_one({"state": jobs.WAITING, "due": {"$lt": due}}):
+        message = f"Jobs have been due for more than {LATE.seconds // 60} minutes."
+        yield Finding(WARNING, "jobs-waiting", jobs.COLLECTION, message, "Run manage.py work.")
+    if stored.find_one({"state": jobs.FAILED}):
+        message = "Some jobs failed for good."
+        fix = "manage.py work --failed lists them, --retry-failed tries again."
+        yield Finding(ADVICE, "jobs-failed", jobs.COLLECTION, message, fix)
