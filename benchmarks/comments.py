@@ -41,7 +41,7 @@ COLUMNS += ["Sub-thread", "Data, MB", "Indexes, MB"]
 COSTS = f"""Milliseconds of the back end, medians of {ROUNDS} calls (of 20 posts to the short one); pages of 100, in the native
 order. Text is rendered before a post is timed. *Raw* is one `insert_one` of a comment's text in the same turns, to a collection
 without other indexes. Sizes are `storageSize` and `totalIndexSize` (compressed)."""
-MOVES = f"""Comments a second, verified, while somebody posts every {PAUSE * 1000:.0f} ms; the bare copy goes to a collection
+MOVES = f"""Comments a second, verified, while a writer posts every {PAUSE * 1000:.0f} ms; the bare copy goes to a collection
 with the same indexes and verifies nothing."""
 
 
@@ -162,7 +162,7 @@ class Trial:
         return place(found)
 
     def move(self, schema: str, order: Any) -> float:
-        """Convert the discussion while somebody posts to it; return comments a second."""
+        """Convert the discussion while a writer posts to it; return comments a second."""
         ended = threading.Event()
         poster = threading.Thread(target=self.chat, args=(ended,))
         poster.start()

@@ -10,7 +10,7 @@ from typing import Any
 from bson import ObjectId
 
 SENTENCES = (
-    "A margin is where a reader answers, and *nobody* asked for it.",
+    "A margin is where a reader answers, and *no one* asked for it.",
     "I have kept [a list](https://example.org/lists) of such notes for years.",
     "My copy has them in two hands, one of which must be my grandfather's!",
     "> Never in ink\n\nsays the librarian, and rightly.",

@@ -32,7 +32,7 @@ def site(request: HttpRequest) -> dict[str, Any]:
 
 
 def is_personal(request: HttpRequest) -> bool:
-    """Return whether the request may be somebody's own: a page made without a session or messages is made for all."""
+    """Return whether the request may be one visitor's own: a page made without a session or messages is made for all."""
     return settings.SESSION_COOKIE_NAME in request.COOKIES or "messages" in request.COOKIES
 
 

@@ -168,8 +168,8 @@ def _conditional(request: HttpRequest, response: HttpResponse) -> HttpResponse:
 
 
 def present(discussions: Collection[str]) -> tuple[Site, Mapping[str, str | None]]:
-    """Return the site as it is stored now, and the versions that these discussions have now: none of what nobody has discussed,
-    None where somebody is writing."""
+    """Return the site as it is stored now, and the present versions of these discussions: none of one that has not begun,
+    None of one that is being written to."""
     if not discussions:
         return stored_site.read(), {}
     if conf.database_alias() == DEFAULT_DB_ALIAS:

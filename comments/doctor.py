@@ -16,7 +16,7 @@ __all__ = ["BROADCASTS", "HOT_QUERIES"]
 AUDITED, LONGEST = 100, 2_000
 NAMED = 3
 # How long a claim or a conversion may be open before its process counts as dead.
-LATE = timedelta(minutes=10)
+OVERDUE = timedelta(minutes=10)
 DAMAGE = "comments-damaged"
 # Kinds of Fault → names of findings; what is missing here has a finding of its own, or is being put right.
 _FAULTS = {
@@ -34,7 +34,7 @@ def stale_claims(examination: Examination) -> Iterator[Finding]:
     """Writers that announced a comment and never came back, converters that died."""
     if examination.alias != conf.database_alias():
         return
-    due = now() - LATE
+    due = now() - OVERDUE
     for target in backend().claimed_before(due, NAMED):
         message = f"{target.id} has claims of writers that never came back."
         yield Finding(WARNING, "stale-claim", "discussions", message, "manage.py check_comments --fix")

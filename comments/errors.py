@@ -75,7 +75,7 @@ class DiscussionFull(DiscussionBusy):
 class EditConflict(CommentError):
     """The comment was changed by a concurrent writer since it was read; `theirs` is how it is stored now."""
 
-    sentence = _("Somebody changed the comment meanwhile: look at it again.")
+    sentence = _("The comment has changed since you opened it: look at it again.")
 
     def __init__(self, theirs: "Comment") -> None:
         super().__init__(f"{theirs.slug} is at revision {theirs.rev}")
@@ -85,7 +85,7 @@ class EditConflict(CommentError):
 class HeldChanged(CommentError):
     """The author of a held comment changed it since it was looked at."""
 
-    sentence = _("Its author changed it meanwhile: please look at it again.")
+    sentence = _("Its author has changed it since: please look at it again.")
 
 
 class NothingToRestore(CommentError):

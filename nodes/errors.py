@@ -21,7 +21,7 @@ class NodeGone(NodeError):
 
     def __init__(self, node_id: ObjectId) -> None:
         self.node_id = node_id
-        super().__init__(_("This page is no longer there: it was moved to the trash or deleted meanwhile."))
+        super().__init__(_("This page is no longer there: it was moved to the trash or deleted."))
 
 
 class IdTaken(NodeError):
@@ -37,7 +37,7 @@ class Published(NodeError):
 
     def __init__(self, node_id: ObjectId) -> None:
         self.node_id = node_id
-        super().__init__(_("This page was published meanwhile: only an editor can change it now."))
+        super().__init__(_("This page has been published since: only an editor can change it now."))
 
 
 class DraftGone(NodeError):
@@ -45,9 +45,7 @@ class DraftGone(NodeError):
 
     def __init__(self, node_id: ObjectId) -> None:
         self.node_id = node_id
-        super().__init__(
-            _("This draft was saved, published or discarded by somebody else meanwhile. Look at it again.")
-        )
+        super().__init__(_("Another editor saved, published or discarded this draft. Look at it again."))
 
 
 class ChangedSince(NodeError):
@@ -69,7 +67,7 @@ class EditConflict(NodeError):
         self, base: Mapping[str, Any] | None, theirs: Mapping[str, Any], merge: "Merge", tags: TagChange = NO_TAGS
     ) -> None:
         self.base, self.theirs, self.merge, self.tags = base, theirs, merge, tags
-        super().__init__(_("Somebody else changed this page while you were editing it."))
+        super().__init__(_("Another editor changed this page while you were editing it."))
 
 
 class SlugTaken(NodeError):

@@ -127,7 +127,7 @@ def _ways() -> dict[str, Way]:
         assert sent.status_code == 302
 
     def post() -> None:
-        # Nobody waits for a moderator, and a script may type fast.
+        # No comment waits for a moderator, and a script may type fast.
         with override_settings(COMMENTS={**settings.COMMENTS, "MODE": "open", "MIN_SECONDS": 0}):
             assert site.post(Client(), target).status_code == 302
 

@@ -1,4 +1,4 @@
-"""The admin's start page: what waits for whoever looks at it, told with where to go for it."""
+"""The admin's start page: what waits for the user, told with where to go for it."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

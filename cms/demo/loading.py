@@ -166,7 +166,7 @@ def _delete(item: Item) -> bool:
 
 
 def _name_the_site(old: SiteSettings, new: SiteSettings) -> None:
-    """Change the site's name and tagline from those of `old` to those of `new`, unless somebody chose others."""
+    """Change the site's name and tagline from those of `old` to those of `new`, unless an editor chose others."""
     site = stored_site.read()
     if (site.settings.name, site.settings.tagline) == (old.name, old.tagline) and old != new:
         save_settings({"name": new.name, "tagline": new.tagline}, {"name": old.name, "tagline": old.tagline})

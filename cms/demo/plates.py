@@ -133,7 +133,7 @@ PLATES = (
         "swifts-over-the-mill",
         "Swifts over the mill",
         "A flock of dark birds with bent wings in a yellow evening sky above brown hills.",
-        "They are gone by the first of August. Nobody tells them the date.",
+        "They are gone by the first of August. No one tells them the date.",
         ("swifts", "summer"),
         11,
         ((240, 190, 120), (252, 236, 190)),

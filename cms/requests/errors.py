@@ -28,7 +28,7 @@ _SECRET = ("password",)
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """Answer an exception that nobody caught: 503 where the database is away, else 500. Uses no database."""
+    """Answer an exception that no view caught: 503 where the database is away, else 500. Uses no database."""
     if is_outage(sys.exception()):
         return unavailable(request)
     return _page(request, 500, _("Something went wrong"), _("The error was recorded. Please try again in a moment."))
@@ -86,7 +86,7 @@ def _sent_again(request: HttpRequest) -> list[dict[str, Any]]:
 
 
 def _lines(value: str) -> int:
-    """Return how many lines show what somebody wrote; 0 for a word, a number or a token, which need not be seen."""
+    """Return how many lines show what a visitor wrote; 0 for a word, a number or a token, which need not be seen."""
     # Not every script has spaces between words.
     if len(value.split()) < 2 and value.isascii() and len(value) <= LONGEST_TOKEN:
         return 0

@@ -33,7 +33,7 @@ class Gate:
         """Let a request in and return True, to be followed by leave(); False if the database hangs.
 
         Where it only works hard, requests wait for their turn, and after PATIENCE are let in all the same. One that is not
-        `counted` is long for other reasons, and takes nobody's place.
+        `counted` is long for other reasons, and takes no other's place.
         """
         with self._free:
             if not self._hangs and (not counted or self._has_room()):

@@ -1,4 +1,4 @@
-"""Logs as lines: one for each event, with the request it belongs to, an error with its cause, and nobody's address."""
+"""Logs as lines: one for each event, with the request it belongs to, an error with its cause, and no visitor's address."""
 
 import json
 import logging
@@ -13,7 +13,7 @@ from django.urls import URLPattern, URLResolver, get_resolver
 
 request_id: ContextVar[str] = ContextVar("request_id", default="-")
 
-# What stands in an address for what may be nobody's but one person's: links from mails and for previews.
+# What stands in an address for what is for one person alone: links from mails and for previews.
 SECRETS = frozenset({"signed", "token", "uidb64"})
 
 # Errors quote what they are about: an address of mail, also as it stands in a URL, and the values of a key that is taken.
@@ -27,14 +27,14 @@ LONGEST, LONGEST_PATH = 10_000, 500
 
 
 def impersonal(text: str) -> str:
-    """Return a log line's text on one line, without what says who somebody is."""
+    """Return a log line's text on one line, without what identifies a person."""
     text = f"{text[:LONGEST]}…" if len(text) > LONGEST else text
     text = _KEY.sub("dup key: {…}", _LOGIN.sub(r"\1…@", text))
     return _MAIL.sub("‹address›", text).replace("\n", " ⏎ ")
 
 
 def public_path(request: HttpRequest) -> str:
-    """Return a request's path, quoted, without what opens something to whoever knows it; not more than LONGEST_PATH of it."""
+    """Return a request's path, quoted, without the secrets that open something; not more than LONGEST_PATH of it."""
     path = request.path_info
     known = next((prefix for prefix in _prefixes_of_secrets() if path.startswith(prefix) and path != prefix), None)
     if known:

@@ -55,7 +55,7 @@ class Parser(HTTPRequestParser):
             self.adj = copy.copy(self.adj)
             self.adj.max_request_body_size = FORM_BYTES
 
-    def is_late(self, now: float) -> bool:
+    def is_overdue(self, now: float) -> bool:
         """Return whether the request should be here by now, or more of it."""
         if not self.headers_finished:
             return now - self.began > HEADER_SECONDS
@@ -87,10 +87,10 @@ class Channel(HTTPChannel):
         """Whether all it holds is the beginning of a request, or nothing."""
         return not self.requests and not self.total_outbufs_len
 
-    def is_late(self, now: float) -> bool:
+    def is_overdue(self, now: float) -> bool:
         """Return whether the other end has been silent, or slow, for too long, at a time of the clock time.monotonic()."""
         if self.is_unfinished and self.request is not None:
-            return bool(self.request.is_late(now))
+            return bool(self.request.is_overdue(now))
         if self.requests and not self.total_outbufs_len:
             return False  # the site is at work
         most = STALLED_SECONDS if self.total_outbufs_len else IDLE_SECONDS
@@ -109,11 +109,11 @@ class Channel(HTTPChannel):
 
 
 def tend(channels: Iterable[Channel]) -> None:
-    """Close connections that are late; then, where there are too many or hold too much, those that wait for longest."""
+    """Close overdue connections; then, where there are too many or hold too much, those that wait for longest."""
     now = time.monotonic()
     kept = []
     for channel in channels:
-        if channel.is_late(now):
+        if channel.is_overdue(now):
             channel.handle_close()
         else:
             kept.append(channel)

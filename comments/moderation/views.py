@@ -32,7 +32,7 @@ def approve(request: HttpRequest, held_id: str) -> HttpResponse:
             comment = pending.approve(held_id, by=forms.user_key(request.user), rev=_seen(request))
         except HeldChanged:
             held = selectors.get_held(held_id)
-            return ask(request, held, obj, _("Its author changed it meanwhile. Publish this comment?"), _("Publish"))
+            return ask(request, held, obj, _("Its author has changed it since. Publish this comment?"), _("Publish"))
         except CommentError as error:
             raise PermissionDenied(error.sentence) from error
         mails.published(comment, links.origin(request))

@@ -83,7 +83,7 @@ def revise(sender: Sender, obj: Model, comment: Comment | Held, *, text: str, re
     """Replace the text of a comment; `rev` is the revision that was seen, `nonce` names the change. What new comments would
     wait for a moderator with does not get into a public one. Raises Refused."""
     if not may_edit(sender, obj, comment):
-        raise Refused("late", _("This comment can no longer be changed. Your text:"))
+        raise Refused("final", _("This comment can no longer be changed. Your text:"))
     submission = _edited(sender, comment, text, f"{comment.slug} {rev} {nonce} {text}")
     try:
         # Over an older revision nothing is written: that form was sent before, or has to be looked at again.
@@ -123,7 +123,7 @@ def _replace(sender: Sender, comment: Comment | Held, text: str, rev: int, nonce
         else:
             edit(comment.target, comment.slug, source=text, rev=rev, token=nonce, by=by)
     except (EditConflict, HeldChanged) as error:
-        sentence = _("The comment was changed meanwhile, perhaps in another window. Sending this replaces that.")
+        sentence = _("The comment has changed since, perhaps in another window. Sending this replaces that.")
         raise Refused("conflict", sentence) from error
     except CommentError as error:
         is_decided = isinstance(comment, Held) and isinstance(error, CommentNotFound)

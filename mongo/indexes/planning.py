@@ -77,7 +77,7 @@ def changes_of(alias: str, collection: Collection, db: Database[Document]) -> li
     changes += validators.changes_of(alias, collection, (found or {}).get("options", {}))
     if not collection.shared:
         changes += [
-            Change("-", alias, name, f"index {stray}, which nobody declares", _dropping(name, stray), True)
+            Change("-", alias, name, f"index {stray}, which no app declares", _dropping(name, stray), True)
             for stray in existing
             if stray != "_id_" and stray not in matched and not _serves_shard_key(collection, existing[stray])
         ]

@@ -54,7 +54,7 @@ def _confirm(request: HttpRequest, found: Editable, form: forms.Form, title: str
 
 def _refuse(form: forms.Form, error: NodeError) -> None:
     if isinstance(error, EditConflict):
-        form.add_error(None, _("Somebody changed this page meanwhile. Look at it again, then confirm once more."))
+        form.add_error(None, _("This page has changed since. Look at it again, then confirm once more."))
     elif isinstance(error, IdTaken):
         form.add_error(None, f"{error} {again_under_another()}")
         form.data = form.data.copy()

@@ -89,7 +89,7 @@ def _conflicted(form: SettingsForm, conflict: SettingsConflict) -> SettingsForm:
     again = form.data.copy()
     for name in conflict.names:
         told = dict(getattr(form.fields[name], "choices", ())).get(stored[name], stored[name])
-        reason = _("Somebody else changed this meanwhile, to “%(value)s”. Save again to replace that.")
+        reason = _("Another editor has changed this to “%(value)s”. Save again to replace that.")
         form.add_error(name, reason % {"value": told})
         again[form[name].html_initial_name] = stored[name]
     form.data = again

@@ -44,7 +44,7 @@ def tell_saved(
     tags = f"saved-{form}" if form else ""
     told = format_html(_("{} was saved."), title_link(saved.id, title))
     if saved.merged:
-        names = ", ".join(savers) or _("somebody else")
+        names = ", ".join(savers) or _("another editor")
         merged = _("Merged with the changes of %(who)s to: %(fields)s.") % {
             "who": names,
             "fields": differences.labels(saved.merged),

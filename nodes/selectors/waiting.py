@@ -17,7 +17,7 @@ NAMED = 6
 
 @dataclass(frozen=True)
 class Changed:
-    """A node that was changed lately, and who did it: "" where that is not known any more."""
+    """A recently changed node, and who changed it: "" where that is not known any more."""
 
     node: Node
     by: str

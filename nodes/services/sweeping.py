@@ -1,7 +1,7 @@
 """Clearing away what uploads left: those that stalled, contents that were replaced, bytes that nothing refers to.
 
 Every step may be stopped and done again. A document is marked by compare-and-set before its bytes go, so that a writer who
-wakes up stores nothing, and going back to a former content sees that it is too late. Files are looked at many at a time;
+wakes up stores nothing, and going back to a former content sees that its bytes are gone. Files are looked at many at a time;
 every write names the sections, contents or files that it is about, so that it goes to their shards.
 """
 

@@ -234,7 +234,7 @@ def test_bulk_actions_from_the_list(browsing, account):
     expect(ann.locator("h1")).to_have_text("Move 3 pages to the trash?")
     ann.get_by_role("button", name="Move to the trash").click()
     expect(ann.locator(".messagelist")).to_contain_text("2 pages done")
-    expect(ann.locator(".messagelist")).to_contain_text("Changed meanwhile: Somebody else changed this page")
+    expect(ann.locator(".messagelist")).to_contain_text("Changed meanwhile: Another editor changed this page")
     ann.get_by_role("button", name="Undo").click()
     expect(ann.locator(".messagelist")).to_contain_text("2 are back in their places")
 

@@ -68,7 +68,7 @@ def test_dropped_and_stray_indexes_are_named(mongo, declare):
     mongo[NAME].create_index("stray")
     plan = run("--plan")
     assert "+ trial: index by_a (a)" in plan
-    assert "- trial: index stray_1, which nobody declares" in plan
+    assert "- trial: index stray_1, which no app declares" in plan
     run()
     assert set(mongo[NAME].index_information()) == {"_id_", "by_a", "stray_1"}
     run("--drop-unknown")
@@ -263,7 +263,7 @@ def test_status_shows_size_and_use(mongo, declare):
     lines = {line.split()[1]: line for line in run("--status").splitlines() if line.startswith(NAME)}
     assert "used 1 times" in lines["by_a"]
     assert "never used" in lines["stray_1"]
-    assert "nobody declares it" in lines["stray_1"]
+    assert "no app declares it" in lines["stray_1"]
 
 
 def test_only_the_named_collection_is_planned(mongo):
@@ -281,7 +281,7 @@ def test_want_of_rights_is_told_with_the_role_that_gives_them(mongo):
 
 
 def test_collection_that_no_app_declares_is_named(mongo):
-    with pytest.raises(CommandError, match="Nobody declares misspelt"):
+    with pytest.raises(CommandError, match="No app declares misspelt"):
         run("--plan", "--collection", "misspelt")
 
 

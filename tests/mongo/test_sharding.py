@@ -58,7 +58,7 @@ def test_plan_says_what_the_keys_do_not_route_and_why(mongo, monkeypatch):
         assert known.why in run("--plan")
     careless = HotQuery("everything", "cms.nodes", lambda document: {"filter": {}})
     monkeypatch.setattr("mongo.doctor.queries.hot_queries", lambda: [careless])
-    assert "! cms.nodes: “everything” asks every shard  Nobody said why" in run("--plan")
+    assert "! cms.nodes: “everything” asks every shard  No reason is given" in run("--plan")
 
 
 def test_index_made_for_a_key_that_is_refused_does_not_stay(mongo):

@@ -370,7 +370,7 @@ MUTANTS = (
     Mutant(
         "deadlines of senders",
         "cms/serving/receiving.py::tend",
-        "if channel.is_late(now):",
+        "if channel.is_overdue(now):",
         "if False:",
         "tests/cms/serving/test_receiving.py::test_connections_that_are_late_are_closed",
     ),

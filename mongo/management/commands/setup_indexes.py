@@ -32,7 +32,7 @@ class Command(MongoCommand):
         parser.add_argument(
             "--drop-unknown",
             action="store_true",
-            help="also drop indexes, and replace validators, that nobody declares",
+            help="also drop indexes, and replace validators, that no app declares",
         )
         parser.add_argument(
             "--collection", action="append", default=[], metavar="NAME", help="only this one (repeatable)"
@@ -41,7 +41,7 @@ class Command(MongoCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         only: list[str] = options["collection"]
         if unknown := set(only) - {item.collection.name for item in declared()}:
-            raise CommandError(f"Nobody declares {', '.join(sorted(unknown))}.")
+            raise CommandError(f"No app declares {', '.join(sorted(unknown))}.")
         if options["status"]:
             self._show_status(only)
         elif options["check"]:
@@ -104,7 +104,7 @@ class Command(MongoCommand):
         for row in rows:
             used = "never used" if row.uses == 0 else f"used {row.uses} times"
             since = f" since {row.since:%Y-%m-%d %H:%M}" if row.since else ""
-            declared = "" if row.declared else "  (nobody declares it)"
+            declared = "" if row.declared else "  (no app declares it)"
             self.stdout.write(f"{row.collection}  {row.name}  {row.size / 1024:,.0f} KiB  {used}{since}{declared}")
         self.stdout.write(f"{len(rows)} indexes, {sum(row.size for row in rows) / 1024:,.0f} KiB.")
 

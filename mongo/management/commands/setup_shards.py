@@ -58,7 +58,7 @@ class Command(MongoCommand):
         collections = [item.collection for item in declared() if item.alias == alias]
         for query, collection, find in queries.built(database(alias), collections):
             if queries.asks_every_shard(find, collection):
-                reason = query.broadcast_because or "Nobody said why: add the shard key to its filter."
+                reason = query.broadcast_because or "No reason is given: add the shard key to its filter."
                 self.stdout.write(f"! {collection.name}: “{query.name}” asks every shard  {reason}")
         for known in targeting.broadcasts():
             if known.collection in {collection.name for collection in collections}:

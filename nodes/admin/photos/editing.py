@@ -74,7 +74,7 @@ def _save(request: HttpRequest, photo_id: ObjectId, form: PhotoForm, nonce: Obje
         fields["published"] = fields.get("published") or now()
     saved = photos.save(actor(request), photo_id, nonce, fields, form.tag_change(), form=form_id)
     link = format_html("<a href='{}'>{}</a>", photo_addresses.in_admin(photo_id), form.cleaned_data["title"])
-    told = _("{} was saved, merged with somebody else's changes.") if saved.merged else _("{} was saved.")
+    told = _("{} was saved, merged with another editor's changes.") if saved.merged else _("{} was saved.")
     messages.success(request, format_html(told, link), extra_tags=f"saved-{form_id}")
     stays = "_continue" in request.POST
     return HttpResponseRedirect(

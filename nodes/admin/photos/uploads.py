@@ -162,7 +162,7 @@ def _result(one: Arrived, finish: Callable[[Any], Uploaded | Saved]) -> dict[str
         return {"name": one.name, "ok": False, "reason": str(error)}
     photo = selectors.get(done.id)
     if photo is None:
-        return {"name": one.name, "ok": False, "reason": _("It was deleted meanwhile.")}
+        return {"name": one.name, "ok": False, "reason": _("It has been deleted since.")}
     result = {
         "name": one.name,
         "ok": True,

@@ -20,4 +20,4 @@ class PhotoLocked(NodeError):
     """Another upload to the same photo is under way."""
 
     def __init__(self) -> None:
-        super().__init__(_("Somebody is replacing this photo right now. Please try again when that is done."))
+        super().__init__(_("Another editor is replacing this photo right now. Please try again when that is done."))

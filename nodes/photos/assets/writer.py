@@ -118,7 +118,7 @@ class Writer:
         self._heartbeat.stop()
         self._pending.clear()
         self._buffer.clear()
-        # A new moment, so that a `finish` that is still on its way to the server comes too late.
+        # A new moment, so that a `finish` that is still on its way to the server finds another lock.
         mine = max(now(), self.lock.moment + timedelta(milliseconds=1))
         if self.files.update_one(self.lock.as_filter(), {"$set": {"metadata.locked": mine}}).matched_count:
             self._chunks.delete_many({"files_id": self.id})

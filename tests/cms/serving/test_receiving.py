@@ -65,8 +65,8 @@ def test_a_sender_has_so_many_seconds(listening, sent, seconds):
     while sent and channel.request.headers_finished and channel.received_bytes < len(sent) - len(HEADER):
         channel.handle_read()
     began = time.monotonic()
-    assert not channel.is_late(began + seconds - 5)
-    assert channel.is_late(began + seconds + 1)
+    assert not channel.is_overdue(began + seconds - 5)
+    assert channel.is_overdue(began + seconds + 1)
 
 
 def test_connections_that_are_late_are_closed(listening):
@@ -86,7 +86,7 @@ def test_what_holds_most_for_longest_gives_way(listening):
 def test_a_request_that_is_answered_is_never_late(listening):
     channel = listening.receive(HEADER)
     channel.requests, channel.request = [channel.request], None
-    assert not channel.is_late(time.monotonic() + 10_000)
+    assert not channel.is_overdue(time.monotonic() + 10_000)
     assert not channel.is_idle
     channel.requests = []
 

@@ -143,7 +143,7 @@ def test_change_of_what_was_changed_meanwhile_is_not_counted(client, mine, rules
     rules(RATE=(3, 600))
     edit(client, mine, "One")
     for n in range(3):
-        assert "meanwhile" in client.post(change_url("edit", mine), stale | {"nonce": f"n{n}"}).content.decode()
+        assert "has changed since" in client.post(change_url("edit", mine), stale | {"nonce": f"n{n}"}).content.decode()
     assert edit(client, mine, "Two").status_code == 302
     assert edit(client, mine, "Three").status_code == 422
 

@@ -179,7 +179,7 @@ def test_moderator_publishes_only_what_was_shown(client, post_page, rules, moder
     services.change_held(held.id, source="Spam", rev=held.rev)
     shown = client.post(url, {"rev": held.rev}).content.decode()
     assert "Spam" in shown
-    assert "meanwhile" in shown
+    assert "has changed it since" in shown
     assert selectors.count(post_page) == 0
     client.post(url, {"rev": held.rev + 1})
     assert [comment.source for comment in selectors.iterate(post_page)] == ["Spam"]

@@ -191,7 +191,7 @@ def test_bulk_names_conflicts_and_does_the_rest(mongo, editor):
     editing.save(EDITOR, one, nonce(one), {"title": "Changed"})
     told = bulk(ann, "trash", *chosen, confirmed="1")
     assert "1 page done" in told
-    assert "Changed</a>: Somebody else changed this page" in told
+    assert "Changed</a>: Another editor changed this page" in told
     assert mongo["cms.trash"].find_one()["_id"] == other
 
 
