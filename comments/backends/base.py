@@ -232,18 +232,17 @@ class Backend(Protocol):
         layout: str,
         order: Order,
         *,
+        renumber: bool = False,
         patience: float | None = None,
         progress: Callable[[int], None] = lambda copied: None,
     ) -> Converted | None:
-        """Convert a discussion to another layout or order while it is in use; None if it is so already. `patience`: after so
-        many seconds of waiting for writers, give up; `progress` hears how many comments are copied.
+        """Convert a discussion to another layout or order while it is in use; None if it is so already. `renumber`: number it
+        anew by (posted, slug). `patience`: after so many seconds of waiting for writers, give up; `progress` hears how many
+        comments are copied.
 
         A conversion that died is begun anew. Raises ConversionFailed: another converter is at work, the target cannot hold
         the comments, writers do not end, or the copies differ.
         """
-
-    def renumber(self, target: Target) -> None:
-        """Number a discussion anew by (posted, slug). Raises ConversionFailed."""
 
     def drop_old_copies(self, target: Target) -> int:
         """Delete what conversions have left for slow readers, where its time has come; return how many copies are kept."""

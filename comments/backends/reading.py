@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from comments import slugs
 from comments.backends.layouts import storage
-from comments.backends.layouts.base import Layout, sort_key
+from comments.backends.layouts.base import Layout
 from comments.backends.store import Part
 from comments.backends.stored import Document, Place, comment, discussion, place
 from comments.errors import CommentNotFound, DiscussionBusy, DiscussionDamaged
@@ -128,17 +128,12 @@ class Reading(Part):
             yield comment(target, document), document["author"].get("email", "")
 
     def _documents(self, target: Target, order: Order) -> Iterator[Document]:
-        """Yield every comment; an order that the layout is not sorted by is sorted in memory. Raises DiscussionBusy if the
+        """Yield every comment. Raises DiscussionBusy if the
         copy was replaced and dropped before all of it was read."""
         for _ in range(2):
             found, where, layout = self._found(target)
-            if order in layout.orders:
-                documents = layout.iterate(where, order)
-            else:
-                stored = layout.iterate(where, layout.orders[0])
-                documents = iter(sorted(stored, key=lambda item: sort_key(item, order)))
             is_empty = True
-            for document in documents:
+            for document in layout.sorted(where, order):
                 is_empty = False
                 yield document
             now = self.store.discussions.find(target) if found.begun else None

@@ -14,13 +14,16 @@ from bson import Int64
 
 from comments import slugs
 from comments.backends import discussions as times
-from comments.backends.conversion.numbering import CROWD, HUNDRED
 from comments.backends.discussions import Claim, claims_of, is_dead
 from comments.backends.importing import counted
 from comments.backends.store import Part, Store
 from comments.backends.stored import Document, Place, place
 from comments.types import Fault, State, Target
 from mongo.clock import now
+
+# Comments approved long after they were sent share numbers. More than so many of them among a hundred numbers have the
+# discussion numbered anew.
+HUNDRED, CROWD = 100, 200
 
 
 def repair_claims(store: Store, target: Target, *, older_than: float | None = None) -> int:
@@ -46,6 +49,16 @@ def _repair(store: Store, claim: Claim, *, is_abandoned: bool) -> bool:
     if is_abandoned or is_past:
         store.discussions.drop(claim)
     return is_abandoned or is_past
+
+
+def drop_orphans(store: Store, target: Target) -> bool:
+    """Delete the copies of a discussion that dead conversions left; return whether there were any."""
+    found = store.discussions.collection.find_one({"_id": target.id, "$expr": is_dead()})
+    if found is None:
+        return False
+    # A conversion that begins now takes an epoch above these.
+    orphans = {"$nin": [old["epoch"] for old in (found, *found["leftovers"])], "$lte": found["last_epoch"]}
+    return sum(layout.clear(place(found), orphans) for layout in store.layouts.all) > 0
 
 
 class Repairing(Part):
@@ -87,22 +100,13 @@ class Repairing(Part):
         if "claims" in kinds:
             mended += bool(self.repair_claims(target))
         if "copies" in kinds:
-            mended += self._drop_orphans(target)
+            mended += drop_orphans(self.store, target)
         if "count" in kinds or "numbers" in kinds:
             mended += self._recount(target)
         if "crowded" in kinds:
             self.renumber(target)
             mended += 1
         return mended
-
-    def _drop_orphans(self, target: Target) -> int:
-        found = self.store.discussions.find(target)
-        if found is None or found["moving"]:
-            return 0
-        known = [old["epoch"] for old in (found, *found["leftovers"])]
-        # A conversion that begins now takes an epoch above these.
-        query = {"$nin": known, "$lte": found["last_epoch"]}
-        return int(sum(layout.clear(place(found), query) for layout in self.store.layouts.all) > 0)
 
     def _recount(self, target: Target) -> int:
         """Count anew, if no writer is at work from before until after."""

@@ -60,6 +60,11 @@ class Part(Backend):
 
     store: Store
 
+    def renumber(self, target: Target) -> None:
+        """Number a discussion anew by (posted, slug). Raises ConversionFailed."""
+        found = self.discussion(target)
+        self.convert(target, found.schema, found.order, renumber=True)
+
     def promote(self, target: Target, layout: str) -> bool:
         """Move a discussion that has outgrown its layout to this one, unless it is ""; return whether it is there. Should
         this fail, the next writer tries again: what was to be written is."""

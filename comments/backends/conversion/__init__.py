@@ -25,24 +25,9 @@ class Conversions(Part):
         layout: str,
         order: Order,
         *,
+        renumber: bool = False,
         patience: float | None = None,
         progress: Callable[[int], None] = lambda copied: None,
-    ) -> Converted | None:
-        return self._convert(target, layout, order, patience, progress)
-
-    def renumber(self, target: Target) -> None:
-        if found := self.store.discussions.find(target):
-            self._convert(target, found["schema"], Order(found["order"]), None, lambda copied: None, renumber=True)
-
-    def _convert(
-        self,
-        target: Target,
-        layout: str,
-        order: Order,
-        patience: float | None,
-        progress: Callable[[int], None],
-        *,
-        renumber: bool = False,
     ) -> Converted | None:
         found = self.store.discussions.find(target)
         if found is None:
@@ -52,11 +37,12 @@ class Conversions(Part):
         here, there = self.store.layouts.of(source), self.store.layouts.of(to)
         if here is there and not renumber:
             return self._reorder(source, order)
-        if here is there and here.in_target or self._is_too_long_to_sort(found, here.orders, there.orders, renumber):
-            # There is only one array to be in; or one document each has every order.
-            self._convert(target, Documents.name, order, patience, progress, renumber=renumber)
-            return self._convert(target, layout, order, patience, progress)
-        return LiveConversion(self.store, source, to, renumber=renumber, patience=patience, progress=progress).run()
+        is_sorted = max(len(here.orders), len(there.orders)) > 1 or (here.orders == there.orders and not renumber)
+        is_too_long = not is_sorted and found["last_number"] > SORTED_IN_MEMORY
+        if is_too_long or (here is there and here.in_target):  # there is only one array to be in
+            self.convert(target, Documents.name, order, renumber=renumber, patience=patience, progress=progress)
+            return self.convert(target, layout, order, patience=patience, progress=progress)
+        return LiveConversion(self.store, source, to, renumber, patience, progress).run()
 
     def _reorder(self, source: Place, order: Order) -> Converted | None:
         """Change the order of a layout that has them all, and end a move whose converter died."""
@@ -70,12 +56,6 @@ class Conversions(Part):
         if not done:
             raise ConversionFailed(f"{source.discussion_id} is being converted.")
         return Converted(0, 0.0)
-
-    def _is_too_long_to_sort(
-        self, found: Document, here: tuple[Order, ...], there: tuple[Order, ...], renumber: bool
-    ) -> bool:
-        has_all = len(here) > 1 or len(there) > 1
-        return not has_all and (renumber or here != there) and found["last_number"] > SORTED_IN_MEMORY
 
     def drop_old_copies(self, target: Target) -> int:
         query = {"_id": target.id}

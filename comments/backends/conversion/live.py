@@ -11,8 +11,9 @@ Each conversion has an epoch of its own: what a dead or stalled one writes lies 
 import contextlib
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import replace
-from itertools import islice
+from dataclasses import dataclass, replace
+from heapq import merge
+from itertools import groupby, islice
 from typing import Any
 
 from bson import Int64, ObjectId
@@ -20,11 +21,10 @@ from pymongo import ReturnDocument
 from pymongo.errors import PyMongoError
 
 from comments import conf
-from comments.backends.conversion.comparing import differences
 from comments.backends.conversion.numbering import Numbers
 from comments.backends.discussions import MOST_TOUCHED, PACE, is_dead
 from comments.backends.layouts.base import sort_key
-from comments.backends.repairing import repair_claims
+from comments.backends.repairing import drop_orphans, repair_claims
 from comments.backends.store import Store
 from comments.backends.stored import CHANGING, Document, Place
 from comments.errors import CommentError, ConversionFailed
@@ -40,28 +40,26 @@ CHUNK = 50
 LONGEST_GATE = 10
 
 
+@dataclass
 class LiveConversion:
-    """One conversion of one discussion."""
+    """One conversion of one discussion; the rest as `Backend.convert` says."""
 
-    def __init__(
-        self,
-        store: Store,
-        source: Place,
-        to: Place,
-        *,
-        renumber: bool,
-        patience: float | None,
-        progress: Callable[[int], None],
-    ) -> None:
-        self.store, self.collection = store, store.discussions.collection
-        self.source, self.to, self.renumber = source, to, renumber
-        self.here, self.there = store.layouts.of(source), store.layouts.of(to)
-        self.patience, self.progress = patience, progress
-        self.me, self.numbers, self.copied = ObjectId(), Numbers(), 0
+    store: Store
+    source: Place
+    to: Place
+    renumber: bool
+    patience: float | None
+    progress: Callable[[int], None]
+    copied: int = 0
+
+    def __post_init__(self) -> None:
+        self.collection, self.me = self.store.discussions.collection, ObjectId()
+        self.here, self.there = self.store.layouts.of(self.source), self.store.layouts.of(self.to)
 
     def run(self) -> Converted:
         """Convert. Raises ConversionFailed: another converter is at work, the target cannot hold the comments, writers do not
         end, or the copies differ."""
+        drop_orphans(self.store, self.source.target)
         self.to = replace(self.to, epoch=self.take())
         try:
             self.copy()
@@ -111,7 +109,6 @@ class LiveConversion:
         )
         if found is None:
             raise ConversionFailed(f"{self.source.discussion_id} is being converted by another process.")
-        self.kept = [old["epoch"] for old in found["leftovers"]]
         return int(found["moving"]["epoch"])
 
     def _beat(self, touched: list[Any] | None = None, **fields: Any) -> None:
@@ -122,45 +119,53 @@ class LiveConversion:
         if not self.collection.update_one(self._mine(), [{"$set": changes}]).matched_count:
             raise ConversionFailed(f"The conversion of {self.source.discussion_id} was ended: it was not heard of.")
 
-    def _forget_touched(self) -> None:
-        """Say that this converter is alive, before the comparison: that finds what was touched until it begins."""
-        self._beat(touched=[], done=self.copied)
-
     def copy(self) -> None:
-        """Copy all comments, in the order in which the copy is kept, so that it is written front to back."""
-        # Epochs only rise: what is below this one and neither read nor left for slow readers is of dead conversions.
-        self.there.clear(self.to, {"$lt": self.to.epoch, "$nin": [self.source.epoch, *self.kept]}, self._forget_touched)
+        """Copy all comments, in the order in which the copy is kept, so that it is written front to back. What is touched until
+        the comparison begins is left to that."""
         if self.renumber:
-            self.numbers = Numbers.of(self._heard(self.here.iterate(self.source, self.here.orders[0])))
-        wanted, most = self.there.written_in, self.there.most(self.to.target.label)
-        order = wanted if wanted in self.here.orders else self.here.orders[0]
-        documents: Iterator[Document] = (self._numbered(document) for document in self.here.iterate(self.source, order))
-        if wanted and (order is not wanted or (self.renumber and wanted is Order.OLDEST)):
-            documents = iter(sorted(self._heard(documents), key=lambda item: sort_key(item, wanted)))
+            documents = self.here.iterate(self.source, self.here.orders[0])
+            self.numbers = Numbers(self._pulsed(documents, self._forget_touched))
+        wanted = self.there.written_in or self.here.orders[0]
+        documents = map(self._numbered, self._pulsed(self.here.sorted(self.source, wanted), self._forget_touched))
+        if self.renumber and self.there.written_in is Order.OLDEST:
+            documents = iter(sorted(documents, key=lambda item: sort_key(item, wanted)))
+        most = self.there.most(self.to.target.label)
         while batch := list(islice(documents, BATCH)):
             if most is not None and self.copied + len(batch) > most:
                 raise ConversionFailed(f"{self.source.discussion_id} has more comments than its target can hold.")
             self.there.copy(self.to, batch)
             self.copied += len(batch)
             self.progress(self.copied)
-            self._forget_touched()
         self.there.begin_copy(self.to)
+        self._forget_touched()
 
-    def _heard(self, documents: Iterator[Document]) -> Iterator[Document]:
+    def _forget_touched(self) -> None:
+        self._beat(touched=[], done=self.copied)
+
+    def _pulsed(self, documents: Iterator[Document], pulse: Callable[[], object]) -> Iterator[Document]:
+        """Call `pulse` now and then, which says that this converter is alive."""
         for count, document in enumerate(documents):
             if count % BATCH == 0:
-                self._forget_touched()
+                pulse()
             yield document
 
     def _numbered(self, document: Document) -> Document:
         return {**document, "number": Int64(self.numbers.new(document))} if self.renumber else document
 
     def compare(self) -> None:
-        """Compare every comment of both sides; what was changed since is copied again, anything else is an error."""
-        changed = differences(
-            self.store.db, self.source, self.to, self._numbered if self.renumber else None, self.drain
-        )
-        while slugs := list(islice(changed, 100)):
+        """Compare every comment of both sides, as two streams in one order; those that are not the same are looked at again."""
+        # A numbering changes no path.
+        orders = [Order.THREADED] if self.renumber else [Order.THREADED, Order.OLDEST]
+        order = next((order for order in orders if order in self.here.orders and order in self.there.orders), orders[0])
+
+        def key(document: Document) -> Any:
+            return sort_key(document, order)
+
+        here = map(self._numbered, self.here.sorted(self.source, order))
+        both = merge(here, self.there.sorted(self.to, order), key=key)
+        pairs = (list(pair) for _, pair in groupby(self._pulsed(both, self.drain), key=key))
+        unlike = (pair[0]["slug"] for pair in pairs if len(pair) != 2 or pair[0] != pair[1])
+        while slugs := list(islice(unlike, CHUNK)):
             self.again(slugs)
         self._beat()
 
@@ -180,10 +185,13 @@ class LiveConversion:
         return len(touched), bool(found and found["claims"])
 
     def again(self, slugs: list[str]) -> None:
-        """Copy comments again: insert, or raise to a higher revision, never lower."""
+        """Copy comments again: insert, or raise to a higher revision, never lower. Raises ConversionFailed for one that differs
+        in the same revision, or that only the copy has."""
         source = self.here.look(self.source, slugs).comments
         there = self.there.look(self.to, slugs)
-        if missing := [self._numbered(source[slug]) for slug in source if slug not in there.comments]:
+        if extra := there.comments.keys() - source.keys():
+            raise ConversionFailed(f"{self.source.discussion_id}: only the copy has {', '.join(sorted(extra))}.")
+        if missing := [self._numbered(document) for slug, document in source.items() if slug not in there.comments]:
             wanted = self.there.written_in or Order.OLDEST
             self.there.copy(self.to, sorted(missing, key=lambda item: sort_key(item, wanted)))
         for slug, document in source.items():

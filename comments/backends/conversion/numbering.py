@@ -1,35 +1,22 @@
 """Numbering a discussion anew, by (posted, slug): for comments that were imported among younger ones."""
 
 from bisect import bisect_right
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterable
 
 from comments.backends.stored import Document
 
-# Comments approved late share numbers. More than so many of them among a hundred numbers have the discussion numbered anew.
-HUNDRED, CROWD = 100, 200
-
 
 class Numbers:
-    """A new numbering by (posted, slug): what a comment's number becomes."""
+    """A new numbering by (posted, slug): what a comment's number becomes; about 250 bytes of memory a comment."""
 
-    def __init__(self) -> None:
-        self.ranks: dict[str, int] = {}
-        self.times: list[Any] = []
-        self.highest = 0
-
-    @classmethod
-    def of(cls, documents: Iterator[Document]) -> "Numbers":
-        """Number these comments; about 250 bytes of memory each."""
-        numbers = cls()
-        pairs = []
+    def __init__(self, documents: Iterable[Document]) -> None:
+        self.highest, pairs = 0, []
         for document in documents:
             pairs.append((document["posted"], document["slug"]))
-            numbers.highest = max(numbers.highest, int(document["number"]))
+            self.highest = max(self.highest, int(document["number"]))
         pairs.sort()
-        numbers.times = [posted for posted, _ in pairs]
-        numbers.ranks = {slug: rank for rank, (_, slug) in enumerate(pairs, start=1)}
-        return numbers
+        self.times = [posted for posted, _ in pairs]
+        self.ranks = {slug: rank for rank, (_, slug) in enumerate(pairs, start=1)}
 
     @property
     def shift(self) -> int:
@@ -43,8 +30,5 @@ class Numbers:
             return known
         if document["number"] > self.highest:
             return int(document["number"]) + self.shift
-        return self.at(document["posted"])
-
-    def at(self, posted: Any) -> int:
-        """Return the number of the last comment at or before a time, at least 1."""
-        return max(1, bisect_right(self.times, posted))
+        # That of the last comment at or before its time.
+        return max(1, bisect_right(self.times, document["posted"]))

@@ -5,7 +5,7 @@ is not abstract here is right for any layout; one that can do better overrides i
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, ClassVar
@@ -19,12 +19,6 @@ from comments.types import Order, State
 from mongo.collections import Collection
 
 DUPLICATE_KEY = 11000
-# Called now and then by what takes long, so that a converter can say that it is alive.
-Pulse = Callable[[], object]
-
-
-def no_pulse() -> None:
-    """Report to nothing."""
 
 
 @dataclass(frozen=True)
@@ -107,14 +101,13 @@ class Layout(ABC):
         fits. `found` is from before that."""
         return ""
 
-    def clear(self, place: Place, epochs: Mapping[str, Any], pulse: Pulse = no_pulse) -> int:
+    def clear(self, place: Place, epochs: Mapping[str, Any]) -> int:
         """Delete the copies whose epoch matches a query such as {"$lte": 3}, so many documents at a time: one command for a
         million would outlast the connection's time limit. Return how many went."""
         query, deleted = {"discussion_id": place.discussion_id, "epoch": dict(epochs)}, 0
         while ids := [one["_id"] for one in self.stored.find(query, {"_id": 1}).limit(self.dropped_at_once)]:
             # Left to itself the server may walk along the index that found them, from end to end for each batch.
             deleted += self.stored.delete_many({**query, "_id": {"$in": ids}}, hint="_id_").deleted_count
-            pulse()
         return deleted
 
     # Reading ---------------------------------------------------------------------------------------------------------
@@ -122,6 +115,12 @@ class Layout(ABC):
     @abstractmethod
     def iterate(self, place: Place, order: Order) -> Iterator[Document]:
         """Yield all comments in one of `orders`, a batch in memory at a time."""
+
+    def sorted(self, place: Place, order: Order) -> Iterator[Document]:
+        """Yield all comments in an order; one that is not among `orders` is sorted in memory."""
+        if order in self.orders:
+            return self.iterate(place, order)
+        return iter(sorted(self.iterate(place, self.orders[0]), key=lambda item: sort_key(item, order)))
 
     @abstractmethod
     def by_author(
@@ -132,7 +131,7 @@ class Layout(ABC):
 
     def by_number(self, place: Place, low: int, high: int) -> list[Document]:
         """Return the comments numbered low … high, in order."""
-        return [item for item in self._sorted(place, Order.OLDEST) if low <= item["number"] <= high]
+        return [item for item in self.sorted(place, Order.OLDEST) if low <= item["number"] <= high]
 
     def nearest(self, place: Place, number: int, direction: int) -> int | None:
         """Return the lowest number above `number` that a comment has (direction 1), or the highest below (−1)."""
@@ -140,11 +139,11 @@ class Layout(ABC):
 
     def newest(self, place: Place, limit: int) -> list[Document]:
         """Return the public comments among those numbered highest, the newest `posted` first, up to `limit`."""
-        return public(reversed(self._sorted(place, Order.OLDEST)))[:limit]
+        return public(reversed(list(self.sorted(place, Order.OLDEST))))[:limit]
 
     def by_path(self, place: Place, low: str, high: str, limit: int, *, backwards: bool = False) -> list[Document]:
         """Return up to `limit` comments with low < full_slug < high in order; `backwards`: the last ones, reversed."""
-        found = [item for item in self._sorted(place, Order.THREADED) if low < item["full_slug"] < high]
+        found = [item for item in self.sorted(place, Order.THREADED) if low < item["full_slug"] < high]
         return (found[::-1] if backwards else found)[:limit]
 
     def below(self, place: Place, top: Document, after: str, limit: int) -> list[Document]:
@@ -159,9 +158,6 @@ class Layout(ABC):
     def faults(self, place: Place) -> Iterable[str]:
         """Yield what is wrong with the form of the copy (not with its comments), a sentence each."""
         return ()
-
-    def _sorted(self, place: Place, order: Order) -> list[Document]:
-        return sorted(self.iterate(place, self.orders[0]), key=lambda item: sort_key(item, order))
 
     # Settings --------------------------------------------------------------------------------------------------------
 

@@ -15,7 +15,7 @@ from django.core.exceptions import ImproperlyConfigured
 from pymongo.collection import Collection
 
 from comments import conf, targets
-from comments.backends.layouts.base import Found, Layout, Pulse, no_pulse, only, pushes, sort_key
+from comments.backends.layouts.base import Found, Layout, only, pushes, sort_key
 from comments.backends.stored import Document, Place
 from comments.errors import DiscussionBusy, DiscussionFull, TargetNotFound
 from comments.types import Order, Target
@@ -168,7 +168,7 @@ class Embedded(Layout):
         wanted = {"_id": targets.key_of(place.target), **earlier}
         return any(home.update_one(wanted, begun).matched_count for home in self._homes(place.target.label))
 
-    def clear(self, place: Place, epochs: Mapping[str, Any], pulse: Pulse = no_pulse) -> int:
+    def clear(self, place: Place, epochs: Mapping[str, Any]) -> int:
         try:
             own = {"_id": targets.key_of(place.target), "comments_epoch": dict(epochs)}
         except TargetNotFound:

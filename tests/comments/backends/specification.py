@@ -347,11 +347,9 @@ class Specification(Backend):
 
     # Upkeep: one call at a time leaves nothing to be put right, and dicts have one layout -------------------------------
 
-    def convert(self, target, layout, order, *, patience=None, progress=None):
-        return None
-
-    def renumber(self, target):
-        self._renumber(target)
+    def convert(self, target, layout, order, *, renumber=False, patience=None, progress=None):
+        if renumber:
+            self._renumber(target)
 
     def drop_old_copies(self, target):
         return 0

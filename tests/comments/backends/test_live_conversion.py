@@ -22,7 +22,7 @@ def killed(target, calls):
         Interrupted(MongoBackend(), at=calls).convert(target, "buckets", Order.THREADED)
 
 
-@pytest.mark.parametrize("calls", [3, 6, 9, 12])
+@pytest.mark.parametrize("calls", [7, 10, 13, 16])
 def test_dead_conversion_is_ended_by_the_next_claim_and_begun_anew(mongo, settings, target, calls):
     backend = configure(settings)
     posted = lively(backend, target)
@@ -49,7 +49,7 @@ def test_dead_conversion_is_ended_by_the_next_claim_and_begun_anew(mongo, settin
 def test_dead_conversion_is_ended_by_the_worker(mongo, settings, target):
     backend = configure(settings)
     lively(backend, target)
-    killed(target, 9)
+    killed(target, 13)
     backend.tidy()
     assert backend.discussion(target).moving == "buckets"
     unheard(mongo, target)
@@ -60,7 +60,7 @@ def test_dead_conversion_is_ended_by_the_worker(mongo, settings, target):
 def test_dead_converter_does_not_stand_in_the_way_of_another_order(mongo, settings, target):
     backend = configure(settings)
     lively(backend, target)
-    killed(target, 9)
+    killed(target, 13)
     now = mongo.discussions.find_one({"_id": target.id})["order"]
     other = Order.OLDEST if now == "threaded" else Order.THREADED
     with pytest.raises(ConversionFailed):
@@ -186,7 +186,7 @@ def test_what_is_touched_while_copying_is_left_to_the_comparison(mongo, settings
 def test_move_that_died_is_ended_by_converting_to_what_it_is(mongo, settings, target):
     backend = configure(settings)
     lively(backend, target)
-    killed(target, 9)
+    killed(target, 13)
     unheard(mongo, target)
     found = backend.discussion(target)
     assert maintenance.needs_converting(found, "documents", None)
