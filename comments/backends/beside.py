@@ -130,17 +130,17 @@ class IpHashes:
     """From where comments were sent, as keyed hashes: one document a comment, for 30 days."""
 
     def __init__(self, db: Database[Any]) -> None:
-        self.stored = db["comments.addresses"]
+        self.stored = db["comments.ip_hashes"]
 
     def note(self, target: Target, slug: str, ip_hash: str) -> None:
         """Keep from where a comment was first sent."""
-        first = {"$setOnInsert": {"address": ip_hash, "at": now()}}
+        first = {"$setOnInsert": {"ip_hash": ip_hash, "at": now()}}
         self.stored.update_one({"discussion_id": target.id, "slug": slug}, first, upsert=True)
 
     def of(self, target: Target, slug: str) -> str:
         """Return the hash for a comment, "" where it is not kept (any more)."""
         found = self.stored.find_one({"discussion_id": target.id, "slug": slug})
-        return str(found["address"]) if found else ""
+        return str(found["ip_hash"]) if found else ""
 
     def erase(self, target: Target, slug: str) -> int:
         """Forget from where a comment was sent; return how many records went."""

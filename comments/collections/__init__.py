@@ -106,12 +106,12 @@ STATIC = (
         unsharded_because="small: one document a subscriber and discussion",
     ),
     Collection(
-        "comments.addresses",
+        "comments.ip_hashes",
         (
             Index("by_comment", (("discussion_id", 1), ("slug", 1))),
             Index("kept_for_a_month", (("at", 1),), expire_after_seconds=30 * DAY),
         ),
-        validator=schemas.ADDRESS,
+        validator=schemas.IP_HASH,
         unsharded_because="small, and short-lived",
     ),
     *rate_limit.COLLECTIONS,

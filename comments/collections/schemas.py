@@ -96,4 +96,4 @@ SUBSCRIPTION = document(
     {"asked": DATE},
 )
 ERASURE = document({"_id": TEXT, "at": DATE})
-ADDRESS = document({"discussion_id": TEXT, "slug": TEXT, "address": TEXT, "at": DATE})
+IP_HASH = document({"discussion_id": TEXT, "slug": TEXT, "ip_hash": TEXT, "at": DATE})

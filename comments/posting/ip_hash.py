@@ -37,7 +37,7 @@ def key(request: HttpRequest) -> str:
         if isinstance(parsed, ipaddress.IPv6Address) and parsed.ipv4_mapped:
             parsed = parsed.ipv4_mapped
         network = str(ipaddress.ip_network((parsed, KEPT_BITS[parsed.version]), strict=False))
-    return salted_hmac("comments.addresses", network, algorithm="sha256").hexdigest()[:32]
+    return salted_hmac("comments.ip_hashes", network, algorithm="sha256").hexdigest()[:32]
 
 
 def note(target: Target, slug: str, address: str) -> None:

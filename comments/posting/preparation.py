@@ -3,6 +3,7 @@
 import re
 import secrets
 from dataclasses import replace
+from typing import NotRequired, TypedDict, Unpack
 
 from django.utils.crypto import salted_hmac
 from django.utils.translation import gettext as _
@@ -17,6 +18,17 @@ OVERHEAD = 1_500
 MAX_NAME = 200
 # NUL, and half of a surrogate pair, which JSON may bring: it has no bytes.
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+
+
+class Written(TypedDict):
+    """What a comment is made of: `token` is its form's, `parent` the slug it answers, if any."""
+
+    author: Author
+    source: str
+    token: str
+    parent: NotRequired[str]
+    email: NotRequired[str]
+    kind: NotRequired[Kind]
 
 
 def new_token() -> str:
@@ -38,31 +50,11 @@ def check_said(found: Comment | Held, token: str, source: str) -> None:
         raise TokenUsed(_("This form has posted a comment already. Send it again to post this one too."))
 
 
-def prepare(
-    *,
-    author: Author,
-    source: str,
-    token: str,
-    parent: str = "",
-    email: str = "",
-    kind: Kind = Kind.COMMENT,
-    html: str | None = None,
-) -> NewComment:
-    """Return a comment ready to be stored: measured and rendered (unless its clean `html` is given). Raises
-    InvalidComment."""
+def prepare(**written: Unpack[Written]) -> NewComment:
+    """Return a comment ready to be stored: measured, rendered and checked. Raises InvalidComment."""
+    source = written["source"]
     measure(source)
-    return checked(
-        NewComment(
-            author=author,
-            source=source,
-            html=render(source) if html is None else html,
-            token=token,
-            parent=parent,
-            email=email,
-            kind=kind,
-            said=said(token, source),
-        )
-    )
+    return checked(NewComment(**written, html=render(source), said=said(written["token"], source)))
 
 
 def measure(source: str) -> None:

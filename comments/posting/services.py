@@ -8,6 +8,7 @@ same text never does a thing twice, and with another text never pretends to.
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Unpack
 
 from django.db.models import Model
 from django.http import HttpRequest
@@ -21,10 +22,11 @@ from comments.notices import mails
 from comments.posting import ip_hash, own, policy, preparation, spam
 from comments.posting.forms import author_of, user_key
 from comments.posting.policy import Mode
+from comments.posting.preparation import Written
 from comments.posting.spam import Submission
 from comments.posting.tokens import FormToken, Own
 from comments.reading import links, selectors
-from comments.types import Author, Comment, Held, Kind, NewComment, Posted, Target
+from comments.types import Author, Comment, Held, NewComment, Posted, Target
 
 
 @dataclass(frozen=True)
@@ -232,21 +234,9 @@ def _store(request: HttpRequest, submission: Submission, reasons: tuple[str, ...
     return posted
 
 
-def post(
-    target: Model | Target,
-    *,
-    author: Author,
-    source: str,
-    token: str,
-    parent: str = "",
-    email: str = "",
-    kind: Kind = Kind.COMMENT,
-) -> Posted:
-    """Publish a comment; `parent` is the slug it answers, or "".
-
-    Raises InvalidComment, InvalidParent, DiscussionClosed, DiscussionBusy, TargetNotFound, TokenUsed.
-    """
-    new = preparation.prepare(author=author, source=source, token=token, parent=parent, email=email, kind=kind)
+def post(target: Model | Target, **written: Unpack[Written]) -> Posted:
+    """Publish a comment. Raises InvalidComment, InvalidParent, DiscussionClosed, DiscussionBusy, TargetNotFound, TokenUsed."""
+    new = preparation.prepare(**written)
     return _as_said(backend().post(targets.of(target), new), new)
 
 
@@ -256,19 +246,9 @@ def finish(target: Model | Target, slug: str) -> bool:
     return backend().finish(targets.of(target), slug)
 
 
-def hold(
-    target: Model | Target,
-    *,
-    author: Author,
-    source: str,
-    token: str,
-    parent: str = "",
-    email: str = "",
-    kind: Kind = Kind.COMMENT,
-    reasons: Iterable[str] = (),
-) -> Posted:
-    """Put a comment into the queue instead of publishing it; `reasons` are for the moderators. Raises as `post`."""
-    new = preparation.prepare(author=author, source=source, token=token, parent=parent, email=email, kind=kind)
+def hold(target: Model | Target, *, reasons: Iterable[str] = (), **written: Unpack[Written]) -> Posted:
+    """Put a comment into the moderation queue instead of publishing it; `reasons` are for the moderators. Raises as `post`."""
+    new = preparation.prepare(**written)
     return _as_said(backend().hold(targets.of(target), new, tuple(reasons)), new)
 
 

@@ -177,10 +177,10 @@ def test_subscription_is_for_one_discussion_and_forged_links_lead_nowhere(client
 def test_address_is_kept_as_a_keyed_hash_and_goes_by_itself(client, post_page, mongo):
     site.post(client, post_page, "Hello")
     comment = list(selectors.iterate(post_page))[0]
-    kept = mongo["comments.addresses"].find_one()
-    assert ip_hash.of_comment(post_page, comment.slug) == kept["address"]
+    kept = mongo["comments.ip_hashes"].find_one()
+    assert ip_hash.of_comment(post_page, comment.slug) == kept["ip_hash"]
     assert "127.0" not in str(kept)
-    expiry = mongo["comments.addresses"].index_information()["kept_for_a_month"]
+    expiry = mongo["comments.ip_hashes"].index_information()["kept_for_a_month"]
     assert expiry["expireAfterSeconds"] == 30 * 24 * 3600
 
 

@@ -80,7 +80,7 @@ def test_seed_is_where_it_may_be(seeded, mongo, network):
         "comments.pending": said,
         "comments.history": said,
         "comments.subscriptions": {EMAIL},
-        "comments.addresses": {network},
+        "comments.ip_hashes": {network},
         "comments.flags": {network},
         "rate_limits": {network},
     }
@@ -135,7 +135,7 @@ def test_erased_author_leaves_no_trace(seeded, mongo, network):
     assert traces(mongo, NAME, EMAIL, TEXT, network) == {}
     assert out.getvalue() == "Erased: 2 comments, 3 network addresses, 1 flags' names, 1 subscriptions.\n"
     assert [c.source for c in selectors.iterate(seeded) if not c.removed] == ["An answer"]
-    for one in mongo["comments.addresses"].find():
+    for one in mongo["comments.ip_hashes"].find():
         assert one["slug"] == list(selectors.iterate(seeded))[-1].slug
 
 

@@ -136,7 +136,7 @@ def test_author_deletes_what_waits_without_a_trace(client, post_page, waiting, m
     assert selectors.held() == (waiting,)
     client.post(change_url("delete", waiting))
     assert selectors.held() == ()
-    assert mongo["comments.addresses"].count_documents({}) == 0
+    assert mongo["comments.ip_hashes"].count_documents({}) == 0
     assert "Mine" not in str(list(mongo["comments.pending"].find()))
     assert selectors.count(post_page) == 0
 
