@@ -1,8 +1,9 @@
 """The one client: the one behind Django's connection, with datetimes that know their zone."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
 from datetime import UTC
+from itertools import islice
 from typing import Any, TypeVar
 
 import pymongo
@@ -44,6 +45,13 @@ def database(alias: str = DEFAULT_DB_ALIAS) -> Database[Document]:
 def client(alias: str = DEFAULT_DB_ALIAS) -> MongoClient[Document]:
     """Return the pymongo client of a Django connection."""
     return database(alias).client
+
+
+def batched(values: Iterable[T], size: int) -> Iterator[list[T]]:
+    """Yield the values in lists of `size`, one for each query that names them."""
+    rest = iter(values)
+    while batch := list(islice(rest, size)):
+        yield batch
 
 
 def first_batch(command: str, collection: str, alias: str = DEFAULT_DB_ALIAS, **arguments: Any) -> list[Document]:

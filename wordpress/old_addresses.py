@@ -11,7 +11,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 from bson import ObjectId
 from pymongo import UpdateOne
 
-from mongo.connection import database
+from mongo.connection import batched, database
 from wordpress.collections import LINKS
 from wordpress.export.old_site import host_of
 from wordpress.export.scan import Export
@@ -34,8 +34,7 @@ def keep(export: Export, found: Iterable[tuple[int, str, ObjectId]]) -> None:
     A node need not be there yet: what is not, or is not live, is answered as any wrong address is.
     """
     host, base = host_of(export.site.url), _path(export.site.url)
-    rows = iter(found)
-    while some := list(islice(rows, BATCH)):
+    for some in batched(found, BATCH):
         writes = [
             UpdateOne(
                 {"path": path, "source": export.key},

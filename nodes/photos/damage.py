@@ -1,12 +1,11 @@
 """Photos and copies whose bytes are not whole: chunks that are missing or short, contents that are not there."""
 
 from collections.abc import Iterable, Iterator
-from itertools import islice
 from typing import Any
 
 from pymongo.database import Database
 
-from mongo.connection import Document
+from mongo.connection import Document, batched
 from nodes.collections import ASSET_FILES, ASSETS, RENDITION_FILES
 from nodes.kinds import PHOTO
 
@@ -22,8 +21,7 @@ def damaged(
     db: Database[Document], documents: Iterable[Document], chunks: str = f"{ASSETS}.chunks"
 ) -> Iterator[tuple[Document, str]]:
     """Yield of files documents, read with FIELDS, those that cannot be shown, and why. Uploads under way are passed over."""
-    rest = iter(documents)
-    while batch := list(islice(rest, BATCH)):
+    for batch in batched(documents, BATCH):
         stored = _stored(db, [document["_id"] for document in batch], chunks)
         shown = _shown(db, batch)
         for document in batch:

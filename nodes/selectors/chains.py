@@ -1,14 +1,13 @@
 """Which revisions a node, or its draft, still leads to: all others were begun by saves that failed, or are of nodes gone."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import islice
 from typing import Any
 
 from bson import ObjectId
 
-from mongo.connection import database
+from mongo.connection import batched, database
 from nodes.collections import ASSET_FILES, NODES, REVISIONS, TRASH, standing
 
 BATCH = 200
@@ -44,7 +43,7 @@ def all_chains() -> Iterator[Chains]:
     Each node is read before its revisions: what is saved in between has a newer revision, which is no matter here.
     """
     ids = (group["_id"] for group in database()[REVISIONS].aggregate([{"$group": {"_id": "$node_id"}}]))
-    while batch := list(islice(ids, BATCH)):
+    for batch in batched(ids, BATCH):
         heads = _heads(batch)
         for node_id in batch:
             yield _chains(node_id, heads.get(node_id))
@@ -87,10 +86,3 @@ def _follow(links: Mapping[ObjectId, Link], nonce: ObjectId | None) -> tuple[Lin
         found[nonce] = links[nonce]
         nonce = links[nonce].parent
     return tuple(found.values())
-
-
-def batches(nonces: Iterable[ObjectId], size: int = 1_000) -> Iterator[list[ObjectId]]:
-    """Yield the nonces in lists of `size`."""
-    rest = iter(nonces)
-    while batch := list(islice(rest, size)):
-        yield batch

@@ -1,17 +1,13 @@
 """What an import has to know before it writes: which of its nodes are there, and which places are taken."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import islice
-from typing import TypeVar
 
 from bson import ObjectId
 
-from mongo.connection import database
+from mongo.connection import batched, database
 from nodes.collections import NODES, TRASH
-
-T = TypeVar("T")
 
 # Ids or slugs in one query.
 BATCH = 1_000
@@ -37,7 +33,7 @@ def known(ids: Collection[ObjectId]) -> dict[ObjectId, Known]:
     """Return those of the nodes that exist, the trash included, by id."""
     wanted = {f"metadata.{name}": 1 for name in ("type", "parent_id", "slug", "published", "detail.source")}
     found: dict[ObjectId, Known] = {}
-    for batch in _batches(ids):
+    for batch in batched(ids, BATCH):
         # The trash last: a node that is thrown away between the two queries is found there. One that is restored is
         # found by neither, but creating it again does nothing.
         for collection, trashed in ((NODES, False), (TRASH, True)):
@@ -63,13 +59,7 @@ def known(ids: Collection[ObjectId]) -> dict[ObjectId, Known]:
 def taken(parent_id: ObjectId | None, slugs: Collection[str]) -> set[str]:
     """Return those of the slugs that a node in this section has."""
     found: set[str] = set()
-    for batch in _batches(slugs):
+    for batch in batched(slugs, BATCH):
         places = {"metadata.parent_id": parent_id, "metadata.slug": {"$in": batch}}
         found.update(d["metadata"]["slug"] for d in database()[NODES].find(places, {"metadata.slug": 1, "_id": 0}))
     return found
-
-
-def _batches(values: Collection[T]) -> Iterator[list[T]]:
-    pending = iter(values)
-    while batch := list(islice(pending, BATCH)):
-        yield batch

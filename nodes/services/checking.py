@@ -6,14 +6,11 @@ Never more: no node, no text and no comment is ever deleted here. What lost its 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from itertools import islice
-from typing import Any
 
 from bson import ObjectId
-from pymongo.cursor import Cursor
 
 from mongo.clock import now
-from mongo.connection import Document, database
+from mongo.connection import batched, database
 from nodes.collections import (
     ASSET_FILES,
     NODES,
@@ -77,7 +74,7 @@ def _to_its_end(look: Iterator[Defect]) -> Iterator[Defect]:
 
 def _broken_histories(collection: str) -> Iterator[Defect]:
     """Yield nodes whose history lacks the revision of what they are, or is gone altogether."""
-    for batch in _batches(database()[collection].find(standing(collection), {"metadata.nonce": 1})):
+    for batch in batched(database()[collection].find(standing(collection), {"metadata.nonce": 1}), BATCH):
         nonces = {document["_id"]: document["metadata"]["nonce"] for document in batch}
         query = {"node_id": {"$in": list(nonces)}, "_id": {"$in": list(nonces.values())}}
         there = {revision["_id"] for revision in database()[REVISIONS].find(query, {"_id": 1})}
@@ -91,7 +88,7 @@ def _orphans(before: datetime, fix: bool) -> Iterator[Defect]:
         if not found.is_whole:
             continue
         orphans = [link.nonce for link in found.others if link.saved_at < before]
-        for batch in chains.batches(orphans):
+        for batch in batched(orphans, BATCH):
             if fix:
                 database()[REVISIONS].delete_many({"_id": {"$in": batch}, "node_id": found.node_id})
         yield from (Defect(ORPHAN, f"{found.node_id}: revision {nonce}", fix) for nonce in orphans)
@@ -99,7 +96,7 @@ def _orphans(before: datetime, fix: bool) -> Iterator[Defect]:
 
 def _redirects(before: datetime, fix: bool) -> Iterator[Defect]:
     """Yield redirects from where their node stands, as a failed rename leaves, and those to nodes that were not deleted."""
-    for batch in _batches(database()[REDIRECTS].find({"deleted_at": {"$exists": False}})):
+    for batch in batched(database()[REDIRECTS].find({"deleted_at": {"$exists": False}}), BATCH):
         ids = list({redirect["node_id"] for redirect in batch})
         places = _places(ids)
         for redirect in batch:
@@ -129,7 +126,7 @@ def _lost(collection: str, fix: bool) -> Iterator[Defect]:
     parents = database()[collection].aggregate(
         [{"$match": {"metadata.type": {"$ne": CONTENT}}}, {"$group": {"_id": "$metadata.parent_id"}}]
     )
-    for batch in _batches(parents):
+    for batch in batched(parents, BATCH):
         ids = [group["_id"] for group in batch if group["_id"] is not None]
         there = set(_places(ids))
         for parent_id in ids:
@@ -187,9 +184,3 @@ def _damaged_copies(fix: bool) -> Iterator[Defect]:
             database()[RENDITION_CHUNKS].delete_many({"files_id": document["_id"]})
             database()[RENDITION_FILES].delete_one({"_id": document["_id"]})
         yield Defect(FILE, f"copy {document['_id']} ({document.get('filename')}) {why}", fix)
-
-
-def _batches(cursor: Any | Cursor[Document]) -> Iterator[list[Document]]:
-    rest = iter(cursor)
-    while batch := list(islice(rest, BATCH)):
-        yield batch

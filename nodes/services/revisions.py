@@ -5,9 +5,12 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from mongo.clock import now
-from mongo.connection import database
+from mongo.connection import batched, database
 from nodes.collections import REVISIONS
 from nodes.selectors import chains
+
+# Revisions that one command deletes.
+BATCH = 1_000
 
 
 @dataclass(frozen=True)
@@ -35,7 +38,7 @@ def purge(
             link.nonce for link in found.live[max(keep, 1) :] if link.saved_at < before and link.nonce not in drafted
         ]
         nodes, kept, deleted = nodes + 1, kept + len(found.live) - len(doomed), deleted + len(doomed)
-        for batch in chains.batches(doomed):
+        for batch in batched(doomed, BATCH):
             if not dry_run:
                 database()[REVISIONS].delete_many({"_id": {"$in": batch}, "node_id": found.node_id})
         progress(len(found.live) + len(found.others))

@@ -5,18 +5,17 @@ wakes up stores nothing, and going back to a former content sees that its bytes 
 every write names the sections, contents or files that it is about, so that it goes to their shards.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from itertools import islice
 from typing import Any
 
 from bson import ObjectId
 
 from mongo import jobs
 from mongo.clock import now
-from mongo.connection import Document, database
+from mongo.connection import Document, batched, database
 from nodes.collections import (
     ASSET_CHUNKS,
     ASSET_FILES,
@@ -62,7 +61,7 @@ def sweep(*, dry_run: bool = False, moment: datetime | None = None) -> Swept:
     moment = moment or now()
     swept = sweep_stalled(dry_run=dry_run, moment=moment)
     replaced = database()[ASSET_FILES].find({"metadata.type": CONTENT, "metadata.locked": None}, _CONTENT_SEEN)
-    for batch in _batches(replaced):
+    for batch in batched(replaced, BATCH):
         shown = _shown_by([content["metadata"]["parent_id"] for content in batch])
         for content in batch:
             _end_content(content, shown.get(content["metadata"]["parent_id"]), moment, swept, dry_run)
@@ -70,8 +69,8 @@ def sweep(*, dry_run: bool = False, moment: datetime | None = None) -> Swept:
         _end_own_content(photo, moment, swept, dry_run)
     _end_renditions(moment, swept, dry_run)
     for files, chunks in ((ASSET_FILES, ASSET_CHUNKS), (RENDITION_FILES, RENDITION_CHUNKS)):
-        for batch in _batches(_distinct(chunks, "files_id")):
-            orphans = _orphans(files, batch)
+        for ids in batched(_distinct(chunks, "files_id"), BATCH):
+            orphans = _orphans(files, ids)
             swept.orphans += len(orphans)
             if orphans and not dry_run:
                 database()[chunks].delete_many({"files_id": {"$in": orphans}})
@@ -81,7 +80,7 @@ def sweep(*, dry_run: bool = False, moment: datetime | None = None) -> Swept:
 def sweep_stalled(*, dry_run: bool = False, moment: datetime | None = None) -> Swept:
     """Clear away uploads that have stalled, and nothing else: quick, whatever the size of the site."""
     swept, stale = Swept(), _stale(moment or now())
-    for batch in _batches(database()[ASSET_FILES].find(stale, SEEN)):
+    for batch in batched(database()[ASSET_FILES].find(stale, SEEN), BATCH):
         photos = [one for one in batch if _is_photo(one)]
         files = [one for one in batch if not _is_photo(one)]
         swept.unlocked += len(photos)
@@ -206,10 +205,10 @@ def _end_renditions(moment: datetime, swept: Swept, dry_run: bool) -> None:
         swept.renditions += 1
         if not dry_run:
             renditions.discard(stalled)
-    for sources in _batches(_distinct(RENDITION_FILES, "metadata.source")):
+    for sources in batched(_distinct(RENDITION_FILES, "metadata.source"), BATCH):
         copies = _unwanted(sources, moment)
         swept.renditions += len(copies)
-        for batch in _batches(copies if not dry_run else ()):
+        for batch in batched(copies if not dry_run else (), BATCH):
             ids = [copy["_id"] for copy in batch]
             of = {"$in": list({copy["metadata"]["source"] for copy in batch})}
             database()[RENDITION_CHUNKS].delete_many({"files_id": {"$in": ids}})
@@ -295,12 +294,6 @@ def _shown_by(ids: list[ObjectId]) -> dict[ObjectId, ObjectId]:
 
 def _place(metadata: Document) -> dict[str, Any]:
     return {"metadata.parent_id": metadata["parent_id"], "metadata.slug": metadata["slug"]}
-
-
-def _batches(found: Iterable[Any]) -> Iterator[list[Any]]:
-    rest = iter(found)
-    while batch := list(islice(rest, BATCH)):
-        yield batch
 
 
 def _grace() -> timedelta:

@@ -3,14 +3,13 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import islice
 from typing import Any
 
 from bson import ObjectId
 from pymongo.errors import BulkWriteError
 
 from mongo.clock import now
-from mongo.connection import Document, database
+from mongo.connection import Document, batched, database
 from nodes.collections import NODES, REDIRECTS, REVISIONS, TRASH
 from nodes.models import MARKDOWN
 from nodes.selectors import slugs
@@ -45,9 +44,8 @@ def insert(rows: Iterable[Row]) -> Iterator[int]:
 
     Raises InvalidPlace, InvalidSlug; of a batch in which one is raised nothing is written.
     """
-    rows = iter(rows)
     checked: set[tuple[ObjectId | None, str]] = set()
-    while batch := list(islice(rows, BATCH)):
+    for batch in batched(rows, BATCH):
         for row in batch:
             if (row.parent_id, row.type) not in checked:
                 check_place(row.parent_id, row.type)
