@@ -8,7 +8,7 @@ from mongo.clock import now
 from mongo.doctor.findings import ADVICE, WARNING, Examination, Finding, check
 
 # How long a job may be due before the worker that is to do it counts as dead.
-LATE = timedelta(minutes=10)
+OVERDUE = timedelta(minutes=10)
 
 
 @check
@@ -19,12 +19,12 @@ def jobs_done(examination: Examination) -> Iterator[Finding]:
     if not jobs.is_tended(alias=examination.alias):
         message = "No worker runs: mails are not sent, and what crashes leave behind waits."
         yield Finding(WARNING, "no-worker", jobs.WORKERS, message, "Run manage.py work beside the site.")
-    stored, due = examination.db[jobs.COLLECTION], now() - LATE
+    stored, due = examination.db[jobs.COLLECTION], now() - OVERDUE
     if stored.find_one({"state": jobs.RUNNING, "due": {"$lt": due}}):
         message = "A worker died over a job, and no other has taken it."
         yield Finding(WARNING, "stale-lease", jobs.COLLECTION, message, "Run manage.py work.")
     if stored.find_one({"state": jobs.WAITING, "due": {"$lt": due}}):
-        message = f"Jobs have been due for more than {LATE.seconds // 60} minutes."
+        message = f"Jobs have been due for more than {OVERDUE.seconds // 60} minutes."
         yield Finding(WARNING, "jobs-waiting", jobs.COLLECTION, message, "Run manage.py work.")
     if stored.find_one({"state": jobs.FAILED}):
         message = "Some jobs failed for good."

@@ -36,7 +36,7 @@ class HotQuery:
 
 @dataclass(frozen=True)
 class Explained:
-    """What the server did for a query: the stages of its plan, index keys and documents read, documents returned.
+    """What the server did for a query: the stages of its plan, documents read, documents returned.
 
     `sorts`: no plan that it considered came without a sort in memory. On a handful of documents the plans cost the same, and
     the one that was chosen says nothing.
@@ -44,7 +44,6 @@ class Explained:
 
     stages: frozenset[str]
     sorts: bool
-    keys_read: int
     documents_read: int
     returned: int
 
@@ -67,7 +66,6 @@ def explain(db: Database[Document], collection: str, find: dict[str, Any]) -> Ex
     return Explained(
         plans[0],
         all("SORT" in stages for stages in plans),
-        figures["totalKeysExamined"],
         figures["totalDocsExamined"],
         figures["nReturned"],
     )

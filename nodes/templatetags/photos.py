@@ -35,12 +35,6 @@ def photo_original(photo: Photo) -> str:
 
 
 @register.simple_tag
-def photo_copy(photo: Photo, width: int) -> str:
-    """{% photo_copy photo 1280 %}: the path of a JPEG in one of the widths that are made."""
-    return photo_addresses.copy(photo, width)
-
-
-@register.simple_tag
 def photo_srcset(photo: Photo) -> str:
     """{% photo_srcset photo %}: the whole photo as WebP, in the widths that are made, for a script to show."""
     return photo_addresses.srcset(photo, "webp")

@@ -20,13 +20,15 @@ from comments.reading import selectors
 from comments.types import Target
 from mongo.collections import Collection, ShardKey, declared
 from mongo.sharding import targeting
-from mongo.sharding.targeting import Broadcast, Operation
+from mongo.sharding.targeting import Broadcast
+from tests.support import routing
 from tests.support.commands import CommandLog
 from tests.support.comments import site
 from tests.support.nodes import pictures
 from tests.support.nodes.build import node, nonce
 from tests.support.nodes.editors import Editor, fields
 from tests.support.nodes.photo_build import document, gallery, replace, upload
+from tests.support.routing import Operation
 
 DOCUMENT = Path(__file__).parents[2] / "docs/how-to/scale-out.md"
 NODES = "/admin/nodes/node/"
@@ -37,7 +39,7 @@ OWN = ("$indexStats", "$collStats", "$currentOp", "$listSearchIndexes")
 def sent(commands: CommandLog) -> Iterable[tuple[Operation, Collection]]:
     known = {item.collection.name: item.collection for item in declared()}
     for event in commands.sent:
-        for one in targeting.operations(event.command_name, event.command):
+        for one in routing.operations(event.command_name, event.command):
             if one.collection in known:
                 yield one, known[one.collection]
 
@@ -46,9 +48,9 @@ def judged(commands: CommandLog) -> set[Broadcast]:
     """Assert that all that was sent is routed or excused; return the exceptions that were made use of."""
     used, known = set(), targeting.broadcasts()
     for one, collection in sent(commands):
-        assert targeting.is_allowed(one, collection), f"mongos refuses this: {one}"
-        if not targeting.is_routed(one, collection):
-            excuse = targeting.excuse(one, known)
+        assert routing.is_allowed(one, collection), f"mongos refuses this: {one}"
+        if not routing.is_routed(one, collection):
+            excuse = routing.excuse(one, known)
             assert excuse, f"every shard is asked: {one}"
             used.add(excuse)
     return used
@@ -266,8 +268,8 @@ def test_what_mongos_refuses():
     collection = Collection("c", (), ShardKey((("a", 1), ("b", 1))))
 
     def allowed(name: str, **command: Any) -> bool:
-        (one,) = targeting.operations(name, {name: "c", **command})
-        return targeting.is_allowed(one, collection)
+        (one,) = routing.operations(name, {name: "c", **command})
+        return routing.is_allowed(one, collection)
 
     assert not allowed("findAndModify", query={"a": 1})
     assert not allowed("findAndModify", query={"_id": 1})

@@ -10,9 +10,9 @@ from django.core.management import call_command
 from mongo.clock import now
 from mongo.collections import declared
 from mongo.connection import database
-from mongo.sharding import targeting
 from nodes.photos.assets.locks import STALE
 from nodes.services.sweeping import Swept, alone, sweep
+from tests.support import routing
 from tests.support.nodes import pictures
 from tests.support.nodes.photo_build import audit, count, document, gallery, replace, upload
 
@@ -77,13 +77,13 @@ def test_a_sweep_writes_to_the_shards_that_it_is_about(commands, client):
         one
         for event in commands.sent
         if event.command_name in ("update", "delete", "findAndModify")
-        for one in targeting.operations(event.command_name, event.command)
+        for one in routing.operations(event.command_name, event.command)
         if one.collection in known
     ]
     assert {one.collection for one in writes} >= {"cms.assets.files", "cms.assets.chunks", "cms.renditions.files"}
     for one in writes:
-        assert targeting.is_allowed(one, known[one.collection]), one
-        assert targeting.is_routed(one, known[one.collection]), one
+        assert routing.is_allowed(one, known[one.collection]), one
+        assert routing.is_routed(one, known[one.collection]), one
     audit()
 
 
