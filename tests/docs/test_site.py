@@ -1,17 +1,22 @@
 """What the documents say is so: settings, dependencies, commands and links."""
 
 import re
-from importlib import metadata
+from importlib import import_module, metadata
 
 import pytest
+from django.apps import apps
 from django.conf import settings
 from django.core.management import get_commands
 
+from mongo.collections import declared
 from tests.support.site_settings import ROOT, SETTINGS, loaded, production
 
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 # Read where they are used, not in the settings module.
 ELSEWHERE = {"MONGOD", "WEB_CONCURRENCY"}
+PACKAGES = ("cms", "comments", "local", "markup", "mongo", "nodes", "wordpress")
+# A permission, and a field of the nodes.
+NO_CODE = {"comments.can_moderate", "comments.author.id"}
 
 
 def documented() -> dict[str, str]:
@@ -111,6 +116,39 @@ def test_files_and_tests_that_documents_name_are_there(document):
     for path, test in re.findall(r"`((?:[a-z_.]+/)+[\w.]+\.(?:py|md|toml|sh))(?:::(\w+))?`", document.read_text()):
         assert (ROOT / path).is_file(), path
         assert not test or f"def {test}(" in (ROOT / path).read_text(), f"{path}::{test}"
+    for folder in re.findall(rf"`((?:{'|'.join(PACKAGES)}|tests|tools)/(?:[a-z_]+/)*)`", document.read_text()):
+        assert (ROOT / folder).is_dir(), folder
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_names_of_the_code_that_documents_name_are_there(document):
+    """Collections, models and fields are spelled alike: what a collection or a model is called is no name of the code."""
+    named = set(re.findall(rf"`((?:{'|'.join(PACKAGES)})(?:\.\w+)+)`", document.read_text()))
+    stored = {item.collection.name for item in declared()} | {model._meta.label_lower for model in apps.get_models()}
+    for name in named - stored - NO_CODE:
+        assert _is_there(name), name
+
+
+def _is_there(name: str) -> bool:
+    """Return whether a module, or what can be reached from one by attributes, has this name."""
+    module, *rest = name.split(".")
+    found = import_module(module)
+    for part in rest:
+        module = f"{module}.{part}"
+        try:
+            found = getattr(found, part) if hasattr(found, part) else import_module(module)
+        except ImportError:
+            return False
+    return True
+
+
+@pytest.mark.parametrize("name", ["architecture", "nodes", "comments", "conversion", "security"])
+def test_every_invariant_names_what_holds_it(name):
+    text = (ROOT / f"docs/explanation/{name}.md").read_text()
+    tables = re.findall(r"^\| .*\| Held by \|\n\|[-|]+\|\n((?:\|.*\n)+)", text, re.MULTILINE)
+    assert tables
+    for row in "".join(tables).splitlines():
+        assert re.search(r"\| `tests/[\w/]+\.py(?:::\w+)?`[^|]*\|$", row), row
 
 
 def test_every_document_is_in_the_index():
