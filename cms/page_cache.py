@@ -22,6 +22,7 @@ from django.utils.http import parse_http_date_safe, quote_etag
 
 from cms.context_processors import is_personal
 from comments import conf
+from comments.backends import VERSIONS
 from comments.reading import paging, versions
 from comments.reading import selectors as comments
 from comments.types import Target
@@ -173,7 +174,8 @@ def present(discussions: Collection[str]) -> tuple[Site, Mapping[str, str | None
     if not discussions:
         return stored_site.read(), {}
     if conf.database_alias() == DEFAULT_DB_ALIAS:
-        site, stored = stored_site.read_beside(versions.COLLECTION, tuple(discussions), versions.FIELDS)
+        collection, fields = VERSIONS
+        site, stored = stored_site.read_beside(collection, tuple(discussions), fields)
         return site, {one["_id"]: versions.settled(one["version"], writing=one["claims"]) for one in stored}
     found = comments.discussions(map(Target.parse, discussions))
     settled = {target.id: versions.settled(one.version, writing=one.writing) for target, one in found.items()}

@@ -11,11 +11,12 @@ from django.core.signals import setting_changed
 
 from comments import conf
 from comments.backends.base import Backend
+from comments.backends.discussions import VERSIONS
 from comments.backends.layouts import bucket_size, layout_classes, may_embed, storage
 from comments.backends.mongodb import MongoBackend
 from mongo.connection import database
 
-__all__ = ["backend", "backends", "bucket_size", "layout_classes", "may_embed", "storage"]
+__all__ = ["VERSIONS", "backend", "backends", "bucket_size", "layout_classes", "may_embed", "storage"]
 
 DEFAULT = "default"
 

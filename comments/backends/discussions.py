@@ -45,6 +45,8 @@ BATCH = 100
 AT_ONCE = WriteConcern(w=1)
 
 BEGINNING = datetime.fromisoformat("1970-01-01T00:00:00+00:00")
+# The collection and the fields from which a discussion's version is known, for what reads it beside other documents.
+VERSIONS = ("discussions", ("version", "claims"))
 # A discussion's document without what grows while it is written to.
 BRIEF = {"claims": {"$slice": 1}, "touched": 0}
 
@@ -105,7 +107,7 @@ class Discussions:
     def __init__(self, db: Database[Document], storage: Callable[[str], Storage]) -> None:
         """Take the function that says how new discussions of a label are kept."""
         self.storage = storage
-        self.collection = db.discussions
+        self.collection = db[VERSIONS[0]]
         self.committing = self.collection.with_options(write_concern=AT_ONCE)
 
     def find(self, target: Target, *, whole: bool = False) -> Document | None:

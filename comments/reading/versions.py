@@ -7,10 +7,6 @@ from dataclasses import dataclass, field
 
 from comments.types import Discussion
 
-# Where the versions are: in the document whose `_id` is the discussion's, and what settled() needs of it.
-COLLECTION = "discussions"
-FIELDS = ("version", "claims")
-
 
 @dataclass
 class ReadVersions:
