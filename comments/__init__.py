@@ -1,4 +1,4 @@
-"""Discussions under any object, kept in one of three MongoDB schemas behind one contract."""
+"""Discussions under any object, kept in storage layouts on MongoDB behind one contract."""
 
 from comments.targets import register, unregister
 

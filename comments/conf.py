@@ -13,7 +13,7 @@ DEFAULTS: dict[str, Any] = {
     "DATABASE": "default",
     "DEFAULT": {"SCHEMA": "documents", "ORDER": "oldest", "OPTIONS": {}},
     # {"app.model": {"SCHEMA": …, "ORDER": …, "OPTIONS": …}}: what differs from DEFAULT. "EMBEDDED", the options of that
-    # schema: new discussions are kept as SCHEMA says, and may be converted into the documents of their targets.
+    # layout: new discussions are kept as SCHEMA says, and may be converted into the documents of their targets.
     "TARGETS": {},
     # Levels of a thread.
     "MAX_DEPTH": 8,
@@ -34,11 +34,11 @@ DEFAULTS: dict[str, Any] = {
     "MIN_SECONDS": 3,
     # Import paths of the spam rules, in the order in which they are asked.
     "RULES": tuple(f"comments.posting.spam.{name}" for name in ("trap", "speed", "links", "words", "rate", "repeat")),
-    # Links above which a comment is held, words that hold it, (comments, seconds) allowed from one address or account.
+    # Links above which a comment waits, words that let it wait, (comments, seconds) allowed from one network or account.
     "MAX_LINKS": 2,
     "WORDS": (),
     "RATE": (8, 600),
-    # Addresses that hear of comments that wait; without any, those of settings.MANAGERS.
+    # E-mail addresses to which pending comments are announced; without any, those of settings.MANAGERS.
     "MODERATORS": (),
     # Import path: request → the client's network address.
     "ADDRESS": "comments.posting.ip_hash.remote",

@@ -83,7 +83,7 @@ class EditConflict(CommentError):
 
 
 class HeldChanged(CommentError):
-    """The author of a held comment changed it since it was looked at."""
+    """The author of a pending comment changed it since it was looked at."""
 
     sentence = _("Its author has changed it since: please look at it again.")
 

@@ -37,7 +37,7 @@ class State(StrEnum):
 
 
 class Verdict(StrEnum):
-    """What became of a held comment. Of a WITHDRAWN one, by its author, nothing but the place is left."""
+    """What became of a pending comment. Of a WITHDRAWN one, by its author, nothing but the place is left."""
 
     WAITING = "waiting"
     APPROVED = "approved"

@@ -1,4 +1,4 @@
-"""Moderation in Django's admin: the queue, what readers flagged, and one comment with its history. No page reads the ORM."""
+"""The moderation queue in Django's admin, what readers flagged, and one comment with its history. No page reads the ORM."""
 
 from typing import Any
 
@@ -40,7 +40,7 @@ DONE = {
 
 @admin.register(Moderation)
 class ModerationAdmin(admin.ModelAdmin):
-    """The queue in the place of a list of rows."""
+    """The moderation queue in the place of a list of rows."""
 
     def get_urls(self) -> list[URLPattern]:
         def page(view: Any) -> Any:
@@ -144,7 +144,7 @@ class ModerationAdmin(admin.ModelAdmin):
         return self._page(request, "published", _("Published comments"), **context)
 
     def comment(self, request: HttpRequest, label: str, pk: str, slug: str) -> HttpResponse:
-        """Show one comment of any schema with its history; remove, restore, edit it, or say that its flags are settled."""
+        """Show one comment with its history; remove, restore, edit it, or say that its flags are settled."""
         target = Target(label, pk)
         try:
             found = _found(target, slug)

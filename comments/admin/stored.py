@@ -92,28 +92,28 @@ class DiscussionAdmin(StoredAdmin):
         return format_html(bar, row.pk, done, max(total, 1), text, text)
 
     def get_actions(self, request: HttpRequest) -> dict[str, Any]:
-        """One action a schema and order, for moderators."""
+        """One action a layout and order, for moderators."""
         if not is_moderator(request.user):
             return {}
         return {
-            f"convert_to_{schema}_{order}": (
-                _converting(schema, order),
-                f"convert_to_{schema}_{order}",
-                _("Convert to %(schema)s, %(order)s") % {"schema": schema, "order": order},
+            f"convert_to_{layout}_{order}": (
+                _converting(layout, order),
+                f"convert_to_{layout}_{order}",
+                _("Convert to %(schema)s, %(order)s") % {"schema": layout, "order": order},
             )
-            for schema in layout_classes()
+            for layout in layout_classes()
             for order in (Order.OLDEST, Order.THREADED)
         }
 
 
-def _converting(schema: str, order: Order) -> Any:
+def _converting(layout: str, order: Order) -> Any:
     """Return the admin action that converts the chosen discussions."""
 
     def convert(modeladmin: DiscussionAdmin, request: HttpRequest, queryset: QuerySet) -> None:
         counted: Counter[bool | None] = Counter()
         for row in queryset:
             try:
-                counted[converting.convert(Target.parse(row.pk), schema, order)] += 1
+                counted[converting.convert(Target.parse(row.pk), layout, order)] += 1
             except CommentError as error:
                 modeladmin.message_user(request, str(error), messages.ERROR)
         if counted[True] or counted[None]:

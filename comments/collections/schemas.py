@@ -23,14 +23,14 @@ _PLACED: dict[str, Schema] = {
 }
 _IN_DISCUSSION: dict[str, Schema] = {"discussion_id": TEXT, "epoch": INTEGER}
 _COMMENT: dict[str, Schema] = _PLACED | {"state": one_of(*State)}
-# A layout: which there are is for the code to say.
-_SCHEMA = TEXT
+# A storage layout: which there are is for the code to say.
+_LAYOUT = TEXT
 _ORDER = one_of(*Order)
 
 DISCUSSION = document(
     {
         "_id": TEXT,
-        "schema": _SCHEMA,
+        "schema": _LAYOUT,
         "order": _ORDER,
         "bucket": INTEGER,
         "state": one_of("open", "closed"),
@@ -59,11 +59,11 @@ DISCUSSION = document(
         "touched": listed(document({"slug": TEXT, "id": ID})),
         "moving": optional(
             document(
-                {"id": ID, "to": _SCHEMA, "order": _ORDER, "renumber": YES_NO, "beat": DATE, "epoch": INTEGER},
+                {"id": ID, "to": _LAYOUT, "order": _ORDER, "renumber": YES_NO, "beat": DATE, "epoch": INTEGER},
                 {"gate": optional(DATE), "done": INTEGER},
             )
         ),
-        "leftovers": listed(document({"schema": _SCHEMA, "order": _ORDER, "epoch": INTEGER, "due": DATE})),
+        "leftovers": listed(document({"schema": _LAYOUT, "order": _ORDER, "epoch": INTEGER, "due": DATE})),
     },
 )
 COMMENT = document(_IN_DISCUSSION | _COMMENT)

@@ -10,7 +10,7 @@ __all__ = ["Moderation", "StoredAuthor", "StoredBucket", "StoredComment", "Store
 
 
 class Moderation(models.Model):
-    """The queue, as the admin lists it. Never read or written through the ORM."""
+    """The moderation queue, as the admin lists it. Never read or written through the ORM."""
 
     class Meta:
         managed = False

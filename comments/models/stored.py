@@ -48,7 +48,7 @@ class StoredAuthor(EmbeddedModel):
 
 
 class StoredMoving(EmbeddedModel):
-    """A conversion that goes on: into which schema, and how many comments were copied."""
+    """A conversion that goes on: into which layout, and how many comments were copied."""
 
     # The primary key only to keep Django from adding one.
     to = models.CharField(primary_key=True, max_length=20)
@@ -63,15 +63,15 @@ class StoredMoving(EmbeddedModel):
         return self.to
 
 
-def _schemas() -> list[tuple[str, str]]:
+def _layouts() -> list[tuple[str, str]]:
     return [(name, name) for name in layout_classes()]
 
 
 class StoredDiscussion(Stored):
-    """A discussion: in which schema and order it is kept, and what was counted."""
+    """A discussion: in which layout and order it is kept, and what was counted."""
 
     id = models.CharField(primary_key=True, max_length=300, db_column="_id")
-    schema = models.CharField(_("schema"), max_length=20, choices=_schemas)
+    schema = models.CharField(_("schema"), max_length=20, choices=_layouts)
     order = models.CharField(_("order"), max_length=20, choices=[(order.value, order.value) for order in Order])
     state = models.CharField(_("state"), max_length=20, choices=[("open", _("open")), ("closed", _("closed"))])
     count = models.BigIntegerField(_("comments"))

@@ -30,7 +30,7 @@ _VERDICTS = {"reject": Verdict.REJECTED, "spam": Verdict.SPAM, "wait": Verdict.W
 
 @dataclass(frozen=True)
 class Case:
-    """A held comment with what a moderator needs to judge it. `obj` is None where readers do not see it."""
+    """A pending comment with what a moderator needs to judge it. `obj` is None where readers do not see it."""
 
     held: Held
     obj: Model | None
@@ -66,7 +66,7 @@ def release(by: str) -> int:
 
 
 def cases(taken: Iterable[Held]) -> list[Case]:
-    """Return held comments with their context."""
+    """Return pending comments with their context."""
     taken = list(taken)
     objects = targets.resolve_many({held.target for held in taken})
     return [Case(held, objects.get(held.target), _parent(held), _earlier(held)) for held in taken]

@@ -19,7 +19,7 @@ from comments.types import Comment
 @permission_required(policy.MODERATE)
 @ask_or_do
 def approve(request: HttpRequest, held_id: str) -> HttpResponse:
-    """Let moderators publish a held comment: the page that notices lead to."""
+    """Let moderators publish a pending comment: the page that notices lead to."""
     try:
         held = selectors.get_held(held_id)
     except CommentNotFound as error:

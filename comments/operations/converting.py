@@ -13,17 +13,17 @@ CONVERT = "comments.convert"
 AT_ONCE = 5_000
 
 
-def convert(target: Target, schema: str, order: Order) -> bool | None:
+def convert(target: Target, layout: str, order: Order) -> bool | None:
     """Convert a discussion, or have it converted if it is long: True if it is done, False if a worker does it, None if it is so
     already. Raises ConversionFailed."""
     found = maintenance.discussion(next(maintenance.wanted(discussion_id=target.id)))
-    if not maintenance.needs_converting(found, schema, order):
+    if not maintenance.needs_converting(found, layout, order):
         return None
     # What cannot be is told at once.
-    if found.last_number <= AT_ONCE or layout_classes()[schema].in_target:
-        return maintenance.convert(target, schema, order) is not None or None
-    plan = {"discussion": target.id, "schema": schema, "order": order.value}
-    key = f"convert:{target.id}:{found.epoch}:{schema}:{order.value}"
+    if found.last_number <= AT_ONCE or layout_classes()[layout].in_target:
+        return maintenance.convert(target, layout, order) is not None or None
+    plan = {"discussion": target.id, "layout": layout, "order": order.value}
+    key = f"convert:{target.id}:{found.epoch}:{layout}:{order.value}"
     jobs.put(CONVERT, plan, key=key, alias=conf.database_alias())
     return False
 
@@ -37,12 +37,12 @@ def tidy() -> None:
 @jobs.handler(CONVERT)
 def work(job: Job) -> None:
     """Do a conversion that was put off; another that is under way goes first."""
-    target, schema, order = Target.parse(job.payload["discussion"]), job.payload["schema"], Order(job.payload["order"])
+    target, layout, order = Target.parse(job.payload["discussion"]), job.payload["layout"], Order(job.payload["order"])
 
     def keep(copied: int) -> None:
         jobs.keep(job)
 
     try:
-        maintenance.convert(target, schema, order, progress=keep)
+        maintenance.convert(target, layout, order, progress=keep)
     except ConversionFailed as error:
         raise jobs.Postponed(str(error)) from error

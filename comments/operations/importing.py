@@ -1,4 +1,4 @@
-"""Comments that were written elsewhere: stored with their times, or put into the queue, once however often it is done."""
+"""Comments that were written elsewhere: stored with their times, or pending, once however often they are imported."""
 
 from collections.abc import Iterable
 
@@ -20,7 +20,7 @@ def import_(target: Model | Target, comments: Iterable[NewComment]) -> int:
 
 
 def hold_imported(target: Model | Target, new: NewComment, *, reasons: Iterable[str] = ()) -> Posted:
-    """Put a comment that waited elsewhere into the queue, with the `posted` it carries, also where the discussion is
+    """Put a comment that waited elsewhere into the moderation queue, with the `posted` it carries, also where the discussion is
     closed. Once for each token. Raises InvalidComment, InvalidParent."""
     return backend().hold(targets.of(target), checked(new), tuple(reasons))
 

@@ -36,20 +36,20 @@ def discussion(target: Target) -> Discussion:
     return backend().discussion(target)
 
 
-def needs_converting(found: Discussion, schema: str, order: Order | None) -> bool:
-    """Return whether a discussion is not in this schema and order yet, or a move of it was begun that may have to be ended."""
-    return bool(found.moving) or found.schema != schema or (order is not None and found.order is not order.native)
+def needs_converting(found: Discussion, layout: str, order: Order | None) -> bool:
+    """Return whether a discussion is not in this layout and order yet, or a move of it was begun that may have to be ended."""
+    return bool(found.moving) or found.schema != layout or (order is not None and found.order is not order.native)
 
 
 def convert(
-    target: Target, schema: str, order: Order | None = None, *, progress: Callable[[int], None] = lambda copied: None
+    target: Target, layout: str, order: Order | None = None, *, progress: Callable[[int], None] = lambda copied: None
 ) -> Converted | None:
     """Convert a discussion, in its present order if none is given; None if it is so already. Raises
     ConversionFailed."""
     native = order.native if order else backend().discussion(target).order
-    if layout_classes()[schema].in_target:
+    if layout_classes()[layout].in_target:
         _check_that_it_can_embed(target)
-    return backend().convert(target, schema, native, progress=progress)
+    return backend().convert(target, layout, native, progress=progress)
 
 
 def _check_that_it_can_embed(target: Target) -> None:

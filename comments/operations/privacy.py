@@ -59,7 +59,7 @@ def erase(author: Author) -> Erased:
     places = _places(author)
     # What is known by an ip hash alone: that of a household, so that other readers may lose a count or a flag's name.
     sent_from = {ip_hash.of_comment(target, slug) for target, slug in places} - {""}
-    flagged = sum(flags.erase(address=one) for one in sent_from)
+    flagged = sum(flags.erase(ip_hash=one) for one in sent_from)
     for one in sent_from:
         spam.forget(ip_hash=one)
     if author.id:

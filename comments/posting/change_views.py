@@ -86,7 +86,7 @@ def flag(request: HttpRequest, label: str, pk: str, slug: str) -> HttpResponse:
         if not policy.is_moderator(request.user) and not spam.may_flag(ip_hash=network, user=key):
             refused = _("You have flagged many comments in a short time. Please wait a few minutes.")
             return ask(request, comment, obj, refused, _("Flag it"), status=429)
-        created = flags.flag(comment, f"user:{key}" if key else f"address:{network}")
+        created = flags.flag(comment, f"user:{key}" if key else f"ip_hash:{network}")
         signals.comment_was_flagged.send(Comment, comment=comment, flag="flag", created=created, request=request)
         return personal(page(request, comment.target, "flagged", {"obj": obj, "comment": comment}))
     return ask(request, comment, obj, _("Bring this comment before a moderator?"), _("Flag it"))

@@ -5,7 +5,7 @@ from comments.types import Comment, Flagged, Target
 
 
 def flag(comment: Comment, who: str) -> bool:
-    """Flag a comment for a reader ("user:KEY" or "address:HASH"); return whether the reader had not before."""
+    """Flag a comment for a reader ("user:KEY" or "ip_hash:HASH"); return whether the reader had not before."""
     return backend().flags.add(comment.target, comment.slug, who)
 
 
@@ -24,10 +24,10 @@ def by(user: str) -> list[Flagged]:
     return backend().flags.by(f"user:{user}")
 
 
-def erase(*, user: str = "", address: str = "") -> int:
-    """Forget that this user or a reader at this address (a `key`) flagged; the flags themselves stay. Returns how many
+def erase(*, user: str = "", ip_hash: str = "") -> int:
+    """Forget that this user or a reader of this ip hash flagged; the flags themselves stay. Returns how many
     there were."""
-    return backend().flags.erase(f"{kind}:{key}" for kind, key in (("user", user), ("address", address)) if key)
+    return backend().flags.erase(f"{kind}:{key}" for kind, key in (("user", user), ("ip_hash", ip_hash)) if key)
 
 
 def settle(target: Target, slug: str) -> None:

@@ -40,13 +40,13 @@ def key(request: HttpRequest) -> str:
     return salted_hmac("comments.ip_hashes", network, algorithm="sha256").hexdigest()[:32]
 
 
-def note(target: Target, slug: str, address: str) -> None:
-    """Keep from where a comment was first sent, for 30 days; `address` is a `key`."""
-    backend().ip_hashes.note(target, slug, address)
+def note(target: Target, slug: str, ip_hash: str) -> None:
+    """Keep from where a comment was first sent, for 30 days; `ip_hash` is a `key`."""
+    backend().ip_hashes.note(target, slug, ip_hash)
 
 
 def of_comment(target: Target, slug: str) -> str:
-    """Return the key of the address that a comment was sent from, "" where it is not kept (any more)."""
+    """Return the ip hash that a comment was sent under, "" where it is not kept (any more)."""
     return backend().ip_hashes.of(target, slug)
 
 

@@ -266,7 +266,7 @@ def change_held(held_id: str, *, source: str, rev: int) -> Held:
 
 
 def withdraw(held_id: str) -> Held:
-    """Take a waiting comment out of the queue, for its author, with the ip hash that it was sent under. Raises
+    """Take a pending comment out of the moderation queue, for its author, with the ip hash that it was sent under. Raises
     CommentNotFound."""
     withdrawn = backend().withdraw(held_id)
     ip_hash.erase(withdrawn.target, withdrawn.slug)

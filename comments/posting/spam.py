@@ -174,7 +174,7 @@ def _passes(keys: list[str], token: str, times: int = 1) -> bool:
 
 
 def _keys(kind: str, ip_hash: str, user: str) -> list[str]:
-    return [f"comments.{kind}:{of}:{who}" for of, who in (("address", ip_hash), ("user", user)) if who]
+    return [f"comments.{kind}:{of}:{who}" for of, who in (("ip_hash", ip_hash), ("user", user)) if who]
 
 
 def _repeat_key(submission: Submission) -> str:

@@ -81,7 +81,7 @@ def read_form(signed: str) -> FormToken:
 
 @dataclass(frozen=True)
 class Own:
-    """A comment that this browser sent: `nonce` finds it while it is held, `slug` when it is public."""
+    """A comment that this browser sent: `nonce` finds it while it is pending, `slug` when it is public."""
 
     discussion: str
     slug: str

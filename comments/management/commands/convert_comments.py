@@ -1,4 +1,4 @@
-"""Convert discussions to another schema or order while they are in use."""
+"""Convert discussions to another layout or order while they are in use."""
 
 from argparse import ArgumentParser
 from typing import Any
@@ -14,18 +14,18 @@ from mongo.management.base import MongoCommand, found_wrong
 
 
 class Command(MongoCommand):
-    help = "Convert discussions to another schema or order. Readers and writers notice nothing; run it again to go on."
+    help = "Convert discussions to another layout or order. Readers and writers notice nothing; run it again to go on."
     requires_migrations_checks = False
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("--to", required=True, choices=layout_classes(), help="the schema")
+        parser.add_argument("--to", required=True, choices=layout_classes(), help="the layout")
         parser.add_argument("--order", choices=list(Order), help="the order it is stored in; else it keeps its own")
         parser.add_argument("--target", default="", metavar="LABEL", help="only discussions of this model (app.model)")
         parser.add_argument("--discussion", default="", metavar="ID", help="only this one (app.model:pk)")
         parser.add_argument("--dry-run", action="store_true", help="say what would be done, do nothing")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        schema, order = options["to"], Order(options["order"]) if options["order"] else None
+        layout, order = options["to"], Order(options["order"]) if options["order"] else None
         converted = comments = passed = failed = 0
         try:
             for target in maintenance.wanted(label=options["target"].lower(), discussion_id=options["discussion"]):
@@ -35,7 +35,7 @@ class Command(MongoCommand):
                     self.stderr.write(str(error))
                     failed += 1
                     continue
-                if not maintenance.needs_converting(found, schema, order):
+                if not maintenance.needs_converting(found, layout, order):
                     maintenance.drop_old_copies(found.target)
                     passed += 1
                     continue
@@ -44,7 +44,7 @@ class Command(MongoCommand):
                     converted, comments = converted + 1, comments + found.count
                     continue
                 try:
-                    done = self._convert(found, schema, order)
+                    done = self._convert(found, layout, order)
                 except (ConversionFailed, TargetNotFound) as error:
                     self.stderr.write(str(error))
                     failed += 1
@@ -57,7 +57,7 @@ class Command(MongoCommand):
         if failed:
             raise found_wrong(f"{failed} discussions could not be converted.")
 
-    def _convert(self, found: Any, schema: str, order: Order | None) -> int:
+    def _convert(self, found: Any, layout: str, order: Order | None) -> int:
         with tqdm(
             total=found.last_number,
             desc=found.target.id,
@@ -70,6 +70,6 @@ class Command(MongoCommand):
                 bar.n = copied
                 bar.refresh()
 
-            done = maintenance.convert(found.target, schema, order, progress=progress)
+            done = maintenance.convert(found.target, layout, order, progress=progress)
         maintenance.drop_old_copies(found.target)
         return done.comments if done else 0

@@ -11,9 +11,7 @@ from mongo.management.base import MongoCommand
 
 
 class Command(MongoCommand):
-    help = (
-        "Store what export_comments wrote, out of whatever schema. What is there stays: a second run changes nothing."
-    )
+    help = "Store what export_comments wrote, out of any layout. What is there stays: a second run changes nothing."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("file", type=FileType("rb"), help="- is the standard input")

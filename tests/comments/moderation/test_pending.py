@@ -236,7 +236,7 @@ def test_stale_edit_by_a_moderator_keeps_the_text(staff, post_page):
 
 def test_flagged_comment_is_listed_until_settled(staff, post_page):
     comment = services.post(post_page, author=Author("Ann"), source="Rude words", token="a").comment
-    flags.flag(comment, "address:x")
+    flags.flag(comment, "ip_hash:x")
     page = reverse("admin:comments_moderation_published")
     assert "Flagged by readers" in staff.get(page).content.decode()
     staff.post(comment_url(comment), {"settle": "1"})
@@ -245,8 +245,8 @@ def test_flagged_comment_is_listed_until_settled(staff, post_page):
 
 def test_flags_of_what_is_gone_are_forgotten_when_told_to(staff, post_page, commands):
     comment = services.post(post_page, author=Author("Ann"), source="Rude words", token="a").comment
-    flags.flag(comment, "address:x")
-    flags.flag(replace(comment, slug="gone"), "address:x")
+    flags.flag(comment, "ip_hash:x")
+    flags.flag(replace(comment, slug="gone"), "ip_hash:x")
     page = reverse("admin:comments_moderation_published")
     with commands.recorded():
         assert "1 flagged comment is gone." in staff.get(page).content.decode()
