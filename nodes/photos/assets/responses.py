@@ -135,7 +135,7 @@ def _parsed(date: str | None) -> datetime | None:
         return None
     try:
         parsed = parsedate_to_datetime(date)
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
     return parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)
 

@@ -63,6 +63,9 @@ TABLE = [
     ("GET", {"if-modified-since": LATER}, 304, "", None, None),
     ("GET", {"if-modified-since": EARLIER}, 200, "0-999", None, "1000"),
     ("GET", {"if-modified-since": "yesterday"}, 200, "0-999", None, "1000"),
+    ("GET", {"if-modified-since": "Mon, 01 Jan 2020 00:00:00 +" + "9" * 20}, 200, "0-999", None, "1000"),
+    ("GET", {"if-modified-since": f"Mon, 01 Jan {'9' * 20} 00:00:00 GMT"}, 200, "0-999", None, "1000"),
+    ("GET", {"if-modified-since": "Mon, 01 Jan 0001 00:00:00 +2359"}, 200, "0-999", None, "1000"),
     ("GET", {"if-modified-since": LATER, "if-none-match": '"x"'}, 200, "0-999", None, "1000"),
     # 13.1.1 and 13.1.4: If-Match compares strongly, If-Unmodified-Since is ignored beside it.
     ("GET", {"if-match": '"abc"'}, 200, "0-999", None, "1000"),
