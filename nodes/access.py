@@ -40,11 +40,13 @@ class Action(enum.StrEnum):
 
 
 def allowed(user: Any, node: Node, action: Action) -> bool:
-    """Return whether a user may do something with a node."""
+    """Return whether a user may do something with a node, or with a photo as it stands in the trash."""
     if not _is_staff(user):
         return False
     if action is Action.DELETE:
         return bool(user.has_perm("nodes.delete_node"))
+    if node.metadata.type == kinds.PHOTO:
+        return may_see_photos(user) if action is Action.VIEW else may_change_photos(user)
     if user.has_perm("nodes.publish_node"):
         return True
     if action is Action.VIEW and sees_all(user):
@@ -66,6 +68,17 @@ def node(user: Any, node_id: ObjectId, action: Action) -> Editable:
 def trashed(user: Any, node_id: ObjectId, action: Action) -> Editable:
     """Return a node from the trash, as `node` does."""
     return _checked(user, trash.load(node_id), action)
+
+
+def trash_seen_by(user: Any) -> dict[str, Any] | None:
+    """Return the filter of what a user may see in the trash, as `allowed` decides it; None if the trash is not his to open."""
+    seen: list[dict[str, Any]] = []
+    if may_list(user):
+        own = {} if sees_all(user) else {"metadata.author._id": user.pk}
+        seen.append({"metadata.type": {"$ne": kinds.PHOTO}, **own})
+    if may_see_photos(user):
+        seen.append({"metadata.type": kinds.PHOTO})
+    return {"$or": seen} if seen else None
 
 
 def _checked(user: Any, found: Editable | None, action: Action) -> Editable:

@@ -18,8 +18,9 @@ from nodes.access import Action
 from nodes.admin import undo
 from nodes.admin.editing import again_under_another
 from nodes.admin.fields import SectionField
-from nodes.admin.site import actor, address, page, tell_saved, title_link
+from nodes.admin.site import actor, address, page, tell_saved
 from nodes.errors import EditConflict, IdTaken, NodeError, SlugTaken
+from nodes.photos import addresses as photo_addresses
 from nodes.selectors import editing as editing_selectors
 from nodes.selectors import trash as selectors
 from nodes.selectors.editing import Editable
@@ -135,7 +136,8 @@ def throw_away(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
 @require_safe
 def trash_list(request: HttpRequest) -> HttpResponse:
     """List what is in the trash and the user may see."""
-    if not access.may_list(request.user):
+    among = access.trash_seen_by(request.user)
+    if among is None:
         raise PermissionDenied
     rows = [
         {
@@ -144,8 +146,7 @@ def trash_list(request: HttpRequest) -> HttpResponse:
             "may_restore": access.allowed(request.user, item.node, Action.TRASH),
             "may_delete": access.allowed(request.user, item.node, Action.DELETE),
         }
-        for item in selectors.newest()
-        if access.allowed(request.user, item.node, Action.VIEW)
+        for item in selectors.newest(among)
     ]
     return page(request, "trash", _("Trash"), rows=rows)
 
@@ -163,8 +164,10 @@ def restore(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
         except NodeError as error:
             _refuse(form, error)
         else:
-            title = title_link(node_id, found.node.metadata.title)
-            messages.success(request, format_html(_("{} was put back."), title))
+            is_photo = found.node.metadata.type == kinds.PHOTO
+            page_of = photo_addresses.in_admin(node_id) if is_photo else address("change", node_id)
+            link = format_html("<a href='{}'>{}</a>", page_of, found.node.metadata.title)
+            messages.success(request, format_html(_("{} was put back."), link))
             return HttpResponseRedirect(address("trash"))
     return _confirm(request, found, form, _("Put back"), button=_("Put back"), text="", in_trash=True)
 

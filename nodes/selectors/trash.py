@@ -12,7 +12,7 @@ from nodes.collections import TRASH
 from nodes.models import Node
 from nodes.selectors import editing
 
-# More than anybody looks through; what is older is found once the newer is gone.
+# More than an editor looks through; what is older is found once the newer is gone.
 SHOWN = 200
 
 
@@ -31,10 +31,10 @@ def load(node_id: ObjectId) -> editing.Editable | None:
     return editing.editable(document) if document else None
 
 
-def newest() -> list[Trashed]:
-    """Return what was thrown away last, at most SHOWN nodes, without their texts."""
+def newest(among: Mapping[str, Any]) -> list[Trashed]:
+    """Return what was thrown away last of the nodes that match the filter `among`, at most SHOWN, without their texts."""
     fields = {"metadata.detail": 0, "metadata.summary": 0, "draft": 0, "comments": 0}
-    found = database()[TRASH].find({}, fields).sort([("trashed_at", -1), ("_id", -1)]).limit(SHOWN)
+    found = database()[TRASH].find(among, fields).sort([("trashed_at", -1), ("_id", -1)]).limit(SHOWN)
     return [_trashed(document) for document in found]
 
 

@@ -254,6 +254,33 @@ class TestOnePhoto:
         assert document(photo_id) is None
         assert database()["cms.trash"].find_one({"_id": photo_id})
 
+    def test_who_changes_photos_alone_puts_back_what_he_threw_away(self, client):
+        photo_id = upload(gallery())
+        client.force_login(user("change_photo"))
+        nonce = str(document(photo_id)["metadata"]["nonce"])
+        for back in ("undo", "restore"):
+            thrown = client.post(reverse("admin:nodes_photo_trash", args=[photo_id]), {"nonce": nonce}, follow=True)
+            assert "is in the trash" in thrown.content.decode()
+            assert str(photo_id) in client.get(reverse("admin:nodes_node_trash")).content.decode()
+            if back == "undo":
+                client.post(reverse("admin:nodes_node_undo"), {"items": f"{photo_id}:{nonce}"})
+            else:
+                page = client.get(address := reverse("admin:nodes_node_restore", args=[photo_id])).content.decode()
+                told = client.post(address, fields(page, "confirm_form"), follow=True).content.decode()
+                assert f"<a href='{in_admin(photo_id)}'>" in told, "its own page, not that of a node"
+            assert document(photo_id), back
+
+    def test_the_trash_shows_photos_to_those_who_see_them(self, client):
+        photo_id = upload(gallery())
+        photos.throw_away(build.EDITOR, photo_id, document(photo_id)["metadata"]["nonce"])
+        restore = reverse("admin:nodes_node_restore", args=[photo_id])
+        for right, seen, status in (("add_photo", True, 403), ("view_node", False, 404), ("change_photo", True, 200)):
+            client.force_login(user(right, name=right))
+            page = client.get(reverse("admin:nodes_node_trash")).content.decode()
+            assert (str(photo_id) in page, restore in page) == (status == 200, status == 200)
+            assert ('<th scope="row">' in page) is seen
+            assert client.get(restore).status_code == status
+
     def test_a_stranger_sees_no_photo(self, client):
         photo_id = upload(gallery())
         client.force_login(user("view_user"))

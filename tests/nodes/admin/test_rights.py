@@ -4,7 +4,7 @@ import pytest
 from bson import ObjectId
 from django.contrib.auth.models import Group
 
-from nodes.services import drafts, editing
+from nodes.services import drafts, editing, trash
 from nodes.types import Actor
 from tests.support.between import before
 from tests.support.nodes.build import EDITOR, PAST, node, nonce, stored
@@ -184,6 +184,17 @@ def test_author_lists_own_nodes_only(mongo, member):
     assert "Another author" not in html
     html = author.client.get("/admin/nodes/node/?author=none").content.decode()
     assert "Another author" not in html
+
+
+def test_author_finds_his_own_below_what_others_threw_away_since(mongo, member, monkeypatch):
+    monkeypatch.setattr("nodes.selectors.trash.SHOWN", 2)
+    author = member("Authors")
+    for node_id in (mine := own(author, title="My own"), *(node(slug=f"others-{n}") for n in range(3))):
+        trash.trash(EDITOR, node_id, nonce(node_id))
+    html = author.client.get("/admin/nodes/node/trash/").content.decode()
+    assert "My own" in html
+    assert address(mine, "restore") in html
+    assert "Others" not in html
 
 
 def test_author_does_in_bulk_only_what_he_may(mongo, member):
