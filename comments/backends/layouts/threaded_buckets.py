@@ -13,7 +13,7 @@ from pymongo.client_session import ClientSession
 from pymongo.errors import DuplicateKeyError
 
 from comments import conf
-from comments.backends.layouts.base import Found, public, pushes
+from comments.backends.layouts.base import Found, public, pushes, sort_key
 from comments.backends.layouts.buckets import LEAVES, InBuckets
 from comments.backends.stored import Document, Place
 from comments.types import Order
@@ -91,35 +91,30 @@ class ThreadedBuckets(InBuckets):
         leaf = self.stored.find_one(query, {"page": 1}, sort=[("until", ASCENDING)])
         return str(leaf["page"]) if leaf else None
 
-    def split(self, place: Place, page: str) -> None:
-        """Share a bucket out between itself and a new one after it, if it holds more than it should."""
+    def split(self, place: Place, page: str, more: Sequence[Document] = ()) -> None:
+        """Share a bucket out between itself and new ones after it, together with `more` comments of its range, if these are
+        more than it should hold."""
 
         def work(session: ClientSession) -> None:
             leaf = self.stored.find_one({**self.of(place), "page": page}, session=session)
-            if leaf is None or leaf["count"] <= place.bucket:
+            if leaf is None:
                 return
-            # What is appended at the end leaves full buckets behind, what is put in between half full ones.
-            appending = leaf["until"] == LAST and leaf["comments"][-1]["posted"] == max(
-                item["posted"] for item in leaf["comments"]
+            present = {item["slug"] for item in leaf["comments"]}
+            new = [item for item in more if item["full_slug"] < leaf["until"] and item["slug"] not in present]
+            comments = sorted([*leaf["comments"], *new], key=lambda item: sort_key(item, Order.THREADED))
+            if len(comments) <= place.bucket:
+                return
+            # What is appended at the end leaves full buckets behind, what is put in between emptier ones.
+            size = place.bucket if leaf["until"] == LAST else -(-len(comments) // (len(comments) // place.bucket + 1))
+            parts = [comments[start : start + size] for start in range(0, len(comments), size)]
+            starts = [page, *(part[0]["full_slug"] for part in parts[1:]), leaf["until"]]
+            first, *rest = (
+                {"page": low, "until": high, "count": len(part), "comments": part}
+                for part, (low, high) in zip(parts, pairwise(starts), strict=True)
             )
-            at = place.bucket if appending else len(leaf["comments"]) // 2
-            kept, moved = leaf["comments"][:at], leaf["comments"][at:]
-            middle = moved[0]["full_slug"]
-            self.stored.insert_one(
-                {
-                    **self.of(place),
-                    "page": middle,
-                    "until": leaf["until"],
-                    "count": len(moved),
-                    "comments": moved,
-                },
-                session=session,
-            )
-            self.stored.update_one(
-                {**self.of(place), "page": page},
-                {"$set": {"until": middle, "count": len(kept), "comments": kept}},
-                session=session,
-            )
+            for one in rest:
+                self.stored.insert_one({**self.of(place), **one}, session=session)
+            self.stored.update_one({**self.of(place), "page": page}, {"$set": first}, session=session)
 
         # Two splitters of one leaf make the same new one: the first did it for both.
         with contextlib.suppress(DuplicateKeyError):
@@ -190,62 +185,32 @@ class ThreadedBuckets(InBuckets):
         return sorted(found, key=lambda item: (item["number"], item["posted"], item["slug"]))
 
     def copy(self, place: Place, documents: Sequence[Document]) -> None:
-        last = self.stored.find_one(
-            {**self.of(place), "until": LAST}, {"count": 1, "end": {"$last": "$comments.full_slug"}}
-        )
-        end = last["end"] if last else FIRST
-        within = [item for item in documents if item["full_slug"] <= end]
-        after = list(documents[len(within) :])
-        if last and last["count"] + len(after) <= place.bucket:
-            within, after = list(documents), []
-        if after and not self._append(place, after, end):
-            within = list(documents)
-        if within:
-            self._spread(place, within)
+        left = documents
+        while left := self._lacking(place, left):
+            query = {**self.of(place), "until": {"$gt": left[0]["full_slug"]}}
+            updates, pages = [], []
+            for leaf in self.stored.find(query, {"page": 1, "until": 1}):
+                part = [item for item in left if leaf["page"] <= item["full_slug"] < leaf["until"]]
+                if part:
+                    pages.append(leaf["page"])
+                if len(part) >= place.bucket:
+                    self.split(place, leaf["page"], part)
+                elif part:
+                    updates.append(self._sort_in(place, leaf, part))
+            if updates:
+                self.stored.bulk_write(updates, ordered=False)
+            if not pages:
+                self.put(place, left[0], Found())
+            overfull = {**self.of(place), "page": {"$in": pages}, "count": {"$gt": place.bucket}}
+            for leaf in self.stored.find(overfull, {"page": 1}):
+                self.split(place, leaf["page"])
 
-    def _append(self, place: Place, documents: Sequence[Document], end: str) -> bool:
-        """Add comments that come after all others, the last of which is `end`, as leaves of their own; False if there are
-        others by now."""
-        full = [documents[start : start + place.bucket] for start in range(0, len(documents), place.bucket)]
-        first = documents[0]["full_slug"]
-
-        def work(session: ClientSession) -> bool:
-            last = self.stored.find_one({**self.of(place), "until": LAST}, session=session)
-            if (last["comments"][-1]["full_slug"] if last else FIRST) != end:
-                return False
-            starts = [first if last else FIRST, *(part[0]["full_slug"] for part in full[1:]), LAST]
-            leaves = [
-                {**self.of(place), "page": page, "until": until, "count": len(part), "comments": list(part)}
-                for part, (page, until) in zip(full, pairwise(starts), strict=True)
-            ]
-            self.stored.insert_many(leaves, session=session)
-            if last:
-                self.stored.update_one(
-                    {**self.of(place), "page": last["page"]}, {"$set": {"until": first}}, session=session
-                )
-            return True
-
-        return transaction(work, conf.database_alias())
-
-    def _spread(self, place: Place, documents: Sequence[Document]) -> None:
-        """Sort comments into the leaves that there are, one update a leaf, and split those; the rest one by one."""
-        query = {**self.of(place), "until": {"$gt": documents[0]["full_slug"]}}
-        updates, pages = [], []
-        for leaf in self.stored.find(query, {"page": 1, "until": 1}):
-            part = [item for item in documents if leaf["page"] <= item["full_slug"] < leaf["until"]][: place.bucket]
-            if part:
-                pages.append(leaf["page"])
-                updates.append(self._sort_in(place, leaf, part))
-        if updates:
-            self.stored.bulk_write(updates, ordered=False)
-        for leaf in self.stored.find(
-            {**self.of(place), "page": {"$in": pages}, "count": {"$gt": place.bucket}}, {"page": 1}
-        ):
-            self.split(place, leaf["page"])
-        stored = self.look(place, [item["slug"] for item in documents]).comments
-        for document in documents:
-            if document["slug"] not in stored:
-                self.put(place, document, Found({}))
+    def _lacking(self, place: Place, documents: Sequence[Document]) -> list[Document]:
+        """Return those of these comments that are not stored."""
+        query = {**self.of(place), "comments.slug": {"$in": [item["slug"] for item in documents]}}
+        leaves = self.stored.find(query, {"comments.slug": 1})
+        stored = {item["slug"] for leaf in leaves for item in leaf["comments"]}
+        return [item for item in documents if item["slug"] not in stored]
 
     def _sort_in(self, place: Place, leaf: Document, part: Sequence[Document]) -> UpdateOne:
         return UpdateOne(
