@@ -15,13 +15,10 @@ from pymongo.errors import DuplicateKeyError
 from comments import slugs
 from comments.backends.discussions import Claim, Intent
 from comments.backends.store import Part
-from comments.backends.stored import BLANK, Document, comment
+from comments.backends.stored import BLANK, FIELDS, Document, comment
 from comments.errors import CommentNotFound, EditConflict, NothingToRestore
 from comments.types import Comment, Replaced, State, Target
 from mongo.clock import now
-
-TOLD = ("author", "source", "html", "said", "state", "edited")
-REPLACED = (*TOLD, "kind", "posted", "full_slug", "number", "parent_id", "answers")
 
 
 @dataclass(frozen=True)
@@ -52,7 +49,7 @@ class Changing(Part):
         # Of the removal that made it, not of one that came too late.
         entry = {"discussion_id": target.id, "slug": slug, "rev": rev - 1, "_id": tombstone and tombstone["change"]}
         kept = self.store.history.find_one({**entry, "state": State.PUBLIC.value})
-        fields = {name: kept[name] for name in TOLD} if kept else {}
+        fields = {name: kept[name] for name in BLANK} if kept else {}
         stored = self._change(target, slug, rev, token, Change("restore", State.REMOVED, fields, delta=1), by)
         if kept and self.without_erased(target, stored, stored["posted"]) is not stored:
             raise NothingToRestore(slug)
@@ -143,8 +140,7 @@ class Changing(Part):
         entry = {
             "_id": claim.change,
             "discussion_id": claim.place.discussion_id,
-            "slug": claim.slug,
-            **{name: stored[name] for name in ("rev", "change", "op", *REPLACED)},
+            **{name: stored[name] for name in FIELDS},
             "at": now(),
             "by": by,
         }

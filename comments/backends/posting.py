@@ -13,7 +13,7 @@ from bson import Int64
 from comments.backends.changing import Changing
 from comments.backends.discussions import Claim, Intent, claims_of
 from comments.backends.layouts.base import Found
-from comments.backends.stored import Document, body, comment, placed, slug_of
+from comments.backends.stored import FIELDS, Document, body, comment, placed, slug_of
 from comments.errors import CommentError, DiscussionClosed, DiscussionFull, InvalidParent
 from comments.types import NewComment, Posted, State, Target
 
@@ -45,7 +45,7 @@ class Posting(Changing):
         """Store a pending comment in the place that it was given when it came; return it as stored."""
 
         def make(claim: Claim, found: Mapping[str, Document]) -> Document:
-            document = {name: waiting[name] for name in PLACED}
+            document = {name: waiting[name] for name in FIELDS}
             return {**document, "number": Int64(claim.number), "state": State.PUBLIC.value, "change": None, "op": None}
 
         number, slug = int(waiting["number"]), waiting["slug"]
@@ -103,10 +103,3 @@ class Posting(Changing):
             for claim in (claims_of(found) if found else ())
             if claim.slug == slug and claim.kind in ("post", "approve")
         )
-
-
-# What a pending comment shares with a stored one.
-PLACED = (
-    *("slug", "full_slug", "number", "posted", "parent_id", "answers", "kind"),
-    *("author", "source", "html", "said", "edited", "rev"),
-)

@@ -1,10 +1,10 @@
 """Between values and documents: the one shape in which a comment is stored, whatever the layout."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
-from functools import wraps
-from typing import Any, TypeVar
+from typing import Any
 
 from bson import Int64
 
@@ -13,7 +13,6 @@ from comments.errors import DiscussionDamaged, InvalidParent
 from comments.types import Author, Comment, Discussion, Held, Kind, NewComment, Order, State, Target, Verdict
 
 Document = dict[str, Any]
-T = TypeVar("T")
 
 NOBODY = {"id": None, "name": "", "url": ""}
 # What a tombstone says.
@@ -130,50 +129,46 @@ _KINDS = {kind.value: kind for kind in Kind}
 _STATES = {state.value: state for state in State}
 
 
-def _if_whole(make: Callable[[Mapping[str, Any]], T]) -> Callable[[Mapping[str, Any]], T]:
-    """Have a function of a discussion's document raise DiscussionDamaged for what the document lacks."""
-
-    @wraps(make)
-    def made(document: Mapping[str, Any]) -> T:
-        try:
-            return make(document)
-        except (KeyError, TypeError, ValueError) as error:
-            reason = f"its document is damaged ({type(error).__name__}: {error})"
-            raise DiscussionDamaged(f"{document['_id']}: {reason}") from error
-
-    return made
+@contextmanager
+def _if_whole(document: Mapping[str, Any]) -> Iterator[None]:
+    """Raise DiscussionDamaged for what a discussion's document lacks."""
+    try:
+        yield
+    except (KeyError, TypeError, ValueError) as error:
+        reason = f"its document is damaged ({type(error).__name__}: {error})"
+        raise DiscussionDamaged(f"{document['_id']}: {reason}") from error
 
 
-@_if_whole
 def discussion(document: Mapping[str, Any]) -> Discussion:
     """Return the value that a stored discussion is. Raises DiscussionDamaged."""
-    return Discussion(
-        target=Target.parse(document["_id"]),
-        schema=document["schema"],
-        order=Order(document["order"]),
-        open=document["state"] == "open",
-        begun=True,
-        count=int(document["count"]),
-        last_number=int(document["last_number"]),
-        version=str(document["version"]),
-        epoch=int(document["epoch"]),
-        bucket=int(document["bucket"]),
-        moving=(document.get("moving") or {}).get("to", ""),
-        writing=bool(document.get("claims")),
-        newest=document["newest"],
-    )
+    with _if_whole(document):
+        return Discussion(
+            target=Target.parse(document["_id"]),
+            schema=document["schema"],
+            order=Order(document["order"]),
+            open=document["state"] == "open",
+            begun=True,
+            count=int(document["count"]),
+            last_number=int(document["last_number"]),
+            version=str(document["version"]),
+            epoch=int(document["epoch"]),
+            bucket=int(document["bucket"]),
+            moving=(document.get("moving") or {}).get("to", ""),
+            writing=bool(document.get("claims")),
+            newest=document["newest"],
+        )
 
 
-@_if_whole
 def place(document: Mapping[str, Any]) -> Place:
     """Return where a stored discussion's comments are. Raises DiscussionDamaged."""
-    return Place(
-        Target.parse(document["_id"]),
-        document["schema"],
-        Order(document["order"]),
-        int(document["epoch"]),
-        int(document["bucket"]),
-    )
+    with _if_whole(document):
+        return Place(
+            Target.parse(document["_id"]),
+            document["schema"],
+            Order(document["order"]),
+            int(document["epoch"]),
+            int(document["bucket"]),
+        )
 
 
 def held(document: Mapping[str, Any]) -> Held:
