@@ -24,7 +24,7 @@ from tests.support.throwaway import EphemeralMongod
 def pytest_configure(config: pytest.Config) -> None:
     """Start one server for all workers; they find it through the environment."""
     if URI not in os.environ:
-        config.stash[SERVER] = server = EphemeralMongod()
+        config.stash[SERVER] = server = EphemeralMongod(journaled=False)
         os.environ[URI] = server.start()
     connections.settings["default"]["HOST"] = os.environ[URI]
 

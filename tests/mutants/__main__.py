@@ -110,7 +110,7 @@ def main() -> int:
     chosen = [m for m in MUTANTS if not options.guards or any(part in m.guard for part in options.guards)]
     server = None
     if "TEST_MONGODB_URI" not in os.environ:
-        server = EphemeralMongod()
+        server = EphemeralMongod(journaled=False)
         os.environ["TEST_MONGODB_URI"] = server.start()
     try:
         return 0 if chosen and judge(chosen, options.copies) else 1
