@@ -195,8 +195,8 @@ def picture(megapixels: int) -> dict[str, float]:
     from django.test import Client
     from django.urls import reverse
 
-    from nodes.photos.addresses import copy, square
     from nodes.photos.assets.limits import limits
+    from nodes.photos.links import copy, square
     from nodes.selectors import photos
     from tests.support.nodes.photo_build import gallery
 

@@ -9,7 +9,7 @@ from django.http import HttpRequest
 from django.utils.functional import SimpleLazyObject
 
 from mongo.clock import now
-from nodes import addresses
+from nodes import links
 from nodes.models import site as stored_site
 from nodes.models import tree
 from nodes.selectors import nodes as selectors
@@ -24,8 +24,8 @@ def site(request: HttpRequest) -> dict[str, Any]:
     return {
         "site": stored_site.current().settings,
         "menu": SimpleLazyObject(cache(lambda: _menu(request))),
-        "canonical": SimpleLazyObject(lambda: addresses.canonical(request)),
-        "origin": SimpleLazyObject(lambda: addresses.origin(request)),
+        "canonical": SimpleLazyObject(lambda: links.canonical(request)),
+        "origin": SimpleLazyObject(lambda: links.origin(request)),
         "links_at_top": SimpleLazyObject(_links_at_top),
         "is_personal": is_personal(request),
     }

@@ -273,5 +273,5 @@ COMMENTS = {
     "TARGETS": {"nodes.node": {"EMBEDDED": {"TRASH": "cms.trash"}}},
     "POLICY": "cms.comments.policy",
     "ADDRESS": "comments.posting.ip_hash.forwarded" if BEHIND_PROXY else "comments.posting.ip_hash.remote",
-    "ORIGIN": "nodes.addresses.origin",
+    "ORIGIN": "nodes.links.origin",
 }

@@ -91,7 +91,7 @@ class Embedded:
             self.stop()
             raise
 
-    def look(self, say: Callable[[str], None]) -> None:
+    def ensure_running(self, say: Callable[[str], None]) -> None:
         """Start mongod again if it has ended and its next try is due, and say so. To be called now and then by the owner."""
         assert self._server is not None
         if self._server.alive or time.monotonic() < self._not_before:

@@ -58,7 +58,7 @@ class Restarted:
         self._not_before = 0.0
         self._process: subprocess.Popen[bytes] | None = None
 
-    def look(self) -> None:
+    def ensure_running(self) -> None:
         """Start the command if it does not run and its next try is due. To be called now and then."""
         if time.monotonic() < self._not_before or (self._process and self._process.poll() is None):
             return

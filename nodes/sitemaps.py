@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
 from mongo.clock import now
-from nodes import addresses, kinds
+from nodes import kinds, links
 from nodes.models import tree
 from nodes.selectors import nodes as selectors
 from nodes.selectors import sitemap
@@ -26,7 +26,7 @@ SECTIONS = "sections"
 @require_safe
 def index(request: HttpRequest) -> HttpResponse:
     """List the pages of the sitemap."""
-    sections, moment, origin = tree.current(), now(), addresses.origin(request)
+    sections, moment, origin = tree.current(), now(), links.origin(request)
     names = [(SECTIONS, 1)]
     names += [(type, n + 1) for type in sitemap.TYPES for n in range(len(sitemap.starts(sections, type, moment)))]
     lines = (f"<sitemap><loc>{origin}{reverse('sitemap-page', args=name)}</loc></sitemap>" for name in names)
@@ -36,7 +36,7 @@ def index(request: HttpRequest) -> HttpResponse:
 @require_safe
 def page(request: HttpRequest, kind: str, number: int) -> HttpResponse:
     """List one page of addresses, with the time of each last change."""
-    origin = addresses.origin(request)
+    origin = links.origin(request)
     if kind == SECTIONS and number == 1:
         return _xml("urlset", (_line(origin, url, changed) for url, changed in _sections(now())))
     found = sitemap.entries(tree.current(), kind, number, now()) if kind in sitemap.TYPES else None
@@ -75,6 +75,6 @@ def robots(request: HttpRequest) -> HttpResponse:
         "User-agent: *",
         "Disallow: /admin/",
         "Disallow: /search",
-        f"Sitemap: {addresses.origin(request)}{reverse('sitemap')}",
+        f"Sitemap: {links.origin(request)}{reverse('sitemap')}",
     ]
     return HttpResponse("\n".join(lines) + "\n", content_type="text/plain; charset=utf-8")

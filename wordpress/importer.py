@@ -23,7 +23,7 @@ from nodes.models import HTML, Node
 from nodes.services import editing
 from nodes.texts import tags
 from nodes.types import Actor
-from wordpress import old_addresses
+from wordpress import old_links
 from wordpress.discussions.storing import Discussions
 from wordpress.discussions.threads import public_name
 from wordpress.export.old_site import View
@@ -100,7 +100,7 @@ class Importer:
         self.actors = self._find_users(export)
         self._pictures(export, sections, top)
         if not self.options.pretend:
-            old_addresses.keep(export, ((entry.number, entry.link, entry.id) for entry in entries))
+            old_links.keep(export, ((entry.number, entry.link, entry.id) for entry in entries))
         self.begin(len(entries), "")
         self._write_all(export, sections)
         if export.error:

@@ -8,7 +8,7 @@ from mongo.clock import now
 from nodes.models import tree
 from nodes.selectors import nodes as selectors
 from nodes.views import finding
-from wordpress import old_addresses
+from wordpress import old_links
 
 __all__ = ["OldNumberMiddleware", "moved", "not_found"]
 
@@ -17,7 +17,7 @@ def moved(request: HttpRequest) -> HttpResponse | None:
     """Return the redirect of an old address to the live node that stands for it now; None for any other address."""
     if request.method not in ("GET", "HEAD"):
         return None
-    node_id = old_addresses.find(request.get_host(), request.path_info, request.GET)
+    node_id = old_links.find(request.get_host(), request.path_info, request.GET)
     node = selectors.live_by_id(tree.current(), node_id, now()) if node_id else None
     return HttpResponsePermanentRedirect(node.get_absolute_url()) if node else None
 
@@ -34,10 +34,10 @@ class OldNumberMiddleware:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        if request.method not in ("GET", "HEAD") or not any(name in request.GET for name in old_addresses.NUMBERS):
+        if request.method not in ("GET", "HEAD") or not any(name in request.GET for name in old_links.NUMBERS):
             return self.get_response(request)
         if answer := moved(request):
             return answer
-        if request.path_info == "/" and old_addresses.there_are_any():
+        if request.path_info == "/" and old_links.there_are_any():
             return finding.not_found(request, Http404())
         return self.get_response(request)

@@ -12,7 +12,7 @@ from django.utils import translation
 
 from mongo import jobs
 from mongo.jobs import Job
-from nodes import addresses
+from nodes import links
 
 RESET = "accounts.reset"
 
@@ -22,7 +22,7 @@ class QueuedResetForm(PasswordResetForm):
 
     def save(self, *, request: HttpRequest, **options: Any) -> None:
         """Have the link sent to the address that the form names, if an account has it."""
-        payload = {"email": self.cleaned_data["email"], "origin": addresses.origin(request)}
+        payload = {"email": self.cleaned_data["email"], "origin": links.origin(request)}
         jobs.put(RESET, {**payload, "language": translation.get_language() or ""})
 
 

@@ -17,7 +17,7 @@ from nodes import access
 from nodes.access import Action
 from nodes.admin import differences
 from nodes.admin.editing import publish_draft
-from nodes.admin.site import address, page
+from nodes.admin.site import admin_url, page
 from nodes.errors import NodeError
 from nodes.selectors.editing import Editable, Version
 from nodes.services import drafts
@@ -70,7 +70,7 @@ def discard(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
             form.add_error(None, str(error))
         else:
             messages.success(request, _("The draft was discarded. The live version is as it was."))
-            return HttpResponseRedirect(address("change", node_id))
+            return HttpResponseRedirect(admin_url("change", node_id))
     return _show(request, found, draft, form, _("Discard the draft"))
 
 
@@ -94,7 +94,7 @@ def preview_frame(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
     sizes = [
         {"label": label, "url": "?" + urlencode({"width": w, **live}), "is_shown": w == shown} for w, label in WIDTHS
     ]
-    address_shown = address("preview", node_id, **live)
+    address_shown = admin_url("preview", node_id, **live)
     return page(request, "preview_frame", _("Preview"), found=found, sizes=sizes, width=shown, preview=address_shown)
 
 

@@ -15,7 +15,7 @@ from nodes import access
 from nodes.access import TOP, Action, section_choices
 from nodes.admin import conflict, sent_forms
 from nodes.admin.forms import FIELDS, NodeForm
-from nodes.admin.site import actor, address, page, tell_saved
+from nodes.admin.site import actor, admin_url, page, tell_saved
 from nodes.errors import (
     EditConflict,
     IdTaken,
@@ -230,7 +230,7 @@ def publish_draft(request: HttpRequest, found: Editable, draft_nonce: ObjectId) 
         seen = found.draft.base_nonce if found.draft else None
         return show_conflict(request, found, error, form_id=form_id, seen=seen, drafting=True, publishing=draft_nonce)
     tell_saved(request, saved, found.drafted().metadata.title, others_since(request, saved, None), form=form_id)
-    return HttpResponseRedirect(address("changelist"))
+    return HttpResponseRedirect(admin_url("changelist"))
 
 
 def _check_place_left_alone(form: NodeForm, mine: dict[str, Any]) -> None:
@@ -243,16 +243,16 @@ def _done(request: HttpRequest, saved: Saved, form: NodeForm) -> HttpResponse:
     data = form.cleaned_data
     tell_saved(request, saved, data.get("title", ""), others_since(request, saved, data["nonce"]), form=data["form"])
     if "_preview" in request.POST:
-        return HttpResponseRedirect(address("preview", saved.id))
+        return HttpResponseRedirect(admin_url("preview", saved.id))
     if "_save" in request.POST or "_publish" in request.POST:
-        return HttpResponseRedirect(address("changelist"))
-    return HttpResponseRedirect(address("change", saved.id))
+        return HttpResponseRedirect(admin_url("changelist"))
+    return HttpResponseRedirect(admin_url("change", saved.id))
 
 
 def saved_elsewhere(request: HttpRequest, saved: Saved, title: str, seen: ObjectId | None) -> HttpResponse:
     """Tell of a save that another page than the form made, and go to the form."""
     tell_saved(request, saved, title, others_since(request, saved, seen))
-    return HttpResponseRedirect(address("change", saved.id))
+    return HttpResponseRedirect(admin_url("change", saved.id))
 
 
 def others_since(request: HttpRequest, saved: Saved, seen: ObjectId | None) -> tuple[str, ...]:

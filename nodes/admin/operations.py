@@ -18,9 +18,9 @@ from nodes.access import Action
 from nodes.admin import undo
 from nodes.admin.editing import again_under_another
 from nodes.admin.fields import SectionField
-from nodes.admin.site import actor, address, page, tell_saved
+from nodes.admin.site import actor, admin_url, page, tell_saved
 from nodes.errors import EditConflict, IdTaken, NodeError, SlugTaken
-from nodes.photos import addresses as photo_addresses
+from nodes.photos import links as photo_links
 from nodes.selectors import editing as editing_selectors
 from nodes.selectors import trash as selectors
 from nodes.selectors.editing import Editable
@@ -83,7 +83,7 @@ def move(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
             _refuse(form, error)
         else:
             tell_saved(request, saved, found.node.metadata.title)
-            return HttpResponseRedirect(address("change", node_id))
+            return HttpResponseRedirect(admin_url("change", node_id))
     text = [_goes_with(found), _("Old addresses go on working: they lead to the new place.")]
     return _confirm(request, found, form, _("Move"), button=_("Move"), text=" ".join(text).strip())
 
@@ -110,7 +110,7 @@ def duplicate(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
             _refuse(form, error)
         else:
             messages.success(request, _("This is the copy. It is not published."))
-            return HttpResponseRedirect(address("change", saved.id))
+            return HttpResponseRedirect(admin_url("change", saved.id))
     text = _("The copy is not published, and has no comments.")
     return _confirm(request, found, form, _("Duplicate"), button=_("Duplicate"), text=text)
 
@@ -128,7 +128,7 @@ def throw_away(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
         else:
             told = format_html(_("“{}” is in the trash."), found.node.metadata.title)
             messages.success(request, format_html("{} {}", told, undo.button([(node_id, form.cleaned_data["nonce"])])))
-            return HttpResponseRedirect(address("changelist"))
+            return HttpResponseRedirect(admin_url("changelist"))
     text = " ".join([_("Readers do not see it any more. It can be put back from the trash."), _goes_with(found)])
     return _confirm(request, found, form, _("Move to the trash"), button=_("Move to the trash"), text=text)
 
@@ -165,10 +165,10 @@ def restore(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
             _refuse(form, error)
         else:
             is_photo = found.node.metadata.type == kinds.PHOTO
-            page_of = photo_addresses.in_admin(node_id) if is_photo else address("change", node_id)
+            page_of = photo_links.in_admin(node_id) if is_photo else admin_url("change", node_id)
             link = format_html("<a href='{}'>{}</a>", page_of, found.node.metadata.title)
             messages.success(request, format_html(_("{} was put back."), link))
-            return HttpResponseRedirect(address("trash"))
+            return HttpResponseRedirect(admin_url("trash"))
     return _confirm(request, found, form, _("Put back"), button=_("Put back"), text="", in_trash=True)
 
 
@@ -184,7 +184,7 @@ def delete(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
             _refuse(form, error)
         else:
             messages.success(request, _("Deleted for good."))
-            return HttpResponseRedirect(address("trash"))
+            return HttpResponseRedirect(admin_url("trash"))
     text = _("Its text, its history and its comments are deleted. This cannot be undone.")
     return _confirm(
         request, found, form, _("Delete for good"), button=_("Delete for good"), text=text, in_trash=True, is_final=True

@@ -22,8 +22,8 @@ def page(request: HttpRequest, template: str, title: str, *, status: int = 200, 
     return render(request, f"nodes/admin/{template}.html", {**shared, **context}, status=status)
 
 
-def address(name: str, *args: Any, **query: str) -> str:
-    """Return the address of a page of the content admin: address("history", node_id)."""
+def admin_url(name: str, *args: Any, **query: str) -> str:
+    """Return the path of a page of the content admin: admin_url("history", node_id)."""
     return reverse(f"admin:nodes_node_{name}", args=args, query=query or None)
 
 
@@ -34,7 +34,7 @@ def actor(request: HttpRequest) -> Actor:
 
 def title_link(node_id: ObjectId, title: str) -> SafeString:
     """Return a link to the page that edits a node."""
-    return format_html("<a href='{}'>{}</a>", address("change", node_id), title)
+    return format_html("<a href='{}'>{}</a>", admin_url("change", node_id), title)
 
 
 def tell_saved(

@@ -14,10 +14,10 @@ from django.views.decorators.http import require_POST
 
 from nodes import access
 from nodes.access import Action
-from nodes.admin.site import actor, address
+from nodes.admin.site import actor, admin_url
 from nodes.errors import NodeError
 from nodes.kinds import PHOTO
-from nodes.photos import addresses as photo_addresses
+from nodes.photos import links as photo_links
 from nodes.services import trash
 
 # Between the id and the nonce of one node, and between nodes.
@@ -31,7 +31,7 @@ def button(thrown_away: Iterable[tuple[ObjectId, ObjectId]]) -> SafeString:
     items = OUTER.join(f"{node_id}{INNER}{nonce}" for node_id, nonce in list(thrown_away)[:MOST])
     return format_html(
         '<button type="submit" form="undo" formaction="{}" name="items" value="{}" class="button undo">{}</button>',
-        address("undo"),
+        admin_url("undo"),
         items,
         _("Undo"),
     )
@@ -56,7 +56,7 @@ def undo(request: HttpRequest) -> HttpResponse:
     if done:
         told = ngettext("%(n)d is back in its place.", "%(n)d are back in their places.", done) % {"n": done}
         messages.success(request, told)
-    return HttpResponseRedirect(photo_addresses.library() if was_photo else address("changelist"))
+    return HttpResponseRedirect(photo_links.library() if was_photo else admin_url("changelist"))
 
 
 def _items(text: str) -> list[tuple[ObjectId, ObjectId]]:

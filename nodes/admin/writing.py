@@ -13,7 +13,7 @@ from markup.markdown import limits
 from mongo import rate_limit
 from nodes import access, kinds
 from nodes.models import HTML, MARKDOWN, site
-from nodes.photos import addresses as photo_addresses
+from nodes.photos import links as photo_links
 from nodes.photos import texts as photo_texts
 from nodes.selectors import picking
 from nodes.selectors.lists import ANY
@@ -63,8 +63,8 @@ def _choice(photo: Any) -> dict[str, Any]:
         "title": photo.metadata.title,
         "alt": photo.metadata.detail.alt,
         "public": photo.metadata.published is not None,
-        "thumbnail": photo_addresses.square(photo, 160),
-        "markdown": photo_addresses.markdown(photo),
+        "thumbnail": photo_links.square(photo, 160),
+        "markdown": photo_links.markdown(photo),
     }
 
 

@@ -9,7 +9,7 @@ from django.utils.safestring import SafeString
 from markup.html import images
 from mongo.clock import now
 from nodes.models import Photo, Placed, tree, version_cache
-from nodes.photos import addresses as photo_addresses
+from nodes.photos import links as photo_links
 from nodes.selectors import due
 from nodes.selectors import photos as selectors
 from nodes.texts import rendering
@@ -69,7 +69,7 @@ def _html(reference: images.ImageRef, photos: Mapping[str, Photo]) -> str | None
     if photo is None:
         return None
     alt = reference.alt or photo.metadata.detail.alt
-    picture = format_html('<a href="{}">{}</a>', photo.get_absolute_url(), photo_addresses.picture(photo, alt=alt))
+    picture = format_html('<a href="{}">{}</a>', photo.get_absolute_url(), photo_links.picture(photo, alt=alt))
     if not reference.block:
         return picture
     caption = format_html("<figcaption>{}</figcaption>", reference.title) if reference.title else ""

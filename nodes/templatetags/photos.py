@@ -10,34 +10,34 @@ from django.utils.translation import gettext as _
 from nodes import access, kinds
 from nodes.access import section_choices
 from nodes.models import Photo
-from nodes.photos import addresses as photo_addresses
 from nodes.photos import labels as photo_labels
+from nodes.photos import links as photo_links
 
 register = template.Library()
 
 
 @register.simple_tag
-def photo_picture(photo: Photo, sizes: str = photo_addresses.SIZES, *, eager: bool = False) -> SafeString:
+def photo_picture(photo: Photo, sizes: str = photo_links.SIZES, *, eager: bool = False) -> SafeString:
     """{% photo_picture photo sizes="50vw" eager=True %}: the whole photo, WebP and JPEG, in the widths that are made."""
-    return photo_addresses.picture(photo, sizes=sizes, eager=eager)
+    return photo_links.picture(photo, sizes=sizes, eager=eager)
 
 
 @register.simple_tag
 def photo_thumbnail(photo: Photo, width: int, alt: str | None = None) -> SafeString:
     """{% photo_thumbnail photo 160 %}: the photo cut square around its focal point."""
-    return photo_addresses.thumbnail(photo, width, alt=alt)
+    return photo_links.thumbnail(photo, width, alt=alt)
 
 
 @register.simple_tag
 def photo_original(photo: Photo) -> str:
     """{% photo_original photo %}: the path of the photo's file as it was uploaded, but for what its metadata gave away."""
-    return photo_addresses.original(photo)
+    return photo_links.original(photo)
 
 
 @register.simple_tag
 def photo_srcset(photo: Photo) -> str:
     """{% photo_srcset photo %}: the whole photo as WebP, in the widths that are made, for a script to show."""
-    return photo_addresses.srcset(photo, "webp")
+    return photo_links.srcset(photo, "webp")
 
 
 @register.simple_tag

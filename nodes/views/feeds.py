@@ -22,10 +22,10 @@ from django.views.decorators.http import require_safe
 
 from markup.html.absolute import absolute
 from mongo.clock import now
-from nodes import addresses, kinds
+from nodes import kinds, links
 from nodes.models import Node, Photo, tree
 from nodes.models import site as stored_site
-from nodes.photos import addresses as photo_addresses
+from nodes.photos import links as photo_links
 from nodes.photos import texts as photo_texts
 from nodes.selectors import due
 from nodes.selectors import nodes as selectors
@@ -109,25 +109,25 @@ def _answer(request: HttpRequest, form: str, read: Callable[[], Source]) -> Http
 
 
 def _channel(source: Source, changed: datetime | None, request: HttpRequest) -> Channel:
-    origin = addresses.origin(request)
+    origin = links.origin(request)
     return Channel(
         title=source.title,
         description=source.description,
         link=origin + source.path,
-        feed_url=addresses.canonical(request),
+        feed_url=links.canonical(request),
         language=stored_site.current().settings.language,
         updated=changed or datetime.fromtimestamp(0, now().tzinfo),
     )
 
 
 def _item(node: Node | Photo, request: HttpRequest) -> Item:
-    metadata, origin = node.metadata, addresses.origin(request)
+    metadata, origin = node.metadata, links.origin(request)
     link = origin + node.get_absolute_url()
     html, enclosure = photo_texts.body(node), None
     if isinstance(node, Photo):
-        html = format_html("<p>{}</p><p>{}</p>", photo_addresses.picture(node), metadata.summary)
+        html = format_html("<p>{}</p><p>{}</p>", photo_links.picture(node), metadata.summary)
         detail = metadata.detail
-        enclosure = Enclosure(origin + photo_addresses.original(node), detail.content_type, detail.size)
+        enclosure = Enclosure(origin + photo_links.original(node), detail.content_type, detail.size)
     values: dict[str, Any] = {"title": metadata.title, "link": link, "summary": node.blurb}
     return Item(
         id=f"urn:marginalia:{node.pk}",

@@ -8,11 +8,11 @@ from django.http import HttpRequest
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from nodes import addresses, kinds
+from nodes import kinds, links
 from nodes.models import Node, Photo
 from nodes.models import site as stored_site
-from nodes.photos import addresses as photo_addresses
-from nodes.photos.addresses import Shared
+from nodes.photos import links as photo_links
+from nodes.photos.links import Shared
 
 TYPES = {
     kinds.FOLDER: "CollectionPage",
@@ -30,7 +30,7 @@ def script(
     request: HttpRequest, node: Node | Photo, breadcrumbs: Sequence[dict[str, str]], picture: Shared | None
 ) -> SafeString:
     """Return the block for the page of a node: what it is, and where it stands."""
-    origin = addresses.origin(request)
+    origin = links.origin(request)
     graph = [_node(origin, node, breadcrumbs, picture)]
     if breadcrumbs:
         graph.append(_trail(origin, [*breadcrumbs, {"title": node.metadata.title, "url": node.get_absolute_url()}]))
@@ -80,8 +80,8 @@ def _image(origin: str, picture: Shared | None) -> dict[str, Any] | None:
 def _file(origin: str, photo: Photo) -> dict[str, Any]:
     detail = photo.metadata.detail
     return {
-        "contentUrl": origin + photo_addresses.original(photo),
-        "thumbnailUrl": origin + photo_addresses.shared(photo).path,
+        "contentUrl": origin + photo_links.original(photo),
+        "thumbnailUrl": origin + photo_links.shared(photo).path,
         "encodingFormat": detail.content_type,
         "width": _pixels(detail.resolution[0]),
         "height": _pixels(detail.resolution[1]),

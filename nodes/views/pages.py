@@ -15,8 +15,8 @@ from mongo.clock import now
 from nodes import kinds
 from nodes.models import Node, Photo, tree
 from nodes.models import site as stored_site
-from nodes.photos import addresses as photo_addresses
 from nodes.photos import labels as photo_labels
+from nodes.photos import links as photo_links
 from nodes.photos import texts as photo_texts
 from nodes.selectors import nodes as selectors
 from nodes.selectors import search
@@ -115,7 +115,7 @@ def show(request: HttpRequest, shown: Node | Photo) -> HttpResponse:
     more, crumbs = _more(request, shown), breadcrumbs(shown)
     listed_first = more["listing"].nodes[:1] if shown.metadata.type == kinds.GALLERY else ()
     photo = next(iter(listed_first), None) or photo_texts.picture(shown)
-    picture = photo_addresses.shared(photo) if photo else None
+    picture = photo_links.shared(photo) if photo else None
     context = {"node": shown, "body": photo_texts.body(shown), "breadcrumbs": crumbs, "picture": picture}
     context["linked_data"] = linked_data.script(request, shown, crumbs, picture)
     return render(request, f"nodes/{shown.metadata.type}.html", context | more)

@@ -14,10 +14,10 @@ from mongo.clock import now
 from nodes.access import may_see_photos
 from nodes.errors import TooBusy
 from nodes.models import Photo, tree
-from nodes.photos.addresses import ORIGINAL
 from nodes.photos.assets import contents, reader, renditions
 from nodes.photos.assets.errors import BadPicture
 from nodes.photos.assets.responses import FOR_EVER, FOR_NOW, NOT_KEPT, File, FileRequest, answer
+from nodes.photos.links import ORIGINAL
 from nodes.selectors import photos as selectors
 
 # While no copy is made yet, a picture of at most so many bytes is sent itself: a page just published shows its pictures.

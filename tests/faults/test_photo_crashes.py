@@ -9,10 +9,10 @@ from bson import ObjectId
 from mongo.clock import now
 from mongo.connection import database
 from nodes.errors import NodeGone
-from nodes.photos.addresses import original
 from nodes.photos.assets import contents, locks
 from nodes.photos.assets.errors import BadPicture, PhotoLocked, UploadLost
 from nodes.photos.assets.locks import STALE
+from nodes.photos.links import original
 from nodes.selectors import photos as selectors
 from nodes.services import photos, trash
 from nodes.services.sweeping import Swept, sweep

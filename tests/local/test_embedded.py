@@ -145,11 +145,11 @@ def test_its_owner_starts_it_again_where_it_was(server, victims):
     before = server.running()
     guard = int(Path(f"/proc/{before.pid}/stat").read_text().rpartition(")")[2].split()[1])
     said = []
-    server.look(said.append)
+    server.ensure_running(said.append)
     assert said == []
     for victim in victims:
         os.kill({"mongod": before.pid, "guard": guard}[victim], signal.SIGKILL)
-    until(lambda: server.look(said.append) or said, seconds=40)
+    until(lambda: server.ensure_running(said.append) or said, seconds=40)
     after = server.running()
     assert f"it runs again as process {after.pid} on port {after.port}." in said[-1]
     assert (after.uri, after.port) == (before.uri, before.port)
@@ -162,12 +162,12 @@ def test_its_owner_tries_again_when_it_does_not_start(server):
     said = []
     (server.var / "mongod.key").chmod(0o644)
     kill(server.running().pid)
-    until(lambda: server.look(said.append) or said)
-    server.look(said.append)
+    until(lambda: server.ensure_running(said.append) or said)
+    server.ensure_running(said.append)
     assert len(said) == 1
     assert "next try in 5 s: mongod did not start" in said[0]
     (server.var / "mongod.key").chmod(0o600)
-    until(lambda: server.look(said.append) or len(said) == 2)
+    until(lambda: server.ensure_running(said.append) or len(said) == 2)
     assert server.running()
 
 

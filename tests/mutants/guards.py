@@ -22,7 +22,7 @@ MUTANTS = (
         "wordpress/views.py::moved",
         "node = selectors.live_by_id(tree.current(), node_id, now()) if node_id else None",
         "node = selectors.get(node_id) if node_id else None",
-        "tests/wordpress/test_old_addresses.py::test_what_readers_may_not_see_is_as_any_wrong_address",
+        "tests/wordpress/test_old_links.py::test_what_readers_may_not_see_is_as_any_wrong_address",
     ),
     Mutant(
         "no redirect of the admin to any object",

@@ -9,9 +9,9 @@ from django.core.management import CommandError, call_command
 from mongo import doctor, jobs
 from mongo.clock import now
 from mongo.doctor import ERROR, WARNING
-from nodes.photos.addresses import copy, original
 from nodes.photos.assets.locks import STALE
 from nodes.photos.assets.reader import Missing
+from nodes.photos.links import copy, original
 from nodes.selectors import photos as selectors
 from nodes.services import photos
 from tests.support.nodes import pictures

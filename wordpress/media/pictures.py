@@ -15,7 +15,7 @@ from nodes.errors import NodeError
 from nodes.selectors import photos
 from nodes.services import photo_import
 from nodes.types import Actor
-from wordpress import old_addresses
+from wordpress import old_links
 from wordpress.export.records import Attachment
 from wordpress.export.scan import Export
 from wordpress.media.download import Downloader, DownloadError
@@ -70,7 +70,7 @@ class Pictures:
         except (NodeError, OSError) as error:
             self.report.note("Pictures that were refused", f"{path.name}: {error}")
             return None
-        old_addresses.keep(self.export, [(attachment.id, attachment.link, photo_id)])
+        old_links.keep(self.export, [(attachment.id, attachment.link, photo_id)])
         self.show(attachment, photo_id)
         return photo_id
 
@@ -79,7 +79,7 @@ class Pictures:
 
         Raises DownloadsStopped when no more can be fetched in this run.
         """
-        there = photo_import.existing(old_addresses.known(self.export, [attachment.id for attachment in wanted]))
+        there = photo_import.existing(old_links.known(self.export, [attachment.id for attachment in wanted]))
         for attachment in wanted:
             if attachment.id in there:
                 self.show(attachment, there[attachment.id])

@@ -43,7 +43,7 @@ class Command(BaseCommand):
         stopping = threading.Event()
         _on_signals(lambda _number, _frame: stopping.set())
         while not stopping.wait(0.5):
-            server.look(self.stderr.write)
+            server.ensure_running(self.stderr.write)
 
 
 def _on_signals(handler: Any) -> None:

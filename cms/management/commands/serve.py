@@ -99,9 +99,9 @@ class Command(BaseCommand):
         while parent is None or os.getppid() == parent:
             if web.poll() is not None:
                 raise serving.CannotServe(f"The web server ended by itself (status {web.returncode}).")
-            worker.look()
+            worker.ensure_running()
             if server is not None:
-                server.look(self._say)
+                server.ensure_running(self._say)
             time.sleep(0.2)
 
     def _say(self, text: str) -> None:

@@ -20,11 +20,11 @@ from nodes.admin.conflict import Clash, Decided, Deciding
 from nodes.admin.forms import NodeForm
 from nodes.admin.photos.forms import PhotoForm
 from nodes.admin.photos.site import page
-from nodes.admin.site import actor, address
+from nodes.admin.site import actor, admin_url
 from nodes.errors import EditConflict, NodeError, NodeGone
 from nodes.models import Node, Photo, tree
-from nodes.photos import addresses as photo_addresses
 from nodes.photos import labels as photo_labels
+from nodes.photos import links as photo_links
 from nodes.selectors import photos as selectors
 from nodes.selectors.editing import Version
 from nodes.services import photos
@@ -73,13 +73,11 @@ def _save(request: HttpRequest, photo_id: ObjectId, form: PhotoForm, nonce: Obje
     if "_publish" in request.POST:
         fields["published"] = fields.get("published") or now()
     saved = photos.save(actor(request), photo_id, nonce, fields, form.tag_change(), form=form_id)
-    link = format_html("<a href='{}'>{}</a>", photo_addresses.in_admin(photo_id), form.cleaned_data["title"])
+    link = format_html("<a href='{}'>{}</a>", photo_links.in_admin(photo_id), form.cleaned_data["title"])
     told = _("{} was saved, merged with another editor's changes.") if saved.merged else _("{} was saved.")
     messages.success(request, format_html(told, link), extra_tags=f"saved-{form_id}")
     stays = "_continue" in request.POST
-    return HttpResponseRedirect(
-        photo_addresses.in_admin(photo_id) if stays else photo_addresses.library(fields["parent_id"])
-    )
+    return HttpResponseRedirect(photo_links.in_admin(photo_id) if stays else photo_links.library(fields["parent_id"]))
 
 
 def _clashes_again(request: HttpRequest, form: PhotoForm, decided: Decided, make: Any) -> list[Clash]:
@@ -113,15 +111,15 @@ def _show(
         "clashes": clashes,
         "fields": [field for field in form.visible_fields() if field.name not in names],
         "photo": photo,
-        "picture": photo_addresses.picture(photo, sizes="(min-width: 60rem) 40rem, 100vw"),
-        "original": photo_addresses.original(photo),
+        "picture": photo_links.picture(photo, sizes="(min-width: 60rem) 40rem, 100vw"),
+        "original": photo_links.original(photo),
         "exif": photo_labels.facts(photo),
         "used_on": _uses(request, photo.pk),
         "twins": [selectors.get(i) for i in selectors.same_bytes(detail.sha256, photo.pk)],
         "former": selectors.former_contents(photo),
         "is_live": selectors.is_public(photo, tree.current(), now()),
         "may_change": access.may_change_photos(request.user),
-        "markdown": photo_addresses.markdown(photo),
+        "markdown": photo_links.markdown(photo),
     }
     return page(request, "photo", title, form=form, status=status, **context, **more)
 
@@ -131,7 +129,7 @@ def _uses(request: HttpRequest, photo_id: ObjectId) -> list[tuple[Node, str]]:
     moment, sections, found = now(), tree.current(), []
     for node in selectors.used_on(photo_id):
         if access.allowed(request.user, node, Action.VIEW):
-            found.append((node, address("change", node.pk)))
+            found.append((node, admin_url("change", node.pk)))
         elif node.is_live(moment) and sections.is_live(node.metadata.parent_id, moment):
             found.append((node, node.get_absolute_url()))
     return found
@@ -149,7 +147,7 @@ def go_back(request: HttpRequest, photo_id: ObjectId) -> HttpResponse:
         messages.success(request, _("The former picture is shown again."))
     except NodeError as error:
         messages.error(request, str(error))
-    return HttpResponseRedirect(photo_addresses.in_admin(photo_id))
+    return HttpResponseRedirect(photo_links.in_admin(photo_id))
 
 
 @require_POST
@@ -165,8 +163,8 @@ def throw_away(request: HttpRequest, photo_id: ObjectId) -> HttpResponse:
         messages.success(request, format_html("{} {}", told, undo.button([(photo_id, ObjectId(nonce))])))
     except NodeError as error:
         messages.error(request, str(error))
-        return HttpResponseRedirect(photo_addresses.in_admin(photo_id))
-    return HttpResponseRedirect(photo_addresses.library(photo.metadata.parent_id))
+        return HttpResponseRedirect(photo_links.in_admin(photo_id))
+    return HttpResponseRedirect(photo_links.library(photo.metadata.parent_id))
 
 
 def _photo(request: HttpRequest, photo_id: ObjectId, may: Any) -> Photo:

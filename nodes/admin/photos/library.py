@@ -23,7 +23,7 @@ from nodes.admin.photos.site import page
 from nodes.admin.site import actor
 from nodes.collections import ASSET_FILES
 from nodes.models import site
-from nodes.photos import addresses as photo_addresses
+from nodes.photos import links as photo_links
 from nodes.photos.assets.limits import limits
 from nodes.selectors import lists as selectors
 from nodes.selectors import photos as photo_selectors
@@ -192,7 +192,7 @@ def _tell(request: HttpRequest, action: str, outcome: bulk_progress.Outcome) -> 
     messages.success(request, told)
     if outcome.refused:
         links = (
-            (format_html("<a href='{}'>{}</a>", photo_addresses.in_admin(r.chosen.id), r.chosen.title), r.reason)
+            (format_html("<a href='{}'>{}</a>", photo_links.in_admin(r.chosen.id), r.chosen.title), r.reason)
             for r in outcome.refused[: bulk_forms.NAMED]
         )
         count = len(outcome.refused)

@@ -21,7 +21,7 @@ from mongo.clock import now
 from nodes import access
 from nodes.admin.site import actor
 from nodes.errors import NodeError
-from nodes.photos import addresses as photo_addresses
+from nodes.photos import links as photo_links
 from nodes.selectors import photos as selectors
 from nodes.services.photos import Replacement, Upload, Uploaded
 from nodes.services.photos import file_name as clean_name
@@ -106,9 +106,7 @@ def upload(request: HttpRequest, gallery_id: ObjectId) -> HttpResponse:
     if not access.may_add_photos(request.user) or not access.may_place(request.user, gallery_id):
         raise PermissionDenied
     who = actor(request)
-    return _receiving(
-        request, lambda name: Upload(who, gallery_id, name), _uploaded, photo_addresses.library(gallery_id)
-    )
+    return _receiving(request, lambda name: Upload(who, gallery_id, name), _uploaded, photo_links.library(gallery_id))
 
 
 @csrf_exempt
@@ -118,9 +116,7 @@ def replace(request: HttpRequest, photo_id: ObjectId) -> HttpResponse:
     if not access.may_change_photos(request.user):
         raise PermissionDenied
     who = actor(request)
-    return _receiving(
-        request, lambda name: Replacement(who, photo_id, name), _replaced, photo_addresses.in_admin(photo_id)
-    )
+    return _receiving(request, lambda name: Replacement(who, photo_id, name), _replaced, photo_links.in_admin(photo_id))
 
 
 def _receiving(request: HttpRequest, begin: Callable[[str], Coming], work: Work, back: str) -> HttpResponse:
@@ -168,9 +164,9 @@ def _result(one: Arrived, finish: Callable[[Any], Uploaded | Saved]) -> dict[str
         "ok": True,
         "id": str(photo.pk),
         "title": photo.metadata.title,
-        "url": photo_addresses.in_admin(photo.pk),
-        "thumbnail": photo_addresses.square(photo, 160),
-        "markdown": photo_addresses.markdown(photo),
+        "url": photo_links.in_admin(photo.pk),
+        "thumbnail": photo_links.square(photo, 160),
+        "markdown": photo_links.markdown(photo),
     }
     if isinstance(done, Uploaded) and done.duplicates:
         twins = [twin for twin in (selectors.get(i) for i in done.duplicates) if twin]

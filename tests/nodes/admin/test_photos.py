@@ -14,7 +14,7 @@ from django.urls import reverse
 
 from mongo.clock import now
 from mongo.connection import database
-from nodes.photos.addresses import in_admin, library
+from nodes.photos.links import in_admin, library
 from nodes.services import photos
 from nodes.types import NEVER, Actor
 from tests.support.nodes import build, pictures

@@ -8,8 +8,8 @@ from django.core.management import CommandError, call_command
 
 from mongo.clock import now
 from mongo.connection import database
-from nodes.photos.addresses import copy, square
 from nodes.photos.assets.locks import STALE
+from nodes.photos.links import copy, square
 from nodes.selectors import photos as selectors
 from nodes.services import photos
 from nodes.services.sweeping import sweep

@@ -16,10 +16,10 @@ from mongo import jobs
 from mongo.clock import now
 from mongo.connection import database
 from nodes.errors import TooBusy
-from nodes.photos.addresses import copy, original, picture, square, thumbnail
 from nodes.photos.assets import images, limits, renditions
 from nodes.photos.assets.contents import find
 from nodes.photos.assets.locks import STALE
+from nodes.photos.links import copy, original, picture, square, thumbnail
 from nodes.selectors import photos as selectors
 from nodes.services import photos, trash
 from nodes.views import photo_files
