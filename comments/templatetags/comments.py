@@ -18,9 +18,9 @@ from django.urls import reverse
 from django.utils.safestring import SafeString
 
 from comments import targets
-from comments.errors import DiscussionDamaged, TargetNotFound
+from comments.errors import DiscussionBusy, DiscussionDamaged, TargetNotFound
 from comments.posting import forms
-from comments.reading import lists, outages, selectors
+from comments.reading import lists, outages, selectors, versions
 from comments.reading.lists import Subject
 from comments.reading.paging import PageRequest
 from comments.reading.presenter import CommentUrls, CommentView
@@ -226,7 +226,9 @@ def _read(context: Context, work: Callable[[], Any], away: Any) -> Any:
     try:
         with outages.noted(vars(request) if request else context.render_context):
             return work()
-    except (Outage, DiscussionDamaged):
+    except (Outage, DiscussionBusy, DiscussionDamaged):
+        # No version of a discussion stands for this.
+        versions.note_fleeting()
         return select_template([_AWAY]).render() if away is _AWAY else away
 
 
