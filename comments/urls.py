@@ -1,6 +1,10 @@
 """URLs of comments: include these under a prefix, before any route that takes everything."""
 
-from django.urls import path
+from collections.abc import Callable
+
+from django.http import HttpResponse
+from django.urls import URLPattern
+from django.urls import path as route
 
 from comments import feeds
 from comments.converters import OF, ONE
@@ -9,6 +13,13 @@ from comments.notices import views as subscribing
 from comments.posting import change_views as changing
 from comments.posting import views as posting
 from comments.reading import views as reading
+from comments.views import answered
+
+
+def path(where: str, view: Callable[..., HttpResponse], name: str) -> URLPattern:
+    """Return the route to a view that answers whatever goes wrong with a comment."""
+    return route(where, answered(view), name=name)
+
 
 urlpatterns = [
     path("post", posting.post, name="comments-post-comment"),

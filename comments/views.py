@@ -1,5 +1,7 @@
-"""What the views of every feature share: finding what is discussed, pages in the site's own frame."""
+"""What the views of every feature share: finding what is discussed, pages in the site's own frame, answers to what fails."""
 
+from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
 from django.conf import settings
@@ -8,13 +10,45 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import resolve_url
 from django.template.loader import select_template
 from django.utils.cache import add_never_cache_headers
+from django.utils.functional import Promise
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from comments import targets
-from comments.errors import TargetNotFound
+from comments.errors import CommentError, CommentNotFound, DiscussionBusy, DiscussionDamaged, TargetNotFound
 from comments.types import Target
 
 FRAMES = ["comments/frame.html", "base.html", "comments/bare.html"]
+GONE = gettext_lazy("What you commented on is not here any more. Your text:")
+
+
+def answered(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
+    """Return a view that answers each CommentError which it meets, and never loses the text of a form: 404 for what is not
+    there (any more), 503 for a discussion that cannot be read or written just now, 409 for what others changed."""
+
+    @wraps(view)
+    def answering(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        try:
+            return view(request, *args, **kwargs)
+        except (Http404, CommentNotFound, TargetNotFound) as error:
+            if "text" in request.POST:
+                return stray(request, GONE, status=404)
+            if isinstance(error, CommentError):
+                raise Http404(error.sentence) from error
+            raise
+        except (DiscussionBusy, DiscussionDamaged) as error:
+            is_read = request.method in ("GET", "HEAD")
+            return stray(request, DiscussionDamaged.sentence if is_read else error.sentence, status=503)
+        except CommentError as error:
+            return stray(request, error.sentence, status=409)
+
+    return answering
+
+
+def stray(request: HttpRequest, sentence: str | Promise, *, status: int = 422) -> HttpResponse:
+    """Answer what has no page to be shown on: say why, and show the text that a form had, so that it can be copied."""
+    text = request.POST.get("text", "")
+    return personal(page(request, None, "stray", {"sentence": sentence, "text": text}, status=status))
 
 
 def target_of(label: str, pk: str) -> tuple[Target, Model]:

@@ -20,9 +20,9 @@ from comments.moderation import pending
 from comments.posting import flags, forms, services
 from comments.posting.forms import EditForm
 from comments.posting.policy import is_moderator
-from comments.posting.views import GONE, stray
 from comments.reading import links, selectors
 from comments.types import Comment, Target, Verdict
+from comments.views import answered
 
 # Django looks for admins here.
 __all__ = ["ModerationAdmin", "stored"]
@@ -72,8 +72,7 @@ class ModerationAdmin(admin.ModelAdmin):
         def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
             if not is_moderator(request.user):
                 raise PermissionDenied
-            response: HttpResponse = view(request, *args, **kwargs)
-            return response
+            return answered(view)(request, *args, **kwargs)
 
         return guarded
 
@@ -146,18 +145,13 @@ class ModerationAdmin(admin.ModelAdmin):
     def comment(self, request: HttpRequest, label: str, pk: str, slug: str) -> HttpResponse:
         """Show one comment with its history; remove, restore, edit it, or say that its flags are settled."""
         target = Target(label, pk)
-        try:
-            found = _found(target, slug)
-        except Http404:
-            if "edit" in request.POST:
-                return stray(request, GONE, status=404)
-            raise
+        found = selectors.get(target, slug)
         is_kept = forms.KEPT in request.POST
         form = EditForm(request.POST if is_kept or "edit" in request.POST else None, initial=EditForm.first(found))
         if request.method == "POST" and not is_kept:
             if self._changed(request, found, form):
                 return HttpResponseRedirect(request.path)
-            found = _found(target, slug)
+            found = selectors.get(target, slug)
             form = form.again(found.rev) if form.is_valid() else form
         context = {
             "comment": found,
@@ -202,13 +196,6 @@ class ModerationAdmin(admin.ModelAdmin):
 
 def _who(request: HttpRequest) -> str:
     return forms.user_key(request.user)
-
-
-def _found(target: Target, slug: str) -> Comment:
-    try:
-        return selectors.get(target, slug)
-    except CommentNotFound as error:
-        raise Http404 from error
 
 
 def _verdict(word: str) -> Verdict:

@@ -1,12 +1,11 @@
 """The page that mails to moderators lead to: it shows what waits, and publishes it by a button."""
 
 from django.contrib.auth.decorators import permission_required
-from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.translation import gettext as _
 
 from comments import signals, targets
-from comments.errors import CommentError, CommentNotFound, HeldChanged
+from comments.errors import CommentNotFound, HeldChanged
 from comments.moderation import pending
 from comments.notices import mails
 from comments.posting import forms, policy
@@ -33,8 +32,6 @@ def approve(request: HttpRequest, held_id: str) -> HttpResponse:
         except HeldChanged:
             held = selectors.get_held(held_id)
             return ask(request, held, obj, _("Its author has changed it since. Publish this comment?"), _("Publish"))
-        except CommentError as error:
-            raise PermissionDenied(error.sentence) from error
         mails.published(comment, links.origin(request))
         signals.comment_was_flagged.send(Comment, comment=comment, flag="approval", created=True, request=request)
         return HttpResponseRedirect(whereabouts(comment.target, obj, comment.slug))

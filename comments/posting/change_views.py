@@ -16,7 +16,7 @@ from comments.posting import flags, forms, ip_hash, own, policy, services, spam
 from comments.posting.cookie import own_of
 from comments.posting.forms import EditForm
 from comments.posting.services import Refused, Sender
-from comments.posting.views import GONE, TOO_OLD, is_forged, stray
+from comments.posting.views import TOO_OLD, is_forged
 from comments.reading.views import comment_of, whereabouts
 from comments.types import Comment, Held
 from comments.views import page, personal, target_of
@@ -29,12 +29,7 @@ ask_or_do = require_http_methods(["GET", "HEAD", "POST"])
 def edit(request: HttpRequest, label: str, pk: str, slug: str) -> HttpResponse:
     """Let authors change their comment for a while, and moderators always. What cannot be taken comes back with the text."""
     is_sent = request.method == "POST"
-    try:
-        comment, obj = _found(request, label, pk, slug)
-    except Http404:
-        if is_sent:
-            return stray(request, GONE, status=404)
-        raise
+    comment, obj = _found(request, label, pk, slug)
     sender = Sender(request, own_of(request))
     form = EditForm(request.POST if is_sent else None, initial=EditForm.first(comment))
     refused: Any = ""

@@ -17,7 +17,16 @@ from django.utils.translation import gettext_lazy as _
 
 from comments import conf, signals, slugs, targets
 from comments.backends import backend
-from comments.errors import CommentError, CommentNotFound, DiscussionClosed, EditConflict, HeldChanged, TokenUsed
+from comments.errors import (
+    CommentError,
+    CommentNotFound,
+    DiscussionBusy,
+    DiscussionClosed,
+    DiscussionDamaged,
+    EditConflict,
+    HeldChanged,
+    TokenUsed,
+)
 from comments.notices import mails
 from comments.posting import ip_hash, own, policy, preparation, spam
 from comments.posting.forms import author_of, user_key
@@ -43,15 +52,24 @@ class Sender:
 
 
 class Refused(Exception):
-    """The comment was not taken. `sentence` tells its author why; `rule` is the reason's name."""
+    """The comment was not taken. `sentence` tells its author why; `rule` is the reason's name; `is_unsure`: whether the same
+    form may have been taken before."""
 
-    def __init__(self, rule: str, sentence: str | Promise) -> None:
+    def __init__(self, rule: str, sentence: str | Promise, *, is_unsure: bool = False) -> None:
         super().__init__(rule)
-        self.rule, self.sentence = rule, sentence
+        self.rule, self.sentence, self.is_unsure = rule, sentence, is_unsure
+
+    @classmethod
+    def by(cls, error: CommentError) -> "Refused":
+        """Return the refusal that an error of the discussion amounts to."""
+        return cls(
+            type(error).__name__, error.sentence, is_unsure=isinstance(error, DiscussionBusy | DiscussionDamaged)
+        )
 
 
 def submit(sender: Sender, obj: Model, submission: Submission) -> Posted:
-    """Publish or hold a comment, once for each token. Raises Refused."""
+    """Publish or hold a comment, once for each token. Raises Refused, and DiscussionBusy or DiscussionDamaged where it cannot
+    be known what came of the token before."""
     if done := earlier(submission):
         if not submission.token.expired:
             _follow_up(sender.request, submission, done)
@@ -230,7 +248,7 @@ def _store(request: HttpRequest, submission: Submission, reasons: tuple[str, ...
             email=submission.email,
         )
     except CommentError as error:
-        raise Refused(type(error).__name__, error.sentence) from error
+        raise Refused.by(error) from error
     return posted
 
 

@@ -12,7 +12,7 @@ from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_POST, require_safe
 
 from comments import targets
-from comments.errors import CommentNotFound, TargetNotFound
+from comments.errors import CommentError, CommentNotFound, InvalidParent, TargetNotFound
 from comments.posting import forms, ip_hash, own, policy, preparation, services, spam, tokens
 from comments.posting.cookie import own_of, remember
 from comments.posting.forms import CommentForm
@@ -23,9 +23,8 @@ from comments.posting.tokens import BadToken, FormToken, Own
 from comments.reading import selectors
 from comments.reading.views import whereabouts
 from comments.types import Comment, Posted, Target
-from comments.views import page, personal, target_of
+from comments.views import GONE, page, personal, stray, target_of
 
-GONE = gettext_lazy("What you commented on is not here any more. Your text:")
 TOO_OLD = gettext_lazy(
     "You logged in anew since this form was opened, or your browser keeps no cookies. Please send it again."
 )
@@ -35,7 +34,10 @@ TOO_OLD = gettext_lazy(
 def form(request: HttpRequest, label: str, pk: str) -> HttpResponse:
     """Show the form for a comment, or for a reply to ?parent=SLUG; with ?fragment alone, for a script to put in place."""
     target, obj = target_of(label, pk)
-    parent = _parent(target, request.GET.get("parent", ""))
+    try:
+        parent = _parent(target, request.GET.get("parent", ""))
+    except InvalidParent as error:
+        raise Http404(_("The comment that you want to answer is not here.")) from error
     blank = forms.blank(target, request.user, parent.slug if parent else "")
     name = "form_fragment" if "fragment" in request.GET else "form_page"
     return personal(page(request, target, name, _around(request, target, obj, blank, parent)))
@@ -62,6 +64,8 @@ def post(request: HttpRequest) -> HttpResponse:
         return stray(request, GONE)
     except Refused as refused:
         return _again(request, token, obj, form, refused)
+    except CommentError as error:
+        return _again(request, token, obj, form, Refused.by(error))
     return _done(request, token, obj, posted)
 
 
@@ -108,9 +112,9 @@ def _parent(target: Target, slug: str) -> Comment | None:
     try:
         parent = selectors.get(target, slug)
     except CommentNotFound as error:
-        raise Http404(_("The comment that you want to answer is not here.")) from error
+        raise InvalidParent(slug) from error
     if parent.removed:
-        raise Http404(_("The comment that you want to answer was removed."))
+        raise InvalidParent(slug)
     return parent
 
 
@@ -132,11 +136,12 @@ def _around(
 def _again(
     request: HttpRequest, token: FormToken, obj: Model, form: CommentForm, refused: Refused | None
 ) -> HttpResponse:
-    """Show the form with all that was typed, a fresh token, and why."""
-    fresh = token.again(forms.user_key(request.user))
+    """Show the form with all that was typed, a fresh token, and why. Where it is not known whether the form was sent before, it
+    keeps its token: under another one it could be posted twice."""
+    fresh = token if refused and refused.is_unsure else token.again(forms.user_key(request.user))
     try:
         parent = _parent(token.target, token.parent)
-    except Http404:
+    except InvalidParent:
         parent, fresh = None, FormToken.new(token.target, user=fresh.user)
     form.data = form.data.copy()
     form.data["token"] = fresh.signed()
@@ -145,7 +150,7 @@ def _again(
 
 
 def _preview(request: HttpRequest, token: FormToken, obj: Model, form: CommentForm) -> HttpResponse:
-    """Show the text as it would stand there. Raises Refused."""
+    """Show the text as it would stand there. Raises Refused, CommentError."""
     if not spam.may_preview(ip_hash=ip_hash.key(request), user=forms.user_key(request.user)):
         raise Refused(
             "rate", _("You have looked at many previews in a short time. Wait a few minutes, or post it as it is.")
@@ -166,12 +171,6 @@ def _done(request: HttpRequest, token: FormToken, obj: Model, posted: Posted) ->
     response = HttpResponseRedirect(where)
     remember(request, response, Own(token.discussion, slug, token.nonce))
     return response
-
-
-def stray(request: HttpRequest, sentence: str, *, status: int = 422) -> HttpResponse:
-    """Answer a form of which it cannot be known where it belongs: show the text, so that it can be copied."""
-    text = request.POST.get("text", "")
-    return personal(page(request, None, "stray", {"sentence": sentence, "text": text}, status=status))
 
 
 def is_forged(request: HttpRequest) -> bool:

@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
 from comments import targets
-from comments.errors import CommentNotFound
+from comments.errors import CommentError, CommentNotFound
 from comments.reading import lists, paging, selectors
 from comments.reading.lists import Subject
 from comments.reading.paging import PageRequest
@@ -43,9 +43,12 @@ def permalink(request: HttpRequest, label: str, pk: str, slug: str) -> HttpRespo
     return HttpResponseRedirect(reverse("comments-thread", args=[label, pk, slug]))
 
 
-def whereabouts(target: Target, obj: Model, slug: str, order: str = "") -> str:
-    """Return the address of the page that holds a comment, at the comment. Raises Http404."""
-    return _address(obj, _page_with(target, slug, order), slug)
+def whereabouts(target: Target, obj: Model, slug: str) -> str:
+    """Return the address of the page that holds a comment, at the comment; its permalink where that cannot be told now."""
+    try:
+        return _address(obj, selectors.permalink(target, slug), slug)
+    except CommentError:
+        return reverse("comments-url-redirect", args=[target.label, target.pk, slug])
 
 
 def _page_with(target: Target, slug: str, order: str) -> Page:

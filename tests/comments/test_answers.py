@@ -1,0 +1,182 @@
+"""Every page of comments answers what goes wrong with a discussion, at whichever call of the back end: no text gets lost."""
+
+import pytest
+from django.contrib import admin
+from django.test import Client
+from django.urls import reverse
+
+from comments import urls
+from comments.admin import ModerationAdmin
+from comments.backends import backend
+from comments.errors import CommentNotFound, DiscussionBusy
+from comments.models import Moderation
+from comments.notices import subscriptions
+from comments.posting import services
+from comments.posting.tokens import read_form
+from comments.reading import selectors
+from comments.types import Author
+from tests.support.comments import site
+from tests.support.comments.site import change_url, one
+
+pytestmark = pytest.mark.usefixtures("mongo")
+
+TEXT = "What took an hour to write"
+
+
+class Failing:
+    """The back end in use, whose call number `at` raises."""
+
+    def __init__(self, at, error):
+        self.real, self.at, self.error, self.calls = backend(), at, error, 0
+
+    def __getattr__(self, name):
+        found = getattr(self.real, name)
+        if not callable(found):
+            return found
+
+        def call(*args, **kwargs):
+            self.calls += 1
+            if self.calls == self.at:
+                raise self.error(name)
+            return found(*args, **kwargs)
+
+        return call
+
+
+@pytest.fixture
+def ask(client, monkeypatch):
+    """A function that sends a request whose back end fails at a call; it returns the answer, and whether it failed."""
+
+    def asked(request, at, error=DiscussionBusy):
+        method, url, data = request
+        with monkeypatch.context() as patched:
+            patched.setattr("comments.backends.backends", {"default": (failing := Failing(at, error))})
+            answer = getattr(client, method)(url, data)
+        return answer, failing.calls >= at
+
+    return asked
+
+
+def edit(client, url):
+    return "post", url, {**site.fields_of(client.get(url).content.decode()), "text": TEXT}
+
+
+def requests(client, target, comment, held):
+    """Return one of each request that a page of comments takes, by the name of its URL and what it does."""
+    of, moderation = [target.label, target.pk], "admin:comments_moderation_"
+    filled = site.fill(client, target, TEXT, parent=comment.slug)
+    post = reverse("comments-post-comment")
+    one_page = reverse(f"{moderation}comment", args=[*of, comment.slug])
+    approve = reverse("comments-approve", args=[held.id])
+    token = subscriptions.token("0" * 40, subscriptions.LEAVE)
+    pages = {
+        f"comments-{name}": ("get", change_url(name, comment), None)
+        for name in ("comment-done", "url-redirect", "thread", "edit", "delete", "flag")
+    }
+    return pages | {
+        "comments-form": ("get", site.form_url(target, comment.slug), None),
+        "comments-post-comment": ("post", post, filled),
+        "comments-post-comment preview": ("post", post, {**filled, "preview": "1"}),
+        "comments-discussion": ("get", reverse("comments-discussion", args=of), None),
+        "comments-mine": ("get", reverse("comments-mine"), None),
+        "comments-edit sent": edit(client, change_url("edit", comment)),
+        "comments-delete sent": ("post", change_url("delete", comment), {}),
+        "comments-flag sent": ("post", change_url("flag", comment), {}),
+        "comments-approve": ("get", approve, None),
+        "comments-approve sent": ("post", approve, {"rev": held.rev}),
+        "comments-approve outdated": ("post", approve, {"rev": held.rev + 1}),
+        "comments-subscribe": ("get", reverse("comments-subscribe", args=[token]), None),
+        "comments-unsubscribe": ("post", reverse("comments-unsubscribe", args=[token]), {}),
+        "comments-feed": ("get", reverse("comments-feed", args=of), None),
+        f"{moderation}changelist": ("get", reverse(f"{moderation}changelist"), None),
+        f"{moderation}decide": ("post", reverse(f"{moderation}decide"), {"action": f"approve:{held.id}"}),
+        f"{moderation}published": ("get", reverse(f"{moderation}published"), None),
+        f"{moderation}comment": ("get", one_page, None),
+        f"{moderation}comment sent": (
+            "post", one_page, {"text": TEXT, "rev": comment.rev, "nonce": "n", "edit": "1"}
+        ),
+    }  # fmt: skip
+
+
+@pytest.fixture
+def known(client, post_page, moderator):
+    """The requests of a moderator about a comment with an answer, and about one that waits."""
+    client.force_login(moderator)
+    comment = one(post_page, "First", "first", email="bea@example.org")
+    one(post_page, "Answer", "answer", parent=comment.slug)
+    held = services.hold(post_page, author=Author("Carl"), source="Waits", token="waits", parent=comment.slug).held
+    return requests(client, post_page, comment, held)
+
+
+NAMES = (
+    *(f"comments-{name}" for name in (
+        "comment-done", "url-redirect", "thread", "edit", "edit sent", "delete", "delete sent", "flag", "flag sent", "form",
+        "post-comment", "post-comment preview", "discussion", "mine", "approve", "approve sent", "approve outdated",
+        "subscribe", "unsubscribe", "feed",
+    )),
+    *(f"admin:comments_moderation_{name}" for name in ("changelist", "decide", "published", "comment", "comment sent")),
+)  # fmt: skip
+SENDING_TEXT = [name for name in NAMES if name.split("-")[-1] in ("comment", "comment preview", "edit sent")] + [
+    NAMES[-1]
+]
+
+
+def test_every_page_is_asked(known):
+    pages = {pattern.name for pattern in urls.urlpatterns}
+    pages |= {f"admin:{pattern.name}" for pattern in ModerationAdmin(Moderation, admin.site).get_urls()}
+    assert {name.partition(" ")[0] for name in NAMES} == pages
+    assert set(known) == set(NAMES)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_busy_discussion_is_answered_by_every_page(known, ask, post_page, name):
+    failed, at = True, 0
+    while failed:
+        at += 1
+        answer, failed = ask(known[name], at)
+        assert answer.status_code < 500 or (answer.status_code == 503 and failed)
+        if TEXT in (known[name][2] or {}).values() and answer.status_code != 302:
+            assert TEXT in answer.content.decode()
+    assert [comment.source for comment in selectors.iterate(post_page)].count(TEXT) <= 1
+
+
+@pytest.mark.parametrize("name", SENDING_TEXT)
+def test_text_comes_back_where_its_comment_is_gone(known, ask, name):
+    failed, at = True, 0
+    while failed:
+        at += 1
+        answer, failed = ask(known[name], at, CommentNotFound)
+        assert answer.status_code in (200, 302, 404, 422)
+        assert answer.status_code == 302 or TEXT in answer.content.decode()
+
+
+def test_page_of_a_busy_discussion_is_shown_with_a_notice_and_not_kept(post_page, ask):
+    one(post_page)
+    shown, failed = ask(("get", "/news/hello", None), 1)
+    assert (shown.status_code, failed) == (200, True)
+    assert "Comments cannot be shown just now." in shown.content.decode()
+    assert "Comments cannot be shown just now." not in Client().get("/news/hello").content.decode()
+
+
+def test_form_sent_while_the_discussion_is_busy_keeps_its_token(client, post_page, ask):
+    """Whether it was sent before is not known then: sent again under another token, it would be posted twice."""
+    data = site.fill(client, post_page, TEXT)
+    site.send(client, data)
+    busy, _failed = ask(("post", reverse("comments-post-comment"), data), 1)
+    again = site.fields_of(busy.content.decode())
+    assert (busy.status_code, again["text"]) == (422, TEXT)
+    assert read_form(again["token"]).nonce == read_form(data["token"]).nonce
+    assert site.send(client, again).status_code == 302
+    assert selectors.count(post_page) == 1
+
+
+def test_preview_of_an_answer_to_what_was_removed_keeps_the_text(client, post_page):
+    parent = one(post_page)
+    data = site.fill(client, post_page, TEXT, parent=parent.slug)
+    services.remove(post_page, parent.slug)
+    refused = site.send(client, {**data, "preview": "1"})
+    again = site.fields_of(refused.content.decode())
+    assert (refused.status_code, again["text"]) == (422, TEXT)
+    assert "was removed. You can still post yours" in refused.content.decode()
+    assert site.send(client, again).status_code == 302
+    assert [comment.source for comment in selectors.iterate(post_page)][-1] == TEXT
