@@ -82,7 +82,7 @@ def create(
         if is_made or not wanted:
             return create(
                 actor, type=type, parent_id=parent_id, slug=wanted, title=title, fields=fields, tags=tags, node_id=form,
-                only_unpublished=only_unpublished,
+                created=created, only_unpublished=only_unpublished,
             )  # fmt: skip
         raise SlugTaken(slug, slugs.free(slug, parent_id)) from error
     touch()

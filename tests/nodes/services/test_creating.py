@@ -6,8 +6,9 @@ from bson import ObjectId
 from mongo.connection import database
 from nodes import errors
 from nodes.services import duplicating, editing, photos, trash
+from tests.support.between import before
 from tests.support.nodes import pictures
-from tests.support.nodes.build import EDITOR, node, nonce, stored
+from tests.support.nodes.build import EDITOR, PAST, node, nonce, stored
 from tests.support.nodes.photo_build import audit, count, document, gallery, replace, send, upload
 
 pytestmark = pytest.mark.usefixtures("mongo")
@@ -92,3 +93,11 @@ def test_a_photo_s_upload_that_stopped_half_way_is_begun_anew():
     database()["cms.assets.chunks"].delete_many({"files_id": chosen})
     assert upload(parent, photo_id=chosen) == chosen
     audit()
+
+
+def test_created_before_stays_so_where_the_slug_is_taken_concurrently():
+    """Without a slug of its own it is made again, under another."""
+    made = []
+    with before("insert", "cms.nodes", lambda: node(slug="a")):
+        made.append(editing.create(EDITOR, type="basic-page", parent_id=None, slug="", title="A", created=PAST).id)
+    assert (stored(made[0])["slug"], stored(made[0])["created"]) == ("a-2", PAST)
