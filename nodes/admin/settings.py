@@ -18,6 +18,7 @@ from django.views.decorators.http import require_http_methods
 from nodes import access
 from nodes.admin.sent_forms import KEPT
 from nodes.admin.site import page
+from nodes.errors import TooBusy
 from nodes.models import site as stored_site
 from nodes.services.site import SettingsConflict, save_settings
 
@@ -78,8 +79,11 @@ def edit(request: HttpRequest) -> HttpResponse:
             save_settings(form.changes(), form.seen())
         except SettingsConflict as conflict:
             return _show(request, _conflicted(form, conflict), status=409)
-        messages.success(request, _("The settings were saved."))
-        return HttpResponseRedirect(request.path)
+        except TooBusy as error:
+            form.add_error(None, str(error))
+        else:
+            messages.success(request, _("The settings were saved."))
+            return HttpResponseRedirect(request.path)
     return _show(request, form)
 
 

@@ -42,6 +42,7 @@ def save_settings(changes: Mapping[str, Any], seen: Mapping[str, Any]) -> None:
     """Store the changed settings; `seen` says what each was when its form was rendered.
 
     What others changed since stays; what both changed, to different values, raises SettingsConflict and nothing is stored.
+    Raises TooBusy while others keep changing them.
     """
     for _attempt in range(ATTEMPTS):
         stored = stored_site.read()

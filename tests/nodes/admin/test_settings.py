@@ -47,3 +47,14 @@ def test_only_who_may_changes_settings(mongo, editor):
     stranger = editor("stranger", is_superuser=False)
     assert stranger.client.get(PAGE).status_code == 403
     assert stranger.client.post(PAGE, {"name": "x"}).status_code == 403
+
+
+def test_settings_that_others_keep_changing_are_shown_again(mongo, editor, monkeypatch):
+    ann = editor()
+    form = settings_form(ann)
+    monkeypatch.setattr("nodes.services.site.ATTEMPTS", 0)
+    answer = ann.send(PAGE, form, name="Kept")
+    html = answer.content.decode()
+    assert answer.status_code == 200
+    assert "Please try again" in html
+    assert fields(html, "settings_form")["name"] == ["Kept"]
