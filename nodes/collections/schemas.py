@@ -92,7 +92,9 @@ REDIRECT = document(
     {"_id": document({"parent_id": optional(ID), "slug": TEXT}), "node_id": ID}, {"kept_at": DATE, "deleted_at": DATE}
 )
 TRASHED = document(
-    {"_id": ID, "metadata": _ANY_METADATA, "trashed_at": DATE, "trashed_by": _AUTHOR}, {"derived": _DERIVED}
+    {"_id": ID, "metadata": _ANY_METADATA, "trashed_at": DATE, "trashed_by": _AUTHOR},
+    # `deleting`: to be deleted for good, and begun.
+    {"derived": _DERIVED, "deleting": YES_NO},
 )
 SITE = document(
     {"_id": TEXT, "tree": INTEGER, "version": ID, "nonce": ID},

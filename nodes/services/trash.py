@@ -61,7 +61,7 @@ def restore(
     With `seen_nonce`: only if that is the node's nonce still. In another place it gets a new one, and a revision.
     Raises NodeGone, InvalidPlace (its section is not there), InvalidSlug, SlugTaken, TooBusy.
     """
-    trashed = database()[TRASH].find_one(_trashed(node_id, seen_nonce), {"metadata": 1})
+    trashed = database()[TRASH].find_one(_restorable(node_id, seen_nonce), {"metadata": 1})
     if trashed is None:
         touch()
         raise NodeGone(node_id)
@@ -82,7 +82,7 @@ def restore(
     home = home_of(metadata["type"])
 
     def work(session: ClientSession) -> bool | None:
-        stored = database()[TRASH].find_one_and_delete(_trashed(node_id, metadata["nonce"]), session=session)
+        stored = database()[TRASH].find_one_and_delete(_restorable(node_id, metadata["nonce"]), session=session)
         if stored is None:
             return None
         if is_section and not placement.count_move(seen_tree, session):
@@ -109,9 +109,15 @@ def _trashed(node_id: ObjectId, nonce: ObjectId | None) -> dict[str, Any]:
     return {"_id": node_id} if nonce is None else {"_id": node_id, "metadata.nonce": nonce}
 
 
+def _restorable(node_id: ObjectId, nonce: ObjectId | None) -> dict[str, Any]:
+    return {**_trashed(node_id, nonce), "deleting": None}
+
+
 def delete(node_id: ObjectId, seen_nonce: ObjectId | None = None) -> None:
     """Delete a trashed node for good, with its history and (by signal) its comments; its place is kept as one that was.
 
+    It stays in the trash, not to be put back any more, until its comments are gone: a deletion that stops half-way is begun
+    again from there.
     Raises NodeGone (or not `seen_nonce` any more), InvalidPlace (something still stands in it).
     """
     trashed = database()[TRASH].find_one(_trashed(node_id, seen_nonce), {"metadata": 1})
@@ -120,19 +126,14 @@ def delete(node_id: ObjectId, seen_nonce: ObjectId | None = None) -> None:
     if _holds_something(node_id):
         raise InvalidPlace(_("This section is not empty. Move or delete what stands in it first."))
     keep_old_address(Expected.of(trashed))
-
-    def work(session: ClientSession) -> Document | None:
-        found: Document | None = database()[TRASH].find_one_and_delete(_trashed(node_id, seen_nonce), session=session)
-        return found
-
-    deleted = transaction(work)
-    if deleted is None:
+    type, wanted = trashed["metadata"]["type"], _trashed(node_id, trashed["metadata"]["nonce"])
+    if not database()[TRASH].update_one(wanted, {"$set": {"deleting": True}}).matched_count:
         raise NodeGone(node_id)
-    type = deleted["metadata"]["type"]
+    node_deleted.send(sender=None, node_id=node_id, type=type)
+    if not database()[TRASH].delete_one(wanted).deleted_count:
+        raise NodeGone(node_id)
     if type == PHOTO:
         contents.delete_all(node_id)
-    # Told before its traces go: a receiver that keeps something of it can find it again if this stops in between.
-    node_deleted.send(sender=None, node_id=node_id, type=type)
     database()[REDIRECTS].update_many({"node_id": node_id}, {"$set": {"deleted_at": now()}})
     # A photo and a page with one id, however they came by it, have each its own.
     database()[REVISIONS].delete_many({"node_id": node_id, "metadata.type": PHOTO if type == PHOTO else {"$ne": PHOTO}})

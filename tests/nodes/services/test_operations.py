@@ -6,10 +6,12 @@ import pytest
 from bson import ObjectId
 
 from nodes import errors
+from nodes.collections import ASSET_FILES, NODES
 from nodes.services import checking, drafts, duplicating, editing, trash
 from nodes.signals import node_deleted
+from tests.support.between import Stopped
 from tests.support.nodes.build import EDITOR, PAST, node, nonce, stored
-from tests.support.nodes.photo_build import gallery, upload
+from tests.support.nodes.photo_build import audit, document, gallery, upload
 
 FUTURE = datetime(2900, 1, 1, tzinfo=UTC)
 
@@ -213,3 +215,30 @@ def test_deleted_for_good_leaves_its_place_and_tells_the_rest_of_the_site(mongo,
     assert list(checking.check()) == []
     node(slug="page")
     assert client.get("/page").status_code == 200
+
+
+@pytest.mark.parametrize("make", [node, lambda: upload(gallery())], ids=["page", "photo"])
+def test_deletion_that_stops_half_way_is_gone_on_with(mongo, make):
+    """It is in the trash until all that belongs to it is gone, and cannot be put back any more."""
+    thrown, told = make(), []
+    home, seen = (NODES, nonce(thrown)) if make is node else (ASSET_FILES, document(thrown)["metadata"]["nonce"])
+    trash.trash(EDITOR, thrown, seen, home)
+
+    def receive(node_id, **kwargs):
+        told.append(node_id)
+        if len(told) == 1:
+            raise Stopped
+
+    node_deleted.connect(receive, weak=False, dispatch_uid="test")
+    try:
+        with pytest.raises(Stopped):
+            trash.delete(thrown)
+        with pytest.raises(errors.NodeGone):
+            trash.restore(EDITOR, thrown)
+        trash.delete(thrown)
+    finally:
+        node_deleted.disconnect(dispatch_uid="test")
+    assert told == [thrown, thrown]
+    assert mongo["cms.trash"].count_documents({}) == 0
+    assert mongo["cms.revisions"].count_documents({"node_id": thrown}) == 0
+    audit()
