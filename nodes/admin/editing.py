@@ -96,11 +96,9 @@ def _can_add(user: Any, kind: Kind) -> bool:
 
 
 def _create(request: HttpRequest, kind: Kind, form: NodeForm) -> Saved:
-    fields = form.mine()
-    if "_publish" in request.POST:
-        if not request.user.has_perm("nodes.publish_node"):
-            raise PermissionDenied
-        fields["published"] = fields.get("published") or now()
+    if "_publish" in request.POST and not request.user.has_perm("nodes.publish_node"):
+        raise PermissionDenied
+    fields = _said(request, form)
     title, slug, parent_id = (fields.pop(name) for name in ("title", "slug", "parent_id"))
     who = actor(request)
     fields["author"] = fields.get("author") or who.as_document()
@@ -115,6 +113,11 @@ def _create(request: HttpRequest, kind: Kind, form: NodeForm) -> Saved:
         node_id=form.cleaned_data["form"],
         only_unpublished=access.changes_unpublished_only(request.user),
     )
+
+
+def _said(request: HttpRequest, form: NodeForm) -> dict[str, Any]:
+    """Return what the form says, by path, made public where its button says so."""
+    return form.to_publish() if "_publish" in request.POST and "published" in form.fields else form.mine()
 
 
 def _show_new(request: HttpRequest, kind: Kind, form: NodeForm) -> HttpResponse:
@@ -196,7 +199,7 @@ def _drafted(form: NodeForm, drafting: bool) -> NodeForm:
 
 def _write(request: HttpRequest, found: Editable, form: NodeForm, drafting: bool) -> HttpResponse:
     """Do what the button says. Raises NodeError."""
-    mine, node_id, data, tags = form.mine(), found.node.pk, form.cleaned_data, form.tag_change()
+    mine, node_id, data, tags = _said(request, form), found.node.pk, form.cleaned_data, form.tag_change()
     seen, who = data["nonce"] or ObjectId(), actor(request)
     publishing = _id_or_none(request.POST.get("publishing", ""))
     if publishing:
@@ -205,8 +208,6 @@ def _write(request: HttpRequest, found: Editable, form: NodeForm, drafting: bool
     elif drafting or "_draft" in request.POST:
         access.node(request.user, node_id, Action.DRAFT)
         _check_place_left_alone(form, mine)
-        if "_publish" in request.POST and "published" in mine:
-            mine["published"] = mine["published"] or now()
         saved = drafts.save_draft(who, node_id, seen, mine, tags, form=data["form"])
         if "_publish" in request.POST:
             return publish_draft(request, access.node(request.user, node_id, Action.PUBLISH), saved.nonce)
@@ -215,7 +216,6 @@ def _write(request: HttpRequest, found: Editable, form: NodeForm, drafting: bool
         mine["slug"] = mine["slug"] or slugs.free(mine["title"], mine["parent_id"])
         if "_publish" in request.POST:
             access.node(request.user, node_id, Action.PUBLISH)
-            mine["published"] = mine.get("published") or now()
         bound = access.changes_unpublished_only(request.user)
         saved = editing.save(who, node_id, seen, mine, tags, form=data["form"], only_unpublished=bound)
     return _done(request, saved, form)

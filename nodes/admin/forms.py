@@ -9,10 +9,12 @@ from django.contrib.admin.widgets import AdminTextareaWidget, AdminTextInputWidg
 from django.utils.translation import gettext_lazy as _
 from django_mongodb_backend.forms import ObjectIdField
 
+from mongo.clock import now
 from nodes.admin.fields import AuthorField, EndField, MomentField, SectionField, TagsSeenField, TextField
 from nodes.models import HTML, MARKDOWN
 from nodes.models.site import COMMENT_POLICIES
 from nodes.selectors.editing import Version
+from nodes.services.editing import made_public
 from nodes.texts import tags
 from nodes.types import TagChange
 
@@ -120,6 +122,14 @@ class NodeForm(forms.Form):
     def mine(self) -> dict[str, Any]:
         """Return what the (valid) form says, by path."""
         return {path: self.cleaned_data[name] for name, path in self.paths.items() if name in self.cleaned_data}
+
+    def to_publish(self) -> dict[str, Any]:
+        """Return what the (valid) form says, public from now on. A date that was typed into it stays, also one ahead."""
+        mine, seen = self.mine(), self.seen.fields if self.seen else {}
+        for name, date in made_public({**seen, **mine}, now()).items():
+            if not mine.get(name) or mine[name] == seen.get(name):
+                mine[name] = date
+        return mine
 
     def tag_change(self) -> TagChange:
         """Return what the editor did to the tags that the form was rendered with."""

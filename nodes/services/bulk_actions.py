@@ -15,7 +15,7 @@ from nodes.errors import ChangedSince, NodeError, NodeGone
 from nodes.services import editing, trash
 from nodes.services.site import touch
 from nodes.services.write import compare_and_set
-from nodes.types import NEVER, NO_TAGS, Actor, TagChange
+from nodes.types import NO_TAGS, Actor, TagChange
 
 
 @dataclass(frozen=True)
@@ -71,11 +71,9 @@ def publish(actor: Actor, chosen: Iterable[Chosen], moment: datetime, *, collect
         stored = database()[collection].find_one({"_id": one.id, **standing(collection)}, {"metadata": 1})
         if stored is None:
             raise NodeGone(one.id)
-        published, expires = stored["metadata"]["published"], stored["metadata"]["expires"]
-        is_out = published is not None and published <= moment
-        if is_out and expires > moment:
+        fields = editing.made_public(stored["metadata"], moment)
+        if all(stored["metadata"][name] == date for name, date in fields.items()):
             return
-        fields = {"published": published if is_out else moment, "expires": expires if expires > moment else NEVER}
         if stored["metadata"]["nonce"] != one.nonce or compare_and_set(actor, stored, fields) is None:
             raise ChangedSince(one.id)
         touch()

@@ -149,6 +149,17 @@ def save(
     raise TooBusy
 
 
+def made_public(said: Mapping[str, Any], moment: datetime) -> dict[str, datetime]:
+    """Return the dates, by path, with which what has the dates in `said` (fields by path) is public at `moment`.
+
+    What is public already keeps its date, what had expired has no end any more.
+    """
+    published, expires = said.get("published"), said.get("expires") or NEVER
+    if published is None or published > moment:
+        published = moment
+    return {"published": published, "expires": expires if expires > moment else NEVER}
+
+
 def normalized(mine: Mapping[str, Any]) -> dict[str, Any]:
     """Return fields by path in the form in which they are stored. Raises TextTooLong."""
     fields = dict(mine)

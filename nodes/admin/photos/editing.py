@@ -69,9 +69,8 @@ def _sent(request: HttpRequest, photo: Photo, present: Version) -> HttpResponse:
 
 def _save(request: HttpRequest, photo_id: ObjectId, form: PhotoForm, nonce: ObjectId) -> HttpResponse:
     """Save what the form says, and go on to where its button leads. Raises NodeError."""
-    fields, form_id = form.mine(), form.cleaned_data["form"]
-    if "_publish" in request.POST:
-        fields["published"] = fields.get("published") or now()
+    fields = form.to_publish() if "_publish" in request.POST else form.mine()
+    form_id = form.cleaned_data["form"]
     saved = photos.save(actor(request), photo_id, nonce, fields, form.tag_change(), form=form_id)
     link = format_html("<a href='{}'>{}</a>", photo_links.in_admin(photo_id), form.cleaned_data["title"])
     told = _("{} was saved, merged with another editor's changes.") if saved.merged else _("{} was saved.")

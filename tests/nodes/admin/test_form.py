@@ -1,12 +1,15 @@
 """The form over a node: what is made, what is saved, what a double click and a stale save come to."""
 
+from datetime import timedelta
+
 import pytest
 from bson import ObjectId
 
 from markup import markdown
 from mongo.clock import now
 from nodes.services.site import save_settings
-from tests.support.nodes.build import node, nonce, stored
+from nodes.types import NEVER
+from tests.support.nodes.build import PAST, node, nonce, stored
 from tests.support.nodes.editors import fields
 
 ADD = "/admin/nodes/node/add/?type=basic-page"
@@ -198,3 +201,30 @@ def test_a_text_of_the_greatest_length_fits_into_a_conflict_s_form(editor, setti
     form = fields(page)
     assert ann.send(change(node_id), form, **{"choice-text": "mine"}).status_code == 302
     assert stored(node_id)["detail"]["text"] == longest
+
+
+@pytest.mark.parametrize("drafting", [False, True], ids=["live", "draft"])
+@pytest.mark.parametrize("hidden_by", ["scheduled", "expired", "unpublished"])
+def test_publish_makes_public_what_dates_kept_hidden(mongo, editor, client, hidden_by, drafting):
+    soon, over = now() + timedelta(days=1), PAST + timedelta(days=1)
+    dates = {"scheduled": {"published": soon}, "expired": {"expires": over}, "unpublished": {"published": None}}[
+        hidden_by
+    ]
+    ann, node_id = editor(), node(slug="page", **dates)
+    if drafting:
+        ann.send(change(node_id), ann.open(change(node_id)), "_draft", title="Drafted")
+    ann.send(change(node_id), ann.open(change(node_id)), "_publish")
+    assert client.get("/page").status_code == 200
+    assert (stored(node_id)["published"] == PAST) is (hidden_by == "expired"), "what was public keeps its date"
+    assert stored(node_id)["expires"] == NEVER
+
+
+def test_publish_keeps_the_dates_that_were_typed_with_it(mongo, editor):
+    """A date ahead that an editor typed is what he means: it appears by itself then."""
+    ann, node_id = editor(), node(published=None)
+    typed = {"published_0": "2999-05-01", "published_1": "12:00", "expires_0": "2999-06-01", "expires_1": "12:00"}
+    ann.send(change(node_id), ann.open(change(node_id)), "_publish", **typed)
+    assert (stored(node_id)["published"].year, stored(node_id)["expires"].year) == (2999, 2999)
+    add = "/admin/nodes/node/add/?type=basic-page"
+    ann.send(add, ann.open(add), "_publish", title="New", **typed)
+    assert mongo["cms.nodes"].find_one({"metadata.title": "New"})["metadata"]["published"].year == 2999

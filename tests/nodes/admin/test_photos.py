@@ -144,6 +144,18 @@ class TestOnePhoto:
         assert editor.post(in_admin(photo_id), {**data, "_publish": "1"}).status_code == 302
         assert document(photo_id)["metadata"]["published"]
 
+    @pytest.mark.parametrize("right", ["publish_node", "change_photo"])
+    def test_publish_keeps_the_date_of_what_expired_and_ends_what_waited(self, client, right):
+        parent, soon = gallery(), now() + timedelta(days=1)
+        client.force_login(user(right))
+        expired = upload(parent, name="a.jpg", fields={"expires": build.PAST + timedelta(days=1)})
+        scheduled = upload(parent, name="b.jpg", fields={"published": soon})
+        for photo_id in (expired, scheduled):
+            assert client.post(in_admin(photo_id), {**self.form(client, photo_id), "_publish": "1"}).status_code == 302
+            assert document(photo_id)["metadata"]["expires"] == NEVER
+        assert document(expired)["metadata"]["published"] == build.PAST
+        assert document(scheduled)["metadata"]["published"] < soon
+
     def test_a_clash_shows_both_and_loses_nothing(self, editor):
         photo_id = upload(gallery(), fields={"summary": "one\n\ntwo", "published": None})
         mine = self.form(editor, photo_id, title="Mine", summary="one of mine\n\ntwo", focal="0.1 0.1")
