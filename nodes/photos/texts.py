@@ -12,6 +12,7 @@ from nodes.models import Photo, Placed, tree, version_cache
 from nodes.photos import links as photo_links
 from nodes.selectors import due
 from nodes.selectors import photos as selectors
+from nodes.selectors.listing import is_public
 from nodes.texts import rendering
 
 
@@ -52,7 +53,7 @@ def _public(references: tuple[str, ...]) -> dict[str, Photo]:
 
     def read() -> tuple[dict[str, Photo], datetime | None]:
         found = selectors.named(references)
-        public = {name: photo for name, photo in found.items() if selectors.is_public(photo, sections, moment)}
+        public = {name: photo for name, photo in found.items() if is_public(photo, sections, moment)}
         return public, due.next_due(moment)
 
     return version_cache.under_version(("photos", references), moment, read)

@@ -11,6 +11,7 @@ from bson.errors import InvalidId
 from mongo.connection import Document, database
 from nodes.collections import ASSET_FILES, NODES, standing
 from nodes.models import Node, Photo
+from nodes.models.tree import Tree
 
 # Never the draft, never embedded comments.
 WHOLE = {"metadata": 1, "derived.excerpt": 1}
@@ -37,6 +38,11 @@ EVER = datetime(1, 1, 1, tzinfo=UTC)
 def live(moment: datetime) -> dict[str, Any]:
     """Return the filter of what is public at `moment` by itself. Its section must be live too: see Tree.live_ids."""
     return {"metadata.published": {"$lte": moment}, "metadata.expires": {"$gt": moment}}
+
+
+def is_public(node: Node | Photo, sections: Tree, moment: datetime) -> bool:
+    """Return whether readers may see a node or photo at `moment`: it and all that it stands in are live."""
+    return node.is_live(moment) and sections.is_live(node.metadata.parent_id, moment)
 
 
 def having(properties: Iterable[tuple[str, Any]]) -> dict[str, Any]:

@@ -13,7 +13,19 @@ from nodes.kinds import BLOG, ENTRY, GALLERY, PAGE
 from nodes.models import Node, Photo, version_cache
 from nodes.models.tree import HOME, Tree
 from nodes.selectors import due, photos, slugs
-from nodes.selectors.listing import FIELDS, LISTED, MODELS, WHOLE, Cursor, Listing, beside, having, listing, live
+from nodes.selectors.listing import (
+    FIELDS,
+    LISTED,
+    MODELS,
+    WHOLE,
+    Cursor,
+    Listing,
+    beside,
+    having,
+    is_public,
+    listing,
+    live,
+)
 
 # The most pages of a folder that are listed at once.
 PAGES_LISTED = 100
@@ -32,7 +44,7 @@ def resolve(sections: Tree, path: str, moment: datetime) -> Node | Photo | None:
         if section_id is None:
             return None
     node = _node_at(sections, section_id, parts[-1])
-    if node is None or not _is_live(sections, node, moment):
+    if node is None or not is_public(node, sections, moment):
         moved = _moved_to(section_id, parts[-1])
         return live_by_id(sections, moved, moment) if moved else None
     return node
@@ -41,7 +53,7 @@ def resolve(sections: Tree, path: str, moment: datetime) -> Node | Photo | None:
 def live_by_id(sections: Tree, node_id: ObjectId, moment: datetime) -> Node | Photo | None:
     """Return the node or photo with an id if readers may see it."""
     node = get(node_id) or photos.get(node_id)
-    return node if node and _is_live(sections, node, moment) else None
+    return node if node and is_public(node, sections, moment) else None
 
 
 def front_page(sections: Tree, moment: datetime) -> Node | Photo | None:
@@ -65,10 +77,6 @@ def _node_at(sections: Tree, parent_id: ObjectId | None, slug: str) -> Node | Ph
     if parent_id is not None and sections.sections[parent_id].type == GALLERY:
         return photos.find(parent_id, slug)
     return find(parent_id, slug)
-
-
-def _is_live(sections: Tree, node: Node | Photo, moment: datetime) -> bool:
-    return node.is_live(moment) and sections.is_live(node.metadata.parent_id, moment)
 
 
 def _moved_to(parent_id: ObjectId | None, slug: str) -> ObjectId | None:
@@ -98,7 +106,7 @@ def live_by_ids(sections: Tree, node_ids: Sequence[ObjectId], moment: datetime) 
         {"_id": {"$in": list(node_ids)}, **live(moment)}, LISTED | {"metadata.detail.comments": 1}
     )
     nodes = (Node.from_document(document) for document in found)
-    return [node for node in nodes if _is_live(sections, node, moment)]
+    return [node for node in nodes if is_public(node, sections, moment)]
 
 
 def entries(

@@ -1,4 +1,4 @@
-"""Reading photos. What readers may see is spelled in nodes.selectors.nodes.live."""
+"""Reading photos. What readers may see is spelled in nodes.selectors.listing."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from nodes.collections import ASSET_FILES, NODES, standing
 from nodes.kinds import CONTENT
 from nodes.models import Node, Photo
 from nodes.models.tree import Tree, current
-from nodes.selectors.listing import LISTED, WHOLE
+from nodes.selectors.listing import LISTED, WHOLE, is_public
 
 # Duplicates pointed out; more do not help.
 MOST_DUPLICATES = 5
@@ -40,11 +40,6 @@ def same_bytes(sha256: str, but: ObjectId | None = None) -> tuple[ObjectId, ...]
         {"metadata.detail.sha256": sha256, "_id": {"$ne": but}, **standing(ASSET_FILES)}, {"_id": 1}
     )
     return tuple(document["_id"] for document in found.limit(MOST_DUPLICATES))
-
-
-def is_public(photo: Photo, sections: Tree, moment: datetime) -> bool:
-    """Return whether everybody may see the photo: it and its galleries are live."""
-    return photo.is_live(moment) and sections.is_live(photo.metadata.parent_id, moment)
 
 
 def metadata(photo_id: ObjectId) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from nodes.photos.assets.errors import BadPicture
 from nodes.photos.assets.responses import FOR_EVER, FOR_NOW, NOT_KEPT, File, FileRequest, answer
 from nodes.photos.links import ORIGINAL
 from nodes.selectors import photos as selectors
+from nodes.selectors.listing import is_public
 
 # While no copy is made yet, a picture of at most so many bytes is sent itself: a page just published shows its pictures.
 IN_PLACE_OF_COPIES = 2 * 2**20
@@ -29,9 +30,9 @@ SHOWN_EVERYWHERE = frozenset({"image/jpeg", "image/png", "image/gif"})
 def file(request: HttpRequest, photo_id: ObjectId, content_id: ObjectId, spec: str) -> HttpResponseBase:
     """Send a photo's file or a copy of it to those who may see the photo; to others there is none."""
     photo = selectors.get(photo_id)
-    is_public = photo is not None and selectors.is_public(photo, tree.current(), now())
+    for_all = photo is not None and is_public(photo, tree.current(), now())
     # Who asks is looked at also where there is no photo: the refusal of a hidden one differs from that in no header.
-    if not is_public and (not may_see_photos(request.user) or photo is None):
+    if not for_all and (not may_see_photos(request.user) or photo is None):
         raise Http404
     assert photo is not None
     is_present = content_id == photo.metadata.content_id
@@ -47,7 +48,7 @@ def file(request: HttpRequest, photo_id: ObjectId, content_id: ObjectId, spec: s
     except (BadPicture, reader.Missing) as error:
         raise Http404 from error
     # What was replaced is for editors alone, however public the photo is.
-    cache = (FOR_EVER if is_exact else FOR_NOW) if is_public and is_present else NOT_KEPT
+    cache = (FOR_EVER if is_exact else FOR_NOW) if for_all and is_present else NOT_KEPT
     return send(request, stored, named, cache=cache)
 
 

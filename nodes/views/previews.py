@@ -15,8 +15,9 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
 from mongo.clock import now
-from nodes.models import Node
+from nodes.models import Node, tree
 from nodes.selectors import editing
+from nodes.selectors.listing import is_public
 from nodes.views import pages
 
 # Binds a signature to this purpose: nothing else that this site signs opens a preview.
@@ -58,9 +59,9 @@ def by_link(request: HttpRequest, token: str) -> HttpResponse:
         return show(request, found.drafted())
     if found.live.nonce == preview.nonce:
         return show(request, found.node)
-    if found.draft is None and found.node.metadata.published:
-        # Published or discarded: readers' page is all there is to see, if it is public.
-        return HttpResponseRedirect(found.node.get_absolute_url() or "/")
+    if found.draft is None and is_public(found.node, tree.current(), now()):
+        # Published or discarded: readers' page is all there is to see.
+        return HttpResponseRedirect(found.node.get_absolute_url())
     return _private(render(request, "nodes/preview-gone.html", status=410))
 
 

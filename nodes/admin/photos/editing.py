@@ -27,6 +27,7 @@ from nodes.photos import labels as photo_labels
 from nodes.photos import links as photo_links
 from nodes.selectors import photos as selectors
 from nodes.selectors.editing import Version
+from nodes.selectors.listing import is_public
 from nodes.services import photos
 
 # What an editor may have thought about for long.
@@ -116,7 +117,7 @@ def _show(
         "used_on": _uses(request, photo.pk),
         "twins": [selectors.get(i) for i in selectors.same_bytes(detail.sha256, photo.pk)],
         "former": selectors.former_contents(photo),
-        "is_live": selectors.is_public(photo, tree.current(), now()),
+        "is_live": is_public(photo, tree.current(), now()),
         "may_change": access.may_change_photos(request.user),
         "markdown": photo_links.markdown(photo),
     }
@@ -129,7 +130,7 @@ def _uses(request: HttpRequest, photo_id: ObjectId) -> list[tuple[Node, str]]:
     for node in selectors.used_on(photo_id):
         if access.allowed(request.user, node, Action.VIEW):
             found.append((node, admin_url("change", node.pk)))
-        elif node.is_live(moment) and sections.is_live(node.metadata.parent_id, moment):
+        elif is_public(node, sections, moment):
             found.append((node, node.get_absolute_url()))
     return found
 

@@ -1,11 +1,13 @@
 """Whatever happens between typing and saving, what was typed comes back."""
 
 import re
+from datetime import timedelta
 
 import pytest
 from django.test import Client
 
 from markup.comparing import diff
+from mongo.clock import now
 from nodes.admin import differences
 from nodes.services import drafts, editing, trash
 from nodes.types import Actor, TagChange
@@ -304,6 +306,18 @@ def test_preview_link_of_what_is_not_published(mongo, editor, client):
     assert (answer.status_code, "secret" in answer.content.decode()) == (410, False)
     editing.save(Actor.of(ann.user), node_id, nonce(node_id), {"published": PAST})
     assert client.get(path)["Location"] == "/blog/page"
+
+
+@pytest.mark.parametrize("hidden_by", ["scheduled", "expired", "section"])
+def test_stale_preview_link_gives_no_address_away_that_readers_cannot_see(mongo, editor, client, hidden_by):
+    ann, blog = editor(), node("blog", "blog", published=None if hidden_by == "section" else PAST)
+    dates = {"scheduled": {"published": now() + timedelta(days=1)}, "expired": {"expires": PAST + timedelta(days=1)}}
+    node_id = node("blog-entry", "told", parent=blog, **dates.get(hidden_by, {}))
+    path = preview_link(ann, node_id)
+    save(node_id, nonce(node_id), title="Changed")
+    answer = client.get(path)
+    assert answer.status_code == 410
+    assert "told" not in answer.content.decode()
 
 
 def test_what_is_the_same_far_from_a_difference_is_told_by_its_number():
