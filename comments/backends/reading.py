@@ -53,21 +53,18 @@ class Reading(Part):
         replaced. Raises CommentNotFound, DiscussionBusy."""
         present = self._found(target)
         for _ in range(2):
-            missing, result = None, None
+            seen = present[0]
             try:
                 result = read(*present)
-            except CommentNotFound as error:
-                missing = error
-            found = present[0]
-            has_found = result.comments if isinstance(result, Page) else result
-            if result is not None and (has_found or not found.last_number):
-                return result
-            again = self._found(target)
-            if again[0].epoch == found.epoch:
-                if result is None:
-                    raise missing or CommentNotFound(target.id)
-                return result
-            present = again
+                if not seen.last_number or (result.comments if isinstance(result, Page) else result):
+                    return result
+                present = self._found(target)
+                if present[0].epoch == seen.epoch:
+                    return result
+            except CommentNotFound:
+                present = self._found(target)
+                if present[0].epoch == seen.epoch:
+                    raise
         raise DiscussionBusy(target.id)
 
     def page(

@@ -6,7 +6,7 @@ be writing under it.
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 from typing import Any
 
@@ -96,17 +96,13 @@ class Repairing(Part):
 
     def mend(self, target: Target, faults: list[Fault]) -> int:
         kinds = {fault.kind for fault in faults if fault.mendable}
-        mended = 0
-        if "claims" in kinds:
-            mended += bool(self.repair_claims(target))
-        if "copies" in kinds:
-            mended += drop_orphans(self.store, target)
-        if "count" in kinds or "numbers" in kinds:
-            mended += self._recount(target)
-        if "crowded" in kinds:
-            self.renumber(target)
-            mended += 1
-        return mended
+        repairs: list[tuple[set[str], Callable[[], object]]] = [
+            ({"claims"}, lambda: self.repair_claims(target)),
+            ({"copies"}, lambda: drop_orphans(self.store, target)),
+            ({"count", "numbers"}, lambda: self._recount(target)),
+            ({"crowded"}, lambda: self.renumber(target)),
+        ]
+        return sum(bool(repair()) for of_kinds, repair in repairs if kinds & of_kinds)
 
     def _recount(self, target: Target) -> int:
         """Count anew, if no writer is at work from before until after."""

@@ -29,11 +29,6 @@ def unregister(layout: type[Layout]) -> None:
         del _registered[layout.name, order]
 
 
-def all_layouts() -> tuple[type[Layout], ...]:
-    """Return every layout once."""
-    return tuple(dict.fromkeys(_registered.values()))
-
-
 def layout_classes() -> Mapping[str, type[Layout]]:
     """Return a layout for each name: those of one name have their options in common."""
     found: dict[str, type[Layout]] = {}
@@ -71,13 +66,19 @@ def may_embed(label: str) -> bool:
 
 
 class Layouts:
-    """The layouts on one database."""
+    """The layouts on one database, each made when it is first asked for."""
 
     def __init__(self, db: Database[Document]) -> None:
-        self._made = {layout: layout(db) for layout in all_layouts()}
-        # Of each collection one: what is found by author, or cleared, does not depend on the order.
-        self.all: tuple[Layout, ...] = tuple({layout.name: made for layout, made in self._made.items()}.values())
+        self._db, self._made = db, dict[type[Layout], Layout]()
+
+    @property
+    def all(self) -> tuple[Layout, ...]:
+        """One layout of each name: what is found by author, or cleared, does not depend on the order."""
+        return tuple(map(self._get, layout_classes().values()))
 
     def of(self, place: Place) -> Layout:
         """Return the layout of a copy."""
-        return self._made[_registered[place.layout, place.order]]
+        return self._get(_registered[place.layout, place.order])
+
+    def _get(self, layout: type[Layout]) -> Layout:
+        return self._made.setdefault(layout, layout(self._db))

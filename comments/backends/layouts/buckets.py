@@ -4,6 +4,7 @@ A page of 100 comments is one document to read. In `Buckets` a comment's number 
 ever; threads are in `threaded_buckets`.
 """
 
+from abc import abstractmethod
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
@@ -16,8 +17,6 @@ from comments.backends.layouts.base import DUPLICATE_KEY, Found, Layout, next_to
 from comments.backends.stored import Document, Place
 from comments.types import Order
 
-# Under this key a look's hint lists the buckets it met, as (page, until); the others are slugs.
-LEAVES = ""
 # Buckets read at once.
 BATCH = 20
 BY_NUMBER = {"number": ASCENDING, "posted": ASCENDING, "slug": ASCENDING}
@@ -34,21 +33,16 @@ class InBuckets(Layout):
 
     def look(self, place: Place, wanted: Sequence[str]) -> Found:
         cursor = self.stored.find(
-            {**self.of(place), **self._holding(wanted)},
-            {"page": 1, "until": 1, "comments": only({"$in": ["$$this.slug", {"$literal": list(wanted)}]})},
+            {**self.of(place), "comments.slug": {"$in": list(wanted)}},
+            {"page": 1, "comments": only({"$in": ["$$this.slug", {"$literal": list(wanted)}]})},
         )
         found: dict[str, Document] = {}
-        hint: dict[str, Any] = {LEAVES: []}
+        hint: dict[str, Any] = {}
         for bucket in cursor:
-            hint[LEAVES].append((bucket["page"], bucket.get("until")))
             for document in bucket["comments"]:
                 found[document["slug"]] = document
                 hint[document["slug"]] = bucket["page"]
         return Found(found, hint)
-
-    def _holding(self, wanted: Sequence[str]) -> Document:
-        """Return the query for the buckets that a look is to see."""
-        return {"comments.slug": {"$in": list(wanted)}}
 
     def change(
         self, place: Place, slug: str, revs: Mapping[str, Any] | int, fields: Mapping[str, Any], found: Found
@@ -78,13 +72,17 @@ class InBuckets(Layout):
         matching = (entry for entry in found if before is None or entry[2]["posted"] < before)
         yield from sorted(matching, key=lambda entry: entry[2]["posted"], reverse=True) if limit else matching
 
-    def _stored(self, place: Place, page: Any, slug: str) -> Document | None:
-        """Return the comment that keeps a write out of a bucket."""
-        found = self.stored.find_one(
-            {**self.of(place), "page": page, "comments.slug": slug},
-            {"comments": only({"$eq": ["$$this.slug", {"$literal": slug}]})},
-        )
-        return found["comments"][0] if found else None
+    def copy(self, place: Place, documents: Sequence[Document]) -> None:
+        while documents:
+            self.copy_some(place, documents)
+            query = {**self.of(place), "comments.slug": {"$in": [item["slug"] for item in documents]}}
+            buckets = self.stored.find(query, {"comments.slug": 1})
+            stored = {item["slug"] for bucket in buckets for item in bucket["comments"]}
+            documents = [item for item in documents if item["slug"] not in stored]
+
+    @abstractmethod
+    def copy_some(self, place: Place, documents: Sequence[Document]) -> None:
+        """Store as many of these comments as one update of each bucket can take; none in a bucket that has one of them."""
 
 
 class Buckets(InBuckets):
@@ -103,8 +101,8 @@ class Buckets(InBuckets):
                     {"$push": {"comments": pushed}, "$inc": {"count": 1}},
                     upsert=True,
                 )
-            except DuplicateKeyError:  # it has higher ones, or somebody made it at the same time, or it has the slug
-                if not condition and (stored := self._stored(place, page, slug)):
+            except DuplicateKeyError:  # it has higher ones, or the slug, or another writer made it
+                if not condition and (stored := self.look(place, [slug]).comments.get(slug)):
                     return stored
             else:
                 return None
@@ -148,7 +146,7 @@ class Buckets(InBuckets):
                 break
         return found[:limit]
 
-    def copy(self, place: Place, documents: Sequence[Document]) -> None:
+    def copy_some(self, place: Place, documents: Sequence[Document]) -> None:
         by_page = defaultdict(list)
         for document in documents:
             by_page[page_of(document["number"], place.bucket)].append(document)
@@ -163,14 +161,8 @@ class Buckets(InBuckets):
         try:
             self.stored.bulk_write(updates, ordered=False)
         except BulkWriteError as error:
-            failures = error.details["writeErrors"]
-            if any(failure["code"] != DUPLICATE_KEY for failure in failures):
+            if any(failure["code"] != DUPLICATE_KEY for failure in error.details["writeErrors"]):
                 raise
-            # Some of these were copied before: one by one, then.
-            pages = list(by_page)
-            for failure in failures:
-                for document in by_page[pages[failure["index"]]]:
-                    self.put(place, document, Found({}))
 
     def faults(self, place: Place) -> Iterable[str]:
         for bucket in self.stored.find(self.of(place), batch_size=20).sort("page", ASCENDING):

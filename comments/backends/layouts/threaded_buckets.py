@@ -14,7 +14,7 @@ from pymongo.errors import DuplicateKeyError
 
 from comments import conf
 from comments.backends.layouts.base import Found, public, pushes, sort_key
-from comments.backends.layouts.buckets import LEAVES, InBuckets
+from comments.backends.layouts.buckets import InBuckets
 from comments.backends.stored import Document, Place
 from comments.types import Order
 from mongo.connection import transaction
@@ -36,54 +36,32 @@ class ThreadedBuckets(InBuckets):
 
     def put(self, place: Place, document: Document, found: Found) -> Document | None:
         key, slug = document["full_slug"], document["slug"]
-        met = [page for page, until in found.hint.get(LEAVES, ()) if page <= key < until]
-        while True:
-            page = met.pop() if met else self._page_of(place, key)
-            is_first, page = page is None, page or FIRST
-            try:
-                written = self._push(place, page, document, is_first)
-            except DuplicateKeyError:  # somebody began the discussion at the same time
-                continue
-            if written:
-                if written["count"] > place.bucket:
-                    self.split(place, page)
-                return None
-            if stored := self._stored(place, page, slug):
-                return stored
-            # It was split meanwhile, or waits to be.
-            self.split(place, page)
-
-    def _push(self, place: Place, page: str, document: Document, is_first: bool) -> Document | None:
-        """Store a comment in a leaf; None if the leaf is full, or the comment's place is in another."""
-        key = document["full_slug"]
-        ways = pushes(document, BY_PATH)
         # A reply mostly has comments after it.
-        for condition, pushed in ways[1:] if "/" in key else ways:
-            written: Document | None = self.stored.find_one_and_update(
-                {
-                    **self.of(place),
-                    "page": page,
-                    "until": {"$gt": key},
-                    "count": {"$lt": SLACK * place.bucket},
-                    "comments.slug": {"$ne": document["slug"]},
-                    **condition,
-                },
-                {
-                    "$push": {"comments": pushed},
-                    "$inc": {"count": 1},
-                    **({"$setOnInsert": {"until": LAST}} if is_first else {}),
-                },
-                projection={"count": 1},
-                upsert=is_first,
-                return_document=ReturnDocument.AFTER,
-            )
-            if written:
-                return written
-        return None
-
-    def _holding(self, wanted: Sequence[str]) -> Document:
-        """Meet the last leaf too: that is where the next root belongs, as a reply mostly does beside its parent."""
-        return {"$or": [super()._holding(wanted), {"until": LAST}]}
+        ways = pushes(document, BY_PATH)[1 if "/" in key else 0 :]
+        while True:
+            page = self._page_of(place, key)
+            if page is None:
+                first = {"page": FIRST, "until": LAST, "count": 1, "comments": [document]}
+                with contextlib.suppress(DuplicateKeyError):  # another writer began the discussion at the same time
+                    self.stored.insert_one({**self.of(place), **first})
+                    return None
+                continue
+            free = {"until": {"$gt": key}, "count": {"$lt": SLACK * place.bucket}, "comments.slug": {"$ne": slug}}
+            for condition, pushed in ways:
+                written = self.stored.find_one_and_update(
+                    {**self.of(place), "page": page, **free, **condition},
+                    {"$push": {"comments": pushed}, "$inc": {"count": 1}},
+                    projection={"count": 1},
+                    return_document=ReturnDocument.AFTER,
+                )
+                if written:
+                    if written["count"] > place.bucket:
+                        self.split(place, page)
+                    return None
+            if stored := self.look(place, [slug]).comments.get(slug):
+                return stored
+            # It was split after it was found, or waits to be.
+            self.split(place, page)
 
     def _page_of(self, place: Place, key: str) -> str | None:
         """Return the leaf in whose range a key lies; None if there are no leaves yet."""
@@ -184,33 +162,24 @@ class ThreadedBuckets(InBuckets):
         found = [item for bucket in cursor for item in bucket["comments"]]
         return sorted(found, key=lambda item: (item["number"], item["posted"], item["slug"]))
 
-    def copy(self, place: Place, documents: Sequence[Document]) -> None:
-        left = documents
-        while left := self._lacking(place, left):
-            query = {**self.of(place), "until": {"$gt": left[0]["full_slug"]}}
-            updates, pages = [], []
-            for leaf in self.stored.find(query, {"page": 1, "until": 1}):
-                part = [item for item in left if leaf["page"] <= item["full_slug"] < leaf["until"]]
-                if part:
-                    pages.append(leaf["page"])
-                if len(part) >= place.bucket:
-                    self.split(place, leaf["page"], part)
-                elif part:
-                    updates.append(self._sort_in(place, leaf, part))
-            if updates:
-                self.stored.bulk_write(updates, ordered=False)
-            if not pages:
-                self.put(place, left[0], Found())
-            overfull = {**self.of(place), "page": {"$in": pages}, "count": {"$gt": place.bucket}}
-            for leaf in self.stored.find(overfull, {"page": 1}):
-                self.split(place, leaf["page"])
-
-    def _lacking(self, place: Place, documents: Sequence[Document]) -> list[Document]:
-        """Return those of these comments that are not stored."""
-        query = {**self.of(place), "comments.slug": {"$in": [item["slug"] for item in documents]}}
-        leaves = self.stored.find(query, {"comments.slug": 1})
-        stored = {item["slug"] for leaf in leaves for item in leaf["comments"]}
-        return [item for item in documents if item["slug"] not in stored]
+    def copy_some(self, place: Place, documents: Sequence[Document]) -> None:
+        query = {**self.of(place), "until": {"$gt": documents[0]["full_slug"]}}
+        updates, pages = [], []
+        for leaf in self.stored.find(query, {"page": 1, "until": 1}):
+            part = [item for item in documents if leaf["page"] <= item["full_slug"] < leaf["until"]]
+            if part:
+                pages.append(leaf["page"])
+            if len(part) >= place.bucket:
+                self.split(place, leaf["page"], part)
+            elif part:
+                updates.append(self._sort_in(place, leaf, part))
+        if updates:
+            self.stored.bulk_write(updates, ordered=False)
+        if not pages:
+            self.put(place, documents[0], Found())
+        overfull = {**self.of(place), "page": {"$in": pages}, "count": {"$gt": place.bucket}}
+        for leaf in self.stored.find(overfull, {"page": 1}):
+            self.split(place, leaf["page"])
 
     def _sort_in(self, place: Place, leaf: Document, part: Sequence[Document]) -> UpdateOne:
         return UpdateOne(

@@ -8,7 +8,7 @@ from bson import ObjectId
 from pymongo import UpdateOne
 from pymongo.errors import DuplicateKeyError
 
-from comments.backends import backends, layouts
+from comments.backends import layouts
 from comments.backends.layouts.base import Found, Layout, only, sort_key
 from comments.backends.mongodb import MongoBackend
 from comments.types import Order, Target
@@ -78,7 +78,6 @@ def registered():
     layouts.register(Threads)
     yield
     layouts.unregister(Threads)
-    backends.reset()
 
 
 class TestThreads(QueueContract, SiteContract):
