@@ -6,7 +6,7 @@ from typing import Any
 from django.contrib.auth import get_user_model
 from django.core.management.base import CommandError
 
-from comments.operations.privacy import Author
+from comments.operations.privacy import Person
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -16,7 +16,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--email", metavar="ADDRESS", default="", help="who left this e-mail address")
 
 
-def author(options: dict[str, Any]) -> Author:
+def author(options: dict[str, Any]) -> Person:
     """Return who is meant. Raises CommandError."""
     key, email = options["id"], options["email"]
     if name := options["user"]:
@@ -27,4 +27,4 @@ def author(options: dict[str, Any]) -> Author:
         key, email = key or str(user.pk), email or getattr(user, "email", "")
     if not key and not email:
         raise CommandError("Say who is meant: --user, --id or --email.")
-    return Author(key, email)
+    return Person(key, email)

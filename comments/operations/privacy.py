@@ -13,7 +13,7 @@ from comments.types import Comment, Held, Replaced, Target
 
 
 @dataclass(frozen=True)
-class Author:
+class Person:
     """Who is meant: a user's primary key as a str, an e-mail address, or both."""
 
     id: str = ""
@@ -34,7 +34,7 @@ class Erased:
     subscriptions: int
 
 
-def export(author: Author) -> Iterator[dict[str, Any]]:
+def export(author: Person) -> Iterator[dict[str, Any]]:
     """Yield all that is kept of an author, as what can be written as JSON; what is found under both keys comes once."""
     seen: set[tuple[str, ...]] = set()
     for found in _written_by(author):
@@ -54,7 +54,7 @@ def export(author: Author) -> Iterator[dict[str, Any]]:
             yield {"kept_as": "network address", "discussion": target.id, "slug": slug, "hash": hashed}
 
 
-def erase(author: Author) -> Erased:
+def erase(author: Person) -> Erased:
     """Erase an author without a way back; what others answered stays. May be repeated after a crash."""
     places = _places(author)
     # What is known by an ip hash alone: that of a household, so that other readers may lose a count or a flag's name.
@@ -81,17 +81,17 @@ def erase_author(*, id: str = "", email: str = "") -> int:
     return sum(backend().erase_author(**{key: value}) for key, value in (("id", id), ("email", email)) if value)
 
 
-def count(author: Author) -> int:
+def count(author: Person) -> int:
     """Return how many comments, queued ones and replaced texts there are: what `erase` would blank or delete."""
     return sum(row["kept_as"] in ("comment", "queue", "history") for row in export(author))
 
 
-def _written_by(author: Author) -> Iterator[Comment | Held | Replaced]:
+def _written_by(author: Person) -> Iterator[Comment | Held | Replaced]:
     for query in author.queries():
         yield from selectors.written_by(**query)
 
 
-def _places(author: Author) -> set[tuple[Target, str]]:
+def _places(author: Person) -> set[tuple[Target, str]]:
     return {(one.target, one.slug) for one in map(_comment, _written_by(author))}
 
 

@@ -94,7 +94,7 @@ def convert(target, seed):
     from comments.backends.conversion.live import LiveConversion
     from comments.backends.mongodb import MongoBackend
     from comments.errors import ConversionFailed
-    from tests.support.comments.layouts import FORMS
+    from tests.support.comments.layouts import DOCUMENTS, FORMS
 
     phases = MongoBackend().store.db.phases
 
@@ -123,7 +123,7 @@ def convert(target, seed):
     draw, converted = random.Random(seed), 0
     while not ended.is_set():
         try:
-            converted += MongoBackend().convert(target, *draw.choice([FORMS[0], *FORMS[3:]])) is not None
+            converted += MongoBackend().convert(target, *draw.choice([DOCUMENTS, *FORMS[3:]])) is not None
         except ConversionFailed:
             continue
     return converted

@@ -11,7 +11,7 @@ from comments.types import Order
 from mongo.connection import database
 from tests.support.comments import audit
 from tests.support.comments.interruptions import Crash, Interrupted
-from tests.support.comments.layouts import FORMS, configure
+from tests.support.comments.layouts import DOCUMENTS, configure
 from tests.support.comments.making import new
 
 FORM, OTHER = "a" * 16, "b" * 16
@@ -26,7 +26,7 @@ def intent(op):
 
 
 def test_the_same_form_gets_the_same_place_while_it_is_in_flight(mongo, settings, target):
-    configure(settings, *FORMS[0])
+    configure(settings, *DOCUMENTS)
     discussions = Discussions(database(), storage)
     first, again, other = (discussions.claim(target, intent(op)) for op in (FORM, FORM, OTHER))
     assert (first.number, first.posted, first.change) == (again.number, again.posted, again.change)

@@ -14,7 +14,7 @@ from comments.operations import maintenance
 from comments.types import Order
 from tests.support.comments import audit
 from tests.support.comments.interruptions import Crash, Interrupted
-from tests.support.comments.layouts import FORMS, configure, lively, state
+from tests.support.comments.layouts import BUCKETS, DOCUMENTS, FORMS, THREADED_BUCKETS, configure, lively, state
 from tests.support.comments.making import new
 
 
@@ -71,7 +71,7 @@ def test_old_copy_that_waits_is_no_fault(mongo, settings, target):
     assert mongo.comments.count_documents({"discussion_id": target.id}) == 0
 
 
-@pytest.mark.parametrize("form", [FORMS[0], FORMS[3]], ids=lambda form: "-".join(form))
+@pytest.mark.parametrize("form", [DOCUMENTS, BUCKETS], ids=lambda form: "-".join(form))
 def test_old_copy_is_deleted_by_its_keys(mongo, settings, target, form, commands, monkeypatch):
     """A batch that were found again by the discussion would walk over all the rest: the longer, the slower."""
     monkeypatch.setattr(Documents, "dropped_at_once", 10)
@@ -80,13 +80,13 @@ def test_old_copy_is_deleted_by_its_keys(mongo, settings, target, form, commands
     lively(backend, target)
     settings.COMMENTS = {**settings.COMMENTS, "KEEP_OLD_COPY": 0}
     old = backend.discussion(target).epoch
-    backend.convert(target, *FORMS[4])
+    backend.convert(target, *THREADED_BUCKETS)
     with commands.recorded():
         assert backend.drop_old_copies(target) == 0
     deletes = [event.command["deletes"][0] for event in commands.sent if event.command_name == "delete"]
     assert len(deletes) > 1
     assert {delete["hint"] for delete in deletes} == {"_id_"}
-    collection = "comments" if form == FORMS[0] else "comment_pages"
+    collection = "comments" if form == DOCUMENTS else "comment_pages"
     assert mongo[collection].count_documents({"discussion_id": target.id, "epoch": old}) == 0
 
 
@@ -102,7 +102,7 @@ TAMPERED = {
 @pytest.mark.parametrize("tampered", TAMPERED)
 @pytest.mark.parametrize(
     ("before", "after"),
-    [(FORMS[0], FORMS[3]), (FORMS[0], FORMS[4]), (FORMS[3], FORMS[4])],
+    [(DOCUMENTS, BUCKETS), (DOCUMENTS, THREADED_BUCKETS), (BUCKETS, THREADED_BUCKETS)],
     ids=lambda form: "-".join(form),
 )
 def test_copy_is_compared_before_it_takes_over(mongo, settings, target, monkeypatch, tampered, before, after):

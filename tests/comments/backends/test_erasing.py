@@ -14,13 +14,13 @@ from comments.errors import CommentNotFound, ConversionFailed, NothingToRestore
 from comments.types import Author, Order
 from tests.support.comments import audit
 from tests.support.comments.interruptions import Crash
-from tests.support.comments.layouts import FORMS, configure
+from tests.support.comments.layouts import BUCKETS, DOCUMENTS, EMBEDDED, THREADED_BUCKETS, THREADED_DOCUMENTS, configure
 from tests.support.comments.making import imported, new
 
 EVE = Author("Eve", id="666")
 
 
-@pytest.fixture(params=FORMS[1::2], ids=lambda form: "-".join(form))
+@pytest.fixture(params=[THREADED_DOCUMENTS, BUCKETS], ids=lambda form: "-".join(form))
 def backend(mongo, settings, target, request):
     """A discussion in which Eve has said one thing that stands and another that was removed, after Ann and before her."""
     backend = configure(settings, *request.param)
@@ -187,7 +187,7 @@ def holding(mongo, name):
     return mongo[name].count_documents({"$or": [{"author.id": EVE.id}, {"comments.author.id": EVE.id}]})
 
 
-@pytest.mark.parametrize(("form", "collection"), [(FORMS[0], "comments"), (FORMS[2], "auth_user")], ids=str)
+@pytest.mark.parametrize(("form", "collection"), [(DOCUMENTS, "comments"), (EMBEDDED, "auth_user")], ids=str)
 def test_old_copies_are_not_kept_for_slow_readers(mongo, settings, target, form, collection):
     """Nor in targets of which the setting says by now that they hold none."""
     backend = configure(settings, *form)
@@ -201,7 +201,7 @@ def test_old_copies_are_not_kept_for_slow_readers(mongo, settings, target, form,
     audit.stored(target, "auth_user")
 
 
-@pytest.mark.parametrize("form", FORMS[1::2], ids=lambda form: "-".join(form))
+@pytest.mark.parametrize("form", [THREADED_DOCUMENTS, BUCKETS], ids=lambda form: "-".join(form))
 def test_what_a_late_writer_leaves_of_a_discussion_that_is_gone(mongo, settings, target, monkeypatch, form):
     backend = configure(settings, *form)
     backend.post(target, new("ann"))
@@ -248,7 +248,7 @@ def test_copies_under_way(mongo, settings, target, monkeypatch, is_heard_of):
     audit.stored(target, "auth_user")
 
 
-@pytest.mark.parametrize("form", FORMS[2:], ids=lambda form: "-".join(form))
+@pytest.mark.parametrize("form", [EMBEDDED, BUCKETS, THREADED_BUCKETS], ids=lambda form: "-".join(form))
 def test_what_a_stalled_converter_copies_when_it_wakes(mongo, settings, target, monkeypatch, form):
     """It read that before it fell asleep, and its conversion was ended."""
     monkeypatch.setattr("comments.backends.conversion.live.BATCH", 1)

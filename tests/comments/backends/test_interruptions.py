@@ -7,7 +7,7 @@ from comments.errors import CommentNotFound, ConversionFailed
 from comments.types import Order, Verdict
 from tests.support.comments import audit
 from tests.support.comments.interruptions import Crash, Interrupted
-from tests.support.comments.layouts import FORMS, configure
+from tests.support.comments.layouts import DOCUMENTS, FORMS, THREADED_BUCKETS, configure
 from tests.support.comments.making import imported, new
 
 # More calls than any of these needs.
@@ -41,7 +41,7 @@ def fresh(backend, target, comments=9):
 
 
 # The simplest and the most intricate one are tried each time, the rest in `make test-slow`.
-QUICK = (FORMS[0], FORMS[4])
+QUICK = (DOCUMENTS, THREADED_BUCKETS)
 EACH = [pytest.param(form, marks=() if form in QUICK else pytest.mark.slow, id="-".join(form)) for form in FORMS]
 
 

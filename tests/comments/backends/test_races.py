@@ -18,7 +18,7 @@ from comments.types import Order
 from tests.comments.backends.fighters import PHASES
 from tests.support.comments import audit
 from tests.support.comments.interruptions import Crash, Interrupted
-from tests.support.comments.layouts import FORMS, configure
+from tests.support.comments.layouts import DOCUMENTS, FORMS, THREADED_BUCKETS, configure
 from tests.support.comments.making import new
 
 ROOT = Path(__file__).parents[2]
@@ -156,7 +156,7 @@ def walker(target, acknowledged, stop, wrong):
     return overtaken
 
 
-@pytest.mark.parametrize("form", [FORMS[0], FORMS[4]], ids=lambda form: "-".join(form))
+@pytest.mark.parametrize("form", [DOCUMENTS, THREADED_BUCKETS], ids=lambda form: "-".join(form))
 def test_walking_by_cursor_while_others_post(mongo, settings, target, form):
     configure(settings, *form)
     acknowledged, stop, wrong = [], threading.Event(), []

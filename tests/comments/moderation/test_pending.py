@@ -108,7 +108,7 @@ def test_queue_page_shows_reason_context_and_parent(staff, post_page):
     parent = services.post(post_page, author=Author("Bea"), source="What do you say?", token="p").comment
     services.hold(
         post_page,
-        author=Author("Ann"),
+        author=Author("Ann", url="https://pills.example"),
         source="Buy",
         token="h",
         parent=parent.slug,
@@ -116,7 +116,7 @@ def test_queue_page_shows_reason_context_and_parent(staff, post_page):
         reasons=["links"],
     )
     html = taken(staff)
-    for shown in ("What do you say?", "Buy", "links", "a@b.example", "/news/hello", ">Hello<"):
+    for shown in ("What do you say?", "Buy", "links", "a@b.example", "https://pills.example", "/news/hello", ">Hello<"):
         assert shown in html
 
 

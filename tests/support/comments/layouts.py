@@ -2,24 +2,22 @@
 
 from datetime import UTC, datetime
 
+from comments.backends import layout_classes
 from comments.backends.mongodb import MongoBackend
 from comments.types import Order
 from tests.support.comments.making import new
 
-FORMS = [
-    ("documents", Order.OLDEST),
-    ("documents", Order.THREADED),
-    ("embedded", Order.OLDEST),
-    ("buckets", Order.OLDEST),
-    ("buckets", Order.THREADED),
-]
+DOCUMENTS, THREADED_DOCUMENTS = ("documents", Order.OLDEST), ("documents", Order.THREADED)
+EMBEDDED = ("embedded", Order.OLDEST)
+BUCKETS, THREADED_BUCKETS = ("buckets", Order.OLDEST), ("buckets", Order.THREADED)
+FORMS = [DOCUMENTS, THREADED_DOCUMENTS, EMBEDDED, BUCKETS, THREADED_BUCKETS]
 OPTIONS = {"SIZE": 4, "BOUND": 40}
 
 
 def configure(settings, schema="documents", order=Order.OLDEST, **options):
     """Keep discussions of auth.user in a schema, buckets and bounds small."""
-    known = {"documents": ("CAP",), "embedded": ("BOUND", "BOUND_BYTES"), "buckets": ("SIZE", "CAP")}
-    chosen = {key: value for key, value in {**OPTIONS, **options}.items() if key in known[schema]}
+    known = layout_classes()[schema].options
+    chosen = {key: value for key, value in {**OPTIONS, **options}.items() if key in known}
     settings.COMMENTS = {"TARGETS": {"auth.user": {"SCHEMA": schema, "ORDER": str(order), "OPTIONS": chosen}}}
     return MongoBackend()
 
