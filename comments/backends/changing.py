@@ -46,7 +46,7 @@ class Changing(Part):
 
     def restore(self, target: Target, slug: str, *, rev: int, token: str, by: str = "") -> Comment:
         tombstone = self.store.stored(target, slug) if slugs.is_slug(slug) else None
-        # Of the removal that made it, not of one that came too late.
+        # Of the removal that made it, not of a stale one.
         entry = {"discussion_id": target.id, "slug": slug, "rev": rev - 1, "_id": tombstone and tombstone["change"]}
         kept = self.store.history.find_one({**entry, "state": State.PUBLIC.value})
         fields = {name: kept[name] for name in BLANK} if kept else {}

@@ -8,7 +8,7 @@ from pymongo.errors import DuplicateKeyError
 
 from comments import slugs
 from comments.backends.posting import Posting
-from comments.backends.stored import NOBODY, Document, body, comment, held, place, placed, slug_of
+from comments.backends.stored import ERASED, Document, body, comment, held, place, placed, slug_of
 from comments.errors import CommentNotFound, DiscussionClosed, HeldChanged, InvalidParent
 from comments.types import Comment, Held, NewComment, Posted, State, Target, Verdict
 from mongo.clock import now
@@ -77,7 +77,7 @@ class Pending(Posting):
         return held(changed)
 
     def withdraw(self, held_id: str) -> Held:
-        blank = {"author": NOBODY, "source": "", "html": "", "said": "", "reasons": []}
+        blank = {"author": ERASED, "source": "", "html": "", "said": "", "reasons": []}
         withdrawn = self.store.pending.find_one_and_update(
             {"_id": self._get(held_id)["_id"], **WAITS},
             {"$set": {**blank, "state": Verdict.WITHDRAWN.value, "decided": now()}, "$unset": {"lease": ""}},

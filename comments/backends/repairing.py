@@ -122,8 +122,8 @@ class Repairing(Part):
     def tidy(self) -> int:
         """What the worker does each minute."""
         discussions, moment, done = self.store.discussions.collection, now(), 0
-        late = {"claims.at": {"$lt": moment - timedelta(seconds=times.LEASE)}}
-        for found in list(discussions.find(late, {"_id": 1})):
+        expired = {"claims.at": {"$lt": moment - timedelta(seconds=times.LEASE)}}
+        for found in list(discussions.find(expired, {"_id": 1})):
             done += self.repair_claims(Target.parse(found["_id"]))
         dead = {"moving.beat": {"$lt": moment - timedelta(seconds=times.UNHEARD)}, "$expr": is_dead()}
         done += discussions.update_many(dead, {"$set": {"moving": None, "touched": []}}).modified_count

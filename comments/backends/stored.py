@@ -14,9 +14,9 @@ from comments.types import Author, Comment, Discussion, Held, Kind, NewComment, 
 
 Document = dict[str, Any]
 
-NOBODY = {"id": None, "name": "", "url": ""}
+ERASED = {"id": None, "name": "", "url": ""}
 # What a tombstone says.
-BLANK: Document = {"state": State.REMOVED.value, "author": NOBODY, "source": "", "html": "", "said": "", "edited": None}
+BLANK: Document = {"state": State.REMOVED.value, "author": ERASED, "source": "", "html": "", "said": "", "edited": None}
 # What a change may replace, and a conversion carries over from a newer revision.
 CHANGING = ("author", "source", "html", "said", "state", "edited", "rev", "change", "op")
 FIELDS = ("slug", "full_slug", "number", "posted", "parent_id", "answers", "kind", *CHANGING)
@@ -67,7 +67,7 @@ def body(new: NewComment) -> Document:
     removed = new.state is State.REMOVED
     return {
         "kind": new.kind.value,
-        "author": dict(NOBODY) if removed else author_document(new.author, new.email),
+        "author": dict(ERASED) if removed else author_document(new.author, new.email),
         "source": "" if removed else new.source,
         "html": "" if removed else new.html,
         "said": "" if removed else new.said,
