@@ -9,6 +9,7 @@ from bson import ObjectId
 from cms import page_cache
 from mongo.clock import now
 from nodes.models import version_cache
+from nodes.selectors import slugs
 from nodes.services import editing, volume_data
 from tests.support.commands import explain, stages
 from tests.support.nodes.build import EDITOR, node, nonce
@@ -156,3 +157,25 @@ def test_counts_are_kept_until_the_site_changes(client, site, commands):
     with commands.recorded():
         client.get("/live/archive")
     assert "aggregate" in commands.names
+
+
+def sent_by(commands, mongo, work) -> tuple[list[dict], object]:
+    """Return the explained finds and aggregates that `work` sends, and what it returns."""
+    with commands.recorded():
+        answer = work()
+    return [explain(mongo, event) for event in commands.sent if event.command_name in ("find", "aggregate")], answer
+
+
+def test_a_free_slug_is_found_without_reading_what_begins_like_it(site, mongo, commands):
+    slugs.is_needed_by_a_route("post", site)
+    for title, found in (("p", "p"), ("post", "post"), ("post-3", "post-3-2")):
+        plans, slug = sent_by(commands, mongo, lambda title=title: slugs.free(title, site))
+        assert slug == found
+        assert sum(plan["executionStats"]["totalKeysExamined"] for plan in plans) <= 2 * slugs.TRIED
+
+
+def test_a_free_slug_has_the_first_number_that_is_free(site):
+    taken = [f"many-{number}" for number in range(2, 5 * slugs.TRIED) if number != 3 * slugs.TRIED]
+    rows = (row("blog-entry", site, slug, None) for slug in ("many", *taken))
+    assert sum(volume_data.insert(rows)) == 1 + len(taken)
+    assert slugs.free("many", site) == f"many-{3 * slugs.TRIED}"
