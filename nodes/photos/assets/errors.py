@@ -2,11 +2,18 @@
 
 from django.utils.translation import gettext as _
 
-from nodes.errors import NodeError
+from nodes.errors import NodeError, TooBusy
 
 
 class BadPicture(NodeError):
     """The bytes are no picture that the site takes; the message says why. Nothing of them is kept."""
+
+
+class DecoderBusy(TooBusy):
+    """Other pictures kept the decoder of this process for too long; trying again is safe."""
+
+    def __init__(self) -> None:
+        NodeError.__init__(self, _("The site is busy with other pictures right now. Please send this one again."))
 
 
 class UploadLost(NodeError):

@@ -12,9 +12,8 @@ from typing import Any, BinaryIO
 from django.utils.translation import gettext as _
 from PIL import Image, ImageOps
 
-from nodes.errors import TooBusy
 from nodes.photos.assets import exif
-from nodes.photos.assets.errors import BadPicture
+from nodes.photos.assets.errors import BadPicture, DecoderBusy
 from nodes.photos.assets.formats import Format
 from nodes.photos.assets.limits import Limits
 from nodes.photos.assets.stream import Found
@@ -23,6 +22,8 @@ from nodes.photos.assets.stream import Found
 one_at_a_time = threading.BoundedSemaphore(1)
 # Seconds to wait for one's turn: longer than the largest picture that is allowed takes.
 PATIENCE = 10
+# A picture that has arrived would have to be sent again: it waits while several others have theirs.
+UPLOAD_PATIENCE = 50
 # All frames of an animation together may have so many times the pixels of one picture: readers' browsers decode them all.
 FRAMES = 4
 # What the decoders raise on broken data.
@@ -63,14 +64,14 @@ class Picture:
 
 
 @contextmanager
-def opened(file: BinaryIO, format_name: str, limits: Limits) -> Iterator[Image.Image]:
-    """Open a picture as that format and no other.
+def opened(file: BinaryIO, format_name: str, limits: Limits, *, patience: float | None = None) -> Iterator[Image.Image]:
+    """Open a picture as that format and no other, after waiting for `patience` seconds at most (None: PATIENCE).
 
-    Raises BadPicture for what cannot be read, here or in the block; TooBusy where others' pictures take long.
+    Raises BadPicture for what cannot be read, here or in the block; DecoderBusy where other pictures take long.
     """
     Image.MAX_IMAGE_PIXELS = limits.max_pixels
-    if not one_at_a_time.acquire(timeout=PATIENCE):
-        raise TooBusy
+    if not one_at_a_time.acquire(timeout=PATIENCE if patience is None else patience):
+        raise DecoderBusy
     try:
         with Image.open(file, formats=[format_name]) as image:
             yield image
@@ -121,11 +122,11 @@ def too_many_pixels(limits: Limits) -> BadPicture:
 
 
 def judge(file: BinaryIO, format: Format, found: Found, limits: Limits) -> Picture:
-    """Decode the picture and return what it is. Raises BadPicture if it is damaged or not what its header says, TooBusy.
+    """Decode the picture and return what it is. Raises BadPicture if it is damaged or not what its header says, DecoderBusy.
 
     Of an animation no more pixels are decoded than one picture may have: a frame of a few bytes costs a whole picture.
     """
-    with opened(file, format.name, limits) as image:
+    with opened(file, format.name, limits, patience=UPLOAD_PATIENCE) as image:
         if image.size != found.size:
             raise BadPicture(_("The picture's header does not say how large it is."))
         image.draft("RGB", (max(found.size[0] // DRAFT, 1), max(found.size[1] // DRAFT, 1)))
@@ -166,7 +167,7 @@ def resized(
     """Return the picture, turned upright, `width` pixels wide as a "WEBP" or "JPEG"; never larger than it is.
 
     With a `height` it is cut to that shape around the `focal` point (parts of width and height from the top left).
-    Raises BadPicture, TooBusy.
+    Raises BadPicture, DecoderBusy.
     """
     with opened(file, format_name, limits) as image:
         turned = image.getexif().get(exif.Base.Orientation, 1)

@@ -17,10 +17,9 @@ from pymongo.collection import Collection
 from mongo.clock import now
 from mongo.connection import Document, database
 from nodes.collections import ASSETS
-from nodes.errors import TooBusy
 from nodes.photos.assets import images
 from nodes.photos.assets.cleaning import Cleaning
-from nodes.photos.assets.errors import BadPicture, UploadLost
+from nodes.photos.assets.errors import BadPicture, DecoderBusy, UploadLost
 from nodes.photos.assets.images import Picture
 from nodes.photos.assets.locks import Heartbeat, Lock
 from nodes.photos.assets.reader import SeekableFile
@@ -160,7 +159,7 @@ class Incoming:
         self._write(self._cleaning.feed(data))
 
     def end(self) -> Received:
-        """Store the rest, decode what is stored and return what it is. Raises BadPicture, TooBusy, UploadLost."""
+        """Store the rest, decode what is stored and return what it is. Raises BadPicture, DecoderBusy, UploadLost."""
         self._write(self._cleaning.end())
         writer, cleaning = self._writer, self._cleaning
         writer.flush()
@@ -168,7 +167,7 @@ class Incoming:
         try:
             with io.BufferedReader(SeekableFile(ASSETS, writer.id, CHUNK, writer.length), 1 << 16) as file:
                 picture = images.judge(file, cleaning.format, cleaning.found, cleaning.limits)
-        except (BadPicture, TooBusy):
+        except (BadPicture, DecoderBusy):
             writer.abort()
             raise
         return Received(picture, cleaning.sha256, writer.length)

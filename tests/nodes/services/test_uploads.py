@@ -1,5 +1,6 @@
 """From the first byte to a photo in its gallery."""
 
+import threading
 from datetime import timedelta
 
 import pytest
@@ -124,12 +125,21 @@ def test_a_picture_that_others_keep_from_being_looked_at_is_refused_in_time_and_
     before = count()
     coming = photos.Upload(build.EDITOR, parent, "lake.jpg")
     send(coming, pictures.jpeg())
-    monkeypatch.setattr(images, "PATIENCE", 0.01)
-    with images.one_at_a_time, pytest.raises(TooBusy):
+    monkeypatch.setattr(images, "UPLOAD_PATIENCE", 0.01)
+    with images.one_at_a_time, pytest.raises(TooBusy, match="other pictures"):
         coming.finish()
     assert count() == before
     monkeypatch.undo()
     assert upload(parent), "the next one is looked at"
+
+
+def test_a_picture_that_has_arrived_waits_longer_for_its_turn_than_a_copy_of_one(monkeypatch):
+    coming = photos.Upload(build.EDITOR, gallery(), "lake.jpg")
+    send(coming, pictures.jpeg())
+    monkeypatch.setattr(images, "PATIENCE", 0.01)
+    images.one_at_a_time.acquire()
+    threading.Timer(0.5, images.one_at_a_time.release).start()
+    assert shown(coming.finish().id)
 
 
 def test_an_upload_that_is_given_up_leaves_nothing():
