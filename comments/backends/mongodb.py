@@ -2,15 +2,15 @@
 
 from typing import Any
 
-from comments.backends.across import Across
 from comments.backends.beside import Flags, IpHashes, Subscriptions
-from comments.backends.conversion import Conversions
-from comments.backends.importing import Importing
-from comments.backends.pending import Pending
-from comments.backends.reading import Reading
-from comments.backends.repairing import Repairing
+from comments.backends.reading.across import Across
+from comments.backends.reading.pages import Reading
 from comments.backends.store import Store
 from comments.backends.stored import place
+from comments.backends.upkeep.conversions import Conversions
+from comments.backends.upkeep.repairing import Repairing
+from comments.backends.writing.importing import Importing
+from comments.backends.writing.pending import Pending
 from comments.types import Target
 
 

@@ -89,7 +89,7 @@ MUTANTS = (
     ),
     Mutant(
         "look",
-        "comments/backends/posting.py::Posting._store",
+        "comments/backends/writing/posting.py::Posting._store",
         "found = Found() if layout.guards_discussion and not parent else layout.look(claim.place, wanted)",
         "found = Found()",
         "tests/comments/backends/test_interruptions.py",
@@ -124,7 +124,7 @@ MUTANTS = (
     ),
     Mutant(
         "empty lists in the switch",
-        "comments/backends/conversion/live.py::LiveConversion._switched",
+        "comments/backends/upkeep/live.py::LiveConversion._switched",
         '{**self._mine(), "epoch": self.source.epoch, "claims": [], "touched": []}',
         '{**self._mine(), "epoch": self.source.epoch}',
         "tests/comments/backends/test_conversion.py::test_switch_waits_for_who_writes_and_for_what_was_touched",
@@ -145,21 +145,21 @@ MUTANTS = (
     ),
     Mutant(
         "copy that is read by then, at the end of a conversion",
-        "comments/backends/conversion/live.py::LiveConversion._end",
+        "comments/backends/upkeep/live.py::LiveConversion._end",
         'if found is None or found["epoch"] != self.to.epoch:',
         "if True:",
         "tests/comments/backends/test_live_conversion.py::test_switch_whose_answer_was_lost_keeps_the_new_copy",
     ),
     Mutant(
         "refused commit of a post",
-        "comments/backends/posting.py::Posting._store",
+        "comments/backends/writing/posting.py::Posting._store",
         "if discussions.commit(claim, newest=newest, is_safe=is_safe):",
         "if discussions.commit(claim, newest=newest, is_safe=is_safe) or True:",
         "tests/comments/backends/test_conversion.py::test_write_whose_claim_is_gone_is_not_passed_by",
     ),
     Mutant(
         "record of an erasure",
-        "comments/backends/changing.py::Changing.without_erased",
+        "comments/backends/writing/changing.py::Changing.without_erased",
         'query = {"_id": {"$in": keys}, "at": {"$gte": since}}',
         'query = {"_id": {"$in": []}, "at": {"$gte": since}}',
         "tests/comments/backends/test_erasing.py::test_what_is_being_restored",

@@ -13,7 +13,7 @@ import threading
 
 import django
 
-# Of a conversion, as comments.backends.conversion.live names its steps; and how many tokens a process thinks of at the most.
+# Of a conversion, as comments.backends.upkeep.live names its steps; and how many tokens a process thinks of at the most.
 PHASES = {"copy", "compare", "drain", "switch"}
 MOST = 3_200
 
@@ -91,8 +91,8 @@ def post(target, seed):
 
 
 def convert(target, seed):
-    from comments.backends.conversion.live import LiveConversion
     from comments.backends.mongodb import MongoBackend
+    from comments.backends.upkeep.live import LiveConversion
     from comments.errors import ConversionFailed
     from tests.support.comments.layouts import DOCUMENTS, FORMS
 

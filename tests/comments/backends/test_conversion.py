@@ -5,10 +5,10 @@ from datetime import UTC, datetime
 
 import pytest
 
-from comments.backends.conversion.live import LiveConversion
 from comments.backends.layouts import Buckets, Documents
 from comments.backends.mongodb import MongoBackend
 from comments.backends.stored import body, placed
+from comments.backends.upkeep.live import LiveConversion
 from comments.errors import ConversionFailed
 from comments.operations import maintenance
 from comments.types import Order
@@ -262,7 +262,7 @@ def test_long_discussion_goes_by_way_of_documents(mongo, settings, target, monke
     backend = configure(settings, "buckets")
     lively(backend, target)
     expected = state(backend, target)
-    monkeypatch.setattr("comments.backends.conversion.SORTED_IN_MEMORY", 5)
+    monkeypatch.setattr("comments.backends.upkeep.conversions.SORTED_IN_MEMORY", 5)
     first = backend.discussion(target).epoch
     backend.convert(target, "buckets", Order.THREADED)
     assert backend.discussion(target).epoch == first + 2

@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 import pytest
 from bson import ObjectId
 
-from comments.backends.conversion.live import LiveConversion
 from comments.backends.mongodb import MongoBackend
 from comments.backends.stored import Place, place
+from comments.backends.upkeep.live import LiveConversion
 from comments.errors import CommentNotFound, ConversionFailed, NothingToRestore
 from comments.types import Author, Order
 from tests.support.comments import audit
@@ -251,7 +251,7 @@ def test_copies_under_way(mongo, settings, target, monkeypatch, is_heard_of):
 @pytest.mark.parametrize("form", [EMBEDDED, BUCKETS, THREADED_BUCKETS], ids=lambda form: "-".join(form))
 def test_what_a_stalled_converter_copies_when_it_wakes(mongo, settings, target, monkeypatch, form):
     """It read that before it fell asleep, and its conversion was ended."""
-    monkeypatch.setattr("comments.backends.conversion.live.BATCH", 1)
+    monkeypatch.setattr("comments.backends.upkeep.live.BATCH", 1)
     backend = configure(settings)
     for text in ("words", "more words"):
         backend.post(target, new(text, author=EVE))

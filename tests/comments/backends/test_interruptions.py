@@ -122,7 +122,7 @@ class TestStopped:
 def test_converter_stopped_anywhere_is_relieved(mongo, settings, target, after, monkeypatch):
     """Between its end and the next one's beginning comments are posted, changed and removed."""
     monkeypatch.setattr("comments.backends.discussions.UNHEARD", -1)
-    monkeypatch.setattr("comments.backends.conversion.live.BATCH", 4)
+    monkeypatch.setattr("comments.backends.upkeep.live.BATCH", 4)
     configure(settings, "embedded")
     embedding = settings.COMMENTS
     backend = configure(settings)

@@ -4,9 +4,9 @@ import threading
 
 import pytest
 
-from comments.backends.conversion.live import LiveConversion
 from comments.backends.mongodb import MongoBackend
 from comments.backends.stored import Place
+from comments.backends.upkeep.live import LiveConversion
 from comments.errors import ConversionFailed
 from comments.operations import maintenance
 from comments.types import Order
@@ -73,7 +73,7 @@ def test_dead_converter_does_not_stand_in_the_way_of_another_order(mongo, settin
 
 
 def test_converter_that_ends_with_an_error_leaves_nothing(mongo, settings, target, monkeypatch):
-    monkeypatch.setattr("comments.backends.conversion.live.BATCH", 5)
+    monkeypatch.setattr("comments.backends.upkeep.live.BATCH", 5)
     backend = configure(settings)
     lively(backend, target)
     with pytest.raises(ZeroDivisionError):
@@ -160,7 +160,7 @@ def test_converter_that_stalls_holds_up_no_writer(mongo, settings, target, monke
 
 def test_what_is_touched_while_copying_is_left_to_the_comparison(mongo, settings, target, monkeypatch):
     """However long the copying takes, the list does not grow with it."""
-    monkeypatch.setattr("comments.backends.conversion.live.BATCH", 4)
+    monkeypatch.setattr("comments.backends.upkeep.live.BATCH", 4)
     backend = configure(settings)
     posted = lively(backend, target)
     copied, drained, longest, drain = [], [], [], LiveConversion.drain

@@ -4,10 +4,10 @@ import pytest
 from pymongo.errors import AutoReconnect
 
 from comments import slugs
-from comments.backends.conversion.live import LiveConversion
 from comments.backends.discussions import Intent
 from comments.backends.mongodb import MongoBackend
 from comments.backends.stored import place
+from comments.backends.upkeep.live import LiveConversion
 from comments.errors import DiscussionBusy, DiscussionFull, InvalidParent
 from comments.types import Order
 from tests.support.comments import audit

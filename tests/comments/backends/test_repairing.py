@@ -41,7 +41,7 @@ def age(mongo, target, seconds):
 
 
 def test_a_conversion_waits_no_longer_than_a_writer_may_take(mongo, target, lost, monkeypatch):
-    monkeypatch.setattr("comments.backends.conversion.live.GATE_MS", 100)
+    monkeypatch.setattr("comments.backends.upkeep.live.GATE_MS", 100)
     with pytest.raises(ConversionFailed, match="writers did not end"):
         lost.convert(target, "buckets", Order.OLDEST, patience=0)
     age(mongo, target, LEASE + 1)

@@ -15,9 +15,9 @@ from bson import Int64
 from comments import slugs
 from comments.backends import discussions as times
 from comments.backends.discussions import Claim, claims_of, is_dead
-from comments.backends.importing import counted
 from comments.backends.store import Part, Store
 from comments.backends.stored import Document, Place, place
+from comments.backends.writing.importing import counted
 from comments.types import Fault, State, Target
 from mongo.clock import now
 

@@ -4,11 +4,11 @@ from collections.abc import Callable
 
 from bson import ObjectId
 
-from comments.backends.conversion.live import LiveConversion
 from comments.backends.discussions import is_dead
 from comments.backends.layouts.documents import Documents
 from comments.backends.store import Part
 from comments.backends.stored import Document, Place, place
+from comments.backends.upkeep.live import LiveConversion
 from comments.errors import ConversionFailed
 from comments.types import Converted, Order, Target
 

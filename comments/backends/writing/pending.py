@@ -7,8 +7,8 @@ from pymongo import ReturnDocument
 from pymongo.errors import DuplicateKeyError
 
 from comments import slugs
-from comments.backends.posting import Posting
 from comments.backends.stored import ERASED, Document, body, comment, held, place, placed, slug_of
+from comments.backends.writing.posting import Posting
 from comments.errors import CommentNotFound, DiscussionClosed, HeldChanged, InvalidParent
 from comments.types import Comment, Held, NewComment, Posted, State, Target, Verdict
 from mongo.clock import now

@@ -21,12 +21,12 @@ from pymongo import ReturnDocument
 from pymongo.errors import PyMongoError
 
 from comments import conf
-from comments.backends.conversion.numbering import Numbers
 from comments.backends.discussions import MOST_TOUCHED, PACE, is_dead
 from comments.backends.layouts.base import sort_key
-from comments.backends.repairing import drop_orphans, repair_claims
 from comments.backends.store import Store
 from comments.backends.stored import CHANGING, Document, Place
+from comments.backends.upkeep.numbering import Numbers
+from comments.backends.upkeep.repairing import drop_orphans, repair_claims
 from comments.errors import CommentError, ConversionFailed
 from comments.types import Converted, Order
 

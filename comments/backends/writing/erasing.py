@@ -9,10 +9,10 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 from itertools import islice
 
-from comments.backends.changing import Changing
 from comments.backends.discussions import LEASE
 from comments.backends.layouts.base import Layout
 from comments.backends.stored import Document, Place, comment, held
+from comments.backends.writing.changing import Changing
 from comments.errors import CommentError
 from comments.types import Comment, Held, Order, Replaced, Target
 from mongo.clock import now

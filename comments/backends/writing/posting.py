@@ -10,10 +10,10 @@ from typing import Any
 
 from bson import Int64
 
-from comments.backends.changing import Changing
 from comments.backends.discussions import Claim, Intent, claims_of
 from comments.backends.layouts.base import Found
 from comments.backends.stored import FIELDS, Document, body, comment, placed, slug_of
+from comments.backends.writing.changing import Changing
 from comments.errors import CommentError, DiscussionClosed, DiscussionFull, InvalidParent
 from comments.types import NewComment, Posted, State, Target
 

@@ -8,11 +8,11 @@ from dataclasses import replace
 from itertools import pairwise
 
 from comments import slugs
-from comments.backends.changing import Changing
 from comments.backends.discussions import Claim, Intent, claims_of
 from comments.backends.layouts import Layouts
 from comments.backends.layouts.base import sort_key
 from comments.backends.stored import Document, body, place, placed, slug_of
+from comments.backends.writing.changing import Changing
 from comments.errors import CommentError, InvalidParent
 from comments.types import NewComment, Order, State, Target
 from mongo.clock import now

@@ -7,8 +7,8 @@ from datetime import datetime
 from pymongo import DESCENDING
 
 from comments.backends.discussions import BRIEF, of_label
-from comments.backends.erasing import Erasing
 from comments.backends.stored import comment, discussion, place
+from comments.backends.writing.erasing import Erasing
 from comments.types import Comment, Discussion, State, Target
 from mongo.connection import part_of
 

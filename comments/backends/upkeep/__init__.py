@@ -1,0 +1,1 @@
+"""Upkeep: conversions while a discussion is in use, audits, and repairs of what crashes leave behind."""
