@@ -21,7 +21,7 @@ from tests.support.comments.interruptions import Crash, Interrupted
 from tests.support.comments.layouts import DOCUMENTS, FORMS, THREADED_BUCKETS, configure
 from tests.support.comments.making import new
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 # Converters, changers and readers fail in threads of their own.
 pytestmark = pytest.mark.filterwarnings("error::pytest.PytestUnhandledThreadExceptionWarning")
 
