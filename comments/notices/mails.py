@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from smtplib import SMTPException
 
 from django.conf import settings
+from django.contrib.auth import get_user_model
 from django.core.mail import EmailMessage
 from django.template.loader import render_to_string
 from django.urls import reverse
@@ -15,7 +16,7 @@ from django.utils.translation import gettext as _
 
 from comments import conf, targets
 from comments.backends import backend
-from comments.errors import CommentNotFound
+from comments.errors import CommentNotFound, TargetNotFound
 from comments.notices import subscriptions
 from comments.notices.subscriptions import NoSubscription, Subscription
 from comments.types import Comment, Held, Target
@@ -108,7 +109,18 @@ def send_confirm(job: Job) -> None:
 
 
 def _was_written_by(subscription: Subscription, comment: Comment) -> bool:
-    return backend().email_of(comment.target, comment.slug).casefold() == subscription.email.casefold()
+    addresses = (backend().email_of(comment.target, comment.slug), _account_address(comment.author.id or ""))
+    return subscription.email.casefold() in map(str.casefold, addresses)
+
+
+def _account_address(key: str) -> str:
+    """Return the e-mail address of an account, "" without one. Comments of accounts are stored without theirs."""
+    accounts = get_user_model()
+    try:
+        found = accounts._default_manager.filter(pk=targets.key_of(Target(accounts._meta.label_lower, key))).first()
+    except TargetNotFound:
+        return ""
+    return str(getattr(found, "email", ""))
 
 
 def _link(name: str, subscription: Subscription, purpose: str) -> str:

@@ -117,6 +117,20 @@ def test_nobody_hears_of_own_replies_or_of_other_threads(client, post_page, subs
     assert len(mail.outbox) == 1
 
 
+def test_own_replies_of_an_account_are_not_told(client, post_page, ann):
+    client.force_login(ann)
+    site.post(client, post_page, "Ask me", notify="on")
+    work()
+    client.post(last_link("subscribe"))
+    parent = list(selectors.iterate(post_page))[0].slug
+    site.post(client, post_page, "Own", parent=parent)
+    work()
+    assert len(mail.outbox) == 1
+    site.post(Client(), post_page, "Bob's", parent=parent, name="Bob")
+    work()
+    assert len(mail.outbox) == 2
+
+
 def test_reply_that_was_held_is_told_when_it_is_approved(post_page, subscribed, rules):
     rules(MODE="hold-all")
     site.post(Client(), post_page, "Answer", parent=subscribed.slug, name="Bob")
