@@ -1,8 +1,8 @@
 """The job queue: an app puts work that may wait or fail; a worker (`manage.py work`) takes each job by one findAndModify.
 
 A worker leases the job that it takes: when it dies, the next worker takes the job after the lease. A worker tries a failed job
-again, after twice the wait each time; after TRIES times it stays as failed, for an operator. A `key` names the work: put twice,
-it is done once.
+again, after twice the wait each time; after TRIES times it stays as failed, for an operator, and goes after 30 days, as those
+that are done: what it was given may name a person. A `key` names the work: put twice, it is done once.
 """
 
 import logging
@@ -143,7 +143,7 @@ def is_tended(within: timedelta = SILENT, alias: str = DEFAULT_DB_ALIAS) -> bool
 
 
 def put(kind: str, payload: Mapping[str, Any], *, key: str = "", alias: str = DEFAULT_DB_ALIAS) -> bool:
-    """Put a job; return whether it is new, False if one with its key was put before."""
+    """Put a job; return whether it is to be done now, False if one with its key was put before and did not fail for good."""
     job_id, moment = ObjectId(), now()
     try:
         _jobs(alias).insert_one(
@@ -161,7 +161,7 @@ def put(kind: str, payload: Mapping[str, Any], *, key: str = "", alias: str = DE
             }
         )
     except DuplicateKeyError:
-        return False
+        return bool(_retry({"key": key}, alias))
     return True
 
 
@@ -208,6 +208,7 @@ def failed(job: Job, error: str) -> None:
         "due": now() + wait,
         "lease": None,
         "error": _ADDRESS.sub("…@…", error)[:LONGEST_ERROR],
+        **({"finished": now()} if final else {}),
     }
     _jobs(job.alias).update_one(_leased(job), {"$set": fields})
 
@@ -261,8 +262,12 @@ def failed_count(most: int, alias: str = DEFAULT_DB_ALIAS) -> int:
 
 def retry_failures(alias: str = DEFAULT_DB_ALIAS) -> int:
     """Let all failed jobs be tried anew; return how many."""
-    fields = {"state": WAITING, "due": now(), "tries": 0}
-    return int(_jobs(alias).update_many({"state": FAILED}, {"$set": fields}).modified_count)
+    return _retry({}, alias)
+
+
+def _retry(query: Mapping[str, Any], alias: str) -> int:
+    update = {"$set": {"state": WAITING, "due": now(), "tries": 0}, "$unset": {"finished": ""}}
+    return int(_jobs(alias).update_many({"state": FAILED, **query}, update).modified_count)
 
 
 def drop(query: Mapping[str, Any], alias: str = DEFAULT_DB_ALIAS) -> int:

@@ -60,6 +60,29 @@ def test_named_work_is_put_once_also_after_it_is_done(seen):
     assert seen == [1]
 
 
+def test_named_work_that_failed_for_good_is_tried_anew_when_it_is_put_again(seen, clock):
+    assert jobs.put("fail", {"n": 1}, key="a")
+    while jobs.work():
+        clock(timedelta(hours=2))
+    (failed,) = jobs.failures()
+    assert jobs.put("fail", {"n": 1}, key="a")
+    assert jobs.failures() == []
+    assert (again := jobs.work()).id == failed.id
+    assert again.tries == 1
+
+
+def test_failed_jobs_go_by_themselves_after_a_month_unless_they_are_tried_again(mongo, seen, clock):
+    """Also what they were given: it may name a person."""
+    jobs.put("fail", {"n": 1})
+    while jobs.work():
+        clock(timedelta(hours=2))
+    month = mongo.jobs.index_information()["done_long_ago"]
+    assert (month["key"], month["expireAfterSeconds"]) == ([("finished", 1)], 30 * 24 * 3600)
+    assert mongo.jobs.find_one({"finished": {"$type": "date"}})
+    assert jobs.retry_failures() == 1
+    assert not mongo.jobs.find_one({"finished": {"$exists": True}})
+
+
 def test_no_job_is_taken_by_two(seen):
     for n in range(60):
         jobs.put("note", {"n": n})
