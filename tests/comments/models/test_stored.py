@@ -15,7 +15,7 @@ from mongo import jobs
 from mongo.models import WrittenByServices
 from tests.support.commands import explain, stages
 from tests.support.comments.layouts import configure, lively
-from tests.support.comments.making import new
+from tests.support.comments.making import ANN, new
 
 
 @pytest.fixture
@@ -81,12 +81,16 @@ def test_admin_list_names_what_is_discussed(mongo, moderator, post_page):
     assert gone.id in html
 
 
-def test_admin_filters_comments_by_state_and_date(mongo, settings, target, moderator):
+def test_admin_searches_comments_by_discussion_and_author_along_an_index(mongo, settings, target, moderator, commands):
     lively(configure(settings), target)
     url = reverse("admin:comments_storedcomment_changelist")
-    removed = moderator.get(url, {"state__exact": "removed"})
-    assert removed.context["cl"].result_count == 2
-    assert moderator.get(url, {"posted__gte": "2001-01-01 00:00:00+00:00"}).context["cl"].result_count == 26
+    for wanted in (target.id, ANN.id):
+        with commands.recorded():
+            assert moderator.get(url, {"q": wanted}).context["cl"].result_count
+        asked = [event for event in commands.sent if event.command.get(event.command_name) == "comments"]
+        assert asked
+        assert [event.command for event in asked if "COLLSCAN" in stages(explain(mongo, event))] == []
+    assert not moderator.get(url).context["cl"].has_filters, "no index serves one"
 
 
 def test_admin_action_converts_a_discussion(mongo, settings, target, moderator):
