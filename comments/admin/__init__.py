@@ -88,7 +88,7 @@ class ModerationAdmin(admin.ModelAdmin):
             "more": counts["waiting"] - len(shown) if waiting and len(shown) < SHOWN else 0,
             "most": pending.COUNTED,
             "state": verdict.value,
-            "undo": request.session.pop("comments_undo", None),
+            "undo": request.session.get("comments_undo"),
         }
         return self._page(request, "queue", _("Comments that wait") if waiting else _("Decided comments"), **context)
 
