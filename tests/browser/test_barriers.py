@@ -23,7 +23,7 @@ RUN = """async () => {
 
 
 @pytest.fixture
-def site(mongo, rules) -> pages.Site:  # noqa: F811 - the fixture
+def site(mongo, rules) -> pages.Site:
     return pages.build()
 
 

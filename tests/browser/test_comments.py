@@ -1,13 +1,11 @@
-"""Comments in a real Chromium, with and without JavaScript: reading, writing, refusals that keep the text, moderating."""
+"""Comments in a real Chromium, with and without JavaScript: reading, writing, refusals that keep the text."""
 
 import pytest
-from django.contrib.auth.models import Permission
 from playwright.sync_api import Locator, Page, expect
 
-from comments.moderation import pending
 from comments.posting import services
 from comments.reading import selectors
-from comments.types import Author, Order, Target, Verdict
+from comments.types import Author, Order, Target
 from tests.browser.people import PHONE
 from tests.support.comments import site
 
@@ -15,7 +13,7 @@ URL = "/news/hello"
 
 
 @pytest.fixture
-def target(mongo, rules) -> Target:  # noqa: F811 - the fixture
+def target(mongo, rules) -> Target:
     return site.entry()
 
 
@@ -93,7 +91,7 @@ def test_form_sent_twice_posts_once(reader, target):
     assert selectors.count(target) == 1
 
 
-def test_own_comment_is_edited_in_time_and_not_too_late(reader, target, rules):  # noqa: F811
+def test_own_comment_is_edited_in_time_and_not_too_late(reader, target, rules):
     open_form(reader)
     write(reader, "With a tpyo")
     reader.get_by_role("button", name="Post").click()
@@ -144,7 +142,7 @@ def test_pages_and_orders_lead_on_in_place(reader, target):
     expect(reader.locator(".comment").first).to_contain_text("Number 50.")
 
 
-def test_held_comment_is_shown_to_its_author_as_waiting(reader, target, rules, browsing):  # noqa: F811
+def test_held_comment_is_shown_to_its_author_as_waiting(reader, target, rules, browsing):
     rules(MODE="hold-first")
     open_form(reader)
     write(reader, "Please let me in")
@@ -198,84 +196,3 @@ def test_permalink_opens_a_comment_deep_in_a_thread_of_two_thousand(reader, targ
     shown = reader.locator(f"#c-{wanted.part}")
     expect(shown).to_be_visible()
     expect(shown).to_be_in_viewport()
-
-
-@pytest.mark.slow
-def test_queue_of_two_hundred_is_moderated_by_keyboard(browsing, account, target):
-    for n in range(200):
-        services.hold(target, author=Author(f"A{n}"), source=f"Held {n}", token=f"h{n}")
-    mona = account("mona", groups=["nobody"])
-    mona.user_permissions.add(Permission.objects.get(codename="can_moderate"))
-    page = browsing(mona)
-    page.goto("/admin/comments/moderation/")
-    with page.expect_navigation():
-        page.keyboard.press("t")
-    for n in range(200):
-        expect(page.locator(".comments-case").first).to_be_focused()
-        expect(page.locator(".comments-case").first).to_contain_text(f"Held {n}")
-        with page.expect_navigation():
-            page.keyboard.press("ars"[n % 3])
-    assert pending.counts()["waiting"] == 0
-    assert selectors.count(target) == 67
-    expect(page.get_by_text("Nothing waits")).to_be_visible()
-
-
-FOCUSED = "document.activeElement.matches('{}')"
-
-
-@pytest.mark.slow
-def test_queue_of_two_hundred_is_moderated_by_keyboard_without_script(browsing, account, target):
-    """Tab, space and enter are enough: choose all on a page, go back up to the button, press it."""
-    for n in range(200):
-        services.hold(target, author=Author(f"A{n}"), source=f"Held {n}", token=f"h{n}")
-    mona = account("mona", groups=["nobody"])
-    mona.user_permissions.add(Permission.objects.get(codename="can_moderate"))
-    page = browsing(mona, java_script_enabled=False)
-    page.goto("/admin/comments/moderation/")
-    with page.expect_navigation():
-        page.keyboard.press("Enter")
-
-    def press_until(key, selector):
-        for _ in range(200):
-            page.keyboard.press(key)
-            if page.evaluate(FOCUSED.format(selector)):
-                return
-        pytest.fail(f"{selector} is not reached by {key}")
-
-    approved = turn = 0
-    while shown := page.locator(".comments-case").count():
-        for _ in range(shown):
-            press_until("Tab", "[name=chosen]")
-            page.keyboard.press("Space")
-        action = ("approve", "reject", "spam")[turn % 3]
-        press_until("Shift+Tab", f"button[value={action}]")
-        with page.expect_navigation():
-            page.keyboard.press("Enter")
-        approved += shown if action == "approve" else 0
-        turn += 1
-    assert pending.counts()["waiting"] == 0
-    assert selectors.count(target) == approved > 0
-    expect(page.get_by_text("Nothing waits")).to_be_visible()
-
-
-def test_moderator_decides_by_keyboard_and_undoes(browsing, account, target):
-    held = [services.hold(target, author=Author("A"), source=f"Held {n}", token=f"h{n}").held for n in range(4)]
-    mona = account("mona", groups=["nobody"])
-    mona.user_permissions.add(Permission.objects.get(codename="can_moderate"))
-    page = browsing(mona)
-    page.goto("/admin/comments/moderation/")
-    with page.expect_navigation():
-        page.keyboard.press("t")
-    page.keyboard.press("j")
-    with page.expect_navigation():
-        page.keyboard.press("s")
-    assert selectors.get_held(held[1].id).verdict is Verdict.SPAM
-    with page.expect_navigation():
-        page.keyboard.press("u")
-    assert selectors.get_held(held[1].id).verdict is Verdict.WAITING
-    page.keyboard.press("x")
-    page.keyboard.press("j")
-    page.keyboard.press("x")
-    page.get_by_role("button", name="Approve chosen").click()
-    expect(page.get_by_text("2 comments are published.")).to_be_visible()
-    assert selectors.count(target) == 2

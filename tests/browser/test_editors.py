@@ -1,7 +1,5 @@
 """Two editors at their browsers: what both do survives, what both changed is shown, and nothing typed is lost."""
 
-import re
-
 import pytest
 from playwright.sync_api import expect
 
@@ -174,111 +172,6 @@ def test_page_thrown_away_meanwhile_gives_its_text_back(browsing, account, mongo
     assert mongo["cms.nodes"].find_one()["metadata"]["detail"]["text"] == "typed"
 
 
-def test_draft_preview_publish(browsing, account):
-    ann, node_id = browsing(account("ann")), node(slug="page", title="Live", text="Live text")
-    reader = browsing()
-    ann.goto(change(node_id))
-    write(ann, "Drafted text")
-    ann.get_by_role("button", name="Save as draft").click()
-    expect(ann.locator(".state-note").first).to_contain_text("This is a draft")
-    ann.get_by_role("link", name="Preview", exact=True).click()
-    framed = ann.frame_locator(".look iframe")
-    expect(framed.locator("article")).to_contain_text("Drafted text")
-    for name, width in (("Phone", 360), ("Desktop", 1200)):
-        ann.get_by_role("link", name=name).click()
-        expect(framed.locator("article")).to_contain_text("Drafted text")
-        assert framed.locator("body").evaluate("() => window.innerWidth") == width
-    ann.get_by_role("link", name="Back to the form").click()
-    ann.get_by_role("button", name="Preview for others").click()
-    link = ann.locator(".preview-address").input_value()
-    reader.goto(link)
-    expect(reader.locator("article")).to_contain_text("Drafted text")
-    reader.goto("/page")
-    expect(reader.locator("article")).to_contain_text("Live text")
-    ann.goto(change(node_id))
-    ann.get_by_role("link", name="Publish the draft").click()
-    expect(ann.locator(".difference")).to_contain_text("Drafted")
-    ann.locator("#confirm_form [type=submit]").click()
-    expect(ann.locator(".messagelist")).to_contain_text("was saved")
-    reader.goto("/page")
-    expect(reader.locator("article")).to_contain_text("Drafted text")
-
-
-def test_history_difference_and_going_back(browsing, account):
-    ann, node_id = browsing(account("ann")), node(title="First", text="one two")
-    editing.save(EDITOR, node_id, nonce(node_id), {"title": "Second", "detail.text": "one three"})
-    ann.goto(change(node_id))
-    ann.get_by_role("link", name="History").click()
-    expect(ann.locator(".history tbody tr")).to_have_count(2)
-    expect(ann.locator(".history tbody tr").first).to_contain_text("Title, Text")
-    ann.get_by_role("button", name="Show the difference").click()
-    expect(ann.locator(".difference-of").filter(has_text="Text").locator("ins")).to_have_text("three")
-    ann.go_back()
-    ann.get_by_role("link", name="Look, go back").click()
-    ann.get_by_role("button", name="Go back to this version").click()
-    expect(ann.locator("#id_title")).to_have_value("First")
-    assert stored(node_id)["detail"]["text"] == "one two"
-    ann.goto(f"/admin/nodes/node/{node_id}/history/")
-    expect(ann.locator(".history tbody tr")).to_have_count(3)
-
-
-def test_bulk_actions_from_the_list(browsing, account):
-    ann = browsing(account("ann"))
-    made = [node(slug=f"p{i}", title=f"Page {i}", published=None) for i in range(3)]
-    ann.goto("/admin/nodes/node/?state=unpublished")
-    ann.check("#choose-all")
-    expect(ann.locator(".chosen-count")).to_have_text("3 chosen")
-    editing.save(EDITOR, made[0], nonce(made[0]), {"title": "Changed meanwhile"})
-    ann.select_option("#bulk-action", "trash")
-    ann.get_by_role("button", name="Go").click()
-    expect(ann.locator("h1")).to_have_text("Move 3 pages to the trash?")
-    ann.get_by_role("button", name="Move to the trash").click()
-    expect(ann.locator(".messagelist")).to_contain_text("2 pages done")
-    expect(ann.locator(".messagelist")).to_contain_text("Changed meanwhile: Another editor changed this page")
-    ann.get_by_role("button", name="Undo").click()
-    expect(ann.locator(".messagelist")).to_contain_text("2 are back in their places")
-
-
-@pytest.mark.parametrize("stops", [False, True], ids=["to the end", "stopped"])
-def test_bulk_actions_show_how_far_they_are_and_can_be_stopped(browsing, account, stops):
-    ann, sent = browsing(account("ann")), []
-    made = [node(slug=f"p{i}", title=f"Page {i}", published=None) for i in range(12)]
-    ann.goto("/admin/nodes/node/?state=unpublished")
-    ann.check("#choose-all")
-    ann.select_option("#bulk-action", "publish")
-    ann.route("**/admin/nodes/node/**", lambda route: sent.append(route) if not sent else route.continue_())
-    ann.get_by_role("button", name="Go").click()
-    expect(ann.locator(".working progress")).to_have_js_property("value", 0)
-    expect(ann.locator(".working [role=status]")).to_have_text("0 of 12 done")
-    expect(ann.get_by_role("button", name="Go")).to_be_disabled()
-    if stops:
-        ann.get_by_role("button", name="Stop").click()
-    sent[0].continue_()
-    expect(ann.locator(".messagelist")).to_contain_text("5 pages done" if stops else "12 pages done")
-    assert sum(stored(m)["published"] is not None for m in made) == (5 if stops else 12)
-
-
-def test_bulk_action_that_breaks_off_says_so_and_goes_on(browsing, account):
-    ann, sent = browsing(account("ann")), []
-    ann.expected.append("ERR_FAILED")
-    made = [node(slug=f"p{i}", title=f"Page {i}", published=None) for i in range(12)]
-    ann.goto("/admin/nodes/node/?state=unpublished")
-    ann.check("#choose-all")
-    ann.select_option("#bulk-action", "publish")
-
-    def break_the_second(route):
-        sent.append(route)
-        route.abort() if len(sent) == 2 else route.continue_()
-
-    ann.route("**/admin/nodes/node/**", break_the_second)
-    ann.get_by_role("button", name="Go").click()
-    expect(ann.locator(".working")).to_contain_text("What was done stays done")
-    assert sum(stored(m)["published"] is not None for m in made) == 5
-    ann.get_by_role("button", name="Go").click()
-    expect(ann.locator(".messagelist")).to_contain_text("12 pages done")
-    assert all(stored(m)["published"] for m in made)
-
-
 def test_form_whose_answer_is_long_in_coming_shows_that_something_goes_on(browsing, account):
     ann, sent, shown = browsing(account("ann")), [], []
     # Nothing can be asked of a page that waits for the next: it tells by itself.
@@ -300,23 +193,3 @@ def test_form_whose_answer_is_long_in_coming_shows_that_something_goes_on(browsi
     ann.click("[name=_continue]", no_wait_after=True)
     expect(ann.locator(".messagelist")).to_contain_text("Slow")
     assert shown == ["Working"]
-
-
-def test_move_copy_trash_and_put_back(browsing, account, mongo):
-    ann, reader, folder = browsing(account("ann")), browsing(), node("folder", "folder", title="Folder")
-    node_id = node(slug="page", title="Page")
-    ann.goto(change(node_id))
-    ann.get_by_role("link", name="Move", exact=True).click()
-    ann.select_option("#id_section", str(folder))
-    ann.locator("#confirm_form [type=submit]").click()
-    reader.goto("/page")
-    expect(reader).to_have_url(re.compile("/folder/page$"))
-    ann.get_by_role("link", name="Duplicate").click()
-    ann.locator("#confirm_form [type=submit]").click()
-    expect(ann.locator("#id_title")).to_have_value("Copy of Page")
-    ann.goto(change(node_id))
-    ann.get_by_role("link", name="Move to the trash").click()
-    ann.locator("#confirm_form [type=submit]").click()
-    ann.get_by_role("button", name="Undo").click()
-    expect(ann.locator(".messagelist")).to_contain_text("1 is back in its place")
-    assert stored(node_id)["parent_id"] == folder

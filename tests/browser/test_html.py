@@ -13,7 +13,7 @@ JAR = Path(__file__).parent / "node_modules" / "vnu-jar" / "build" / "dist" / "v
 
 
 @pytest.fixture
-def site(mongo, rules) -> pages.Site:  # noqa: F811 - the fixture
+def site(mongo, rules) -> pages.Site:
     return pages.build()
 
 

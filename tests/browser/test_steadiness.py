@@ -17,7 +17,7 @@ MOST = 0.01
 
 
 @pytest.fixture
-def site(mongo, rules) -> pages.Site:  # noqa: F811 - the fixture
+def site(mongo, rules) -> pages.Site:
     return pages.build()
 
 

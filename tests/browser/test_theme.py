@@ -15,7 +15,7 @@ LIGHT, DARK = "rgb(253, 252, 249)", "rgb(25, 24, 22)"
 
 
 @pytest.fixture
-def site(mongo, rules) -> pages.Site:  # noqa: F811 - the fixture
+def site(mongo, rules) -> pages.Site:
     return pages.build()
 
 

@@ -1,0 +1,90 @@
+"""Editors at the lists of the admin: bulk actions and how far they are, moving, copying, the trash."""
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from nodes.services import editing
+from tests.support.nodes.build import EDITOR, node, nonce, stored
+
+
+def change(node_id):
+    return f"/admin/nodes/node/{node_id}/change/"
+
+
+def test_bulk_actions_from_the_list(browsing, account):
+    ann = browsing(account("ann"))
+    made = [node(slug=f"p{i}", title=f"Page {i}", published=None) for i in range(3)]
+    ann.goto("/admin/nodes/node/?state=unpublished")
+    ann.check("#choose-all")
+    expect(ann.locator(".chosen-count")).to_have_text("3 chosen")
+    editing.save(EDITOR, made[0], nonce(made[0]), {"title": "Changed meanwhile"})
+    ann.select_option("#bulk-action", "trash")
+    ann.get_by_role("button", name="Go").click()
+    expect(ann.locator("h1")).to_have_text("Move 3 pages to the trash?")
+    ann.get_by_role("button", name="Move to the trash").click()
+    expect(ann.locator(".messagelist")).to_contain_text("2 pages done")
+    expect(ann.locator(".messagelist")).to_contain_text("Changed meanwhile: Another editor changed this page")
+    ann.get_by_role("button", name="Undo").click()
+    expect(ann.locator(".messagelist")).to_contain_text("2 are back in their places")
+
+
+@pytest.mark.parametrize("stops", [False, True], ids=["to the end", "stopped"])
+def test_bulk_actions_show_how_far_they_are_and_can_be_stopped(browsing, account, stops):
+    ann, sent = browsing(account("ann")), []
+    made = [node(slug=f"p{i}", title=f"Page {i}", published=None) for i in range(12)]
+    ann.goto("/admin/nodes/node/?state=unpublished")
+    ann.check("#choose-all")
+    ann.select_option("#bulk-action", "publish")
+    ann.route("**/admin/nodes/node/**", lambda route: sent.append(route) if not sent else route.continue_())
+    ann.get_by_role("button", name="Go").click()
+    expect(ann.locator(".working progress")).to_have_js_property("value", 0)
+    expect(ann.locator(".working [role=status]")).to_have_text("0 of 12 done")
+    expect(ann.get_by_role("button", name="Go")).to_be_disabled()
+    if stops:
+        ann.get_by_role("button", name="Stop").click()
+    sent[0].continue_()
+    expect(ann.locator(".messagelist")).to_contain_text("5 pages done" if stops else "12 pages done")
+    assert sum(stored(m)["published"] is not None for m in made) == (5 if stops else 12)
+
+
+def test_bulk_action_that_breaks_off_says_so_and_goes_on(browsing, account):
+    ann, sent = browsing(account("ann")), []
+    ann.expected.append("ERR_FAILED")
+    made = [node(slug=f"p{i}", title=f"Page {i}", published=None) for i in range(12)]
+    ann.goto("/admin/nodes/node/?state=unpublished")
+    ann.check("#choose-all")
+    ann.select_option("#bulk-action", "publish")
+
+    def break_the_second(route):
+        sent.append(route)
+        route.abort() if len(sent) == 2 else route.continue_()
+
+    ann.route("**/admin/nodes/node/**", break_the_second)
+    ann.get_by_role("button", name="Go").click()
+    expect(ann.locator(".working")).to_contain_text("What was done stays done")
+    assert sum(stored(m)["published"] is not None for m in made) == 5
+    ann.get_by_role("button", name="Go").click()
+    expect(ann.locator(".messagelist")).to_contain_text("12 pages done")
+    assert all(stored(m)["published"] for m in made)
+
+
+def test_move_copy_trash_and_put_back(browsing, account, mongo):
+    ann, reader, folder = browsing(account("ann")), browsing(), node("folder", "folder", title="Folder")
+    node_id = node(slug="page", title="Page")
+    ann.goto(change(node_id))
+    ann.get_by_role("link", name="Move", exact=True).click()
+    ann.select_option("#id_section", str(folder))
+    ann.locator("#confirm_form [type=submit]").click()
+    reader.goto("/page")
+    expect(reader).to_have_url(re.compile("/folder/page$"))
+    ann.get_by_role("link", name="Duplicate").click()
+    ann.locator("#confirm_form [type=submit]").click()
+    expect(ann.locator("#id_title")).to_have_value("Copy of Page")
+    ann.goto(change(node_id))
+    ann.get_by_role("link", name="Move to the trash").click()
+    ann.locator("#confirm_form [type=submit]").click()
+    ann.get_by_role("button", name="Undo").click()
+    expect(ann.locator(".messagelist")).to_contain_text("1 is back in its place")
+    assert stored(node_id)["parent_id"] == folder

@@ -1,0 +1,97 @@
+"""Moderators at the queue of pending comments, by keyboard, with and without JavaScript."""
+
+import pytest
+from django.contrib.auth.models import Permission
+from playwright.sync_api import expect
+
+from comments.moderation import pending
+from comments.posting import services
+from comments.reading import selectors
+from comments.types import Author, Target, Verdict
+from tests.support.comments import site
+
+
+@pytest.fixture
+def target(mongo, rules) -> Target:
+    return site.entry()
+
+
+@pytest.mark.slow
+def test_queue_of_two_hundred_is_moderated_by_keyboard(browsing, account, target):
+    for n in range(200):
+        services.hold(target, author=Author(f"A{n}"), source=f"Held {n}", token=f"h{n}")
+    mona = account("mona", groups=["nobody"])
+    mona.user_permissions.add(Permission.objects.get(codename="can_moderate"))
+    page = browsing(mona)
+    page.goto("/admin/comments/moderation/")
+    with page.expect_navigation():
+        page.keyboard.press("t")
+    for n in range(200):
+        expect(page.locator(".comments-case").first).to_be_focused()
+        expect(page.locator(".comments-case").first).to_contain_text(f"Held {n}")
+        with page.expect_navigation():
+            page.keyboard.press("ars"[n % 3])
+    assert pending.counts()["waiting"] == 0
+    assert selectors.count(target) == 67
+    expect(page.get_by_text("Nothing waits")).to_be_visible()
+
+
+FOCUSED = "document.activeElement.matches('{}')"
+
+
+@pytest.mark.slow
+def test_queue_of_two_hundred_is_moderated_by_keyboard_without_script(browsing, account, target):
+    """Tab, space and enter are enough: choose all on a page, go back up to the button, press it."""
+    for n in range(200):
+        services.hold(target, author=Author(f"A{n}"), source=f"Held {n}", token=f"h{n}")
+    mona = account("mona", groups=["nobody"])
+    mona.user_permissions.add(Permission.objects.get(codename="can_moderate"))
+    page = browsing(mona, java_script_enabled=False)
+    page.goto("/admin/comments/moderation/")
+    with page.expect_navigation():
+        page.keyboard.press("Enter")
+
+    def press_until(key, selector):
+        for _ in range(200):
+            page.keyboard.press(key)
+            if page.evaluate(FOCUSED.format(selector)):
+                return
+        pytest.fail(f"{selector} is not reached by {key}")
+
+    approved = turn = 0
+    while shown := page.locator(".comments-case").count():
+        for _ in range(shown):
+            press_until("Tab", "[name=chosen]")
+            page.keyboard.press("Space")
+        action = ("approve", "reject", "spam")[turn % 3]
+        press_until("Shift+Tab", f"button[value={action}]")
+        with page.expect_navigation():
+            page.keyboard.press("Enter")
+        approved += shown if action == "approve" else 0
+        turn += 1
+    assert pending.counts()["waiting"] == 0
+    assert selectors.count(target) == approved > 0
+    expect(page.get_by_text("Nothing waits")).to_be_visible()
+
+
+def test_moderator_decides_by_keyboard_and_undoes(browsing, account, target):
+    held = [services.hold(target, author=Author("A"), source=f"Held {n}", token=f"h{n}").held for n in range(4)]
+    mona = account("mona", groups=["nobody"])
+    mona.user_permissions.add(Permission.objects.get(codename="can_moderate"))
+    page = browsing(mona)
+    page.goto("/admin/comments/moderation/")
+    with page.expect_navigation():
+        page.keyboard.press("t")
+    page.keyboard.press("j")
+    with page.expect_navigation():
+        page.keyboard.press("s")
+    assert selectors.get_held(held[1].id).verdict is Verdict.SPAM
+    with page.expect_navigation():
+        page.keyboard.press("u")
+    assert selectors.get_held(held[1].id).verdict is Verdict.WAITING
+    page.keyboard.press("x")
+    page.keyboard.press("j")
+    page.keyboard.press("x")
+    page.get_by_role("button", name="Approve chosen").click()
+    expect(page.get_by_text("2 comments are published.")).to_be_visible()
+    assert selectors.count(target) == 2

@@ -1,0 +1,59 @@
+"""Editors at drafts, previews and history."""
+
+from playwright.sync_api import expect
+
+from nodes.services import editing
+from tests.browser.people import write
+from tests.support.nodes.build import EDITOR, node, nonce, stored
+
+
+def change(node_id):
+    return f"/admin/nodes/node/{node_id}/change/"
+
+
+def test_draft_preview_publish(browsing, account):
+    ann, node_id = browsing(account("ann")), node(slug="page", title="Live", text="Live text")
+    reader = browsing()
+    ann.goto(change(node_id))
+    write(ann, "Drafted text")
+    ann.get_by_role("button", name="Save as draft").click()
+    expect(ann.locator(".state-note").first).to_contain_text("This is a draft")
+    ann.get_by_role("link", name="Preview", exact=True).click()
+    framed = ann.frame_locator(".look iframe")
+    expect(framed.locator("article")).to_contain_text("Drafted text")
+    for name, width in (("Phone", 360), ("Desktop", 1200)):
+        ann.get_by_role("link", name=name).click()
+        expect(framed.locator("article")).to_contain_text("Drafted text")
+        assert framed.locator("body").evaluate("() => window.innerWidth") == width
+    ann.get_by_role("link", name="Back to the form").click()
+    ann.get_by_role("button", name="Preview for others").click()
+    link = ann.locator(".preview-address").input_value()
+    reader.goto(link)
+    expect(reader.locator("article")).to_contain_text("Drafted text")
+    reader.goto("/page")
+    expect(reader.locator("article")).to_contain_text("Live text")
+    ann.goto(change(node_id))
+    ann.get_by_role("link", name="Publish the draft").click()
+    expect(ann.locator(".difference")).to_contain_text("Drafted")
+    ann.locator("#confirm_form [type=submit]").click()
+    expect(ann.locator(".messagelist")).to_contain_text("was saved")
+    reader.goto("/page")
+    expect(reader.locator("article")).to_contain_text("Drafted text")
+
+
+def test_history_difference_and_going_back(browsing, account):
+    ann, node_id = browsing(account("ann")), node(title="First", text="one two")
+    editing.save(EDITOR, node_id, nonce(node_id), {"title": "Second", "detail.text": "one three"})
+    ann.goto(change(node_id))
+    ann.get_by_role("link", name="History").click()
+    expect(ann.locator(".history tbody tr")).to_have_count(2)
+    expect(ann.locator(".history tbody tr").first).to_contain_text("Title, Text")
+    ann.get_by_role("button", name="Show the difference").click()
+    expect(ann.locator(".difference-of").filter(has_text="Text").locator("ins")).to_have_text("three")
+    ann.go_back()
+    ann.get_by_role("link", name="Look, go back").click()
+    ann.get_by_role("button", name="Go back to this version").click()
+    expect(ann.locator("#id_title")).to_have_value("First")
+    assert stored(node_id)["detail"]["text"] == "one two"
+    ann.goto(f"/admin/nodes/node/{node_id}/history/")
+    expect(ann.locator(".history tbody tr")).to_have_count(3)
