@@ -1,4 +1,4 @@
-"""The contract of a back end, as tests; test_contract.py runs it for every schema and for the specification."""
+"""The contract of a back end, as tests; the modules test_contract*.py run it for every layout and for the specification."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""All schemas do the same: a state machine sends the same random operations to each, and to the specification."""
+"""All storage layouts do the same: a state machine sends the same random operations to each, and to the specification."""
 
 import os
 
@@ -271,10 +271,10 @@ def configured(settings):
     return settings
 
 
-def test_schemas_agree_in_500_steps(mongo, configured):
-    play(500, configured)
+def test_layouts_agree_in_150_steps(mongo, configured):
+    play(150, configured)
 
 
 @pytest.mark.slow
-def test_schemas_agree_in_5000_steps(mongo, configured):
+def test_layouts_agree_in_5000_steps(mongo, configured):
     play(int(os.environ.get("MACHINE_STEPS", "5000")), configured)

@@ -1,0 +1,14 @@
+"""The contract, for discussions that are embedded, on targets with and without a shard key."""
+
+from tests.comments.backends.contract_on_mongodb import OnMongoDB
+
+
+class TestEmbedded(OnMongoDB):
+    schema = "embedded"
+
+
+class TestEmbeddedInNodes(OnMongoDB):
+    schema = "embedded"
+    order = "threaded"
+    label = "nodes.node"
+    collection = "cms.nodes"
