@@ -35,7 +35,7 @@ OTHER_NAMESPACES = {"purl.org/rss/1.0/modules/content/": "content:", "purl.org/d
 XMLNS = re.compile(r"xmlns(?::|\Z)")
 UNDECLARED = "undeclared"
 
-CHANNEL = {"title", "link", "description", "language", "wp:wxr_version", "wp:base_site_url", "wp:base_blog_url"}
+CHANNEL = {"title", "link", "wp:wxr_version", "wp:base_site_url", "wp:base_blog_url"}
 # Each kind of record with the elements read from it; the reader skips the rest, authors' addresses and IP numbers among
 # them.
 RECORDS = {
@@ -46,7 +46,7 @@ RECORDS = {
     "item": {
         *("title", "link", "pubDate", "guid", "category", "dc:creator", "content:encoded", "excerpt:encoded"),
         *("wp:post_id", "wp:post_date", "wp:post_date_gmt", "wp:post_modified", "wp:post_modified_gmt"),
-        *("wp:post_name", "wp:status", "wp:post_parent", "wp:menu_order", "wp:post_type", "wp:post_password"),
+        *("wp:post_name", "wp:status", "wp:post_parent", "wp:post_type", "wp:post_password"),
         *("wp:comment_status", "wp:attachment_url"),
     },
 }
@@ -57,7 +57,7 @@ PARTS = {
         *("wp:comment_date_gmt", "wp:comment_content", "wp:comment_approved", "wp:comment_type", "wp:comment_parent"),
     },
 }
-META = {"_thumbnail_id", "_wp_attached_file", "_wp_attachment_image_alt"}
+META = {"_wp_attached_file", "_wp_attachment_image_alt"}
 # The standard library takes the year -0001 for 2000.
 RSS_DATE = re.compile(r"[A-Z][a-z]{2}, \d{1,2} [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d [+-]\d{4}\Z")
 COMMENT_STATUS = {
@@ -249,8 +249,7 @@ class _Handler(ContentHandler):
         if version not in VERSIONS:
             raise WxrError(self._line(), f"it is of WXR version {version}; known are {', '.join(VERSIONS)}")
         address = value.get("wp:base_blog_url", "").strip() or value.get("link", "").strip()
-        texts = (value.get("title", "").strip(), value.get("description", "").strip())
-        self.site = Site(*texts, address.rstrip("/"), value.get("language", "").strip(), version)
+        self.site = Site(value.get("title", "").strip(), address.rstrip("/"), version)
         self.done.append(self.site)
 
     def _finish(self, record: dict[str, Any]) -> Record:
@@ -300,10 +299,8 @@ class _Handler(ContentHandler):
             modified=self._moment(text("wp:post_modified_gmt"), text("wp:post_modified")) or posted,
             body=record.get("content:encoded", ""),
             excerpt=text("excerpt:encoded"),
-            order=_number(text("wp:menu_order")),
             comments_open=text("wp:comment_status") != "closed",
             terms=_unique_terms(record["terms"]),
-            thumbnail=_number(text("_thumbnail_id")),
             comments=tuple(self._comment(part) for part in record["parts"]),
         )
 

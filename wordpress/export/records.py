@@ -18,9 +18,7 @@ class Site:
     """The exported site. `url` is its front page, without a trailing slash."""
 
     title: str
-    description: str
     url: str
-    language: str
     version: str
 
 
@@ -81,10 +79,8 @@ class Item:
     modified: datetime | None
     body: str
     excerpt: str
-    order: int
     comments_open: bool
     terms: tuple[Term, ...]
-    thumbnail: int
     comments: tuple[Comment, ...]
     line: int
 

@@ -45,7 +45,7 @@ def ids(found: list[Record]) -> list[int]:
 def test_every_version_in_either_spelling(version, scheme):
     post = item(7, "Hello", "The body", comment(1), term("News"), excerpt="In short")
     site, writer, found = records(export(post, version=version, scheme=scheme, head=author("ada", "Ada L.")))
-    assert site == Site("Old site", "As it was", "https://old.example", "en", version)
+    assert site == Site("Old site", "https://old.example", version)
     assert writer == Author("ada", "Ada L.")
     assert isinstance(found, Item)
     assert (found.id, found.type, found.status, found.title) == (7, "post", "publish", "Hello")
@@ -249,7 +249,7 @@ class TestOddValues:
         assert items(data)[0].title == "Caf\xe9"
 
     def test_a_site_without_items(self):
-        assert records(export(version="1.1")) == [Site("Old site", "As it was", "https://old.example", "en", "1.1")]
+        assert records(export(version="1.1")) == [Site("Old site", "https://old.example", "1.1")]
 
 
 class TestBroken:
