@@ -70,7 +70,7 @@ class SpamHit:
 
 @dataclass
 class Judgement:
-    """What came of all rules: the hit that refuses, or the names of those that hold, and what was counted."""
+    """What came of all rules: the hit that refuses, or the names of those that hold."""
 
     refused: SpamHit | None = None
     held_by: tuple[str, ...] = ()

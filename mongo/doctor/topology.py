@@ -55,8 +55,7 @@ def server_topology(examination: Examination) -> Iterator[Finding]:
             f"The replica set has {members} member{'s' if members > 1 else ''}: when one fails, writes stop.",
             "Add members until there are three, on machines of their own.",
         )
-    healthy = _unhealthy_members(examination)
-    for name in healthy:
+    for name in _unhealthy_members(examination):
         yield Finding(
             WARNING, "member-down", name, "This member of the replica set is not healthy.", "See rs.status()."
         )
