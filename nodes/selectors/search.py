@@ -64,7 +64,8 @@ def search(
 ) -> Results:
     """Return page `page` (from 1) of the live nodes and photos with every word of `query`, the best first; else with any.
 
-    A search that takes longer than `milliseconds` answers what an unordered look finds first.
+    Each of its steps may take `milliseconds`, and up to three follow each other; after one that takes longer, the answer is
+    what an unordered look finds first.
     """
     words = words_of(query)
     if not words:

@@ -15,7 +15,7 @@ from nodes.views.pages import breadcrumbs, listed, moved_with, section_at
 
 RESULTS = 10
 SUGGESTIONS = 5
-# A wrong address must not cost more than a right one.
+# Of each step of the search (up to three): a wrong address must not cost much more than a right one.
 SUGGESTING_MILLISECONDS = 200
 
 
