@@ -119,7 +119,7 @@ def editor(mongo):
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """Print what tests say that they did: `record_property("did", ["a line", ...])`. Whoever reads it sees that they did it."""
+    """Print what tests say that they did: `record_property("did", ["a line", ...])`. The reader sees that they did it."""
     for reports in list(terminalreporter.stats.values()):
         for report in reports:
             for name, lines in getattr(report, "user_properties", ()) if getattr(report, "when", "") == "call" else ():

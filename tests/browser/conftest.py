@@ -77,7 +77,7 @@ class _OfServer(list):
 def browsing(mongo, server, chromium) -> Iterator[Browsing]:
     """Pages of one or more people: `page = browsing(user)`, `phone = browsing(viewport=PHONE)`.
 
-    Whatever the server asks the database meanwhile is explained afterwards: see explained.py.
+    What the server asks the database for them is explained afterwards: see explained.py.
     """
     people, sent = Browsing(chromium, server), _OfServer()
     log = commands.CommandLog(sent)

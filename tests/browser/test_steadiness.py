@@ -1,4 +1,4 @@
-"""Nothing on a page moves while it loads: what comes late had its place from the first."""
+"""Nothing on a page moves while it loads: what arrives last had its place from the first."""
 
 import pytest
 from playwright.sync_api import Page, expect

@@ -90,7 +90,7 @@ def test_wrong_key_is_told_in_one_sentence_and_the_rest_goes_on_later(cluster, m
     db = cluster.primary[cluster.name]
     db["second"].create_index(
         [("a", 1), ("b", 1)], unique=True
-    )  # nobody declares it, so that no check sees it beforehand
+    )  # it is not declared, so that no check sees it beforehand
     items = [Declared("default", Collection(name, (), ShardKey((("c", 1),)))) for name in ("first", "second", "third")]
     monkeypatch.setattr("mongo.sharding.keys.declared", lambda: items)
     with as_mongos(cluster, monkeypatch):

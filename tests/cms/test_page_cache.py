@@ -316,7 +316,7 @@ class _Reading(list):
 
 @pytest.mark.parametrize("what", ["text", "section", "comment"])
 def test_readers_between_any_two_commands_of_a_save_leave_nothing_stale(post, what):
-    """Whatever a reader had kept meanwhile, who comes after the save sees it: its version is set after the change."""
+    """Whatever was kept for a reader during the save, one after it sees the change: its version is set after the change."""
 
     def read():
         return Client().get("/blog/post").content.decode()

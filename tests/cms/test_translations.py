@@ -53,7 +53,7 @@ def compiled(root: Path) -> dict[str, str]:
     return {key[0] if isinstance(key, tuple) else key: text for key, text in catalogue.items() if key}
 
 
-# Slow, though quick: a new text may wait for its translation, and keeps nobody from landing.
+# Slow, though quick: a new text may wait for its translation, and holds no other change up.
 @pytest.mark.slow
 @pytest.mark.parametrize(("root", "folders"), CATALOGUES.items(), ids=lambda value: getattr(value, "name", ""))
 def test_every_text_is_translated(root, folders):

@@ -115,7 +115,7 @@ def test_cookies_are_for_the_site_alone(chief):
 
 
 def test_a_log_in_begins_a_session_of_its_own(chief):
-    """Whoever planted a session before knows nothing of the one that follows."""
+    """An attacker who planted a session before knows nothing of the one that follows."""
     client = Client()
     client.cookies[settings.SESSION_COOKIE_NAME] = "planted" * 4 + "abcd"
     answer = client.post("/log-in", {"username": "chief", "password": PASSWORD})
@@ -203,7 +203,7 @@ def test_a_reset_link_is_of_one_user_and_one_password(chief, client):
     path = re.search(r"http://testserver(/\S+)", mail.outbox[0].body)[1]
     uid = path.rstrip("/").split("/")[-2]
     elses = path.replace(uid, urlsafe_base64_encode(str(other.pk).encode()))
-    assert "used" in client.get(elses, follow=True).content.decode(), "it opens nobody else's account"
+    assert "used" in client.get(elses, follow=True).content.decode(), "it opens no other account"
     chief.set_password("another pass phrase")
     chief.save()
     assert "used" in client.get(path, follow=True).content.decode(), "nor this one's once the password was changed"

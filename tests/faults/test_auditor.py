@@ -154,7 +154,7 @@ def test_it_sees_half_a_photo_and_an_older_one(audited, mongo):
 def test_it_misses_a_photo_and_sees_one_that_nobody_sent(audited, mongo):
     (photo,) = audited.ledger.photos
     known = audited.ledger.photos.pop(photo)
-    only(audited(), "nobody sent, or twice")
+    only(audited(), "not sent, or twice")
     audited.ledger.photos["0" * 24] = known
     audited.ledger.unanswered.append(2)
     only(audited(), "photos are lost")

@@ -26,7 +26,7 @@ pytestmark = pytest.mark.slow
 SELECTION, OPERATION = 2.5, 8.0
 MAIL, ADDRESS, NAME = "ada.lovelace@example.org", "203.0.113.77", "Ada Lovelace"
 VISITORS = 40
-# Bytes of a picture that come late.
+# Bytes of a picture that come long after the others.
 REST = 20_000
 TEXT = "Ten minutes of thought went into this comment, and a failing database must not be the end of it."
 
@@ -131,7 +131,7 @@ def test_while_the_database_hangs_requests_end_and_the_rest_is_served(place, bro
         ended = time.monotonic()
     for one in visits:
         one.result()
-    # At first requests wait for their turn, a second, and then somebody asks whether the database hangs, for a second.
+    # At first requests wait for their turn, a second, and then one of them asks whether the database hangs, for a second.
     assert max(one.ended - one.began for one in other.ledger.asked) < 4.0
     hanging = [one for one in browser.ledger.asked if stopped < one.began and one.ended < ended]
     assert max(one.ended - one.began for one in browser.ledger.asked) < SELECTION + OPERATION + 3

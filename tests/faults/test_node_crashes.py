@@ -51,7 +51,7 @@ def test_save_killed_after_any_write_leaves_the_node_whole_and_a_base():
         metadata = stored(node_id)
         whole = metadata["title"], metadata["detail"]["text"], metadata["slug"], metadata["tags"]
         assert whole in (("Old", "one\n\ntwo", "page", ["a"]), ("New", "one of Ann\n\ntwo", "renamed", ["b"]))
-        # Somebody whose form is as old as Ann's still merges.
+        # An editor whose form is as old as Ann's still merges.
         editing.save(BOB, node_id, seen, {"detail.text": "one\n\ntwo of Bob"})
         editing.save(BOB, node_id, nonce(node_id), {"detail.text": whole[1]})
 

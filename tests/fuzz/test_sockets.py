@@ -139,7 +139,7 @@ def test_what_is_no_request_harms_nobody(site, log):
 
 
 def test_slow_senders_keep_nobody_waiting(site):
-    """All but one thread wait for bodies that come byte by byte; who asks meanwhile is answered, and they are in the end."""
+    """All but one thread wait for bodies that come byte by byte; other requests are answered first, and they in the end."""
     body, got, done = b"text=slow&token=none", [], threading.Event()
 
     def slow() -> None:

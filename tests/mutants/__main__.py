@@ -1,6 +1,6 @@
 """`make mutants`: guards are taken out one by one, in a copy of the code, and the test that is named for each must fail.
 
-A guard whose absence no test notices is a promise that nobody keeps: the table then says `survives`, and the exit code is 1.
+A guard whose absence no test notices is a promise that no test holds: the table then says `survives`, and the exit code is 1.
 Where a guard's code is not what stands here any more, nothing can be said of it: that fails too, until this table follows.
 """
 

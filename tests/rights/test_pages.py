@@ -52,7 +52,7 @@ comment feed         +     +        -      -          -        -        -
 my comments          +     +        -      -          -        -        -
 """
 
-# o: the owner (of the group Authors), e: editors, a: administrators. Nobody else sees or does anything.
+# o: the owner (of the group Authors), e: editors, a: administrators. No other account sees or does anything.
 EDITING = """
                      live  drafted  draft  scheduled  expired  private  trashed
 form                 oea   oea      oea    oea        oea      oea      -
@@ -283,7 +283,7 @@ def effect(world: World, thing: Thing, action: str, kind: str) -> bool:
 
 
 def writing(world: World, thing: Thing, action: str) -> tuple[str, dict[str, Any]]:
-    """Return where an action is sent, and the form, filled in by somebody who may."""
+    """Return where an action is sent, and the form, filled in by an account that may."""
     document = stored(thing.id)
     nonce = str(document["metadata"]["nonce"])
     place = {"nonce": nonce, "section": str(world.second)}

@@ -102,7 +102,7 @@ def shows_it(world, photos, action, state, kind, shows):
     assert answer.status_code == 200
     if action in FILES:
         assert answer["Content-Type"] == "image/jpeg"
-        assert ("immutable" in answer["Cache-Control"]) is (state == "live"), "what is not public is kept by nobody"
+        assert ("immutable" in answer["Cache-Control"]) is (state == "live"), "what is not public is kept by no cache"
     else:
         assert thing.slug in said if action == "sitemap" else word(state) in said or str(thing.id) in said
 

@@ -138,13 +138,13 @@ class World:
         return Thing(made, slug, f"/{'dark' if state == 'private' else 'gallery'}/{slug}", content)
 
     def kept(self, kind: str, path: str) -> HttpResponseBase:
-        """Return what somebody gets at a path, asked for once."""
+        """Return what a kind of account gets at a path, asked for once."""
         if (kind, path) not in self._answers:
             self._answers[kind, path] = self._get(kind, path)
         return self._answers[kind, path]
 
     def ask(self, kind: str, path: str, data: dict[str, Any] | None = None) -> HttpResponseBase:
-        """Return what somebody gets at a path, or for what is posted to it."""
+        """Return what a kind of account gets at a path, or for what is posted to it."""
         return self._get(kind, path) if data is None else self.clients[kind].post(path, data)
 
     def _get(self, kind: str, path: str) -> HttpResponseBase:
@@ -220,7 +220,7 @@ class Row:
 def rows(text: str, columns: tuple[str, ...]) -> list[Any]:
     """Return a parameter (action, row) for each row of a table: one for the kinds of QUICK, and a slow one for the others.
 
-    A cell has the letters of those who may; "+" stands for everybody, "-" for nobody.
+    A cell has the letters of those who may; "+" stands for all kinds of accounts, "-" for none.
     """
     cells: dict[str, list[tuple[str, str, bool]]] = {}
     for action, state, who in table(text, columns):

@@ -26,7 +26,7 @@ MOST_COMMANDS = 24
 
 @pytest.fixture
 def person(mongo):
-    """Make somebody who may log in to the admin: person("Authors"), person() for who may do everything."""
+    """Make an account that may log in to the admin: person("Authors"), person() for one that may do everything."""
 
     def make(group=None):
         name = group or "root"

@@ -94,7 +94,7 @@ def test_what_waits_for_longest_gives_way_to_readers(buffering, mongo):
     idle = [buffering.opened(POST + b"Content-Length: 9\r\n\r\n") for _ in range(receiving.CONNECTIONS + 20)]
     until(lambda: buffering.get("/page")[0] == 200)
     idle[0].settimeout(receiving.BODY_SECONDS / 2)
-    assert idle[0].recv(1) == b"", "the first was closed, long before it was late"
+    assert idle[0].recv(1) == b"", "the first was closed, long before its deadline"
     idle[-1].sendall(b"token=nil")
     assert idle[-1].recv(12) == b"HTTP/1.1 422", "the last was not"
     for one in idle:

@@ -51,7 +51,7 @@ def age(mongo, target, seconds):
 
 @pytest.mark.parametrize("order", [Order.OLDEST, Order.THREADED])
 def test_claim_that_is_joined_is_as_young_as_a_new_one(mongo, settings, target, monkeypatch, order):
-    """One writer stops; another sends the same ten minutes later, and is slow; a third sends it once more meanwhile."""
+    """One writer stops; another sends the same ten minutes later, and is slow; a third sends it once more before that ends."""
     backend = configure(settings, "buckets", order)
     for n in range(3):
         backend.post(target, new(f"{n}"))

@@ -1,4 +1,4 @@
-"""Imported comments come into the order of time, and an export has them all, whatever happens meanwhile."""
+"""Imported comments come into the order of time, and an export has them all, whatever other writers do."""
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace

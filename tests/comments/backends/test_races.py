@@ -198,7 +198,7 @@ class Fray:
         return Interrupted(MongoBackend(), chance=self.chance)
 
     def more_work(self):
-        """Think of 30 more tokens, each sent two to eight times, until there were conversions enough, with posts meanwhile."""
+        """Think of 30 more tokens, each sent two to eight times, until conversions enough had posts during them."""
         if sum(self.converted.values()) >= self.conversions and self.landed["moving"]:
             return False
         self.work = [str(self.tokens + n) for n in range(30) for _ in range(random.randint(2, 8))]
@@ -218,7 +218,7 @@ class Fray:
             before = MongoBackend().discussion(self.target)
             try:
                 made = insisting(lambda: mine.post(self.target, new(token, parent)))  # noqa: B023
-            except InvalidParent:  # removed meanwhile: that is no promise
+            except InvalidParent:  # its parent was removed: that is no promise
                 continue
             with self.lock:
                 self.landed["moving" if before.moving else before.schema] += made.new
@@ -314,7 +314,7 @@ class Fray:
 
 
 def with_patience(work):
-    """Convert, whoever is still thought to be at it, but not for ever."""
+    """Convert, also where another converter is thought to be at it, but not for ever."""
     end = time.monotonic() + 60
     while True:
         try:

@@ -86,7 +86,7 @@ class Audit:
         return None
 
     def comments(self) -> None:
-        """Every acknowledged comment is there once, at the address that was told; nothing is there that nobody sent."""
+        """Every acknowledged comment is there once, at the address that was told; nothing is there that was not sent."""
         for target in (self.content.discussed, self.content.moderated, *self.ledger.short):
             discussion = self.db.discussions.find_one({"_id": f"nodes.node:{target}"})
             stored = list(self._stored(discussion)) if discussion else []
@@ -164,7 +164,7 @@ class Audit:
             if sent is None:
                 sender = next((seed for seed in unknown if shows(data, seed)), None)
                 if sender is None:
-                    self.wrong(f"a photo is there that nobody sent, or twice: {photo}")
+                    self.wrong(f"a photo is there that was not sent, or twice: {photo}")
                 else:
                     unknown.remove(sender)
                 continue
@@ -188,7 +188,7 @@ def _age(db: Database[Document]) -> None:
 
 
 def _promoted(db: Database[Document], site: Site, content: Content, ledger: Ledger) -> None:
-    """Count the discussions that have promoted themselves at their bound. Where whoever did that was killed, the next to post
+    """Count the discussions that have promoted themselves at their bound. Where that process was killed, the next to post
     has to do it."""
     posts = Counter(target for target, _places in ledger.posted.values())
     for target, meddled in list(ledger.short.items()):

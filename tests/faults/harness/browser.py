@@ -26,7 +26,7 @@ class Broken(Exception):
 
 @dataclass
 class Form:
-    """A form of a page: where it goes and what it would send if nobody touched it."""
+    """A form of a page: where it goes and what it would send if it is sent untouched."""
 
     id: str
     action: str

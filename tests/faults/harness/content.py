@@ -9,7 +9,7 @@ from tests.faults.harness.ledger import Ledger
 from tests.support.running import Site
 
 Insist = Callable[[Callable[[], Answer]], Answer]
-# One by one: more tries at once than wrong ones are allowed would be refused, as nobody knows yet that they are right.
+# One by one: more tries at once than wrong ones are allowed would be refused, as none is known to be right yet.
 _LOGGING_IN = threading.Lock()
 PARAGRAPHS = "ann 0\n\nA paragraph that nobody touches.\n\nbob 0\n\nAnother one."
 

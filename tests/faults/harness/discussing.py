@@ -60,12 +60,12 @@ class Poster(Traffic):
 class Grower(Poster):
     """Posts to one discussion after another, each from its beginning, embedded, until it has outgrown that.
 
-    `meddled`: conversions go on meanwhile, which may have moved it before. Else it is left at its bound until something is
-    broken, and only then posted to, so that it promotes itself meanwhile.
+    `meddled`: conversions run beside it, which may have moved it before. Else it is left at its bound until something is
+    broken, and only then posted to, so that it promotes itself during the fault.
     """
 
     kind = "posts to short discussions"
-    # Whoever reached the bound may have been killed: those who come after promote it in its place.
+    # The writer that reached the bound may have been killed: the next one promotes in its place.
     BEYOND = 2
 
     def __init__(self, *args: object, meddled: bool = False) -> None:
@@ -183,7 +183,7 @@ class Converter(Traffic):
             self.ledger.did(f"conversions {'to' if schema == 'embedded' else 'from'} embedded")
 
     def _may_fail(self, schema: str, began: float, ended: float, why: str) -> bool:
-        # Nobody may have begun it yet; it may have grown too long to be embedded again.
+        # It may not be begun yet; it may have grown too long to be embedded again.
         if "There is no discussion" in why or (
             schema == "embedded" and "more comments than its target can hold" in why
         ):

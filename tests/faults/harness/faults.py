@@ -116,7 +116,7 @@ class Faults:
             for part in {0, len(body) // 2, len(body) - 100, len(body)} - {-100}:
                 given = {"Content-Type": type_, "X-CSRFToken": self.visitor.cookies["csrftoken"]}
                 if body is picture and part == len(body):
-                    # All of it was sent: the site may have read it before it heard that nobody waits.
+                    # All of it was sent: the site may have read it before it heard that its sender is gone.
                     self.ledger.unanswered.append(HALF)
                 self.visitor.hang_up(self.visitor.head("POST" if body else "GET", path, len(body), given) + body[:part])
                 self.ledger.did("requests reset by visitors")

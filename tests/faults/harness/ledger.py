@@ -67,7 +67,7 @@ class Ledger:
     converted: dict[str, str] = field(default_factory=dict)
     # Discussions that began embedded and outgrow that soon: whether conversions meddle with each.
     short: dict[str, bool] = field(default_factory=dict)
-    # Facts measured meanwhile, for the report: name → seconds.
+    # Facts measured during the run, for the report: name → seconds.
     measured: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
     _lock: threading.Lock = field(default_factory=threading.Lock)
 

@@ -31,7 +31,7 @@ def trial(place: OnEmbedded | OnReplicaSet, faults: Sequence[str], *, seconds: f
     began = time.monotonic()
     for one in people:
         one.start()
-    # All are one editor's account: a few log-ins cut off would be taken for somebody who guesses at passwords.
+    # All are one editor's account: a few log-ins cut off would be taken for guesses at passwords.
     for one in people:
         one.is_ready.wait(INSISTING)
     try:

@@ -11,7 +11,7 @@ from mongo.connection import database
 def stored(target: Target, collection: str = "", *, quiet: bool = True, crashed: bool = False) -> list[dict]:
     """Return the comments of a discussion as stored, by (number, posted, slug), after checking them.
 
-    `quiet` means that nobody is writing: no claims are left, and the count is exact. `crashed`: a writer may have stopped
+    `quiet` means that no process is writing: no claims are left, and the count is exact. `crashed`: a writer may have stopped
     before it split the bucket that it had filled; the next one will.
     """
     db = database()
