@@ -1,6 +1,6 @@
 """What crosses the boundary of services beside models: who acts, what was seen, what came of it."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Self
@@ -67,9 +67,19 @@ class TagChange:
         before, after = frozenset(rendered), frozenset(wanted)
         return cls(after - before, before - after, after)
 
-    def changes(self, present: Any) -> bool:
+    def applied(self, present: Iterable[str]) -> list[str]:
+        """Return the tags `present` after the change, sorted. "News" and "news" are one tag, spelled as it is there already."""
+        if not self:
+            return sorted(present)
+        removed = {tag.casefold() for tag in self.removed}
+        found: dict[str, str] = {}
+        for tag in (*(tag for tag in present if tag.casefold() not in removed), *sorted(self.added)):
+            found.setdefault(tag.casefold(), tag)
+        return sorted(found.values())
+
+    def changes(self, present: Iterable[str]) -> bool:
         """Return whether the tags `present` would be others afterwards."""
-        return not self.added <= frozenset(present) or not self.removed.isdisjoint(present)
+        return self.applied(present) != sorted(present)
 
     def __bool__(self) -> bool:
         return bool(self.added or self.removed)

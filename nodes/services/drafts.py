@@ -52,7 +52,7 @@ def save_draft(
             return Saved(node_id, draft["nonce"], merged=merge.merged)
         check_lengths(merge.changes)
         after = merging.nested({k: v for k, v in {**theirs, **merge.changes}.items() if k not in NOT_DRAFTED})
-        after["tags"] = sorted((set(said["tags"]) | tags.added) - tags.removed)
+        after["tags"] = tags.applied(said["tags"])
         nonce = ObjectId()
         # History follows `parent` from the node's nonce, so that this is the base of later merges and in no list.
         submitted = Submitted(form, mine, was_merged=bool(merge.merged), tags=tags.wanted) if form else None

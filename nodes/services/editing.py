@@ -178,11 +178,6 @@ def _moves_section(metadata: Mapping[str, Any], changes: Mapping[str, Any]) -> b
 
 def change_tags(node_id: ObjectId, tags: TagChange, collection: str = NODES, *, only_unpublished: bool = False) -> None:
     """Add and remove tags without a nonce: tagging cannot conflict with an editor. Raises NodeGone, Published, TooBusy."""
-    updates = []
-    if tags.removed:
-        updates.append({"$pull": {"metadata.tags": {"$in": sorted(tags.removed)}}})
-    if tags.added:
-        updates.append({"$addToSet": {"metadata.tags": {"$each": sorted(tags.added)}}})
     nodes = database()[collection]
     for _attempt in range(ATTEMPTS):
         stored = nodes.find_one({"_id": node_id, **standing(collection)}, {"metadata": 1})
@@ -190,12 +185,13 @@ def change_tags(node_id: ObjectId, tags: TagChange, collection: str = NODES, *, 
             raise NodeGone(node_id)
         if only_unpublished and stored["metadata"]["published"]:
             raise Published(node_id)
-        # It is found by its place too, the shard key: after a concurrent rename or move we look again.
-        seen = Expected.of(stored)
-        place = {"_id": seen.id, "metadata.parent_id": seen.parent_id, "metadata.slug": seen.slug}
+        # It is found by its place too, the shard key: after a concurrent rename, move or tagging we look again.
+        seen, present = Expected.of(stored), stored["metadata"]["tags"]
+        unchanged = {"_id": seen.id, "metadata.parent_id": seen.parent_id, "metadata.slug": seen.slug}
+        unchanged["metadata.tags"] = present
         if only_unpublished:
-            place["metadata.published"] = None
-        if all(nodes.update_one(place, update).matched_count for update in updates):
+            unchanged["metadata.published"] = None
+        if nodes.update_one(unchanged, {"$set": {"metadata.tags": tags.applied(present)}}).matched_count:
             touch()
             return
     raise TooBusy

@@ -26,7 +26,8 @@ from nodes.selectors import slugs
 from nodes.services import derived, editing, photo_copies, trash
 from nodes.services.site import touch
 from nodes.services.write import check_id, check_place, check_ready, compare_and_set, insert_revision
-from nodes.types import Actor, Saved
+from nodes.texts.tags import unique
+from nodes.types import Actor, Saved, TagChange
 
 LONGEST_NAME = 200
 # What belongs to the bytes and changes with them.
@@ -93,7 +94,7 @@ class Upload:
             "published": None,
             "expires": editing.NEVER,
             "author": self._actor.as_document(),
-            "tags": sorted(set(tags)),
+            "tags": sorted(unique(tags)),
             "summary": "",
             "content_id": None,
             "detail": {"filename": self._filename, "alt": "", "focal": None},
@@ -137,7 +138,7 @@ class Upload:
                 "nonce": ObjectId(),
                 "locked": None,
             }
-            after["tags"] = sorted({*before["tags"], *tags})
+            after["tags"] = TagChange(added=frozenset(tags)).applied(before["tags"])
             self._checked(after)
             insert_revision(self.id, None, after, self._actor)
             changes = {f"metadata.{path}": value for path, value in made.items()}

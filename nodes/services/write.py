@@ -56,7 +56,7 @@ def compare_and_set(
         keep_old_address(seen, was_public=metadata["published"] is not None and metadata["published"] <= now())
     nonce, moment = ObjectId(), now()
     after = {**metadata, **merging.nested({**merging.fields(metadata), **changes}), "nonce": nonce, "updated": moment}
-    after["tags"] = sorted((set(metadata["tags"]) | tags.added) - tags.removed)
+    after["tags"] = tags.applied(metadata["tags"])
     check_ready(after)
     # Merged, two texts may be longer than either.
     check_lengths(changes)

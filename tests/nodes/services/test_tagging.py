@@ -4,10 +4,12 @@ import pytest
 from bson import ObjectId
 
 from nodes import errors
-from nodes.services import editing, trash
+from nodes.services import drafts, editing, photos, trash
 from nodes.types import TagChange
 from tests.support.between import before
+from tests.support.nodes import pictures
 from tests.support.nodes.build import EDITOR, node, nonce, save, stored
+from tests.support.nodes.photo_build import document, gallery, send
 
 
 def test_tags_merge_as_sets(mongo):
@@ -93,3 +95,24 @@ def test_saving_the_same_tags_again_is_no_change(mongo):
     after = nonce(node_id)
     save(node_id, seen, tags=TagChange.between("a", "b"))
     assert nonce(node_id) == after
+
+
+def test_a_tag_in_another_case_is_the_same_tag(mongo):
+    """As forms have it: else the next save of one would drop what is there twice, unasked."""
+    node_id = node(tags=("News",))
+    editing.change_tags(node_id, TagChange(frozenset({"news", "Spring"})))
+    assert stored(node_id)["tags"] == ["News", "Spring"]
+    save(node_id, nonce(node_id), tags=TagChange.between((), ("NEWS", "spring", "x")))
+    assert stored(node_id)["tags"] == ["News", "Spring", "x"]
+    save(node_id, nonce(node_id), tags=TagChange.between(("News", "x"), ("news", "x")))
+    assert stored(node_id)["tags"] == ["Spring", "news", "x"], "spelled anew"
+    editing.change_tags(node_id, TagChange(removed=frozenset({"NEWS"})))
+    assert stored(node_id)["tags"] == ["Spring", "x"]
+    drafts.save_draft(EDITOR, node_id, nonce(node_id), {}, TagChange.between((), ("SPRING", "y")))
+    assert mongo["cms.nodes"].find_one()["draft"]["metadata"]["tags"] == ["Spring", "x", "y"]
+
+
+def test_a_photo_has_a_tag_once(mongo):
+    coming = photos.Upload(EDITOR, gallery(), "a.jpg", tags=("News", "news"))
+    send(coming, pictures.jpeg())
+    assert document(coming.finish(tags=("NEWS", "x")).id)["metadata"]["tags"] == ["News", "x"]
