@@ -40,7 +40,14 @@ _LOGGED: dict[str, Schema] = {
 }
 
 COLLECTIONS = (
-    _stock("auth_user", _unique("by_username", "username"), Index("by_email", (("email", 1),)), fields=_USER),
+    _stock(
+        "auth_user",
+        _unique("by_username", "username"),
+        Index("by_email", (("email", 1),)),
+        # Who may write: a few of many accounts.
+        Index("staff_by_username", (("is_staff", 1), ("username", 1)), partial={"is_staff": True}),
+        fields=_USER,
+    ),
     _stock("auth_group", _unique("by_name", "name"), fields={"name": TEXT}),
     _stock(
         "auth_permission",

@@ -38,8 +38,8 @@ FIELDSETS: tuple[tuple[Any, tuple[str, ...]], ...] = (
     (_("About"), ("summary", "tags", "author")),
     (_("Publication"), ("published", "expires", "comments", "format")),
 )
-# What only those may say who may publish.
-_FOR_EDITORS = ("published", "expires", "author", "comments")
+# What only those may say who may publish, the author besides.
+_FOR_EDITORS = ("published", "expires", "comments")
 
 
 class NodeForm(forms.Form):
@@ -107,12 +107,13 @@ class NodeForm(forms.Form):
         # After a clash of slugs: one that was free.
         self.free_slug = ""
         self.fields["section"] = SectionField(user, type, said.get("parent_id"), label=_("Section"))
-        self.fields["author"] = AuthorField(said.get("author"), label=_("Author"))
-        # A new page gets who makes it; what was imported without an author may stay so.
-        self.fields["author"].required = bool(said.get("author"))
         for name in ("published", "expires"):
             self.fields[name].seen = said.get(name)
-        if not user.has_perm("nodes.publish_node"):
+        if user.has_perm("nodes.publish_node"):
+            # A new page gets who makes it; what was imported without an author may stay so.
+            required = bool(said.get("author"))
+            self.fields["author"] = AuthorField(said.get("author"), label=_("Author"), required=required)
+        else:
             for name in _FOR_EDITORS:
                 del self.fields[name]
 

@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 from bson import ObjectId
+from django.contrib.auth.models import Group
 
 from mongo.clock import now
 from nodes.selectors import lists
@@ -307,3 +308,20 @@ def test_what_came_of_batches_is_taken_from_whom_it_was_given_to_alone(mongo, ed
     assert "1 page done" in bulk(ann, "publish", so_far=so_far)
     assert bob.client.post(LIST, {**sent, "so_far": so_far}).status_code == 403
     assert ann.client.post(LIST, {**sent, "so_far": so_far[:-1] + "!"}).status_code == 403
+
+
+def test_accounts_that_write_are_found_by_an_index_and_only_for_those_who_choose_one(mongo, editor, commands):
+    ann = editor()
+    author = editor("author", is_superuser=False)
+    author.user.groups.add(Group.objects.get(name="Authors"))
+    for person, asked in ((ann, 1), (author, 0)):
+        for address in (LIST, "/admin/nodes/node/add/?type=basic-page"):
+            with commands.recorded():
+                assert person.client.get(address).status_code == 200
+            queries = [event for event in commands.sent if event.command.get("aggregate") == "auth_user"]
+            queries = [event for event in queries if "is_staff" in str(event.command["pipeline"][0])]
+            assert len(queries) == asked, (address, queries)
+            for event in queries:
+                plan = explain(mongo, event)
+                assert "staff_by_username" in str(plan), plan
+                assert "SORT" not in stages(plan)
