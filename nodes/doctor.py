@@ -1,7 +1,6 @@
 """What the doctor asks of pages and photos: hot queries, uploads that stopped, bytes that nothing refers to."""
 
 from collections.abc import Iterator, Mapping
-from datetime import datetime
 from typing import Any
 
 from bson import ObjectId
@@ -23,7 +22,7 @@ from nodes.collections import (
 from nodes.kinds import ENTRY, PHOTO, SECTIONS
 from nodes.models.site import SITE_ID
 from nodes.photos import damage
-from nodes.photos.assets.locks import STALE
+from nodes.photos.assets.locks import stale
 from nodes.selectors.listing import NEWEST_FIRST, live
 
 _SORT = dict(NEWEST_FIRST)
@@ -178,11 +177,8 @@ BROADCASTS = (
 @check
 def stalled_uploads(examination: Examination) -> Iterator[Finding]:
     """Uploads, replacements and copies whose process died."""
-    moment: datetime = now()
-    # $type: the index holds locked documents only.
-    stalled = {"metadata.locked": {"$lt": moment - STALE, "$type": "date"}}
     for name in _declared(examination, ASSET_FILES, RENDITION_FILES):
-        for found in examination.db[name].find(stalled, {"filename": 1}).limit(NAMED):
+        for found in examination.db[name].find(stale(now()), {"filename": 1}).limit(NAMED):
             message = f"The upload of {found.get('filename')} ({found['_id']}) has stopped."
             yield Finding(WARNING, "stalled-upload", name, message, "manage.py sweep_uploads")
 

@@ -7,7 +7,7 @@ from bson import ObjectId
 
 from mongo.connection import database
 from nodes.collections import ASSET_FILES
-from nodes.photos.assets.locks import STALE
+from nodes.photos.assets.locks import stale
 from nodes.selectors.lists import COUNTED
 
 
@@ -22,7 +22,6 @@ class Stalled:
 
 def stalled(moment: datetime) -> list[Stalled]:
     """Return the uploads of photos that stopped, the oldest first; at most COUNTED."""
-    query = {"metadata.locked": {"$lt": moment - STALE, "$type": "date"}}
     fields = {"filename": 1, "metadata.parent_id": 1, "metadata.locked": 1}
-    found = database()[ASSET_FILES].find(query, fields).sort("metadata.locked", 1).limit(COUNTED)
+    found = database()[ASSET_FILES].find(stale(moment), fields).sort("metadata.locked", 1).limit(COUNTED)
     return [Stalled(d["filename"], d["metadata"]["parent_id"], d["metadata"]["locked"]) for d in found]

@@ -26,7 +26,7 @@ from nodes.collections import (
 from nodes.kinds import CONTENT, PHOTO
 from nodes.photos.assets import contents, renditions
 from nodes.photos.assets.limits import limits
-from nodes.photos.assets.locks import STALE
+from nodes.photos.assets.locks import stale
 
 # Copies of photos that were made since are let be.
 YOUNG = timedelta(hours=1)
@@ -79,17 +79,17 @@ def sweep(*, dry_run: bool = False, moment: datetime | None = None) -> Swept:
 
 def sweep_stalled(*, dry_run: bool = False, moment: datetime | None = None) -> Swept:
     """Clear away uploads that have stalled, and nothing else: quick, whatever the size of the site."""
-    swept, stale = Swept(), _stale(moment or now())
-    for batch in batched(database()[ASSET_FILES].find(stale, SEEN), BATCH):
+    swept, stopped = Swept(), stale(moment or now())
+    for batch in batched(database()[ASSET_FILES].find(stopped, SEEN), BATCH):
         photos = [one for one in batch if _is_photo(one)]
         files = [one for one in batch if not _is_photo(one)]
         swept.unlocked += len(photos)
         swept.stalled += len(files)
         if photos and not dry_run:
             unlocked = {"$set": {"metadata.locked": None}}
-            database()[ASSET_FILES].update_many({**_places(photos), **stale}, unlocked)
+            database()[ASSET_FILES].update_many({**_places(photos), **stopped}, unlocked)
         if files and not dry_run:
-            _end_stalled(files, stale)
+            _end_stalled(files, stopped)
     return swept
 
 
@@ -101,22 +101,17 @@ def _is_photo(document: Document) -> bool:
 
 def stalled_count(moment: datetime | None = None) -> int:
     """Return how many uploads have stalled, for those who look after the site."""
-    return database()[ASSET_FILES].count_documents(_stale(moment or now()))
+    return database()[ASSET_FILES].count_documents(stale(moment or now()))
 
 
-def _stale(moment: datetime) -> dict[str, Any]:
-    # $type: the index holds locked documents only.
-    return {"metadata.locked": {"$lt": moment - STALE, "$type": "date"}}
-
-
-def _end_stalled(stalled: list[Document], stale: Document) -> None:
+def _end_stalled(stalled: list[Document], stopped: Document) -> None:
     """End uploads whose processes are dead: delete what has come of new files.
 
     Taking the lock is what stops a writer who wakes up: its own is in the filter of all that it does.
     """
     mine = now()
     files, seen = database()[ASSET_FILES], _places(stalled)
-    files.update_many({**seen, **stale}, {"$set": {"metadata.locked": mine, "metadata.doomed": mine}})
+    files.update_many({**seen, **stopped}, {"$set": {"metadata.locked": mine, "metadata.doomed": mine}})
     marked = {**seen, "metadata.locked": mine, "metadata.doomed": mine}
     ids = [document["_id"] for document in files.find(marked, {"_id": 1})]
     database()[ASSET_CHUNKS].delete_many({"files_id": {"$in": ids}})
@@ -201,7 +196,7 @@ def _end_own_content(photo: Document, moment: datetime, swept: Swept, dry_run: b
 
 def _end_renditions(moment: datetime, swept: Swept, dry_run: bool) -> None:
     """Delete copies whose makers died, and copies of what is not there any more or that no address names."""
-    for stalled in database()[RENDITION_FILES].find(_stale(moment), {"metadata.locked": 1}):
+    for stalled in database()[RENDITION_FILES].find(stale(moment), {"metadata.locked": 1}):
         swept.renditions += 1
         if not dry_run:
             renditions.discard(stalled)

@@ -24,6 +24,11 @@ def free_or_stale(moment: datetime) -> dict[str, Any]:
     return {"$or": [{"metadata.locked": None}, {"metadata.locked": {"$lt": moment - STALE}}]}
 
 
+def stale(moment: datetime) -> dict[str, Any]:
+    """Return the filter of documents whose writer is dead at `moment`. $type: the index holds locked documents only."""
+    return {"metadata.locked": {"$lt": moment - STALE, "$type": "date"}}
+
+
 class Lock:
     """The lock on one files document that this process holds; `moment` is what is stored."""
 
