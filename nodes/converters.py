@@ -2,6 +2,7 @@
 
 from bson import ObjectId
 from django.urls import register_converter
+from django.urls.converters import StringConverter
 
 # What no slug contains: controls, spaces, and every ASCII sign but hyphen and underscore.
 _NO_SLUG = r"\x00-\x2c\x2e\x2f\x3a-\x40\x5b-\x5e\x60\x7b-\xa0"
@@ -19,28 +20,16 @@ class ObjectIdConverter:
         return str(value)
 
 
-class NodePathConverter:
+class NodePathConverter(StringConverter):
     """The path of a node: what may be slugs, between single slashes; no dots, so that no file is asked for in vain."""
 
     regex = f"[^{_NO_SLUG}]+(?:/[^{_NO_SLUG}]+)*"
 
-    def to_python(self, value: str) -> str:
-        return value
 
-    def to_url(self, value: str) -> str:
-        return value
-
-
-class TagConverter:
+class TagConverter(StringConverter):
     """A tag, which may contain slashes ("TCP/IP") but does not begin or end with one."""
 
     regex = r"[^\x00-\x1f/](?:[^\x00-\x1f]*[^\x00-\x1f/])?"
-
-    def to_python(self, value: str) -> str:
-        return value
-
-    def to_url(self, value: str) -> str:
-        return value
 
 
 class YearConverter:

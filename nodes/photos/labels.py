@@ -1,7 +1,7 @@
 """What cameras write into files, in words."""
 
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 from urllib.parse import urlencode
 
@@ -21,7 +21,6 @@ LABELS = {
     "artist": gettext_lazy("Photographer"),
     "copyright": gettext_lazy("Copyright"),
 }
-PUBLIC = ("camera", "lens", "focal_length", "aperture", "exposure", "iso", "taken", "year", "artist", "copyright")
 
 
 def _length(text: str) -> float:
@@ -44,18 +43,12 @@ LONGEST_LENS = 100_000
 FOUND_BY: dict[str, Callable[[str], Any]] = {"camera": str, "lens": str, "focal_length": _length, "year": _year}
 
 
-def facts(photo: Photo, names: Collection[str] = tuple(LABELS)) -> list[tuple[Any, Any]]:
-    """Return (label, value) of those of a photo's properties that it has."""
-    found = {part["n"]: part["v"] for part in photo.metadata.detail.exif or ()}
-    return [(LABELS[name], found[name]) for name in names if name in found]
-
-
-def linked_facts(photo: Photo) -> list[tuple[Any, Any, str]]:
-    """Return (label, value, query) of what readers may want to know; a query where other photos can be found by it."""
+def facts(photo: Photo) -> list[tuple[Any, Any, str]]:
+    """Return (label, value, query) of those of a photo's properties that it has; a query where others can be found by it."""
     found = {part["n"]: part["v"] for part in photo.metadata.detail.exif or ()}
     return [
-        (LABELS[name], found[name], urlencode({name: found[name]}) if name in FOUND_BY else "")
-        for name in PUBLIC
+        (label, found[name], urlencode({name: found[name]}) if name in FOUND_BY else "")
+        for name, label in LABELS.items()
         if name in found
     ]
 

@@ -43,7 +43,7 @@ def photo_srcset(photo: Photo) -> str:
 @register.simple_tag
 def photo_facts(photo: Photo) -> list[tuple[Any, Any, str]]:
     """{% photo_facts photo as facts %}: (label, value, query) of what the camera wrote and readers may want to know."""
-    return photo_labels.linked_facts(photo)
+    return photo_labels.facts(photo)
 
 
 @register.inclusion_tag("nodes/admin/_pictures.html", takes_context=True)
