@@ -209,10 +209,7 @@ def standing_in(section_ids: Sequence[ObjectId]) -> int:
 
 @lru_cache(maxsize=64)
 def tags(version: ObjectId | None, collection: str = NODES, author: ObjectId | str | None = ANY) -> tuple[str, ...]:
-    """Return the tags in use, or those that one author uses; kept under the site's version.
-
-    All are read from the index alone.
-    """
+    """Return the tags in use, from the index alone, or those that one author uses; kept under the site's version."""
     query = {} if author == ANY else {"metadata.author._id": author}
     found = database()[collection].distinct("metadata.tags", query)
     return tuple(sorted((tag for tag in found if isinstance(tag, str)), key=str.casefold))[:COUNTED]
