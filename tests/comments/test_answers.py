@@ -7,7 +7,8 @@ from django.urls import reverse
 
 from comments import urls
 from comments.admin import ModerationAdmin
-from comments.backends import backend
+from comments.backends.base import Backend
+from comments.backends.mongodb import MongoBackend
 from comments.errors import CommentNotFound, DiscussionBusy
 from comments.models import Moderation
 from comments.notices import subscriptions
@@ -24,23 +25,22 @@ TEXT = "What took an hour to write"
 
 
 class Failing:
-    """The back end in use, whose call number `at` raises."""
+    """The methods of the back end, of whose calls the number `at` raises."""
 
     def __init__(self, at, error):
-        self.real, self.at, self.error, self.calls = backend(), at, error, 0
+        self.at, self.error, self.calls = at, error, 0
 
-    def __getattr__(self, name):
-        found = getattr(self.real, name)
-        if not callable(found):
-            return found
-
+    def instead_of(self, method):
         def call(*args, **kwargs):
             self.calls += 1
             if self.calls == self.at:
-                raise self.error(name)
-            return found(*args, **kwargs)
+                raise self.error(method.__name__)
+            return method(*args, **kwargs)
 
         return call
+
+
+METHODS = [name for name, member in vars(Backend).items() if callable(member) and not name.startswith("_")]
 
 
 @pytest.fixture
@@ -49,8 +49,10 @@ def ask(client, monkeypatch):
 
     def asked(request, at, error=DiscussionBusy):
         method, url, data = request
+        failing = Failing(at, error)
         with monkeypatch.context() as patched:
-            patched.setattr("comments.backends.backends", {"default": (failing := Failing(at, error))})
+            for name in METHODS:
+                patched.setattr(MongoBackend, name, failing.instead_of(getattr(MongoBackend, name)))
             answer = getattr(client, method)(url, data)
         return answer, failing.calls >= at
 
