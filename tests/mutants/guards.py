@@ -221,6 +221,20 @@ MUTANTS = (
         "tests/comments/posting/test_change_views.py",
     ),
     Mutant(
+        "a form that may have been taken keeps its token",
+        "comments/posting/views.py::_again",
+        "token if refused and refused.is_unsure else token.again",
+        "token.again",
+        "tests/comments/test_answers.py::test_form_sent_while_the_discussion_is_busy_keeps_its_token",
+    ),
+    Mutant(
+        "text of what is gone comes back",
+        "comments/views.py::answered",
+        'if "text" in request.POST:',
+        "if False:",
+        "tests/comments/test_answers.py::test_text_comes_back_where_its_comment_is_gone",
+    ),
+    Mutant(
         "edit that is only shown again",
         "comments/admin/__init__.py::comment",
         'if request.method == "POST" and not is_kept:',
