@@ -12,6 +12,7 @@ from mongo import sharding
 from mongo.clock import now
 from mongo.collections import Collection, Declared, Index, ShardKey, declared
 from mongo.indexes import changes_of
+from mongo.sharding import keys
 from tests.cluster.servers import MAJORITY, Cluster
 
 pytestmark = pytest.mark.slow
@@ -43,9 +44,10 @@ def as_mongos(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> Iterator[Non
     db, tell = cluster.primary[cluster.name], cluster.tell
     apply = sharding.apply
     with monkeypatch.context() as patch:
-        patch.setattr(sharding, "is_mongos", lambda alias: True)
-        patch.setattr(sharding, "sharded", lambda alias: cluster.entries())
-        patch.setattr(sharding, "database", lambda alias: db)
+        for module in (sharding, keys):
+            patch.setattr(module, "is_mongos", lambda alias: True)
+        patch.setattr(keys, "sharded", lambda alias: cluster.entries())
+        patch.setattr(keys, "database", lambda alias: db)
         patch.setattr(sharding, "apply", lambda statement: apply(statement, db, tell))
         patch.setattr("mongo.management.commands.setup_shards.indexes.ensure", lambda report: 0)
         yield
