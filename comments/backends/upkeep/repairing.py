@@ -52,12 +52,13 @@ def _repair(store: Store, claim: Claim, *, is_abandoned: bool) -> bool:
 
 
 def drop_orphans(store: Store, target: Target) -> bool:
-    """Delete the copies of a discussion that dead conversions left; return whether there were any."""
-    found = store.discussions.collection.find_one({"_id": target.id, "$expr": is_dead()})
+    """Delete the copies of a discussion that ended conversions left; return whether there were any."""
+    found = store.discussions.find(target)
     if found is None:
         return False
-    # A conversion that begins now takes an epoch above these.
-    orphans = {"$nin": [old["epoch"] for old in (found, *found["leftovers"])], "$lte": found["last_epoch"]}
+    # A conversion that begins now takes an epoch above these; one that counts as dead may still switch until it is ended.
+    known = [old["epoch"] for old in (found, *found["leftovers"], found["moving"] or found)]
+    orphans = {"$nin": known, "$lte": found["last_epoch"]}
     return sum(layout.clear(place(found), orphans) for layout in store.layouts.all) > 0
 
 

@@ -46,6 +46,27 @@ def test_dead_conversion_is_ended_by_the_next_claim_and_begun_anew(mongo, settin
     assert mongo.comment_pages.count_documents({"epoch": dead}) == 0
 
 
+def test_copy_of_a_converter_that_may_only_stall_is_not_dropped(mongo, settings, target, monkeypatch):
+    """It switches just before another converter, which takes it for dead, takes the discussion over."""
+    backend = configure(settings)
+    lively(backend, target)
+    expected, take, switch = state(backend, target), LiveConversion.take, LiveConversion.switch
+
+    def stalled(run):
+        unheard(mongo, target)
+        monkeypatch.setattr(LiveConversion, "switch", switch)
+        monkeypatch.setattr(LiveConversion, "take", lambda other: switch(run) * 0 or take(other))
+        with pytest.raises(ConversionFailed, match="by another process"):
+            MongoBackend().convert(target, "buckets", Order.OLDEST)
+        return 0.0
+
+    monkeypatch.setattr(LiveConversion, "switch", stalled)
+    backend.convert(target, "buckets", Order.THREADED)
+    assert backend.discussion(target).order is Order.THREADED
+    assert state(backend, target) == expected
+    audit.stored(target, "auth_user")
+
+
 def test_dead_conversion_is_ended_by_the_worker(mongo, settings, target):
     backend = configure(settings)
     lively(backend, target)
