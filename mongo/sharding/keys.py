@@ -153,6 +153,7 @@ def distribution(alias: str) -> list[Distribution]:
 
 
 def sharded(alias: str) -> dict[str, Document]:
+    """Return what the config servers know of the sharded collections of a connection's database, by namespace."""
     prefix = f"{database(alias).name}."
     entries: Iterable[Document] = client(alias)["config"]["collections"].find({"dropped": {"$ne": True}})
     return {
