@@ -1,7 +1,6 @@
 """What the views of every feature share: finding what is discussed, pages in the site's own frame, answers to what fails."""
 
 from collections.abc import Callable
-from functools import wraps
 from typing import Any
 
 from django.conf import settings
@@ -10,6 +9,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import resolve_url
 from django.template.loader import select_template
 from django.utils.cache import add_never_cache_headers
+from django.utils.decorators import decorator_from_middleware
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -22,27 +22,30 @@ FRAMES = ["comments/frame.html", "base.html", "comments/bare.html"]
 GONE = gettext_lazy("What you commented on is not here any more. Your text:")
 
 
-def answered(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
-    """Return a view that answers each CommentError which it meets, and never loses the text of a form: 404 for what is not
-    there (any more), 503 for a discussion that cannot be read or written just now, 409 for what others changed."""
+class _Answers:
+    """Middleware of single views. A request that meets no error passes through none of this."""
 
-    @wraps(view)
-    def answering(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        try:
-            return view(request, *args, **kwargs)
-        except (Http404, CommentNotFound, TargetNotFound) as error:
+    def __init__(self, view: Callable[..., HttpResponse]) -> None:
+        self.view = view
+
+    def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
+        """Return the answer to an error that says something to readers; None for any other. Raises Http404."""
+        if isinstance(error, (Http404, CommentNotFound, TargetNotFound)):
             if "text" in request.POST:
                 return stray(request, GONE, status=404)
             if isinstance(error, CommentError):
                 raise Http404(error.sentence) from error
-            raise
-        except (DiscussionBusy, DiscussionDamaged) as error:
+        elif isinstance(error, (DiscussionBusy, DiscussionDamaged)):
             is_read = request.method in ("GET", "HEAD")
             return stray(request, DiscussionDamaged.sentence if is_read else error.sentence, status=503)
-        except CommentError as error:
+        elif isinstance(error, CommentError):
             return stray(request, error.sentence, status=409)
+        return None
 
-    return answering
+
+# The decorator of a view that answers each CommentError which it meets, and never loses the text of a form: 404 for what is
+# not there (any more), 503 for a discussion that cannot be read or written just now, 409 for what others changed.
+answered: Callable[[Callable[..., HttpResponse]], Callable[..., HttpResponse]] = decorator_from_middleware(_Answers)
 
 
 def stray(request: HttpRequest, sentence: str | Promise, *, status: int = 422) -> HttpResponse:
