@@ -181,7 +181,7 @@ def test_converter_gives_way_to_one_that_is_at_work(mongo, settings, target):
     backend = configure(settings)
     fresh(backend, target)
     with pytest.raises(Crash):
-        Interrupted(MongoBackend(), at=4).convert(target, "buckets", Order.OLDEST)
+        Interrupted(MongoBackend(), at=8).convert(target, "buckets", Order.OLDEST)
     with pytest.raises(ConversionFailed, match="by another process"):
         backend.convert(target, "buckets", Order.OLDEST)
 
