@@ -20,7 +20,9 @@ WAYS = [tuple(map(int, row)) for row in re.findall(r"^\| [a-z, \']+ \| \d+ \| (\
 
 
 def test_no_package_has_more_rooms_floors_or_arrows_than_is_said():
-    measured = {h.package: (len(h.rooms), len(h.chain), len(h.upward)) for h in rooms.houses()}
+    houses = rooms.houses()
+    assert [house.package for house in houses if not house.is_within_bounds] == []
+    measured = {h.package: (len(h.rooms), len(h.chain), len(h.upward)) for h in houses}
     assert measured.keys() == PACKAGES.keys() == set(rooms.PACKAGES)
     for package, figures in measured.items():
         said = PACKAGES[package]

@@ -229,7 +229,7 @@ MUTANTS = (
     ),
     Mutant(
         "text of what is gone comes back",
-        "comments/views.py::answered",
+        "comments/views.py::_Answers.process_exception",
         'if "text" in request.POST:',
         "if False:",
         "tests/comments/test_answers.py::test_text_comes_back_where_its_comment_is_gone",
