@@ -73,16 +73,16 @@ class InBuckets(Layout):
         yield from sorted(matching, key=lambda entry: entry[2]["posted"], reverse=True) if limit else matching
 
     def copy(self, place: Place, documents: Sequence[Document]) -> None:
-        while documents:
-            self.copy_some(place, documents)
+        while documents and not self.copy_some(place, documents):
             query = {**self.of(place), "comments.slug": {"$in": [item["slug"] for item in documents]}}
             buckets = self.stored.find(query, {"comments.slug": 1})
             stored = {item["slug"] for bucket in buckets for item in bucket["comments"]}
             documents = [item for item in documents if item["slug"] not in stored]
 
     @abstractmethod
-    def copy_some(self, place: Place, documents: Sequence[Document]) -> None:
-        """Store as many of these comments as one update of each bucket can take; none in a bucket that has one of them."""
+    def copy_some(self, place: Place, documents: Sequence[Document]) -> bool:
+        """Store as many of these comments as one update of each bucket can take, none in a bucket that has one of them; return
+        whether all are known to be stored."""
 
 
 class Buckets(InBuckets):
@@ -146,7 +146,7 @@ class Buckets(InBuckets):
                 break
         return found[:limit]
 
-    def copy_some(self, place: Place, documents: Sequence[Document]) -> None:
+    def copy_some(self, place: Place, documents: Sequence[Document]) -> bool:
         by_page = defaultdict(list)
         for document in documents:
             by_page[page_of(document["number"], place.bucket)].append(document)
@@ -163,6 +163,8 @@ class Buckets(InBuckets):
         except BulkWriteError as error:
             if any(failure["code"] != DUPLICATE_KEY for failure in error.details["writeErrors"]):
                 raise
+            return False
+        return True
 
     def faults(self, place: Place) -> Iterable[str]:
         for bucket in self.stored.find(self.of(place), batch_size=20).sort("page", ASCENDING):

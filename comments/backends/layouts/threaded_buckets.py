@@ -162,7 +162,7 @@ class ThreadedBuckets(InBuckets):
         found = [item for bucket in cursor for item in bucket["comments"]]
         return sorted(found, key=lambda item: (item["number"], item["posted"], item["slug"]))
 
-    def copy_some(self, place: Place, documents: Sequence[Document]) -> None:
+    def copy_some(self, place: Place, documents: Sequence[Document]) -> bool:
         query = {**self.of(place), "until": {"$gt": documents[0]["full_slug"]}}
         updates, pages = [], []
         for leaf in self.stored.find(query, {"page": 1, "until": 1}):
@@ -180,6 +180,7 @@ class ThreadedBuckets(InBuckets):
         overfull = {**self.of(place), "page": {"$in": pages}, "count": {"$gt": place.bucket}}
         for leaf in self.stored.find(overfull, {"page": 1}):
             self.split(place, leaf["page"])
+        return False
 
     def _sort_in(self, place: Place, leaf: Document, part: Sequence[Document]) -> UpdateOne:
         return UpdateOne(
