@@ -11,6 +11,8 @@ from django.test import Client
 from pymongo.errors import AutoReconnect, ServerSelectionTimeoutError
 
 from cms.requests.logs import LONGEST, JsonFormatter, OneLineFormatter, PublicPaths, impersonal, request_id
+from comments.posting import services
+from comments.types import Author
 from nodes.models import site as stored_site
 from nodes.services import site as site_services
 
@@ -70,18 +72,17 @@ def test_outage_shows_what_was_written_without_spaces(outage, browser, text):
     assert f"{text}</textarea>" in browser.post("/somewhere", {"text": text}).content.decode()
 
 
-def test_a_session_that_an_outage_keeps_from_being_saved_is_a_503(mongo, browser, monkeypatch):
+def test_a_session_that_an_outage_keeps_from_being_saved_is_a_503(post_page, browser, monkeypatch):
     """Django answers 400 where a session could not be saved: it takes any failure for a log-out in another window."""
     browser.force_login(User.objects.create_superuser("ann"))
-    session = browser.session
-    session["comments_undo"] = ["x"]
-    session.save()
+    held = services.hold(post_page, author=Author("Bo"), source="Hello", token="t").held
 
     def fail(*args, **kwargs):
         raise DatabaseError from ServerSelectionTimeoutError("no primary")
 
     monkeypatch.setattr(Session, "save", fail)
-    answer = browser.get("/admin/comments/moderation/")
+    # What can be undone is noted in the session.
+    answer = browser.post("/admin/comments/moderation/decide", {"action": f"reject:{held.id}.{held.rev}"})
     assert (answer.status_code, answer["Retry-After"]) == (503, "15")
 
 
