@@ -35,6 +35,7 @@ def contents() -> tuple[Any, ...]:
     return nodes, comments, queued, counts
 
 
+@pytest.mark.slow
 def test_import_killed_after_any_write_goes_on_with_the_next_run(tmp_path: Path):
     path = tmp_path / "export.xml"
     path.write_bytes(DATA)

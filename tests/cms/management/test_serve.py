@@ -116,6 +116,7 @@ def test_a_command_starts_the_server_for_its_own_duration(site):
     assert site.left() == []
 
 
+@pytest.mark.slow
 def test_mongod_in_the_foreground(site):
     site.var.mkdir()
     run = subprocess.Popen(
@@ -135,6 +136,7 @@ def test_mongod_in_the_foreground(site):
     assert site.mongod is None
 
 
+@pytest.mark.slow
 def test_a_site_is_not_served_by_a_server_that_ends_with_another_command(site):
     site.var.mkdir()
     with subprocess.Popen(

@@ -7,7 +7,7 @@ from comments.errors import CommentNotFound, ConversionFailed
 from comments.types import Order, Verdict
 from tests.support.comments import audit
 from tests.support.comments.interruptions import Crash, Interrupted
-from tests.support.comments.layouts import DOCUMENTS, FORMS, THREADED_BUCKETS, configure
+from tests.support.comments.layouts import BUCKETS, DOCUMENTS, FORMS, THREADED_BUCKETS, configure
 from tests.support.comments.making import imported, new
 
 # More calls than any of these needs.
@@ -40,9 +40,12 @@ def fresh(backend, target, comments=9):
     return first
 
 
-# The simplest and the most intricate one are tried each time, the rest in `make test-slow`.
-QUICK = (DOCUMENTS, THREADED_BUCKETS)
-EACH = [pytest.param(form, marks=() if form in QUICK else pytest.mark.slow, id="-".join(form)) for form in FORMS]
+# What is quick is tried each time, the rest in `make test-slow`.
+def _quick(*quick):
+    return [pytest.param(form, marks=() if form in quick else pytest.mark.slow, id="-".join(form)) for form in FORMS]
+
+
+EACH = _quick(DOCUMENTS, THREADED_BUCKETS)
 
 
 @pytest.mark.parametrize("form", EACH)
@@ -118,7 +121,7 @@ class TestStopped:
         )
 
 
-@pytest.mark.parametrize("after", EACH[1:])
+@pytest.mark.parametrize("after", _quick(BUCKETS)[1:])
 def test_converter_stopped_anywhere_is_relieved(mongo, settings, target, after, monkeypatch):
     """Between its end and the next one's beginning comments are posted, changed and removed."""
     monkeypatch.setattr("comments.backends.discussions.UNHEARD", -1)
@@ -154,6 +157,7 @@ def test_converter_stopped_anywhere_is_relieved(mongo, settings, target, after, 
     stopped_everywhere(mongo, target, prepare, work, check)
 
 
+@pytest.mark.slow
 def test_promoter_stopped_anywhere_is_followed_by_the_next(mongo, settings, target, monkeypatch):
     monkeypatch.setattr("comments.backends.discussions.UNHEARD", -1)
     monkeypatch.setattr("comments.backends.discussions.ABANDONED", 0)

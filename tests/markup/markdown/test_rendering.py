@@ -226,7 +226,7 @@ LONGER = [
 
 
 @pytest.mark.parametrize("profile", ["article", "comment"])
-@pytest.mark.parametrize("size", [100, 10_000])
+@pytest.mark.parametrize("size", [100, pytest.param(10_000, marks=pytest.mark.slow)])
 def test_html_is_at_most_thirty_times_as_long(size, profile):
     """So that a caller that stores it knows how much room a text of the greatest length can take."""
     for pattern in LONGER:
