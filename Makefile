@@ -6,6 +6,9 @@ RUNTIME := requirements.txt requirements-mongod.txt
 NPM := tests/browser/node_modules
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
+# One more than there are cores: tests wait for MongoDB and for browsers.
+TESTERS := $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
+
 export PORT
 
 .PHONY: help run test test-slow lint bench soak mutants screenshots vendor clean chromium wrk checkers java
@@ -18,7 +21,7 @@ run: .venv/runtime.stamp ## serve the site on 127.0.0.1:8000 (PORT=8001, DEMO=0,
 	@exec $(BIN)/python manage.py serve --with-parent
 
 test: .venv/dev.stamp chromium checkers ## the quick tests, at most ten minutes
-	$(BIN)/python -m pytest -m "not slow" -n logical --dist loadfile --no-loadscope-reorder $(ARGS)
+	$(BIN)/python -m pytest -m "not slow" -n $(TESTERS) --dist loadfile --no-loadscope-reorder $(ARGS)
 
 test-slow: .venv/dev.stamp chromium checkers java ## the long tests: crashes, volumes, conversions, guards taken out
 	$(BIN)/python -m pytest -m slow -n logical --dist loadfile --no-loadscope-reorder $(ARGS)

@@ -39,7 +39,7 @@ from tests.support.payloads import ALL
 
 # Payloads that share a page. More would make longer pages, fewer more of them.
 TOGETHER = 60
-QUICK = 10
+QUICK = 20
 # No eye looks at these pages: what is not painted costs nothing.
 SMALL = {"width": 640, "height": 360}
 # What is not the site's own is asked of a proxy that is not there. Holding requests back one by one would cost as much as all

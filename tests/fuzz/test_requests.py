@@ -237,7 +237,7 @@ def run(fuzzed: Fuzzed, number: int, start: int) -> None:
         send()
 
 
-AMOUNTS = [pytest.param(250, id="250"), pytest.param(5_000, marks=pytest.mark.slow, id="5000")]
+AMOUNTS = [pytest.param(500, id="500"), pytest.param(5_000, marks=pytest.mark.slow, id="5000")]
 
 
 @pytest.mark.parametrize("number", AMOUNTS)
