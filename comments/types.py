@@ -254,14 +254,6 @@ class Subscription:
 
 
 @dataclass(frozen=True)
-class Converted:
-    """What a conversion did: how many comments it copied, and for how long (seconds) writers had to wait at the most."""
-
-    comments: int
-    shut: float
-
-
-@dataclass(frozen=True)
 class Fault:
     """Something wrong with a stored discussion: `kind` in a word, `what` in a sentence; whether a repair can mend it."""
 

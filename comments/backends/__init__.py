@@ -11,16 +11,26 @@ from comments.backends.layouts import bucket_size, layout_classes, may_embed, st
 from comments.backends.mongodb import MongoBackend
 from mongo.connection import database
 
-__all__ = ["VERSIONS", "backend", "bucket_size", "layout_classes", "may_embed", "storage"]
+__all__ = ["VERSIONS", "backend", "backends", "bucket_size", "layout_classes", "may_embed", "storage"]
 
-_made = threading.local()
+
+class Backends(threading.local):
+    """The back ends on MongoDB by the alias of Django's connection, as `caches` has caches: each thread has its own, as it has
+    connections."""
+
+    def __init__(self) -> None:
+        self._made = dict[str, MongoBackend]()
+
+    def __getitem__(self, alias: str) -> Backend:
+        db, made = database(alias), self._made.get(alias)
+        if made is None or made.store.db is not db:
+            made = self._made[alias] = MongoBackend(db)
+        return made
+
+
+backends = Backends()
 
 
 def backend() -> Backend:
-    """Return the back end on MongoDB, whatever layouts its discussions are kept in. Each thread has its own, as it has
-    connections: on the database that COMMENTS["DATABASE"] names."""
-    db = database(conf.database_alias())
-    if getattr(_made, "db", None) is not db:
-        _made.db, _made.backend = db, MongoBackend(db)
-    made: Backend = _made.backend
-    return made
+    """Return the back end on the database that COMMENTS["DATABASE"] names, whatever layouts its discussions are kept in."""
+    return backends[conf.database_alias()]

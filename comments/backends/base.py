@@ -21,7 +21,6 @@ from typing import Protocol
 from comments.backends.beside import Flags, IpHashes, Subscriptions
 from comments.types import (
     Comment,
-    Converted,
     Discussion,
     Fault,
     Held,
@@ -235,10 +234,10 @@ class Backend(Protocol):
         renumber: bool = False,
         patience: float | None = None,
         progress: Callable[[int], None] = lambda copied: None,
-    ) -> Converted | None:
-        """Convert a discussion to another layout or order while it is in use; None if it is so already. `renumber`: number it
-        anew by (posted, slug). `patience`: after so many seconds of waiting for writers, give up; `progress` hears how many
-        comments are copied.
+    ) -> int | None:
+        """Convert a discussion to another layout or order while it is in use; return how many comments were copied, None if
+        it is so already. `renumber`: number it anew by (posted, slug). `patience`: after so many seconds of waiting for
+        writers, give up; `progress` hears how many comments are copied.
 
         A conversion that died is begun anew. Raises ConversionFailed: another converter is at work, the target cannot hold
         the comments, writers do not end, or the copies differ.

@@ -13,7 +13,7 @@ from comments.backends.discussions import Claim, Discussions
 from comments.backends.layouts import Layouts, storage
 from comments.backends.stored import Document, place
 from comments.errors import CommentError
-from comments.types import Converted, Target
+from comments.types import Target
 from mongo.connection import database
 
 # Seconds that a writer waits for others to end, to promote a discussion.
@@ -60,7 +60,7 @@ class Part(Backend):
 
     store: Store
 
-    def renumber(self, target: Target) -> Converted | None:
+    def renumber(self, target: Target) -> int | None:
         """Number a discussion anew by (posted, slug). Raises ConversionFailed."""
         found = self.discussion(target)
         return self.convert(target, found.schema, found.order, renumber=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from comments import conf, targets
 from comments.backends import backend, layout_classes, may_embed
 from comments.errors import ConversionFailed, DiscussionDamaged, TargetNotFound
-from comments.types import Converted, Discussion, Fault, Order, Target
+from comments.types import Discussion, Fault, Order, Target
 
 
 @dataclass(frozen=True)
@@ -43,9 +43,9 @@ def needs_converting(found: Discussion, layout: str, order: Order | None) -> boo
 
 def convert(
     target: Target, layout: str, order: Order | None = None, *, progress: Callable[[int], None] = lambda copied: None
-) -> Converted | None:
-    """Convert a discussion, in its present order if none is given; None if it is so already. Raises
-    ConversionFailed."""
+) -> int | None:
+    """Convert a discussion, in its present order if none is given; return how many comments were copied, None if it is so
+    already. Raises ConversionFailed."""
     native = order.native if order else backend().discussion(target).order
     if layout_classes()[layout].in_target:
         _check_that_it_can_embed(target)

@@ -16,13 +16,18 @@ def target(mongo, rules) -> Target:
     return site.entry()
 
 
-@pytest.mark.slow
-def test_queue_of_two_hundred_is_moderated_by_keyboard(browsing, account, target):
+def moderator_of_two_hundred(account, target):
+    """A user who may moderate and nothing else, with two hundred comments that wait."""
     for n in range(200):
         services.hold(target, author=Author(f"A{n}"), source=f"Held {n}", token=f"h{n}")
     mona = account("mona", groups=["nobody"])
     mona.user_permissions.add(Permission.objects.get(codename="can_moderate"))
-    page = browsing(mona)
+    return mona
+
+
+@pytest.mark.slow
+def test_queue_of_two_hundred_is_moderated_by_keyboard(browsing, account, target):
+    page = browsing(moderator_of_two_hundred(account, target))
     page.goto("/admin/comments/moderation/")
     with page.expect_navigation():
         page.keyboard.press("t")
@@ -42,11 +47,7 @@ FOCUSED = "document.activeElement.matches('{}')"
 @pytest.mark.slow
 def test_queue_of_two_hundred_is_moderated_by_keyboard_without_script(browsing, account, target):
     """Tab, space and enter are enough: choose all on a page, go back up to the button, press it."""
-    for n in range(200):
-        services.hold(target, author=Author(f"A{n}"), source=f"Held {n}", token=f"h{n}")
-    mona = account("mona", groups=["nobody"])
-    mona.user_permissions.add(Permission.objects.get(codename="can_moderate"))
-    page = browsing(mona, java_script_enabled=False)
+    page = browsing(moderator_of_two_hundred(account, target), java_script_enabled=False)
     page.goto("/admin/comments/moderation/")
     with page.expect_navigation():
         page.keyboard.press("Enter")

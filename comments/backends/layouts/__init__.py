@@ -81,4 +81,6 @@ class Layouts:
         return self._get(_registered[place.layout, place.order])
 
     def _get(self, layout: type[Layout]) -> Layout:
-        return self._made.setdefault(layout, layout(self._db))
+        if layout not in self._made:
+            self._made[layout] = layout(self._db)
+        return self._made[layout]

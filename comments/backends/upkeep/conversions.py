@@ -10,7 +10,7 @@ from comments.backends.store import Part
 from comments.backends.stored import Document, Place, place
 from comments.backends.upkeep.live import LiveConversion
 from comments.errors import ConversionFailed
-from comments.types import Converted, Order, Target
+from comments.types import Order, Target
 
 # How many comments are sorted in memory; longer discussions go by way of one document each, which has every order.
 SORTED_IN_MEMORY = 20_000
@@ -28,7 +28,7 @@ class Conversions(Part):
         renumber: bool = False,
         patience: float | None = None,
         progress: Callable[[int], None] = lambda copied: None,
-    ) -> Converted | None:
+    ) -> int | None:
         found = self.store.discussions.find(target)
         if found is None:
             return None
@@ -44,7 +44,7 @@ class Conversions(Part):
             return self.convert(target, layout, order, patience=patience, progress=progress)
         return LiveConversion(self.store, source, to, renumber, patience, progress).run()
 
-    def _reorder(self, source: Place, order: Order) -> Converted | None:
+    def _reorder(self, source: Place, order: Order) -> int | None:
         """Change the order of a layout that has them all, and end a move whose converter died."""
         change: Document = {"moving": None, "touched": []}
         if source.order is not order:
@@ -55,7 +55,7 @@ class Conversions(Part):
             return None
         if not done:
             raise ConversionFailed(f"{source.discussion_id} is being converted.")
-        return Converted(0, 0.0)
+        return 0
 
     def drop_old_copies(self, target: Target) -> int:
         query = {"_id": target.id}

@@ -28,7 +28,7 @@ from comments.backends.stored import CHANGING, Document, Place
 from comments.backends.upkeep.numbering import Numbers
 from comments.backends.upkeep.repairing import drop_orphans, repair_claims
 from comments.errors import CommentError, ConversionFailed
-from comments.types import Converted, Order
+from comments.types import Order
 
 BATCH = 1_000
 GATE_MS = 1_000
@@ -56,9 +56,9 @@ class LiveConversion:
         self.collection, self.me = self.store.discussions.collection, ObjectId()
         self.here, self.there = self.store.layouts.of(self.source), self.store.layouts.of(self.to)
 
-    def run(self) -> Converted:
-        """Convert. Raises ConversionFailed: another converter is at work, the target cannot hold the comments, writers do not
-        end, or the copies differ."""
+    def run(self) -> int:
+        """Convert; return how many comments were copied. Raises ConversionFailed: another converter is at work, the target
+        cannot hold the comments, writers do not end, or the copies differ."""
         drop_orphans(self.store, self.source.target)
         self.to = replace(self.to, epoch=self.take())
         try:
@@ -68,12 +68,12 @@ class LiveConversion:
             # Where no less is touched than can be copied again, the gate ends it.
             while FEW < (touched := self.drain()[0]) < before:
                 before = touched
-            shut = self.switch()
+            self.switch()
         except BaseException:
             with contextlib.suppress(PyMongoError, CommentError):
                 self._end()
             raise
-        return Converted(self.copied, shut)
+        return self.copied
 
     def _end(self) -> None:
         """End this conversion, and drop its copy unless that is the one that is read: a switch may fail after it was made."""
@@ -203,8 +203,8 @@ class LiveConversion:
             if copied["rev"] == document["rev"] and copied != self._numbered(document):
                 raise ConversionFailed(f"{self.source.discussion_id}: the copy of {slug} differs.")
 
-    def switch(self) -> float:
-        """Shut the gate, wait until no writer is at work, and switch; return for how many seconds new writers had to wait."""
+    def switch(self) -> None:
+        """Shut the gate, wait until no writer is at work, and switch. Raises ConversionFailed."""
         deadline = None if self.patience is None else time.monotonic() + self.patience
         while True:
             # A writer that died is not waited for; the others write until its claim is due for repair.
@@ -213,7 +213,7 @@ class LiveConversion:
             while time.monotonic() - progressed < GATE_MS / 1000 and time.monotonic() - began < LONGEST_GATE:
                 touched, is_written_to = self.drain(**SHUT)
                 if not touched and not is_written_to and self._switched():
-                    return time.monotonic() - began
+                    return
                 if touched:
                     progressed = time.monotonic()
                 time.sleep(PACE / 4)

@@ -72,4 +72,4 @@ class Command(MongoCommand):
 
             done = maintenance.convert(found.target, layout, order, progress=progress)
         maintenance.drop_old_copies(found.target)
-        return done.comments if done else 0
+        return done or 0
