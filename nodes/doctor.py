@@ -13,6 +13,7 @@ from nodes.collections import (
     ASSET_CHUNKS,
     ASSET_FILES,
     NODES,
+    REFERRING,
     RENDITION_CHUNKS,
     RENDITION_FILES,
     REVISIONS,
@@ -23,6 +24,7 @@ from nodes.kinds import ENTRY, PHOTO, SECTIONS
 from nodes.models.site import SITE_ID
 from nodes.photos import damage
 from nodes.photos.assets.locks import stale
+from nodes.selectors import references
 from nodes.selectors.listing import NEWEST_FIRST, live
 
 _SORT = dict(NEWEST_FIRST)
@@ -91,6 +93,24 @@ HOT_QUERIES = (
         lambda node: {"filter": {"metadata.type": {"$in": list(SECTIONS)}}},
         broadcast_because="Sections are few, lie anywhere, and are read once for each version of the site.",
     ),
+    HotQuery(
+        "what uses a node, a photo or an insert",
+        NODES,
+        lambda node: {
+            "filter": references.using(node["derived"]["refs"][-1:]),
+            "sort": dict(references.LATEST_FIRST),
+            "limit": references.LISTED_USES,
+        },
+        example=REFERRING,
+        broadcast_because="What uses it stands in any section.",
+    ),
+    HotQuery(
+        "what refers to anything",
+        NODES,
+        lambda _node: {"filter": {**REFERRING, **live(now())}, "sort": _SORT, "limit": references.LOOKED_AT_ONCE},
+        example=REFERRING,
+        broadcast_because="Editors look through the whole site for links that lead nowhere.",
+    ),
     HotQuery("a photo by its address", ASSET_FILES, lambda photo: {"filter": _place(photo)}, example=_PHOTOS),
     HotQuery(
         "the photos of a gallery",
@@ -150,7 +170,7 @@ BROADCASTS = (
     Broadcast(NODES, ("metadata.updated",), "The admin lists what was changed last, over the whole site."),
     Broadcast(NODES, ("draft.saved_at",), "The admin lists open drafts over the whole site."),
     Broadcast(NODES, ("comments.author.id",), "Embedded comments of one author lie in any post."),
-    Broadcast(NODES, ("derived.photos",), "What a photo is used on stands in any section."),
+    Broadcast(NODES, ("derived.refs", "draft.refs"), "What uses a node, a photo or an insert stands in any section."),
     Broadcast(
         NODES, (), "The admin's list of everything, how much that is, which tags there are, and its full-text search."
     ),

@@ -4,6 +4,8 @@ import re
 from typing import Final
 
 LINK_SCHEMES: Final = frozenset({"http", "https", "mailto", "tel"})
+# Texts of editors also link to what stands on the site, by its id.
+ARTICLE_SCHEMES: Final = LINK_SCHEMES | {"node", "photo"}
 COMMENT_SCHEMES: Final = frozenset({"http", "https", "mailto"})
 IMAGE_SCHEMES: Final = frozenset({"http", "https", "photo"})
 

@@ -117,8 +117,10 @@ def _attribute(schemes: frozenset[str]) -> Callable[[str, str, str], str | None]
     """
 
     def check(tag: str, name: str, value: str) -> str | None:
-        if name in {"href", "cite"}:
+        if name == "href":
             return value if links.allowed(value, schemes) else None
+        if name == "cite":
+            return value if links.allowed(value, schemes & links.LINK_SCHEMES) else None
         if name == "src":
             return value if links.allowed(value, links.IMAGE_SCHEMES) else None
         if name == "class":
@@ -141,8 +143,8 @@ _RULES: Final[dict[str, _Rules]] = {
         cleaner=nh3.Cleaner(
             tags=_ARTICLE_TAGS,
             attributes=_ARTICLE_ATTRIBUTES,
-            attribute_filter=_attribute(links.LINK_SCHEMES),
-            url_schemes=links.LINK_SCHEMES | links.IMAGE_SCHEMES,
+            attribute_filter=_attribute(links.ARTICLE_SCHEMES),
+            url_schemes=links.ARTICLE_SCHEMES | links.IMAGE_SCHEMES,
             link_rel=None,
         ),
     ),

@@ -12,7 +12,7 @@ from markup.html import Profile, clean, links
 from markup.markdown import limits
 from markup.markdown.autolink import autolink
 
-_SCHEMES: Final = links.LINK_SCHEMES | links.IMAGE_SCHEMES
+_SCHEMES: Final = links.ARTICLE_SCHEMES | links.IMAGE_SCHEMES
 _ALIGNMENT: Final = re.compile("text-align:(left|right|center)")
 _EMPTY_LINES: Final = re.compile(r"\n[ \t]*\n\s*")
 
@@ -70,8 +70,8 @@ def render(source: str, profile: Profile = "comment") -> str:
     Never raises. Takes about 10 µs a mark, and gives less than 30 characters for one of `source` (and 10,000), at
     worst.
 
-    In an article, `![alt](photo:slug)` becomes <img src="photo:slug">, to be resolved when it is shown
-    (`markup.html.images.resolve`).
+    In an article, `![alt](photo:slug)` becomes <img src="photo:slug">, and `[words](node:id)` <a href="node:id">, to be
+    resolved when it is shown (`markup.html.references.resolve`).
     """
     return clean(_html(newlines(scrub(source)), profile), profile)
 

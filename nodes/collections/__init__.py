@@ -20,6 +20,8 @@ RENDITION_FILES, RENDITION_CHUNKS = f"{RENDITIONS}.files", f"{RENDITIONS}.chunks
 PLACE = (("metadata.parent_id", 1), ("metadata.slug", 1))
 CHANGED = (("metadata.updated", -1), ("_id", -1))
 NEWEST = (("metadata.published", -1), ("_id", -1))
+# What uses something at all.
+REFERRING = {"derived.refs": {"$exists": True}}
 
 # Words are stemmed as English, which does little harm elsewhere; `pairs` serves scripts without spaces. No document
 # has a field by the name of language_override: "language", the default, would be taken from what editors write.
@@ -116,12 +118,11 @@ COLLECTIONS = (
                 ),
             ),
             Index("by_draft", (("draft.saved_at", -1), ("_id", -1)), sparse=True),
-            # What a photo is used on.
-            Index(
-                "by_photo",
-                (("derived.photos", 1), ("metadata.updated", -1)),
-                partial={"derived.photos": {"$exists": True}},
-            ),
+            # What uses a node, a photo or an insert, live and in drafts: the two are read side by side, in one order.
+            Index("by_ref", (("derived.refs", 1), *CHANGED), partial=REFERRING),
+            Index("by_draft_ref", (("draft.refs", 1), *CHANGED), partial={"draft.refs": {"$exists": True}}),
+            # What refers to anything, the newest first: looked through for links that lead nowhere.
+            Index("referring", NEWEST, partial=REFERRING),
         ),
         shard_key=ShardKey(
             PLACE, unique=True, reason="Only a unique shard key keeps (section, slug) unique over shards."

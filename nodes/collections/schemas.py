@@ -57,7 +57,9 @@ _PHOTO = document(
     _UPLOAD,
 )
 _CONTENT = document({"type": one_of(CONTENT), "parent_id": ID, "slug": TEXT, "locked": optional(DATE)}, _UPLOAD)
-_DERIVED = document({}, {"excerpt": TEXT, "text": TEXT, "pairs": TEXT, "photos": listed(ID)})
+# Ids of nodes and photos, names of inserts.
+_REFS = listed(either(ID, TEXT))
+_DERIVED = document({}, {"excerpt": TEXT, "text": TEXT, "pairs": TEXT, "refs": _REFS})
 _ANY_METADATA = {"anyOf": [_NODE, _PHOTO]}
 _FILE: dict[str, Schema] = {"_id": ID, "length": INTEGER, "chunkSize": INTEGER, "uploadDate": DATE, "filename": TEXT}
 
@@ -73,7 +75,7 @@ NODE = document(
                 "saved_at": DATE,
                 "saved_by": _AUTHOR,
             },
-            {"base_tags": listed(TEXT)},
+            {"base_tags": listed(TEXT), "refs": _REFS},
         ),
     },
 )

@@ -10,18 +10,15 @@ from bson import ObjectId
 from bson.errors import InvalidId
 
 from mongo.connection import database
-from nodes.collections import ASSET_FILES, NODES, standing
+from nodes.collections import ASSET_FILES, standing
 from nodes.kinds import CONTENT
-from nodes.models import Node, Photo
+from nodes.models import Photo
 from nodes.models.tree import Tree, current
-from nodes.selectors.listing import LISTED, WHOLE, is_public
+from nodes.selectors.listing import WHOLE, is_public
 
 # Duplicates pointed out; more do not help.
 MOST_DUPLICATES = 5
 MOST_VALUES = 200
-MOST_USES = 100
-# Different photos that one text shows; more stay alternative texts.
-MOST_NAMED = 200
 
 
 def get(photo_id: ObjectId | str) -> Photo | None:
@@ -93,18 +90,6 @@ def former_contents(photo: Photo) -> list[Former]:
     found = database()[ASSET_FILES].find({**either, "_id": {"$ne": photo.metadata.content_id}}, fields)
     contents = [Former(d["_id"], d["filename"], d["length"], d["uploadDate"]) for d in found]
     return sorted(contents, key=lambda former: former.uploaded, reverse=True)
-
-
-def used_on(photo_id: ObjectId) -> list[Node]:
-    """Return the pages and posts whose texts show a photo, live or not, the last changed first."""
-    found = database()[NODES].find({"derived.photos": photo_id}, LISTED).sort("metadata.updated", -1).limit(MOST_USES)
-    return [Node.from_document(document) for document in found]
-
-
-def uses(photo_ids: Sequence[ObjectId]) -> int:
-    """Return how many pages and posts show any of these photos, at most MOST_USES."""
-    shown = {"derived.photos": {"$in": list(photo_ids)}}
-    return int(database()[NODES].count_documents(shown, limit=MOST_USES))
 
 
 def by_ids(photo_ids: Sequence[ObjectId]) -> list[Photo]:

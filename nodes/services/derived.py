@@ -3,10 +3,13 @@
 from collections.abc import Mapping
 from typing import Any
 
+from bson import ObjectId
+
 from markup import text
-from markup.html import images
+from markup.html import references as markup_references
 from nodes.models import MARKDOWN
 from nodes.selectors import photos
+from nodes.selectors.references import MOST_NAMED, Ref
 from nodes.texts import rendering, scripts
 
 EXCERPT_WORDS = 40
@@ -15,19 +18,35 @@ SEARCHED = 100_000
 
 
 def of(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the derived part of a node: `excerpt` for lists, `text` and `pairs` for search, `photos` that the text shows."""
-    detail = metadata.get("detail") or {}
-    html = rendering.to_html(detail.get("text") or "", detail.get("format") or MARKDOWN)
+    """Return the derived part of a node: `excerpt` for lists, `text` and `pairs` for search, `refs` that it uses."""
+    detail, html = metadata.get("detail") or {}, _html(metadata)
     # A photo has no text, but words for those who cannot see it.
     alt = detail.get("alt") or ""
     plain = text.plain(html, 2 * SEARCHED)[:SEARCHED] or alt
     everything = " ".join((metadata["title"], metadata.get("summary") or "", *metadata.get("tags", ()), plain))
-    parts: dict[str, Any] = {
+    return {
         "excerpt": text.excerpt(html, EXCERPT_WORDS) or alt,
         "text": plain,
         "pairs": " ".join(sorted(scripts.pairs(everything))),
+        **references(metadata, html),
     }
+
+
+def references(metadata: Mapping[str, Any], html: str | None = None) -> dict[str, list[Ref]]:
+    """Return {"refs": […]}: what the text and the fields of a node use, each once; {} where that is nothing.
+
+    Ids of nodes and photos, sorted, whether or not they exist: a link that leads nowhere is found by them. After them the
+    names of inserts, sorted. `html`: the node's text, where the caller has it rendered.
+    """
+    named = markup_references.names(_html(metadata) if html is None else html, MOST_NAMED)
+    ids = {ObjectId(name) for name in (*named.nodes, *named.photos) if ObjectId.is_valid(name)}
+    ids |= {photo.pk for photo in photos.named([n for n in named.photos if not ObjectId.is_valid(n)]).values()}
+    inserts: set[str] = set()
+    refs: list[Ref] = [*sorted(ids), *sorted(inserts)]
     # Only where there are any: no index has an entry for the others.
-    if shown := photos.named(images.references(html)[: photos.MOST_NAMED]):
-        parts["photos"] = sorted({photo.pk for photo in shown.values()})
-    return parts
+    return {"refs": refs} if refs else {}
+
+
+def _html(metadata: Mapping[str, Any]) -> str:
+    detail = metadata.get("detail") or {}
+    return rendering.to_html(detail.get("text") or "", detail.get("format") or MARKDOWN)

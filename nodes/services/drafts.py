@@ -10,6 +10,7 @@ from mongo.connection import Document, database
 from nodes import merging
 from nodes.collections import NODES, REVISIONS
 from nodes.errors import DraftGone, EditConflict, NodeGone, TooBusy
+from nodes.services import derived
 from nodes.services.editing import ATTEMPTS, normalized
 from nodes.services.site import touch
 from nodes.services.write import base_for, base_of, check_lengths, compare_and_set, insert_revision
@@ -65,6 +66,7 @@ def save_draft(
             "metadata": after,
             "saved_at": now(),
             "saved_by": actor.as_document(),
+            **derived.references({**said, **after}),
         }
         unchanged = {"draft.nonce": draft["nonce"]} if draft else {"draft": {"$exists": False}}
         if database()[NODES].update_one({**_place(stored), **unchanged}, {"$set": {"draft": written}}).matched_count:

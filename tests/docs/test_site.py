@@ -103,7 +103,7 @@ def test_every_dependency_is_documented_and_installed(section, files):
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
 def test_links_and_commands_of_documents_lead_somewhere(document):
     text = document.read_text()
-    for target in re.findall(r"\]\((?!https?:|photo:)([^)#]+)(?:#[^)]*)?\)", text):
+    for target in re.findall(r"\]\((?!https?:|photo:|node:)([^)#]+)(?:#[^)]*)?\)", text):
         assert (document.parent / target).exists(), target
     known = set(get_commands())
     assert set(re.findall(r"manage\.py ([a-z_]+)", text)) <= known

@@ -131,6 +131,8 @@ class Policy(HTMLParser):
         if ":" not in head:
             return
         allowed = {"http", "https", "photo"} if tag == "img" else SCHEMES[self.profile]
+        if tag == "a" and self.profile == "article":
+            allowed = {*allowed, "node", "photo"}
         if head.split(":")[0].lower() not in allowed:
             self.violations.append(f"<{tag} {name}={value!r}>")
 

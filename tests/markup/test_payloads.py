@@ -3,7 +3,7 @@
 import pytest
 
 from markup.html import clean
-from markup.html.images import resolve
+from markup.html.references import resolve
 from markup.markdown import render
 from markup.text import plain
 from tests.markup.policy import violations
@@ -60,7 +60,7 @@ def test_what_comes_out_goes_in_again_unchanged(profile):
         assert clean(html, profile) == html, payload
 
 
-def test_a_resolver_sees_only_slugs_and_its_answer_stays_whole():
+def test_resolvers_see_only_names_and_their_answers_stay_whole():
     for payload in ALL:
         seen = []
 
@@ -68,7 +68,11 @@ def test_a_resolver_sees_only_slugs_and_its_answer_stays_whole():
             seen.append(ref)
             return "\ue000"
 
-        html = resolve(render(f"![x](photo:y) {payload}\n\n<p>{payload}</p>", "article"), resolver)
+        def linked(ref):
+            return ref.to("/at")
+
+        text = f"![x](photo:y) {payload}\n\n<p>{payload}</p>\n\n[x](node:y#{payload})<a href='node:{payload}'>x</a>"
+        html = resolve(render(text, "article"), resolver, linked)
         assert html.count("\ue000") == len(seen)
         assert violations(html, "article") == [], payload
 

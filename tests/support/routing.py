@@ -23,8 +23,9 @@ class Operation:
 
     @property
     def paths(self) -> frozenset[str]:
-        """The fields that the filter names."""
-        return frozenset(path for path, _condition in conditions(self.filter))
+        """The fields that the filter names, in its alternatives too."""
+        parts = (self.filter, *self.filter.get("$or", ()))
+        return frozenset(path for part in parts for path, _condition in conditions(part))
 
 
 def operations(name: str, command: Mapping[str, Any]) -> Iterator[Operation]:

@@ -14,15 +14,14 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from mongo.clock import now
 from nodes import access
-from nodes.access import Action
-from nodes.admin import conflict, sent_forms, undo
+from nodes.admin import conflict, sent_forms, undo, uses
 from nodes.admin.conflict import Clash, Decided, Deciding
 from nodes.admin.forms import NodeForm
 from nodes.admin.photos.forms import PhotoForm
 from nodes.admin.photos.site import page
-from nodes.admin.site import actor, admin_url
+from nodes.admin.site import actor
 from nodes.errors import EditConflict, NodeError, NodeGone
-from nodes.models import Node, Photo, tree
+from nodes.models import Photo, tree
 from nodes.photos import labels as photo_labels
 from nodes.photos import links as photo_links
 from nodes.selectors import photos as selectors
@@ -114,7 +113,7 @@ def _show(
         "picture": photo_links.picture(photo, sizes="(min-width: 60rem) 40rem, 100vw"),
         "original": photo_links.original(photo),
         "exif": photo_labels.facts(photo),
-        "used_on": _uses(request, photo.pk),
+        "uses": uses.of(request.user, [photo.pk]),
         "twins": [selectors.get(i) for i in selectors.same_bytes(detail.sha256, photo.pk)],
         "former": selectors.former_contents(photo),
         "is_live": is_public(photo, tree.current(), now()),
@@ -122,17 +121,6 @@ def _show(
         "markdown": photo_links.markdown(photo),
     }
     return page(request, "photo", title, form=form, status=status, **context, **more)
-
-
-def _uses(request: HttpRequest, photo_id: ObjectId) -> list[tuple[Node, str]]:
-    """Return the pages and posts that show a photo, as far as the user may see them, each with an address for him."""
-    moment, sections, found = now(), tree.current(), []
-    for node in selectors.used_on(photo_id):
-        if access.allowed(request.user, node, Action.VIEW):
-            found.append((node, admin_url("change", node.pk)))
-        elif is_public(node, sections, moment):
-            found.append((node, node.get_absolute_url()))
-    return found
 
 
 @require_POST

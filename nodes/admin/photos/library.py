@@ -17,7 +17,7 @@ from django.views.decorators.http import require_http_methods
 from mongo.clock import now
 from nodes import access, kinds
 from nodes.access import section_choices
-from nodes.admin import bulk_forms, bulk_progress, undo
+from nodes.admin import bulk_forms, bulk_progress, undo, uses
 from nodes.admin.lists import STATES, _address, _state, total
 from nodes.admin.photos.site import page
 from nodes.admin.site import actor
@@ -149,11 +149,11 @@ def _run(request: HttpRequest) -> HttpResponse:
 
 
 def _ask(request: HttpRequest, chosen: list[Chosen]) -> HttpResponse:
-    """Show what would go to the trash, and how many texts show it; the page sends the same again."""
+    """Show what would go to the trash, and which pages show it; the page sends the same again."""
     title = ngettext("Move %(n)d photo to the trash?", "Move %(n)d photos to the trash?", len(chosen))
-    shown_by = photo_selectors.uses([one.id for one in chosen])
+    shown_on = uses.of(request.user, [one.id for one in chosen], bulk_forms.NAMED)
     return page(
-        request, "photos_confirm", title % {"n": len(chosen)}, chosen=chosen, named=chosen[: bulk_forms.NAMED], uses=shown_by,
+        request, "photos_confirm", title % {"n": len(chosen)}, chosen=chosen, named=chosen[: bulk_forms.NAMED], uses=shown_on,
         action=bulk_forms.TRASH,
     )  # fmt: skip
 

@@ -246,7 +246,7 @@ class TestOnePhoto:
         photo_id = upload(gallery())
         blog = build.node("blog", "blog")
         build.node("blog-entry", "post", parent=blog, title="On lakes", text=f"![](photo:{photo_id})")
-        assert [node.metadata.title for node, _url in editor.get(in_admin(photo_id)).context["used_on"]] == ["On lakes"]
+        assert [use.title for use in editor.get(in_admin(photo_id)).context["uses"].named] == ["On lakes"]
 
     def test_who_may_not_see_a_draft_does_not_learn_of_it_here(self, client):
         photo_id = upload(gallery())
@@ -255,6 +255,7 @@ class TestOnePhoto:
         client.force_login(user("add_node", "change_node"))
         page = client.get(in_admin(photo_id)).content.decode()
         assert 'href="/public"' in page
+        assert "and on 1 page that is not listed here" in page
         assert "Secret" not in page
 
     def test_to_the_trash_unless_it_changed(self, editor):

@@ -168,7 +168,7 @@ class TestInTexts:
         with commands.recorded() as log:
             photo_texts.body(node)
         assert all(event.command.get("find") == "cms.site" for event in log.sent)
-        assert database()["cms.nodes"].find_one({"_id": node.pk})["derived"]["photos"] == sorted(ids)
+        assert database()["cms.nodes"].find_one({"_id": node.pk})["derived"]["refs"] == sorted(ids)
 
 
 def test_photos_take_comments(client):

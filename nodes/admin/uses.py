@@ -1,0 +1,64 @@
+"""Where nodes and photos are used, as one user may know of it: named with an address for him, or only counted."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from bson import ObjectId
+
+from mongo.clock import now
+from nodes import access
+from nodes.access import Action
+from nodes.admin.site import admin_url
+from nodes.models import tree
+from nodes.selectors import references as selectors
+from nodes.selectors.listing import is_public
+
+
+@dataclass(frozen=True)
+class Named:
+    """A page that uses something. `drafted`: only in its draft."""
+
+    title: str
+    url: str
+    drafted: bool
+
+
+@dataclass(frozen=True)
+class Uses:
+    """The pages that use something: those that are named, and how many there are in all."""
+
+    named: tuple[Named, ...]
+    count: int
+
+    @property
+    def others(self) -> int:
+        """How many there are beside those that are named."""
+        return self.count - len(self.named)
+
+    @property
+    def is_more(self) -> bool:
+        """Whether there are more than are counted."""
+        return self.count > selectors.COUNTED_USES
+
+    @property
+    def counted(self) -> int:
+        return min(self.count, selectors.COUNTED_USES)
+
+
+def of(user: Any, ids: Sequence[ObjectId], most: int = selectors.LISTED_USES) -> Uses:
+    """Return where any of these nodes and photos is used, the last changed first; at most `most` are named."""
+    found = selectors.used_on(ids)
+    count = len(found) if len(found) < selectors.LISTED_USES else selectors.count_uses(ids)
+    named = [one for use in found if (one := _named(user, use))]
+    return Uses(tuple(named[:most]), count)
+
+
+def _named(user: Any, use: selectors.Use) -> Named | None:
+    """Return how a user is told of a use; None if it is not his to know."""
+    node, drafted = use.node, not use.live
+    if access.allowed(user, node, Action.VIEW):
+        return Named(str(node), admin_url("change", node.pk), drafted)
+    if not drafted and is_public(node, tree.current(), now()):
+        return Named(str(node), node.get_absolute_url(), drafted)
+    return None
