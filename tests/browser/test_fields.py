@@ -219,7 +219,8 @@ def watched(chromium, server, mongo, account) -> Iterator[Any]:
         context.close()
 
 
-@pytest.mark.parametrize("number", [QUICK, pytest.param(len(ALL), marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [len(ALL)])
 def test_no_payload_runs_on_any_page(watched, account, mongo, number, server, tmp_path):
     chosen, seen = ALL[:: max(1, len(ALL) // number)][:number], 0
     for batch in batches(chosen):

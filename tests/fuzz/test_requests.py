@@ -237,11 +237,15 @@ def run(fuzzed: Fuzzed, number: int, start: int) -> None:
         send()
 
 
-AMOUNTS = [pytest.param(500, id="500"), pytest.param(5_000, marks=pytest.mark.slow, id="5000")]
+# The same requests each time, and others too in `make test-slow`.
+RUNS = [
+    pytest.param(500, FIXED, id="fixed-500"),
+    pytest.param(5_000, FIXED, marks=pytest.mark.slow, id="fixed-5000"),
+    pytest.param(5_000, None, marks=pytest.mark.slow, id="random-5000"),
+]
 
 
-@pytest.mark.parametrize("number", AMOUNTS)
-@pytest.mark.parametrize("start", [FIXED, None], ids=["fixed", "random"])
+@pytest.mark.parametrize(("number", "start"), RUNS)
 def test_whatever_is_sent_is_answered(fuzzed, number, start, capsys):
     chosen = random.SystemRandom().randrange(2**32) if start is None else start
     before = sum(fuzzed.statuses.values())

@@ -38,7 +38,18 @@ def test_every_command_of_ours_has_these_exit_codes():
     assert {name for name, kind in classes.items() if not issubclass(kind, MongoCommand)} == set()
 
 
-@pytest.mark.parametrize("words", [["check_nodes"], ["check_comments"], ["doctor"], ["migrate"], ["work", "--once"]])
+# One of ours, which all answer by the same class, and one of Django's each time.
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["doctor"],
+        ["migrate"],
+        *(
+            pytest.param(words, marks=pytest.mark.slow)
+            for words in (["check_nodes"], ["check_comments"], ["work", "--once"])
+        ),
+    ],
+)
 def test_a_database_that_is_away_is_one_sentence(words):
     answer = subprocess.run(
         [sys.executable, "manage.py", *words],

@@ -77,6 +77,7 @@ def test_from_nothing_to_a_site_and_back(site):
     assert is_free(site.port)
 
 
+@pytest.mark.slow
 def test_a_terminal_is_shown_the_password_once(site):
     site.var.mkdir()
     ours, theirs = os.openpty()

@@ -7,17 +7,18 @@ from comments.errors import CommentNotFound, ConversionFailed
 from comments.types import Order, Verdict
 from tests.support.comments import audit
 from tests.support.comments.interruptions import Crash, Interrupted
-from tests.support.comments.layouts import BUCKETS, DOCUMENTS, FORMS, THREADED_BUCKETS, configure
+from tests.support.comments.layouts import BUCKETS, FORMS, THREADED_BUCKETS, configure
 from tests.support.comments.making import imported, new
 
 # More calls than any of these needs.
 MOST_CALLS = 60
 
 
-def stopped_everywhere(mongo, target, prepare, work, check):
-    """Stop `work(backend, prepared)` at each of its calls, before and after it; ask again; `check(prepared, answer)`."""
+def stopped_everywhere(mongo, target, prepare, work, check, every=1):
+    """Stop `work(backend, prepared)` at `every` so many of its calls, before and after it; ask again; `check(prepared,
+    answer)`."""
     for after in (False, True):
-        for at in range(1, MOST_CALLS):
+        for at in range(1, MOST_CALLS, every):
             prepared = prepare()
             stopping = Interrupted(MongoBackend(), at=at, after=after)
             try:
@@ -45,7 +46,7 @@ def _quick(*quick):
     return [pytest.param(form, marks=() if form in quick else pytest.mark.slow, id="-".join(form)) for form in FORMS]
 
 
-EACH = _quick(DOCUMENTS, THREADED_BUCKETS)
+EACH = _quick(THREADED_BUCKETS)
 
 
 @pytest.mark.parametrize("form", EACH)
@@ -121,8 +122,14 @@ class TestStopped:
         )
 
 
-@pytest.mark.parametrize("after", _quick(BUCKETS)[1:])
-def test_converter_stopped_anywhere_is_relieved(mongo, settings, target, after, monkeypatch):
+@pytest.mark.parametrize(
+    ("after", "every"),
+    [
+        pytest.param(BUCKETS, 6, id="now and then"),
+        *(pytest.param(form, 1, marks=pytest.mark.slow, id="-".join(form)) for form in FORMS[1:]),
+    ],
+)
+def test_converter_stopped_anywhere_is_relieved(mongo, settings, target, after, every, monkeypatch):
     """Between its end and the next one's beginning comments are posted, changed and removed."""
     monkeypatch.setattr("comments.backends.discussions.UNHEARD", -1)
     monkeypatch.setattr("comments.backends.upkeep.live.BATCH", 4)
@@ -154,7 +161,7 @@ def test_converter_stopped_anywhere_is_relieved(mongo, settings, target, after, 
         assert sources.count("edited") + sources.count("first") == 1
         assert sources.count("edited") == sources.count("meanwhile")
 
-    stopped_everywhere(mongo, target, prepare, work, check)
+    stopped_everywhere(mongo, target, prepare, work, check, every)
 
 
 @pytest.mark.slow

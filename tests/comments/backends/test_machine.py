@@ -271,8 +271,8 @@ def configured(settings):
     return settings
 
 
-def test_layouts_agree_in_150_steps(mongo, configured):
-    play(150, configured)
+def test_layouts_agree_in_80_steps(mongo, configured):
+    play(80, configured)
 
 
 @pytest.mark.slow

@@ -344,6 +344,7 @@ def test_a_picture_offers_what_the_layout_needs():
     assert [part.split()[-1] for part in sources.split(", ")] == ["320w", "640w", "960w", "1000w"]
 
 
+@pytest.mark.slow
 def test_a_picture_too_long_for_webp_is_offered_as_jpeg_alone(client):
     photo = selectors.get(upload(gallery(), pictures.encoded("PNG", pictures.image((1080, 20_000))), "strip.png"))
     html = picture(photo)
