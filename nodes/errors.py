@@ -1,6 +1,6 @@
 """What a write may answer instead of doing it. Each has a caller who acts on it; the message is meant for editors."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from bson import ObjectId
@@ -88,16 +88,32 @@ class InvalidPlace(NodeError):
     """The node cannot stand there: wrong type of section, its own descendant, or not there."""
 
 
-class TextTooLong(NodeError):
-    """A text of the node, by its path under `metadata`, or what it merges to, has more bytes than settings.TEXT_MAX_BYTES."""
+class TextRefused(NodeError):
+    """A text of the node, by its path under `metadata`, or what it merges to, cannot be kept as it is."""
+
+    def __init__(self, path: str, message: str) -> None:
+        self.path = path
+        super().__init__(message)
+
+
+class TextTooLong(TextRefused):
+    """A text has more bytes than settings.TEXT_MAX_BYTES."""
 
     def __init__(self, path: str, size: int, most: int) -> None:
-        self.path = path
         told = {"have": -(-size // 1000), "most": most // 1000}
         super().__init__(
+            path,
             _("This text has %(have)d KB; at most %(most)d KB are taken. Nothing was saved: make several pages of it.")
-            % told
+            % told,
         )
+
+
+class WrongInsert(TextRefused):
+    """A text has inserts that are not spelled as they can be read. `faults` says of each what is wrong, and at which line."""
+
+    def __init__(self, path: str, faults: Sequence[str]) -> None:
+        self.faults = tuple(faults)
+        super().__init__(path, " ".join(self.faults))
 
 
 class NotReady(NodeError):

@@ -18,7 +18,7 @@ from comments.types import Target
 from markup import html, text
 from mongo.clock import now
 from nodes import kinds
-from nodes.errors import IdTaken, InvalidPlace, InvalidSlug, NodeGone, SlugTaken, TextTooLong
+from nodes.errors import IdTaken, InvalidPlace, InvalidSlug, NodeGone, SlugTaken, TextRefused
 from nodes.models import HTML, Node
 from nodes.services import editing
 from nodes.texts import tags
@@ -217,7 +217,7 @@ class Importer:
                 slug = error.free
             except InvalidSlug:
                 slug = f"{'page' if entry.is_page else 'post'}-{entry.number}"
-            except (IdTaken, InvalidPlace, NodeGone, TextTooLong) as error:
+            except (IdTaken, InvalidPlace, NodeGone, TextRefused) as error:
                 self.report.note("Not imported", f"{entry.label}: {error}")
                 self.report.failed += 1
                 return False

@@ -1,7 +1,9 @@
 """Ids, links into the page and links out of it, in HTML that the sanitizer has written."""
 
 import re
-from typing import Final
+from html import unescape
+from itertools import islice
+from typing import Final, NamedTuple
 from urllib.parse import unquote
 
 from markup.characters import cut
@@ -21,6 +23,28 @@ _HREF: Final = re.compile(r' href="([^"]*)"')
 _NOT_IN_IDS: Final = re.compile(r"[^\w.:-]+")
 _LONGEST_ID: Final = 100
 _LONGEST_HEADING: Final = 2_000  # characters of HTML that are looked at
+
+
+MOST_HEADINGS: Final = 200  # of a table of contents
+_HEADING: Final = re.compile(r'<h([1-6])(?= )[^<>]* id="([^"]*)"[^<>]*>')
+
+
+class Heading(NamedTuple):
+    """A heading of a text: its level (1 to 6), its id, unescaped, and its words, which are text, not HTML."""
+
+    level: int
+    id: str
+    text: str
+
+
+def headings(html: str) -> list[Heading]:
+    """Return the first headings of clean `html`, those that have words."""
+    found: list[Heading] = []
+    for match in islice(_HEADING.finditer(html), MOST_HEADINGS):
+        end = html.find(f"</h{match[1]}>", match.end(), match.end() + _LONGEST_HEADING)
+        if end >= 0 and (text := " ".join(plain(html[match.end() : end]).split())):
+            found.append(Heading(int(match[1]), unescape(match[2]), text))
+    return found
 
 
 def anchor(html: str) -> str:

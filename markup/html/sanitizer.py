@@ -10,7 +10,7 @@ import nh3
 
 from markup import tags
 from markup.characters import scrub
-from markup.html import anchors, links
+from markup.html import anchors, inserts, links
 from markup.html.balance import Balancer
 
 Profile = Literal["article", "comment"]
@@ -52,6 +52,9 @@ _VALUES: Final = {
     "alt": _ANY,
     "cite": _ANY,
     "colspan": re.compile(r"\d{1,3}"),
+    "data-fault": re.compile("|".join(inserts.FAULTS - {""})),
+    "data-insert": _ANY,
+    "data-line": re.compile(r"\d{1,7}"),
     "datetime": re.compile(r"[\w:.+ -]{1,40}"),
     "dir": re.compile("ltr|rtl|auto"),
     "height": _NUMBER,
@@ -93,6 +96,7 @@ _ARTICLE_ATTRIBUTES: Final = _COMMENT_ATTRIBUTES | {
     "colgroup": {"span"},
     "del": {"cite", "datetime"},
     "details": {"open"},
+    "div": {"data-fault", "data-insert", "data-line"},
     "img": {"alt", "height", "loading", "src", "width"},
     "ins": {"cite", "datetime"},
     "time": {"datetime"},

@@ -9,7 +9,7 @@ from markdown_it.rules_core import StateCore
 
 from markup.characters import newlines, scrub
 from markup.html import Profile, clean, links
-from markup.markdown import limits
+from markup.markdown import limits, placeholders
 from markup.markdown.autolink import autolink
 
 _SCHEMES: Final = links.ARTICLE_SCHEMES | links.IMAGE_SCHEMES
@@ -30,7 +30,7 @@ class _Markdown(MarkdownIt):
         return links.allowed(url, _SCHEMES)
 
 
-def _parser(*, html: bool, breaks: bool, mail: bool) -> MarkdownIt:
+def _parser(*, html: bool, breaks: bool, mail: bool, inserts: bool) -> MarkdownIt:
     """Return a parser that nests blocks deep, but what stands in a line only 20 levels.
 
     The time for "[[[[..." grows with these.
@@ -45,6 +45,8 @@ def _parser(*, html: bool, breaks: bool, mail: bool) -> MarkdownIt:
 
     blocks.core.ruler.at("inline", inline)
     autolink(lines, blocks, mail=mail)
+    if inserts:
+        placeholders.install(blocks)
     blocks.core.ruler.push("alignment", _align)
     return blocks
 
@@ -59,8 +61,8 @@ def _align(state: StateCore) -> None:
 # Editors may mix HTML in (texts from WordPress are little else); a comment shows it as its
 # author typed it, line ends included.
 _PARSERS: Final[dict[str, MarkdownIt]] = {
-    "article": _parser(html=True, breaks=False, mail=True),
-    "comment": _parser(html=False, breaks=True, mail=False),
+    "article": _parser(html=True, breaks=False, mail=True, inserts=True),
+    "comment": _parser(html=False, breaks=True, mail=False, inserts=False),
 }
 
 
@@ -70,8 +72,9 @@ def render(source: str, profile: Profile = "comment") -> str:
     Never raises. Takes about 10 µs a mark, and gives less than 30 characters for one of `source` (and 10,000), at
     worst.
 
-    In an article, `![alt](photo:slug)` becomes <img src="photo:slug">, and `[words](node:id)` <a href="node:id">, to be
-    resolved when it is shown (`markup.html.references.resolve`).
+    In an article, `![alt](photo:slug)` becomes <img src="photo:slug">, `[words](node:id)` <a href="node:id">, and a
+    directive (`markup.directives`) <div data-insert="…">, to be resolved when it is shown (`markup.html.references`,
+    `markup.html.inserts`).
     """
     return clean(_html(newlines(scrub(source)), profile), profile)
 

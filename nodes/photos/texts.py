@@ -1,13 +1,15 @@
-"""Texts as they are shown: photos where they are named, `![alt](photo:…)`, and links to where nodes and photos stand now.
+"""Texts as they are shown: with inserts, photos where they are named, `![alt](photo:…)`, and links to where nodes stand now.
 
 A photo is named by its id, its slug, or "gallery/slug"; a node by its id: `[words](node:…)`. All that a text names is looked
 up by one query of nodes and one of photos (one more where it names slugs), and kept under the site's version.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
+from bson import ObjectId
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
@@ -17,10 +19,12 @@ from mongo.clock import now
 from nodes.models import Photo, Placed, tree, version_cache
 from nodes.photos import links as photo_links
 from nodes.selectors import due
+from nodes.selectors import nodes as node_selectors
 from nodes.selectors import photos as selectors
 from nodes.selectors import references as reference_selectors
 from nodes.selectors.listing import is_public
-from nodes.texts import rendering
+from nodes.texts import rendering, tags
+from nodes.texts.inserts.reading import Inserts
 
 
 @dataclass(frozen=True)
@@ -31,9 +35,12 @@ class Targets:
     nodes: Mapping[str, str]
 
 
-def body(node: Placed) -> SafeString:
-    """Return the node's text as clean HTML, with the photos that readers may see now."""
-    return shown(_saved(node))
+NONE = Targets({}, {})
+
+
+def body(node: Placed, *, is_feed: bool = False) -> SafeString:
+    """Return the node's text as clean HTML, with the photos and inserts that readers may see now."""
+    return shown(_saved(node), is_feed=is_feed)
 
 
 def picture(node: Placed) -> Photo | None:
@@ -47,22 +54,33 @@ def _saved(node: Placed) -> str:
     return rendering.saved(node.metadata.nonce, text, detail.format) if text else ""
 
 
-def shown(html: str) -> SafeString:
+def shown(html: str, *, is_feed: bool = False) -> SafeString:
     """Return a clean text as readers see it: of what is not public, its words alone. Kept in process."""
-    names = named(html)
-    return SafeString(_resolved(html, _public(names)) if names else html)
+    inserts = Inserts(html)
+    names = named(inserts)
+    targets = _public(names) if names else NONE
+    return SafeString(_resolved(inserts.shown(Readers(targets.photos), is_feed=is_feed), targets))
 
 
 def first(html: str) -> Photo | None:
     """Return the first photo that a clean text shows to readers; None if it shows none. Kept in process."""
-    names = named(html)
+    names = named(Inserts(html))
     public = _public(names).photos if names.shown else {}
     return next((public[name] for name in names.shown if name in public), None)
 
 
-def named(html: str) -> Names:
-    """Return what a clean text names, as far as it is looked up."""
-    return references.names(html, reference_selectors.MOST_NAMED)
+def named(inserts: Inserts) -> Names:
+    """Return what a clean text names, that of its inserts last, as far as it is looked up."""
+    most = reference_selectors.MOST_NAMED
+    named, used = references.names(inserts.html, most), inserts.references
+    if not used:
+        return named
+    photos, nodes = sorted(map(str, used.photos)), sorted(map(str, used.nodes))
+    return Names(
+        tuple(dict.fromkeys((*named.photos, *photos)))[:most],
+        tuple(dict.fromkeys((*named.nodes, *nodes)))[:most],
+        tuple(dict.fromkeys((*named.shown, *photos)))[:most],
+    )
 
 
 def _public(names: Names) -> Targets:
@@ -77,10 +95,47 @@ def _public(names: Names) -> Targets:
 
 
 def previewed(html: str) -> SafeString:
-    """Return a clean text with all of its photos, also those that readers do not see yet."""
-    names = named(html)
-    photos = selectors.named(names.photos)
-    return SafeString(_resolved(html, Targets(photos, _public(names).nodes if names else {})))
+    """Return a clean text as editors see it: with all of its photos, and what is wrong with its inserts."""
+    inserts = Inserts(html)
+    names = named(inserts)
+    targets = Targets(selectors.named(names.photos), _public(names).nodes if names else {})
+    return SafeString(_resolved(inserts.shown(Readers(targets.photos), faults=True), targets))
+
+
+@dataclass(frozen=True)
+class Readers:
+    """What inserts read (`nodes.texts.inserts.base.Site`), kept in process. `photos`: those that the text names."""
+
+    photos: Mapping[str, Photo]
+
+    def photo(self, photo_id: ObjectId) -> Photo | None:
+        """Return a photo that the text names."""
+        return self.photos.get(str(photo_id))
+
+    def photos_of(self, gallery_id: ObjectId, most: int) -> Sequence[Any]:
+        """Return the newest photos of a gallery, none if that is not live."""
+        moment = now()
+
+        def read() -> tuple[Sequence[Any], datetime | None]:
+            is_live = tree.current().is_live(gallery_id, moment)
+            found = node_selectors.photos_of(gallery_id, moment, size=most).nodes if is_live else ()
+            return found, due.next_due(moment)
+
+        return version_cache.under_version(("inserted photos", gallery_id, most), moment, read)
+
+    def tagged(self, tag: str, most: int) -> Sequence[Any]:
+        """Return what is newest with a tag, of all posts without one."""
+        moment, wanted = now(), tags.normalized(tag)
+
+        def read() -> tuple[Sequence[Any], datetime | None]:
+            sections = tree.current()
+            if wanted:
+                found = node_selectors.tagged(sections, wanted, moment, size=most)
+            else:
+                found = node_selectors.newest_entries(sections, moment, size=most)
+            return found.nodes, due.next_due(moment)
+
+        return version_cache.under_version(("inserted posts", wanted, most), moment, read)
 
 
 def _resolved(html: str, targets: Targets) -> str:

@@ -11,6 +11,7 @@ from nodes.models import MARKDOWN
 from nodes.selectors import photos
 from nodes.selectors.references import MOST_NAMED, Ref
 from nodes.texts import rendering, scripts
+from nodes.texts.inserts.reading import Inserts
 
 EXCERPT_WORDS = 40
 # Characters of a text that search looks through. A longer one is found by its beginning.
@@ -19,7 +20,8 @@ SEARCHED = 100_000
 
 def of(metadata: Mapping[str, Any]) -> dict[str, Any]:
     """Return the derived part of a node: `excerpt` for lists, `text` and `pairs` for search, `refs` that it uses."""
-    detail, html = metadata.get("detail") or {}, _html(metadata)
+    detail, inserts = metadata.get("detail") or {}, Inserts(_html(metadata))
+    html = inserts.plain()
     # A photo has no text, but words for those who cannot see it.
     alt = detail.get("alt") or ""
     plain = text.plain(html, 2 * SEARCHED)[:SEARCHED] or alt
@@ -28,21 +30,21 @@ def of(metadata: Mapping[str, Any]) -> dict[str, Any]:
         "excerpt": text.excerpt(html, EXCERPT_WORDS) or alt,
         "text": plain,
         "pairs": " ".join(sorted(scripts.pairs(everything))),
-        **references(metadata, html),
+        **references(metadata, inserts),
     }
 
 
-def references(metadata: Mapping[str, Any], html: str | None = None) -> dict[str, list[Ref]]:
+def references(metadata: Mapping[str, Any], inserts: Inserts | None = None) -> dict[str, list[Ref]]:
     """Return {"refs": […]}: what the text and the fields of a node use, each once; {} where that is nothing.
 
     Ids of nodes and photos, sorted, whether or not they exist: a link that leads nowhere is found by them. After them the
-    names of inserts, sorted. `html`: the node's text, where the caller has it rendered.
+    names of inserts, sorted. `inserts`: those of the node's text, where the caller has read them.
     """
-    named = markup_references.names(_html(metadata) if html is None else html, MOST_NAMED)
+    inserts = inserts or Inserts(_html(metadata))
+    named, used = markup_references.names(inserts.html, MOST_NAMED), inserts.references
     ids = {ObjectId(name) for name in (*named.nodes, *named.photos) if ObjectId.is_valid(name)}
     ids |= {photo.pk for photo in photos.named([n for n in named.photos if not ObjectId.is_valid(n)]).values()}
-    inserts: set[str] = set()
-    refs: list[Ref] = [*sorted(ids), *sorted(inserts)]
+    refs: list[Ref] = [*sorted(ids | used.nodes | used.photos), *sorted(inserts.names)]
     # Only where there are any: no index has an entry for the others.
     return {"refs": refs} if refs else {}
 

@@ -13,7 +13,7 @@ from nodes.errors import DraftGone, EditConflict, NodeGone, TooBusy
 from nodes.services import derived
 from nodes.services.editing import ATTEMPTS, normalized
 from nodes.services.site import touch
-from nodes.services.write import base_for, base_of, check_lengths, compare_and_set, insert_revision
+from nodes.services.write import base_for, base_of, check_inserts, check_lengths, compare_and_set, insert_revision
 from nodes.types import NO_TAGS, Actor, Expected, Saved, Submitted, TagChange
 
 # Where a node stands is not drafted: addresses are live or they are not.
@@ -32,7 +32,7 @@ def save_draft(
     """Save the fields `mine` as the node's draft; readers see the live version still.
 
     `seen_nonce` is the nonce that the form was rendered with: the draft's, or the node's where it had none. A draft that
-    a concurrent editor saved is merged into as a node would be. Raises EditConflict, NodeGone, TextTooLong, TooBusy.
+    a concurrent editor saved is merged into as a node would be. Raises EditConflict, NodeGone, TextRefused, TooBusy.
     """
     mine = {path: value for path, value in normalized(mine).items() if path not in NOT_DRAFTED}
     base: Mapping[str, Any] | None = None
@@ -53,6 +53,7 @@ def save_draft(
             return Saved(node_id, draft["nonce"], merged=merge.merged)
         check_lengths(merge.changes)
         after = merging.nested({k: v for k, v in {**theirs, **merge.changes}.items() if k not in NOT_DRAFTED})
+        check_inserts(merge.changes, after)
         after["tags"] = tags.applied(said["tags"])
         nonce = ObjectId()
         # History follows `parent` from the node's nonce, so that this is the base of later merges and in no list.
@@ -86,7 +87,7 @@ def publish_draft(
     """Make the draft the live version, merged with what was saved live since it was begun.
 
     After a conflict: `mine` is what the editor decided on seeing the live version `seen_nonce`; it takes the draft's place.
-    Raises EditConflict, DraftGone (saved anew, published or discarded since), NodeGone, TextTooLong, TooBusy.
+    Raises EditConflict, DraftGone (saved anew, published or discarded since), NodeGone, TextRefused, TooBusy.
     """
     for _attempt in range(ATTEMPTS):
         stored = _read(node_id)

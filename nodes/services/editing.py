@@ -17,7 +17,15 @@ from nodes.kinds import KINDS, PHOTO
 from nodes.selectors import slugs
 from nodes.services import derived, placement
 from nodes.services.site import touch
-from nodes.services.write import base_for, check_id, check_lengths, check_place, compare_and_set, insert_revision
+from nodes.services.write import (
+    base_for,
+    check_id,
+    check_inserts,
+    check_lengths,
+    check_place,
+    compare_and_set,
+    insert_revision,
+)
 from nodes.texts.tags import unique
 from nodes.types import NEVER, NO_TAGS, Actor, Expected, Saved, Submitted, TagChange
 
@@ -43,7 +51,7 @@ def create(
     An empty `slug`: one is made from the title. `fields` are further fields by path ("summary", "published", "detail.text"…).
     `node_id`: an id chosen beforehand, by which the same actor's repeated create changes the node that the first one made, if
     anything was changed in between; with `only_unpublished` unless it is published. Raises SlugTaken, InvalidSlug,
-    InvalidPlace, NodeGone (made by this id, and deleted), IdTaken, Published, TextTooLong.
+    InvalidPlace, NodeGone (made by this id, and deleted), IdTaken, Published, TextRefused.
     """
     if node_id is not None and (made := _made_before(actor, node_id)):
         whole = {"slug": slug or made["slug"], "parent_id": parent_id, "title": title, **(fields or {})}
@@ -74,6 +82,7 @@ def create(
     extra = merging.nested(normalized(fields or {}))
     metadata["detail"].update(extra.pop("detail"))
     metadata.update(extra)
+    check_inserts(fields or {}, metadata)
     insert_revision(node_id, None, metadata, actor, Submitted(form, {}) if form else None)
     try:
         database()[NODES].insert_one({"_id": node_id, "metadata": metadata, "derived": derived.of(metadata)})
@@ -117,7 +126,7 @@ def save(
 
     Only what differs is written. Place (slug, parent_id) is a field like others, checked. `form`: an id of the rendered form,
     which goes on from what it saved last. `only_unpublished`: for authors, whose right ends when the node is published.
-    Raises EditConflict, NodeGone, Published, SlugTaken, InvalidSlug, InvalidPlace, TextTooLong, TooBusy.
+    Raises EditConflict, NodeGone, Published, SlugTaken, InvalidSlug, InvalidPlace, TextRefused, TooBusy.
     """
     mine = normalized(mine)
     base: Mapping[str, Any] | None = None

@@ -14,11 +14,13 @@ from mongo.clock import now
 from mongo.connection import Document, database
 from nodes import merging
 from nodes.collections import ASSET_FILES, NODES, REDIRECTS, REVISIONS, TRASH, home_of
-from nodes.errors import IdTaken, InvalidPlace, NotReady, SlugTaken, TextTooLong
+from nodes.errors import IdTaken, InvalidPlace, NotReady, SlugTaken, TextTooLong, WrongInsert
 from nodes.kinds import KINDS, PHOTO, may_hold
-from nodes.models import tree
+from nodes.models import MARKDOWN, tree
 from nodes.selectors import slugs
 from nodes.services import derived
+from nodes.texts import rendering
+from nodes.texts.inserts.reading import Inserts, Unknown
 from nodes.types import NO_TAGS, Actor, Expected, Submitted, TagChange
 
 # How many saves back a form looks for its own.
@@ -41,7 +43,7 @@ def compare_and_set(
     The revision goes first, so that a later save finds this one as its base. `more_filter` and `more_update` join the
     same update: for what must change together with the node. `submitted`: what a form said, kept with the revision.
     Tags change in it too: a save that is refused has taken none. Raises SlugTaken, InvalidSlug, InvalidPlace, NotReady,
-    TextTooLong.
+    TextRefused.
     """
     seen, metadata = Expected.of(stored), stored["metadata"]
     home = home_of(metadata["type"])
@@ -60,6 +62,7 @@ def compare_and_set(
     check_ready(after)
     # Merged, two texts may be longer than either.
     check_lengths(changes)
+    check_inserts(changes, after)
     insert_revision(seen.id, seen.nonce, after, actor, submitted)
     extra = dict(more_update or {})
     update: dict[str, Any] = {
@@ -154,6 +157,20 @@ def check_lengths(fields: Mapping[str, Any]) -> None:
         size = len(text.encode(errors="surrogatepass")) if 4 * len(text) > settings.TEXT_MAX_BYTES else 0
         if size > settings.TEXT_MAX_BYTES:
             raise TextTooLong(path, size, settings.TEXT_MAX_BYTES)
+
+
+def check_inserts(changes: Mapping[str, Any], metadata: Mapping[str, Any]) -> None:
+    """Raise WrongInsert if a text in `changes` (by path) of what will be `metadata` has inserts that cannot be read.
+
+    One that was saved and is left alone is not looked at: an editor who corrects a title must not be kept from it.
+    """
+    text = changes.get("detail.text") or ""
+    # Rendering takes its time.
+    if "::" not in text and "data-insert" not in text:
+        return
+    html = rendering.to_html(text, metadata["detail"].get("format") or MARKDOWN)
+    if faults := [str(fault) for fault in Inserts(html).faults if not isinstance(fault, Unknown)]:
+        raise WrongInsert("detail.text", faults)
 
 
 def check_id(node_id: ObjectId, *, form: ObjectId | None = None, photo: bool = False) -> None:

@@ -123,7 +123,7 @@ def _channel(source: Source, changed: datetime | None, request: HttpRequest) -> 
 def _item(node: Node | Photo, request: HttpRequest) -> Item:
     metadata, origin = node.metadata, links.origin(request)
     link = origin + node.get_absolute_url()
-    html, enclosure = photo_texts.body(node), None
+    html, enclosure = photo_texts.body(node, is_feed=True), None
     if isinstance(node, Photo):
         html = format_html("<p>{}</p><p>{}</p>", photo_links.picture(node), metadata.summary)
         detail = metadata.detail

@@ -33,6 +33,8 @@ MARKDOWN = [
     "[{}](https://a.example)",
     "[x]({})",
     "![{}](photo:x)",
+    "::gallery{title={}}",
+    ':::note{title="{}"}\n{}\n:::',
 ]
 WAYS = [(clean, HTML), (render, [*HTML, *MARKDOWN])]
 

@@ -95,6 +95,7 @@ UNITS: Final = (
         "\U0001f468\u200d",
         "\U0001f1e6",
     ),
+    *("::a\n", "::a{b=1}\n\n", ":::a\n", ":::\n", ":::a\n:::\n", "- :::a\n", "> ::a\n", "::a{" + "b" * 400 + "\n", ":"),
     *("a", "a ", " ", "\t", "'", '"', '<a title="', "<div>", "<header>", "<acronym>"),
     # Just below the bound at a megabyte.
     *("www.a.b " + "x " * 14, "a@b.cd " + "x " * 14, "[a](b) " + "x " * 10, "![a](b) " + "x " * 12, "xxxxxxxxx\n"),
@@ -120,6 +121,8 @@ HEADS: Final = {
     "one column": ("|a|\n|-|\n", "a\n"),
     "two columns": ("a|b\n-|-\n", "a|b\n"),
     "ten columns": ("|a" * 10 + "\n" + "|-" * 10 + "\n", "|a" * 10 + "|\n"),
+    "containers, then their ends": (":::a\n" * 500, ":::\n"),
+    "deep, inserts": ("<div data-insert=a>" * 98, "</div>"),
     "links to a heading": ("<h2 id=a>a</h2>", "<a href=#a>b</a>"),
 }
 

@@ -1,0 +1,119 @@
+"""Directives: lines of Markdown that put something into a text, such as `::gallery{section=node:…}` or `:::note` … `:::`.
+
+A leaf has two colons. A container has three or more, and what stands up to its end, a line of colons alone, is in it.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+LONGEST: Final = 2_000  # characters of a directive
+
+# As a block of Markdown, by its first character that is not white space to the end of its line.
+_LINE: Final = re.compile(r"(:{2,})(?:[ \t]*([a-z][a-z0-9-]{0,39})[ \t]*(\{.*)?)?[ \t]*")
+_SPELLED: Final = re.compile(r"([a-z][a-z0-9-]{0,39})(?:\{(.*)\})?[ \t]*", re.DOTALL)
+_ATTRIBUTE: Final = re.compile(
+    r"""[ \t]*+([a-z][a-z0-9_-]{0,39})=("(?:[^"\\]|\\.)*+"|'(?:[^'\\]|\\.)*+'|[^\s"'{}=]++)(?=[ \t]|\Z)"""
+)
+_ESCAPED: Final = re.compile(r"\\(.)")
+_PLAIN: Final = re.compile(r"[^\s\"'{}=\\]+")
+_CODE: Final = re.compile(r" {0,3}(`{3,}|~{3,})(.*)")
+_INDENT: Final = re.compile(r" {0,3}(?=:)")
+
+
+class Line(NamedTuple):
+    """A line that is a directive: `spelled` is its name with its attributes, "" where it ends a container."""
+
+    spelled: str
+    is_container: bool
+
+
+def line(text: str) -> Line | None:
+    """Return the directive that a line, without its indentation, is; None for any other line."""
+    if not text.startswith("::") or len(text) > LONGEST or not (found := _LINE.fullmatch(text)):
+        return None
+    colons, name, attributes = found[1], found[2], found[3]
+    if name is None:
+        return Line("", is_container=True) if len(colons) > 2 else None
+    if len(colons) == 2 and text[2] in " \t":
+        return None
+    return Line(name + (attributes or "").rstrip(), len(colons) > 2)
+
+
+def parse(spelled: str) -> tuple[str, dict[str, str]]:
+    """Return name and attributes of a directive such as `gallery{section=node:… count=6}`.
+
+    Values with spaces stand in quotation marks, single or double, in which a backslash takes the next character as it is.
+    Raises ValueError, with what cannot be read, for one that is spelled otherwise or says an attribute twice.
+    """
+    found = _SPELLED.fullmatch(spelled) if len(spelled) <= LONGEST else None
+    if not found:
+        raise ValueError(spelled[:100])
+    rest = (found[2] or "").rstrip()
+    attributes: dict[str, str] = {}
+    at = 0
+    while at < len(rest):
+        pair = _ATTRIBUTE.match(rest, at)
+        if not pair or pair[1] in attributes:
+            raise ValueError(rest[at : at + 100].strip())
+        value = pair[2]
+        attributes[pair[1]] = _ESCAPED.sub(r"\1", value[1:-1]) if value[0] in "\"'" else value
+        at = pair.end()
+    return found[1], attributes
+
+
+def write(name: str, attributes: Mapping[str, object], content: str | None = None) -> str:
+    """Return a directive as Markdown, a container where there is `content`, which `parse` reads as it was."""
+    pairs = " ".join(f"{key}={_value(str(value))}" for key, value in attributes.items())
+    spelled = f"{name}{{{pairs}}}" if pairs else name
+    return f"::{spelled}" if content is None else f":::{spelled}\n{content}\n:::"
+
+
+def _value(value: str) -> str:
+    value = " ".join(value.split())
+    if _PLAIN.fullmatch(value):
+        return value
+    escaped = value.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
+
+
+class Fences(NamedTuple):
+    """The containers of a text: from where to where (in characters) each outermost closed one reaches, and whether all are."""
+
+    spans: tuple[tuple[int, int], ...]
+    is_balanced: bool
+
+
+def fences(text: str) -> Fences:
+    """Return where the containers of Markdown `text` begin and end, those in code blocks left out.
+
+    Goes by lines alone, as merging does: what stands in lists and quotations is no container here.
+    """
+    if ":::" not in text:
+        return Fences((), is_balanced=True)
+    opened: list[int] = []
+    spans: list[tuple[int, int]] = []
+    code, at, stray = "", 0, False
+    for each in text.split("\n"):
+        begin, at = at, at + len(each) + 1
+        if marker := _CODE.match(each):
+            if not code:
+                code = marker[1] if "`" not in marker[2] or marker[1][0] == "~" else ""
+            elif marker[1].startswith(code) and not marker[2].strip():
+                code = ""
+            continue
+        indent = None if code else _INDENT.match(each)
+        found = line(each[indent.end() :]) if indent else None
+        if found is None or not found.is_container:
+            continue
+        if found.spelled:
+            opened.append(begin)
+        elif opened:
+            start = opened.pop()
+            # What lies in this one is no outermost one.
+            while spans and spans[-1][0] > start:
+                spans.pop()
+            spans.append((start, begin + len(each)))
+        else:
+            stray = True
+    return Fences(tuple(spans), is_balanced=not opened and not stray)

@@ -1,0 +1,54 @@
+"""Form fields of attributes that Django has none for."""
+
+import re
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from bson import ObjectId
+from django import forms
+from django.utils.translation import gettext_lazy as _
+
+from markup.html import links
+
+_NODE = re.compile(r"node:([0-9a-f]{24})")
+
+
+class NodeIdField(forms.CharField):
+    """The id of a node, written `node:ID`. `types`: those of the nodes that the editor's menu offers."""
+
+    prefix: ClassVar[str] = "node:"
+
+    def __init__(self, *, types: Sequence[str] = (), **kwargs: Any) -> None:
+        self.types = tuple(types)
+        super().__init__(**kwargs)
+
+    def clean(self, value: Any) -> ObjectId | None:
+        text = str(super().clean(value)).removeprefix(self.prefix)
+        if text and not ObjectId.is_valid(text):
+            raise forms.ValidationError(_("Write %(prefix)s and an id."), params={"prefix": self.prefix})
+        return ObjectId(text) if text else None
+
+
+class PhotoIdField(NodeIdField):
+    """The id of a photo, written `photo:ID`."""
+
+    prefix = "photo:"
+
+
+class AddressField(forms.CharField):
+    """Where a link leads: an address of the web or of this site, or `node:ID`."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(max_length=1_000, **kwargs)
+
+    def clean(self, value: Any) -> str:
+        address = str(super().clean(value))
+        if not links.allowed(address) and not _NODE.fullmatch(address):
+            raise forms.ValidationError(_("Write an address such as https://example.org/, /about or node: and an id."))
+        return address
+
+    @staticmethod
+    def node(address: str) -> ObjectId | None:
+        """Return the id that an address names; None if it is another address."""
+        found = _NODE.fullmatch(address)
+        return ObjectId(found[1]) if found else None

@@ -1,0 +1,114 @@
+"""The inserts of this site."""
+
+from typing import Any
+
+from django import forms
+from django.utils.translation import gettext_lazy as _
+
+from markup.html import anchors
+from nodes.texts.inserts.base import Context, Insert, insert
+from nodes.texts.inserts.fields import AddressField, NodeIdField, PhotoIdField
+
+
+@insert("photo")
+class Photo(Insert):
+    label = _("Photo with caption")
+    help = _("One photo, with words below it, as wide as the text or wider.")
+    template = "nodes/inserts/photo.html"
+
+    photo = PhotoIdField(label=_("Photo"))
+    caption = forms.CharField(label=_("Caption"), max_length=500, required=False)
+    width = forms.ChoiceField(
+        label=_("Width"),
+        choices=[("text", _("As wide as the text")), ("wide", _("Wider")), ("full", _("As wide as the window"))],
+        initial="text",
+    )
+
+    def context(self, context: Context) -> dict[str, Any] | None:
+        photo = context.site.photo(self.cleaned_data["photo"])
+        return {"photo": photo} if photo else None
+
+    def plain(self) -> str:
+        return str(self.cleaned_data["caption"])
+
+
+@insert("gallery")
+class Gallery(Insert):
+    label = _("Gallery")
+    help = _("The newest photos of a gallery, in rows.")
+    template = "nodes/inserts/gallery.html"
+    most = 10
+
+    section = NodeIdField(label=_("Gallery"), types=["gallery"])
+    count = forms.IntegerField(label=_("Photos at most"), min_value=1, max_value=48, initial=12)
+
+    def context(self, context: Context) -> dict[str, Any] | None:
+        photos = context.site.photos_of(self.cleaned_data["section"], self.cleaned_data["count"])
+        return {"photos": photos} if photos else None
+
+
+@insert("note")
+class Note(Insert):
+    label = _("Note")
+    help = _("A box around a few paragraphs: a note, a tip, a warning.")
+    template = "nodes/inserts/note.html"
+    is_container = True
+
+    kind = forms.ChoiceField(
+        label=_("Kind"), choices=[("note", _("Note")), ("tip", _("Tip")), ("warning", _("Warning"))], initial="note"
+    )
+    title = forms.CharField(label=_("Title"), max_length=200, required=False)
+
+    def context(self, context: Context) -> dict[str, Any]:
+        kind = self.cleaned_data["kind"]
+        return {"title": self.cleaned_data["title"] or dict(self.fields["kind"].choices)[kind]}
+
+    def plain(self) -> str:
+        return str(self.cleaned_data["title"])
+
+
+@insert("button")
+class Button(Insert):
+    label = _("Button")
+    help = _("A link that stands out.")
+    template = "nodes/inserts/button.html"
+
+    link = AddressField(label=_("Address"))
+    text = forms.CharField(label=_("Text"), max_length=200)
+
+    def plain(self) -> str:
+        return str(self.cleaned_data["text"])
+
+
+@insert("posts")
+class Posts(Insert):
+    label = _("Newest posts")
+    help = _("A list of the newest posts, or of what is newest with a tag.")
+    template = "nodes/inserts/posts.html"
+    most = 10
+
+    tag = forms.CharField(label=_("Tag"), max_length=100, required=False)
+    count = forms.IntegerField(label=_("Posts at most"), min_value=1, max_value=20, initial=5)
+
+    def context(self, context: Context) -> dict[str, Any] | None:
+        nodes = context.site.tagged(self.cleaned_data["tag"], self.cleaned_data["count"])
+        return {"nodes": nodes} if nodes else None
+
+
+@insert("contents")
+class Contents(Insert):
+    label = _("Table of contents")
+    help = _("The headings of this text, as links.")
+    template = "nodes/inserts/contents.html"
+    most = 1
+
+    title = forms.CharField(label=_("Title"), max_length=200, required=False)
+    levels = forms.IntegerField(label=_("Levels of headings"), min_value=1, max_value=3, initial=2)
+
+    def context(self, context: Context) -> dict[str, Any] | None:
+        # A feed reader may show many texts on one page, which have no ids there.
+        found = [] if context.is_feed else anchors.headings(context.html)
+        top = min((heading.level for heading in found), default=0)
+        levels = [(heading, heading.level - top + 1) for heading in found]
+        headings = [(heading, level) for heading, level in levels if level <= self.cleaned_data["levels"]]
+        return {"headings": headings} if headings else None

@@ -1,0 +1,86 @@
+"""Directives become elements that survive the cleaning, and are resolved where a text is shown."""
+
+import pytest
+
+from markup.html import clean, inserts
+from markup.html.inserts import Placeholder, resolve
+from markup.markdown import render
+
+
+def found(source: str) -> list[Placeholder]:
+    seen: list[Placeholder] = []
+    resolve(render(source, "article"), lambda placeholder, _content: seen.append(placeholder) or "")
+    return sorted(seen, key=lambda placeholder: placeholder.line)
+
+
+def shown(source: str) -> str:
+    return resolve(render(source, "article"), lambda placeholder, content: f"[{placeholder.spelled}|{content.strip()}]")
+
+
+def test_a_leaf_stands_on_a_line_of_its_own():
+    assert found("text\n::gallery{section=a}\nmore ::gallery{x}") == [Placeholder("gallery{section=a}", 2)]
+
+
+def test_a_container_holds_markdown_and_containers():
+    html = shown(":::note{kind=tip}\n*a*\n\n:::: warning\n- b\n::::\n:::\n\nend")
+    assert html.startswith("[note{kind=tip}|<p><em>a</em></p>\n[warning|<ul>\n<li>b</li>\n</ul>]")
+    assert html.endswith("]\n<p>end</p>")
+
+
+def test_attributes_reach_what_resolves_them_as_they_were_typed():
+    spelled = 'a{b="<i> & \\" \'x\' data-insert=c"}'
+    assert found(f"::{spelled}") == [Placeholder(spelled, 1)]
+
+
+@pytest.mark.parametrize("source", ["```\n::a\n:::b\n:::\n```", "    ::a", "`::a`", "<pre>\n::a\n</pre>"])
+def test_nothing_is_read_in_code(source):
+    assert found(source) == []
+
+
+@pytest.mark.parametrize(
+    ("source", "faults"),
+    [
+        (":::a\nx", [(1, "not closed")]),
+        ("x\n\n:::", [(3, "closes nothing")]),
+        ("> :::a\n\n:::", [(1, "not closed"), (3, "closes nothing")]),
+        ("- :::a\n  - x\n  :::\n- :::b", [(1, ""), (4, "not closed")]),
+        (":::a\n" * 5 + ":::\n" * 5, [(1, "too deep"), *((line, "") for line in range(2, 6))]),
+    ],
+)
+def test_containers_begin_and_end_in_the_same_block(source, faults):
+    deepest_first = {(one.line, one.fault) for one in found(source)}
+    assert len(deepest_first) == len(faults)
+    assert sorted(fault for _line, fault in deepest_first) == sorted(fault for _line, fault in faults)
+
+
+def test_comments_have_no_inserts():
+    assert render("::gallery{section=a}", "comment") == "<p>::gallery{section=a}</p>"
+    assert clean('<div data-insert="a">x</div>', "comment") == "<p>x</p>"
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        '::a{b="<script>alert(1)</script>"}',
+        "::a{b='\" onclick=x'}",
+        ":::a\n</div></div><div data-insert=b>\n:::",
+        ":::a",
+    ],
+)
+def test_cleaning_again_changes_nothing(source):
+    html = render(source, "article")
+    assert clean(html, "article") == html
+    assert "<script" not in html
+
+
+def test_only_what_says_that_it_is_one_is_an_insert():
+    html = clean('<div title=" data-insert=a">x</div><p data-insert="a">y</p><div data-line="1">z</div>', "article")
+    assert resolve(html, lambda placeholder, _content: "!") == html
+
+
+def test_deeper_ones_than_are_resolved_keep_what_is_in_them():
+    deep = '<div data-insert="a">' * 20 + "x" + "</div>" * 20
+    html = resolve(clean(deep, "article"), lambda _placeholder, content: f"({content})")
+    assert html.count("(") == inserts.DEEPEST
+    assert "data-insert" not in html
+    assert "x" in html

@@ -1,0 +1,83 @@
+"""The lines that put something into a text: what is one, what it says, and how it is written."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from markup.directives import Line, fences, line, parse, write
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("::gallery{section=a}", Line("gallery{section=a}", is_container=False)),
+        ("::contents", Line("contents", is_container=False)),
+        ("::contents{} \t", Line("contents{}", is_container=False)),
+        (":::note", Line("note", is_container=True)),
+        ("::::: note {kind=tip}", Line("note{kind=tip}", is_container=True)),
+        (":::", Line("", is_container=True)),
+    ],
+)
+def test_lines_that_are_directives(text, found):
+    assert line(text) == found
+
+
+@pytest.mark.parametrize(
+    "text", ["", ":", "::", ":a", ":: a", "::A", "::a b", "a ::b", "::a{b} c"[:0] + "std::x", "::a{" + "b" * 2_000]
+)
+def test_lines_that_are_none(text):
+    assert line(text) is None
+
+
+def test_values_stand_in_quotation_marks_where_they_have_spaces():
+    assert parse("""a{b=1 c="two words" d='it "is"' e="a \\"b\\" \\\\" }""") == (
+        "a",
+        {"b": "1", "c": "two words", "d": 'it "is"', "e": 'a "b" \\'},
+    )
+
+
+@pytest.mark.parametrize(
+    "spelled",
+    ["", "a{", "a{b}", "a{b=}", "a{b=1 b=2}", 'a{b="c}', "a{b=1c=2}", 'a{b="1"c=2}', "a{=}", "a}", "{b=1}", "a b"],
+)
+def test_what_cannot_be_read_is_an_error(spelled):
+    with pytest.raises(ValueError):
+        parse(spelled)
+
+
+@given(st.text(), st.text())
+def test_what_is_written_is_read_again(one, other):
+    """White space is one space each."""
+    attributes = {"one": one, "other": other}
+    said = {key: " ".join(value.split()) for key, value in attributes.items()}
+    spelled = write("name", attributes)
+    found = line(spelled)
+    assert "\n" not in spelled
+    assert found is not None
+    assert parse(found.spelled) == ("name", said)
+
+
+@given(st.text(alphabet="ab= {}\"\\:'", max_size=60))
+def test_reading_ends_whatever_is_typed(text):
+    try:
+        name, _attributes = parse(text)
+    except ValueError:
+        return
+    assert text.startswith(name)
+
+
+def test_containers_of_a_text():
+    text = "a\n\n:::note\nb\n\n:::tip\nc\n:::\n:::\n\nd\n:::x\n:::"
+    found = fences(text)
+    assert [text[start:end] for start, end in found.spans] == [":::note\nb\n\n:::tip\nc\n:::\n:::", ":::x\n:::"]
+    assert found.is_balanced
+
+
+@pytest.mark.parametrize("text", [":::note\na", ":::", ":::a\n:::\n:::", "```\n```\n:::a"])
+def test_containers_that_are_not_closed(text):
+    assert not fences(text).is_balanced
+
+
+@pytest.mark.parametrize("text", ["```\n:::a\n```", "~~~ x\n:::\n```\n~~~~", "    :::a", "a :::b", "`` ` :::a"])
+def test_what_is_code_or_in_a_line_is_no_container(text):
+    assert fences(text) == ((), True)
