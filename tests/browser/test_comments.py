@@ -25,6 +25,14 @@ def reader(request, browsing) -> Page:
     return page
 
 
+# Without a script each time for what is posted, in `make test-slow` for the rest: these take twice as long.
+SELDOM_WITHOUT = pytest.mark.parametrize(
+    "reader",
+    [pytest.param(True, id="with script"), pytest.param(False, marks=pytest.mark.slow, id="without script")],
+    indirect=True,
+)
+
+
 def say(target, source, token, parent="", author="Bea"):
     return services.post(target, author=Author(author), source=source, token=token, parent=parent).comment
 
@@ -91,6 +99,7 @@ def test_form_sent_twice_posts_once(reader, target):
     assert selectors.count(target) == 1
 
 
+@SELDOM_WITHOUT
 def test_own_comment_is_edited_in_time_and_not_too_late(reader, target, rules):
     open_form(reader)
     write(reader, "With a tpyo")
@@ -112,6 +121,7 @@ def test_own_comment_is_edited_in_time_and_not_too_late(reader, target, rules):
     assert next(iter(selectors.iterate(target))).source == "With a typo"
 
 
+@SELDOM_WITHOUT
 def test_own_comment_is_deleted_after_asking(reader, target):
     open_form(reader)
     write(reader, "Better unsaid")
@@ -127,6 +137,7 @@ def test_own_comment_is_deleted_after_asking(reader, target):
     assert selectors.count(target) == 0
 
 
+@SELDOM_WITHOUT
 def test_pages_and_orders_lead_on_in_place(reader, target):
     for n in range(60):
         say(target, f"Number {n}.", f"t{n}")
@@ -142,6 +153,7 @@ def test_pages_and_orders_lead_on_in_place(reader, target):
     expect(reader.locator(".comment").first).to_contain_text("Number 50.")
 
 
+@SELDOM_WITHOUT
 def test_held_comment_is_shown_to_its_author_as_waiting(reader, target, rules, browsing):
     rules(MODE="hold-first")
     open_form(reader)

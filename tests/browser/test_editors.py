@@ -35,7 +35,9 @@ def test_disjoint_edits_both_survive(two):
     assert stored(node_id)["detail"]["text"] == "one of Ann\n\ntwo\n\nthree of Bob"
 
 
-@pytest.mark.parametrize("scripts", [True, False], ids=["scripts", "no-scripts"])
+@pytest.mark.parametrize(
+    "scripts", [pytest.param(True, marks=pytest.mark.slow, id="scripts"), pytest.param(False, id="no-scripts")]
+)
 def test_the_same_paragraph_shows_both_and_one_decides(browsing, account, scripts):
     bob = browsing(account("bob"))
     ann = browsing(account("ann"), java_script_enabled=scripts, viewport=PHONE)

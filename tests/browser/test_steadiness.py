@@ -31,7 +31,9 @@ def moved(page: Page, address: str) -> float:
     return page.evaluate(SUM)
 
 
-@pytest.mark.parametrize("viewport", [DESKTOP, PHONE], ids=["desktop", "phone"])
+@pytest.mark.parametrize(
+    "viewport", [pytest.param(DESKTOP, marks=pytest.mark.slow, id="desktop"), pytest.param(PHONE, id="phone")]
+)
 def test_pages_do_not_move_while_they_load(browsing, site, viewport):
     page = browsing(viewport=viewport)
     page.add_init_script(OBSERVE)

@@ -191,7 +191,7 @@ class Contract:
         roots = [backend.post(target, new(str(n))).comment for n in range(6)]
         for n in range(6, 30):
             backend.post(target, new(str(n), roots[n % 6].slug))
-        for comment in self.got(backend, target):
+        for comment in self.got(backend, target)[::4]:
             alone = backend.page(target, order=order, size=1, at=comment.slug)
             assert [c.slug for c in alone.comments] == [comment.slug]
             page = backend.page(target, order=order, size=4, at=comment.slug)
