@@ -15,7 +15,7 @@ from django.utils.translation import gettext_lazy, ngettext
 from mongo.clock import now
 from nodes import access
 from nodes.access import TOP, Action, section_choices
-from nodes.admin import bulk_progress, undo
+from nodes.admin import bulk_progress, undo, uses
 from nodes.admin.site import actor, page, title_link
 from nodes.selectors import lists
 from nodes.services import bulk_actions
@@ -40,8 +40,6 @@ NEEDED = {
     MOVE: Action.MOVE,
     TRASH: Action.TRASH,
 }
-# Sent by the page that asks whether it is meant.
-CONFIRMED = "confirmed"
 # Conflicts that are named; of more, their number.
 NAMED = 20
 
@@ -83,8 +81,8 @@ def run(request: HttpRequest) -> HttpResponse:
     if not chosen and not denied and before == bulk_progress.Outcome():
         messages.warning(request, _("Nothing was chosen, so nothing was changed."))
         return back
-    if action == TRASH and chosen and CONFIRMED not in request.POST:
-        return _ask(request, chosen)
+    if asked := _asked(request, action, chosen):
+        return asked
     outcome = before.with_batch(chosen, _do(request, form.cleaned_data, chosen), denied)
     if bulk_progress.MORE in request.POST:
         return bulk_progress.answer(request, outcome)
@@ -92,13 +90,25 @@ def run(request: HttpRequest) -> HttpResponse:
     return back
 
 
-def _ask(request: HttpRequest, chosen: list[Chosen]) -> HttpResponse:
-    """Show what would go to the trash, with what stands in it; the page sends the same again."""
-    inside = lists.standing_in([one.id for one in chosen])
-    title = ngettext("Move %(n)d page to the trash?", "Move %(n)d pages to the trash?", len(chosen)) % {
-        "n": len(chosen)
-    }
-    return page(request, "bulk_confirm", title, chosen=chosen, named=chosen[:NAMED], inside=inside, action=TRASH)
+def _asked(request: HttpRequest, action: str, chosen: list[Chosen]) -> HttpResponse | None:
+    """Show what would go out of sight, with what stands in it and where it is used; the page sends the same again.
+
+    None where that was confirmed, and for what is done without asking.
+    """
+    if action not in (TRASH, UNPUBLISH) or not chosen or uses.CONFIRMED in request.POST:
+        return None
+    ids, count = [one.id for one in chosen], len(chosen)
+    used = uses.of_leaving(request.user, ids, NAMED)
+    if action == UNPUBLISH and not used.count:
+        return None
+    if action == TRASH:
+        title = ngettext("Move %(n)d page to the trash?", "Move %(n)d pages to the trash?", count)
+    else:
+        title = ngettext("Take %(n)d page back from the public?", "Take %(n)d pages back from the public?", count)
+    return page(
+        request, "bulk_confirm", title % {"n": count}, chosen=chosen, named=chosen[:NAMED], inside=lists.standing_in(ids),
+        uses=used, action=action, button=LABELS[action],
+    )  # fmt: skip
 
 
 def _chosen(request: HttpRequest, needed: Action) -> tuple[list[Chosen], list[Refused]]:

@@ -13,7 +13,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 from mongo.clock import now
 from nodes import access
 from nodes.access import TOP, Action, section_choices
-from nodes.admin import conflict, sent_forms
+from nodes.admin import conflict, sent_forms, uses
 from nodes.admin.forms import FIELDS, NodeForm
 from nodes.admin.site import actor, admin_url, page, tell_saved
 from nodes.errors import (
@@ -148,6 +148,9 @@ def _sent(request: HttpRequest, found: Editable, drafting: bool) -> HttpResponse
     form = _form(request, found, seen, decided.data, drafting=drafting)
     if not sent_forms.is_to_be_saved(request.POST, form, decided):
         return _show(request, found, form, drafting, decided)
+    live = not drafting and "_draft" not in request.POST
+    if live and (leaving := uses.of_taken_back(request.user, found.node, form, request.POST)):
+        return _page(request, found, form, drafting, leaving=leaving)
     try:
         return _write(request, found, form, drafting)
     except EditConflict as error:
@@ -297,7 +300,8 @@ def _page(request: HttpRequest, found: Editable, form: NodeForm, drafting: bool,
     fieldsets = list(form.fieldsets([clash.name for clash in context.get("clashes", ())]))
     return page(
         request, "form", found.node.metadata.title, form=form, fieldsets=fieldsets, found=found, kind=found.node.kind,
-        can=can, drafting=drafting, may_publish=can["publish"], is_live=found.node.is_live(now()), **context,
+        can=can, drafting=drafting, may_publish=can["publish"], is_live=found.node.is_live(now()),
+        uses=uses.of(request.user, [found.node.pk]), **context,
     )  # fmt: skip
 
 

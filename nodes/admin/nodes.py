@@ -7,7 +7,7 @@ from django.http import HttpRequest
 from django.urls import URLPattern, path
 
 from nodes import converters  # noqa: F401 - registers <objectid:…>
-from nodes.admin import drafts, editing, history, lists, operations, undo, writing
+from nodes.admin import drafts, editing, history, links, lists, operations, undo, writing
 
 PERMISSIONS = ("nodes.view_node", "nodes.add_node", "nodes.change_node", "nodes.publish_node")
 
@@ -25,6 +25,7 @@ class NodeAdmin(admin.ModelAdmin):
             ("tags/", writing.complete_tags, "tags"),
             ("photos/", writing.pick_photos, "pick_photos"),
             ("trash/", operations.trash_list, "trash"),
+            ("broken-links/", links.broken, "broken_links"),
             ("<objectid:node_id>/change/", editing.change, "change"),
             ("<objectid:node_id>/move/", operations.move, "move"),
             ("<objectid:node_id>/duplicate/", operations.duplicate, "duplicate"),

@@ -15,7 +15,7 @@ from django_mongodb_backend.forms import ObjectIdField
 
 from nodes import access, kinds
 from nodes.access import Action
-from nodes.admin import undo
+from nodes.admin import undo, uses
 from nodes.admin.editing import again_under_another
 from nodes.admin.fields import SectionField
 from nodes.admin.site import actor, admin_url, page, tell_saved
@@ -130,7 +130,8 @@ def throw_away(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
             messages.success(request, format_html("{} {}", told, undo.button([(node_id, form.cleaned_data["nonce"])])))
             return HttpResponseRedirect(admin_url("changelist"))
     text = " ".join([_("Readers do not see it any more. It can be put back from the trash."), _goes_with(found)])
-    return _confirm(request, found, form, _("Move to the trash"), button=_("Move to the trash"), text=text)
+    used = uses.of_leaving(request.user, [node_id])
+    return _confirm(request, found, form, _("Move to the trash"), button=_("Move to the trash"), text=text, uses=used)
 
 
 @require_safe
@@ -187,5 +188,6 @@ def delete(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
             return HttpResponseRedirect(admin_url("trash"))
     text = _("Its text, its history and its comments are deleted. This cannot be undone.")
     return _confirm(
-        request, found, form, _("Delete for good"), button=_("Delete for good"), text=text, in_trash=True, is_final=True
-    )
+        request, found, form, _("Delete for good"), button=_("Delete for good"), text=text, in_trash=True, is_final=True,
+        uses=uses.of(request.user, [node_id]),
+    )  # fmt: skip

@@ -1,18 +1,23 @@
 """Where nodes and photos are used, as one user may know of it: named with an address for him, or only counted."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from bson import ObjectId
+from django import forms
 
 from mongo.clock import now
 from nodes import access
 from nodes.access import Action
 from nodes.admin.site import admin_url
-from nodes.models import tree
+from nodes.models import Node, Photo, tree
 from nodes.selectors import references as selectors
 from nodes.selectors.listing import is_public
+from nodes.types import NEVER
+
+# Sent by the page that asks whether it is meant.
+CONFIRMED = "confirmed"
 
 
 @dataclass(frozen=True)
@@ -52,6 +57,24 @@ def of(user: Any, ids: Sequence[ObjectId], most: int = selectors.LISTED_USES) ->
     count = len(found) if len(found) < selectors.LISTED_USES else selectors.count_uses(ids)
     named = [one for use in found if (one := _named(user, use))]
     return Uses(tuple(named[:most]), count)
+
+
+def of_leaving(user: Any, ids: Sequence[ObjectId], most: int = selectors.LISTED_USES) -> Uses:
+    """Return where nodes and photos that readers are to see no more are used, and what stands in them."""
+    return of(user, selectors.going_with(tree.current(), ids), most)
+
+
+def of_taken_back(user: Any, node: Node | Photo, form: forms.Form, sent: Mapping[str, Any]) -> Uses | None:
+    """Return where a public node is used that a (valid) form takes back from the public; None if it does not, if it is used
+    nowhere, or if its editor was told already."""
+    moment = now()
+    if CONFIRMED in sent or not is_public(node, tree.current(), moment) or "published" not in form.cleaned_data:
+        return None
+    published, expires = form.cleaned_data["published"], form.cleaned_data.get("expires") or NEVER
+    if published and published <= moment < expires or "_publish" in sent:
+        return None
+    uses = of_leaving(user, [node.pk])
+    return uses if uses.count else None
 
 
 def _named(user: Any, use: selectors.Use) -> Named | None:

@@ -27,7 +27,8 @@ PREVIEWS = {0: 120, 5_000: 20, 20_000: 4}
 
 @require_POST
 def show_text(request: HttpRequest) -> JsonResponse:
-    """Answer {"html": …}: a text as readers will see it, with photos that they do not see yet. Saves nothing."""
+    """Answer {"html": …}: a text as readers will see it, with photos that they do not see yet, and links marked that lead
+    nowhere. Saves nothing."""
     if not _may_write(request.user):
         raise PermissionDenied
     text = newlines(request.POST.get("text", "")[: settings.TEXT_MAX_BYTES])
@@ -35,7 +36,8 @@ def show_text(request: HttpRequest) -> JsonResponse:
         return JsonResponse({}, status=429, headers={"Retry-After": str(SECONDS)})
     text_format = HTML if request.POST.get("format") == HTML else MARKDOWN
     html = rendering.to_html(text, text_format)
-    shown = photo_texts.previewed(html) if access.may_see_photos(request.user) else photo_texts.shown(html)
+    sees_photos, sees_all = access.may_see_photos(request.user), access.sees_all(request.user)
+    shown = photo_texts.previewed(html, sees_photos=sees_photos, sees_all=sees_all)
     return JsonResponse({"html": shown})
 
 

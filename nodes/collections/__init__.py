@@ -121,8 +121,9 @@ COLLECTIONS = (
             # What uses a node, a photo or an insert, live and in drafts: the two are read side by side, in one order.
             Index("by_ref", (("derived.refs", 1), *CHANGED), partial=REFERRING),
             Index("by_draft_ref", (("draft.refs", 1), *CHANGED), partial={"draft.refs": {"$exists": True}}),
-            # What refers to anything, the newest first: looked through for links that lead nowhere.
-            Index("referring", NEWEST, partial=REFERRING),
+            # What refers to anything, the newest first: looked through for links that lead nowhere. What was looked through
+            # already is passed over in the index alone.
+            Index("referring", (*NEWEST, ("metadata.expires", 1), ("metadata.parent_id", 1)), partial=REFERRING),
         ),
         shard_key=ShardKey(
             PLACE, unique=True, reason="Only a unique shard key keeps (section, slug) unique over shards."

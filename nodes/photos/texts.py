@@ -5,13 +5,14 @@ up by one query of nodes and one of photos (one more where it names slugs), and 
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
 from bson import ObjectId
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext_lazy
 
 from markup.html import references
 from markup.html.references import WORDS_ALONE, ImageRef, LinkRef, Names
@@ -23,16 +24,28 @@ from nodes.selectors import nodes as node_selectors
 from nodes.selectors import photos as selectors
 from nodes.selectors import references as reference_selectors
 from nodes.selectors.listing import is_public
+from nodes.selectors.references import State
 from nodes.texts import rendering, tags
 from nodes.texts.inserts.reading import Inserts
+
+# Why a reference shows words alone, for editors.
+REASONS = {
+    State.HIDDEN: gettext_lazy("not public"),
+    State.TRASHED: gettext_lazy("in the trash"),
+    State.GONE: gettext_lazy("not there any more"),
+}
 
 
 @dataclass(frozen=True)
 class Targets:
-    """What a text names, by name: photos, and the paths of nodes. What is not in it stays words."""
+    """What a text names, by name: photos, and the paths of nodes. What is not in it stays words.
+
+    `marks`: for editors, why a link has no address.
+    """
 
     photos: Mapping[str, Photo]
     nodes: Mapping[str, str]
+    marks: Mapping[str, str] = field(default_factory=dict)
 
 
 NONE = Targets({}, {})
@@ -94,12 +107,27 @@ def _public(names: Names) -> Targets:
     return version_cache.under_version(("references", names), moment, read)
 
 
-def previewed(html: str) -> SafeString:
-    """Return a clean text as editors see it: with all of its photos, and what is wrong with its inserts."""
+def previewed(html: str, *, sees_photos: bool, sees_all: bool) -> SafeString:
+    """Return a clean text for its editor: with photos that readers do not see yet, with links marked that lead nowhere, and
+    with what is wrong with its inserts.
+
+    `sees_photos`, `sees_all`: whether the editor may see all photos, and may know why something is not public.
+    """
     inserts = Inserts(html)
     names = named(inserts)
-    targets = Targets(selectors.named(names.photos), _public(names).nodes if names else {})
-    return SafeString(_resolved(inserts.shown(Readers(targets.photos), faults=True), targets))
+    public = _public(names) if names else NONE
+    photos = selectors.named(names.photos) if sees_photos else public.photos
+    targets = Targets(photos, public.nodes, _marks(names, photos, sees_all=sees_all))
+    return SafeString(_resolved(inserts.shown(Readers(photos), faults=True), targets))
+
+
+def _marks(names: Names, photos: Mapping[str, Photo], *, sees_all: bool) -> dict[str, str]:
+    ids = {name: ObjectId(name) for name in (*names.nodes, *names.photos) if ObjectId.is_valid(name)}
+    ids |= {name: photo.pk for name, photo in photos.items()}
+    found = reference_selectors.states(tree.current(), set(ids.values()), now())
+    every = {name: found[ids[name]] if name in ids else State.GONE for name in (*names.nodes, *names.photos)}
+    told = {name: state for name, state in every.items() if state is not State.LIVE}
+    return {name: str(REASONS[state if sees_all else State.HIDDEN]) for name, state in told.items()}
 
 
 @dataclass(frozen=True)
@@ -144,7 +172,9 @@ def _resolved(html: str, targets: Targets) -> str:
         return None if photo is None else _picture(ref, photo)
 
     def link(ref: LinkRef) -> tuple[str, str]:
-        address = _address(ref, targets)
+        address, mark = _address(ref, targets), targets.marks.get(ref.name)
+        if mark:
+            return '<span class="broken-link">', format_html(" <small>({})</small></span>", mark)
         return ref.to(address) if address else WORDS_ALONE
 
     return references.resolve(html, image, link)

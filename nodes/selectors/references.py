@@ -4,18 +4,22 @@
 the names of inserts. The services write both; indexes answer all that is asked here, without a look into any text.
 """
 
-from collections.abc import Sequence
+import enum
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from bson import ObjectId
 
-from mongo.connection import database
-from nodes.collections import NODES
-from nodes.models import Node
+from markup.html import references as markup_references
+from mongo.connection import Document, batched, database
+from nodes.collections import ASSET_FILES, NODES, REFERRING, TRASH, standing
+from nodes.models import MARKDOWN, Node
 from nodes.models.tree import Tree
-from nodes.selectors.listing import LISTED, live
+from nodes.selectors import photos
+from nodes.selectors.listing import LISTED, Cursor, beside, is_public, live
+from nodes.texts import rendering
 
 # Different nodes that one text links to, and different photos; those beyond are words without address.
 MOST_NAMED = 200
@@ -24,6 +28,8 @@ LISTED_USES = 100
 COUNTED_USES = 1_000
 # Pages looked through by one query for links that lead nowhere.
 LOOKED_AT_ONCE = 200
+# Ids in one query.
+IDS_AT_ONCE = 1_000
 LATEST_FIRST = [("metadata.updated", -1), ("_id", -1)]
 
 Ref = ObjectId | str
@@ -80,6 +86,18 @@ def count_uses(refs: Sequence[Ref]) -> int:
     return int(database()[NODES].count_documents(_by_others(refs), limit=COUNTED_USES + 1)) if refs else 0
 
 
+def going_with(sections: Tree, ids: Sequence[ObjectId]) -> list[ObjectId]:
+    """Return these nodes and photos, and what stands in those that are sections: at most COUNTED_USES more."""
+    holding = [inner for i in ids if i in sections.sections for inner in (i, *(s.id for s in sections.descendants(i)))]
+    found = dict.fromkeys(ids)
+    if holding:
+        inside = {"metadata.parent_id": {"$in": holding}}
+        for collection in (NODES, ASSET_FILES):
+            standing_in = database()[collection].find({**inside, **standing(collection)}, {"_id": 1})
+            found |= dict.fromkeys(document["_id"] for document in standing_in.limit(COUNTED_USES))
+    return list(found)
+
+
 def _by_others(refs: Sequence[Ref]) -> dict[str, Any]:
     return {**using(refs), "_id": {"$nin": [ref for ref in refs if isinstance(ref, ObjectId)]}}
 
@@ -87,3 +105,108 @@ def _by_others(refs: Sequence[Ref]) -> dict[str, Any]:
 def _any_of(path: str, refs: Sequence[Ref]) -> dict[str, Any]:
     """Return the expression that says whether the array at `path`, if there is one, holds any of these."""
     return {"$ne": [{"$setIntersection": [{"$ifNull": [path, []]}, {"$literal": list(refs)}]}, []]}
+
+
+class State(enum.StrEnum):
+    """What a reference leads to, as readers meet it now."""
+
+    LIVE = "live"
+    HIDDEN = "hidden"  # not published (yet), expired, or in a section that is
+    TRASHED = "trashed"
+    GONE = "gone"
+
+
+def states(sections: Tree, ids: Collection[ObjectId], moment: datetime) -> dict[ObjectId, State]:
+    """Return what each of these nodes and photos is for readers now; State.GONE for an id that nothing has."""
+    found: dict[ObjectId, State] = {}
+    fields = {f"metadata.{name}": 1 for name in ("parent_id", "published", "expires")}
+    # Twice: in the middle of going to or coming from the trash a node is seen in one of the looks.
+    for collection in (NODES, ASSET_FILES, TRASH, NODES, ASSET_FILES):
+        for batch in batched([i for i in ids if i not in found], IDS_AT_ONCE):
+            query = {"_id": {"$in": batch}, **standing(collection)}
+            for document in database()[collection].find(query, fields):
+                is_live = is_public(Node.from_document(document), sections, moment)
+                standing_here = State.LIVE if is_live else State.HIDDEN
+                found[document["_id"]] = State.TRASHED if collection == TRASH else standing_here
+    return {i: found.get(i, State.GONE) for i in ids}
+
+
+@dataclass(frozen=True)
+class Broken:
+    """A reference of a public page that shows readers words alone. `words`: each place of the text; none for a field."""
+
+    node: Node
+    target: ObjectId
+    state: State
+    words: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Look:
+    """What one look through the public pages that refer to anything found. `after`: the cursor to go on from, "" at the end."""
+
+    broken: tuple[Broken, ...]
+    looked: int
+    after: str
+
+
+def count_referring() -> int:
+    """Return how many pages, public or not, refer to anything."""
+    return int(database()[NODES].count_documents(REFERRING, hint="referring"))
+
+
+def look(sections: Tree, moment: datetime, cursor: str = "") -> Look:
+    """Look through the next LOOKED_AT_ONCE public pages that refer to anything, the newest first, for broken references.
+
+    What they refer to is read from the index of ids; a text is read only where something is broken, for its words. Raises
+    ValueError for a cursor that is none.
+    """
+    edge = Cursor.parse(cursor) if cursor else None
+    fields = LISTED | {"derived.refs": 1}
+    documents = beside(REFERRING, "referring", moment, LOOKED_AT_ONCE + 1, edge, fields)
+    is_more, documents = len(documents) > LOOKED_AT_ONCE, documents[:LOOKED_AT_ONCE]
+    after = str(Cursor.of(Node.from_document(documents[-1]), newer=False)) if is_more else ""
+    public = [d for d in documents if sections.is_live(d["metadata"]["parent_id"], moment)]
+    found = states(sections, {ref for document in public for ref in _ids(document)}, moment)
+    off = {d["_id"]: d for d in public if any(found[ref] != State.LIVE for ref in _ids(d))}
+    said = _words(list(off))
+    broken = tuple(
+        Broken(Node.from_document(document), ref, found[ref], tuple(said.get(node_id, {}).get(ref, ())))
+        for node_id, document in off.items()
+        for ref in _ids(document)
+        if found[ref] != State.LIVE
+    )
+    return Look(broken, len(documents), after)
+
+
+def looks(sections: Tree, moment: datetime, cursor: str = "") -> Iterator[Look]:
+    """Yield one look after another, from a cursor to the end. Raises ValueError for a cursor that is none."""
+    while True:
+        found = look(sections, moment, cursor)
+        yield found
+        if not found.after:
+            return
+        cursor = found.after
+
+
+def _ids(document: Document) -> Iterator[ObjectId]:
+    return (ref for ref in document["derived"]["refs"] if isinstance(ref, ObjectId))
+
+
+def _words(node_ids: Sequence[ObjectId]) -> dict[ObjectId, dict[ObjectId, list[str]]]:
+    """Return, by node and by what it refers to, the words that stand there in its text."""
+    texts = {"metadata.detail.text": 1, "metadata.detail.format": 1}
+    found: dict[ObjectId, dict[ObjectId, list[str]]] = {}
+    for document in database()[NODES].find({"_id": {"$in": list(node_ids)}}, texts):
+        detail = document["metadata"].get("detail") or {}
+        html = rendering.to_html(detail.get("text") or "", detail.get("format") or MARKDOWN)
+        mentions = list(markup_references.mentions(html))
+        slugs = [m.name for m in mentions if m.scheme == markup_references.PHOTO and not ObjectId.is_valid(m.name)]
+        named = photos.named(slugs[:MOST_NAMED])
+        here = found.setdefault(document["_id"], {})
+        for mention in mentions:
+            if ObjectId.is_valid(mention.name):
+                here.setdefault(ObjectId(mention.name), []).append(mention.words)
+            elif mention.name in named:
+                here.setdefault(named[mention.name].pk, []).append(mention.words)
+    return found

@@ -84,7 +84,7 @@
     form.addEventListener("submit", (event) => {
       const fields = [...form.querySelectorAll("[name=chosen]")];
       const chosen = fields.filter((field) => !field.disabled && (field.type === "hidden" || field.checked));
-      const asks = form.elements.action.value === form.dataset.asks && !form.elements.confirmed;
+      const asks = form.dataset.asks.split(" ").includes(form.elements.action.value) && !form.elements.confirmed;
       if (chosen.length <= SIZE || asks || form.querySelector(".working progress")) return;
       event.preventDefault();
       form.querySelector(".working")?.remove();

@@ -230,7 +230,7 @@ def library(ann: Editor, parent: ObjectId, photo: ObjectId) -> None:
     replace(photo, pictures.png())
     ann.client.post(reverse("admin:nodes_photo_go_back", args=[photo]), {"content": str(photo)})
     throw = reverse("admin:nodes_photo_trash", args=[photo])
-    ann.client.post(throw, {"nonce": str(document(photo)["metadata"]["nonce"])})
+    ann.client.post(throw, {"nonce": str(document(photo)["metadata"]["nonce"]), "confirmed": "1"})
     assert document(photo) is None
 
 

@@ -68,7 +68,7 @@ def test_a_database_that_is_away_is_one_sentence(words):
 
 def test_audits_end_with_nothing_and_with_findings(mongo):
     page = node()
-    assert [ended(name)[0] for name in ("check_nodes", "check_comments", "doctor")] == [0, 0, 0]
+    assert [ended(name)[0] for name in ("check_nodes", "check_links", "check_comments", "doctor")] == [0] * 4
     mongo["cms.revisions"].delete_many({})
     code, printed = ended("check_nodes", "--json")
     assert code == WRONG

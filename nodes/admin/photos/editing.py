@@ -14,9 +14,10 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from mongo.clock import now
 from nodes import access
-from nodes.admin import conflict, sent_forms, undo, uses
+from nodes.admin import bulk_forms, conflict, sent_forms, undo, uses
 from nodes.admin.conflict import Clash, Decided, Deciding
 from nodes.admin.forms import NodeForm
+from nodes.admin.photos import library
 from nodes.admin.photos.forms import PhotoForm
 from nodes.admin.photos.site import page
 from nodes.admin.site import actor
@@ -28,6 +29,7 @@ from nodes.selectors import photos as selectors
 from nodes.selectors.editing import Version
 from nodes.selectors.listing import is_public
 from nodes.services import photos
+from nodes.services.bulk_actions import Chosen
 
 # What an editor may have thought about for long.
 KEPT_WORDS = ("title", "alt", "summary", "tags")
@@ -56,6 +58,8 @@ def _sent(request: HttpRequest, photo: Photo, present: Version) -> HttpResponse:
     form = make(decided.data, seen=sent_forms.seen(request.POST, photo.pk) or present)
     if not sent_forms.is_to_be_saved(request.POST, form, decided):
         return _show(request, photo, form, clashes=_clashes_again(request, form, decided, make))
+    if leaving := uses.of_taken_back(request.user, photo, form, request.POST):
+        return _show(request, photo, form, leaving=leaving)
     try:
         return _save(request, photo.pk, form, form.cleaned_data["nonce"] or ObjectId())
     except EditConflict as error:
@@ -140,11 +144,15 @@ def go_back(request: HttpRequest, photo_id: ObjectId) -> HttpResponse:
 
 @require_POST
 def throw_away(request: HttpRequest, photo_id: ObjectId) -> HttpResponse:
-    """Move a photo to the trash, unless it was changed since its page was shown."""
+    """Move a photo to the trash, unless it was changed since its page was shown; ask before where it is used."""
     photo = _photo(request, photo_id, access.may_change_photos)
-    nonce = request.POST.get("nonce", "")
+    nonce = request.POST.get("nonce") or request.POST.get(f"nonce-{photo_id}", "")
     if not ObjectId.is_valid(nonce):
         raise Http404
+    used = uses.of(request.user, [photo_id])
+    if used.count and uses.CONFIRMED not in request.POST:
+        chosen = Chosen(photo_id, ObjectId(nonce), photo.metadata.title)
+        return library.ask(request, bulk_forms.TRASH, [chosen], used)
     try:
         photos.throw_away(actor(request), photo_id, ObjectId(nonce))
         told = format_html(_("“{}” is in the trash."), photo.metadata.title)

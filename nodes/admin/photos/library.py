@@ -138,8 +138,8 @@ def _run(request: HttpRequest) -> HttpResponse:
             messages.error(request, " ".join(str(reason) for reason in reasons))
     elif not chosen and before == bulk_progress.Outcome():
         messages.warning(request, _("Nothing was chosen, so nothing was changed."))
-    elif form.cleaned_data["action"] == bulk_forms.TRASH and chosen and bulk_forms.CONFIRMED not in request.POST:
-        return _ask(request, chosen)
+    elif asked := _asked(request, form.cleaned_data["action"], chosen):
+        return asked
     else:
         outcome = before.with_batch(chosen, _work(request, form.cleaned_data)(chosen), [])
         if bulk_progress.MORE in request.POST:
@@ -148,13 +148,28 @@ def _run(request: HttpRequest) -> HttpResponse:
     return HttpResponseRedirect(request.get_full_path())
 
 
-def _ask(request: HttpRequest, chosen: list[Chosen]) -> HttpResponse:
-    """Show what would go to the trash, and which pages show it; the page sends the same again."""
-    title = ngettext("Move %(n)d photo to the trash?", "Move %(n)d photos to the trash?", len(chosen))
-    shown_on = uses.of(request.user, [one.id for one in chosen], bulk_forms.NAMED)
+def _asked(request: HttpRequest, action: str, chosen: list[Chosen]) -> HttpResponse | None:
+    """Show what would go out of sight, and which pages use it; the page sends the same again.
+
+    None where that was confirmed, and for what is done without asking.
+    """
+    if action not in (bulk_forms.TRASH, bulk_forms.UNPUBLISH) or not chosen or uses.CONFIRMED in request.POST:
+        return None
+    used = uses.of(request.user, [one.id for one in chosen], bulk_forms.NAMED)
+    return None if action == bulk_forms.UNPUBLISH and not used.count else ask(request, action, chosen, used)
+
+
+def ask(request: HttpRequest, action: str, chosen: list[Chosen], used: uses.Uses) -> HttpResponse:
+    """Show the page that asks whether an action on photos is meant, and where they are used."""
+    if action == bulk_forms.TRASH:
+        title = ngettext("Move %(n)d photo to the trash?", "Move %(n)d photos to the trash?", len(chosen))
+    else:
+        title = ngettext(
+            "Take %(n)d photo back from the public?", "Take %(n)d photos back from the public?", len(chosen)
+        )
     return page(
-        request, "photos_confirm", title % {"n": len(chosen)}, chosen=chosen, named=chosen[: bulk_forms.NAMED], uses=shown_on,
-        action=bulk_forms.TRASH,
+        request, "photos_confirm", title % {"n": len(chosen)}, chosen=chosen, named=chosen[: bulk_forms.NAMED], uses=used,
+        action=action, button=bulk_forms.LABELS[action],
     )  # fmt: skip
 
 

@@ -1,0 +1,47 @@
+"""The report of links that lead nowhere, a part of the site at a time."""
+
+from typing import Any
+
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_safe
+
+from mongo.clock import now
+from nodes import access
+from nodes.access import Action
+from nodes.admin.site import page
+from nodes.models import tree
+from nodes.photos import texts
+from nodes.selectors import references as selectors
+from nodes.selectors.references import Broken, State
+
+# A page of the report ends with the look that brings so many, or after so many pages of the site.
+SIZE = 50
+LOOKED_THROUGH = 2_000
+# Of one target's words on one page.
+WORDS = 5
+
+
+@require_safe
+def broken(request: HttpRequest) -> HttpResponse:
+    """List what public pages refer to that readers cannot see, the newest pages first, as far as they are the user's to see."""
+    if not access.may_list(request.user):
+        raise PermissionDenied
+    rows: list[dict[str, Any]] = []
+    looked, after = 0, ""
+    try:
+        for look in selectors.looks(tree.current(), now(), request.GET.get("from", "")):
+            rows += [_row(request, one) for one in look.broken if access.allowed(request.user, one.node, Action.VIEW)]
+            looked, after = looked + look.looked, look.after
+            if len(rows) >= SIZE or looked >= LOOKED_THROUGH:
+                break
+    except ValueError as error:
+        raise Http404(_("There is no such page of this list.")) from error
+    return page(request, "broken_links", _("Broken links"), rows=rows, looked=looked, after=after)
+
+
+def _row(request: HttpRequest, one: Broken) -> dict[str, Any]:
+    # Why something is not public is not for all to know.
+    state = one.state if access.sees_all(request.user) else State.HIDDEN
+    return {"node": one.node, "words": one.words[:WORDS], "target": one.target, "reason": texts.REASONS[state]}

@@ -1,0 +1,225 @@
+"""Where things are used, and links that lead nowhere, as editors meet them."""
+
+import pytest
+from bson import ObjectId
+from django.contrib.auth.models import Permission, User
+from django.test import Client
+
+from nodes.admin import links
+from nodes.photos import links as photo_links
+from nodes.selectors import photos as photo_selectors
+from nodes.selectors import references
+from nodes.services import drafts, trash
+from tests.support.nodes.build import EDITOR, node, nonce, stored
+from tests.support.nodes.editors import fields
+from tests.support.nodes.photo_build import document, gallery, upload
+
+pytestmark = pytest.mark.usefixtures("mongo")
+
+NODES = "/admin/nodes/node/"
+BROKEN = f"{NODES}broken-links/"
+SHOW = f"{NODES}show-text/"
+
+
+def user(*permissions: str) -> User:
+    account = User.objects.create_user(f"user-{ObjectId()}", is_staff=True)
+    account.user_permissions.add(*Permission.objects.filter(codename__in=permissions))
+    return account
+
+
+@pytest.fixture
+def editor(client) -> Client:
+    client.force_login(user("publish_node", "change_node", "add_node", "change_photo"))
+    return client
+
+
+@pytest.fixture
+def author() -> Client:
+    client = Client()
+    client.force_login(user("change_node", "add_node"))
+    return client
+
+
+def text(answer) -> str:
+    return answer.content.decode()
+
+
+class TestUsedOn:
+    def test_pages_are_listed_and_drafts_marked(self, editor):
+        target = node(slug="target")
+        assert "No text links to it." in text(editor.get(f"{NODES}{target}/change/"))
+        node(slug="page", title="On lakes", text=f"[a](node:{target})")
+        drafted = node(slug="drafted", title="On hills")
+        drafts.save_draft(EDITOR, drafted, nonce(drafted), {"detail.text": f"[a](node:{target})"})
+        answer = editor.get(f"{NODES}{target}/change/")
+        assert [(use.title, use.drafted) for use in answer.context["uses"].named] == [
+            ("On hills", True),
+            ("On lakes", False),
+        ]
+        assert text(answer).count("in its draft") == 1
+
+    def test_what_one_may_not_see_is_counted_and_not_named(self, author):
+        mine = node(slug="mine", published=None, author={"_id": author_id(author), "name": "Me"})
+        node(slug="public", title="Public one", text=f"[a](node:{mine})")
+        node(slug="secret", title="Secret one", text=f"[a](node:{mine})", published=None)
+        drafted = node(slug="drafted", title="Drafted one")
+        drafts.save_draft(EDITOR, drafted, nonce(drafted), {"detail.text": f"[a](node:{mine})"})
+        page = text(author.get(f"{NODES}{mine}/change/"))
+        assert 'href="/public"' in page
+        assert "Secret one" not in page
+        assert "Drafted one" not in page
+        assert "and on 2 pages that are not listed here" in page
+
+
+def author_id(client: Client) -> ObjectId:
+    return ObjectId(client.session["_auth_user_id"])
+
+
+class TestWarnings:
+    @pytest.fixture
+    def target(self) -> ObjectId:
+        target = node(slug="target")
+        node(slug="page", title="On lakes", text=f"[a](node:{target})")
+        return target
+
+    def test_trash_and_deletion_name_what_links_there(self, editor, target):
+        warned = "Used on 1 page, which will show words alone in its place:"
+        page = text(editor.get(f"{NODES}{target}/delete/"))
+        assert warned in page
+        assert "On lakes" in page
+        trash.trash(EDITOR, target, nonce(target))
+        editor.force_login(User.objects.create_superuser("admin"))
+        assert warned in text(editor.get(f"{NODES}{target}/delete-for-good/"))
+
+    def test_nothing_is_said_of_what_nothing_uses(self, editor):
+        assert "uses-warning" not in text(editor.get(f"{NODES}{node()}/delete/"))
+
+    def test_a_section_counts_what_stands_in_it(self, editor):
+        outer = node("folder", "outer")
+        inner = node("basic-page", "leaf", parent=node("folder", "inner", parent=outer))
+        photo_id = upload(gallery("lakes", parent_id=outer))
+        node(slug="page", title="On lakes", text=f"[a](node:{inner}) ![](photo:{photo_id})")
+        node("basic-page", "beside", parent=outer, title="Goes along", text=f"[a](node:{inner})")
+        page = text(editor.get(f"{NODES}{outer}/delete/"))
+        assert "Used on 1 page," in page
+        assert "On lakes" in page
+        assert "Goes along" not in page
+
+    @pytest.mark.parametrize("action", ["trash", "unpublish"])
+    def test_bulk_actions_ask_first(self, editor, target, action):
+        other = node(slug="other")
+        chosen = {f"nonce-{i}": str(nonce(i)) for i in (target, other)} | {
+            "chosen": [str(target), str(other)],
+            "action": action,
+        }
+        asked = editor.post(NODES, chosen)
+        assert "On lakes" in text(asked)
+        assert stored(target)["published"]
+        assert editor.post(NODES, {**chosen, "confirmed": "1"}).status_code == 302
+        assert editor.get("/target").status_code == 404
+
+    def test_taking_back_unused_pages_asks_nothing(self, editor, target):
+        other = node(slug="other")
+        sent = {"chosen": [str(other)], f"nonce-{other}": str(nonce(other)), "action": "unpublish"}
+        assert editor.post(NODES, sent).status_code == 302
+        assert stored(other)["published"] is None
+
+    def test_a_form_that_takes_a_page_back_asks_once(self, editor, target):
+        address = f"{NODES}{target}/change/"
+        said = fields(text(editor.get(address))) | {"published_0": "", "published_1": "", "_save": "x"}
+        asked = editor.post(address, said)
+        assert "Nothing is saved yet." in text(asked)
+        assert "On lakes" in text(asked)
+        assert stored(target)["published"]
+        assert editor.post(address, said | {"confirmed": "1"}).status_code == 302
+        assert stored(target)["published"] is None
+
+    def test_photos_ask_too(self, editor):
+        photo_id = upload(gallery("lakes"))
+        node(slug="page", title="On lakes", text=f"[a](photo:{photo_id})")
+        photo_nonce = str(document(photo_id)["metadata"]["nonce"])
+        asked = editor.post(f"/admin/nodes/photo/{photo_id}/trash/", {"nonce": photo_nonce})
+        assert "On lakes" in text(asked)
+        sent = {"chosen": [str(photo_id)], f"nonce-{photo_id}": photo_nonce}
+        for action in ("trash", "unpublish"):
+            assert "On lakes" in text(editor.post(photo_links.library(), {**sent, "action": action}))
+        assert photo_selectors.get(photo_id).metadata.published
+        done = editor.post(f"/admin/nodes/photo/{photo_id}/trash/", {**sent, "confirmed": "1"})
+        assert done.status_code == 302
+        assert photo_selectors.get(photo_id) is None
+
+
+class TestPreview:
+    def test_links_that_lead_nowhere_are_marked_with_the_reason(self, editor):
+        hidden, thrown, live = node(slug="hidden", published=None), node(slug="thrown"), node(slug="live")
+        trash.trash(EDITOR, thrown, nonce(thrown))
+        typed = f"[a](node:{hidden}) [b](node:{thrown}) [c](node:{ObjectId()}) [d](node:no) [e](node:{live}) [f](photo:none)"
+        html = editor.post(SHOW, {"text": typed}).json()["html"]
+        marked = '<span class="broken-link">{} <small>({})</small></span>'
+        words = [("a", "not public"), ("b", "in the trash"), ("c", "not there any more"), ("d", "not there any more")]
+        assert (
+            html
+            == "<p>"
+            + " ".join(
+                [
+                    *(marked.format(*pair) for pair in words),
+                    '<a href="/live">e</a>',
+                    marked.format("f", "not there any more"),
+                ]
+            )
+            + "</p>"
+        )
+
+    def test_who_may_not_see_all_is_not_told_what_is_there(self, author):
+        hidden = node(slug="hidden", published=None)
+        html = author.post(SHOW, {"text": f"[a](node:{hidden}) [b](node:{ObjectId()})"}).json()["html"]
+        assert html.count("(not public)") == 2
+
+
+class TestReport:
+    def test_broken_links_of_public_pages_are_listed(self, editor):
+        hidden = node(slug="hidden", published=None)
+        node(slug="page", title="On lakes", text=f"[some *words*](node:{hidden}) [fine](node:{node(slug='fine')})")
+        node(slug="unseen", title="On hills", text=f"[other words](node:{hidden})", published=None)
+        page = text(editor.get(BROKEN))
+        for told in ("On lakes", "/page", "some words", str(hidden), "not public"):
+            assert told in page
+        assert "fine" not in page
+        assert "On hills" not in page
+
+    def test_an_empty_list_says_so(self, editor):
+        node(slug="page", text=f"[fine](node:{node(slug='fine')})")
+        assert "No link is broken." in text(editor.get(BROKEN))
+
+    def test_it_goes_on_page_by_page(self, editor, monkeypatch):
+        gone = ObjectId()
+        monkeypatch.setattr(references, "LOOKED_AT_ONCE", 2)
+        monkeypatch.setattr(links, "SIZE", 2)
+        for n in range(5):
+            node(slug=f"page-{n}", title=f"Page {n}", text=f"[a](node:{gone})")
+        seen, after = [], ""
+        for _ in range(3):
+            context = editor.get(BROKEN, {"from": after} if after else {}).context
+            seen += [row["node"].metadata.title for row in context["rows"]]
+            after = context["after"]
+        assert seen == [f"Page {n}" for n in (4, 3, 2, 1, 0)]
+        assert after == ""
+        assert editor.get(BROKEN, {"from": "no cursor"}).status_code == 404
+
+    def test_an_author_sees_his_own_pages_and_not_why(self, author):
+        hidden = node(slug="hidden", published=None)
+        node(
+            slug="mine",
+            title="My page",
+            text=f"[a](node:{ObjectId()})",
+            author={"_id": author_id(author), "name": "Me"},
+        )
+        node(slug="other", title="Not mine", text=f"[a](node:{hidden})")
+        page = text(author.get(BROKEN))
+        assert "My page" in page
+        assert "Not mine" not in page
+        assert "not there any more" not in page
+
+    def test_it_is_for_those_who_edit(self, client):
+        client.force_login(user("view_photo"))
+        assert client.get(BROKEN).status_code == 403

@@ -1,0 +1,97 @@
+"""`manage.py check_links`."""
+
+import io
+import json
+from datetime import timedelta
+
+import pytest
+from bson import ObjectId
+from django.core.management import CommandError, call_command
+
+from nodes.selectors import references
+from nodes.services import trash
+from tests.support.commands import explain, stages
+from tests.support.nodes.build import EDITOR, PAST, node, nonce, save
+from tests.support.nodes.photo_build import gallery, upload
+
+pytestmark = pytest.mark.usefixtures("mongo")
+
+
+def checked(*options: str) -> tuple[int, str]:
+    """Return the exit code, and what was printed."""
+    printed = io.StringIO()
+    try:
+        call_command("check_links", *options, stdout=printed)
+    except CommandError as error:
+        return error.returncode, printed.getvalue()
+    return 0, printed.getvalue()
+
+
+def test_all_is_well_where_every_link_leads_somewhere():
+    photo_id, target = upload(gallery("lakes")), node(slug="target")
+    node(slug="page", text=f"[a](node:{target}) ![](photo:{photo_id}) [elsewhere](/nowhere)")
+    node(slug="none")
+    assert checked() == (0, "1 public pages with references: 0 broken.\n")
+
+
+def test_each_broken_link_is_named_with_its_page_address_and_words():
+    gone, thrown, hidden = ObjectId(), node(slug="thrown"), node(slug="hidden", published=None)
+    folder = node("folder", "folder")
+    photo_id = upload(gallery("lakes"), name="one.jpg", fields={"published": None})
+    typed = f"[a](node:{gone}#x) [b *c*](node:{thrown}) <a href='node:{hidden}'>d</a> [e](node:{gone})\n\n![f](photo:lakes/one)"
+    node("basic-page", "page", parent=folder, title="On lakes", text=typed)
+    trash.trash(EDITOR, thrown, nonce(thrown))
+    code, printed = checked()
+    assert code == 1
+    assert set(printed.splitlines()) == {
+        f"On lakes (/folder/page): “a”, “e” → {gone}, gone",
+        f"On lakes (/folder/page): “b c” → {thrown}, trashed",
+        f"On lakes (/folder/page): “d” → {hidden}, hidden",
+        f"On lakes (/folder/page): “f” → {photo_id}, hidden",
+        "1 public pages with references: 4 broken.",
+    }
+    code, printed = checked("--json")
+    said = json.loads(printed)
+    assert (code, said["counts"]) == (1, {"pages": 1, "broken": 4})
+    assert {finding["address"] for finding in said["findings"]} == {"/folder/page"}
+
+
+def test_what_readers_do_not_see_is_not_their_concern():
+    gone = ObjectId()
+    hidden = node("folder", "hidden", published=None)
+    node(slug="page", text=f"[a](node:{gone})", published=None)
+    node("basic-page", "inside", parent=hidden, text=f"[a](node:{gone})")
+    assert checked()[0] == 0
+    save(hidden, nonce(hidden), published=nonce(hidden).generation_time)
+    assert checked()[0] == 1
+
+
+def test_it_is_told_what_is_mended():
+    target = node(slug="target")
+    page = node(slug="page", text=f"[a](node:{target})")
+    trash.trash(EDITOR, target, nonce(target))
+    assert checked()[0] == 1
+    trash.restore(EDITOR, target)
+    assert checked()[0] == 0
+    trash.trash(EDITOR, target, nonce(target))
+    save(page, nonce(page), detail__text="No link.")
+    assert checked()[0] == 0
+
+
+def test_it_looks_along_indexes_and_reads_what_refers_to_something(mongo, commands, monkeypatch):
+    monkeypatch.setattr(references, "LOOKED_AT_ONCE", 10)
+    target = node(slug="target")
+    for n in range(25):
+        node(slug=f"page-{n}", text=f"[a](node:{target})", published=PAST + timedelta(days=n))
+        node(slug=f"none-{n}")
+    with commands.recorded():
+        assert checked() == (0, "25 public pages with references: 0 broken.\n")
+    plans = [
+        explain(mongo, event) for event in commands.sent if event.command.get("find") in ("cms.nodes", "cms.trash")
+    ]
+    read = 0
+    for plan in plans:
+        assert not stages(plan) & {"COLLSCAN", "SORT"}
+        read += plan["executionStats"]["totalDocsExamined"]
+    # Each page once, those at the edges of a look again; the target once a look.
+    assert read <= 25 + 2 * 3 + 3
