@@ -1,0 +1,59 @@
+"""Three-way merge of lists by item."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from markup.comparing.lists import merge
+
+LISTS = st.lists(st.sampled_from("abcdef"), max_size=8)
+
+
+@pytest.mark.parametrize(
+    ("base", "mine", "theirs", "merged"),
+    [
+        ("abc", "abc", "abc", "abc"),
+        ("abc", "abX", "abc", "abX"),
+        ("abc", "Xbc", "abY", "XbY"),
+        ("abc", "XYc", "abZ", "XYZ"),
+        ("abc", "bc", "abcd", "bcd"),
+        ("abc", "abcX", "abcY", "abcYX"),
+        ("abc", "abcX", "abcX", "abcX"),
+        ("", "X", "Y", "YX"),
+        ("abc", "aXbc", "abYc", "aXbYc"),
+        ("abc", "", "abc", ""),
+        ("aab", "ab", "aab", "ab"),
+    ],
+)
+def test_what_one_side_changed_is_taken(base, mine, theirs, merged):
+    found = merge(base, mine, theirs)
+    assert found.is_whole
+    assert "".join(found.mine) == merged
+
+
+@pytest.mark.parametrize(
+    ("base", "mine", "theirs", "ours", "others"),
+    [
+        ("abc", "aXc", "aYc", "aXc", "aYc"),
+        ("abc", "aXc", "aYcZ", "aXcZ", "aYcZ"),
+        ("abc", "ac", "aYc", "ac", "aYc"),
+    ],
+)
+def test_of_an_item_that_both_changed_each_side_keeps_its_own(base, mine, theirs, ours, others):
+    found = merge(base, mine, theirs)
+    assert not found.is_whole
+    assert ("".join(found.mine), "".join(found.theirs)) == (ours, others)
+
+
+@given(base=LISTS, mine=LISTS, theirs=LISTS)
+def test_nothing_that_either_side_added_is_lost(base, mine, theirs):
+    found = merge(base, mine, theirs)
+    assert set(mine) - set(base) <= set(found.mine)
+    assert set(theirs) - set(base) <= set(found.theirs)
+
+
+@given(base=LISTS, mine=LISTS)
+def test_one_side_alone_is_taken_as_it_is(base, mine):
+    for found in (merge(base, mine, base), merge(base, base, mine)):
+        assert found.is_whole
+        assert list(found.mine) == mine
