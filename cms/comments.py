@@ -13,7 +13,7 @@ from comments.posting.policy import Mode, Policy, closing
 from comments.types import Target
 from mongo.clock import now
 from nodes.admin import relogin
-from nodes.kinds import PHOTO
+from nodes.content import PHOTO
 from nodes.models import Node, Photo, Placed, tree
 from nodes.models import site as stored_site
 from nodes.selectors import nodes as selectors

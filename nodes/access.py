@@ -15,7 +15,8 @@ from django.http import Http404
 from django.utils.translation import gettext as _
 
 from mongo.clock import now
-from nodes import kinds
+from nodes import content
+from nodes.content import PHOTO
 from nodes.models import Node, tree
 from nodes.selectors import editing, trash
 from nodes.selectors.editing import Editable
@@ -39,13 +40,19 @@ class Action(enum.StrEnum):
     DELETE = "delete"
 
 
+# What needs to know the fields of a node: nothing of this is done with one whose type is not installed.
+_CHANGING = frozenset({Action.EDIT, Action.DRAFT, Action.PUBLISH, Action.MOVE})
+
+
 def allowed(user: Any, node: Node, action: Action) -> bool:
     """Return whether a user may do something with a node, or with a photo as it stands in the trash."""
     if not _is_staff(user):
         return False
+    if not node.content_type.is_installed and action in _CHANGING:
+        return False
     if action is Action.DELETE:
         return bool(user.has_perm("nodes.delete_node"))
-    if node.metadata.type == kinds.PHOTO:
+    if node.content_type.is_file:
         return may_see_photos(user) if action is Action.VIEW else may_change_photos(user)
     if user.has_perm("nodes.publish_node"):
         return True
@@ -75,9 +82,9 @@ def trash_seen_by(user: Any) -> dict[str, Any] | None:
     seen: list[dict[str, Any]] = []
     if may_list(user):
         own = {} if sees_all(user) else {"metadata.author._id": user.pk}
-        seen.append({"metadata.type": {"$ne": kinds.PHOTO}, **own})
+        seen.append({"metadata.type": {"$ne": PHOTO}, **own})
     if may_see_photos(user):
-        seen.append({"metadata.type": kinds.PHOTO})
+        seen.append({"metadata.type": PHOTO})
     return {"$or": seen} if seen else None
 
 
@@ -111,9 +118,10 @@ def may_list(user: Any) -> bool:
 
 def may_create(user: Any, type: str) -> bool:
     """Return whether a user may make nodes of a type. Sections and photos are for those who may publish."""
-    if type in (kinds.PAGE, kinds.ENTRY):
-        return bool(user.has_perm("nodes.add_node"))
-    return type in kinds.SECTIONS and bool(user.has_perm("nodes.publish_node"))
+    what = content.get(type)
+    if what.is_file or not what.is_installed:
+        return False
+    return bool(user.has_perm("nodes.publish_node" if what.is_section else "nodes.add_node"))
 
 
 def may_place(user: Any, section_id: ObjectId | None) -> bool:
@@ -136,12 +144,12 @@ def section_choices(user: Any, type: str = "", seen: ObjectId | None = None) -> 
     """
     sections = tree.current()
     found = []
-    if (not type or kinds.may_hold(None, type)) and (may_place(user, None) or seen is None):
+    if (not type or content.may_hold(None, type)) and (may_place(user, None) or seen is None):
         found.append((TOP, _("Top level")))
 
     def walk(parent_id: ObjectId | None, depth: int) -> None:
         for section in sections.children.get(parent_id, ()):
-            fits = not type or kinds.may_hold(section.type, type)
+            fits = not type or content.may_hold(section.type, type)
             if fits and (section.id == seen or may_place(user, section.id)):
                 found.append((str(section.id), "\u2003" * depth + section.title))
             walk(section.id, depth + 1)

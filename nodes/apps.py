@@ -1,4 +1,5 @@
 from django.apps import AppConfig
+from django.utils.module_loading import autodiscover_modules
 from django.utils.translation import gettext_lazy as _
 
 
@@ -7,5 +8,6 @@ class NodesConfig(AppConfig):
     verbose_name = _("Content")
 
     def ready(self) -> None:
+        autodiscover_modules("content")
         from nodes import checks  # noqa: F401 - registers itself
         from nodes.services import photo_copies  # noqa: F401 - registers what makes the copies of photos

@@ -1,10 +1,16 @@
-"""System checks: what is set for photos."""
+"""System checks: what is set for photos, and what content types declare."""
 
+from collections.abc import Iterator
 from typing import Any
 
 from django.core.checks import CheckMessage, Error, register
 from django.core.exceptions import ImproperlyConfigured
+from django.db import models
+from django_mongodb_backend.fields import ArrayField, EmbeddedModelArrayField, EmbeddedModelField
 
+from nodes.content import Content, Part, registry
+from nodes.content.base import Written
+from nodes.content.fields import RESERVED
 from nodes.photos.assets.limits import limits
 
 
@@ -19,3 +25,65 @@ def check_photos(**kwargs: Any) -> list[CheckMessage]:
         hint = "Set PHOTOS['WIDTHS'] and PHOTOS['SQUARES'] to at least one number of pixels each."
         return [Error("PHOTOS leaves no size to show photos in.", hint=hint, id="nodes.E002")]
     return []
+
+
+@register()
+def check_content(**kwargs: Any) -> list[CheckMessage]:
+    """nodes.E003: two types have one name; E004: the name of a field is taken; E005: a field is of a class that documents
+    cannot keep; E006: a type stands in nothing. What the fields themselves find wrong comes under Django's own ids."""
+    found: list[CheckMessage] = []
+    for double in registry.doubles():
+        first = registry.get(double.type_name)
+        message = f"{_name(double)} and {_name(first)} are both the content type “{double.type_name}”."
+        found.append(Error(message, hint="Give one of them another `type_name`.", obj=double, id="nodes.E003"))
+    for content_type in registry.types():
+        found += _fields(content_type, content_type.__name__)
+        if not any(content_type.may_stand_in(section) for section in registry.types() if section.is_section):
+            hint = "List section types in `stands_in`, as classes or by their names."
+            message = f"{_name(content_type)} stands in nothing: no type of `stands_in` is an installed section."
+            found.append(Error(message, hint=hint, obj=content_type, id="nodes.E006"))
+    return found
+
+
+def _name(content_type: type[Content]) -> str:
+    return f"{content_type.__module__}.{content_type.__name__}"
+
+
+def _fields(model: Any, path: str) -> Iterator[CheckMessage]:
+    for field in model._meta.fields:
+        if isinstance(field, models.AutoField) or field.primary_key:
+            continue
+        where = f"{path}.{field.name}"
+        if issubclass(model, Content) and _is_taken(model, field):
+            yield Error(f"{where}: this name is taken.", hint="Choose another.", obj=field, id="nodes.E004")
+        if problem := _problem(field):
+            yield Error(f"{where} {problem}", hint="Use a field of values.", obj=field, id="nodes.E005")
+        elif part := _part_of(field):
+            yield from _fields(part, where)
+        else:
+            yield from field.check()
+
+
+def _is_taken(model: type[Content], field: models.Field) -> bool:
+    known = {one.name: one for one in Written._meta.fields}
+    if field.name in known and issubclass(model, Written):
+        return field.creation_counter != known[field.name].creation_counter
+    return field.name in RESERVED or hasattr(Content, field.name) or field.db_column is not None
+
+
+def _problem(field: models.Field) -> str:
+    if field.remote_field:
+        return "is a relation: documents keep ids, as of a NodeField or PhotoField."
+    if isinstance(field, models.FileField):
+        return "is a file: files are photos, which a PhotoField refers to."
+    if field.unique:
+        return "is unique, which holds for places alone: a slug in its section."
+    if isinstance(field, ArrayField) and not isinstance(field, EmbeddedModelArrayField):
+        return _problem(field.base_field)
+    if (part := _part_of(field)) and not issubclass(part, Part):
+        return f"nests {part.__name__}, which is no Part."
+    return ""
+
+
+def _part_of(field: models.Field) -> Any:
+    return field.embedded_model if isinstance(field, EmbeddedModelField | EmbeddedModelArrayField) else None

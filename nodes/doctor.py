@@ -20,7 +20,7 @@ from nodes.collections import (
     SITE,
     TRASH,
 )
-from nodes.kinds import ENTRY, PHOTO, SECTIONS
+from nodes.content import PHOTO, BlogEntry, registry
 from nodes.models.site import SITE_ID
 from nodes.photos import damage
 from nodes.photos.assets.locks import stale
@@ -53,25 +53,29 @@ HOT_QUERIES = (
         "the newest of a section",
         NODES,
         lambda node: {
-            "filter": {"metadata.parent_id": node["metadata"]["parent_id"], "metadata.type": ENTRY, **live(now())},
+            "filter": {
+                "metadata.parent_id": node["metadata"]["parent_id"],
+                "metadata.type": BlogEntry.type_name,
+                **live(now()),
+            },
             "sort": _SORT,
             "limit": 10,
         },
-        example={"metadata.type": ENTRY},
+        example={"metadata.type": BlogEntry.type_name},
     ),
     HotQuery(
         "the newest of the site",
         NODES,
         lambda node: {
             "filter": {
-                "metadata.type": ENTRY,
+                "metadata.type": BlogEntry.type_name,
                 "metadata.parent_id": {"$in": [node["metadata"]["parent_id"]]},
                 **live(now()),
             },
             "sort": _SORT,
             "limit": 10,
         },
-        example={"metadata.type": ENTRY},
+        example={"metadata.type": BlogEntry.type_name},
     ),
     HotQuery(
         "what carries a tag",
@@ -85,12 +89,12 @@ HOT_QUERIES = (
             "sort": _SORT,
             "limit": 10,
         },
-        example={"metadata.type": ENTRY},
+        example={"metadata.type": BlogEntry.type_name},
     ),
     HotQuery(
         "the section tree",
         NODES,
-        lambda node: {"filter": {"metadata.type": {"$in": list(SECTIONS)}}},
+        lambda node: {"filter": {"metadata.type": {"$nin": list(registry.leaves())}}},
         broadcast_because="Sections are few, lie anywhere, and are read once for each version of the site.",
     ),
     HotQuery(

@@ -88,15 +88,15 @@ class InvalidPlace(NodeError):
     """The node cannot stand there: wrong type of section, its own descendant, or not there."""
 
 
-class TextRefused(NodeError):
-    """A text of the node, by its path under `metadata`, or what it merges to, cannot be kept as it is."""
+class FieldRefused(NodeError):
+    """A field of the node, by its path under `metadata`, or what it merges to, cannot be kept as it is."""
 
     def __init__(self, path: str, message: str) -> None:
         self.path = path
         super().__init__(message)
 
 
-class TextTooLong(TextRefused):
+class TextTooLong(FieldRefused):
     """A text has more bytes than settings.TEXT_MAX_BYTES."""
 
     def __init__(self, path: str, size: int, most: int) -> None:
@@ -108,12 +108,16 @@ class TextTooLong(TextRefused):
         )
 
 
-class WrongInsert(TextRefused):
+class WrongInsert(FieldRefused):
     """A text has inserts that are not spelled as they can be read. `faults` says of each what is wrong, and at which line."""
 
     def __init__(self, path: str, faults: Sequence[str]) -> None:
         self.faults = tuple(faults)
         super().__init__(path, " ".join(self.faults))
+
+
+class InvalidField(FieldRefused):
+    """A field does not take what it was given, or the node's type has no such field."""
 
 
 class NotReady(NodeError):

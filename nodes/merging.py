@@ -1,16 +1,19 @@
 """Three-way merge of a node: what one side changed merges by itself, what both changed is for the editor to decide.
 
-Fields are named by their path under `metadata`: "title", "detail.text". Pure functions; texts merge by paragraph.
+Fields are named by their path under `metadata`: "title", "detail.text". Pure functions. How two edits of one field merge is
+said by the field's class: texts by paragraph, lists by item, lists of parts by the parts' ids and each part by its fields; all
+else is one value.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from markup.comparing import lists
 from markup.comparing import merge as text_merge
+from nodes.content import fields as content_fields
+from nodes.content.fields import ITEMS, PART, PARTS, TEXT
 
-# Merged paragraph by paragraph; every other field is one value.
-TEXTS = frozenset({"summary", "detail.text"})
 # Kept by the services themselves, or saved as differences.
 _NOT_FIELDS = frozenset(
     {"nonce", "type", "created", "updated", "tags", "detail", "locked", "content_id", "doomed", "superseded"}
@@ -59,8 +62,9 @@ def nested(flat: Mapping[str, Any]) -> dict[str, Any]:
     return metadata
 
 
-def merge(base: Mapping[str, Any] | None, mine: Mapping[str, Any], theirs: Mapping[str, Any]) -> Merge:
-    """Merge `mine` (the fields of a form) into `theirs` (the fields stored); `base` is what the form started from.
+def merge(base: Mapping[str, Any] | None, mine: Mapping[str, Any], theirs: Mapping[str, Any], type: str) -> Merge:
+    """Merge `mine` (the fields of a form) into `theirs` (the fields stored) of a node of a type; `base` is what the form
+    started from.
 
     Without a base every field that differs is a conflict: neither side is known to have changed it.
     """
@@ -79,21 +83,82 @@ def merge(base: Mapping[str, Any] | None, mine: Mapping[str, Any], theirs: Mappi
             merged.append(path)
         elif same(stored, before):
             changes[path] = wanted
-        elif path in TEXTS:
-            text = text_merge.merge(before or "", wanted or "", stored or "")
-            if text.text is not None:
-                changes[path] = text.text
+        else:
+            ours, others = _both(content_fields.way(type, path), before, wanted, stored)
+            if same(ours, others):
+                changes[path] = ours
                 merged.append(path)
             else:
-                conflicts.append(_text_conflict(path, before, text))
-        else:
-            conflicts.append(FieldConflict(path, before, wanted, stored))
+                conflicts.append(FieldConflict(path, before, ours, others))
     return Merge(changes, tuple(merged), tuple(conflicts))
 
 
-def _text_conflict(path: str, before: Any, text: text_merge.Merged) -> FieldConflict:
-    mine = text_merge.resolve(text, ["mine"] * text.conflicts)
-    return FieldConflict(path, before, mine, text_merge.resolve(text, ["theirs"] * text.conflicts))
+def _both(way: str, base: Any, mine: Any, theirs: Any) -> tuple[Any, Any]:
+    """Return a value that both sides changed as either side would have it merged: alike where nothing is left to decide."""
+    if way == TEXT:
+        return _texts(base or "", mine or "", theirs or "")
+    if way == ITEMS and _are(list, mine, theirs):
+        return _items(base or [], mine, theirs)
+    if way == PARTS and _are(list, mine, theirs):
+        return _parts(base or [], mine, theirs)
+    if way == PART and _are(Mapping, mine, theirs):
+        return _part(base or {}, mine, theirs)
+    return mine, theirs
+
+
+def _are(kind: Any, *values: Any) -> bool:
+    return all(isinstance(value, kind) for value in values)
+
+
+def _texts(base: str, mine: str, theirs: str) -> tuple[str, str]:
+    merged = text_merge.merge(base, mine, theirs)
+    if merged.text is not None:
+        return merged.text, merged.text
+    ours = text_merge.resolve(merged, ["mine"] * merged.conflicts)
+    return ours, text_merge.resolve(merged, ["theirs"] * merged.conflicts)
+
+
+def _items(base: list[Any], mine: list[Any], theirs: list[Any]) -> tuple[list[Any], list[Any]]:
+    # Of what a list holds not everything has a hash.
+    known = {repr(item): item for item in (*base, *mine, *theirs)}
+    merged = lists.merge(*([repr(item) for item in side] for side in (base, mine, theirs)))
+    return [known[key] for key in merged.mine], [known[key] for key in merged.theirs]
+
+
+def _parts(base: list[Any], mine: list[Any], theirs: list[Any]) -> tuple[list[Any], list[Any]]:
+    """Merge lists of parts: which there are and in which order by their ids, what both sides kept field by field."""
+    before, ours, others = ({str(part.get("_id")): part for part in side} for side in (base, mine, theirs))
+    changed = {
+        key: _part(part, ours.get(key), others.get(key)) for key, part in before.items() if key in ours or key in others
+    }
+    # A part that one side removed and the other changed is for the editor to decide.
+    kept = {
+        key
+        for key, part in before.items()
+        if (key in ours) != (key in others) and not same((ours.get(key) or others.get(key)), part)
+    }
+    order = lists.merge(list(before), list(ours), list(others))
+    new = {**others, **ours}
+
+    def made(keys: tuple[str, ...], side: int, own: Mapping[str, Any]) -> list[Any]:
+        listed = [key for key in keys if key not in kept or key in own]
+        listed += [key for key in own if key in kept and key not in listed]
+        return [changed[key][side] if key in changed else new[key] for key in listed]
+
+    return made(order.mine, 0, ours), made(order.theirs, 1, others)
+
+
+def _part(base: Mapping[str, Any], mine: Mapping[str, Any] | None, theirs: Mapping[str, Any] | None) -> tuple[Any, Any]:
+    """Merge one part field by field; of what one side has not, it is what the other has."""
+    if mine is None or theirs is None:
+        return mine or theirs, mine or theirs
+    ours, others = dict(theirs), dict(theirs)
+    for name in {**mine, **theirs}:
+        if same(theirs.get(name), base.get(name)):
+            ours[name] = others[name] = mine.get(name)
+        elif not same(mine.get(name), base.get(name)):
+            ours[name] = mine.get(name)
+    return ours, others
 
 
 def same(one: Any, other: Any) -> bool:
@@ -102,4 +167,10 @@ def same(one: Any, other: Any) -> bool:
         one = one.replace("\r\n", "\n")
     if isinstance(other, str):
         other = other.replace("\r\n", "\n")
-    return (one or None) == (other or None)
+    if _is_empty(one) or _is_empty(other):
+        return _is_empty(one) and _is_empty(other)
+    return bool(one == other)
+
+
+def _is_empty(value: Any) -> bool:
+    return value is None or (isinstance(value, str | list | tuple | Mapping) and not value)

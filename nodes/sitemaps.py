@@ -10,7 +10,8 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
 from mongo.clock import now
-from nodes import kinds, links
+from nodes import links
+from nodes.content import NEWEST, registry
 from nodes.models import tree
 from nodes.selectors import nodes as selectors
 from nodes.selectors import sitemap
@@ -28,7 +29,7 @@ def index(request: HttpRequest) -> HttpResponse:
     """List the pages of the sitemap."""
     sections, moment, origin = tree.current(), now(), links.origin(request)
     names = [(SECTIONS, 1)]
-    names += [(type, n + 1) for type in sitemap.TYPES for n in range(len(sitemap.starts(sections, type, moment)))]
+    names += [(type, n + 1) for type in registry.leaves() for n in range(len(sitemap.starts(sections, type, moment)))]
     lines = (f"<sitemap><loc>{origin}{reverse('sitemap-page', args=name)}</loc></sitemap>" for name in names)
     return _xml("sitemapindex", lines)
 
@@ -39,7 +40,7 @@ def page(request: HttpRequest, kind: str, number: int) -> HttpResponse:
     origin = links.origin(request)
     if kind == SECTIONS and number == 1:
         return _xml("urlset", (_line(origin, url, changed) for url, changed in _sections(now())))
-    found = sitemap.entries(tree.current(), kind, number, now()) if kind in sitemap.TYPES else None
+    found = sitemap.entries(tree.current(), kind, number, now()) if kind in registry.leaves() else None
     if found is None:
         raise Http404(_("There is no such page of the sitemap."))
     url = tree.current().url
@@ -50,7 +51,7 @@ def _sections(moment: datetime) -> Iterator[tuple[str, datetime | None]]:
     """Yield the paths of the front page and of all live sections, each with the last change of what it shows."""
     sections = tree.current()
     newest = sitemap.newest(sections, moment)
-    posts = (at for section_id, at in newest.items() if sections.sections[section_id].type == kinds.BLOG)
+    posts = (at for section_id, at in newest.items() if sections.sections[section_id].content_type.lists == NEWEST)
     front = selectors.front_page(sections, moment)
     yield "/", front.metadata.updated if front else max(posts, default=None)
     for section_id in sections.live_ids(moment):

@@ -17,9 +17,9 @@ from django.utils.translation import gettext as _
 from comments.types import Target
 from markup import html, text
 from mongo.clock import now
-from nodes import kinds
-from nodes.errors import IdTaken, InvalidPlace, InvalidSlug, NodeGone, SlugTaken, TextRefused
-from nodes.models import HTML, Node
+from nodes.content import HTML, BasicPage, BlogEntry, Folder
+from nodes.errors import FieldRefused, IdTaken, InvalidPlace, InvalidSlug, NodeGone, SlugTaken
+from nodes.models import Node
 from nodes.services import editing
 from nodes.texts import tags
 from nodes.types import Actor
@@ -44,7 +44,7 @@ SUMMARY_WORDS = 80
 TITLE_WORDS = 8
 # How often the importer replaces a slug that a concurrent writer has taken.
 ATTEMPTS = 5
-WRITTEN = {kinds.PAGE: "page", kinds.FOLDER: "page", kinds.ENTRY: "post"}
+WRITTEN = {BasicPage.type_name: "page", Folder.type_name: "page", BlogEntry.type_name: "post"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +186,7 @@ class Importer:
             "detail.format": HTML,
             "detail.source": self._source(export, entry, item),
         }
-        if not item.comments_open and entry.kind != kinds.FOLDER:
+        if not item.comments_open and entry.kind != Folder.type_name:
             fields["detail.comments"] = "closed"
         for name in _tags(item.terms)[tags.MOST :]:
             self.report.note(f"Tags left out, as a post has at most {tags.MOST}", f"{name} of {entry.label}")
@@ -217,7 +217,7 @@ class Importer:
                 slug = error.free
             except InvalidSlug:
                 slug = f"{'page' if entry.is_page else 'post'}-{entry.number}"
-            except (IdTaken, InvalidPlace, NodeGone, TextRefused) as error:
+            except (IdTaken, InvalidPlace, NodeGone, FieldRefused) as error:
                 self.report.note("Not imported", f"{entry.label}: {error}")
                 self.report.failed += 1
                 return False

@@ -12,7 +12,7 @@ from comments.moderation import pending as moderation
 from comments.posting.policy import is_moderator
 from mongo import jobs
 from mongo.clock import now
-from nodes import access, kinds
+from nodes import access, content
 from nodes.selectors import lists, waiting
 from nodes.selectors.lists import ANY, Filters
 from nodes.services import sweeping
@@ -53,7 +53,7 @@ def context(user: Any) -> dict[str, Any]:
         "may_add_photos": access.may_add_photos(user),
         "coming": waiting.soonest(Filters(state=lists.SCHEDULED, author=own), moment) if may_write else [],
         "changed": waiting.changed(own) if may_write else [],
-        "quick": [kind for kind in kinds.KINDS.values() if access.may_create(user, kind.name) and not kind.is_section],
+        "quick": [type for type in content.types() if access.may_create(user, type.type_name) and not type.is_section],
     }
 
 

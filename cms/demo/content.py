@@ -7,7 +7,7 @@ from pathlib import Path, PurePosixPath
 
 from bson import ObjectId
 
-from nodes import kinds
+from nodes.content import BasicPage, Blog, BlogEntry
 
 FOLDER = Path(__file__).parent / "content"
 SECTION_FILE = "_section"
@@ -54,7 +54,7 @@ def items() -> list[Item]:
 
 
 def _typed(item: Item, parent_type: str | None) -> Item:
-    return Item(**{**item.__dict__, "type": kinds.ENTRY if parent_type == kinds.BLOG else kinds.PAGE})
+    return Item(**{**item.__dict__, "type": (BlogEntry if parent_type == Blog.type_name else BasicPage).type_name})
 
 
 def _read(file: Path) -> Item:

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from bson import ObjectId
 
 from cms.demo.content import identifier
-from nodes import kinds
+from nodes.content import BasicPage, Blog, BlogEntry, Folder
 from nodes.models import tree
 from nodes.selectors import nodes as selectors
 from nodes.services import editing, trash, volume_data
@@ -41,14 +41,14 @@ def load(count: int, moment: datetime) -> Iterator[int]:
 
 def _sections(count: int, moment: datetime) -> Iterator[tuple[ObjectId, str]]:
     """Create the sections; yield (id, type of what it holds), five to a round: four posts, one page."""
-    root = _section(ROOT, kinds.FOLDER, None, "Volume", moment)
+    root = _section(ROOT, Folder.type_name, None, "Volume", moment)
     blogs = max(1, count * 4 // 5 // POSTS_A_BLOG)
     folders = max(1, count // 5 // PAGES_A_FOLDER)
     for number in range(max(blogs, folders)):
         blog, folder = number % blogs + 1, number % folders + 1
-        blog_id = _section(f"blog-{blog}", kinds.BLOG, root, f"Volume blog {blog}", moment)
-        folder_id = _section(f"folder-{folder}", kinds.FOLDER, root, f"Volume folder {folder}", moment)
-        yield from [(blog_id, kinds.ENTRY)] * 4 + [(folder_id, kinds.PAGE)]
+        blog_id = _section(f"blog-{blog}", Blog.type_name, root, f"Volume blog {blog}", moment)
+        folder_id = _section(f"folder-{folder}", Folder.type_name, root, f"Volume folder {folder}", moment)
+        yield from [(blog_id, BlogEntry.type_name)] * 4 + [(folder_id, BasicPage.type_name)]
 
 
 def _section(slug: str, type: str, parent_id: ObjectId | None, title: str, moment: datetime) -> ObjectId:

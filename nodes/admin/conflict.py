@@ -13,9 +13,9 @@ from django.http import QueryDict
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
-from nodes.admin import differences
+from nodes.admin import declared, differences
 from nodes.admin.differences import Pieces
-from nodes.admin.forms import PATHS, NodeForm
+from nodes.admin.forms import NodeForm
 from nodes.errors import EditConflict
 from nodes.selectors.editing import Version
 
@@ -45,16 +45,18 @@ class Decided:
     undecided: tuple[tuple[str, str], ...] = ()
 
 
-def decide(posted: QueryDict, paths: Mapping[str, str] = PATHS) -> Decided:
-    """Read a posted form with these fields; one that is no conflict page comes back as it is."""
-    names = tuple(name for name in posted.getlist("conflict") if name in paths)
+def decide(posted: QueryDict, form: type[NodeForm]) -> Decided:
+    """Read a posted form of this class; one that is no conflict page comes back as it is."""
+    names = tuple(name for name in posted.getlist("conflict") if name in form.paths)
     data, undecided = posted.copy(), []
     for name in names:
-        choice, typed = posted.get(f"choice-{name}"), _values(posted, name)
-        sides = {side: _values(posted, f"{side}-{name}") for side in (MINE, THEIRS)}
+        choice, typed = posted.get(f"choice-{name}"), _said(posted, form, name)
+        sides = {side: _said(posted, form, name, f"{side}-") for side in (MINE, THEIRS)}
         if choice in sides and typed in (sides[MINE], sides[choice]):
-            for rest, values in sides[choice].items():
-                data.setlist(f"{name}{rest}", values)
+            for key in _keys(posted, form, name):
+                del data[key]
+            for key in _keys(posted, form, name, f"{choice}-"):
+                data.setlist(key.removeprefix(f"{choice}-"), posted.getlist(key))
         elif choice in sides:
             undecided.append((name, _("You wrote something new here: choose “Write it myself”, or put it back.")))
         elif choice != EDIT:
@@ -62,13 +64,23 @@ def decide(posted: QueryDict, paths: Mapping[str, str] = PATHS) -> Decided:
     return Decided(data, names, tuple(undecided))
 
 
-def _values(posted: QueryDict, name: str) -> dict[str, list[str]]:
-    """Return what the widget `name` sent, by the rest of each key: a date and its time are two."""
-    return {
-        key.removeprefix(name): [value.replace("\r\n", "\n") for value in posted.getlist(key)]
-        for key in posted
-        if key == name or key.startswith(f"{name}_")
-    }
+def _keys(posted: QueryDict, form: type[NodeForm], name: str, prefix: str = "") -> list[str]:
+    """Return the keys that the widget of a field sent: a date and its time are two, those of a list begin with its name."""
+
+    def owner(rest: str) -> str:
+        return max(
+            (one for one in form.paths if rest == one or rest.startswith((f"{one}_", f"{one}-"))), key=len, default=""
+        )
+
+    return [key for key in posted if key.startswith(prefix) and owner(key.removeprefix(prefix)) == name]
+
+
+def _said(posted: QueryDict, form: type[NodeForm], name: str, prefix: str = "") -> Any:
+    """Return what the widget of a field sent, in a form in which what it shows and what it keeps hidden are alike."""
+    if field := form.base_fields.get(name):
+        value = field.widget.value_from_datadict(posted, {}, f"{prefix}{name}")
+        return value.replace("\r\n", "\n") if isinstance(value, str) else value
+    return {key.removeprefix(prefix): posted.getlist(key) for key in _keys(posted, form, name, prefix)}
 
 
 class Deciding:
@@ -86,9 +98,12 @@ class Deciding:
         stored = Version.of(error.theirs, error.theirs["updated"])
         fields = {path: name for name, path in make(seen=stored).paths.items()}
         found = [conflict for conflict in error.merge.conflicts if conflict.path in fields]
-        mine = {fields[conflict.path]: conflict.mine for conflict in found}
-        theirs = {fields[conflict.path]: conflict.theirs for conflict in found}
-        merged = {fields[path]: value for path, value in error.merge.changes.items() if path in fields}
+        type = error.theirs["type"]
+        sides = ({c.path: c.mine for c in found}, {c.path: c.theirs for c in found}, error.merge.changes)
+        mine, theirs, merged = (
+            {fields[path]: value for path, value in declared.shown(type, side).items() if path in fields}
+            for side in sides
+        )
         tags = ", ".join(sorted((set(stored.tags) | error.tags.added) - error.tags.removed))
         shown = {**merged, **mine, "tags": tags, "form": form_id}
         return cls(
@@ -113,7 +128,9 @@ class Deciding:
     def _clash(self, name: str, choice: str) -> Clash:
         path, forms = self.form.paths[name], (self.mine, self.theirs)
         mine, theirs = (
-            differences.display(path, form.cleaned_data.get(name) if form.is_bound else form.initial.get(name))
+            differences.display(
+                path, form.cleaned_data.get(name) if form.is_bound else form.initial.get(name), self.form.type
+            )
             for form in forms
         )
         left, right = differences.sides(theirs, mine)
@@ -123,4 +140,4 @@ class Deciding:
 
 def merged(error: EditConflict) -> str:
     """Return what merged by itself beside the conflict, as an editor knows it: "Title, Tags"."""
-    return differences.labels(error.merge.merged)
+    return differences.labels(error.merge.merged, error.theirs["type"])

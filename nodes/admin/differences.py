@@ -9,16 +9,14 @@ from typing import Any, Literal
 from bson import ObjectId
 from django.utils import formats, timezone
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
 
 from markup.comparing import diff
 from markup.comparing.diff import Change
+from nodes.admin import declared
 from nodes.admin.forms import FIELDS, NodeForm
+from nodes.content import fields as content_fields
 from nodes.models import tree
 from nodes.services.editing import NEVER
-
-_OF_PHOTOS = {"detail.alt": gettext_lazy("Alternative text"), "detail.focal": gettext_lazy("Focal point")}
-
 
 _GAP = re.compile(r"(\n[ \t]*\n\s*)")
 # Fewer paragraphs that are the same are shown.
@@ -60,25 +58,27 @@ def sides(old: str, new: str) -> tuple[Pieces, Pieces]:
     return folded([p for p in both if p.kind != "insert"]), folded([p for p in both if p.kind != "delete"])
 
 
-def labels(paths: Any) -> str:
-    """Return the names of fields as an editor knows them: "Title, Text"."""
-    return ", ".join(dict.fromkeys(label(path) for path in paths))
+def labels(paths: Any, type: str) -> str:
+    """Return the names of fields of a type as an editor knows them: "Title, Text"."""
+    return ", ".join(dict.fromkeys(label(path, type) for path in paths))
 
 
-def label(path: str) -> str:
-    """Return the name of a field as an editor knows it."""
+def label(path: str, type: str) -> str:
+    """Return the name of a field of a type as an editor knows it."""
     if path == "parent_id":
         return _("Section")
     if path == "author":
         return _("Author")
-    if path in _OF_PHOTOS:
-        return str(_OF_PHOTOS[path])
+    if known := declared.label(type, path):
+        return known
     name = FIELDS.get(path, path)
     return str(NodeForm.base_fields[name].label) if name in NodeForm.base_fields else path.rpartition(".")[2]
 
 
-def display(path: str, value: Any) -> str:
-    """Return the value of a field as text for the eye."""
+def display(path: str, value: Any, type: str) -> str:
+    """Return the stored value of a field of a type as text for the eye."""
+    if field := content_fields.declared(type).get(path):
+        return declared.display(field, value)
     if path == "parent_id":
         return section_name(value)
     if path == "author":
@@ -100,9 +100,9 @@ def section_name(section_id: ObjectId | None) -> str:
     return " › ".join(section.title for section in chain) if chain else _("A section that is not there any more")
 
 
-def changes(old: dict[str, Any], new: dict[str, Any]) -> Iterator[tuple[str, Pieces]]:
-    """Yield (label, pieces) of each field by path that differs."""
+def changes(old: dict[str, Any], new: dict[str, Any], type: str) -> Iterator[tuple[str, Pieces]]:
+    """Yield (label, pieces) of each field by path that differs between two versions of a node of a type."""
     for path in {**old, **new}:
-        before, after = display(path, old.get(path)), display(path, new.get(path))
+        before, after = display(path, old.get(path), type), display(path, new.get(path), type)
         if before != after:
-            yield label(path), folded(diff.words(before, after))
+            yield label(path, type), folded(diff.words(before, after))

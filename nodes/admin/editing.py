@@ -11,10 +11,10 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_safe
 
 from mongo.clock import now
-from nodes import access
+from nodes import access, content
 from nodes.access import TOP, Action, section_choices
-from nodes.admin import conflict, sent_forms, uses
-from nodes.admin.forms import FIELDS, NodeForm
+from nodes.admin import conflict, differences, sent_forms, uses
+from nodes.admin.forms import FIELDS, NodeForm, form_of
 from nodes.admin.site import actor, admin_url, page, tell_saved
 from nodes.errors import (
     EditConflict,
@@ -24,7 +24,6 @@ from nodes.errors import (
     NodeGone,
     Published,
 )
-from nodes.kinds import KINDS, Kind
 from nodes.selectors import editing as selectors
 from nodes.selectors import history, slugs
 from nodes.selectors.editing import Editable, Version
@@ -35,45 +34,46 @@ from nodes.types import Saved
 @require_http_methods(["GET", "HEAD", "POST"])
 def add(request: HttpRequest) -> HttpResponse:
     """Choose a type, then write; one form makes one node, however often it is sent."""
-    kind = KINDS.get(request.GET.get("type", ""))
-    if kind is None:
-        if not any(access.may_create(request.user, name) for name in KINDS):
+    chosen = content.get(request.GET.get("type", ""))
+    if not chosen.is_installed:
+        if not any(access.may_create(request.user, type.type_name) for type in content.types()):
             raise PermissionDenied
-        kinds = [kind for kind in KINDS.values() if _can_add(request.user, kind)]
-        return page(request, "choose_type", _("Add"), kinds=kinds, section=request.GET.get("section", ""))
-    if not access.may_create(request.user, kind.name):
+        types = [type for type in content.types() if _can_add(request.user, type.type_name)]
+        return page(request, "choose_type", _("Add"), types=types, section=request.GET.get("section", ""))
+    type = chosen.type_name
+    if not access.may_create(request.user, type):
         raise PermissionDenied
     if request.method != "POST":
         given: dict[str, Any] = {"author": actor(request).as_document()}
         if "section" in request.GET:
             given["section"] = _id_or_none(request.GET["section"])
-        return _show_new(request, kind, NodeForm(user=request.user, type=kind.name, initial=given))
-    return _sent_new(request, kind)
+        return _show_new(request, type, form_of(type)(user=request.user, type=type, initial=given))
+    return _sent_new(request, type)
 
 
-def _sent_new(request: HttpRequest, kind: Kind) -> HttpResponse:
-    form = NodeForm(request.POST, user=request.user, type=kind.name)
+def _sent_new(request: HttpRequest, type: str) -> HttpResponse:
+    form = form_of(type)(request.POST, user=request.user, type=type)
     if sent_forms.KEPT in request.POST or not form.is_valid():
-        return _show_new(request, kind, form)
+        return _show_new(request, type, form)
     form_id = form.cleaned_data["form"]
     made = selectors.load(form_id)
     if made and not access.allowed(request.user, made.node, Action.EDIT):
         # This form has made a page, which is not its author's alone any more: published, say.
         return change(request, form_id)
     try:
-        saved = _create(request, kind, form)
+        saved = _create(request, type, form)
     except (EditConflict, Published):
         # This form has made its node, another editor changed it since, and now it says something else again.
         return change(request, form_id)
     except NodeGone:
         return _show_gone(request)
     except IdTaken as error:
-        form = _renumbered(request, kind)
+        form = _renumbered(request, type)
         form.add_error(None, f"{error} {again_under_another()}")
-        return _show_new(request, kind, form)
+        return _show_new(request, type, form)
     except NodeError as error:
         sent_forms.refuse(form, error)
-        return _show_new(request, kind, form)
+        return _show_new(request, type, form)
     return _done(request, saved, form)
 
 
@@ -82,20 +82,20 @@ def again_under_another() -> str:
     return _("The form has another number now: press the button again.")
 
 
-def _renumbered(request: HttpRequest, kind: Kind) -> NodeForm:
+def _renumbered(request: HttpRequest, type: str) -> NodeForm:
     """Return the form as it was sent, under another id: what it saves is a page of its own."""
     data = request.POST.copy()
     data["form"] = str(ObjectId())
-    form = NodeForm(data, user=request.user, type=kind.name)
+    form = form_of(type)(data, user=request.user, type=type)
     form.is_valid()
     return form
 
 
-def _can_add(user: Any, kind: Kind) -> bool:
-    return access.may_create(user, kind.name) and bool(section_choices(user, kind.name))
+def _can_add(user: Any, type: str) -> bool:
+    return access.may_create(user, type) and bool(section_choices(user, type))
 
 
-def _create(request: HttpRequest, kind: Kind, form: NodeForm) -> Saved:
+def _create(request: HttpRequest, type: str, form: NodeForm) -> Saved:
     if "_publish" in request.POST and not request.user.has_perm("nodes.publish_node"):
         raise PermissionDenied
     fields = _said(request, form)
@@ -104,7 +104,7 @@ def _create(request: HttpRequest, kind: Kind, form: NodeForm) -> Saved:
     fields["author"] = fields.get("author") or who.as_document()
     return editing.create(
         who,
-        type=kind.name,
+        type=type,
         parent_id=parent_id,
         slug=slug,
         title=title,
@@ -120,11 +120,14 @@ def _said(request: HttpRequest, form: NodeForm) -> dict[str, Any]:
     return form.to_publish() if "_publish" in request.POST and "published" in form.fields else form.mine()
 
 
-def _show_new(request: HttpRequest, kind: Kind, form: NodeForm) -> HttpResponse:
-    title = _("Add: %(type)s") % {"type": kind.label}
+def _show_new(request: HttpRequest, type: str, form: NodeForm) -> HttpResponse:
+    title = _("Add: %(type)s") % {"type": content.get(type).label}
     may_publish = request.user.has_perm("nodes.publish_node")
     fieldsets = list(form.fieldsets())
-    return page(request, "form", title, form=form, kind=kind, fieldsets=fieldsets, may_publish=may_publish, is_new=True)
+    return page(
+        request, "form", title, form=form, content_type=content.get(type), fieldsets=fieldsets,
+        may_publish=may_publish, is_new=True,
+    )  # fmt: skip
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -133,6 +136,8 @@ def change(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
     found = _find(request, node_id)
     if found is None:
         return _show_gone(request)
+    if not found.node.content_type.is_installed:
+        return _show_kept(request, found)
     drafting = _is_drafting(request, found)
     if request.method == "POST":
         return _sent(request, found, drafting)
@@ -142,7 +147,7 @@ def change(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
 
 def _sent(request: HttpRequest, found: Editable, drafting: bool) -> HttpResponse:
     """Do what a sent form says; show it again, with all that was typed, where that cannot be."""
-    decided = conflict.decide(request.POST)
+    decided = conflict.decide(request.POST, form_of(found.node.metadata.type))
     # What is not known any more is taken for the present version, so that what was left alone is given back as it is.
     seen = sent_forms.seen(request.POST, found.node.pk) or found.live
     form = _form(request, found, seen, decided.data, drafting=drafting)
@@ -187,11 +192,12 @@ def _is_drafting(request: HttpRequest, found: Editable) -> bool:
 def _form(
     request: HttpRequest, found: Editable, seen: Version | None, data: QueryDict | None = None, *, drafting: bool
 ) -> NodeForm:
-    return _drafted(NodeForm(data, user=request.user, type=found.node.metadata.type, seen=seen), drafting)
+    return _drafted(_maker(request, found)(data, seen=seen), drafting)
 
 
 def _maker(request: HttpRequest, found: Editable) -> Callable[..., NodeForm]:
-    return partial(NodeForm, user=request.user, type=found.node.metadata.type)
+    type = found.node.metadata.type
+    return partial(form_of(type), user=request.user, type=type)
 
 
 def _drafted(form: NodeForm, drafting: bool) -> NodeForm:
@@ -232,7 +238,8 @@ def publish_draft(request: HttpRequest, found: Editable, draft_nonce: ObjectId) 
     except EditConflict as error:
         seen = found.draft.base_nonce if found.draft else None
         return show_conflict(request, found, error, form_id=form_id, seen=seen, drafting=True, publishing=draft_nonce)
-    tell_saved(request, saved, found.drafted().metadata.title, others_since(request, saved, None), form=form_id)
+    metadata, savers = found.drafted().metadata, others_since(request, saved, None)
+    tell_saved(request, saved, metadata.title, savers, type=metadata.type, form=form_id)
     return HttpResponseRedirect(admin_url("changelist"))
 
 
@@ -244,7 +251,8 @@ def _check_place_left_alone(form: NodeForm, mine: dict[str, Any]) -> None:
 
 def _done(request: HttpRequest, saved: Saved, form: NodeForm) -> HttpResponse:
     data = form.cleaned_data
-    tell_saved(request, saved, data.get("title", ""), others_since(request, saved, data["nonce"]), form=data["form"])
+    savers = others_since(request, saved, data["nonce"])
+    tell_saved(request, saved, data.get("title", ""), savers, type=form.type, form=data["form"])
     if "_preview" in request.POST:
         return HttpResponseRedirect(admin_url("preview", saved.id))
     if "_save" in request.POST or "_publish" in request.POST:
@@ -252,9 +260,10 @@ def _done(request: HttpRequest, saved: Saved, form: NodeForm) -> HttpResponse:
     return HttpResponseRedirect(admin_url("change", saved.id))
 
 
-def saved_elsewhere(request: HttpRequest, saved: Saved, title: str, seen: ObjectId | None) -> HttpResponse:
+def saved_elsewhere(request: HttpRequest, saved: Saved, found: Editable, seen: ObjectId | None) -> HttpResponse:
     """Tell of a save that another page than the form made, and go to the form."""
-    tell_saved(request, saved, title, others_since(request, saved, seen))
+    metadata, savers = found.node.metadata, others_since(request, saved, seen)
+    tell_saved(request, saved, metadata.title, savers, type=metadata.type)
     return HttpResponseRedirect(admin_url("change", saved.id))
 
 
@@ -299,21 +308,41 @@ def _page(request: HttpRequest, found: Editable, form: NodeForm, drafting: bool,
     can = {action.value: access.allowed(request.user, found.node, action) for action in Action}
     fieldsets = list(form.fieldsets([clash.name for clash in context.get("clashes", ())]))
     return page(
-        request, "form", found.node.metadata.title, form=form, fieldsets=fieldsets, found=found, kind=found.node.kind,
-        can=can, drafting=drafting, may_publish=can["publish"], is_live=found.node.is_live(now()),
-        uses=uses.of(request.user, [found.node.pk]), **context,
+        request, "form", found.node.metadata.title, form=form, fieldsets=fieldsets, found=found,
+        content_type=found.node.content_type, can=can, drafting=drafting, may_publish=can["publish"],
+        is_live=found.node.is_live(now()), uses=uses.of(request.user, [found.node.pk]), **context,
     )  # fmt: skip
+
+
+def _show_kept(request: HttpRequest, found: Editable) -> HttpResponse:
+    """Show what is stored of a node whose type no installed app declares: there is no form, as no field is known."""
+    if request.method == "POST":
+        raise PermissionDenied
+    type, can_trash = found.node.metadata.type, access.allowed(request.user, found.node, Action.TRASH)
+    said = [
+        (differences.label(path, type), differences.display(path, value, type))
+        for path, value in {**found.live.fields, "tags": found.live.tags}.items()
+    ]
+    return page(request, "kept", found.node.metadata.title, found=found, said=said, can_trash=can_trash)
 
 
 def _show_gone(request: HttpRequest) -> HttpResponse:
     """Show what was typed into the form of a node that is not there any more, to be saved as a new one."""
-    kind = KINDS.get(request.POST.get("type", ""))
-    if kind is None or not access.may_create(request.user, kind.name):
+    type = request.POST.get("type", "")
+    if not access.may_create(request.user, type):
         raise Http404
-    form = _renumbered(request, kind)
+    form = _renumbered(request, type)
     title, fieldsets = _("This page is gone"), list(form.fieldsets())
     return page(
-        request, "form", title, form=form, fieldsets=fieldsets, kind=kind, is_new=True, is_gone=True, status=409
+        request,
+        "form",
+        title,
+        form=form,
+        fieldsets=fieldsets,
+        content_type=content.get(type),
+        is_new=True,
+        is_gone=True,
+        status=409,
     )
 
 

@@ -1,6 +1,11 @@
-"""The flat form over a node: what it says by field, under the nonce that the form was rendered with."""
+"""The flat form over a node: what it says by field, under the nonce that the form was rendered with.
 
+Of each content type there is one class of it, with the fields that the type declares.
+"""
+
+import builtins
 from collections.abc import Collection, Iterator, Mapping
+from functools import cache
 from typing import Any, ClassVar
 
 from bson import ObjectId
@@ -10,8 +15,11 @@ from django.utils.translation import gettext_lazy as _
 from django_mongodb_backend.forms import ObjectIdField
 
 from mongo.clock import now
+from nodes import content
+from nodes.admin import declared
 from nodes.admin.fields import AuthorField, EndField, MomentField, SectionField, TagsSeenField, TextField
-from nodes.models import HTML, MARKDOWN
+from nodes.content import HTML, MARKDOWN
+from nodes.content import fields as content_fields
 from nodes.models.site import COMMENT_POLICIES
 from nodes.selectors.editing import Version
 from nodes.services.editing import made_public
@@ -34,6 +42,7 @@ PATHS = {
 FIELDS = {path: name for name, path in PATHS.items()}
 FIELDSETS: tuple[tuple[Any, tuple[str, ...]], ...] = (
     (None, ("title", "text")),
+    (_("Details"), ()),
     (_("Place"), ("section", "slug")),
     (_("About"), ("summary", "tags", "author")),
     (_("Publication"), ("published", "expires", "comments", "format")),
@@ -51,6 +60,8 @@ class NodeForm(forms.Form):
 
     # Each field's path under `metadata`.
     paths: ClassVar[Mapping[str, str]] = PATHS
+    # The fields that the type declares, shown as its details.
+    details: ClassVar[tuple[str, ...]] = ()
 
     title = forms.CharField(label=_("Title"), max_length=300, widget=AdminTextInputWidget)
     text = TextField(label=_("Text"), required=False, widget=AdminTextareaWidget(attrs={"rows": 24}))
@@ -98,12 +109,12 @@ class NodeForm(forms.Form):
         initial: Mapping[str, Any] | None = None,
         **kwargs: Any,
     ) -> None:
-        said = seen.fields if seen else {}
+        said = declared.shown(type, seen.fields) if seen else {}
         shown = {name: said[path] for name, path in self.paths.items() if path in said} | {"form": ObjectId()}
         if seen:
             shown |= {"nonce": seen.nonce, "tags": ", ".join(seen.tags), "tags_seen": list(seen.tags)}
         super().__init__(data, initial={**shown, **(initial or {})}, **kwargs)
-        self.seen = seen
+        self.type, self.seen = type, seen
         # After a clash of slugs: one that was free.
         self.free_slug = ""
         self.fields["section"] = SectionField(user, type, said.get("parent_id"), label=_("Section"))
@@ -139,5 +150,21 @@ class NodeForm(forms.Form):
     def fieldsets(self, without: Collection[str] = ()) -> Iterator[tuple[Any, list[forms.BoundField]]]:
         """Yield (heading or None, fields) as the template shows them, but for fields `without`, shown elsewhere."""
         for heading, names in FIELDSETS:
-            if fields := [self[name] for name in names if name in self.fields and name not in without]:
+            wanted = names or self.details
+            if fields := [self[name] for name in wanted if name in self.fields and name not in without]:
                 yield heading, fields
+
+
+def form_of(type: str) -> builtins.type[NodeForm]:
+    """Return the class of the forms over nodes of a type."""
+    return _form_of(content.get(type))
+
+
+@cache
+def _form_of(content_type: builtins.type[content.Content]) -> builtins.type[NodeForm]:
+    own = {path: field for path, field in content_fields.own(content_type.type_name) if declared.is_flat(field)}
+    if not own or content_type.is_file:
+        return NodeForm
+    fields = {field.name: declared.form_field(field) for field in own.values()}
+    paths = {**PATHS, **{field.name: path for path, field in own.items()}}
+    return type(f"{content_type.__name__}Form", (NodeForm,), {**fields, "paths": paths, "details": tuple(fields)})

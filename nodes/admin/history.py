@@ -12,6 +12,7 @@ from nodes.admin.editing import saved_elsewhere, show_conflict
 from nodes.admin.fields import TagsSeenField
 from nodes.admin.operations import Confirmation
 from nodes.admin.site import actor, page
+from nodes.content import fields as content_fields
 from nodes.errors import EditConflict, NodeError
 from nodes.selectors import editing as selectors
 from nodes.selectors import history
@@ -31,7 +32,10 @@ def index(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
     revisions, has_older = history.newest(
         node_id, found.live.nonce, skip_until=ObjectId(after) if ObjectId.is_valid(after) else None
     )
-    rows = [{"revision": r, "changed": differences.labels(r.changed), "is_first": r.parent is None} for r in revisions]
+    type = found.node.metadata.type
+    rows = [
+        {"revision": r, "changed": differences.labels(r.changed, type), "is_first": r.parent is None} for r in revisions
+    ]
     older = str(revisions[-1].version.nonce) if has_older else ""
     return page(request, "history", _("History"), found=found, rows=rows, older=older)
 
@@ -44,7 +48,7 @@ def compare(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
     if old.saved_at > new.saved_at:
         old, new = new, old
     before, after = ({**version.fields, "tags": sorted(version.tags)} for version in (old, new))
-    changes = list(differences.changes(before, after))
+    changes = list(differences.changes(before, after, found.node.metadata.type))
     return page(request, "compare", _("Differences"), found=found, old=old, new=new, changes=changes)
 
 
@@ -54,7 +58,8 @@ def restore(request: HttpRequest, node_id: ObjectId, nonce: ObjectId) -> HttpRes
     found = access.node(request.user, node_id, Action.VIEW)
     old = _version(node_id, str(nonce))
     form = Confirmation(request, found, tags_seen=TagsSeenField(initial=list(found.live.tags)))
-    wanted = {path: value for path, value in old.fields.items() if path not in NOT_RESTORED}
+    known = content_fields.known(found.node.metadata.type, old.fields)
+    wanted = {path: value for path, value in known.items() if path not in NOT_RESTORED}
     if request.method == "POST" and form.is_valid():
         found, seen = access.node(request.user, node_id, Action.EDIT), form.cleaned_data["nonce"]
         tags = TagChange.between(form.cleaned_data["tags_seen"], old.tags)
@@ -66,10 +71,14 @@ def restore(request: HttpRequest, node_id: ObjectId, nonce: ObjectId) -> HttpRes
         except NodeError as error:
             form.add_error(None, str(error))
         else:
-            return saved_elsewhere(request, saved, found.node.metadata.title, seen)
+            return saved_elsewhere(request, saved, found, seen)
     present = {path: value for path, value in found.live.fields.items() if path not in NOT_RESTORED}
     changes = list(
-        differences.changes({**present, "tags": sorted(found.live.tags)}, {**wanted, "tags": sorted(old.tags)})
+        differences.changes(
+            {**present, "tags": sorted(found.live.tags)},
+            {**wanted, "tags": sorted(old.tags)},
+            found.node.metadata.type,
+        )
     )
     may_edit = access.allowed(request.user, found.node, Action.EDIT)
     return page(

@@ -16,7 +16,7 @@ from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods
 
 from mongo.clock import now
-from nodes import access, kinds
+from nodes import access, content
 from nodes.access import TOP, section_choices
 from nodes.admin import bulk_forms
 from nodes.admin.fields import FIRST_YEAR, LAST_YEAR
@@ -60,7 +60,7 @@ class FilterForm(forms.Form):
     def __init__(self, data: QueryDict, user: Any) -> None:
         super().__init__(data)
         every = [("", _("All"))]
-        types = [(kind.name, kind.label) for kind in kinds.KINDS.values() if kind.name != kinds.PHOTO]
+        types = [(type.type_name, type.label) for type in content.types() if not type.is_file]
         choices = {"section": section_choices(user), "type": types, "state": list(STATES.items())}
         if access.sees_all(user):
             choices["author"] = authors()
@@ -147,7 +147,7 @@ def _row(row: selectors.Row, moment: Any) -> dict[str, Any]:
     return {
         "node": row.node,
         "nonce": metadata.nonce,
-        "kind": kinds.KINDS[metadata.type].label,
+        "type": row.node.type_label,
         "sections": " › ".join(section.title for section in chain or ()),
         "state": _state(row.node, moment),
         "hidden": hidden,

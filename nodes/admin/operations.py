@@ -13,7 +13,7 @@ from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods, require_safe
 from django_mongodb_backend.forms import ObjectIdField
 
-from nodes import access, kinds
+from nodes import access
 from nodes.access import Action
 from nodes.admin import undo, uses
 from nodes.admin.editing import again_under_another
@@ -66,7 +66,7 @@ def _refuse(form: forms.Form, error: NodeError) -> None:
 
 def _goes_with(found: Editable) -> str:
     """Say what an operation on a section means for what stands in it."""
-    return _("What stands in it goes with it.") if found.node.kind.is_section else ""
+    return _("What stands in it goes with it.") if found.node.content_type.is_section else ""
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -82,7 +82,7 @@ def move(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
         except NodeError as error:
             _refuse(form, error)
         else:
-            tell_saved(request, saved, found.node.metadata.title)
+            tell_saved(request, saved, found.node.metadata.title, type=found.node.metadata.type)
             return HttpResponseRedirect(admin_url("change", node_id))
     text = [_goes_with(found), _("Old addresses go on working: they lead to the new place.")]
     return _confirm(request, found, form, _("Move"), button=_("Move"), text=" ".join(text).strip())
@@ -143,7 +143,7 @@ def trash_list(request: HttpRequest) -> HttpResponse:
     rows = [
         {
             "item": item,
-            "kind": kinds.KINDS[item.node.metadata.type].label,
+            "type": item.node.type_label,
             "may_restore": access.allowed(request.user, item.node, Action.TRASH),
             "may_delete": access.allowed(request.user, item.node, Action.DELETE),
         }
@@ -165,7 +165,7 @@ def restore(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
         except NodeError as error:
             _refuse(form, error)
         else:
-            is_photo = found.node.metadata.type == kinds.PHOTO
+            is_photo = found.node.content_type.is_file
             page_of = photo_links.in_admin(node_id) if is_photo else admin_url("change", node_id)
             link = format_html("<a href='{}'>{}</a>", page_of, found.node.metadata.title)
             messages.success(request, format_html(_("{} was put back."), link))

@@ -7,7 +7,7 @@ from nodes.admin import conflict
 from nodes.admin.conflict import Decided
 from nodes.admin.forms import NodeForm
 from nodes.admin.site import actor
-from nodes.errors import EditConflict, InvalidPlace, InvalidSlug, NodeError, NotReady, SlugTaken, TextRefused
+from nodes.errors import EditConflict, FieldRefused, InvalidPlace, InvalidSlug, NodeError, NotReady, SlugTaken
 from nodes.selectors import editing, history
 from nodes.selectors.editing import Version
 
@@ -32,7 +32,7 @@ def is_to_be_saved(posted: QueryDict, form: NodeForm, decided: Decided) -> bool:
 def refuse(form: NodeForm, error: NodeError) -> None:
     """Say at its field why a write was refused."""
     field = {SlugTaken: "slug", InvalidSlug: "slug", InvalidPlace: "section", NotReady: "alt"}.get(type(error))
-    if isinstance(error, TextRefused):
+    if isinstance(error, FieldRefused):
         field = next((name for name, path in form.paths.items() if path == error.path), None)
     form.add_error(field if field in form.fields else None, str(error))
     if isinstance(error, SlugTaken):

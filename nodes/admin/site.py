@@ -38,7 +38,13 @@ def title_link(node_id: ObjectId, title: str) -> SafeString:
 
 
 def tell_saved(
-    request: HttpRequest, saved: Saved, title: str, savers: tuple[str, ...] = (), *, form: ObjectId | None = None
+    request: HttpRequest,
+    saved: Saved,
+    title: str,
+    savers: tuple[str, ...] = (),
+    *,
+    type: str,
+    form: ObjectId | None = None,
 ) -> None:
     """Say that a node was saved, what merged by itself, and to the browser which form needs not be kept any more."""
     tags = f"saved-{form}" if form else ""
@@ -47,7 +53,7 @@ def tell_saved(
         names = ", ".join(savers) or _("another editor")
         merged = _("Merged with the changes of %(who)s to: %(fields)s.") % {
             "who": names,
-            "fields": differences.labels(saved.merged),
+            "fields": differences.labels(saved.merged, type),
         }
         told = format_html("{} {}", told, merged)
     messages.success(request, told, extra_tags=tags)

@@ -15,8 +15,8 @@ from django.views.decorators.http import require_POST
 from nodes import access
 from nodes.access import Action
 from nodes.admin.site import actor, admin_url
+from nodes.content import PHOTO
 from nodes.errors import NodeError
-from nodes.kinds import PHOTO
 from nodes.photos import links as photo_links
 from nodes.services import trash
 

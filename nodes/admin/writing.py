@@ -11,8 +11,9 @@ from django.views.decorators.http import require_POST, require_safe
 from markup.characters import newlines
 from markup.markdown import limits
 from mongo import rate_limit
-from nodes import access, kinds
-from nodes.models import HTML, MARKDOWN, site
+from nodes import access
+from nodes.content import HTML, MARKDOWN
+from nodes.models import site
 from nodes.photos import links as photo_links
 from nodes.photos import texts as photo_texts
 from nodes.selectors import picking
@@ -81,4 +82,4 @@ def _may_preview(user: Any, text: str) -> bool:
 
 
 def _may_write(user: Any) -> bool:
-    return access.may_create(user, kinds.PAGE) or user.has_perm("nodes.change_node") or access.sees_all(user)
+    return user.has_perm("nodes.add_node") or user.has_perm("nodes.change_node") or access.sees_all(user)

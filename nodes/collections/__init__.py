@@ -3,8 +3,8 @@
 from typing import Any
 
 from mongo.collections import Collection, Index, ShardKey
+from nodes import content
 from nodes.collections import schemas
-from nodes.kinds import PHOTO
 
 NODES = "cms.nodes"
 REVISIONS = "cms.revisions"
@@ -75,7 +75,7 @@ def node_indexes() -> tuple[Index, ...]:
 
 def home_of(type: str) -> str:
     """Return the name of the collection in which nodes of a type stand: photos are files, all else are nodes."""
-    return ASSET_FILES if type == PHOTO else NODES
+    return ASSET_FILES if content.get(type).is_file else NODES
 
 
 def standing(collection: str) -> dict[str, Any]:
@@ -95,93 +95,96 @@ CHUNKS_KEY = ShardKey(
     reason="A file is read in order from one shard, and an enormous one can split.",
 )
 
-COLLECTIONS = (
-    Collection(
-        NODES,
-        (
-            *node_indexes(),
-            SEARCH,
-            # The lists of the admin: what was changed last, of all or by one filter; and by state, newest first.
-            Index("by_updated", CHANGED),
-            Index("section_by_updated", (("metadata.parent_id", 1), *CHANGED)),
-            Index("type_by_updated", (("metadata.type", 1), *CHANGED)),
-            Index("tag_by_updated", (("metadata.tags", 1), *CHANGED)),
-            Index("author_by_updated", (("metadata.author._id", 1), *CHANGED)),
-            Index("by_published", (("metadata.published", -1), ("_id", -1), ("metadata.expires", 1))),
-            Index(
-                "by_author",
-                (
-                    ("metadata.author._id", 1),
-                    ("metadata.published", -1),
-                    ("_id", -1),
-                    ("metadata.expires", 1),
+
+def collections() -> tuple[Collection, ...]:
+    """Return the collections of what editors write, as the content types of the installed apps would have them."""
+    return (
+        Collection(
+            NODES,
+            (
+                *node_indexes(),
+                SEARCH,
+                # The lists of the admin: what was changed last, of all or by one filter; and by state, newest first.
+                Index("by_updated", CHANGED),
+                Index("section_by_updated", (("metadata.parent_id", 1), *CHANGED)),
+                Index("type_by_updated", (("metadata.type", 1), *CHANGED)),
+                Index("tag_by_updated", (("metadata.tags", 1), *CHANGED)),
+                Index("author_by_updated", (("metadata.author._id", 1), *CHANGED)),
+                Index("by_published", (("metadata.published", -1), ("_id", -1), ("metadata.expires", 1))),
+                Index(
+                    "by_author",
+                    (
+                        ("metadata.author._id", 1),
+                        ("metadata.published", -1),
+                        ("_id", -1),
+                        ("metadata.expires", 1),
+                    ),
                 ),
+                Index("by_draft", (("draft.saved_at", -1), ("_id", -1)), sparse=True),
+                # What uses a node, a photo or an insert, live and in drafts: the two are read side by side, in one order.
+                Index("by_ref", (("derived.refs", 1), *CHANGED), partial=REFERRING),
+                Index("by_draft_ref", (("draft.refs", 1), *CHANGED), partial={"draft.refs": {"$exists": True}}),
+                # What refers to anything, the newest first: looked through for links that lead nowhere. What was looked through
+                # already is passed over in the index alone.
+                Index("referring", (*NEWEST, ("metadata.expires", 1), ("metadata.parent_id", 1)), partial=REFERRING),
             ),
-            Index("by_draft", (("draft.saved_at", -1), ("_id", -1)), sparse=True),
-            # What uses a node, a photo or an insert, live and in drafts: the two are read side by side, in one order.
-            Index("by_ref", (("derived.refs", 1), *CHANGED), partial=REFERRING),
-            Index("by_draft_ref", (("draft.refs", 1), *CHANGED), partial={"draft.refs": {"$exists": True}}),
-            # What refers to anything, the newest first: looked through for links that lead nowhere. What was looked through
-            # already is passed over in the index alone.
-            Index("referring", (*NEWEST, ("metadata.expires", 1), ("metadata.parent_id", 1)), partial=REFERRING),
+            shard_key=ShardKey(
+                PLACE, unique=True, reason="Only a unique shard key keeps (section, slug) unique over shards."
+            ),
+            validator=schemas.node(),
         ),
-        shard_key=ShardKey(
-            PLACE, unique=True, reason="Only a unique shard key keeps (section, slug) unique over shards."
+        Collection(
+            REVISIONS,
+            (Index("by_node", (("node_id", 1), ("saved_at", -1))), Index("by_age", (("saved_at", 1),))),
+            shard_key=ShardKey((("node_id", 1), ("_id", 1)), reason="A node's history is read together."),
+            validator=schemas.revision(),
         ),
-        validator=schemas.NODE,
-    ),
-    Collection(
-        REVISIONS,
-        (Index("by_node", (("node_id", 1), ("saved_at", -1))), Index("by_age", (("saved_at", 1),))),
-        shard_key=ShardKey((("node_id", 1), ("_id", 1)), reason="A node's history is read together."),
-        validator=schemas.REVISION,
-    ),
-    Collection(
-        REDIRECTS,
-        (Index("by_node", (("node_id", 1),)),),
-        validator=schemas.REDIRECT,
-        unsharded_because="Small, and read only where nothing is found.",
-    ),
-    Collection(
-        TRASH,
-        (Index("by_newest", (("trashed_at", -1), ("_id", -1))), Index("by_section", (("metadata.parent_id", 1),))),
-        validator=schemas.TRASHED,
-        unsharded_because="Small: what editors threw away.",
-    ),
-    Collection(SITE, validator=schemas.SITE, unsharded_because="One document."),
-    Collection(
-        ASSET_FILES,
-        (
-            *node_indexes(),
-            SEARCH,
-            *FILES_INDEXES,
-            Index("by_updated", (("metadata.updated", -1), ("_id", -1))),
-            Index("by_author", (("metadata.author._id", 1), ("metadata.updated", -1))),
-            # One index for every property that a camera may write: [{n, v}] searched with $elemMatch.
-            Index("by_exif", (("metadata.detail.exif.n", 1), ("metadata.detail.exif.v", 1), *NEWEST)),
-            Index("by_sha256", (("metadata.detail.sha256", 1),)),
-            # Only uploads under way and those that stopped are locked: a handful of entries.
-            Index("by_lock", (("metadata.locked", 1),), partial={"metadata.locked": {"$type": "date"}}),
+        Collection(
+            REDIRECTS,
+            (Index("by_node", (("node_id", 1),)),),
+            validator=schemas.REDIRECT,
+            unsharded_because="Small, and read only where nothing is found.",
         ),
-        shard_key=ShardKey(
-            PLACE, unique=True, reason="Only a unique shard key keeps (gallery, slug) unique over shards."
+        Collection(
+            TRASH,
+            (Index("by_newest", (("trashed_at", -1), ("_id", -1))), Index("by_section", (("metadata.parent_id", 1),))),
+            validator=schemas.trashed(),
+            unsharded_because="Small: what editors threw away.",
         ),
-        validator=schemas.ASSET_FILE,
-    ),
-    Collection(ASSET_CHUNKS, CHUNKS_INDEXES, shard_key=CHUNKS_KEY, validator=schemas.CHUNK),
-    Collection(
-        RENDITION_FILES,
-        (
-            *FILES_INDEXES,
-            Index("by_spec", (("metadata.source", 1), ("metadata.spec", 1)), unique=True),
-            Index("by_lock", (("metadata.locked", 1),), partial={"metadata.locked": {"$type": "date"}}),
+        Collection(SITE, validator=schemas.SITE, unsharded_because="One document."),
+        Collection(
+            ASSET_FILES,
+            (
+                *node_indexes(),
+                SEARCH,
+                *FILES_INDEXES,
+                Index("by_updated", (("metadata.updated", -1), ("_id", -1))),
+                Index("by_author", (("metadata.author._id", 1), ("metadata.updated", -1))),
+                # One index for every property that a camera may write: [{n, v}] searched with $elemMatch.
+                Index("by_exif", (("metadata.detail.exif.n", 1), ("metadata.detail.exif.v", 1), *NEWEST)),
+                Index("by_sha256", (("metadata.detail.sha256", 1),)),
+                # Only uploads under way and those that stopped are locked: a handful of entries.
+                Index("by_lock", (("metadata.locked", 1),), partial={"metadata.locked": {"$type": "date"}}),
+            ),
+            shard_key=ShardKey(
+                PLACE, unique=True, reason="Only a unique shard key keeps (gallery, slug) unique over shards."
+            ),
+            validator=schemas.ASSET_FILE,
         ),
-        shard_key=ShardKey(
-            (("metadata.source", 1), ("metadata.spec", 1)),
-            unique=True,
-            reason="Each copy is made once, and asked for by both.",
+        Collection(ASSET_CHUNKS, CHUNKS_INDEXES, shard_key=CHUNKS_KEY, validator=schemas.CHUNK),
+        Collection(
+            RENDITION_FILES,
+            (
+                *FILES_INDEXES,
+                Index("by_spec", (("metadata.source", 1), ("metadata.spec", 1)), unique=True),
+                Index("by_lock", (("metadata.locked", 1),), partial={"metadata.locked": {"$type": "date"}}),
+            ),
+            shard_key=ShardKey(
+                (("metadata.source", 1), ("metadata.spec", 1)),
+                unique=True,
+                reason="Each copy is made once, and asked for by both.",
+            ),
+            validator=schemas.RENDITION_FILE,
         ),
-        validator=schemas.RENDITION_FILE,
-    ),
-    Collection(RENDITION_CHUNKS, CHUNKS_INDEXES, shard_key=CHUNKS_KEY, validator=schemas.CHUNK),
-)
+        Collection(RENDITION_CHUNKS, CHUNKS_INDEXES, shard_key=CHUNKS_KEY, validator=schemas.CHUNK),
+    )

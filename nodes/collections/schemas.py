@@ -1,6 +1,14 @@
-"""What documents of editors' collections must look like, for the server to refuse others."""
+"""What documents of editors' collections must look like, for the server to refuse others.
+
+Of the fields that a type declares the server knows the types of their values, and requires none: a document that an older or
+newer version of an app wrote passes, and so does one of a type that is not installed.
+"""
+
+from django.db import models
+from django_mongodb_backend.fields import ArrayField, EmbeddedModelArrayField, EmbeddedModelField, ObjectIdField
 
 from mongo.schemas import (
+    ANYTHING,
     BYTES,
     DATE,
     ID,
@@ -15,10 +23,23 @@ from mongo.schemas import (
     one_of,
     optional,
 )
-from nodes.kinds import CONTENT, KINDS, PHOTO
+from nodes.content import CONTENT, PHOTO, registry, values
 
 _AUTHOR = document({"_id": optional(ID), "name": TEXT})
-_TEXT_DETAIL = document({}, {"text": TEXT, "format": TEXT, "comments": optional(TEXT)})
+# The first class that a field is an instance of decides.
+_OF_CLASSES: tuple[tuple[type[models.Field], Schema], ...] = (
+    (models.BooleanField, YES_NO),
+    (models.DecimalField, NUMBER),
+    (models.FloatField, NUMBER),
+    (models.IntegerField, INTEGER),
+    (models.DurationField, INTEGER),
+    (models.DateField, DATE),
+    (models.TimeField, DATE),
+    (ObjectIdField, ID),
+    (models.UUIDField, TEXT),
+    (models.CharField, TEXT),
+    (models.TextField, TEXT),
+)
 # What a camera says is of any type: [{n, v}].
 _PROPERTY = document({"n": TEXT, "v": either(TEXT, NUMBER, YES_NO, DATE)})
 _PHOTO_DETAIL = document(
@@ -49,9 +70,35 @@ _COMMON: dict[str, Schema] = {
     "summary": TEXT,
 }
 _UPLOAD: dict[str, Schema] = {"doomed": optional(DATE), "superseded": optional(DATE)}
-_NODE = document(
-    _COMMON | {"type": one_of(*(name for name in KINDS if name != PHOTO)), "detail": optional(_TEXT_DETAIL)}
-)
+
+
+def of_field(field: models.Field) -> Schema:
+    """Return the schema of the stored values of a declared field, null among them; ANYTHING of a class that is not known."""
+    if isinstance(field, EmbeddedModelArrayField):
+        return optional(listed(of_model(field.embedded_model)))
+    if isinstance(field, EmbeddedModelField):
+        return optional(of_model(field.embedded_model))
+    if isinstance(field, ArrayField):
+        return optional(listed(of_field(field.base_field)))
+    found = next((schema for known, schema in _OF_CLASSES if isinstance(field, known)), ANYTHING)
+    return optional(found) if found else ANYTHING
+
+
+def of_model(model: type[models.Model]) -> Schema:
+    """Return the schema of the detail of a type, or of a part: the types of its fields, none of which must be there."""
+    return document({}, {field.column: of_field(field) for field in values.stored_fields(model)})
+
+
+def _node() -> Schema:
+    types = [type for type in registry.types() if not type.is_file]
+    by_type = [{"properties": {"type": one_of(t.type_name), "detail": optional(of_model(t))}} for t in types]
+    other = {"properties": {"type": {"not": one_of(*registry.names())}}}
+    return {
+        **document(_COMMON | {"type": TEXT, "detail": {"bsonType": ["object", "null"]}}),
+        "anyOf": [*by_type, other],
+    }
+
+
 _PHOTO = document(
     _COMMON | {"type": one_of(PHOTO), "detail": _PHOTO_DETAIL, "locked": optional(DATE), "content_id": optional(ID)},
     _UPLOAD,
@@ -60,43 +107,10 @@ _CONTENT = document({"type": one_of(CONTENT), "parent_id": ID, "slug": TEXT, "lo
 # Ids of nodes and photos, names of inserts.
 _REFS = listed(either(ID, TEXT))
 _DERIVED = document({}, {"excerpt": TEXT, "text": TEXT, "pairs": TEXT, "refs": _REFS})
-_ANY_METADATA = {"anyOf": [_NODE, _PHOTO]}
 _FILE: dict[str, Schema] = {"_id": ID, "length": INTEGER, "chunkSize": INTEGER, "uploadDate": DATE, "filename": TEXT}
 
-NODE = document(
-    {"_id": ID, "metadata": _NODE},
-    {
-        "derived": _DERIVED,
-        "draft": document(
-            {
-                "nonce": ID,
-                "base_nonce": ID,
-                "metadata": document({}, {name: schema for name, schema in _COMMON.items() if name != "nonce"}),
-                "saved_at": DATE,
-                "saved_by": _AUTHOR,
-            },
-            {"base_tags": listed(TEXT), "refs": _REFS},
-        ),
-    },
-)
-REVISION = document(
-    {
-        "_id": ID,
-        "parent": optional(ID),
-        "node_id": ID,
-        "metadata": _ANY_METADATA,
-        "saved_at": DATE,
-        "saved_by": _AUTHOR,
-    },
-    {"draft": YES_NO, "form": ID, "submitted": document({}), "form_tags": listed(TEXT)},
-)
 REDIRECT = document(
     {"_id": document({"parent_id": optional(ID), "slug": TEXT}), "node_id": ID}, {"kept_at": DATE, "deleted_at": DATE}
-)
-TRASHED = document(
-    {"_id": ID, "metadata": _ANY_METADATA, "trashed_at": DATE, "trashed_by": _AUTHOR},
-    # `deleting`: to be deleted for good, and begun.
-    {"derived": _DERIVED, "deleting": YES_NO},
 )
 SITE = document(
     {"_id": TEXT, "tree": INTEGER, "version": ID, "nonce": ID},
@@ -115,3 +129,47 @@ RENDITION_FILE = document(
     _FILE | {"metadata": document({"source": ID, "spec": TEXT, "content_type": TEXT, "locked": optional(DATE)})}
 )
 CHUNK = document({"_id": ID, "files_id": ID, "n": INTEGER, "data": BYTES})
+
+
+def node() -> Schema:
+    """Return the schema of nodes of all installed types."""
+    return document(
+        {"_id": ID, "metadata": _node()},
+        {
+            "derived": _DERIVED,
+            "draft": document(
+                {
+                    "nonce": ID,
+                    "base_nonce": ID,
+                    "metadata": document({}, {name: schema for name, schema in _COMMON.items() if name != "nonce"}),
+                    "saved_at": DATE,
+                    "saved_by": _AUTHOR,
+                },
+                {"base_tags": listed(TEXT), "refs": _REFS},
+            ),
+        },
+    )
+
+
+def revision() -> Schema:
+    """Return the schema of what nodes and photos were."""
+    return document(
+        {
+            "_id": ID,
+            "parent": optional(ID),
+            "node_id": ID,
+            "metadata": {"anyOf": [_node(), _PHOTO]},
+            "saved_at": DATE,
+            "saved_by": _AUTHOR,
+        },
+        {"draft": YES_NO, "form": ID, "submitted": document({}), "form_tags": listed(TEXT)},
+    )
+
+
+def trashed() -> Schema:
+    """Return the schema of nodes and photos in the trash."""
+    return document(
+        {"_id": ID, "metadata": {"anyOf": [_node(), _PHOTO]}, "trashed_at": DATE, "trashed_by": _AUTHOR},
+        # `deleting`: to be deleted for good, and begun.
+        {"derived": _DERIVED, "deleting": YES_NO},
+    )

@@ -4,6 +4,7 @@ import django_mongodb_backend.fields
 from django.db import migrations, models
 
 import nodes.models
+import nodes.models.documents
 
 
 class Migration(migrations.Migration):
@@ -34,17 +35,7 @@ class Migration(migrations.Migration):
                 ("nonce", django_mongodb_backend.fields.ObjectIdField()),
                 (
                     "type",
-                    models.CharField(
-                        choices=[
-                            ("folder", "Folder"),
-                            ("blog", "Blog"),
-                            ("gallery", "Gallery"),
-                            ("basic-page", "Page"),
-                            ("blog-entry", "Blog post"),
-                            ("photo", "Photo"),
-                        ],
-                        max_length=20,
-                    ),
+                    models.CharField(max_length=50),
                 ),
                 ("parent_id", django_mongodb_backend.fields.ObjectIdField(null=True)),
                 ("slug", models.CharField(max_length=200)),
@@ -64,7 +55,7 @@ class Migration(migrations.Migration):
                 ("summary", models.TextField(blank=True)),
                 (
                     "detail",
-                    django_mongodb_backend.fields.EmbeddedModelField(embedded_model=nodes.models.Text, null=True),
+                    nodes.models.documents.DetailField(null=True),
                 ),
             ],
             options={
@@ -80,35 +71,13 @@ class Migration(migrations.Migration):
                         auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
                     ),
                 ),
-                ("metadata", django_mongodb_backend.fields.EmbeddedModelField(embedded_model=nodes.models.Metadata)),
+                ("metadata", nodes.models.documents.MetadataField(embedded_model=nodes.models.Metadata)),
             ],
             options={
                 "verbose_name": "page or post",
                 "verbose_name_plural": "pages and posts",
                 "db_table": "cms.nodes",
                 "permissions": [("publish_node", "Can publish pages and posts")],
-            },
-        ),
-        migrations.CreateModel(
-            name="Text",
-            fields=[
-                (
-                    "id",
-                    django_mongodb_backend.fields.ObjectIdAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
-                    ),
-                ),
-                ("text", models.TextField(blank=True)),
-                (
-                    "format",
-                    models.CharField(
-                        choices=[("markdown", "Markdown"), ("html", "HTML")], default="markdown", max_length=20
-                    ),
-                ),
-                ("comments", models.CharField(blank=True, max_length=20)),
-            ],
-            options={
-                "abstract": False,
             },
         ),
     ]

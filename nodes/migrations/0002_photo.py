@@ -4,6 +4,7 @@ import django_mongodb_backend.fields
 from django.db import migrations, models
 
 import nodes.models
+import nodes.models.documents
 
 
 class Migration(migrations.Migration):
@@ -23,7 +24,7 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "metadata",
-                    django_mongodb_backend.fields.EmbeddedModelField(embedded_model=nodes.models.PhotoMetadata),
+                    nodes.models.documents.MetadataField(embedded_model=nodes.models.PhotoMetadata),
                 ),
             ],
             options={
@@ -31,30 +32,6 @@ class Migration(migrations.Migration):
                 "verbose_name_plural": "photos",
                 "db_table": "cms.assets.files",
                 "managed": False,
-            },
-        ),
-        migrations.CreateModel(
-            name="Photographed",
-            fields=[
-                (
-                    "id",
-                    django_mongodb_backend.fields.ObjectIdAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
-                    ),
-                ),
-                ("content_type", models.CharField(max_length=50)),
-                ("filename", models.CharField(max_length=255)),
-                ("resolution", django_mongodb_backend.fields.ArrayField(base_field=models.IntegerField(), size=2)),
-                ("size", models.BigIntegerField()),
-                ("sha256", models.CharField(max_length=64)),
-                ("dhash", models.CharField(blank=True, max_length=16)),
-                ("alt", models.CharField(blank=True, max_length=500)),
-                ("focal", django_mongodb_backend.fields.ArrayField(base_field=models.FloatField(), null=True, size=2)),
-                ("exif", django_mongodb_backend.fields.ArrayField(base_field=models.JSONField(), default=list)),
-                ("comments", models.CharField(blank=True, max_length=20)),
-            ],
-            options={
-                "abstract": False,
             },
         ),
         migrations.CreateModel(
@@ -69,17 +46,7 @@ class Migration(migrations.Migration):
                 ("nonce", django_mongodb_backend.fields.ObjectIdField()),
                 (
                     "type",
-                    models.CharField(
-                        choices=[
-                            ("folder", "Folder"),
-                            ("blog", "Blog"),
-                            ("gallery", "Gallery"),
-                            ("basic-page", "Page"),
-                            ("blog-entry", "Blog post"),
-                            ("photo", "Photo"),
-                        ],
-                        max_length=20,
-                    ),
+                    models.CharField(max_length=50),
                 ),
                 ("parent_id", django_mongodb_backend.fields.ObjectIdField(null=True)),
                 ("slug", models.CharField(max_length=200)),
@@ -101,9 +68,7 @@ class Migration(migrations.Migration):
                 ("content_id", django_mongodb_backend.fields.ObjectIdField(null=True)),
                 (
                     "detail",
-                    django_mongodb_backend.fields.EmbeddedModelField(
-                        embedded_model=nodes.models.Photographed, null=True
-                    ),
+                    nodes.models.documents.DetailField(null=True),
                 ),
             ],
             options={

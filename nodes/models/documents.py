@@ -14,9 +14,9 @@ from django_mongodb_backend.fields import ArrayField, EmbeddedModelField, Object
 from django_mongodb_backend.models import EmbeddedModel
 
 from mongo.models import ReadOnlyModel
-from nodes.kinds import KINDS, Kind
+from nodes import content
+from nodes.content import Content, registry
 from nodes.models import tree
-from nodes.texts.rendering import HTML, MARKDOWN
 
 
 class DocumentPart(EmbeddedModel):
@@ -46,35 +46,33 @@ class Author(DocumentPart):
         return self.name
 
 
-class Text(DocumentPart):
-    """The detail of everything that is read as text; sections may carry one too."""
+class DetailField(models.Field):
+    """What a node has by its type: the object that the class of the sibling `type` makes of it."""
 
-    text = models.TextField(blank=True)
-    format = models.CharField(max_length=20, default=MARKDOWN, choices=[(MARKDOWN, "Markdown"), (HTML, "HTML")])
-    comments = models.CharField(max_length=20, blank=True)
+    def db_type(self, connection: Any) -> str:
+        return "object"
 
 
-class Photographed(DocumentPart):
-    """The detail of a photo: its file as it is shown, and what editors say of it."""
+class MetadataField(EmbeddedModelField):
+    """Metadata, whose detail is an object of the node's type."""
 
-    content_type = models.CharField(max_length=50)
-    filename = models.CharField(max_length=255)
-    resolution = ArrayField(models.IntegerField(), size=2)
-    size = models.BigIntegerField()
-    sha256 = models.CharField(max_length=64)
-    dhash = models.CharField(max_length=16, blank=True)
-    alt = models.CharField(max_length=500, blank=True)
-    focal = ArrayField(models.FloatField(), size=2, null=True)
-    # [{n, v}]: values of several types, searched by $elemMatch.
-    exif = ArrayField(models.JSONField(), default=list)
-    comments = models.CharField(max_length=20, blank=True)
+    def to_python(self, value: Any) -> Any:
+        metadata = super().to_python(value)
+        if isinstance(value, Mapping):
+            metadata.detail = detail(metadata.type, metadata.detail)
+        return metadata
+
+
+def detail(type: str, document: Mapping[str, Any] | None) -> Content | None:
+    """Return a stored detail, or what a projection left of it, as an object of its type; None stays."""
+    return None if document is None else content.get(type).from_document(document)
 
 
 class CommonMetadata(DocumentPart):
     """What every node has, whatever its type."""
 
     nonce = ObjectIdField()
-    type = models.CharField(max_length=20, choices=[(kind.name, kind.label) for kind in KINDS.values()])
+    type = models.CharField(max_length=50)
     parent_id = ObjectIdField(null=True)
     slug = models.CharField(max_length=200)
     title = models.CharField(max_length=300)
@@ -85,15 +83,20 @@ class CommonMetadata(DocumentPart):
     author = EmbeddedModelField(Author, null=True)
     tags = ArrayField(models.CharField(max_length=100), default=list)
     summary = models.TextField(blank=True)
+    detail = DetailField(null=True)
 
     class Meta:
         abstract = True
 
+    @classmethod
+    def from_document(cls, document: Mapping[str, Any]) -> Self:
+        metadata = super().from_document(document)
+        metadata.detail = detail(metadata.type, document.get("detail"))  # type: ignore[assignment]
+        return metadata
+
 
 class Metadata(CommonMetadata):
     """The metadata of everything that is text."""
-
-    detail = EmbeddedModelField(Text, null=True)
 
 
 class PhotoMetadata(CommonMetadata):
@@ -101,7 +104,6 @@ class PhotoMetadata(CommonMetadata):
 
     locked = models.DateTimeField(null=True)
     content_id = ObjectIdField(null=True)
-    detail = EmbeddedModelField(Photographed, null=True)
 
 
 class Placed(ReadOnlyModel):
@@ -127,8 +129,14 @@ class Placed(ReadOnlyModel):
         return node
 
     @property
-    def kind(self) -> Kind:
-        return KINDS[self.metadata.type]
+    def content_type(self) -> type[Content]:
+        """The class of the node's type; Missing if no installed app declares it."""
+        return content.get(self.metadata.type)
+
+    @property
+    def type_label(self) -> str:
+        """What the node's type is called."""
+        return registry.label(self.metadata.type)
 
     @property
     def parent_id(self) -> ObjectId | None:
@@ -152,7 +160,7 @@ class Placed(ReadOnlyModel):
 class Node(Placed):
     """A page, a blog post or a section, stored in cms.nodes."""
 
-    metadata = EmbeddedModelField(Metadata)
+    metadata = MetadataField(Metadata)
 
     class Meta:
         db_table = "cms.nodes"
@@ -164,7 +172,7 @@ class Node(Placed):
 class Photo(Placed):
     """A photo: a file in GridFS that is a node besides. Contents that are no photos stand in the same collection."""
 
-    metadata = EmbeddedModelField(PhotoMetadata)
+    metadata = MetadataField(PhotoMetadata)
 
     class Meta:
         managed = False

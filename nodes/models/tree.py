@@ -1,5 +1,6 @@
 """The section tree, kept in process under the site's version: it resolves addresses, gives menus, and says what is live."""
 
+import builtins
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -11,8 +12,9 @@ from bson import ObjectId
 
 from mongo.clock import now
 from mongo.connection import database
+from nodes import content
 from nodes.collections import NODES
-from nodes.kinds import SECTIONS
+from nodes.content import Content, registry
 from nodes.models import site, version_cache
 
 HOME = "home"
@@ -20,7 +22,7 @@ HOME = "home"
 
 @dataclass(frozen=True)
 class Section:
-    """A folder, blog or gallery, without its text."""
+    """What others stand in, without its text."""
 
     id: ObjectId
     parent_id: ObjectId | None
@@ -33,9 +35,15 @@ class Section:
     # The comment policy of what stands in it, "" for that of the section above.
     comments: str = ""
 
+    @property
+    def content_type(self) -> builtins.type[Content]:
+        """The section's type; Missing if no installed app declares it."""
+        return content.get(self.type)
+
     def is_live(self, moment: datetime) -> bool:
         """Return whether the section by itself is public at `moment`."""
-        return self.published is not None and self.published <= moment < self.expires
+        published = self.published
+        return published is not None and published <= moment < self.expires and self.content_type.is_installed
 
 
 @dataclass(frozen=True)
@@ -157,7 +165,8 @@ def load(version: ObjectId | None = None) -> Tree:
     """Read the tree from the database. `version` must have been read before this call."""
     wanted = ("parent_id", "type", "slug", "title", "published", "expires", "updated")
     fields = {f"metadata.{name}": 1 for name in (*wanted, "detail.comments")}
-    documents = database()[NODES].find({"metadata.type": {"$in": list(SECTIONS)}}, fields)
+    # What may be a section of a type that is not installed stays, with all below it: not live, and nothing can be put into it.
+    documents = database()[NODES].find({"metadata.type": {"$nin": list(registry.leaves())}}, fields)
     return Tree(version, (_section(d["_id"], d["metadata"], wanted) for d in documents))
 
 

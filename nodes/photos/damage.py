@@ -7,7 +7,7 @@ from pymongo.database import Database
 
 from mongo.connection import Document, batched
 from nodes.collections import ASSET_FILES, ASSETS, RENDITION_FILES
-from nodes.kinds import PHOTO
+from nodes.content import PHOTO
 
 # Files whose chunks are asked about at once.
 BATCH = 50

@@ -8,10 +8,10 @@ from bson import ObjectId
 
 from mongo.connection import database
 from nodes.collections import NODES
-from nodes.kinds import ENTRY
+from nodes.content import registry
 from nodes.models import version_cache
 from nodes.selectors import due
-from nodes.selectors.listing import Listing, Span, listing, live
+from nodes.selectors.listing import Listing, Span, listing, live, one_of
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ def months(blog_id: ObjectId, moment: datetime, zone: tzinfo) -> tuple[Month, ..
     def read() -> tuple[tuple[Month, ...], datetime | None]:
         name = {"$dateToString": {"date": "$metadata.published", "format": "%Y-%m", "timezone": str(zone)}}
         pipeline: list[dict[str, Any]] = [
-            {"$match": {"metadata.parent_id": blog_id, "metadata.type": ENTRY, **live(moment)}},
+            {"$match": {**_posts(blog_id), **live(moment)}},
             {"$group": {"_id": name, "count": {"$sum": 1}}},
             {"$sort": {"_id": -1}},
         ]
@@ -45,6 +45,10 @@ def months(blog_id: ObjectId, moment: datetime, zone: tzinfo) -> tuple[Month, ..
         return found, due.next_due(moment)
 
     return version_cache.under_version(("months", blog_id, str(zone)), moment, read)
+
+
+def _posts(blog_id: ObjectId) -> dict[str, Any]:
+    return {"metadata.parent_id": blog_id, "metadata.type": one_of(registry.dated())}
 
 
 def entries_of(
@@ -65,5 +69,4 @@ def entries_of(
     following = datetime(year + 1, 1, 1, tzinfo=zone)
     end = datetime(year, month + 1, 1, tzinfo=zone) if month and month < 12 else following
     span = Span(begin.astimezone(UTC), end.astimezone(UTC) - timedelta(milliseconds=1))
-    base = {"metadata.parent_id": blog_id, "metadata.type": ENTRY}
-    return listing(base, "by_section", moment, size, cursor, span=span)
+    return listing(_posts(blog_id), "by_section", moment, size, cursor, span=span)

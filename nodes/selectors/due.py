@@ -5,7 +5,7 @@ from typing import Any
 
 from mongo.connection import database
 from nodes.collections import ASSET_FILES, NODES
-from nodes.kinds import KINDS
+from nodes.content import registry
 from nodes.models import site, version_cache
 from nodes.types import NEVER
 
@@ -58,7 +58,7 @@ def _ends(field: str, span: dict[str, Any], direction: int) -> list[datetime]:
     path = f"metadata.{field}"
     query: dict[str, Any] = {path: span}
     if field == "published":
-        query["metadata.type"] = {"$in": list(KINDS)}  # by_type, one scan a type, merged
+        query["metadata.type"] = {"$in": list(registry.names())}  # by_type, one scan a type, merged
     one: list[dict[str, Any]] = [
         {"$match": query},
         {"$sort": {path: direction}},

@@ -1,6 +1,6 @@
 """Pages of lists by keyset, newest first: the cost of a page does not grow with its number."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Self
@@ -35,6 +35,11 @@ LATEST_MILLISECOND = 253_402_300_799_999  # of the year 9999
 EVER = datetime(1, 1, 1, tzinfo=UTC)
 
 
+def one_of(types: Sequence[str]) -> Any:
+    """Return the condition on `metadata.type` that a node has one of these types."""
+    return types[0] if len(types) == 1 else {"$in": list(types)}
+
+
 def live(moment: datetime) -> dict[str, Any]:
     """Return the filter of what is public at `moment` by itself. Its section must be live too: see Tree.live_ids."""
     return {"metadata.published": {"$lte": moment}, "metadata.expires": {"$gt": moment}}
@@ -42,7 +47,7 @@ def live(moment: datetime) -> dict[str, Any]:
 
 def is_public(node: Node | Photo, sections: Tree, moment: datetime) -> bool:
     """Return whether readers may see a node or photo at `moment`: it and all that it stands in are live."""
-    return node.is_live(moment) and sections.is_live(node.metadata.parent_id, moment)
+    return node.is_live(moment) and node.content_type.is_installed and sections.is_live(node.metadata.parent_id, moment)
 
 
 def having(properties: Iterable[tuple[str, Any]]) -> dict[str, Any]:
@@ -131,7 +136,7 @@ def listing(
         return Listing(())
     has_older, has_newer = (True, more) if going_newer else (more, edge is not None)
     return Listing(
-        tuple(nodes),
+        tuple(node for node in nodes if node.content_type.is_installed),
         str(Cursor.of(nodes[-1], newer=False)) if has_older else None,
         str(Cursor.of(nodes[0], newer=True)) if has_newer else None,
     )

@@ -14,7 +14,7 @@ from bson import ObjectId
 
 from mongo.connection import database
 from nodes.collections import ASSET_FILES, NODES, standing
-from nodes.kinds import PHOTO
+from nodes.content import PHOTO
 from nodes.models import Node, Photo
 from nodes.selectors import search
 from nodes.selectors.listing import FIELDS, MODELS, having

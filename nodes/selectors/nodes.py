@@ -9,7 +9,7 @@ from bson.errors import InvalidId
 
 from mongo.connection import database
 from nodes.collections import ASSET_FILES, NODES, REDIRECTS, home_of
-from nodes.kinds import BLOG, ENTRY, GALLERY, PAGE
+from nodes.content import NEWEST, PHOTOS, registry
 from nodes.models import Node, Photo, version_cache
 from nodes.models.tree import HOME, Tree
 from nodes.selectors import due, photos, slugs
@@ -25,6 +25,7 @@ from nodes.selectors.listing import (
     is_public,
     listing,
     live,
+    one_of,
 )
 
 # The most pages of a folder that are listed at once.
@@ -59,7 +60,7 @@ def live_by_id(sections: Tree, node_id: ObjectId, moment: datetime) -> Node | Ph
 def front_page(sections: Tree, moment: datetime) -> Node | Photo | None:
     """Return the live node at the top level with the slug `home`; None: the front page lists the newest posts."""
     node = _node_at(sections, None, HOME)
-    return node if node and node.is_live(moment) else None
+    return node if node and is_public(node, sections, moment) else None
 
 
 def _section_at(sections: Tree, parent_id: ObjectId | None, slug: str, moment: datetime) -> ObjectId | None:
@@ -74,7 +75,7 @@ def _section_at(sections: Tree, parent_id: ObjectId | None, slug: str, moment: d
 def _node_at(sections: Tree, parent_id: ObjectId | None, slug: str) -> Node | Photo | None:
     if child := sections.child(parent_id, slug):
         return get(child.id)
-    if parent_id is not None and sections.sections[parent_id].type == GALLERY:
+    if parent_id is not None and sections.sections[parent_id].content_type.lists == PHOTOS:
         return photos.find(parent_id, slug)
     return find(parent_id, slug)
 
@@ -112,21 +113,21 @@ def live_by_ids(sections: Tree, node_ids: Sequence[ObjectId], moment: datetime) 
 def entries(
     blog_id: ObjectId, moment: datetime, *, size: int, cursor: str | None = None, whole: bool = False
 ) -> Listing:
-    """Return `size` live posts of a (live) blog, newest first, with their texts if `whole`.
+    """Return `size` live posts, of all types, of a (live) blog, newest first, with their texts if `whole`.
 
     Raises ValueError for a cursor that is none.
     """
-    return listing(
-        {"metadata.parent_id": blog_id, "metadata.type": ENTRY}, "by_section", moment, size, cursor, whole=whole
-    )
+    base = {"metadata.parent_id": blog_id, "metadata.type": one_of(registry.dated())}
+    return listing(base, "by_section", moment, size, cursor, whole=whole)
 
 
 def newest_entries(
     sections: Tree, moment: datetime, *, size: int, cursor: str | None = None, whole: bool = False
 ) -> Listing:
     """Return `size` live posts of all blogs, newest first. Raises ValueError for a cursor that is none."""
-    blogs = [i for i in sections.live_ids(moment) if i is not None and sections.sections[i].type == BLOG]
-    base = {"metadata.type": ENTRY, "metadata.parent_id": {"$in": blogs}}
+    known = sections.sections
+    blogs = [i for i in sections.live_ids(moment) if i is not None and known[i].content_type.lists == NEWEST]
+    base = {"metadata.type": one_of(registry.dated()), "metadata.parent_id": {"$in": blogs}}
     return listing(base, "by_type", moment, size, cursor, whole=whole)
 
 
@@ -171,7 +172,12 @@ def pages_of(
     section_id: ObjectId | None, moment: datetime, *, after: str = "", limit: int = PAGES_LISTED
 ) -> list[Node]:
     """Return up to `limit` live pages that stand in a (live) folder or at the top level, by slug, from `after` on."""
-    wanted = {"metadata.parent_id": section_id, "metadata.type": PAGE, "metadata.slug": {"$gt": after}, **live(moment)}
+    wanted = {
+        "metadata.parent_id": section_id,
+        "metadata.type": one_of(registry.pages()),
+        "metadata.slug": {"$gt": after},
+        **live(moment),
+    }
     found = database()[NODES].find(wanted, LISTED).sort("metadata.slug", 1).limit(limit).hint("by_name")
     return [Node.from_document(document) for document in found]
 
@@ -179,7 +185,8 @@ def pages_of(
 def neighbours(node: Node | Photo, moment: datetime) -> tuple[Node | Photo | None, Node | Photo | None]:
     """Return the live posts before and after a live post in its section, or photos in its gallery. Kept in process."""
     home = home_of(node.metadata.type)
-    base = {"metadata.parent_id": node.metadata.parent_id, "metadata.type": node.metadata.type}
+    types = (node.metadata.type,) if node.content_type.is_file else registry.dated()
+    base = {"metadata.parent_id": node.metadata.parent_id, "metadata.type": one_of(types)}
 
     def read() -> tuple[tuple[Node | Photo | None, Node | Photo | None], datetime | None]:
         edges = (Cursor.of(node, newer=newer) for newer in (False, True))

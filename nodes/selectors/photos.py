@@ -11,7 +11,7 @@ from bson.errors import InvalidId
 
 from mongo.connection import database
 from nodes.collections import ASSET_FILES, standing
-from nodes.kinds import CONTENT
+from nodes.content import CONTENT
 from nodes.models import Photo
 from nodes.models.tree import Tree, current
 from nodes.selectors.listing import WHOLE, is_public

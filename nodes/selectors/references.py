@@ -15,7 +15,8 @@ from bson import ObjectId
 from markup.html import references as markup_references
 from mongo.connection import Document, batched, database
 from nodes.collections import ASSET_FILES, NODES, REFERRING, TRASH, standing
-from nodes.models import MARKDOWN, Node
+from nodes.content import MARKDOWN
+from nodes.models import Node
 from nodes.models.tree import Tree
 from nodes.selectors import photos
 from nodes.selectors.listing import LISTED, Cursor, beside, is_public, live

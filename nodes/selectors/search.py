@@ -175,5 +175,6 @@ def _hits(found: Sequence[Found], words: Sequence[str]) -> tuple[Hit, ...]:
     for name, document in ((one[0], documents[one]) for one in found if one in documents):
         node = MODELS[name].from_document(document)
         body = document.get("derived", {}).get("text") or node.metadata.summary
-        hits.append(Hit(node, text.highlight(body, words)))
+        if node.content_type.is_installed:
+            hits.append(Hit(node, text.highlight(body, words)))
     return tuple(hits)

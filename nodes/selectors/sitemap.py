@@ -9,8 +9,8 @@ from typing import Any
 from bson import ObjectId
 
 from mongo.connection import database
-from nodes.collections import ASSET_FILES, NODES
-from nodes.kinds import ENTRY, PAGE, PHOTO
+from nodes.collections import ASSET_FILES, NODES, home_of
+from nodes.content import registry
 from nodes.models import version_cache
 from nodes.models.tree import Tree
 from nodes.selectors import due
@@ -18,7 +18,6 @@ from nodes.selectors.listing import OLDEST_FIRST, live
 
 # The protocol allows 50,000 addresses a file; so many are made in the time of any other page.
 SIZE = 2_000
-TYPES = {PAGE: NODES, ENTRY: NODES, PHOTO: ASSET_FILES}
 
 
 @dataclass(frozen=True)
@@ -46,7 +45,9 @@ def starts(sections: Tree, type: str, moment: datetime) -> tuple[Start, ...]:
 
     def read() -> tuple[tuple[Start, ...], datetime | None]:
         keys = (
-            database()[TYPES[type]].find(_public(sections, type, moment), {"metadata.published": 1}).sort(OLDEST_FIRST)
+            database()[home_of(type)]
+            .find(_public(sections, type, moment), {"metadata.published": 1})
+            .sort(OLDEST_FIRST)
         )
         # The first of every SIZE: index keys alone are read, and most of them only passed over.
         first = islice(keys.hint("by_type").batch_size(SIZE), 0, None, SIZE)
@@ -69,7 +70,8 @@ def newest(sections: Tree, moment: datetime) -> dict[ObjectId, datetime]:
         # None, the top level, would have the server look into documents.
         ids = [section_id for section_id in sections.live_ids(moment) if section_id is not None]
         found: dict[ObjectId, datetime] = {}
-        for name, types in ((NODES, (PAGE, ENTRY)), (ASSET_FILES, (PHOTO,))):
+        for name in (NODES, ASSET_FILES):
+            types = (type for type in registry.leaves() if home_of(type) == name)
             wanted = {"metadata.parent_id": {"$in": ids}, "metadata.type": {"$in": list(types)}, **live(moment)}
             newest = {"_id": "$metadata.parent_id", "at": {"$max": "$metadata.published"}}
             grouped = database()[name].aggregate([{"$match": wanted}, {"$group": newest}], hint="by_section")
@@ -94,5 +96,7 @@ def entries(sections: Tree, type: str, number: int, moment: datetime) -> Iterato
         ],
     }
     fields = {f"metadata.{name}": 1 for name in ("parent_id", "slug", "updated")}
-    found = database()[TYPES[type]].find(wanted, fields).sort(OLDEST_FIRST).hint("by_type").limit(SIZE).batch_size(SIZE)
+    found = (
+        database()[home_of(type)].find(wanted, fields).sort(OLDEST_FIRST).hint("by_type").limit(SIZE).batch_size(SIZE)
+    )
     return (Entry(d["metadata"]["parent_id"], d["metadata"]["slug"], d["metadata"]["updated"]) for d in found)

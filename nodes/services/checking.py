@@ -21,8 +21,8 @@ from nodes.collections import (
     TRASH,
     standing,
 )
+from nodes.content import CONTENT, PHOTO
 from nodes.errors import NodeError
-from nodes.kinds import CONTENT, PHOTO
 from nodes.models import tree
 from nodes.photos import damage
 from nodes.selectors import chains, slugs

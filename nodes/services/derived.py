@@ -7,7 +7,8 @@ from bson import ObjectId
 
 from markup import text
 from markup.html import references as markup_references
-from nodes.models import MARKDOWN
+from nodes.content import MARKDOWN
+from nodes.content import fields as content_fields
 from nodes.selectors import photos
 from nodes.selectors.references import MOST_NAMED, Ref
 from nodes.texts import rendering, scripts
@@ -25,6 +26,8 @@ def of(metadata: Mapping[str, Any]) -> dict[str, Any]:
     # A photo has no text, but words for those who cannot see it.
     alt = detail.get("alt") or ""
     plain = text.plain(html, 2 * SEARCHED)[:SEARCHED] or alt
+    if said := " ".join(content_fields.words(metadata["type"], detail)):
+        plain = f"{plain}\n\n{said}"[:SEARCHED] if plain else said[:SEARCHED]
     everything = " ".join((metadata["title"], metadata.get("summary") or "", *metadata.get("tags", ()), plain))
     return {
         "excerpt": text.excerpt(html, EXCERPT_WORDS) or alt,

@@ -32,21 +32,21 @@ def save_draft(
     """Save the fields `mine` as the node's draft; readers see the live version still.
 
     `seen_nonce` is the nonce that the form was rendered with: the draft's, or the node's where it had none. A draft that
-    a concurrent editor saved is merged into as a node would be. Raises EditConflict, NodeGone, TextRefused, TooBusy.
+    a concurrent editor saved is merged into as a node would be. Raises EditConflict, NodeGone, FieldRefused, TooBusy.
     """
-    mine = {path: value for path, value in normalized(mine).items() if path not in NOT_DRAFTED}
     base: Mapping[str, Any] | None = None
     for _attempt in range(ATTEMPTS):
         stored = _read(node_id)
         draft = stored.get("draft")
         present = draft or stored["metadata"]
         said = _drafted(stored)
-        theirs = merging.fields(said)
+        type, theirs = said["type"], merging.fields(said)
         if base is None:
+            mine = {path: value for path, value in normalized(mine, type).items() if path not in NOT_DRAFTED}
             base = theirs
             if present["nonce"] != seen_nonce:
                 base, tags = base_for(node_id, seen_nonce, present["nonce"], form, tags)
-        merge = merging.merge(base, mine, theirs)
+        merge = merging.merge(base, mine, theirs, type)
         if merge.conflicts:
             raise EditConflict(base, said, merge, tags)
         if draft and not merge.changes and not tags.changes(said["tags"]):
@@ -87,7 +87,7 @@ def publish_draft(
     """Make the draft the live version, merged with what was saved live since it was begun.
 
     After a conflict: `mine` is what the editor decided on seeing the live version `seen_nonce`; it takes the draft's place.
-    Raises EditConflict, DraftGone (saved anew, published or discarded since), NodeGone, TextRefused, TooBusy.
+    Raises EditConflict, DraftGone (saved anew, published or discarded since), NodeGone, FieldRefused, TooBusy.
     """
     for _attempt in range(ATTEMPTS):
         stored = _read(node_id)
@@ -96,13 +96,14 @@ def publish_draft(
             # Published already, perhaps: readers may not have been told.
             touch()
             raise DraftGone(node_id)
+        type = stored["metadata"]["type"]
         if mine is None or seen_nonce is None:
             wanted, since = merging.fields(draft["metadata"]), draft["base_nonce"]
             tags = _tags_of(node_id, draft)
         else:
-            wanted, since = normalized(mine), seen_nonce
+            wanted, since = normalized(mine, type), seen_nonce
         base = base_of(node_id, since)
-        merge = merging.merge(base, wanted, merging.fields(stored["metadata"]))
+        merge = merging.merge(base, wanted, merging.fields(stored["metadata"]), type)
         if merge.conflicts:
             raise EditConflict(base, stored["metadata"], merge, tags)
         nonce = compare_and_set(

@@ -6,6 +6,7 @@ from django.utils.translation import gettext as _
 from mongo.connection import database
 from nodes import merging
 from nodes.collections import NODES
+from nodes.content import fields as content_fields
 from nodes.errors import NodeGone
 from nodes.services.editing import create
 from nodes.types import Actor, Saved
@@ -30,7 +31,8 @@ def duplicate(
     if stored is None:
         raise NodeGone(node_id)
     metadata = stored["metadata"]
-    kept = {path: value for path, value in merging.fields(metadata).items() if path not in _NOT_COPIED}
+    known = content_fields.known(metadata["type"], merging.fields(metadata))
+    kept = {path: value for path, value in known.items() if path not in _NOT_COPIED}
     return create(
         actor,
         type=metadata["type"],

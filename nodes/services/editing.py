@@ -5,15 +5,17 @@ from datetime import datetime
 from typing import Any
 
 from bson import ObjectId
+from django.core.exceptions import ValidationError
 from django.utils.translation import gettext as _
 from pymongo.errors import DuplicateKeyError
 
 from mongo.clock import now
 from mongo.connection import database
-from nodes import merging
+from nodes import content, merging
 from nodes.collections import NODES, REVISIONS, TRASH, standing
-from nodes.errors import EditConflict, InvalidPlace, NodeGone, Published, SlugTaken, TooBusy
-from nodes.kinds import KINDS, PHOTO
+from nodes.content import fields as content_fields
+from nodes.content import values
+from nodes.errors import EditConflict, InvalidField, InvalidPlace, NodeGone, Published, SlugTaken, TooBusy
 from nodes.selectors import slugs
 from nodes.services import derived, placement
 from nodes.services.site import touch
@@ -51,18 +53,19 @@ def create(
     An empty `slug`: one is made from the title. `fields` are further fields by path ("summary", "published", "detail.text"…).
     `node_id`: an id chosen beforehand, by which the same actor's repeated create changes the node that the first one made, if
     anything was changed in between; with `only_unpublished` unless it is published. Raises SlugTaken, InvalidSlug,
-    InvalidPlace, NodeGone (made by this id, and deleted), IdTaken, Published, TextRefused.
+    InvalidPlace, NodeGone (made by this id, and deleted), IdTaken, Published, FieldRefused.
     """
     if node_id is not None and (made := _made_before(actor, node_id)):
         whole = {"slug": slug or made["slug"], "parent_id": parent_id, "title": title, **(fields or {})}
         changed = TagChange.between(made["tags"], tags)
         return save(actor, node_id, made["nonce"], whole, changed, form=node_id, only_unpublished=only_unpublished)
-    if type == PHOTO:
+    if content.get(type).is_file:
         raise InvalidPlace(_("A photo begins with its file: upload one."))
     check_place(parent_id, type)
     wanted = slugs.normalized(slug)
     slug = wanted or slugs.free(title, parent_id)
     slugs.check(slug, parent_id)
+    given = normalized({**missing(type, fields or {}), **(fields or {})}, type)
     form, node_id, nonce, moment = node_id, node_id or ObjectId(), ObjectId(), now()
     metadata: dict[str, Any] = {
         "nonce": nonce,
@@ -77,9 +80,9 @@ def create(
         "author": actor.as_document(),
         "tags": sorted(unique(tags)),
         "summary": "",
-        "detail": {"text": "", "format": "markdown"},
+        "detail": content_fields.defaults(type),
     }
-    extra = merging.nested(normalized(fields or {}))
+    extra = merging.nested(given)
     metadata["detail"].update(extra.pop("detail"))
     metadata.update(extra)
     check_inserts(fields or {}, metadata)
@@ -126,9 +129,8 @@ def save(
 
     Only what differs is written. Place (slug, parent_id) is a field like others, checked. `form`: an id of the rendered form,
     which goes on from what it saved last. `only_unpublished`: for authors, whose right ends when the node is published.
-    Raises EditConflict, NodeGone, Published, SlugTaken, InvalidSlug, InvalidPlace, TextRefused, TooBusy.
+    Raises EditConflict, NodeGone, Published, SlugTaken, InvalidSlug, InvalidPlace, FieldRefused, TooBusy.
     """
-    mine = normalized(mine)
     base: Mapping[str, Any] | None = None
     for _attempt in range(ATTEMPTS):
         stored = database()[collection].find_one({"_id": node_id, **standing(collection)}, {"metadata": 1})
@@ -137,13 +139,14 @@ def save(
         # Publishing after this look changes the nonce.
         if only_unpublished and stored["metadata"]["published"]:
             raise Published(node_id)
-        present = stored["metadata"]["nonce"]
+        type, present = stored["metadata"]["type"], stored["metadata"]["nonce"]
         theirs = merging.fields(stored["metadata"])
         if base is None:
+            mine = normalized(mine, type)
             base = theirs
             if present != seen_nonce:
                 base, tags = base_for(node_id, seen_nonce, present, form, tags)
-        merge = merging.merge(base, mine, theirs)
+        merge = merging.merge(base, mine, theirs, type)
         if merge.conflicts:
             raise EditConflict(base, stored["metadata"], merge, tags)
         if not merge.changes and not tags.changes(stored["metadata"]["tags"]):
@@ -169,9 +172,35 @@ def made_public(said: Mapping[str, Any], moment: datetime) -> dict[str, datetime
     return {"published": published, "expires": expires if expires > moment else NEVER}
 
 
-def normalized(mine: Mapping[str, Any]) -> dict[str, Any]:
-    """Return fields by path in the form in which they are stored. Raises TextTooLong."""
-    fields = dict(mine)
+# What every node has, whatever its type, and callers may set.
+_COMMON = frozenset({"title", "slug", "parent_id", "summary", "published", "expires", "author", "created", "updated"})
+
+
+def missing(type: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields that a type needs, has no default for, and that are not given: empty, for the type to refuse them."""
+    return {
+        path: None
+        for path, field in content_fields.own(type)
+        if path not in given and not (field.blank or field.null or field.has_default())
+    }
+
+
+def normalized(mine: Mapping[str, Any], type: str) -> dict[str, Any]:
+    """Return fields by path, of a node of a type, in the form in which they are stored. Raises InvalidField, TextTooLong.
+
+    What a declared field does not take is refused, and so is every path that is none.
+    """
+    if not content.get(type).is_installed:
+        raise InvalidPlace(_("There is no type “%(type)s”.") % {"type": type})
+    fields, declared = dict(mine), content_fields.declared(type)
+    for path, value in mine.items():
+        if field := declared.get(path):
+            try:
+                fields[path] = values.cleaned(field, value)
+            except ValidationError as error:
+                raise InvalidField(path, " ".join(error.messages)) from error
+        elif path not in _COMMON:
+            raise InvalidField(path, _("There is no field “%(name)s”.") % {"name": path})
     if "slug" in fields:
         fields["slug"] = slugs.normalized(fields["slug"])
     if "expires" in fields:
@@ -182,7 +211,7 @@ def normalized(mine: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _moves_section(metadata: Mapping[str, Any], changes: Mapping[str, Any]) -> bool:
-    return "parent_id" in changes and KINDS[metadata["type"]].is_section
+    return "parent_id" in changes and content.get(metadata["type"]).is_section
 
 
 def change_tags(node_id: ObjectId, tags: TagChange, collection: str = NODES, *, only_unpublished: bool = False) -> None:

@@ -15,8 +15,8 @@ from mongo.clock import now
 from mongo.connection import database
 from nodes import merging
 from nodes.collections import ASSET_FILES, ASSETS, REVISIONS, standing
+from nodes.content import CONTENT, PHOTO
 from nodes.errors import NodeError, NodeGone, SlugTaken, TooBusy
-from nodes.kinds import CONTENT, PHOTO
 from nodes.photos.assets import contents
 from nodes.photos.assets.errors import PhotoLocked, UploadLost
 from nodes.photos.assets.locks import Lock, free_or_stale
@@ -162,7 +162,7 @@ class Upload:
     def _made(self, received: Received) -> dict[str, Any]:
         # The camera's words are a beginning; what the sender says replaces them.
         words = {"summary": received.picture.description} if received.picture.description else {}
-        fields = editing.normalized(self._fields)
+        fields = editing.normalized(self._fields, PHOTO)
         return {**words, **fields, **_of_content(received, self._filename), "content_id": self.id}
 
     def _address(self, metadata: Mapping[str, Any]) -> dict[str, str]:

@@ -23,7 +23,7 @@ from nodes.collections import (
     RENDITION_FILES,
     TRASH,
 )
-from nodes.kinds import CONTENT, PHOTO
+from nodes.content import CONTENT, PHOTO
 from nodes.photos.assets import contents, renditions
 from nodes.photos.assets.limits import limits
 from nodes.photos.assets.locks import stale

@@ -12,9 +12,10 @@ from pymongo.errors import DuplicateKeyError
 
 from mongo.clock import now
 from mongo.connection import Document, database, transaction
+from nodes import content
 from nodes.collections import ASSET_FILES, NODES, REDIRECTS, REVISIONS, TRASH, home_of, standing
+from nodes.content import CONTENT, PHOTO
 from nodes.errors import EditConflict, InvalidPlace, NodeGone, SlugTaken, TooBusy
-from nodes.kinds import CONTENT, KINDS, PHOTO
 from nodes.merging import Merge
 from nodes.models import site as stored_site
 from nodes.photos.assets import contents
@@ -72,7 +73,7 @@ def restore(
     seen_tree = stored_site.read().tree
     check_place(changes["parent_id"], metadata["type"])
     slugs.check(changes["slug"], changes["parent_id"])
-    if is_section := KINDS[metadata["type"]].is_section:
+    if is_section := content.get(metadata["type"]).is_section:
         placement.check_ancestors(node_id, changes["parent_id"])
     changes = {name: value for name, value in changes.items() if value != metadata[name]}
     if changes:

@@ -11,7 +11,7 @@ from pymongo.errors import BulkWriteError
 from mongo.clock import now
 from mongo.connection import Document, batched, database
 from nodes.collections import NODES, REDIRECTS, REVISIONS, TRASH
-from nodes.models import MARKDOWN
+from nodes.content import MARKDOWN
 from nodes.selectors import slugs
 from nodes.services import derived
 from nodes.services.editing import NEVER

@@ -12,11 +12,11 @@ from pymongo.errors import DuplicateKeyError
 
 from mongo.clock import now
 from mongo.connection import Document, database
-from nodes import merging
+from nodes import content, merging
 from nodes.collections import ASSET_FILES, NODES, REDIRECTS, REVISIONS, TRASH, home_of
+from nodes.content import MARKDOWN, PHOTO, may_hold
 from nodes.errors import IdTaken, InvalidPlace, NotReady, SlugTaken, TextTooLong, WrongInsert
-from nodes.kinds import KINDS, PHOTO, may_hold
-from nodes.models import MARKDOWN, tree
+from nodes.models import tree
 from nodes.selectors import slugs
 from nodes.services import derived
 from nodes.texts import rendering
@@ -43,7 +43,7 @@ def compare_and_set(
     The revision goes first, so that a later save finds this one as its base. `more_filter` and `more_update` join the
     same update: for what must change together with the node. `submitted`: what a form said, kept with the revision.
     Tags change in it too: a save that is refused has taken none. Raises SlugTaken, InvalidSlug, InvalidPlace, NotReady,
-    TextRefused.
+    FieldRefused.
     """
     seen, metadata = Expected.of(stored), stored["metadata"]
     home = home_of(metadata["type"])
@@ -127,8 +127,8 @@ def base_of(node_id: ObjectId, nonce: ObjectId) -> dict[str, Any] | None:
 
 def check_place(parent_id: ObjectId | None, type: str) -> None:
     """Raise InvalidPlace if a node of this type cannot stand in that section, or the section is not there."""
-    kind = KINDS.get(type)
-    if kind is None:
+    what = content.get(type)
+    if not what.is_installed:
         raise InvalidPlace(_("There is no type “%(type)s”.") % {"type": type})
     parent = None
     if parent_id is not None:
@@ -137,8 +137,8 @@ def check_place(parent_id: ObjectId | None, type: str) -> None:
             raise InvalidPlace(_("That section is not there: it was moved to the trash or deleted."))
         parent = sections.sections[parent_id]
     if not may_hold(parent.type if parent else None, type):
-        where = KINDS[parent.type].label if parent else _("the top level")
-        raise InvalidPlace(_("%(what)s cannot stand in: %(where)s.") % {"what": kind.label, "where": where})
+        where = content.get(parent.type).label if parent else _("the top level")
+        raise InvalidPlace(_("%(what)s cannot stand in: %(where)s.") % {"what": what.label, "where": where})
 
 
 def check_ready(metadata: Mapping[str, Any]) -> None:
@@ -151,8 +151,9 @@ def check_ready(metadata: Mapping[str, Any]) -> None:
 
 def check_lengths(fields: Mapping[str, Any]) -> None:
     """Raise TextTooLong if one of the texts in `fields` (by path) is: rendering and merging take time by their length."""
-    for path in merging.TEXTS & fields.keys():
-        text = fields[path] or ""
+    for path, text in fields.items():
+        if not isinstance(text, str):
+            continue
         # Only what might be too long needs to be counted: a character has at most four bytes.
         size = len(text.encode(errors="surrogatepass")) if 4 * len(text) > settings.TEXT_MAX_BYTES else 0
         if size > settings.TEXT_MAX_BYTES:

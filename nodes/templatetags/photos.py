@@ -7,8 +7,9 @@ from django.urls import reverse
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
-from nodes import access, kinds
+from nodes import access
 from nodes.access import section_choices
+from nodes.content import PHOTO
 from nodes.models import Photo
 from nodes.photos import labels as photo_labels
 from nodes.photos import links as photo_links
@@ -50,7 +51,7 @@ def photo_facts(photo: Photo) -> list[tuple[Any, Any, str]]:
 def picture_dialog(context: Any) -> dict[str, Any]:
     """{% picture_dialog %}: asks for gallery and alternative text of a picture that was dropped or pasted into a text."""
     user = context["user"]
-    galleries = section_choices(user, kinds.PHOTO) if access.may_add_photos(user) else []
+    galleries = section_choices(user, PHOTO) if access.may_add_photos(user) else []
     return {
         "galleries": galleries,
         "may_publish": access.may_publish_photos(user),

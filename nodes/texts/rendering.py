@@ -5,8 +5,8 @@ from functools import lru_cache
 from bson import ObjectId
 
 from markup import html, markdown
+from nodes.content import HTML
 
-MARKDOWN, HTML = "markdown", "html"
 # Texts kept rendered, a process. At 20 KB each some 10 MB.
 KEPT = 512
 

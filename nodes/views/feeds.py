@@ -22,7 +22,8 @@ from django.views.decorators.http import require_safe
 
 from markup.html.absolute import absolute
 from mongo.clock import now
-from nodes import kinds, links
+from nodes import links
+from nodes.content import NEWEST, PHOTOS
 from nodes.models import Node, Photo, tree
 from nodes.models import site as stored_site
 from nodes.photos import links as photo_links
@@ -53,7 +54,7 @@ def _of_site() -> Source:
 
 
 def _of_section(section: Node) -> Source:
-    select = selectors.entries if section.metadata.type == kinds.BLOG else selectors.photos_of
+    select = selectors.photos_of if section.content_type.lists == PHOTOS else selectors.entries
     listing = select(section.pk, now(), size=ENTRIES, whole=True)
     metadata = section.metadata
     title = f"{metadata.title} · {stored_site.current().settings.name}"
@@ -79,7 +80,7 @@ def site(request: HttpRequest, form: str) -> HttpResponse:
 @require_safe
 def blog(request: HttpRequest, path: str, form: str) -> HttpResponse:
     """Answer the feed of a blog or a gallery, or redirect to where that has moved."""
-    found = section_at(path, kinds.BLOG, kinds.GALLERY)
+    found = section_at(path, NEWEST, PHOTOS)
     return moved_with(request, found, path) or _answer(request, form, lambda: _of_section(found))
 
 

@@ -8,7 +8,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
 from mongo.clock import now
-from nodes import kinds
+from nodes.content import NEWEST
 from nodes.models import Node, tree
 from nodes.selectors import archives, search
 from nodes.views.pages import breadcrumbs, listed, moved_with, section_at
@@ -22,7 +22,7 @@ SUGGESTING_MILLISECONDS = 200
 @require_safe
 def archive(request: HttpRequest, path: str) -> HttpResponse:
     """List the months in which a blog has posts."""
-    blog = section_at(path, kinds.BLOG)
+    blog = section_at(path, NEWEST)
     if moved := moved_with(request, blog, path):
         return moved
     months = archives.months(blog.pk, now(), timezone.get_current_timezone())
@@ -33,7 +33,7 @@ def archive(request: HttpRequest, path: str) -> HttpResponse:
 @require_safe
 def archive_of(request: HttpRequest, path: str, year: int, month: int | None = None) -> HttpResponse:
     """List a blog's posts of one year or month."""
-    blog = section_at(path, kinds.BLOG)
+    blog = section_at(path, NEWEST)
     if moved := moved_with(request, blog, path):
         return moved
     zone = timezone.get_current_timezone()

@@ -8,20 +8,14 @@ from django.http import HttpRequest
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from nodes import kinds, links
+from nodes import content, links
 from nodes.models import Node, Photo
 from nodes.models import site as stored_site
 from nodes.photos import links as photo_links
 from nodes.photos.links import Shared
 
-TYPES = {
-    kinds.FOLDER: "CollectionPage",
-    kinds.BLOG: "Blog",
-    kinds.GALLERY: "ImageGallery",
-    kinds.PAGE: "Article",
-    kinds.ENTRY: "BlogPosting",
-    kinds.PHOTO: "ImageObject",
-}
+# What has a headline there; all else has a name.
+_ARTICLES = frozenset({"Article", "BlogPosting", "NewsArticle", "Report", "TechArticle"})
 # In JSON as in itself, and no end of the block for any parser of HTML.
 _ESCAPED = {ord(character): f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"}
 
@@ -47,12 +41,12 @@ def _node(
 ) -> dict[str, Any]:
     metadata, site = node.metadata, stored_site.current().settings
     url = origin + node.get_absolute_url()
-    type = "WebSite" if url == f"{origin}/" else TYPES[metadata.type]
+    type = "WebSite" if url == f"{origin}/" else node.content_type.schema_org
     said: dict[str, Any] = {
         "@type": type,
         "@id": url,
         "url": url,
-        "headline" if type in ("Article", "BlogPosting") else "name": metadata.title,
+        "headline" if type in _ARTICLES else "name": metadata.title,
         "description": node.blurb,
         "datePublished": metadata.published.isoformat() if metadata.published else None,
         "dateModified": metadata.updated.isoformat(),
@@ -64,7 +58,11 @@ def _node(
         said["author"] = {"@type": "Person", "name": metadata.author.name}
     if breadcrumbs:
         section = breadcrumbs[-1]
-        said["isPartOf"] = {"@type": TYPES[section["type"]], "name": section["title"], "url": origin + section["url"]}
+        said["isPartOf"] = {
+            "@type": content.get(section["type"]).schema_org,
+            "name": section["title"],
+            "url": origin + section["url"],
+        }
     said |= _file(origin, node) if isinstance(node, Photo) else {"image": _image(origin, picture)}
     return {name: value for name, value in said.items() if value}
 

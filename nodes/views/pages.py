@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
 from mongo.clock import now
-from nodes import kinds
+from nodes import content
 from nodes.models import Node, Photo, tree
 from nodes.models import site as stored_site
 from nodes.photos import labels as photo_labels
@@ -61,10 +61,10 @@ def without_slash(request: HttpRequest, path: str) -> HttpResponse:
     return node(request, path)
 
 
-def section_at(path: str, *types: str) -> Node:
-    """Return the live section, of one of these types, that a path leads to; Http404 where there is none."""
+def section_at(path: str, *lists: str) -> Node:
+    """Return the live section that a path leads to and that lists in one of these ways; Http404 where there is none."""
     section = selectors.resolve(tree.current(), path, now())
-    if section is None or section.metadata.type not in types:
+    if section is None or section.content_type.lists not in lists:
         raise Http404(_("There is no such section at this address."))
     return section
 
@@ -113,26 +113,32 @@ def find_photos(request: HttpRequest) -> HttpResponse:
 def show(request: HttpRequest, shown: Node | Photo) -> HttpResponse:
     """Answer the page of a node; the caller has checked who may see it."""
     more, crumbs = _more(request, shown), breadcrumbs(shown)
-    listed_first = more["listing"].nodes[:1] if shown.metadata.type == kinds.GALLERY else ()
+    listed_first = more["listing"].nodes[:1] if shown.content_type.lists == content.PHOTOS else ()
     photo = next(iter(listed_first), None) or photo_texts.picture(shown)
     picture = photo_links.shared(photo) if photo else None
-    context = {"node": shown, "body": photo_texts.body(shown), "breadcrumbs": crumbs, "picture": picture}
+    context = {
+        "node": shown,
+        "body": photo_texts.body(shown),
+        "breadcrumbs": crumbs,
+        "picture": picture,
+        "detail": shown.metadata.detail,
+    }
     context["linked_data"] = linked_data.script(request, shown, crumbs, picture)
-    return render(request, f"nodes/{shown.metadata.type}.html", context | more)
+    return render(request, shown.content_type.templates(), context | more)
 
 
 def _more(request: HttpRequest, shown: Node | Photo) -> dict[str, Any]:
     moment = now()
-    match shown.metadata.type:
-        case kinds.BLOG:
+    match shown.content_type.lists:
+        case content.NEWEST:
             return {"listing": listed(request, selectors.entries, shown.pk, moment)}
-        case kinds.FOLDER:
+        case content.BY_NAME:
             return {"sections": tree.current().live_children(shown.pk, moment)} | _pages(request, shown, moment)
-        case kinds.GALLERY:
+        case content.PHOTOS:
             return {"listing": listed(request, selectors.photos_of, shown.pk, moment, size=PHOTOS_LISTED)}
-        case kinds.ENTRY | kinds.PHOTO if shown.metadata.published:
-            older, newer = selectors.neighbours(shown, moment)
-            return {"older": older, "newer": newer}
+    if shown.content_type.is_dated and shown.metadata.published:
+        older, newer = selectors.neighbours(shown, moment)
+        return {"older": older, "newer": newer}
     return {}
 
 

@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 from bson import ObjectId
 
-from nodes import kinds
+from nodes.content import BasicPage, BlogEntry, Folder
 from nodes.errors import InvalidSlug
 from nodes.models import tree
 from nodes.selectors import imports, slugs
@@ -38,7 +38,7 @@ def arrange(export: Export, top: Home, blog: Home, report: Report, moment: datet
         entry.parent_id = _parent(entry, pages, top)
     posts = [entry for entry in export.entries.values() if not entry.is_page]
     for entry in posts:
-        entry.kind, entry.parent_id = kinds.ENTRY, blog.id
+        entry.kind, entry.parent_id = BlogEntry.type_name, blog.id
     for entry in known_entries(export):
         assert entry.known is not None
         entry.parent_id, entry.slug, entry.kind = entry.known.parent_id, entry.known.slug, entry.known.type
@@ -79,7 +79,7 @@ def _is_circle(entry: Entry, pages: dict[int, Entry]) -> bool:
 def _choose_kinds(pages: dict[int, Entry]) -> None:
     holding = {entry.above for entry in pages.values()}
     for entry in pages.values():
-        entry.kind = kinds.FOLDER if entry.number in holding else kinds.PAGE
+        entry.kind = Folder.type_name if entry.number in holding else BasicPage.type_name
 
 
 def _parent(entry: Entry, pages: dict[int, Entry], top: Home) -> ObjectId | None:
@@ -87,7 +87,7 @@ def _parent(entry: Entry, pages: dict[int, Entry], top: Home) -> ObjectId | None
     thrown it away; then the section that the parent stands in."""
     while entry.above:
         entry = pages[entry.above]
-        if not entry.known or (entry.known.type == kinds.FOLDER and not entry.known.trashed):
+        if not entry.known or (entry.known.type == Folder.type_name and not entry.known.trashed):
             return entry.id
     return top.id
 

@@ -7,7 +7,7 @@ from functools import partial
 from bson import ObjectId
 from django.utils.translation import gettext as _
 
-from nodes import kinds
+from nodes.content import Blog, Folder, Gallery, get
 from nodes.errors import InvalidSlug
 from nodes.models import tree
 from nodes.selectors import imports, slugs
@@ -42,15 +42,17 @@ class Sections:
             return TOP
         slug = slugs.normalized(slug)
         title = plain(self.export.site.title) or slug
-        return self._find(f"section {slug}", kinds.FOLDER, slug, title, TOP)
+        return self._find(f"section {slug}", Folder.type_name, slug, title, TOP)
 
     def blog(self, top: Home) -> Home:
         """The blog in `top`, for posts."""
-        return self._find(f"blog {top.id}" if top.id else "blog", kinds.BLOG, "blog", _("Blog"), top)
+        return self._find(f"blog {top.id}" if top.id else "blog", Blog.type_name, "blog", _("Blog"), top)
 
     def gallery(self, top: Home) -> Home:
         """The gallery in `top`, for pictures."""
-        return self._find(f"gallery {top.id}" if top.id else "gallery", kinds.GALLERY, "pictures", _("Pictures"), top)
+        return self._find(
+            f"gallery {top.id}" if top.id else "gallery", Gallery.type_name, "pictures", _("Pictures"), top
+        )
 
     def make(self, id: ObjectId | None) -> None:
         """Make the section with this id, and what it stands in, unless it is there."""
@@ -71,8 +73,8 @@ class Sections:
             path = sections.url(found.parent_id, found.slug)
             live = found.is_live(self.moment) and sections.is_live(found.parent_id, self.moment)
             return Home(found.id, path, is_live=live)
-        if found and kind == kinds.FOLDER:
-            raise SectionError(f"--section: “{slug}” is a {kinds.KINDS[found.type].label.lower()}; name a folder.")
+        if found and kind == Folder.type_name:
+            raise SectionError(f"--section: “{slug}” is a {str(get(found.type).label).lower()}; name a folder.")
         slug = slug if slug and not imports.taken(above.id, [slug]) else slugs.free(slug, above.id)
         try:
             slugs.check(slug, above.id)

@@ -54,7 +54,7 @@ def change(request: HttpRequest, photo_id: ObjectId) -> HttpResponse:
 def _sent(request: HttpRequest, photo: Photo, present: Version) -> HttpResponse:
     """Save what a sent form says; show it again, with all that was typed, where that cannot be."""
     make = partial(PhotoForm, user=request.user)
-    decided = conflict.decide(request.POST, PhotoForm.paths)
+    decided = conflict.decide(request.POST, PhotoForm)
     form = make(decided.data, seen=sent_forms.seen(request.POST, photo.pk) or present)
     if not sent_forms.is_to_be_saved(request.POST, form, decided):
         return _show(request, photo, form, clashes=_clashes_again(request, form, decided, make))

@@ -8,8 +8,8 @@ from django.contrib.admin.widgets import AdminTextareaWidget
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from nodes import kinds
 from nodes.admin.forms import PATHS, NodeForm
+from nodes.content import PHOTO
 from nodes.selectors.editing import Version
 
 
@@ -61,7 +61,7 @@ class PhotoForm(NodeForm):
         initial: Mapping[str, Any] | None = None,
         **kwargs: Any,
     ) -> None:
-        super().__init__(data, user=user, type=kinds.PHOTO, seen=seen, initial=initial, **kwargs)
+        super().__init__(data, user=user, type=PHOTO, seen=seen, initial=initial, **kwargs)
         del self.fields["text"], self.fields["format"]
         self.fields["section"].label = _("Gallery")
         self.fields["summary"].label = _("Description")

@@ -15,13 +15,14 @@ from django.utils.translation import gettext_lazy, ngettext
 from django.views.decorators.http import require_http_methods
 
 from mongo.clock import now
-from nodes import access, kinds
+from nodes import access
 from nodes.access import section_choices
 from nodes.admin import bulk_forms, bulk_progress, undo, uses
 from nodes.admin.lists import STATES, _address, _state, total
 from nodes.admin.photos.site import page
 from nodes.admin.site import actor
 from nodes.collections import ASSET_FILES
+from nodes.content import PHOTO
 from nodes.models import site
 from nodes.photos import links as photo_links
 from nodes.photos.assets.limits import limits
@@ -55,7 +56,7 @@ class PhotoFilterForm(forms.Form):
     def __init__(self, data: Any, user: Any) -> None:
         super().__init__(data)
         every, version = [("", _("All"))], site.current().version
-        self.fields["section"].choices = [*every, *section_choices(user, kinds.PHOTO)]
+        self.fields["section"].choices = [*every, *section_choices(user, PHOTO)]
         states = [(name, label) for name, label in STATES.items() if name != selectors.DRAFTED]
         self.fields["state"].choices = [*every, *states]
         for name in ("camera", "lens"):
@@ -67,7 +68,7 @@ class PhotoFilterForm(forms.Form):
         """Return the filters; those that say nothing that is known are left out."""
         self.is_valid()
         said = {name: value for name, value in self.cleaned_data.items() if value}
-        filters = Filters(type=kinds.PHOTO, tag=said.get("tag", ""), state=said.get("state", ""))
+        filters = Filters(type=PHOTO, tag=said.get("tag", ""), state=said.get("state", ""))
         filters = replace(filters, search=said.get("q", ""))
         names = ("camera", "lens", "focal_length", "year")
         filters = replace(filters, exif=tuple((name, said[name]) for name in names if name in said))
@@ -94,7 +95,7 @@ class PhotoBulkForm(bulk_forms.BulkForm):
             bulk_forms.TRASH,
         )
         self.fields["action"].choices = [("", "---------"), *((name, bulk_forms.LABELS[name]) for name in wanted)]
-        self.fields["target"].choices = [("", "---------"), *section_choices(user, kinds.PHOTO)]
+        self.fields["target"].choices = [("", "---------"), *section_choices(user, PHOTO)]
         self.fields["target"].label = _("To gallery")
 
 
@@ -123,7 +124,7 @@ def library(request: HttpRequest) -> HttpResponse:
     if access.may_change_photos(request.user):
         context["bulk"] = PhotoBulkForm(request.user)
     if access.may_add_photos(request.user):
-        context["galleries"] = section_choices(request.user, kinds.PHOTO)
+        context["galleries"] = section_choices(request.user, PHOTO)
     return page(
         request, "photos", _("Photos"), filters=form, gallery=form.gallery, narrowed=bool(request.GET), **context
     )

@@ -10,7 +10,7 @@ from tqdm import tqdm
 
 from mongo.clock import now
 from mongo.management.base import MongoCommand, found_wrong
-from nodes import kinds
+from nodes.content import PHOTO, may_hold
 from nodes.errors import NodeError, NotReady
 from nodes.models import tree
 from nodes.services import photo_import
@@ -74,7 +74,7 @@ def _gallery(address: str) -> ObjectId:
     known = tree.fresh()
     path = address.strip("/")
     wanted = f"/{path}"
-    galleries = [section for section in known.sections.values() if section.type == kinds.GALLERY]
+    galleries = [section for section in known.sections.values() if may_hold(section.type, PHOTO)]
     found = [s for s in galleries if known.url(s.parent_id, s.slug) == wanted] or [
         s for s in galleries if s.slug == path
     ]

@@ -9,7 +9,7 @@ from bson import ObjectId
 
 from mongo.connection import database
 from nodes.collections import ASSET_CHUNKS, ASSET_FILES, ASSETS, RENDITION_CHUNKS, RENDITION_FILES
-from nodes.kinds import CONTENT
+from nodes.content import CONTENT
 from nodes.photos.assets.reader import SeekableFile
 
 _READABLE = {"chunkSize": {"$gt": 0}, "uploadDate": {"$type": "date"}}

@@ -1,0 +1,127 @@
+"""The fields that a content type declares, as editors see them: fields of forms, labels, and values as text."""
+
+import datetime
+from collections.abc import Mapping
+from typing import Any
+
+from django import forms
+from django.contrib.admin.options import FORMFIELD_FOR_DBFIELD_DEFAULTS
+from django.contrib.admin.widgets import AdminTextareaWidget
+from django.core.exceptions import ValidationError
+from django.db import models
+from django.utils import formats, timezone
+from django.utils.text import capfirst
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from django_mongodb_backend.fields import ArrayField, EmbeddedModelArrayField, EmbeddedModelField
+
+from nodes.admin.fields import MomentField, TextField
+from nodes.content import fields as content_fields
+from nodes.content import values
+
+# Rows of a box for a text, or for a list with an item a line.
+ROWS = {"rows": 6}
+
+
+class LinesField(forms.CharField):
+    """A list, an item a line; lines without anything are none."""
+
+    def __init__(self, item: forms.Field, **kwargs: Any) -> None:
+        self.item = item
+        kwargs.setdefault("widget", AdminTextareaWidget(attrs=ROWS))
+        kwargs["help_text"] = kwargs.get("help_text") or gettext_lazy("One a line.")
+        super().__init__(**kwargs)
+
+    def prepare_value(self, value: Any) -> Any:
+        return "\n".join(str(self.item.prepare_value(one)) for one in value) if isinstance(value, list) else value
+
+    def clean(self, value: Any) -> list[Any]:
+        lines = [line.strip() for line in str(super().clean(value)).splitlines()]
+        found = []
+        for number, line in enumerate(filter(None, lines), 1):
+            try:
+                found.append(self.item.clean(line))
+            except ValidationError as error:
+                told = {"number": number, "problem": " ".join(error.messages)}
+                raise ValidationError(_("%(number)d: %(problem)s") % told) from error
+        return found
+
+
+def is_flat(field: models.Field) -> bool:
+    """Return whether a declared field has no parts."""
+    return not isinstance(field, EmbeddedModelField | EmbeddedModelArrayField)
+
+
+def form_field(field: models.Field) -> forms.Field:
+    """Return the field of a form in which editors fill in a declared one, with the admin's widgets."""
+    if isinstance(field, ArrayField) and not isinstance(field, EmbeddedModelArrayField):
+        item = _plain(field.base_field)
+        return LinesField(
+            item,
+            label=capfirst(field.verbose_name),
+            required=not field.blank,
+            help_text=field.help_text,
+            initial=field.get_default(),
+        )
+    return _plain(field)
+
+
+def _plain(field: models.Field) -> forms.Field:
+    given: dict[str, Any] = {}
+    if isinstance(field, models.DateTimeField):
+        given = {"form_class": MomentField}
+    elif isinstance(field, models.TextField):
+        given = {"form_class": TextField, "widget": AdminTextareaWidget(attrs=ROWS)}
+    elif not field.choices:
+        known = (
+            FORMFIELD_FOR_DBFIELD_DEFAULTS[kind]
+            for kind in type(field).__mro__
+            if kind in FORMFIELD_FOR_DBFIELD_DEFAULTS
+        )
+        given = dict(next(known, {}))
+    made: forms.Field = field.formfield(**given)
+    # What was typed is compared with what was shown by the nonce of the form.
+    made.show_hidden_initial = False
+    return made
+
+
+def shown(type: str, said: Mapping[str, Any]) -> dict[str, Any]:
+    """Return fields by path, as they are stored, with the values that a form shows."""
+    known = content_fields.declared(type)
+    return {path: values.from_stored(known[path], value) if path in known else value for path, value in said.items()}
+
+
+def label(type: str, path: str) -> str | None:
+    """Return what a declared field is called; None if the type has none at this path."""
+    field = content_fields.declared(type).get(path)
+    return str(capfirst(field.verbose_name)) if field else None
+
+
+def display(field: models.Field, value: Any) -> str:
+    """Return a stored value of a declared field as text for the eye: a list has an item a line, a part a field."""
+    if value is None:
+        return ""
+    if isinstance(field, EmbeddedModelArrayField) and isinstance(value, list):
+        return "\n\n".join(_part(field.embedded_model, one) for one in value)
+    if isinstance(field, EmbeddedModelField):
+        return _part(field.embedded_model, value)
+    if isinstance(field, ArrayField) and isinstance(value, list):
+        return ("\n" if isinstance(field.base_field, models.CharField | models.TextField) else ", ").join(
+            display(field.base_field, one) for one in value
+        )
+    if field.flatchoices:
+        return str(dict(field.flatchoices).get(value, value))
+    if isinstance(value, bool):
+        return _("Yes") if value else _("No")
+    python = values.from_stored(field, value)
+    if isinstance(python, datetime.datetime):
+        return formats.date_format(timezone.localtime(python), "DATETIME_FORMAT")
+    return formats.date_format(python) if isinstance(python, datetime.date) else str(python)
+
+
+def _part(model: Any, value: Any) -> str:
+    def of(field: models.Field) -> Any:
+        return value.get(field.column) if isinstance(value, Mapping) else getattr(value, field.attname, None)
+
+    told = ((field.verbose_name, display(field, of(field))) for field in values.stored_fields(model) if field.editable)
+    return "\n".join(f"{capfirst(name)}: {text}" for name, text in told if text)

@@ -1,0 +1,68 @@
+"""Content types: what a node can be. An app declares its own in its module `content`:
+
+    @register
+    class Recipe(Entry):
+        \"\"\"A dish that can be cooked from its page.\"\"\"
+
+        servings = models.PositiveSmallIntegerField(default=2)
+
+Fields are Django's and the back end's; they are stored in `metadata.detail`. Everything else follows from the declaration.
+"""
+
+from importlib import import_module
+from typing import Any
+
+from nodes.content.base import (
+    BY_NAME,
+    HTML,
+    MARKDOWN,
+    NEWEST,
+    PHOTOS,
+    Content,
+    Entry,
+    Missing,
+    Page,
+    Part,
+    Section,
+)
+from nodes.content.fields import MarkdownField
+from nodes.content.registry import CONTENT, TOP_LEVEL, get, may_hold, register, types, unregister
+from nodes.content.shipped import PHOTO, BasicPage, Blog, BlogEntry, Folder, Gallery, Photo
+
+__all__ = [
+    "BY_NAME",
+    "CONTENT",
+    "HTML",
+    "MARKDOWN",
+    "NEWEST",
+    "PHOTO",
+    "PHOTOS",
+    "TOP_LEVEL",
+    "BasicPage",
+    "Blog",
+    "BlogEntry",
+    "Content",
+    "Entry",
+    "Folder",
+    "Gallery",
+    "Insert",
+    "MarkdownField",
+    "Missing",
+    "Page",
+    "Part",
+    "Photo",
+    "Section",
+    "get",
+    "insert",
+    "may_hold",
+    "register",
+    "types",
+    "unregister",
+]
+
+
+def __getattr__(name: str) -> Any:
+    # Inserts stand above content types, whose fields they use; apps find both here.
+    if name in ("Insert", "insert"):
+        return getattr(import_module("nodes.texts.inserts"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

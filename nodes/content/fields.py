@@ -1,0 +1,90 @@
+"""The declared fields of a type, by their path under `metadata`, and how edits of each merge."""
+
+from collections.abc import Iterator, Mapping
+from functools import cache
+from typing import Any
+
+from django.db import models
+from django_mongodb_backend.fields import ArrayField, EmbeddedModelArrayField, EmbeddedModelField
+
+from nodes.content import registry, values
+
+# How two edits of a field merge: by paragraph, by item, by the ids of parts, by the names of a part's fields, or not at all.
+TEXT, ITEMS, PARTS, PART, VALUE = "text", "items", "parts", "part", "value"
+PREFIX = "detail."
+# What forms over nodes send besides the fields that a type declares.
+RESERVED = frozenset(
+    {"title", "slug", "section", "parent_id", "summary", "tags", "tags_seen", "author", "published", "expires", "nonce"}
+    | {
+        "form",
+        "type",
+        "version",
+        "publishing",
+        "conflict",
+        "choice",
+        "mine",
+        "theirs",
+        "id",
+        "save",
+        "draft",
+        "preview",
+    }
+)
+
+
+class MarkdownField(models.TextField):
+    """A text with Markdown, besides the one that every page has."""
+
+
+def declared(type: str) -> Mapping[str, models.Field]:
+    """Return the fields of a type by path: {"detail.servings": …}; none of a type that is not installed."""
+    return _declared(registry.get(type))
+
+
+@cache
+def _declared(model: type[models.Model]) -> Mapping[str, models.Field]:
+    return {f"{PREFIX}{field.column}": field for field in values.stored_fields(model)}
+
+
+def own(type: str) -> Iterator[tuple[str, models.Field]]:
+    """Yield (path, field) of what editors fill in of a type beside its text, in the order of the declaration."""
+    for path, field in declared(type).items():
+        if field.editable and field.name not in ("text", "format", "comments"):
+            yield path, field
+
+
+def known(type: str, fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return those of some fields by path that a type has (still): an older version may have more."""
+    return {path: value for path, value in fields.items() if not path.startswith(PREFIX) or path in declared(type)}
+
+
+def way(type: str, path: str) -> str:
+    """Return how two edits of a field merge: TEXT, ITEMS, PARTS, PART or VALUE."""
+    if path == "summary":
+        return TEXT
+    field = declared(type).get(path)
+    return VALUE if field is None else _way(field)
+
+
+def _way(field: models.Field) -> str:
+    if isinstance(field, models.TextField):
+        return TEXT
+    if isinstance(field, EmbeddedModelArrayField):
+        return PARTS
+    if isinstance(field, EmbeddedModelField):
+        return PART
+    # Of a list with a fixed size the items belong together: a point, a size.
+    return ITEMS if isinstance(field, ArrayField) and not field.size else VALUE
+
+
+def words(type: str, detail: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the texts, beside the one that every page has, that search looks through in a stored detail."""
+    for path, field in own(type):
+        if path != f"{PREFIX}alt":
+            yield from values.words(field, detail.get(field.column))
+
+
+def defaults(type: str) -> dict[str, Any]:
+    """Return the detail of a new node of a type, as it is stored: the default of each field that has one."""
+    given = {field: field.get_default() for field in declared(type).values() if field.has_default()}
+    return {field.column: values.cleaned(field, value) if value else value for field, value in given.items()}

@@ -1,0 +1,201 @@
+"""The values of fields, as they are stored and as Python has them: what is read is converted, what is written is checked."""
+
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from functools import cache
+from typing import Any
+
+from bson import ObjectId
+from bson.decimal128 import Decimal128
+from bson.errors import InvalidId
+from django.core.exceptions import ValidationError
+from django.db import connection, models
+from django.utils.translation import gettext as _
+from django_mongodb_backend.fields import ArrayField, EmbeddedModelArrayField, EmbeddedModelField
+
+# What checking a value raises that is of another type altogether.
+_NO_VALUE = (TypeError, ValueError, AttributeError, ArithmeticError, InvalidId)
+
+
+def stored_fields(model: type[models.Model]) -> Iterator[models.Field]:
+    """Yield the fields of a type or part that are stored; Django's own key of a type is none of them."""
+    for field in model._meta.fields:
+        if not isinstance(field, models.AutoField) and not field.get_internal_type().endswith("AutoField"):
+            yield field
+
+
+@cache
+def _readers(model: Any) -> tuple[tuple[str, str, Callable[[Any], Any] | None, Any], ...]:
+    """Return (attribute, stored name, conversion or None, field) of each field."""
+    return tuple((field.attname, field.column, _from_stored(field), field) for field in stored_fields(model))
+
+
+def attributes(model: Any, document: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the constructor of a type or part takes, of a stored document; what it lacks has its default."""
+    found = {}
+    for name, column, convert, field in _readers(model):
+        if column not in document:
+            found[name] = field.get_default()
+        else:
+            value = document[column]
+            found[name] = value if convert is None or value is None else convert(value)
+    return found
+
+
+def from_stored(field: models.Field, value: Any) -> Any:
+    """Return a stored value as Python has it; a value that Python has stays."""
+    convert = _converter(field)
+    return value if convert is None or value is None else convert(value)
+
+
+@cache
+def _converter(field: models.Field) -> Callable[[Any], Any] | None:
+    return _from_stored(field)
+
+
+def _from_stored(field: models.Field) -> Callable[[Any], Any] | None:
+    """Return what converts a stored value of a field; None where the driver does."""
+    if isinstance(field, EmbeddedModelArrayField):
+        part = field.embedded_model
+        return lambda value: [_part(part, one) for one in value]
+    if isinstance(field, EmbeddedModelField):
+        return lambda value: _part(field.embedded_model, value)
+    if isinstance(field, ArrayField):
+        inner = _from_stored(field.base_field)
+        return None if inner is None else lambda value: [inner(one) for one in value]
+    return next((convert for kind, convert in _CONVERSIONS if isinstance(field, kind)), None)
+
+
+def _part(model: Any, value: Any) -> Any:
+    return model.from_document(value) if isinstance(value, Mapping) else value
+
+
+_CONVERSIONS: tuple[tuple[type[models.Field], Callable[[Any], Any]], ...] = (
+    # Of the ORM's connection times come without a zone.
+    (models.DateTimeField, lambda at: at.replace(tzinfo=UTC) if isinstance(at, datetime) and at.tzinfo is None else at),
+    (models.DateField, lambda at: at.date() if isinstance(at, datetime) else at),
+    (models.TimeField, lambda at: at.time() if isinstance(at, datetime) else at),
+    (models.DecimalField, lambda number: number.to_decimal() if isinstance(number, Decimal128) else number),
+    (models.UUIDField, lambda key: uuid.UUID(key) if isinstance(key, str) else key),
+    (models.DurationField, lambda span: timedelta(milliseconds=span) if isinstance(span, int) else span),
+)
+
+
+def cleaned(field: models.Field, value: Any) -> Any:
+    """Return a value as it is stored, if the field takes it. Raises ValidationError."""
+    try:
+        return _cleaned(field, value)
+    except _NO_VALUE as error:
+        raise ValidationError(_("This is no value for the field.")) from error
+
+
+def _cleaned(field: models.Field, value: Any) -> Any:
+    if isinstance(field, ArrayField) and value is not None:
+        if not isinstance(value, list | tuple):
+            raise ValidationError(_("This is no list."))
+        if isinstance(field, EmbeddedModelArrayField):
+            items = [_cleaned_part(field.embedded_model, one, number) for number, one in enumerate(value, 1)]
+            for item in items:
+                item.setdefault("_id", ObjectId())
+        else:
+            items = [_cleaned_item(field.base_field, one, number) for number, one in enumerate(value, 1)]
+        if not items and not field.blank:
+            raise ValidationError(field.error_messages["blank"], code="blank")
+        models.Field.run_validators(field, items)
+        return items
+    if isinstance(field, EmbeddedModelField) and value is not None:
+        return _cleaned_part(field.embedded_model, value)
+    if isinstance(field, models.JSONField):
+        _check_keys(value)
+        return value
+    if isinstance(value, Mapping | list | tuple):
+        raise ValidationError(_("This is no value for the field."))
+    # It may come from an older version, as it was stored.
+    value = from_stored(field, value)
+    # A field that may be null is, without a value: "" stands for that in texts alone.
+    if value == "" and field.null and not field.empty_strings_allowed:
+        value = None
+    if value is None and field.null:
+        return None
+    return _to_stored(field, field.clean(value, None))
+
+
+def _cleaned_item(field: models.Field, value: Any, number: int) -> Any:
+    try:
+        return _cleaned(field, value)
+    except ValidationError as error:
+        raise _numbered(error, number) from error
+
+
+def _cleaned_part(model: Any, value: Any, number: int = 0) -> dict[str, Any]:
+    """Return a part (an object of its class, or its fields by name) as it is stored. Raises ValidationError by field."""
+    if isinstance(value, model):
+        given = {field.attname: getattr(value, field.attname) for field in stored_fields(model)}
+    elif isinstance(value, Mapping):
+        given = {"id" if name == "_id" else name: part for name, part in value.items()}
+    else:
+        raise ValidationError(_("This is no value for the field."))
+    found: dict[str, Any] = {}
+    for field in stored_fields(model):
+        if field.primary_key:
+            key = given.pop(field.attname, None)
+            if key is not None:
+                found[field.column] = key if isinstance(key, ObjectId) else ObjectId(str(key))
+            continue
+        try:
+            found[field.column] = _cleaned(field, given.pop(field.attname, field.get_default()))
+        except ValidationError as error:
+            named = ValidationError([f"{field.verbose_name}: {message}" for message in error.messages])
+            raise _numbered(named, number) if number else named from error
+    if given:
+        raise ValidationError(_("There is no field “%(name)s”.") % {"name": next(iter(given))})
+    return found
+
+
+def _numbered(error: ValidationError, number: int) -> ValidationError:
+    told = [_("%(number)d: %(problem)s") % {"number": number, "problem": message} for message in error.messages]
+    return ValidationError(told)
+
+
+def _to_stored(field: models.Field, value: Any) -> Any:
+    if isinstance(value, str):
+        # What no encoding has, the server cannot be sent.
+        value.encode()
+        return str(value).replace("\r\n", "\n")
+    if isinstance(value, datetime):
+        # The server keeps milliseconds.
+        return value.replace(microsecond=value.microsecond // 1000 * 1000)
+    if isinstance(value, Decimal):
+        # With as many places each time: what is equal is stored alike.
+        return Decimal128(value.quantize(Decimal(1).scaleb(-field.decimal_places)))
+    stored = field.get_db_prep_save(value, connection)
+    return stored.replace(tzinfo=UTC) if isinstance(stored, datetime) else stored
+
+
+def _check_keys(value: Any) -> None:
+    """Raise ValidationError where a document has a name that a query or an update would read as something else."""
+    if isinstance(value, Mapping):
+        for name, inner in value.items():
+            if not isinstance(name, str) or name.startswith("$") or "." in name or "\x00" in name:
+                raise ValidationError(_("“%(name)s” cannot be the name of a field.") % {"name": name})
+            _check_keys(inner)
+    elif isinstance(value, list | tuple):
+        for inner in value:
+            _check_keys(inner)
+
+
+def words(field: models.Field, value: Any) -> Iterator[str]:
+    """Yield the texts in a stored value that search looks through: of a choice, what it is called."""
+    if isinstance(value, list):
+        inner = field if isinstance(field, EmbeddedModelArrayField) else getattr(field, "base_field", field)
+        for one in value:
+            yield from words(inner, one)
+    elif isinstance(value, Mapping):
+        if isinstance(field, EmbeddedModelField | EmbeddedModelArrayField):
+            for part in stored_fields(field.embedded_model):
+                if part.editable:
+                    yield from words(part, value.get(part.column))
+    elif isinstance(value, str) and value:
+        yield str(dict(field.flatchoices).get(value, value))

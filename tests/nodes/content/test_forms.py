@@ -1,0 +1,155 @@
+"""The form that follows from a declaration: its fields, what it refuses, its conflict page, history and differences."""
+
+from datetime import UTC, date, datetime
+
+import pytest
+from bson import ObjectId
+
+from nodes.admin.forms import NodeForm, form_of
+from tests.support.nodes.build import node, nonce, save, stored
+from tests.support.nodes.editors import fields
+
+
+@pytest.fixture
+def stew(recipes):
+    return node(
+        "recipe",
+        "stew",
+        parent=recipes,
+        text="Hot",
+        **{
+            "detail.course": "main",
+            "detail.ingredients": ["beans", "salt"],
+            "detail.since": date(2020, 2, 29),
+            "detail.tasted": datetime(2024, 5, 1, 18, 30, tzinfo=UTC),
+            "detail.price": "4.50",
+        },
+    )
+
+
+def change(node_id):
+    return f"/admin/nodes/node/{node_id}/change/"
+
+
+def test_a_type_with_fields_has_a_form_of_its_own(recipes):
+    assert form_of("recipe").details[:3] == ("servings", "course", "ingredients")
+    assert form_of("recipe") is form_of("recipe")
+    assert form_of("blog-entry") is NodeForm
+
+
+def test_a_new_node_has_the_defaults_and_saves_what_is_typed(recipes, editor):
+    ann, address = editor(), f"/admin/nodes/node/add/?type=recipe&section={recipes}"
+    form = ann.open(address)
+    assert form["servings"] == ["2"]
+    sent = ann.send(
+        address, form, title="Stew", servings="5", course="main", ingredients="beans\r\n\r\n salt \r\n", is_vegan="on"
+    )
+    assert sent.status_code == 302
+    said = stored(ObjectId(sent["Location"].split("/")[-3]))
+    assert said["detail"]["servings"] == 5
+    assert said["detail"]["ingredients"] == ["beans", "salt"]
+    assert said["detail"]["is_vegan"] is True
+
+
+def test_what_is_left_alone_is_left_alone(stew, editor):
+    ann, before = editor(), stored(stew)
+    form = ann.open(change(stew))
+    assert form["ingredients"] == ["beans\nsalt"]
+    assert form["since"] == ["2020-02-29"]
+    assert "is_vegan" not in form
+    assert ann.send(change(stew), form).status_code == 302
+    assert stored(stew) == before
+
+
+@pytest.mark.parametrize(
+    ("typed", "told"),
+    [
+        ({"servings": "-1"}, "greater than or equal to 0"),
+        ({"servings": ""}, "This field is required."),
+        ({"course": "supper"}, "Select a valid choice"),
+        ({"ingredients": "beans\n" + "x" * 201}, "2: Ensure this value has at most 200"),
+        ({"since": "30.2.2020"}, "Enter a valid date."),
+    ],
+)
+def test_what_is_refused_is_told_at_the_field_and_kept(stew, editor, typed, told):
+    ann, before = editor(), stored(stew)
+    answer = ann.send(change(stew), ann.open(change(stew)), **typed)
+    html = answer.content.decode()
+    assert answer.status_code == 200
+    (name,) = typed
+    assert told in html.partition(f"field-{name}")[2].partition("form-row")[0]
+    assert stored(stew) == before
+
+
+def test_two_editors_of_other_fields_and_items_are_merged(stew, editor):
+    ann, bob = editor(), editor("bob")
+    theirs, mine = ann.open(change(stew)), bob.open(change(stew))
+    assert ann.send(change(stew), theirs, servings="6", ingredients="white beans\nsalt").status_code == 302
+    answer = bob.client.post(change(stew), {**mine, "ingredients": "beans\nsalt\noil", "_continue": "x"}, follow=True)
+    assert "Merged with the changes of ann to: " in answer.content.decode()
+    said = stored(stew)["detail"]
+    assert (said["servings"], said["ingredients"]) == (6, ["white beans", "salt", "oil"])
+
+
+FIELDS = [
+    ("servings", "4", "6", 4, 6),
+    ("course", "starter", "dessert", "starter", "dessert"),
+    ("ingredients", "beans\nsugar", "beans\npepper", ["beans", "sugar"], ["beans", "pepper"]),
+    ("since", "2021-01-01", "2022-01-01", datetime(2021, 1, 1, tzinfo=UTC), datetime(2022, 1, 1, tzinfo=UTC)),
+]
+
+
+@pytest.mark.parametrize("choice", ["mine", "theirs", "edit"])
+@pytest.mark.parametrize(("name", "theirs", "mine", "stored_theirs", "stored_mine"), FIELDS)
+def test_both_changed_one_field_is_decided_on_the_conflict_page(
+    stew, editor, name, theirs, mine, stored_theirs, stored_mine, choice
+):
+    ann, bob = editor(), editor("bob")
+    form, other = ann.open(change(stew)), bob.open(change(stew))
+    assert bob.send(change(stew), other, **{name: theirs}).status_code == 302
+    asked = ann.send(change(stew), form, **{name: mine})
+    assert asked.status_code == 409
+    html = asked.content.decode()
+    assert f'id="clash-{name}"' in html
+    page = fields(html)
+    assert page[f"mine-{name}"] == [mine]
+    assert page[f"theirs-{name}"] == [theirs]
+    assert ann.send(change(stew), page, **{f"choice-{name}": choice}).status_code == 302
+    assert stored(stew)["detail"][name] == (stored_theirs if choice == "theirs" else stored_mine)
+
+
+@pytest.mark.parametrize(("choice", "wanted"), [("theirs", True), ("mine", False)])
+def test_a_check_mark_can_be_decided_too(stew, editor, mongo, choice, wanted):
+    """Both can only have changed it alike, unless what the form was rendered from is not known any more."""
+    ann = editor()
+    form = ann.open(change(stew))
+    save(stew, nonce(stew), detail__is_vegan=True)
+    mongo["cms.revisions"].delete_one({"_id": ObjectId(form["nonce"][0])})
+    asked = ann.send(change(stew), form)
+    assert asked.status_code == 409
+    page = fields(asked.content.decode())
+    assert ann.send(change(stew), page, **{"choice-is_vegan": choice}).status_code == 302
+    assert stored(stew)["detail"]["is_vegan"] is wanted
+
+
+def test_history_and_differences_name_the_fields(stew, editor):
+    ann, old = editor(), nonce(stew)
+    save(stew, old, detail__course="starter", detail__is_vegan=True, detail__ingredients=["beans", "pepper"])
+    history = ann.client.get(f"/admin/nodes/node/{stew}/history/").content.decode()
+    assert "<td>Ingredients, Is vegan, Course</td>" in history
+    html = ann.client.get(f"/admin/nodes/node/{stew}/compare/?old={old}&new={nonce(stew)}").content.decode()
+    assert "<del>Main course</del><ins>Starter</ins>" in html
+    assert "<del>salt</del><ins>pepper</ins>" in html
+    assert "<del>No</del><ins>Yes</ins>" in html
+
+
+def test_going_back_leaves_out_what_the_type_has_no_more(stew, editor, mongo):
+    ann, old = editor(), nonce(stew)
+    mongo["cms.revisions"].update_one({"_id": old}, {"$set": {"metadata.detail.gone": 1}})
+    save(stew, old, detail__servings=9)
+    address = f"/admin/nodes/node/{stew}/history/{old}/"
+    html = ann.client.get(address).content.decode()
+    form = fields(html, "content-main")
+    assert ann.client.post(address, form).status_code == 302
+    assert stored(stew)["detail"]["servings"] == 2
+    assert "gone" not in stored(stew)["detail"]

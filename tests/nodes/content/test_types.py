@@ -1,0 +1,208 @@
+"""Types declared in code: names, places, and what becomes of nodes whose type is not installed (any more)."""
+
+import re
+from io import StringIO
+
+import pytest
+from django.core.management import call_command
+from django.db import models
+from django.test import Client
+
+from nodes import content
+from nodes.checks import check_content
+from nodes.content import Entry, Page, Part, registry
+from nodes.errors import InvalidPlace, NodeError
+from nodes.models import Node
+from nodes.selectors import nodes as selectors
+from nodes.services import editing
+from tests.support.nodes.build import EDITOR, node, nonce, save, stored
+from tests.support.nodes.content import Cookbook, Recipe, registered
+
+
+def test_shipped_types_are_declared_like_others():
+    assert registry.names()[:6] == ("folder", "blog", "gallery", "basic-page", "blog-entry", "photo")
+    assert registry.sections() == ("folder", "blog", "gallery")
+    assert registry.pages() == ("basic-page",)
+    assert registry.dated() == ("blog-entry",)
+
+
+@pytest.mark.parametrize(
+    ("section", "inside", "may"),
+    [
+        (None, "basic-page", True),
+        (None, "folder", True),
+        (None, "blog-entry", False),
+        ("folder", "gallery", True),
+        ("blog", "blog-entry", True),
+        ("blog", "recipe", True),
+        ("cookbook", "recipe", True),
+        ("cookbook", "blog-entry", False),
+        ("folder", "recipe", False),
+        ("gallery", "photo", True),
+        ("recipe", "recipe", False),
+        ("folder", "unheard-of", False),
+        ("unheard-of", "basic-page", False),
+    ],
+)
+def test_what_may_stand_where(section, inside, may):
+    with registered(Recipe, Cookbook):
+        assert content.may_hold(section, inside) is may
+
+
+def test_a_section_by_its_class_stands_for_what_extends_it():
+    class Shelf(content.Section):
+        class Meta:
+            abstract = True
+
+    class TallShelf(Shelf):
+        pass
+
+    class Book(Entry):
+        stands_in = [Shelf]
+
+    assert Book.may_stand_in(TallShelf)
+    assert not Book.may_stand_in(Cookbook)
+
+
+def test_a_class_says_its_name_label_and_description():
+    assert (Recipe.type_name, str(Recipe.label)) == ("recipe", "recipe")
+    assert Recipe.description == "A dish that can be cooked from its page."
+    assert content.BlogEntry.type_name == "blog-entry"
+    assert list(Recipe.templates()) == ["nodes/recipe.html", "nodes/blog-entry.html"]
+
+
+def test_types_are_in_no_migration(mongo):
+    with registered(Recipe, Cookbook):
+        out = StringIO()
+        call_command("makemigrations", "--check", "--dry-run", stdout=out)
+    assert "No changes detected" in out.getvalue()
+
+
+def test_a_type_cannot_extend_another():
+    with pytest.raises(TypeError, match="share an abstract class"):
+        type("Dinner", (Recipe,), {"__module__": __name__})
+
+
+def _faults(*types):
+    with registered(*types):
+        return sorted((message.id, message.msg.partition(":")[0].partition(" ")[0]) for message in check_content())
+
+
+def test_checks_find_nothing_wrong_with_good_types():
+    assert _faults(Recipe, Cookbook) == []
+
+
+def test_checks_name_two_types_of_one_name():
+    class Another(Page):
+        type_name = "recipe"
+
+    assert [fault for fault, _ in _faults(Recipe, Cookbook, Another)] == ["nodes.E003"]
+
+
+def test_checks_refuse_fields_that_documents_cannot_keep():
+    class Plain(content.Content):
+        stands_in = ["folder"]
+        code = models.CharField(max_length=5, unique=True)
+        owner = models.ForeignKey("auth.User", models.CASCADE)
+        file = models.FileField()
+
+    assert _faults(Plain) == [("nodes.E005", f"Plain.{name}") for name in ("code", "file", "owner")]
+
+
+def test_checks_refuse_names_that_are_taken():
+    class Clashing(Page):
+        slug = models.CharField(max_length=5)
+        label = models.CharField(max_length=5)
+        text = models.CharField(max_length=5)
+        fine = models.CharField(max_length=5)
+
+    assert _faults(Clashing) == [("nodes.E004", f"Clashing.{name}") for name in ("label", "slug", "text")]
+
+
+def test_checks_ask_the_fields_themselves_and_where_a_type_stands():
+    class Lost(Page):
+        stands_in = ["nowhere"]
+        name = models.CharField()
+
+    assert [fault for fault, _ in _faults(Lost)] == ["fields.E120", "nodes.E006"]
+
+
+def test_a_node_is_read_as_an_object_of_its_type(recipes):
+    made = node("recipe", "soup", parent=recipes, **{"detail.course": "starter", "detail.servings": 4})
+    for found in (selectors.get(made), Node.objects.get(pk=made)):
+        detail = found.metadata.detail
+        assert isinstance(detail, Recipe)
+        assert (detail.servings, detail.get_course_display(), detail.ingredients, detail.since) == (
+            4,
+            "Starter",
+            [],
+            None,
+        )
+    assert stored(made)["type"] == "recipe"
+
+
+def test_readers_see_it_where_posts_are(recipes, client):
+    made = node("recipe", "soup", parent=recipes, text="Hot **soup**", **{"detail.course": "starter"}, tags=("warm",))
+    for address in ("/", "/cooking", "/tag/warm", "/search?q=soup", "/cooking/feed/atom", "/cooking/archive/2020"):
+        response = client.get(address)
+        assert response.status_code == 200, address
+        assert "Soup" in response.content.decode(), address
+    html = client.get("/cooking/soup").content.decode()
+    assert "<strong>soup</strong>" in html
+    assert '"@type": "BlogPosting"' in html
+    assert "/cooking/soup<" in client.get("/sitemap-recipe-1.xml").content.decode()
+    assert selectors.get(made).get_absolute_url() == "/cooking/soup"
+
+
+@pytest.fixture
+def left(mongo):
+    """A recipe, and a post, of a cookbook and a blog; recipes and cookbooks are not installed any more."""
+    with registered(Recipe, Cookbook):
+        cookbook = node("cookbook", "cooking")
+        soup = node("recipe", "soup", parent=cookbook, text="Hot soup", **{"detail.course": "starter"}, tags=("warm",))
+        blog = node("blog", "blog")
+        stew = node("recipe", "stew", parent=blog, **{"detail.course": "main", "detail.servings": 6}, tags=("warm",))
+        node("blog-entry", "post", parent=blog, tags=("warm",), text="soup and stew")
+    return {"cookbook": cookbook, "soup": soup, "blog": blog, "stew": stew}
+
+
+def test_what_is_not_installed_is_not_there_for_readers(left):
+    client = Client()
+    for address in ("/cooking", "/cooking/soup", "/blog/stew", "/cooking/feed/atom", "/sitemap-recipe-1.xml"):
+        assert client.get(address).status_code == 404, address
+    for address in ("/", "/blog", "/tag/warm", "/search?q=stew", "/tag/warm/feed/atom", "/blog/feed/rss"):
+        response = client.get(address)
+        assert response.status_code == 200, address
+        assert "Post" in response.content.decode(), address
+        assert not re.search("Stew|Soup", response.content.decode()), address
+
+
+def test_what_is_not_installed_is_kept_and_shown_to_editors(left, editor):
+    ann = editor()
+    assert "recipe (not installed)" in ann.client.get("/admin/nodes/node/").content.decode()
+    address = f"/admin/nodes/node/{left['stew']}/change/"
+    html = ann.client.get(address).content.decode()
+    assert "No installed app declares the type “recipe”" in html
+    assert re.search(r"servings.*>6<", html)
+    assert "node_form" not in html
+    assert ann.client.post(address, {"title": "x"}).status_code == 403
+    assert ann.client.get(f"/admin/nodes/node/{left['cookbook']}/change/").status_code == 200
+    assert stored(left["stew"])["detail"]["servings"] == 6
+
+
+def test_nothing_writes_what_is_not_installed(left):
+    with pytest.raises(NodeError):
+        save(left["stew"], nonce(left["stew"]), title="New")
+    with pytest.raises(InvalidPlace, match="no type"):
+        editing.create(EDITOR, type="recipe", parent_id=left["blog"], slug="", title="New")
+    with pytest.raises(InvalidPlace):
+        editing.create(EDITOR, type="blog-entry", parent_id=left["cookbook"], slug="", title="New")
+
+
+def test_installed_again_it_is_as_it_was(left, client):
+    with registered(Recipe, Cookbook):
+        assert "Hot soup" in client.get("/cooking/soup").content.decode()
+
+
+def test_parts_are_no_models_of_the_site():
+    assert issubclass(Recipe._meta.get_field("yields").embedded_model, Part)
