@@ -120,7 +120,7 @@ class State(enum.StrEnum):
 def states(sections: Tree, ids: Collection[ObjectId], moment: datetime) -> dict[ObjectId, State]:
     """Return what each of these nodes and photos is for readers now; State.GONE for an id that nothing has."""
     found: dict[ObjectId, State] = {}
-    fields = {f"metadata.{name}": 1 for name in ("parent_id", "published", "expires")}
+    fields = {f"metadata.{name}": 1 for name in ("type", "parent_id", "published", "expires")}
     # Twice: in the middle of going to or coming from the trash a node is seen in one of the looks.
     for collection in (NODES, ASSET_FILES, TRASH, NODES, ASSET_FILES):
         for batch in batched([i for i in ids if i not in found], IDS_AT_ONCE):
