@@ -24,6 +24,7 @@ class NodeAdmin(admin.ModelAdmin):
             ("show-text/", writing.show_text, "show_text"),
             ("tags/", writing.complete_tags, "tags"),
             ("photos/", writing.pick_photos, "pick_photos"),
+            ("link-to/", writing.link_to, "link_to"),
             ("trash/", operations.trash_list, "trash"),
             ("broken-links/", links.broken, "broken_links"),
             ("<objectid:node_id>/change/", editing.change, "change"),

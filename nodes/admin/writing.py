@@ -2,6 +2,7 @@
 
 import secrets
 from typing import Any
+from urllib.parse import unquote
 
 from django.conf import settings
 from django.core.exceptions import PermissionDenied
@@ -9,14 +10,16 @@ from django.http import HttpRequest, JsonResponse
 from django.views.decorators.http import require_POST, require_safe
 
 from markup.characters import newlines
+from markup.html import references
 from markup.markdown import limits
 from mongo import rate_limit
+from mongo.clock import now
 from nodes import access
 from nodes.content import HTML, MARKDOWN
-from nodes.models import site
+from nodes.models import Photo, site, tree
 from nodes.photos import links as photo_links
 from nodes.photos import texts as photo_texts
-from nodes.selectors import picking
+from nodes.selectors import nodes, picking
 from nodes.selectors.lists import ANY
 from nodes.texts import rendering
 
@@ -58,6 +61,19 @@ def pick_photos(request: HttpRequest) -> JsonResponse:
         raise PermissionDenied
     found = picking.photos(request.GET.get("q", "")[:200])
     return JsonResponse({"photos": [_choice(photo) for photo in found]})
+
+
+@require_safe
+def link_to(request: HttpRequest) -> JsonResponse:
+    """Answer {"ref": "node:…" or "photo:…", "title": …} of the public page at ?address=, or {} where there is none."""
+    if not _may_write(request.user):
+        raise PermissionDenied
+    path, sections, moment = unquote(request.GET.get("address", "")[:2_000]).strip("/"), tree.current(), now()
+    found = nodes.resolve(sections, path, moment) if path else nodes.front_page(sections, moment)
+    if found is None:
+        return JsonResponse({})
+    scheme = references.PHOTO if isinstance(found, Photo) else references.NODE
+    return JsonResponse({"ref": f"{scheme}:{found.pk}", "title": found.metadata.title})
 
 
 def _choice(photo: Any) -> dict[str, Any]:

@@ -132,6 +132,17 @@ def states(sections: Tree, ids: Collection[ObjectId], moment: datetime) -> dict[
     return {i: found.get(i, State.GONE) for i in ids}
 
 
+def titles(ids: Collection[ObjectId]) -> dict[ObjectId, str]:
+    """Return the titles of those nodes and photos that are there, in the trash too."""
+    found: dict[ObjectId, str] = {}
+    for collection in (NODES, ASSET_FILES, TRASH):
+        for batch in batched([i for i in ids if i not in found], IDS_AT_ONCE):
+            query = {"_id": {"$in": batch}, **standing(collection)}
+            named = database()[collection].find(query, {"metadata.title": 1})
+            found |= {document["_id"]: document["metadata"]["title"] for document in named}
+    return found
+
+
 @dataclass(frozen=True)
 class Broken:
     """A reference of a public page that shows readers words alone. `words`: each place of the text; none for a field."""

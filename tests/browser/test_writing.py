@@ -202,3 +202,40 @@ def test_without_scripts_one_writes_uploads_and_moderates(browsing, account):
     page.locator("#confirm_form [type=submit]").click()
     page.get_by_role("button", name="Undo").click()
     expect(page.locator(".messagelist")).to_contain_text("1 is back in its place")
+
+
+# Pastes words as if they came from another window.
+PASTE = """(words) => {
+  const clipboardData = new DataTransfer();
+  clipboardData.setData("text/plain", words);
+  const event = new ClipboardEvent("paste", { bubbles: true, cancelable: true, clipboardData });
+  document.querySelector(".CodeMirror-code").dispatchEvent(event);
+}"""
+
+
+def test_a_pasted_address_of_the_site_becomes_a_link_by_id(ann, server):
+    target, page = node(slug="target", title="Our [new] fees"), node(slug="page", text="")
+    ann.goto(f"/admin/nodes/node/{page}/change/")
+    text = ann.locator("#id_text")
+    ann.locator(".CodeMirror-code").click()
+    ann.evaluate(PASTE, f"{server}/target#s-winter")
+    expect(text).to_have_value(f"[Our \\[new\\] fees](node:{target}#s-winter)")
+    ann.keyboard.press("Control+z")
+    expect(text).to_have_value(f"{server}/target#s-winter")
+    ann.keyboard.press("Control+a")
+    ann.keyboard.type("[words](")
+    ann.evaluate(PASTE, f"{server}/target")
+    expect(text).to_have_value(f"[words](node:{target}")
+    ann.keyboard.press("Control+a")
+    ann.keyboard.type("words")
+    ann.keyboard.press("Control+a")
+    ann.evaluate(PASTE, f"{server}/target")
+    expect(text).to_have_value(f"[words](node:{target})")
+    ann.keyboard.press("Control+a")
+    with ann.expect_response(lambda answer: "link-to" in answer.url):
+        ann.evaluate(PASTE, f"{server}/nowhere")
+    expect(text).to_have_value(f"{server}/nowhere")
+    ann.keyboard.press("Control+a")
+    ann.keyboard.type("`code ")
+    ann.evaluate(PASTE, f"{server}/target")
+    expect(text).to_have_value(f"`code {server}/target")

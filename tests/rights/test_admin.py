@@ -34,7 +34,9 @@ nodes/node/undo/                                       -       owema
 nodes/node/show-text/                                  -       owea
 nodes/node/tags/                                       owea    -
 nodes/node/photos/                                     owea    -
+nodes/node/link-to/                                    owea    -
 nodes/node/trash/                                      owea    -
+nodes/node/broken-links/                               owea    -
 nodes/node/<objectid:node_id>/change/                  oea     oea
 nodes/node/<objectid:node_id>/move/                    oea     oea
 nodes/node/<objectid:node_id>/duplicate/               oea     oea

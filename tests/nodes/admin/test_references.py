@@ -10,7 +10,7 @@ from nodes.photos import links as photo_links
 from nodes.selectors import photos as photo_selectors
 from nodes.selectors import references
 from nodes.services import drafts, trash
-from tests.support.nodes.build import EDITOR, node, nonce, stored
+from tests.support.nodes.build import EDITOR, node, nonce, save, stored
 from tests.support.nodes.editors import fields
 from tests.support.nodes.photo_build import document, gallery, upload
 
@@ -182,7 +182,7 @@ class TestReport:
         node(slug="page", title="On lakes", text=f"[some *words*](node:{hidden}) [fine](node:{node(slug='fine')})")
         node(slug="unseen", title="On hills", text=f"[other words](node:{hidden})", published=None)
         page = text(editor.get(BROKEN))
-        for told in ("On lakes", "/page", "some words", str(hidden), "not public"):
+        for told in ("On lakes", "/page", "some words", "Hidden", str(hidden), "not public"):
             assert told in page
         assert "fine" not in page
         assert "On hills" not in page
@@ -220,6 +220,43 @@ class TestReport:
         assert "Not mine" not in page
         assert "not there any more" not in page
 
+    def test_an_author_is_not_told_the_name_of_what_is_hidden(self, author):
+        hidden = node(slug="hidden", title="Secret plan", published=None)
+        node(slug="mine", text=f"[a](node:{hidden})", author={"_id": author_id(author), "name": "Me"})
+        page = text(author.get(BROKEN))
+        assert str(hidden) in page
+        assert "Secret plan" not in page
+
     def test_it_is_for_those_who_edit(self, client):
         client.force_login(user("view_photo"))
         assert client.get(BROKEN).status_code == 403
+
+
+class TestLinkTo:
+    """What a pasted address of the site becomes."""
+
+    def to(self, client: Client, address: str) -> dict:
+        return client.get(f"{NODES}link-to/", {"address": address}).json()
+
+    def test_a_public_page_or_photo_is_named_by_its_id(self, editor):
+        folder = node("folder", "wörter")
+        page, photo_id = (
+            node("basic-page", "page", parent=folder, title="On lakes"),
+            upload(gallery("lakes"), name="one.jpg"),
+        )
+        assert self.to(editor, "/w%C3%B6rter/page") == {"ref": f"node:{page}", "title": "On lakes"}
+        assert self.to(editor, "/lakes/one/") == {"ref": f"photo:{photo_id}", "title": "one"}
+        home = node(slug="home", title="Welcome")
+        assert self.to(editor, "/") == {"ref": f"node:{home}", "title": "Welcome"}
+
+    def test_an_old_address_leads_to_where_the_page_is_now(self, editor):
+        page = node(slug="before")
+        save(page, nonce(page), slug="now")
+        assert self.to(editor, "/before")["ref"] == f"node:{page}"
+
+    def test_nothing_else_has_an_answer(self, editor, client):
+        node(slug="hidden", published=None)
+        for address in ("/", "/hidden", "/none", "", "/admin/", "/$gt", "/" + "a/" * 900):
+            assert self.to(editor, address) == {}
+        client.force_login(user("view_photo"))
+        assert client.get(f"{NODES}link-to/", {"address": "/"}).status_code == 403
