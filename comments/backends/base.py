@@ -182,8 +182,8 @@ class Backend(Protocol):
     ) -> Page:
         """Return a page of comments; without arguments the first of the discussion's own order.
 
-        By number: `number` says which (beyond the last: the last), 0 the first in reading direction. A page without
-        comments is passed over in reading direction. Threaded: `after` and `before` are cursors from a Page. In both,
+        By number: `number` says which (beyond the last: the last), 0 the first in reading direction. Up to 20 pages
+        without comments are passed over in reading direction; where no more follows, the last is shown empty. Threaded: `after` and `before` are cursors from a Page. In both,
         `at` is a slug whose page is wanted (CommentNotFound if there is none).
         """
 

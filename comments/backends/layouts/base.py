@@ -133,10 +133,6 @@ class Layout(ABC):
         """Return the comments numbered low … high, in order."""
         return [item for item in self.sorted(place, Order.OLDEST) if low <= item["number"] <= high]
 
-    def nearest(self, place: Place, number: int, direction: int) -> int | None:
-        """Return the lowest number above `number` that a comment has (direction 1), or the highest below (−1)."""
-        return next_to((item["number"] for item in self.iterate(place, self.orders[0])), number, direction)
-
     def newest(self, place: Place, limit: int) -> list[Document]:
         """Return the public comments among those numbered highest, the newest `posted` first, up to `limit`."""
         return public(reversed(list(self.sorted(place, Order.OLDEST))))[:limit]
@@ -216,10 +212,3 @@ def only(condition: Document) -> Document:
 def public(documents: Iterable[Document]) -> list[Document]:
     """Return those that readers see."""
     return [item for item in documents if item["state"] == State.PUBLIC.value]
-
-
-def next_to(numbers: Iterable[int], number: int, direction: int) -> int | None:
-    """Return the lowest of these above `number` (direction 1), or the highest below (−1)."""
-    if direction > 0:
-        return min((int(n) for n in numbers if n > number), default=None)
-    return max((int(n) for n in numbers if n < number), default=None)

@@ -13,7 +13,7 @@ from typing import Any
 from pymongo import ASCENDING, DESCENDING, UpdateOne
 from pymongo.errors import BulkWriteError, DuplicateKeyError
 
-from comments.backends.layouts.base import DUPLICATE_KEY, Found, Layout, next_to, only, public, pushes, sort_key
+from comments.backends.layouts.base import DUPLICATE_KEY, Found, Layout, only, public, pushes, sort_key
 from comments.backends.stored import Document, Place
 from comments.types import Order
 
@@ -111,13 +111,6 @@ class Buckets(InBuckets):
         pages = {"$gte": page_of(low, place.bucket), "$lte": page_of(high, place.bucket)}
         cursor = self.stored.find({**self.of(place), "page": pages}, {"comments": 1}).sort("page", ASCENDING)
         return [item for bucket in cursor for item in bucket["comments"] if low <= item["number"] <= high]
-
-    def nearest(self, place: Place, number: int, direction: int) -> int | None:
-        page = page_of(max(number, 1), place.bucket)
-        query = {**self.of(place), "page": {"$gte" if direction > 0 else "$lte": page}}
-        # No bucket is empty: the next one has some, if this one has none on that side.
-        cursor = self.stored.find(query, {"comments.number": 1}).sort("page", direction).limit(2)
-        return next_to((item["number"] for bucket in cursor for item in bucket["comments"]), number, direction)
 
     def below(self, place: Place, top: Document, after: str, limit: int) -> list[Document]:
         """As the contract, through the index on slugs: only buckets that hold a descendant are read."""

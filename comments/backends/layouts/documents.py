@@ -47,11 +47,6 @@ class Documents(Layout):
     def by_number(self, place: Place, low: int, high: int) -> list[Document]:
         return self._in_order(Order.OLDEST, {**self.of(place), "number": {"$gte": low, "$lte": high}})
 
-    def nearest(self, place: Place, number: int, direction: int) -> int | None:
-        query = {**self.of(place), "number": {"$gt" if direction > 0 else "$lt": number}}
-        found = self.stored.find_one(query, {"_id": 0, "number": 1}, sort=[("number", direction)])
-        return int(found["number"]) if found else None
-
     def by_path(self, place: Place, low: str, high: str, limit: int, *, backwards: bool = False) -> list[Document]:
         if not limit:  # which MongoDB takes for none
             return []

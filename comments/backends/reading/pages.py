@@ -19,6 +19,8 @@ from comments.types import Comment, Discussion, Order, Page, Target
 
 # Above every full slug, which begin with a digit.
 LAST = "~"
+# Pages without comments, at the most, that are passed over at once.
+PASSED_OVER = 20
 T = TypeVar("T")
 Read = Callable[[Discussion, Place, Layout], T]
 
@@ -175,14 +177,15 @@ def _by_number(
     backwards = order is Order.NEWEST
     pages = max(1, -(-found.last_number // size))
     number = page_of(wanted, size) if wanted else min(number, pages) or (pages if backwards else 1)
-    documents = layout.by_number(where, size * (number - 1) + 1, size * number)
-    is_last = False
-    if not documents and found.last_number:
-        number, documents, is_last = _pass_over(layout, where, number, size, backwards)
+    ahead = range(number, 0, -1) if backwards else range(number, pages + 1)
+    documents: list[Document] = []
+    for number in ahead[:PASSED_OVER]:
+        if documents := layout.by_number(where, size * (number - 1) + 1, size * number):
+            break
     if backwards:
         documents.reverse()
-    earlier = str(number - 1) if number > 1 and not (is_last and backwards) else ""
-    later = str(number + 1) if number < pages and not (is_last and not backwards) else ""
+    earlier = str(number - 1) if number > 1 else ""
+    later = str(number + 1) if number < pages else ""
     return Page(
         found,
         _comments(where, documents),
@@ -194,22 +197,6 @@ def _by_number(
         previous=later if backwards else earlier,
         next=earlier if backwards else later,
     )
-
-
-def _pass_over(
-    layout: Layout, where: Place, number: int, size: int, backwards: bool
-) -> tuple[int, list[Document], bool]:
-    """Return the next page in reading direction that has comments, or the last before it, and whether that was so."""
-    low, high = size * (number - 1) + 1, size * number
-    ahead = -1 if backwards else 1
-    nearest, is_last = layout.nearest(where, low if backwards else high, ahead), False
-    if nearest is None:
-        is_last = True
-        nearest = layout.nearest(where, high if backwards else low, -ahead)
-    if nearest is None:
-        return number, [], True
-    number = page_of(nearest, size)
-    return number, layout.by_number(where, size * (number - 1) + 1, size * number), is_last
 
 
 def _threaded(layout: Layout, found: Discussion, where: Place, size: int, after: str, before: str) -> Page:

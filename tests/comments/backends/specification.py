@@ -265,7 +265,8 @@ class Specification(Backend):
         return Page(self.discussion(target), tuple(found[:size]), Order.THREADED, Order.THREADED, size, next=following)
 
     def _by_number(self, target, order, size, number, wanted):
-        """Page k holds the numbers size · (k − 1) + 1 … size · k; one that holds none is passed over in reading direction."""
+        """Page k holds the numbers size · (k − 1) + 1 … size · k; one that holds none is passed over in reading direction, up
+        to the last."""
 
         def page_of(c):
             return (c.number - 1) // size + 1
@@ -273,10 +274,11 @@ class Specification(Backend):
         found, about, is_back = self._sorted(target, order), self.discussion(target), order is Order.NEWEST
         pages = max(1, -(-about.last_number // size))
         number = page_of(wanted) if wanted else min(number, pages) or (pages if is_back else 1)
-        ahead = [c for c in found if (page_of(c) <= number if is_back else page_of(c) >= number)] or found[::-1]
-        number = page_of(ahead[0]) if ahead else number
+        ahead = [c for c in found if (page_of(c) <= number if is_back else page_of(c) >= number)]
+        end = 1 if is_back else pages
+        number = page_of(ahead[0]) if ahead else end
         shown = tuple(c for c in found if page_of(c) == number)
-        following = str(number - 1 if is_back else number + 1) if ahead and ahead[-1] not in shown else ""
+        following = "" if number == end else str(number - 1 if is_back else number + 1)
         return Page(about, shown, order, order, size, number=number, pages=pages, next=following)
 
     def count_held(self, verdict, limit):
