@@ -54,10 +54,6 @@ class Backend(Protocol):
         send it again.
         """
 
-    def finish(self, target: Target, slug: str) -> bool:
-        """Count a stored comment whose writer stopped before it was counted, as a form that is sent again does first;
-        return whether it was such a one: then what follows a new comment is still to be done."""
-
     def import_(self, target: Target, comments: Iterable[NewComment]) -> int:
         """Store comments with the `posted` (else: now), `edited` and `state` they carry; return how many were new.
 
@@ -183,8 +179,9 @@ class Backend(Protocol):
         """Return a page of comments; without arguments the first of the discussion's own order.
 
         By number: `number` says which (beyond the last: the last), 0 the first in reading direction. Up to 20 pages
-        without comments are passed over in reading direction; where no more follows, the last is shown empty. Threaded: `after` and `before` are cursors from a Page. In both,
-        `at` is a slug whose page is wanted (CommentNotFound if there is none).
+        without comments are passed over in reading direction; where no more follows, the last is shown empty. Threaded:
+        `after` and `before` are cursors from a Page. In both, `at` is a slug whose page is wanted (CommentNotFound if
+        there is none).
         """
 
     def get(self, target: Target, slug: str) -> Comment:

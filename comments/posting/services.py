@@ -6,7 +6,7 @@ same text never does a thing twice, and with another text never pretends to.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Unpack
 
@@ -153,7 +153,8 @@ def _replace(sender: Sender, comment: Comment | Held, text: str, rev: int, nonce
 
 def _follow_up(request: HttpRequest, submission: Submission, posted: Posted) -> None:
     """Do what a new comment entails: note the ip hash, notify subscribers and moderators. Each step but the signal is made
-    once for a comment however often it is asked for, so that sending the form again makes up for a crash."""
+    once for a comment however often it is asked for, so that sending the form again makes up for a crash. The signal is
+    not sent for one whose writer stopped after it was stored."""
     target, slug = submission.token.target, slug_of(submission.token)
     origin = links.origin(request)
     ip_hash.note(target, slug, submission.ip_hash)
@@ -181,8 +182,6 @@ def earlier(submission: Submission) -> Posted | None:
             preparation.check_said(first, submission.token.nonce, submission.source)
         except TokenUsed as error:
             raise Refused("used", error.sentence) from error
-    if found.comment and finish(submission.token.target, found.comment.slug):
-        return replace(found, new=True)
     return found
 
 
@@ -256,12 +255,6 @@ def post(target: Model | Target, **written: Unpack[Written]) -> Posted:
     """Publish a comment. Raises InvalidComment, InvalidParent, DiscussionClosed, DiscussionBusy, TargetNotFound, TokenUsed."""
     new = preparation.prepare(**written)
     return _as_said(backend().post(targets.of(target), new), new)
-
-
-def finish(target: Model | Target, slug: str) -> bool:
-    """Count a comment whose writer stopped before it was counted; return whether it was such a one. A form that is sent
-    again does this first."""
-    return backend().finish(targets.of(target), slug)
 
 
 def hold(target: Model | Target, *, reasons: Iterable[str] = (), **written: Unpack[Written]) -> Posted:

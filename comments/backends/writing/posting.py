@@ -10,7 +10,7 @@ from typing import Any
 
 from bson import Int64
 
-from comments.backends.discussions import Claim, Intent, claims_of
+from comments.backends.discussions import Claim, Intent
 from comments.backends.layouts.base import Found
 from comments.backends.stored import FIELDS, Document, body, comment, placed, slug_of
 from comments.backends.writing.changing import Changing
@@ -92,14 +92,3 @@ class Posting(Changing):
                 elif claim.is_slow:  # what is posted at once while its author is erased, the sweep finds
                     stored = self.without_erased(target, stored, claim.at)
                 return stored, True
-
-    def finish(self, target: Target, slug: str) -> bool:
-        found = self.store.discussions.find(target, whole=True)
-        stored = self.store.stored(target, slug) if found and found["claims"] else None
-        return any(
-            stored is not None
-            and self.store.written_under(claim, stored)
-            and self.store.discussions.commit(claim, newest=claim.posted if claim.delta else None)
-            for claim in (claims_of(found) if found else ())
-            if claim.slug == slug and claim.kind in ("post", "approve")
-        )

@@ -88,9 +88,6 @@ class Specification(Backend):
         thread.comments[made.slug], thread.emails[made.slug] = made, new.email
         return Posted(made)
 
-    def finish(self, target, slug):
-        return False  # no writer stops here
-
     def import_(self, target, comments):
         there = self.threads[target].comments
         before = len(there)
