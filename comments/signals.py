@@ -7,7 +7,8 @@ from django.dispatch import Signal
 # vetoes it: the author gets the form back.
 comment_will_be_posted = Signal()
 
-# Sent after a comment was stored, once. Arguments: comment (Comment, or Held if it waits), target (Target), request.
+# Sent after a comment was stored, once; not where its writer stopped in between. Arguments: comment (Comment, or Held if it
+# waits), target (Target), request.
 comment_was_posted = Signal()
 
 # Sent after a reader flagged a comment, or a moderator removed or approved one. Arguments: comment (Comment), flag ("flag",

@@ -91,11 +91,6 @@ class Claim:
     taken: float = field(default_factory=time.monotonic)
 
     @property
-    def is_slow(self) -> bool:
-        """Whether its writer was held up."""
-        return time.monotonic() - self.taken > 1
-
-    @property
     def is_stale(self) -> bool:
         """Whether it is too old to write under."""
         return time.monotonic() - self.taken > LEASE

@@ -159,9 +159,9 @@ MUTANTS = (
     ),
     Mutant(
         "record of an erasure",
-        "comments/backends/writing/changing.py::Changing.without_erased",
-        'query = {"_id": {"$in": keys}, "at": {"$gte": since}}',
-        'query = {"_id": {"$in": []}, "at": {"$gte": since}}',
+        "comments/backends/writing/erasing.py::Erasing.sweep_erasures",
+        'found = self._pass({key: value}, record["at"])',
+        "found = 0",
         "tests/comments/backends/test_erasing.py::test_what_is_being_restored",
     ),
     Mutant(

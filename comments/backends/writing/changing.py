@@ -6,7 +6,6 @@ change that was never made, and is never shown.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
 from bson import ObjectId
@@ -50,10 +49,9 @@ class Changing(Part):
         entry = {"discussion_id": target.id, "slug": slug, "rev": rev - 1, "_id": tombstone and tombstone["change"]}
         kept = self.store.history.find_one({**entry, "state": State.PUBLIC.value})
         fields = {name: kept[name] for name in BLANK} if kept else {}
-        stored = self._change(target, slug, rev, token, Change("restore", State.REMOVED, fields, delta=1), by)
-        if kept and self.without_erased(target, stored, stored["posted"]) is not stored:
-            raise NothingToRestore(slug)
-        return comment(target, stored)
+        return comment(
+            target, self._change(target, slug, rev, token, Change("restore", State.REMOVED, fields, delta=1), by)
+        )
 
     def blank(self, target: Target, document: Document) -> Document:
         """Take text and author from a comment, and keep nothing of them, however often it is changed in between; return what is
@@ -65,14 +63,6 @@ class Changing(Part):
             except EditConflict:
                 document = self.store.stored(target, document["slug"]) or dict(BLANK)
         return document
-
-    def without_erased(self, target: Target, stored: Document, since: datetime) -> Document:
-        """Blank a comment that was just written, if its author was erased since its text was taken: the erasure may have
-        looked before it could be found. Return what is stored then."""
-        author = stored["author"]
-        keys = [f"{name}:{author[name]}" for name in ("id", "email") if author.get(name)]
-        query = {"_id": {"$in": keys}, "at": {"$gte": since}}
-        return self.blank(target, stored) if keys and self.store.erasures.find_one(query, {"_id": 1}) else stored
 
     def history(self, target: Target, slug: str) -> tuple[Replaced, ...]:
         stored = self.store.stored(target, slug)

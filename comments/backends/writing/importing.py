@@ -65,9 +65,6 @@ class Importing(Changing):
                 discussions.refuse(claim)
                 raise
             if discussions.commit(counted(self.store.layouts, claim), newest=last):
-                if self.store.erasures.find_one({}, {"_id": 1}):
-                    for document in documents:
-                        self.without_erased(target, document, claim.at)
                 if orphan:
                     raise InvalidParent(orphan)
                 return len(documents)

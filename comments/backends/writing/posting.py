@@ -83,12 +83,6 @@ class Posting(Changing):
                 discussions.drop(claim)
                 return stored, False
             newest = claim.posted if claim.delta else None
-            # The queue forgets in time what was approved: a claim without it would look like one of an erased author.
-            is_safe = stored is document and claim.kind == "post"
-            if discussions.commit(claim, newest=newest, is_safe=is_safe):
+            if discussions.commit(claim, newest=newest, is_safe=stored is document):
                 self.promote(target, layout.outgrown(claim.place, found, stored))
-                if claim.kind == "approve":
-                    stored = self.without_erased(target, stored, stored["posted"])
-                elif claim.is_slow:  # what is posted at once while its author is erased, the sweep finds
-                    stored = self.without_erased(target, stored, claim.at)
                 return stored, True
