@@ -50,7 +50,7 @@ class Backend(Protocol):
         `number` is one more than the highest given, `posted` the server's time, later than every `posted` given before
         by at least 1 ms. A reply below MAX_DEPTH is stored under the deepest ancestor allowed; `answers` then names
         the comment it replies to. Raises InvalidParent if `new.parent` is not a public comment here; DiscussionClosed
-        if it takes no more; DiscussionBusy if more than 1,000 posts are under way, or this one had to wait too long:
+        if it takes no more; DiscussionBusy if it had to wait too long, as where 1,000 posts are under way:
         send it again.
         """
 

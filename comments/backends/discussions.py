@@ -14,6 +14,7 @@ from typing import Any
 
 from bson import Int64, ObjectId
 from pymongo import ReturnDocument
+from pymongo.collection import Collection
 from pymongo.database import Database
 from pymongo.errors import DuplicateKeyError
 from pymongo.write_concern import WriteConcern
@@ -136,23 +137,21 @@ class Discussions:
     # Claims ----------------------------------------------------------------------------------------------------------
 
     def claim(self, target: Target, intent: Intent) -> Claim:
-        """Announce a write and return what it was given, waiting while a conversion has the gate shut.
+        """Announce a write and return what it was given, waiting while a conversion has the gate shut or too many write.
 
-        Raises DiscussionClosed (if the intent needs it open), DiscussionBusy, and CommentNotFound for a change where
-        there is no discussion.
+        Raises DiscussionClosed (if the intent needs it open), DiscussionBusy after a wait of PATIENCE, and CommentNotFound
+        for a change where there is no discussion.
         """
         patience, pace = time.monotonic() + PATIENCE, PACE
         while (found := self._claim(target, intent)) is None:
             if intent.number is not None and self.begin(target):
                 continue
-            last = {"claims": {"$slice": [MOST_CLAIMS - 1, 1]}}
-            seen = self.collection.find_one({"_id": target.id}, {"state": 1, **last})
-            if seen is None:
+            if (seen := self.find(target)) is None:
                 if intent.number is None:
                     raise CommentNotFound(f"There is no discussion {target.id}.")
             elif intent.needs_open and seen["state"] != "open":
                 raise DiscussionClosed(target.id)
-            elif time.monotonic() > patience or (seen["claims"] and not self._drop_abandoned(target)):
+            elif time.monotonic() > patience:
                 raise DiscussionBusy(target.id)
             else:
                 time.sleep(pace)
@@ -182,30 +181,23 @@ class Discussions:
         claim = next(claim for claim in claims_of(found) if claim.op == intent.op)
         return replace(claim, is_joined=claim.change != change)
 
-    def _drop_abandoned(self, target: Target) -> bool:
-        """Make room in a full list; what was written under these is counted by check_comments."""
-        is_young = {"$gt": ["$$this.at", {"$subtract": ["$$NOW", ABANDONED * 1000]}]}
-        young = [{"$set": {"claims": {"$filter": {"input": "$claims", "cond": is_young}}}}]
-        return bool(self.collection.update_one({"_id": target.id}, young).modified_count)
-
     def commit(self, claim: Claim, *, newest: datetime | None = None, is_safe: bool = False) -> bool:
         """Strike off the claim, count it, and give the discussion a new version; False if it was struck off before.
 
         `is_safe`: what was written under it is known to survive a failing server, so that the commit need not.
         """
-        return self._strike(claim, claim.delta, newest, {}, self.committing if is_safe else self.collection)
-
-    def refuse(self, claim: Claim) -> None:
-        """Give back a claim under which nothing may be written, unless another process may think otherwise."""
-        if not claim.is_joined:
-            self.drop(claim)
+        return self._strike(claim, claim.delta, newest, self.committing if is_safe else self.collection)
 
     def drop(self, claim: Claim) -> None:
-        """Give back a claim under which this process writes nothing; another one that has joined it since keeps it. The
-        version is new here too: the writer of what was found may have stopped before it could say so."""
-        self._strike(claim, 0, None, {"at": claim.at}, self.collection)
+        """Give back a claim under which this process writes nothing; one that another process has joined, or has announced,
+        is left to that, or to repair. The version is new here too: the writer of what was found may have stopped before
+        it could say so."""
+        if not claim.is_joined:
+            self._strike(claim, 0, None, self.collection, at=claim.at)
 
-    def _strike(self, claim: Claim, delta: int, newest: datetime | None, also: Document, collection: Any) -> bool:
+    def _strike(
+        self, claim: Claim, delta: int, newest: datetime | None, collection: Collection[Document], **also: Any
+    ) -> bool:
         # A third submit may hold a later claim of the same op: the op alone would commit that.
         is_it = [{"$eq": ["$$this.op", {"$literal": claim.op}]}, {"$eq": ["$$this.change", claim.change]}]
         entries = [{"slug": {"$literal": slug}, "id": ObjectId()} for slug in claim.slugs or (claim.slug,)]

@@ -117,7 +117,7 @@ MUTANTS = (
     ),
     Mutant(
         "joined claims at a refusal",
-        "comments/backends/discussions.py::Discussions.refuse",
+        "comments/backends/discussions.py::Discussions.drop",
         "if not claim.is_joined:",
         "if claim:",
         "tests/comments/backends/test_claims.py::test_who_is_refused_leaves_the_claim_of_another_alone",

@@ -73,7 +73,7 @@ class Posting(Changing):
                         document["change"] = claim.change
                     stored = layout.put(claim.place, document, found) or document
                 except CommentError as error:
-                    discussions.refuse(claim)
+                    discussions.drop(claim)
                     if is_second or not isinstance(error, DiscussionFull):
                         raise
                     is_second = True

@@ -2,7 +2,7 @@
 
 import pytest
 
-from comments.backends.discussions import ABANDONED, MOST_CLAIMS, Discussions, Intent, claims_of
+from comments.backends.discussions import ABANDONED, Discussions, Intent, claims_of
 from comments.backends.layouts import storage
 from comments.backends.mongodb import MongoBackend
 from comments.backends.stored import place
@@ -14,6 +14,7 @@ from tests.support.comments.interruptions import Crash, Interrupted
 from tests.support.comments.layouts import DOCUMENTS, configure
 from tests.support.comments.making import new
 
+MOST_CLAIMS = 20
 FORM, OTHER = "a" * 16, "b" * 16
 
 
@@ -122,8 +123,11 @@ def test_who_is_refused_strikes_off_a_claim_of_his_own(mongo, settings, target):
     assert mongo.discussions.find_one({"_id": target.id})["claims"] == []
 
 
-def test_discussion_full_of_abandoned_claims_takes_posts_again(mongo, settings, target):
-    """Also where no worker runs."""
+def test_discussion_full_of_abandoned_claims_takes_posts_again_when_they_are_repaired(
+    mongo, settings, target, monkeypatch
+):
+    monkeypatch.setattr("comments.backends.discussions.PATIENCE", 0)
+    monkeypatch.setattr("comments.backends.discussions.MOST_CLAIMS", MOST_CLAIMS)
     backend = configure(settings)
     backend.post(target, new("first"))
     backend.store.discussions.claim(target, intent(FORM))
@@ -133,6 +137,7 @@ def test_discussion_full_of_abandoned_claims_takes_posts_again(mongo, settings, 
     with pytest.raises(DiscussionBusy):
         backend.post(target, new("too early"))
     age(mongo, target, ABANDONED)
+    backend.tidy()
     assert backend.post(target, new("at last")).new
     assert mongo.discussions.find_one({"_id": target.id})["claims"] == []
     audit.stored(target, "auth_user", crashed=True)
