@@ -58,10 +58,6 @@ class Flags:
         """Forget a comment's flags."""
         self.stored.delete_one({"_id": _id(target, slug)})
 
-    def forget(self, target: Target) -> None:
-        """Forget the flags of a discussion."""
-        self.stored.delete_many({"discussion_id": target.id})
-
 
 def _id(target: Target, slug: str) -> str:
     return f"{target.id} {slug}"
@@ -109,10 +105,6 @@ class Subscriptions:
         """Delete all subscriptions of an address; return how many."""
         return self.stored.delete_many({"email": email.lower()}).deleted_count
 
-    def forget(self, target: Target) -> None:
-        """Delete the subscriptions to a discussion."""
-        self.stored.delete_many({"discussion_id": target.id})
-
     def _find(self, query: Mapping[str, Any]) -> list[Subscription]:
         return [
             Subscription(
@@ -145,7 +137,3 @@ class IpHashes:
     def erase(self, target: Target, slug: str) -> int:
         """Forget from where a comment was sent; return how many records went."""
         return self.stored.delete_many({"discussion_id": target.id, "slug": slug}).deleted_count
-
-    def forget(self, target: Target) -> None:
-        """Forget a discussion."""
-        self.stored.delete_many({"discussion_id": target.id})

@@ -35,9 +35,8 @@ class MongoBackend(Pending, Importing, Reading, Across, Conversions, Repairing):
         gone = sum(1 for _ in self.iterate(target))
         for layout in self.store.layouts.all:
             layout.clear(place(found), {"$gte": 0})
-        for collection in (self.store.pending, self.store.history):
+        beside = (self.flags.stored, self.subscriptions.stored, self.ip_hashes.stored)
+        for collection in (self.store.pending, self.store.history, *beside):
             collection.delete_many({"discussion_id": target.id})
-        for beside in (self.flags, self.subscriptions, self.ip_hashes):
-            beside.forget(target)
         self.store.discussions.collection.delete_one({"_id": target.id})
         return gone
