@@ -72,6 +72,16 @@ class InBuckets(Layout):
         matching = (entry for entry in found if before is None or entry[2]["posted"] < before)
         yield from sorted(matching, key=lambda entry: entry[2]["posted"], reverse=True) if limit else matching
 
+    def within(self, place: Place, path: str, low: Any, high: Any, order: Order) -> list[Document]:
+        """Return the comments with low < `path` < high in an order, through an index: only buckets that hold one are read."""
+        inside = {
+            "$and": [{"$gt": [f"$$this.{path}", {"$literal": low}]}, {"$lt": [f"$$this.{path}", {"$literal": high}]}]
+        }
+        holding = {**self.of(place), "comments": {"$elemMatch": {path: {"$gt": low, "$lt": high}}}}
+        cursor = self.stored.find(holding, {"comments": only(inside)})
+        found = [item for bucket in cursor for item in bucket["comments"]]
+        return sorted(found, key=lambda item: sort_key(item, order))
+
     def copy(self, place: Place, documents: Sequence[Document]) -> None:
         while documents and not self.copy_some(place, documents):
             query = {**self.of(place), "comments.slug": {"$in": [item["slug"] for item in documents]}}
@@ -113,15 +123,8 @@ class Buckets(InBuckets):
         return [item for bucket in cursor for item in bucket["comments"] if low <= item["number"] <= high]
 
     def below(self, place: Place, top: Document, after: str, limit: int) -> list[Document]:
-        """As the contract, through the index on slugs: only buckets that hold a descendant are read."""
-        low, high = top["slug"] + "/", top["slug"] + "0"
-        inside = {"$and": [{"$gt": ["$$this.slug", {"$literal": low}]}, {"$lt": ["$$this.slug", {"$literal": high}]}]}
-        cursor = self.stored.find(
-            {**self.of(place), "comments": {"$elemMatch": {"slug": {"$gt": low, "$lt": high}}}},
-            {"comments": only(inside)},
-        )
-        found = [item for bucket in cursor for item in bucket["comments"] if item["full_slug"] > after]
-        return sorted(found, key=lambda item: sort_key(item, Order.THREADED))[:limit]
+        found = self.within(place, "slug", top["slug"] + "/", top["slug"] + "0", Order.THREADED)
+        return [item for item in found if item["full_slug"] > after][:limit]
 
     def iterate(self, place: Place, order: Order) -> Iterator[Document]:
         # Find after find: a time limit of the connection counts all that the server does for one cursor.

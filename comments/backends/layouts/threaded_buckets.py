@@ -13,7 +13,7 @@ from pymongo.client_session import ClientSession
 from pymongo.errors import DuplicateKeyError
 
 from comments import conf
-from comments.backends.layouts.base import Found, public, pushes, sort_key
+from comments.backends.layouts.base import Found, public, pushes
 from comments.backends.layouts.buckets import InBuckets
 from comments.backends.stored import Document, Place
 from comments.types import Order
@@ -69,18 +69,12 @@ class ThreadedBuckets(InBuckets):
         leaf = self.stored.find_one(query, {"page": 1}, sort=[("until", ASCENDING)])
         return str(leaf["page"]) if leaf else None
 
-    def split(self, place: Place, page: str, more: Sequence[Document] = ()) -> None:
-        """Share a bucket out between itself and new ones after it, together with `more` comments of its range, if these are
-        more than it should hold."""
+    def split(self, place: Place, page: str) -> None:
+        """Share a bucket out between itself and new ones after it, if it has more comments than it should hold."""
 
         def work(session: ClientSession) -> None:
             leaf = self.stored.find_one({**self.of(place), "page": page}, session=session)
-            if leaf is None:
-                return
-            present = {item["slug"] for item in leaf["comments"]}
-            new = [item for item in more if item["full_slug"] < leaf["until"] and item["slug"] not in present]
-            comments = sorted([*leaf["comments"], *new], key=lambda item: sort_key(item, Order.THREADED))
-            if len(comments) <= place.bucket:
+            if leaf is None or len(comments := leaf["comments"]) <= place.bucket:
                 return
             # What is appended at the end leaves full buckets behind, what is put in between emptier ones.
             size = place.bucket if leaf["until"] == LAST else -(-len(comments) // (len(comments) // place.bucket + 1))
@@ -147,32 +141,23 @@ class ThreadedBuckets(InBuckets):
         found: list[Document] = []
         while high > 0 and len(found) < limit:
             low = high - 2 * limit
-            among = self._numbered(place, low, high)
+            among = self.within(place, "number", low, high + 1, Order.OLDEST)
             found += public(reversed(among))
             high = low
         return found[:limit]
-
-    def _numbered(self, place: Place, low: int, high: int) -> list[Document]:
-        """Return the comments with low < number ≤ high, by the index on numbers."""
-        inside = {"$and": [{"$gt": ["$$this.number", low]}, {"$lte": ["$$this.number", high]}]}
-        cursor = self.stored.find(
-            {**self.of(place), "comments": {"$elemMatch": {"number": {"$gt": low, "$lte": high}}}},
-            {"comments": {"$filter": {"input": "$comments", "cond": inside}}},
-        )
-        found = [item for bucket in cursor for item in bucket["comments"]]
-        return sorted(found, key=lambda item: (item["number"], item["posted"], item["slug"]))
 
     def copy_some(self, place: Place, documents: Sequence[Document]) -> bool:
         query = {**self.of(place), "until": {"$gt": documents[0]["full_slug"]}}
         updates, pages = [], []
         for leaf in self.stored.find(query, {"page": 1, "until": 1}):
-            part = [item for item in documents if leaf["page"] <= item["full_slug"] < leaf["until"]]
+            part = [item for item in documents if leaf["page"] <= item["full_slug"] < leaf["until"]][: place.bucket]
+            room = {"count": {"$lte": SLACK * place.bucket - len(part)}}
+            new = {"comments.slug": {"$nin": [item["slug"] for item in part]}}
+            pushed = {"$push": {"comments": {"$each": part, "$sort": BY_PATH}}, "$inc": {"count": len(part)}}
             if part:
                 pages.append(leaf["page"])
-            if len(part) >= place.bucket:
-                self.split(place, leaf["page"], part)
-            elif part:
-                updates.append(self._sort_in(place, leaf, part))
+                unsplit = {"page": leaf["page"], "until": leaf["until"]}
+                updates.append(UpdateOne({**self.of(place), **unsplit, **room, **new}, pushed))
         if updates:
             self.stored.bulk_write(updates, ordered=False)
         if not pages:
@@ -181,18 +166,6 @@ class ThreadedBuckets(InBuckets):
         for leaf in self.stored.find(overfull, {"page": 1}):
             self.split(place, leaf["page"])
         return False
-
-    def _sort_in(self, place: Place, leaf: Document, part: Sequence[Document]) -> UpdateOne:
-        return UpdateOne(
-            {
-                **self.of(place),
-                "page": leaf["page"],
-                "until": leaf["until"],
-                "count": {"$lte": SLACK * place.bucket - len(part)},
-                "comments.slug": {"$nin": [item["slug"] for item in part]},
-            },
-            {"$push": {"comments": {"$each": list(part), "$sort": BY_PATH}}, "$inc": {"count": len(part)}},
-        )
 
     def faults(self, place: Place) -> Iterable[str]:
         end = FIRST
