@@ -188,12 +188,15 @@ class Discussions:
         """
         return self._strike(claim, claim.delta, newest, self.committing if is_safe else self.collection)
 
-    def drop(self, claim: Claim) -> None:
-        """Give back a claim under which this process writes nothing; one that another process has joined, or has announced,
-        is left to that, or to repair. The version is new here too: the writer of what was found may have stopped before
-        it could say so."""
+    def refuse(self, claim: Claim) -> None:
+        """Give back a claim under which nothing may be written, unless another process may think otherwise."""
         if not claim.is_joined:
-            self._strike(claim, 0, None, self.collection, at=claim.at)
+            self.drop(claim)
+
+    def drop(self, claim: Claim) -> None:
+        """Give back a claim under which this process writes nothing; another one that has joined it since keeps it. The
+        version is new here too: the writer of what was found may have stopped before it could say so."""
+        self._strike(claim, 0, None, self.collection, at=claim.at)
 
     def _strike(
         self, claim: Claim, delta: int, newest: datetime | None, collection: Collection[Document], **also: Any

@@ -117,7 +117,7 @@ MUTANTS = (
     ),
     Mutant(
         "joined claims at a refusal",
-        "comments/backends/discussions.py::Discussions.drop",
+        "comments/backends/discussions.py::Discussions.refuse",
         "if not claim.is_joined:",
         "if claim:",
         "tests/comments/backends/test_claims.py::test_who_is_refused_leaves_the_claim_of_another_alone",
@@ -153,8 +153,8 @@ MUTANTS = (
     Mutant(
         "refused commit of a post",
         "comments/backends/writing/posting.py::Posting._store",
-        "if discussions.commit(claim, newest=newest, is_safe=is_safe):",
-        "if discussions.commit(claim, newest=newest, is_safe=is_safe) or True:",
+        "if discussions.commit(claim, newest=newest, is_safe=stored is document):",
+        "if discussions.commit(claim, newest=newest, is_safe=stored is document) or True:",
         "tests/comments/backends/test_conversion.py::test_write_whose_claim_is_gone_is_not_passed_by",
     ),
     Mutant(

@@ -52,7 +52,7 @@ class Importing(Changing):
             documents, orphan = _placed(claim, wanted, found.comments)
             outgrown = layout.outgrown(claim.place, found, *documents)
             if outgrown and is_promoted:
-                discussions.drop(claim)
+                discussions.refuse(claim)
                 is_promoted = self.promote(target, outgrown)  # else another converter is at it
                 continue
             if claim.is_stale:
@@ -62,7 +62,7 @@ class Importing(Changing):
                 if documents:
                     layout.copy(claim.place, sorted(documents, key=lambda item: sort_key(item, order)))
             except CommentError:
-                discussions.drop(claim)
+                discussions.refuse(claim)
                 raise
             if discussions.commit(counted(self.store.layouts, claim), newest=last):
                 if orphan:

@@ -73,11 +73,11 @@ class Posting(Changing):
                         document["change"] = claim.change
                     stored = layout.put(claim.place, document, found) or document
                 except CommentError as error:
-                    discussions.drop(claim)
+                    discussions.refuse(claim)
                     if is_second or not isinstance(error, DiscussionFull):
                         raise
                     is_second = True
-                    self.promote(target, str(layout.option(target.label, "PROMOTE_TO")))
+                    self.promote(target, str(layout.options_of(target.label)["PROMOTE_TO"]))
                     continue
             if not self.store.written_under(claim, stored):
                 discussions.drop(claim)

@@ -47,16 +47,6 @@ def test_what_waits_again_stays_public_where_it_was_published(mongo, settings, t
     assert backend.discussion(target).count == len(list(backend.iterate(target)))
 
 
-def test_approval_is_safe_before_the_queue_forgets_it(mongo, settings, target, commands):
-    """A claim that a failover brought back would look like one of an erased author."""
-    backend = configure(settings)
-    held = backend.hold(target, new("held")).held
-    with commands.recorded():
-        backend.approve(held.id)
-    commits = [event.command for event in commands.sent if event.command.get("update") == "discussions"]
-    assert [command["writeConcern"]["w"] for command in commits] == ["majority"]
-
-
 def test_rejected_comment_that_is_being_published_is_not_forgotten(mongo, settings, target):
     backend = configure(settings)
     held = backend.hold(target, new("held")).held
