@@ -7,7 +7,7 @@ Values go into the pipelines by $literal: there, a string that begins with $ wou
 """
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
@@ -38,9 +38,6 @@ UNHEARD = 20
 PACE = 0.02
 SLOWEST_PACE = 0.2
 PATIENCE = 30
-# Discussions read at once.
-BATCH = 100
-
 # A commit does not wait until it is safe from a failing server: by then the comment is. One that gets lost leaves its claim,
 # as if the writer had stopped before it, and that is repaired.
 AT_ONCE = WriteConcern(w=1)
@@ -109,16 +106,6 @@ class Discussions:
     def find(self, target: Target, *, whole: bool = False) -> Document | None:
         """Return a discussion's document, of its claims one at the most unless it is wanted `whole`."""
         return self.collection.find_one({"_id": target.id}, {"touched": 0} if whole else BRIEF)
-
-    def walk(self, label: str = "") -> Iterator[Document]:
-        """Yield every discussion (of one label) by `_id`, however long each is worked on: no cursor is kept open."""
-        query = of_label(label)
-        while True:
-            batch = list(self.collection.find(query, BRIEF).sort("_id", 1).limit(BATCH))
-            yield from batch
-            if len(batch) < BATCH:
-                return
-            query = {**of_label(label), "_id": {**query.get("_id", {}), "$gt": batch[-1]["_id"]}}
 
     def begin(self, target: Target) -> bool:
         """Make a target's discussion, as its label's setting says; False if there was one, which stays as it is."""
@@ -221,7 +208,7 @@ class Discussions:
         if newest:
             changes["newest"] = {"$max": ["$newest", newest]}
         query = {
-            "_id": claim.place.discussion_id,
+            "_id": claim.place.target.id,
             "claims": {"$elemMatch": {"op": claim.op, "change": claim.change, **also}},
         }
         return bool(collection.update_one(query, [{"$set": changes}]).modified_count)

@@ -71,11 +71,8 @@ class Documents(Layout):
     def iterate(self, place: Place, order: Order) -> Iterator[Document]:
         # Find after find: a time limit of the connection counts all that the server does for one cursor.
         query = self.of(place)
-        while True:
-            batch = list(self.stored.find(query, PROJECTION).sort(SORT[order]).limit(BATCH))
+        while batch := list(self.stored.find(query, PROJECTION).sort(SORT[order]).limit(BATCH)):
             yield from batch
-            if len(batch) < BATCH:
-                return
             query = {**self.of(place), **_beyond(batch[-1], order)}
 
     def newest(self, place: Place, limit: int) -> list[Document]:

@@ -3,6 +3,7 @@
 import heapq
 from collections.abc import Iterator
 from datetime import datetime
+from itertools import islice
 
 from pymongo import DESCENDING
 
@@ -11,6 +12,9 @@ from comments.backends.stored import comment, discussion, place
 from comments.backends.writing.erasing import Erasing
 from comments.types import Comment, Discussion, State, Target
 from mongo.connection import part_of
+
+# Discussions read at once.
+BATCH = 100
 
 
 class Across(Erasing):
@@ -34,13 +38,10 @@ class Across(Erasing):
         # By where it is: a discussion that switches in between may be met in two layouts.
         found: dict[tuple[str, str], Comment] = {}
         for layout in self.store.layouts.all:
-            of_layout = 0
-            for target, document in self.current(layout, {"id": author_id}, limit=limit, before=before):
-                if document["state"] == State.PUBLIC.value:
-                    found[target.id, document["slug"]] = comment(target, document)
-                    of_layout += 1
-                if of_layout == limit:
-                    break
+            current = self.current(layout, {"id": author_id}, limit=limit, before=before)
+            public = (entry for entry in current if entry[1]["state"] == State.PUBLIC.value)
+            for target, document in islice(public, limit):
+                found[target.id, document["slug"]] = comment(target, document)
         return tuple(heapq.nlargest(limit, found.values(), key=lambda c: (c.posted, c.slug)))
 
     def claimed_before(self, moment: datetime, limit: int) -> list[Target]:
@@ -72,4 +73,8 @@ class Across(Erasing):
         return missing
 
     def targets(self, *, label: str = "") -> Iterator[Target]:
-        return (Target.parse(document["_id"]) for document in self.store.discussions.walk(label))
+        query, known = of_label(label), self.store.discussions.collection
+        # However long each is worked on: no cursor is kept open.
+        while ids := [found["_id"] for found in known.find(query, {"_id": 1}).sort("_id", 1).limit(BATCH)]:
+            yield from map(Target.parse, ids)
+            query = {"_id": {**query.get("_id", {}), "$gt": ids[-1]}}
