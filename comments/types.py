@@ -3,9 +3,11 @@
 All datetimes are aware, in UTC, of millisecond precision. Slugs are paths: a reply's begins with its parent's.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from typing import TypedDict
 
 
 class Order(StrEnum):
@@ -162,6 +164,17 @@ class Discussion:
     newest: datetime | None = None
 
 
+class PageQuery(TypedDict, total=False):
+    """Which page is wanted: see `Backend.page`."""
+
+    order: Order | None
+    size: int
+    number: int
+    after: str
+    before: str
+    at: str
+
+
 @dataclass(frozen=True, slots=True)
 class Page:
     """Some comments of a discussion, in `order`. `asked` differs from it where the discussion is too long for the order
@@ -213,6 +226,19 @@ class Held:
     said: str = ""
 
 
+class HeldQuery(TypedDict, total=False):
+    """Which queued comments are wanted: see `Backend.held`."""
+
+    target: Target | None
+    author_id: str
+    slug: str
+    token: str
+    taken_by: str
+    verdict: Verdict
+    limit: int
+    after: str
+
+
 @dataclass(frozen=True, slots=True)
 class Replaced:
     """What a change replaced: the comment as it was, when it changed and by whom (a user's primary key, or "")."""
@@ -261,3 +287,11 @@ class Fault:
     kind: str
     what: str
     mendable: bool = True
+
+
+class Converting(TypedDict, total=False):
+    """How a discussion is converted: see `Backend.convert`."""
+
+    renumber: bool
+    patience: float | None
+    progress: Callable[[int], None]

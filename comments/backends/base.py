@@ -14,19 +14,22 @@ Words used throughout:
   stored is what the change would have made: then it succeeds.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from datetime import datetime
-from typing import Protocol
+from typing import Protocol, Unpack
 
 from comments.backends.beside import Flags, IpHashes, Subscriptions
 from comments.types import (
     Comment,
+    Converting,
     Discussion,
     Fault,
     Held,
+    HeldQuery,
     NewComment,
     Order,
     Page,
+    PageQuery,
     Posted,
     Replaced,
     Target,
@@ -126,33 +129,19 @@ class Backend(Protocol):
         """Record that a held comment is not published (REJECTED or SPAM), or make it wait again (WAITING). An approved
         one stays approved and is returned as it is. Raises CommentNotFound."""
 
-    def held(
-        self,
-        *,
-        target: Target | None = None,
-        author_id: str = "",
-        slug: str = "",
-        verdict: Verdict = Verdict.WAITING,
-        limit: int = 100,
-        after: str = "",
-    ) -> tuple[Held, ...]:
-        """Return queued comments (of one target, by one user, with one slug), the longest waiting first. `after` is the id
-        of the last one shown."""
+    def held(self, **wanted: Unpack[HeldQuery]) -> tuple[Held, ...]:
+        """Return up to `limit` (100) queued comments of a verdict (WAITING), the longest waiting first: of one target, by one
+        user, with one slug, from a form's token, leased to the moderator `taken_by`. `after` is the id of the last one shown.
+        """
 
     def get_held(self, held_id: str) -> Held:
         """Return one queued comment. Raises CommentNotFound."""
-
-    def held_by_token(self, target: Target, token: str) -> Held | None:
-        """Return what waits under a form's token, or None: to show its author that it waits."""
 
     def count_held(self, verdict: Verdict, limit: int) -> int:
         """Return how many queued comments have a verdict, counted up to `limit`."""
 
     def take(self, by: str, until: datetime) -> Held | None:
         """Lease the comment that waits longest, and is leased to no other moderator, to `by`; None if there is none."""
-
-    def taken(self, by: str, limit: int) -> tuple[Held, ...]:
-        """Return the waiting comments that are leased to `by`, the longest waiting first."""
 
     def release(self, by: str) -> int:
         """End the leases of a moderator; return how many there were."""
@@ -165,18 +154,9 @@ class Backend(Protocol):
     def discussions(self, targets: Iterable[Target]) -> dict[Target, Discussion]:
         """Return the discussions of many targets in one look-up, those not begun included."""
 
-    def page(
-        self,
-        target: Target,
-        *,
-        order: Order | None = None,
-        size: int = 50,
-        number: int = 0,
-        after: str = "",
-        before: str = "",
-        at: str = "",
-    ) -> Page:
-        """Return a page of comments; without arguments the first of the discussion's own order.
+    def page(self, target: Target, **wanted: Unpack[PageQuery]) -> Page:
+        """Return a page of comments, of 50 unless `size` says otherwise; without arguments the first of the discussion's own
+        order.
 
         By number: `number` says which (beyond the last: the last), 0 the first in reading direction. Up to 20 pages
         without comments are passed over in reading direction; where no more follows, the last is shown empty. Threaded:
@@ -210,8 +190,8 @@ class Backend(Protocol):
     def targets(self, *, label: str = "") -> Iterator[Target]:
         """Yield the targets (of one label) whose discussion was begun, by `id`."""
 
-    def with_addresses(self, target: Target) -> Iterator[tuple[Comment, str]]:
-        """Yield every comment, oldest first, with the e-mail address that its author left, or "": for exports."""
+    def with_addresses(self, target: Target, *, order: Order = Order.OLDEST) -> Iterator[tuple[Comment, str]]:
+        """Yield as `iterate`, each comment with the e-mail address that its author left, or "": for exports."""
 
     def history(self, target: Target, slug: str) -> tuple[Replaced, ...]:
         """Return what changes of a comment replaced, newest first."""
@@ -222,16 +202,7 @@ class Backend(Protocol):
 
     # Upkeep ----------------------------------------------------------------------------------------------------------
 
-    def convert(
-        self,
-        target: Target,
-        layout: str,
-        order: Order,
-        *,
-        renumber: bool = False,
-        patience: float | None = None,
-        progress: Callable[[int], None] = lambda copied: None,
-    ) -> int | None:
+    def convert(self, target: Target, layout: str, order: Order, **how: Unpack[Converting]) -> int | None:
         """Convert a discussion to another layout or order while it is in use; return how many comments were copied, None if
         it is so already. `renumber`: number it anew by (posted, slug). `patience`: after so many seconds of waiting for
         writers, give up; `progress` hears how many comments are copied.

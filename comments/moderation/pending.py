@@ -49,7 +49,7 @@ class Decided:
 
 def taken(by: str, size: int) -> tuple[Held, ...]:
     """Return up to `size` waiting comments that the moderator `by` has taken, the longest waiting first."""
-    return backend().taken(by, size)
+    return backend().held(taken_by=by, limit=size)
 
 
 def take(by: str, size: int) -> tuple[Held, ...]:

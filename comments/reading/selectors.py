@@ -153,7 +153,7 @@ def get_held(held_id: str) -> Held:
 
 def held_by_token(target: Model | Target, token: str) -> Held | None:
     """Return what waits under a form's token, to be shown to its author."""
-    return backend().held_by_token(targets.of(target), token)
+    return next(iter(backend().held(target=targets.of(target), token=token)), None)
 
 
 def email_of(comment: Comment) -> str:

@@ -7,7 +7,7 @@ something has found all there was. One that finds nothing looks whether the copy
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
-from typing import TypeVar
+from typing import TypeVar, Unpack
 
 from comments import slugs
 from comments.backends.layouts import storage
@@ -15,7 +15,7 @@ from comments.backends.layouts.base import Layout
 from comments.backends.store import Part
 from comments.backends.stored import Document, Place, comment, discussion, place
 from comments.errors import CommentNotFound, DiscussionBusy, DiscussionDamaged
-from comments.types import Comment, Discussion, Order, Page, Target
+from comments.types import Comment, Discussion, Order, Page, PageQuery, Target
 
 # Above every full slug, which begin with a digit.
 LAST = "~"
@@ -53,45 +53,36 @@ class Reading(Part):
     def _read(self, target: Target, read: Read[T]) -> T:
         """Return what `read` makes of a discussion and its present copy; once more, if it finds nothing since that copy was
         replaced. Raises CommentNotFound, DiscussionBusy."""
-        present = self._found(target)
         for _ in range(2):
-            seen = present[0]
+            present, missing = self._found(target), None
             try:
                 result = read(*present)
-                if not seen.last_number or (result.comments if isinstance(result, Page) else result):
+                if not present[0].last_number or (result.comments if isinstance(result, Page) else result):
                     return result
-                present = self._found(target)
-                if present[0].epoch == seen.epoch:
-                    return result
-            except CommentNotFound:
-                present = self._found(target)
-                if present[0].epoch == seen.epoch:
-                    raise
+            except CommentNotFound as error:
+                missing = error
+            if self._found(target)[0].epoch == present[0].epoch:
+                if missing:
+                    raise missing
+                return result
         raise DiscussionBusy(target.id)
 
-    def page(
-        self,
-        target: Target,
-        *,
-        order: Order | None = None,
-        size: int = 50,
-        number: int = 0,
-        after: str = "",
-        before: str = "",
-        at: str = "",
-    ) -> Page:
+    def page(self, target: Target, **wanted: Unpack[PageQuery]) -> Page:
+        size, at = wanted.get("size", 50), wanted.get("at", "")
+
         def read(found: Discussion, where: Place, layout: Layout) -> Page:
-            asked = order or _shown(found)
-            wanted = _stored(at, found, where, layout) if at else None
+            asked = wanted.get("order") or _shown(found)
+            around = _stored(at, found, where, layout) if at else None
             if not found.begun:
                 return Page(found, (), asked, asked, size, pages=1, number=1)
             used = asked if _is_affordable(layout, found, asked) else found.order
             if used is not Order.THREADED:
-                page = _by_number(layout, found, where, used, size, int(wanted["number"]) if wanted else 0, number)
-            elif wanted:
-                page = _around(layout, found, where, size, wanted)
+                number = page_of(around["number"], size) if around else wanted.get("number", 0)
+                page = _by_number(layout, found, where, used, size, number)
+            elif around:
+                page = _around(layout, found, where, size, around)
             else:
-                page = _threaded(layout, found, where, size, after, before)
+                page = _threaded(layout, found, where, size, wanted.get("after", ""), wanted.get("before", ""))
             return replace(page, asked=asked)
 
         return self._read(target, read)
@@ -120,21 +111,15 @@ class Reading(Part):
         return str(self._read(target, lambda *present: _stored(slug, *present))["author"].get("email", ""))
 
     def iterate(self, target: Target, *, order: Order = Order.OLDEST) -> Iterator[Comment]:
-        return (comment(target, document) for document in self._documents(target, order.native))
+        return (found for found, _ in self.with_addresses(target, order=order))
 
-    def with_addresses(self, target: Target) -> Iterator[tuple[Comment, str]]:
-        for document in self._documents(target, Order.OLDEST):
-            yield comment(target, document), document["author"].get("email", "")
-
-    def _documents(self, target: Target, order: Order) -> Iterator[Document]:
-        """Yield every comment. Raises DiscussionBusy if the
-        copy was replaced and dropped before all of it was read."""
+    def with_addresses(self, target: Target, *, order: Order = Order.OLDEST) -> Iterator[tuple[Comment, str]]:
         for _ in range(2):
             found, where, layout = self._found(target)
             is_empty = True
-            for document in layout.sorted(where, order):
+            for document in layout.sorted(where, order.native):
                 is_empty = False
-                yield document
+                yield comment(target, document), document["author"].get("email", "")
             now = self.store.discussions.find(target) if found.begun else None
             if now is None or where.epoch in (now["epoch"], *(old["epoch"] for old in now["leftovers"])):
                 return
@@ -167,16 +152,14 @@ def _is_affordable(layout: Layout, found: Discussion, asked: Order) -> bool:
     """Return whether a discussion is stored in that order, or short enough to be sorted."""
     if asked.native in layout.orders:
         return True
-    return max(found.last_number, found.count) <= layout.option(found.target.label, "CAP")
+    return max(found.last_number, found.count) <= layout.options_of(found.target.label)["CAP"]
 
 
-def _by_number(
-    layout: Layout, found: Discussion, where: Place, order: Order, size: int, wanted: int, number: int
-) -> Page:
-    """Return the page of `number`, or the one in which the number `wanted` lies."""
+def _by_number(layout: Layout, found: Discussion, where: Place, order: Order, size: int, number: int) -> Page:
+    """Return the page of `number`, 0 for the first in reading direction, or the next that has comments."""
     backwards = order is Order.NEWEST
     pages = max(1, -(-found.last_number // size))
-    number = page_of(wanted, size) if wanted else min(number, pages) or (pages if backwards else 1)
+    number = min(number, pages) or (pages if backwards else 1)
     ahead = range(number, 0, -1) if backwards else range(number, pages + 1)
     documents: list[Document] = []
     for number in ahead[:PASSED_OVER]:

@@ -10,7 +10,7 @@ Each conversion has an epoch of its own: what a dead or stalled one writes lies 
 
 import contextlib
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from heapq import merge
 from itertools import groupby, islice
@@ -32,7 +32,9 @@ from comments.types import Order
 
 BATCH = 1_000
 GATE_MS = 1_000
-SHUT = {"gate": {"$add": ["$$NOW", GATE_MS]}}
+SHUT = {"moving.gate": {"$add": ["$$NOW", GATE_MS]}}
+OPEN = {"moving.gate": None}
+NOTHING: Mapping[str, Any] = {}
 FEW = 5
 # How many touched comments are copied again at once: for no longer than a gate that is shut now stays so.
 CHUNK = 50
@@ -47,9 +49,9 @@ class LiveConversion:
     store: Store
     source: Place
     to: Place
-    renumber: bool
-    patience: float | None
-    progress: Callable[[int], None]
+    renumber: bool = False
+    patience: float | None = None
+    progress: Callable[[int], None] = lambda copied: None
     copied: int = 0
 
     def __post_init__(self) -> None:
@@ -83,7 +85,7 @@ class LiveConversion:
             self.there.clear(self.to, {"$eq": self.to.epoch})
 
     def _mine(self) -> Document:
-        return {"_id": self.source.discussion_id, "moving.id": self.me}
+        return {"_id": self.source.target.id, "moving.id": self.me}
 
     def take(self) -> int:
         """Take the discussion, also from a converter that died; return the epoch of the copy."""
@@ -100,7 +102,7 @@ class LiveConversion:
         # There is one array to be in: what it was before is gone.
         kept = {"$filter": {"input": "$leftovers", "cond": {"$ne": ["$$this.schema", self.to.layout]}}}
         found = self.collection.find_one_and_update(
-            {"_id": self.source.discussion_id, "epoch": self.source.epoch, "$expr": is_dead()},
+            {"_id": self.source.target.id, "epoch": self.source.epoch, "$expr": is_dead()},
             [
                 {"$set": {"moving": moving, "touched": [], **({"leftovers": kept} if self.there.in_target else {})}},
                 {"$set": {"last_epoch": "$moving.epoch"}},
@@ -108,16 +110,13 @@ class LiveConversion:
             return_document=ReturnDocument.AFTER,
         )
         if found is None:
-            raise ConversionFailed(f"{self.source.discussion_id} is being converted by another process.")
+            raise ConversionFailed(f"{self.source.target.id} is being converted by another process.")
         return int(found["moving"]["epoch"])
 
-    def _beat(self, touched: list[Any] | None = None, **fields: Any) -> None:
+    def _beat(self, changes: Mapping[str, Any] = NOTHING) -> None:
         """Say that this converter is alive. Raises ConversionFailed if its conversion was ended."""
-        changes = {"moving.beat": "$$NOW", **{f"moving.{name}": value for name, value in fields.items()}}
-        if touched is not None:
-            changes["touched"] = touched
-        if not self.collection.update_one(self._mine(), [{"$set": changes}]).matched_count:
-            raise ConversionFailed(f"The conversion of {self.source.discussion_id} was ended: it was not heard of.")
+        if not self.collection.update_one(self._mine(), [{"$set": {"moving.beat": "$$NOW", **changes}}]).matched_count:
+            raise ConversionFailed(f"The conversion of {self.source.target.id} was ended: it was not heard of.")
 
     def copy(self) -> None:
         """Copy all comments, in the order in which the copy is kept, so that it is written front to back. What is touched until
@@ -129,10 +128,10 @@ class LiveConversion:
         documents = map(self._numbered, self._pulsed(self.here.sorted(self.source, wanted), self._forget_touched))
         if self.renumber and self.there.written_in is Order.OLDEST:
             documents = iter(sorted(documents, key=lambda item: sort_key(item, wanted)))
-        most = self.there.most(self.to.target.label)
+        most = self.there.options_of(self.to.target.label).get("BOUND")
         while batch := list(islice(documents, BATCH)):
             if most is not None and self.copied + len(batch) > most:
-                raise ConversionFailed(f"{self.source.discussion_id} has more comments than its target can hold.")
+                raise ConversionFailed(f"{self.source.target.id} has more comments than its target can hold.")
             self.there.copy(self.to, batch)
             self.copied += len(batch)
             self.progress(self.copied)
@@ -140,7 +139,7 @@ class LiveConversion:
         self._forget_touched()
 
     def _forget_touched(self) -> None:
-        self._beat(touched=[], done=self.copied)
+        self._beat({"touched": [], "moving.done": self.copied})
 
     def _pulsed(self, documents: Iterator[Document], pulse: Callable[[], object]) -> Iterator[Document]:
         """Call `pulse` now and then, which says that this converter is alive."""
@@ -169,16 +168,16 @@ class LiveConversion:
             self.again(slugs)
         self._beat()
 
-    def drain(self, **fields: Any) -> tuple[int, bool]:
-        """Copy again what was touched; return how many entries that were, and whether there were claims. `fields` of `moving`
-        are set over and over."""
+    def drain(self, changes: Mapping[str, Any] = NOTHING) -> tuple[int, bool]:
+        """Copy again what was touched; return how many entries that were, and whether there were claims. `changes` are set
+        over and over."""
         found = self.collection.find_one(self._mine(), {"touched": 1, "claims.op": 1})
-        self._beat(**fields)
+        self._beat(changes)
         touched = found["touched"] if found else []
         slugs = list(dict.fromkeys(entry["slug"] for entry in touched))
         for start in range(0, len(slugs), CHUNK):
             self.again(slugs[start : start + CHUNK])
-            self._beat(**fields)
+            self._beat(changes)
         if touched:
             done = {"$pull": {"touched": {"id": {"$in": [entry["id"] for entry in touched]}}}}
             self.collection.update_one(self._mine(), done)
@@ -190,7 +189,7 @@ class LiveConversion:
         source = self.here.look(self.source, slugs).comments
         there = self.there.look(self.to, slugs)
         if extra := there.comments.keys() - source.keys():
-            raise ConversionFailed(f"{self.source.discussion_id}: only the copy has {', '.join(sorted(extra))}.")
+            raise ConversionFailed(f"{self.source.target.id}: only the copy has {', '.join(sorted(extra))}.")
         if missing := [self._numbered(document) for slug, document in source.items() if slug not in there.comments]:
             wanted = self.there.written_in or Order.OLDEST
             self.there.copy(self.to, sorted(missing, key=lambda item: sort_key(item, wanted)))
@@ -199,9 +198,9 @@ class LiveConversion:
             newer = {name: document[name] for name in CHANGING}
             is_behind = copied["rev"] < document["rev"]
             if is_behind and not self.there.change(self.to, slug, {"$lt": document["rev"]}, newer, there):
-                raise ConversionFailed(f"{self.source.discussion_id}: the copy of {slug} cannot be written.")
+                raise ConversionFailed(f"{self.source.target.id}: the copy of {slug} cannot be written.")
             if copied["rev"] == document["rev"] and copied != self._numbered(document):
-                raise ConversionFailed(f"{self.source.discussion_id}: the copy of {slug} differs.")
+                raise ConversionFailed(f"{self.source.target.id}: the copy of {slug} differs.")
 
     def switch(self) -> None:
         """Shut the gate, wait until no writer is at work, and switch. Raises ConversionFailed."""
@@ -211,17 +210,17 @@ class LiveConversion:
             repair_claims(self.store, self.source.target)
             began = progressed = time.monotonic()
             while time.monotonic() - progressed < GATE_MS / 1000 and time.monotonic() - began < LONGEST_GATE:
-                touched, is_written_to = self.drain(**SHUT)
+                touched, is_written_to = self.drain(SHUT)
                 if not touched and not is_written_to and self._switched():
                     return
                 if touched:
                     progressed = time.monotonic()
                 time.sleep(PACE / 4)
             if deadline is not None and time.monotonic() > deadline:
-                raise ConversionFailed(f"{self.source.discussion_id}: writers did not end.")
+                raise ConversionFailed(f"{self.source.target.id}: writers did not end.")
             opened = time.monotonic()
             while time.monotonic() - opened < 2 * GATE_MS / 1000:
-                self.drain(gate=None)
+                self.drain(OPEN)
                 time.sleep(PACE)
 
     def _switched(self) -> bool:
@@ -241,7 +240,7 @@ class LiveConversion:
         if not self.collection.update_one(query, [{"$set": changes}]).modified_count:
             return False
         if self.renumber:
-            of_this = {"discussion_id": self.source.discussion_id}
+            of_this = {"discussion_id": self.source.target.id}
             for waiting in self.store.pending.find(of_this, {"posted": 1, "number": 1, "slug": 1}):
                 number = Int64(self.numbers.new(waiting))
                 self.store.pending.update_one({"_id": waiting["_id"]}, {"$set": {"number": number}})

@@ -1,6 +1,7 @@
 """Pending comments: what waits for a moderator, what its author and moderators do to it there."""
 
 from datetime import datetime, timedelta
+from typing import Unpack
 
 from bson import ObjectId
 from pymongo import ReturnDocument
@@ -10,7 +11,7 @@ from comments import slugs
 from comments.backends.stored import ERASED, Document, body, comment, held, place, placed, slug_of
 from comments.backends.writing.posting import Posting
 from comments.errors import CommentNotFound, DiscussionClosed, HeldChanged, InvalidParent
-from comments.types import Comment, Held, NewComment, Posted, State, Target, Verdict
+from comments.types import Comment, Held, HeldQuery, NewComment, Posted, State, Target, Verdict
 from mongo.clock import now
 
 # Of a pending comment that its author may still change.
@@ -97,41 +98,34 @@ class Pending(Posting):
                 self.remove(rejected.target, rejected.slug, rev=stored["rev"], token=token, by=by)
         return rejected
 
-    def held(
-        self,
-        *,
-        target: Target | None = None,
-        author_id: str = "",
-        slug: str = "",
-        verdict: Verdict = Verdict.WAITING,
-        limit: int = 100,
-        after: str = "",
-    ) -> tuple[Held, ...]:
-        wanted = {"discussion_id": target.id if target else "", "author.id": author_id, "slug": slug}
-        query: Document = {"state": verdict.value, **{path: value for path, value in wanted.items() if value}}
-        if after:
+    def held(self, **wanted: Unpack[HeldQuery]) -> tuple[Held, ...]:
+        target, by = wanted.get("target"), wanted.get("taken_by")
+        exact = {
+            "discussion_id": target and target.id,
+            "author.id": wanted.get("author_id"),
+            "slug": wanted.get("slug"),
+            "lease.by": by,
+        }
+        verdict = wanted.get("verdict", Verdict.WAITING)
+        query: Document = {"state": verdict.value, **{path: value for path, value in exact.items() if value}}
+        if by:
+            query["lease.until"] = {"$gt": now()}
+        if token := wanted.get("token"):
+            query["slug"] = {"$regex": f"(^|/){slugs.part(token)}$"}
+        if after := wanted.get("after"):
             last = self._get(after)
             query["$or"] = [
                 {"created": {"$gt": last["created"]}},
                 {"created": last["created"], "_id": {"$gt": last["_id"]}},
             ]
-        return tuple(held(document) for document in self.store.pending.find(query).sort(FIRST).limit(limit))
+        found = self.store.pending.find(query).sort(FIRST).limit(wanted.get("limit", 100))
+        return tuple(held(document) for document in found)
 
     def get_held(self, held_id: str) -> Held:
         return held(self._get(held_id))
 
-    def held_by_token(self, target: Target, token: str) -> Held | None:
-        ending = {"$regex": f"(^|/){slugs.part(token)}$"}
-        query = {"discussion_id": target.id, "slug": ending, "state": Verdict.WAITING.value}
-        found = self.store.pending.find_one(query)
-        return held(found) if found else None
-
     def count_held(self, verdict: Verdict, limit: int) -> int:
         return self.store.pending.count_documents({"state": verdict.value}, limit=limit)
-
-    def taken(self, by: str, limit: int) -> tuple[Held, ...]:
-        mine = {"state": Verdict.WAITING.value, "lease.by": by, "lease.until": {"$gt": now()}}
-        return tuple(held(document) for document in self.store.pending.find(mine).sort(FIRST).limit(limit))
 
     def take(self, by: str, until: datetime) -> Held | None:
         free = {"state": Verdict.WAITING.value, "lease.until": {"$not": {"$gt": now()}}}

@@ -218,9 +218,13 @@ class Specification(Backend):
             self.queue[held_id] = replace(held, verdict=verdict)
         return self.queue[held_id]
 
-    def held(self, *, target=None, author_id="", slug="", verdict=Verdict.WAITING, limit=100, after=""):
+    def held(
+        self, *, target=None, author_id="", slug="", token="", taken_by="", verdict=Verdict.WAITING, limit=100, after=""
+    ):
         found = [h for h in self.queue.values() if h.verdict is verdict and target in (None, h.target)]
         found = [h for h in found if author_id in ("", h.author.id) and slug in ("", h.slug)]
+        found = [h for h in found if not token or h.slug.endswith(slugs.part(token))]
+        found = [h for h in found if taken_by in ("", self._lease(h)[0])]
         start = [h.id for h in found].index(after) + 1 if after else 0
         return tuple(found[start : start + limit])
 
@@ -228,9 +232,6 @@ class Specification(Backend):
         if held_id not in self.queue:
             raise CommentNotFound(held_id)
         return self.queue[held_id]
-
-    def held_by_token(self, target, token):
-        return next((h for h in self.held(target=target) if h.slug.endswith(slugs.part(token))), None)
 
     # Reading ---------------------------------------------------------------------------------------------------------
 
@@ -282,18 +283,17 @@ class Specification(Backend):
         return min(limit, len(self.held(verdict=verdict, limit=limit)))
 
     def take(self, by, until):
-        free = (h for h in self.held() if self.leases.get(h.id, ("", self.clock))[1] <= self.clock)
-        found = next(free, None)
+        found = next((h for h in self.held() if not self._lease(h)[0]), None)
         if found:
             self.leases[found.id] = by, until
         return found
 
-    def taken(self, by, limit):
-        mine = [h for h in self.held() if self.leases.get(h.id, ("", self.clock))[0] == by]
-        return tuple(h for h in mine if self.leases[h.id][1] > self.clock)[:limit]
+    def _lease(self, held):
+        by, until = self.leases.get(held.id, ("", self.clock))
+        return (by if until > self.clock else ""), until
 
     def release(self, by):
-        mine = self.taken(by, 9_999)
+        mine = self.held(taken_by=by, limit=9_999)
         self.leases = {key: lease for key, lease in self.leases.items() if lease[0] != by}
         return len(mine)
 
@@ -341,8 +341,8 @@ class Specification(Backend):
     def email_of(self, target, slug):
         return "" if self.get(target, slug).removed else self.threads[target].emails[slug]
 
-    def with_addresses(self, target):
-        return ((c, self.email_of(target, c.slug)) for c in self.iterate(target))
+    def with_addresses(self, target, *, order=Order.OLDEST):
+        return ((c, self.email_of(target, c.slug)) for c in self.iterate(target, order=order))
 
     # Upkeep: one call at a time leaves nothing to be put right, and dicts have one layout -------------------------------
 

@@ -9,7 +9,7 @@ import pytest
 from comments.backends.layouts import Buckets, Documents
 from comments.backends.mongodb import MongoBackend
 from comments.backends.stored import body, placed
-from comments.backends.upkeep.live import LiveConversion
+from comments.backends.upkeep.live import SHUT, LiveConversion
 from comments.errors import ConversionFailed
 from comments.operations import maintenance
 from comments.types import Order
@@ -155,9 +155,9 @@ def at_the_switch(monkeypatch, mongo, target, work):
     """Do `work` while the converter stalls before its switch, for so long that the gate opens by itself."""
     drain, left = LiveConversion.drain, [work]
 
-    def stalled(run, **fields):
-        drained = drain(run, **fields)
-        if left and fields.get("gate"):
+    def stalled(run, *changes):
+        drained = drain(run, *changes)
+        if left and SHUT in changes:
             mongo.discussions.update_one({"_id": target.id}, {"$set": {"moving.gate": None}})
             left.pop()(run)
         return drained

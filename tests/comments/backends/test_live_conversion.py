@@ -157,14 +157,14 @@ def test_converter_that_stalls_holds_up_no_writer(mongo, settings, target, monke
     asleep = getattr(LiveConversion, stalls_in)
     longest = []
 
-    def stalled(run, **fields):
+    def stalled(run, *changes):
         if not longest:
             unheard(mongo, target)
             for n in range(12):
                 backend.post(target, new(f"beside {n}"))
                 longest.append(len(mongo.discussions.find_one({"_id": target.id})["touched"]))
             backend.edit(target, first.slug, source="beside", html="", rev=first.rev, token="beside")
-        return asleep(run, **fields)
+        return asleep(run, *changes)
 
     monkeypatch.setattr(LiveConversion, stalls_in, stalled)
     with pytest.raises(ConversionFailed, match="was ended"):
@@ -185,7 +185,7 @@ def test_what_is_touched_while_copying_is_left_to_the_comparison(mongo, settings
     posted = lively(backend, target)
     copied, drained, longest, drain = [], [], [], LiveConversion.drain
     monkeypatch.setattr(
-        LiveConversion, "drain", lambda run, **fields: drained.append(drain(run, **fields)) or drained[-1]
+        LiveConversion, "drain", lambda run, *changes: drained.append(drain(run, *changes)) or drained[-1]
     )
 
     def touching(so_far):

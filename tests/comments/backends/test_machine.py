@@ -127,7 +127,7 @@ class Machine(RuleBasedStateMachine):
     @rule(token=held, back=st.integers(0, 1), text=st.sampled_from(["", "$"]))
     def change_held(self, token, back, text):
         def work(backend, target):
-            if waiting := backend.held_by_token(target, token):
+            if waiting := next(iter(backend.held(target=target, token=token)), None):
                 changed = backend.change_held(waiting.id, source=text + token, html="", rev=waiting.rev - back)
                 return changed.source, changed.rev
             return None
@@ -137,7 +137,7 @@ class Machine(RuleBasedStateMachine):
     @rule(token=held)
     def withdraw(self, token):
         def work(backend, target):
-            waiting = backend.held_by_token(target, token)
+            waiting = next(iter(backend.held(target=target, token=token)), None)
             return backend.withdraw(waiting.id).verdict if waiting else None
 
         self.everywhere(work)
@@ -145,7 +145,7 @@ class Machine(RuleBasedStateMachine):
     @rule(token=consumes(held), spam=st.booleans())
     def decide(self, token, spam):
         def work(backend, target):
-            waiting = backend.held_by_token(target, token)
+            waiting = next(iter(backend.held(target=target, token=token)), None)
             if waiting is None:
                 return None
             return backend.reject(waiting.id, verdict=Verdict.SPAM) if spam else backend.approve(waiting.id)
@@ -165,7 +165,7 @@ class Machine(RuleBasedStateMachine):
     def convert(self, which, form):
         target = self.targets[which]
         if form[0] == "embedded":
-            most = layout_classes()["embedded"].option("auth.user", "BOUND")
+            most = layout_classes()["embedded"].options_of("auth.user")["BOUND"]
             if target.label != "auth.user" or len(list(self.backend.iterate(target))) > most:
                 form = FORMS[3]
         self.backend.convert(target, *form)

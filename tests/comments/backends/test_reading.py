@@ -81,7 +81,7 @@ def test_reader_who_misses_two_copies_is_told_that_the_discussion_is_busy(mongo,
     backend = configure(settings)
     slug = lively(backend, target)[1].slug
     settings.COMMENTS = {**settings.COMMENTS, "KEEP_OLD_COPY": 0}
-    find, forms = backend.store.discussions.find, [Order.THREADED, Order.OLDEST]
+    find, forms = backend.store.discussions.find, [Order.THREADED, Order.OLDEST, Order.THREADED]
 
     def converted(target):
         found = find(target)
