@@ -40,19 +40,20 @@ class Store:
             epoch = found["epoch"]  # there is none, or the copy was replaced
         return None
 
-    def made_by(self, claim: Claim, stored: Mapping[str, Any], rev: int) -> bool:
-        """Return whether a comment's revision `rev` was written under this claim."""
-        if stored["rev"] == rev:
-            return bool(stored["change"] == claim.change)
-        entry = {"discussion_id": claim.place.discussion_id, "slug": claim.slug, "rev": rev, "change": claim.change}
-        return self.history.find_one(entry, {"_id": 1}) is not None
-
     def written_under(self, claim: Claim, stored: Mapping[str, Any]) -> bool:
         """Return whether a stored comment is what this claim was for: that of a post (by its number, which no other has), of an
         approval, or of a change."""
         if claim.kind == "post":
             return bool(stored["number"] == claim.number)
-        return self.made_by(claim, stored, claim.rev + 1)
+        if stored["rev"] == claim.rev + 1:
+            return bool(stored["change"] == claim.change)
+        entry = {
+            "discussion_id": claim.place.target.id,
+            "slug": claim.slug,
+            "rev": claim.rev + 1,
+            "change": claim.change,
+        }
+        return self.history.find_one(entry, {"_id": 1}) is not None
 
 
 class Part(Backend):

@@ -32,11 +32,6 @@ class Place:
     epoch: int
     bucket: int
 
-    @property
-    def discussion_id(self) -> str:
-        """The discussion's `_id`."""
-        return self.target.id
-
 
 @dataclass(frozen=True)
 class Storage:

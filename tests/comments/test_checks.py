@@ -41,5 +41,5 @@ def test_stock_setting_is_accepted(settings):
     assert check_comments_setting() == []
     settings.COMMENTS = {"TARGETS": {"auth.user": {"SCHEMA": "buckets", "EMBEDDED": {"BOUND": 50, "TRASH": "bin"}}}}
     assert check_comments_setting() == []
-    assert layout_classes()["embedded"].option("auth.user", "BOUND") == 50
+    assert layout_classes()["embedded"].options_of("auth.user")["BOUND"] == 50
     assert storage("auth.user").schema == "buckets"

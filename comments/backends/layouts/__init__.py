@@ -57,7 +57,9 @@ def storage(label: str) -> Storage:
 
 def bucket_size(label: str) -> int:
     """Return how many comments a bucket of a new discussion has: the option SIZE of the layout that has one."""
-    return next(int(layout.option(label, "SIZE")) for layout in layout_classes().values() if "SIZE" in layout.options)
+    return next(
+        int(layout.options_of(label)["SIZE"]) for layout in layout_classes().values() if "SIZE" in layout.options
+    )
 
 
 def may_embed(label: str) -> bool:

@@ -62,11 +62,7 @@ class Layout(ABC):
 
     def of(self, place: Place) -> Document:
         """Return the filter for one copy."""
-        return {"discussion_id": place.discussion_id, "epoch": place.epoch}
-
-    def most(self, label: str) -> int | None:
-        """Return above how many comments a discussion of `label` is not to be kept so, None without a bound."""
-        return None
+        return {"discussion_id": place.target.id, "epoch": place.epoch}
 
     # Writing ---------------------------------------------------------------------------------------------------------
 
@@ -104,7 +100,7 @@ class Layout(ABC):
     def clear(self, place: Place, epochs: Mapping[str, Any]) -> int:
         """Delete the copies whose epoch matches a query such as {"$lte": 3}, so many documents at a time: one command for a
         million would outlast the connection's time limit. Return how many went."""
-        query, deleted = {"discussion_id": place.discussion_id, "epoch": dict(epochs)}, 0
+        query, deleted = {"discussion_id": place.target.id, "epoch": dict(epochs)}, 0
         while ids := [one["_id"] for one in self.stored.find(query, {"_id": 1}).limit(self.dropped_at_once)]:
             # Left to itself the server may walk along the index that found them, from end to end for each batch.
             deleted += self.stored.delete_many({**query, "_id": {"$in": ids}}, hint="_id_").deleted_count
@@ -149,7 +145,7 @@ class Layout(ABC):
 
     def epochs(self, place: Place) -> set[int]:
         """Return the epochs of which there are copies."""
-        return {int(epoch) for epoch in self.stored.distinct("epoch", {"discussion_id": place.discussion_id})}
+        return {int(epoch) for epoch in self.stored.distinct("epoch", {"discussion_id": place.target.id})}
 
     def faults(self, place: Place) -> Iterable[str]:
         """Yield what is wrong with the form of the copy (not with its comments), a sentence each."""
@@ -166,11 +162,6 @@ class Layout(ABC):
                 merged.update({key: value for key, value in entry.get("OPTIONS", {}).items() if key in merged})
             merged.update(entry.get(cls.setting, {}))
         return merged
-
-    @classmethod
-    def option(cls, label: str, name: str) -> Any:
-        """Return one of `options_of(label)`. Raises KeyError."""
-        return cls.options_of(label)[name]
 
     @classmethod
     def is_named_for(cls, label: str) -> bool:

@@ -8,6 +8,8 @@ nothing that is said of them, or is to be erased, depends on whether it is in th
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
+from functools import reduce
+from operator import getitem
 from typing import Any
 
 import bson
@@ -38,15 +40,12 @@ class Embedded(Layout):
     @classmethod
     def collections_of(cls, label: str) -> tuple[str, ...]:
         """Return the targets' own collection, and the one where they wait while they are in the trash, if there is any."""
-        own, trash = str(cls.option(label, "COLLECTION")), str(cls.option(label, "TRASH"))
+        own, trash = str(cls.options_of(label)["COLLECTION"]), str(cls.options_of(label)["TRASH"])
         try:
             own = own or targets.model_of(label)._meta.db_table
         except TargetNotFound as error:
             raise ImproperlyConfigured(f"COMMENTS: the target label {label!r} names no model.") from error
         return (own, trash) if trash else (own,)
-
-    def most(self, label: str) -> int | None:
-        return int(self.option(label, "BOUND"))
 
     def _homes(self, label: str) -> list[Collection[Document]]:
         """Return where targets are to be looked for: their own collection, the trash, and their own again for one that came
@@ -77,7 +76,8 @@ class Embedded(Layout):
         if read is None:
             return Found()
         home, document = read
-        hint = {"home": home, "where": {"_id": document["_id"], **{key: _at(document, key) for key in keys}}}
+        where = {"_id": document["_id"], **{key: reduce(getitem, key.split("."), document) for key in keys}}
+        hint = {"home": home, "where": where}
         if (epoch := document.get("comments_epoch")) != place.epoch:
             return Found({}, {**hint, "held": 0, "bytes": 0, "stale": epoch})
         found = {item["slug"]: item for item in document["comments"]}
@@ -87,9 +87,9 @@ class Embedded(Layout):
         slug = document["slug"]
         for _ in range(LOOK_AGAIN):
             if "where" not in found.hint:
-                raise TargetNotFound(place.discussion_id)
+                raise TargetNotFound(place.target.id)
             if found.hint["bytes"] > FULL:
-                raise DiscussionFull(place.discussion_id)
+                raise DiscussionFull(place.target.id)
             if (found.hint.get("stale") or place.epoch) < place.epoch:
                 self.begin_copy(place)  # epochs only rise: what is left of an earlier copy is not read any more
             for condition, pushed in pushes(document, BY_NUMBER):
@@ -107,13 +107,13 @@ class Embedded(Layout):
             found = self.look(place, [slug])
             if stored := found.comments.get(slug):
                 return stored
-        raise DiscussionBusy(place.discussion_id)
+        raise DiscussionBusy(place.target.id)
 
     def change(
         self, place: Place, slug: str, revs: Mapping[str, Any] | int, fields: Mapping[str, Any], found: Found
     ) -> bool:
         if "where" not in found.hint:
-            raise TargetNotFound(place.discussion_id)
+            raise TargetNotFound(place.target.id)
         wanted = {"comments_epoch": place.epoch, "comments": {"$elemMatch": {"slug": slug, "rev": revs}}}
         changes = {"$set": {f"comments.$.{name}": value for name, value in fields.items()}}
         return bool(found.hint["home"].update_one({**found.hint["where"], **wanted}, changes).modified_count)
@@ -125,8 +125,8 @@ class Embedded(Layout):
             held += before is None
             size += len(bson.encode(document)) - (len(bson.encode(before)) if before else 0)
         label = place.target.label
-        is_too_long = held >= self.option(label, "BOUND") or size >= self.option(label, "BOUND_BYTES")
-        return str(self.option(label, "PROMOTE_TO")) if is_too_long else ""
+        is_too_long = held >= self.options_of(label)["BOUND"] or size >= self.options_of(label)["BOUND_BYTES"]
+        return str(self.options_of(label)["PROMOTE_TO"]) if is_too_long else ""
 
     def iterate(self, place: Place, order: Order) -> Iterator[Document]:
         read = self._read(place, {"comments": 1})
@@ -195,11 +195,3 @@ class Embedded(Layout):
 def _configured() -> list[str]:
     """Return the target labels whose documents may hold their comments: the setting names each."""
     return [label for label in conf.get("TARGETS") if Embedded.is_named_for(label)]
-
-
-def _at(document: Mapping[str, Any], path: str) -> Any:
-    """Return what lies at a dotted path."""
-    value: Any = document
-    for step in path.split("."):
-        value = value[step]
-    return value

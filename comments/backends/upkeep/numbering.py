@@ -15,13 +15,10 @@ class Numbers:
             pairs.append((document["posted"], document["slug"]))
             self.highest = max(self.highest, int(document["number"]))
         pairs.sort()
+        # What is to be added to numbers that were given after the numbering was made.
+        self.shift = len(pairs) - self.highest
         self.times = [posted for posted, _ in pairs]
         self.ranks = {slug: rank for rank, (_, slug) in enumerate(pairs, start=1)}
-
-    @property
-    def shift(self) -> int:
-        """What is to be added to numbers that were given after the numbering was made."""
-        return len(self.times) - self.highest
 
     def new(self, document: Document) -> int:
         """Return a comment's new number, also for one that was posted or approved since."""

@@ -105,7 +105,7 @@ class Changing(Part):
                     continue  # another writer was faster: look again under the same claim
                 stored = {**stored, **fields}
                 outgrown = layout.outgrown(claim.place, found, stored)
-            elif not self.store.made_by(claim, stored, rev + 1):
+            elif not self.store.written_under(claim, stored):
                 self.store.history.delete_one({"discussion_id": target.id, "slug": slug, "_id": claim.change})
                 discussions.drop(claim)
                 return self._as_wished(target, stored, change, intent.op)
@@ -129,7 +129,7 @@ class Changing(Part):
     def _keep(self, claim: Claim, stored: Document, by: str) -> None:
         entry = {
             "_id": claim.change,
-            "discussion_id": claim.place.discussion_id,
+            "discussion_id": claim.place.target.id,
             **{name: stored[name] for name in FIELDS},
             "at": now(),
             "by": by,

@@ -27,7 +27,7 @@ class Threads(Layout):
     written_in = Order.THREADED
 
     def of_root(self, place, slug):
-        return {"_id": f"{place.discussion_id} {place.epoch} {slug.partition('/')[0]}"}
+        return {"_id": f"{place.target.id} {place.epoch} {slug.partition('/')[0]}"}
 
     def look(self, place, wanted):
         chosen = {"comments": only({"$in": ["$$this.slug", {"$literal": list(wanted)}]})}
