@@ -78,14 +78,15 @@ def _value(value: str) -> str:
 
 
 class Fences(NamedTuple):
-    """The containers of a text: from where to where (in characters) each outermost closed one reaches, and whether all are."""
+    """What merging must not take apart, from where to where (in characters): the outermost closed containers of a text, and
+    the code blocks that show one. And whether all containers are closed."""
 
     spans: tuple[tuple[int, int], ...]
     is_balanced: bool
 
 
 def fences(text: str) -> Fences:
-    """Return where the containers of Markdown `text` begin and end, those in code blocks left out.
+    """Return the containers of Markdown `text`.
 
     Goes by lines alone, as merging does: what stands in lists and quotations is no container here.
     """
@@ -93,27 +94,28 @@ def fences(text: str) -> Fences:
         return Fences((), is_balanced=True)
     opened: list[int] = []
     spans: list[tuple[int, int]] = []
-    code, at, stray = "", 0, False
+    code, code_from, shows_one, at, stray = "", 0, False, 0, False
     for each in text.split("\n"):
         begin, at = at, at + len(each) + 1
-        if marker := _CODE.match(each):
-            if not code:
-                code = marker[1] if "`" not in marker[2] or marker[1][0] == "~" else ""
-            elif marker[1].startswith(code) and not marker[2].strip():
-                code = ""
-            continue
-        indent = None if code else _INDENT.match(each)
-        found = line(each[indent.end() :]) if indent else None
-        if found is None or not found.is_container:
-            continue
-        if found.spelled:
-            opened.append(begin)
-        elif opened:
-            start = opened.pop()
-            # What lies in this one is no outermost one.
-            while spans and spans[-1][0] > start:
-                spans.pop()
-            spans.append((start, begin + len(each)))
-        else:
-            stray = True
+        marker = _CODE.match(each)
+        if marker and not code:
+            code = marker[1] if "`" not in marker[2] or marker[1][0] == "~" else ""
+            code_from, shows_one = begin, False
+        elif marker and marker[1].startswith(code) and not marker[2].strip():
+            code = ""
+            if shows_one:
+                spans.append((code_from, begin + len(each)))
+        elif (indent := _INDENT.match(each)) and (found := line(each[indent.end() :])) and found.is_container:
+            if code:
+                shows_one = True
+            elif found.spelled:
+                opened.append(begin)
+            elif opened:
+                start = opened.pop()
+                # What lies in this one is no outermost one.
+                while spans and spans[-1][0] > start:
+                    spans.pop()
+                spans.append((start, begin + len(each)))
+            else:
+                stray = True
     return Fences(tuple(spans), is_balanced=not opened and not stray)

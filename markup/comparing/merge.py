@@ -2,13 +2,15 @@
 
 The idea is diff3's (S. Khanna, K. Kunal, B. Pierce, "A formal investigation of diff3", FSTTCS 2007): both versions
 are compared with their common base; what one side changed is taken from it, what both changed is a conflict. It
-differs in three points. Changes conflict only where they touch the same paragraph, not also where no unchanged
+differs in four points. Changes conflict only where they touch the same paragraph, not also where no unchanged
 paragraph lies between them. Paragraphs are compared without the empty lines around them, which are merged on their
 own and never conflict. And where several paragraphs in a row changed, they are matched by their words first, so that
-a conflict holds no more than it must.
+a conflict holds no more than it must. And a container (`markup.directives`) with all that is in it is one paragraph: no merge
+takes it apart.
 """
 
 import re
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple
@@ -16,6 +18,7 @@ from typing import Final, Literal, NamedTuple
 from markup.characters import newlines
 from markup.comparing.diff import became
 from markup.comparing.sequences import Budget, regions
+from markup.directives import fences
 
 Kind = Literal["stable", "mine", "theirs", "both", "conflict"]
 Side = Literal["base", "mine", "theirs", "both"]
@@ -119,7 +122,26 @@ class _Text(NamedTuple):
         found = _LEAD.match(body)
         lead = found[0] if found and body else ""
         parts = _GAP.split(body[len(lead) :]) if body else []
+        if spans := fences(body[len(lead) :]).spans:
+            parts = _whole(parts, spans)
         return cls(lead, parts[::2], [*parts[1::2], *([None] if parts else [])], text[len(body) :])
+
+
+def _whole(parts: Sequence[str], spans: Sequence[tuple[int, int]]) -> list[str]:
+    """Return paragraphs and the gaps between them with those in one of `spans` (characters of the text) as one paragraph."""
+    joined: list[str] = []
+    waiting = iter(spans)
+    start, end = next(waiting)
+    at = 0
+    for number, part in enumerate(parts):
+        while end <= at:
+            start, end = next(waiting, (sys.maxsize, sys.maxsize))
+        if number and start < at:
+            joined[-1] += part
+        else:
+            joined.append(part)
+        at += len(part)
+    return joined
 
 
 class _Edit(NamedTuple):

@@ -78,6 +78,11 @@ def test_containers_that_are_not_closed(text):
     assert not fences(text).is_balanced
 
 
-@pytest.mark.parametrize("text", ["```\n:::a\n```", "~~~ x\n:::\n```\n~~~~", "    :::a", "a :::b", "`` ` :::a"])
+@pytest.mark.parametrize("text", ["```\n:::a\n```", "~~~ x\n:::\n```\n~~~~"])
+def test_code_that_shows_a_container_is_kept_together(text):
+    assert fences(f"{text}\n") == (((0, len(text)),), True)
+
+
+@pytest.mark.parametrize("text", ["```\nx\n```\n    :::a", "a :::b", "`` ` :::a", "```\n:::a"])
 def test_what_is_code_or_in_a_line_is_no_container(text):
     assert fences(text) == ((), True)

@@ -4,6 +4,7 @@ from hypothesis import strategies as st
 
 from markup.characters import newlines
 from markup.comparing.merge import Chunk, merge, resolve
+from markup.directives import fences
 from tests.markup.properties import holds
 
 BASE = "one a b\n\ntwo c d\n\nthree e f"
@@ -216,3 +217,67 @@ def test_paragraphs_inserted_at_different_places_never_conflict(mine, theirs):
     assert merged.conflicts == 0
     assert merged.text.count("mine") == len(mine)
     assert merged.text.count("theirs") == len(theirs)
+
+
+INSERT = ":::note\none\n\ntwo\n:::"
+
+
+def test_a_container_is_one_paragraph():
+    """Both sides changed it, each another paragraph of it: to be settled, not to be taken apart."""
+    base = f"before\n\n{INSERT}\n\nafter"
+    mine, theirs = base.replace("one", "ONE"), base.replace("two", "TWO")
+    (conflict,) = (chunk for chunk in merge(base, mine, theirs).chunks if chunk.kind == "conflict")
+    assert (conflict.base, conflict.mine) == (INSERT, INSERT.replace("one", "ONE"))
+    assert merge(base, mine, base.replace("after", "AFTER")).text == mine.replace("after", "AFTER")
+
+
+@pytest.mark.parametrize("text", ["```\n:::note\n\na\n```\n\nb", "a\n\n:::note\n\nb", ":::\n\na\n\nb"])
+def test_what_is_no_whole_container_is_paragraphs(text):
+    first, rest = text.split("\n\n", 1)
+    merged = merge(text, f"{first} x\n\n{rest}", f"{text} y")
+    assert merged.text == f"{first} x\n\n{rest} y"
+
+
+PIECES = [
+    "a",
+    "b",
+    "c",
+    INSERT,
+    INSERT.replace("one", "uno"),
+    "```\n:::note\n\n```",
+    ":::x\n:::y\n\nz\n:::\n:::",
+    "d\n:::z\n:::",
+]
+
+
+@st.composite
+def contained(draw):
+    """Three versions whose containers are all closed."""
+    base = draw(st.lists(st.sampled_from(PIECES), min_size=1, max_size=6))
+    return tuple("\n\n".join(parts) for parts in (base, _rearranged(draw, base), _rearranged(draw, base)))
+
+
+def _rearranged(draw, base):
+    parts = list(base)
+    for _ in range(draw(st.integers(0, 3))):
+        place = draw(st.integers(0, len(parts)))
+        match draw(st.sampled_from(["insert", "delete", "change", "wrap"])):
+            case "insert":
+                parts.insert(place, draw(st.sampled_from(PIECES)))
+            case "delete":
+                del parts[place : place + 1]
+            case "change":
+                parts = [*parts[:place], *(part.replace("o", "0") for part in parts[place:])]
+            case "wrap":
+                end = draw(st.integers(place, len(parts)))
+                parts[place:end] = ["\n\n".join((":::w", *parts[place:end], ":::"))]
+    return parts
+
+
+@holds
+@given(contained())
+def test_of_closed_containers_no_merge_makes_open_ones(three):
+    merged = merge(*three)
+    assert all(fences(text).is_balanced for text in three)
+    assert merged.text is None or fences(merged.text).is_balanced
+    assert all(fences(resolve(merged, [side] * merged.conflicts)).is_balanced for side in ("mine", "theirs", "both"))
