@@ -78,6 +78,7 @@ def _words() -> dict[str, str]:
         "link": _("Link"),
         "photo": _("Photo"),
         "table": _("Table"),
+        "insert": _("Insert"),
         "undo": _("Undo"),
         "redo": _("Redo"),
         "preview": _("Preview beside the text"),

@@ -25,6 +25,7 @@
     link: '<path d="M10 14a4 4 0 0 0 6 .5l3-3a4 4 0 0 0-6-6l-1 1M14 10a4 4 0 0 0-6-.5l-3 3a4 4 0 0 0 6 6l1-1"/>',
     photo: '<path d="M4 5h16v14H4zM8 10h.01M4 17l5-4 3 2 4-5 4 5"/>',
     table: '<path d="M4 5h16v14H4zM4 10h16M10 5v14"/>',
+    insert: '<path d="M4 4h16v16H4zM12 8v8M8 12h8"/>',
     undo: '<path d="M9 7 5 11l4 4M5 11h9a5 5 0 0 1 0 10h-2"/>',
     redo: '<path d="m15 7 4 4-4 4M19 11h-9a5 5 0 0 0 0 10h2"/>',
     preview: '<path d="M4 5h16v14H4zM12 5v14M15 9h2M15 12h2"/>',
@@ -49,6 +50,7 @@
     tool("link", "link", EasyMDE.drawLink),
     tool("photo", "photo", pickPhoto),
     tool("table", "table", EasyMDE.drawTable),
+    tool("insert", "insert", () => dialog("insert-dialog")?.dispatchEvent(new Event("pick"))),
     "|",
     tool("undo", "undo", EasyMDE.undo, { noDisable: true }),
     tool("redo", "redo", EasyMDE.redo, { noDisable: true }),
@@ -206,7 +208,8 @@
     const before = codemirror.getRange({ line: 0, ch: 0 }, codemirror.getCursor("from"));
     const gap = !before || before.endsWith("\n\n") ? "" : before.endsWith("\n") ? "\n" : "\n\n";
     const after = codemirror.getRange(codemirror.getCursor("to"), { line: codemirror.lastLine() + 1, ch: 0 });
-    codemirror.replaceSelection(`${gap}${event.detail}${after.startsWith("\n\n") ? "" : after.startsWith("\n") ? "\n" : "\n\n"}`);
+    const block = typeof event.detail === "function" ? event.detail(codemirror.getSelection()) : event.detail;
+    codemirror.replaceSelection(`${gap}${block}${after.startsWith("\n\n") ? "" : after.startsWith("\n") ? "\n" : "\n\n"}`);
     codemirror.focus();
   });
   for (const label of document.querySelectorAll(`label[for="${text.id}"]`)) {
@@ -226,4 +229,7 @@
     else if (!fits() && editor) end();
   });
   if (fits()) begin();
+  // The menu says it better.
+  const spellings = document.querySelector(".insert-spellings");
+  if (spellings) spellings.hidden = true;
 })();

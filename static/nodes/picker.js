@@ -10,6 +10,7 @@
   const upload = dialog.querySelector("input[type=file]");
   let asked = 0;
   let timer = 0;
+  let taker = null;
 
   const choice = (photo) => {
     const item = document.createElement("li");
@@ -30,7 +31,8 @@
     }
     button.addEventListener("click", () => {
       dialog.close();
-      text.dispatchEvent(new CustomEvent("put-picture", { detail: photo.markdown }));
+      if (taker) taker(photo);
+      else text.dispatchEvent(new CustomEvent("put-picture", { detail: photo.markdown }));
     });
     item.append(button);
     return item;
@@ -63,7 +65,10 @@
     clearTimeout(timer);
     show();
   });
-  dialog.addEventListener("pick", () => {
+  dialog.addEventListener("pick", (event) => {
+    // A function that wants the photo; without one it goes into the text, and may be a new one.
+    taker = event.detail;
+    if (upload) upload.parentElement.hidden = Boolean(taker);
     search.value = "";
     list.replaceChildren();
     told.textContent = "";

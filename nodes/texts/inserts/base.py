@@ -96,7 +96,7 @@ class Insert(forms.Form):
         """Return what the template is given beside the attributes; None where there is nothing to show."""
         return {}
 
-    def render(self, context: Context) -> str:
+    def as_html(self, context: Context) -> str:
         """Return the insert as safe HTML."""
         more = self.context(context)
         if more is None:

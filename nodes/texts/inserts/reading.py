@@ -90,7 +90,7 @@ class Inserts:
         def show(_placeholder: Placeholder, content: str) -> str:
             one = next(found)
             if isinstance(one, Insert):
-                return one.render(replace(context, content=SafeString(content)))
+                return one.as_html(replace(context, content=SafeString(content)))
             told = format_html('<p class="insert-fault" role="note">{}</p>', str(one)) if faults else ""
             return told + content
 

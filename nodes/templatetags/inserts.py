@@ -1,0 +1,48 @@
+"""{% load inserts %}: what editors can put into a text, as the editor's menu and as words."""
+
+from typing import Any
+
+from django import forms, template
+from django.utils.translation import gettext as _
+
+from mongo.clock import now
+from nodes import access
+from nodes.models import tree
+from nodes.texts.inserts import base
+from nodes.texts.inserts.fields import NodeIdField, PhotoIdField
+
+register = template.Library()
+
+
+@register.inclusion_tag("nodes/admin/_inserts.html", takes_context=True)
+def insert_menu(context: Any) -> dict[str, Any]:
+    """{% insert_menu %}: a dialog with a form for each insert, whose script puts directives into the text."""
+    return {"inserts": [_entry(made, context["user"]) for made in base.registered()]}
+
+
+@register.inclusion_tag("nodes/admin/_spellings.html")
+def insert_spellings() -> dict[str, Any]:
+    """{% insert_spellings %}: how each insert is written, for those who type it."""
+    return {"inserts": [(made, base.example(made)) for made in base.registered()]}
+
+
+def _entry(made: type[base.Insert], user: Any) -> dict[str, Any]:
+    form = made(auto_id=f"insert-{made.name}-%s", label_suffix="")
+    for field in form.fields.values():
+        if isinstance(field, PhotoIdField):
+            field.widget = forms.TextInput({"data-photo": ""})
+        elif isinstance(field, NodeIdField) and field.types:
+            field.widget = forms.Select(choices=_sections(field, user))
+        field.widget.is_required = field.required
+    return {"insert": made, "form": form}
+
+
+def _sections(field: NodeIdField, user: Any) -> list[tuple[str, str]]:
+    sections, moment = tree.current(), now()
+    sees_all = access.sees_all(user)
+    found = [
+        (f"{field.prefix}{section.id}", section.title)
+        for section in sorted(sections.sections.values(), key=lambda section: section.title.casefold())
+        if section.type in field.types and (sees_all or sections.is_live(section.id, moment))
+    ]
+    return found or [("", _("There is none yet."))]

@@ -1,0 +1,61 @@
+// The editor's menu of inserts: a choice, a small form, and a directive where the cursor is.
+(() => {
+  "use strict";
+  const text = document.querySelector("#node_form textarea[name=text]");
+  const dialog = document.getElementById("insert-dialog");
+  if (!text || !dialog) return;
+  const choices = dialog.querySelector(".insert-choices");
+  const forms = [...dialog.querySelectorAll("form[data-insert]")];
+  const picker = document.getElementById("photo-picker");
+
+  const show = (shown) => {
+    for (const form of [choices, ...forms]) form.hidden = form !== shown;
+    const title = shown.querySelector("h2");
+    dialog.setAttribute("aria-labelledby", title.id);
+    shown.querySelector("input, select, textarea, button, h2").focus();
+  };
+
+  // As markup/directives.py writes them.
+  const quoted = (value) => (/^[^\s"'{}=\\]+$/.test(value) ? value : `"${value.replace(/[\\"]/g, "\\$&")}"`);
+  const isAsItBegins = (field) =>
+    field.type === "checkbox" ? field.checked === field.defaultChecked
+    : field.options ? [...field.options].some((option) => option.selected && option.defaultSelected)
+    : field.value === field.defaultValue;
+  const spelled = (form) => {
+    const pairs = [...form.elements]
+      .filter((field) => field.name && !isAsItBegins(field))
+      .map((field) => [field.name, (field.type === "checkbox" ? String(field.checked) : field.value).trim().split(/\s+/).join(" ")])
+      .filter(([, value]) => value)
+      .map(([name, value]) => `${name}=${quoted(value)}`);
+    return form.dataset.insert + (pairs.length ? `{${pairs.join(" ")}}` : "");
+  };
+
+  for (const form of forms) {
+    form.addEventListener("submit", (event) => {
+      if (event.submitter?.value !== "insert") return;
+      const directive = spelled(form);
+      const block = (selected) => ("container" in form.dataset ? `:::${directive}\n${selected.trim() || "…"}\n:::` : `::${directive}`);
+      // Once the dialog is closed, or its focus goes where it was before.
+      dialog.addEventListener("close", () => text.dispatchEvent(new CustomEvent("insert-block", { detail: block, cancelable: true })), { once: true });
+    });
+    form.querySelector("[data-back]").addEventListener("click", () => show(choices));
+    for (const field of form.querySelectorAll("[data-photo]")) {
+      if (!picker) continue;
+      field.after(dialog.querySelector("template").content.cloneNode(true));
+      field.nextElementSibling.addEventListener("click", () => {
+        picker.dispatchEvent(new CustomEvent("pick", { detail: (photo) => { field.value = `photo:${photo.id}`; field.focus(); } }));
+      });
+    }
+  }
+  choices.addEventListener("click", (event) => {
+    const choice = event.target.closest("[data-choice]");
+    if (!choice) return;
+    const form = forms.find((one) => one.dataset.insert === choice.dataset.choice);
+    form.reset();
+    show(form);
+  });
+  dialog.addEventListener("pick", () => {
+    dialog.showModal();
+    show(choices);
+  });
+})();

@@ -1,0 +1,106 @@
+"""Inserts in a browser: the editor's menu, made from the registry."""
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from nodes.texts import rendering
+from nodes.texts.inserts import base
+from nodes.texts.inserts.reading import Inserts
+from tests.browser.people import PHONE
+from tests.support.nodes import pictures
+from tests.support.nodes.build import PAST, node
+from tests.support.nodes.photo_build import gallery, upload
+
+
+@pytest.fixture
+def ann(browsing, account):
+    return browsing(account("ann"))
+
+
+def choose(page, label):
+    """Open the menu and the form of one of its inserts; return the dialog."""
+    page.get_by_role("button", name=re.compile("^Insert")).click()
+    page.get_by_role("dialog", name="Put into the text").get_by_role("button", name=label).click()
+    return page.get_by_role("dialog", name=label)
+
+
+def change(text):
+    return f"/admin/nodes/node/{node(text=text)}/change/"
+
+
+def test_an_insert_is_put_where_the_cursor_is(ann):
+    ann.goto(change("Before.\n\nAfter."))
+    ann.locator(".CodeMirror-line").first.click()
+    ann.keyboard.press("End")
+    form = choose(ann, "Button")
+    form.get_by_role("button", name="Insert").click()
+    expect(form).to_be_visible()
+    form.get_by_label("Address").fill("/about")
+    form.get_by_label("Text").fill('Read "more" \\ now')
+    form.get_by_label("Text").press("Enter")
+    expect(form).to_be_hidden()
+    expect(ann.locator("#id_text")).to_have_value(
+        'Before.\n\n::button{link=/about text="Read \\"more\\" \\\\ now"}\n\nAfter.'
+    )
+
+
+def test_a_container_is_put_around_what_is_selected(ann):
+    ann.goto(change("Mind the gap."))
+    ann.locator(".CodeMirror-code").click()
+    ann.keyboard.press("Control+a")
+    form = choose(ann, "Note")
+    form.get_by_label("Kind").select_option("warning")
+    form.get_by_role("button", name="Insert").click()
+    expect(ann.locator("#id_text")).to_have_value(":::note{kind=warning}\nMind the gap.\n:::\n\n")
+
+
+def test_a_photo_comes_from_the_library_and_the_menu_goes_back_by_keyboard(ann):
+    lake = upload(gallery(), pictures.jpeg(1), fields={"title": "Lake", "detail.alt": "Mist", "published": PAST})
+    ann.goto(change(""))
+    form = choose(ann, "Note")
+    form.get_by_role("button", name="Back").press("Enter")
+    menu = ann.get_by_role("dialog", name="Put into the text")
+    menu.get_by_role("button", name="Photo with caption").press("Enter")
+    form = ann.get_by_role("dialog", name="Photo with caption")
+    form.get_by_role("button", name="Choose a photo").click()
+    ann.get_by_role("dialog", name="Put a photo").get_by_role("button", name="Lake").click()
+    expect(form.get_by_label("Photo", exact=True)).to_have_value(f"photo:{lake}")
+    form.get_by_label("Width").select_option("wide")
+    form.get_by_role("button", name="Insert").click()
+    expect(ann.locator("#id_text")).to_have_value(f"::photo{{photo=photo:{lake} width=wide}}\n\n")
+    ann.get_by_role("button", name=re.compile("^Insert")).click()
+    ann.keyboard.press("Escape")
+    expect(menu).to_be_hidden()
+
+
+def test_what_each_form_makes_can_be_read(browsing, account):
+    """On a phone: no form is wider than it."""
+    upload(gallery("plates", title="Plates"))
+    page = browsing(account("ann"), viewport=PHONE, has_touch=True)
+    page.goto(change(""))
+    for made in base.registered():
+        form = choose(page, str(made.label))
+        assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+        assert form.bounding_box()["width"] <= PHONE["width"]
+        for name, field in made.base_fields.items():
+            # A select has something chosen.
+            control = form.locator(f"input[name={name}]")
+            if field.required and field.initial is None and control.count():
+                control.fill(
+                    made.examples.get(name) or {"photo:": "photo:" + "0" * 24}.get(getattr(field, "prefix", ""), "/x")
+                )
+        form.get_by_role("button", name="Insert").click()
+        expect(form).to_be_hidden()
+    inserts = Inserts(rendering.to_html(page.locator("#id_text").input_value(), "markdown"))
+    assert inserts.faults == []
+    assert inserts.names == {made.name for made in base.registered()}
+
+
+def test_without_scripts_the_form_says_how_they_are_written(browsing, account):
+    page = browsing(account("ann"), java_script_enabled=False)
+    page.goto(change(""))
+    page.get_by_text("What can be put into the text").click()
+    for made in base.registered():
+        expect(page.locator(".insert-spellings")).to_contain_text(base.example(made).split("\n")[0])
