@@ -11,6 +11,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 from urllib.parse import parse_qsl
 
 from bson import ObjectId
@@ -61,6 +62,8 @@ class Entry:
     until: datetime
     content: bytes
     headers: tuple[tuple[str, str], ...]
+    # What its view adds to the site's policy, which is written outside of the cache.
+    policy: Mapping[str, Any] | None = None
 
     @property
     def size(self) -> int:
@@ -79,6 +82,8 @@ class Entry:
         response = HttpResponse(self.content)
         for name, value in self.headers:
             response[name] = value
+        if self.policy:
+            response._csp_update = self.policy
         return _conditional(request, response)
 
 
@@ -158,14 +163,19 @@ class PageCacheMiddleware:
         response.setdefault("ETag", quote_etag(hashlib.blake2b(response.content, digest_size=16).hexdigest()))
         response.setdefault("Cache-Control", "no-cache")
         response.setdefault("Content-Language", stored_site.current().settings.language)
-        cache.put(key, Entry(site_version, seen.versions, until, response.content, tuple(response.items())))
+        policy = getattr(response, "_csp_update", None)
+        cache.put(key, Entry(site_version, seen.versions, until, response.content, tuple(response.items()), policy))
         return _conditional(request, response)
 
 
 def _conditional(request: HttpRequest, response: HttpResponse) -> HttpResponse:
     """Return the response, or a 304 for who has it already."""
     modified = parse_http_date_safe(response.get("Last-Modified", ""))
-    return get_conditional_response(request, response["ETag"], modified, response) or response
+    answer = get_conditional_response(request, response["ETag"], modified, response) or response
+    if policy := getattr(response, "_csp_update", None):
+        # A browser takes the headers of a 304 for those of the page that it has.
+        answer._csp_update = policy
+    return answer
 
 
 def present(discussions: Collection[str]) -> tuple[Site, Mapping[str, str | None]]:

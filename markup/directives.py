@@ -13,10 +13,10 @@ LONGEST: Final = 2_000  # characters of a directive
 _LINE: Final = re.compile(r"(:{2,})(?:[ \t]*([a-z][a-z0-9-]{0,39})[ \t]*(\{.*)?)?[ \t]*")
 _SPELLED: Final = re.compile(r"([a-z][a-z0-9-]{0,39})(?:\{(.*)\})?[ \t]*", re.DOTALL)
 _ATTRIBUTE: Final = re.compile(
-    r"""[ \t]*+([a-z][a-z0-9_-]{0,39})=("(?:[^"\\]|\\.)*+"|'(?:[^'\\]|\\.)*+'|[^\s"'{}=]++)(?=[ \t]|\Z)"""
+    r"""[ \t]*+([a-z][a-z0-9_-]{0,39})=("(?:[^"\\]|\\.)*+"|'(?:[^'\\]|\\.)*+'|[^\s"'{}]++)(?=[ \t]|\Z)"""
 )
 _ESCAPED: Final = re.compile(r"\\(.)")
-_PLAIN: Final = re.compile(r"[^\s\"'{}=\\]+")
+_PLAIN: Final = re.compile(r"[^\s\"'{}\\]+")
 _CODE: Final = re.compile(r" {0,3}(`{3,}|~{3,})(.*)")
 _INDENT: Final = re.compile(r" {0,3}(?=:)")
 

@@ -56,6 +56,11 @@ def body(node: Placed, *, is_feed: bool = False) -> SafeString:
     return shown(_saved(node), is_feed=is_feed)
 
 
+def frames(node: Placed) -> list[str]:
+    """Return the origins of other sites whose pages the node's text may show in frames."""
+    return sorted(Inserts(_saved(node)).frames)
+
+
 def picture(node: Placed) -> Photo | None:
     """Return the photo that stands for a node where it is linked to: itself, or the first that its text shows readers."""
     return node if isinstance(node, Photo) else first(_saved(node))

@@ -124,7 +124,14 @@ def show(request: HttpRequest, shown: Node | Photo) -> HttpResponse:
         "detail": shown.metadata.detail,
     }
     context["linked_data"] = linked_data.script(request, shown, crumbs, picture)
-    return render(request, shown.content_type.templates(), context | more)
+    return _framing(render(request, shown.content_type.templates(), context | more), shown)
+
+
+def _framing(response: HttpResponse, shown: Node | Photo) -> HttpResponse:
+    """Return the response with what its page may show in frames, for the middleware that writes the policy."""
+    if frames := photo_texts.frames(shown):
+        response._csp_update = {"frame-src": frames}
+    return response
 
 
 def _more(request: HttpRequest, shown: Node | Photo) -> dict[str, Any]:

@@ -16,7 +16,7 @@
   };
 
   // As markup/directives.py writes them.
-  const quoted = (value) => (/^[^\s"'{}=\\]+$/.test(value) ? value : `"${value.replace(/[\\"]/g, "\\$&")}"`);
+  const quoted = (value) => (/^[^\s"'{}\\]+$/.test(value) ? value : `"${value.replace(/[\\"]/g, "\\$&")}"`);
   const isAsItBegins = (field) =>
     field.type === "checkbox" ? field.checked === field.defaultChecked
     : field.options ? [...field.options].some((option) => option.selected && option.defaultSelected)

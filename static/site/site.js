@@ -38,6 +38,23 @@
     }
   };
 
+  // What stands on another site is fetched from there once a reader asks for it.
+  for (const link of document.querySelectorAll("a[data-player]")) {
+    link.addEventListener("click", (event) => {
+      if (event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
+      event.preventDefault();
+      const frame = document.createElement("iframe");
+      frame.title = link.textContent.trim();
+      frame.allow = "autoplay; encrypted-media; fullscreen; picture-in-picture";
+      frame.sandbox = "allow-scripts allow-same-origin allow-popups allow-popups-to-escape-sandbox allow-presentation";
+      // A player that is not told which site shows it refuses.
+      frame.referrerPolicy = "strict-origin-when-cross-origin";
+      frame.src = link.dataset.player;
+      link.replaceWith(frame);
+      frame.focus();
+    });
+  }
+
   show();
   reach();
   addEventListener("resize", reach);

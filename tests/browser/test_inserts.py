@@ -23,7 +23,7 @@ def choose(page, label):
     """Open the menu and the form of one of its inserts; return the dialog."""
     page.get_by_role("button", name=re.compile("^Insert")).click()
     page.get_by_role("dialog", name="Put into the text").get_by_role("button", name=label).click()
-    return page.get_by_role("dialog", name=label)
+    return page.get_by_role("dialog", name=label).locator("form:not([hidden])")
 
 
 def change(text):
@@ -63,7 +63,7 @@ def test_a_photo_comes_from_the_library_and_the_menu_goes_back_by_keyboard(ann):
     form.get_by_role("button", name="Back").press("Enter")
     menu = ann.get_by_role("dialog", name="Put into the text")
     menu.get_by_role("button", name="Photo with caption").press("Enter")
-    form = ann.get_by_role("dialog", name="Photo with caption")
+    form = ann.get_by_role("dialog", name="Photo with caption").locator("form:not([hidden])")
     form.get_by_role("button", name="Choose a photo").click()
     ann.get_by_role("dialog", name="Put a photo").get_by_role("button", name="Lake").click()
     expect(form.get_by_label("Photo", exact=True)).to_have_value(f"photo:{lake}")
@@ -83,7 +83,7 @@ def test_what_each_form_makes_can_be_read(browsing, account):
     for made in base.registered():
         form = choose(page, str(made.label))
         assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
-        assert form.bounding_box()["width"] <= PHONE["width"]
+        assert form.locator("xpath=..").bounding_box()["width"] <= PHONE["width"]
         for name, field in made.base_fields.items():
             # A select has something chosen.
             control = form.locator(f"input[name={name}]")
@@ -104,3 +104,30 @@ def test_without_scripts_the_form_says_how_they_are_written(browsing, account):
     page.get_by_text("What can be put into the text").click()
     for made in base.registered():
         expect(page.locator(".insert-spellings")).to_contain_text(base.example(made).split("\n")[0])
+
+
+FILM = "::embed{url=https://www.youtube.com/watch?v=aqz-KE-bpKQ title=Film}"
+
+
+def test_nothing_is_fetched_from_elsewhere_before_a_click(browsing):
+    node(slug="film", text=FILM)
+    page, fetched = browsing(), []
+    page.route(
+        re.compile(r"youtube"), lambda route: fetched.append(route.request.url) or route.fulfill(body="<p>Playing</p>")
+    )
+    for _made_then_kept in range(2):
+        page.goto("/film")
+        expect(page.get_by_text("A click loads it from YouTube.")).to_be_visible()
+        assert fetched == []
+        page.locator("main").get_by_role("link", name="Film").press("Enter")
+        expect(page.frame_locator(".insert-embed iframe").get_by_text("Playing")).to_be_visible()
+        assert fetched.pop().startswith("https://www.youtube-nocookie.com/embed/aqz-KE-bpKQ")
+
+
+def test_without_scripts_it_is_a_link(browsing):
+    node(slug="film", text=FILM)
+    page = browsing(java_script_enabled=False)
+    page.goto("/film")
+    expect(page.locator("main").get_by_role("link", name="Film")).to_have_attribute(
+        "href", "https://www.youtube.com/watch?v=aqz-KE-bpKQ"
+    )

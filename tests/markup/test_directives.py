@@ -30,6 +30,7 @@ def test_lines_that_are_none(text):
 
 
 def test_values_stand_in_quotation_marks_where_they_have_spaces():
+    assert parse("a{url=https://a.example/?b=c&d=e}") == ("a", {"url": "https://a.example/?b=c&d=e"})
     assert parse("""a{b=1 c="two words" d='it "is"' e="a \\"b\\" \\\\" }""") == (
         "a",
         {"b": "1", "c": "two words", "d": 'it "is"', "e": 'a "b" \\'},
@@ -38,7 +39,7 @@ def test_values_stand_in_quotation_marks_where_they_have_spaces():
 
 @pytest.mark.parametrize(
     "spelled",
-    ["", "a{", "a{b}", "a{b=}", "a{b=1 b=2}", 'a{b="c}', "a{b=1c=2}", 'a{b="1"c=2}', "a{=}", "a}", "{b=1}", "a b"],
+    ["", "a{", "a{b}", "a{b=}", "a{b=1 b=2}", 'a{b="c}', 'a{b="1"c=2}', "a{=}", "a}", "{b=1}", "a b"],
 )
 def test_what_cannot_be_read_is_an_error(spelled):
     with pytest.raises(ValueError):

@@ -6,6 +6,7 @@ from django import forms
 from django.utils.translation import gettext_lazy as _
 
 from markup.html import anchors
+from nodes.texts.inserts import players
 from nodes.texts.inserts.base import Context, Insert, insert
 from nodes.texts.inserts.fields import AddressField, NodeIdField, PhotoIdField
 
@@ -112,3 +113,37 @@ class Contents(Insert):
         levels = [(heading, heading.level - top + 1) for heading in found]
         headings = [(heading, level) for heading, level in levels if level <= self.cleaned_data["levels"]]
         return {"headings": headings} if headings else None
+
+
+@insert("embed")
+class Embed(Insert):
+    label = _("Video or post of another site")
+    help = _(
+        "From YouTube, Vimeo, PeerTube or Mastodon: a link, with a picture if you choose one, until a reader clicks."
+    )
+    template = "nodes/inserts/embed.html"
+    examples = {"url": "https://www.youtube.com/watch?v=aqz-KE-bpKQ"}  # noqa: RUF012
+
+    url = forms.URLField(label=_("Address"), max_length=500, assume_scheme="https")
+    title = forms.CharField(label=_("Title"), max_length=200, required=False)
+    photo = PhotoIdField(label=_("Picture, one of your own"), required=False)
+
+    def clean_url(self) -> str:
+        url = str(self.cleaned_data["url"])
+        if players.find(url) is None:
+            raise forms.ValidationError(
+                _("This is no address of a video or post of YouTube, Vimeo, PeerTube or Mastodon.")
+            )
+        return url
+
+    def context(self, context: Context) -> dict[str, Any]:
+        photo = self.cleaned_data["photo"]
+        player = players.find(self.cleaned_data["url"])
+        return {"player": player, "photo": context.site.photo(photo) if photo else None}
+
+    def frames(self) -> frozenset[str]:
+        player = players.find(self.cleaned_data["url"])
+        return frozenset({player.origin}) if player else frozenset()
+
+    def plain(self) -> str:
+        return str(self.cleaned_data["title"])

@@ -155,7 +155,7 @@ def test_what_is_wrong_is_told_with_its_line(text, told):
 def test_an_unknown_insert_is_shown_to_editors_alone(mongo):
     html = rendering.to_html("a\n\n:::map{x=1}\nb\n:::", "markdown")
     assert texts.shown(html) == "<p>a</p>\n\n<p>b</p>\n"
-    assert "Line 3: There is no insert “map”" in texts.previewed(html)
+    assert "Line 3: There is no insert “map”" in texts.previewed(html, sees_photos=True, sees_all=True)
     assert isinstance(Inserts(html).faults[0], Unknown)
 
 

@@ -1,0 +1,51 @@
+"""Where videos and posts of other sites are played or shown in a frame."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+_ID: Final = r"([\w-]{1,64})"
+_HOST: Final = r"((?:[a-z0-9-]{1,63}\.){1,8}[a-z]{2,24})"
+_END: Final = r"(?:[/?#&].*)?"
+
+
+@dataclass(frozen=True)
+class Player:
+    """A page for a frame: `src` is its address, `origin` what a page has to allow, `site` what it is called."""
+
+    site: str
+    origin: str
+    src: str
+
+
+# How an address looks, which site it is of, and the page for a frame, made of what the parentheses hold.
+_SITES: Final[Mapping[str, tuple[str, str, str]]] = {
+    rf"https?://(?:www\.|m\.)?youtube\.com/(?:watch\?(?:[^#]{{0,300}}&)?v=|shorts/|live/|embed/){_ID}{_END}": (
+        "YouTube",
+        "https://www.youtube-nocookie.com",
+        "/embed/{0}?autoplay=1",
+    ),
+    rf"https?://youtu\.be/{_ID}{_END}": ("YouTube", "https://www.youtube-nocookie.com", "/embed/{0}?autoplay=1"),
+    rf"https?://(?:www\.|player\.)?vimeo\.com/(?:video/)?(\d{{1,20}}){_END}": (
+        "Vimeo",
+        "https://player.vimeo.com",
+        "/video/{0}?autoplay=1&dnt=1",
+    ),
+    rf"https://{_HOST}/(?:w|videos/watch|videos/embed)/{_ID}{_END}": (
+        "PeerTube",
+        "https://{0}",
+        "/videos/embed/{1}?autoplay=1&p2p=0",
+    ),
+    rf"https://{_HOST}/@([\w.@-]{{1,200}})/(\d{{1,30}}){_END}": ("Mastodon", "https://{0}", "/@{1}/{2}/embed"),
+}
+_PATTERNS: Final = [(re.compile(pattern, re.ASCII | re.DOTALL), site) for pattern, site in _SITES.items()]
+
+
+def find(url: str) -> Player | None:
+    """Return what shows the video or post at `url`; None if that is of none of the sites known here."""
+    for pattern, (site, origin, path) in _PATTERNS:
+        if found := pattern.fullmatch(url):
+            made = origin.format(*found.groups())
+            return Player(site, made, made + path.format(*found.groups()))
+    return None

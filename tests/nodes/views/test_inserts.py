@@ -1,0 +1,67 @@
+"""Inserts on readers' pages and in feeds."""
+
+import json
+
+import pytest
+
+from tests.support.nodes.build import node
+from tests.support.nodes.photo_build import gallery, upload
+
+FILM = "::embed{url=https://www.youtube.com/watch?v=aqz-KE-bpKQ title=Film}"
+POLICY = "Content-Security-Policy"
+
+
+def test_only_pages_with_a_player_may_show_its_site_in_a_frame(client, mongo):
+    node(slug="film", text=FILM)
+    node(slug="post", text="::embed{url=https://social.example/@ann/12}")
+    node(slug="plain", text="::contents")
+    film = client.get("/film")
+    assert "frame-src https://www.youtube-nocookie.com;" in film[POLICY] + ";"
+    assert "frame-src" not in client.get("/plain")[POLICY]
+    assert "frame-src https://social.example;" in client.get("/post")[POLICY] + ";"
+    kept = client.get("/film")
+    unchanged = client.get("/film", headers={"If-None-Match": film["ETag"]})
+    assert unchanged.status_code == 304
+    directives = [sorted(answer[POLICY].split("; ")) for answer in (film, kept, unchanged)]
+    assert directives[0] == directives[1] == directives[2]
+
+
+@pytest.mark.parametrize("form", ["rss", "atom", "json"])
+def test_feeds_have_inserts_without_scripts_and_with_absolute_addresses(client, mongo, form):
+    plates = gallery("plates", title="Plates")
+    photo = upload(plates)
+    blog = node("blog", "news")
+    text = "\n\n".join(
+        [
+            "::contents",
+            "## Heading",
+            FILM,
+            f"::photo{{photo=photo:{photo} caption=Lake}}",
+            f"::gallery{{section=node:{plates}}}",
+            f"::button{{link=node:{blog} text=Press}}",
+            ":::note\nMind *this*.\n:::",
+            "::unknown{x=1}",
+        ]
+    )
+    node("blog-entry", "post", parent=blog, text=text)
+    answer = client.get(f"/feed.{form}")
+    if answer.status_code == 404:
+        answer = client.get(f"/feed/{form}")
+    body = answer.content.decode()
+    if form == "json":
+        body = json.loads(body)["items"][0]["content_html"]
+    assert answer.status_code == 200
+    assert "Mind" in body
+    assert "http://testserver/news" in body
+    assert "http://testserver/plates/lake" in body
+    assert "youtube.com/watch" in body
+    for gone in ("data-", "Line ", "insert-contents", 'href="/', "iframe"):
+        assert gone not in body
+
+
+def test_lists_search_and_previews_of_links_have_the_words(client, mongo):
+    node(slug="page", text=":::note{title=Careful}\nMind the gap.\n:::\n\n::button{link=/x text=Platform}")
+    stored = mongo["cms.nodes"].find_one({"metadata.slug": "page"})["derived"]
+    assert stored["text"] == "Careful\n\nMind the gap.\n\nPlatform"
+    assert stored["excerpt"] == "Careful Mind the gap. Platform"
+    assert "page" in client.get("/search?q=platform").content.decode()
