@@ -30,7 +30,8 @@ def check_photos(**kwargs: Any) -> list[CheckMessage]:
 @register()
 def check_content(**kwargs: Any) -> list[CheckMessage]:
     """nodes.E003: two types have one name; E004: the name of a field is taken; E005: a field is of a class that documents
-    cannot keep; E006: a type stands in nothing. What the fields themselves find wrong comes under Django's own ids."""
+    cannot keep; E006: a type stands in nothing; E007: a facet is no field that lists can filter by. What the fields themselves
+    find wrong comes under Django's own ids."""
     found: list[CheckMessage] = []
     for double in registry.doubles():
         first = registry.get(double.type_name)
@@ -38,11 +39,23 @@ def check_content(**kwargs: Any) -> list[CheckMessage]:
         found.append(Error(message, hint="Give one of them another `type_name`.", obj=double, id="nodes.E003"))
     for content_type in registry.types():
         found += _fields(content_type, content_type.__name__)
+        found += _facets(content_type)
         if not any(content_type.may_stand_in(section) for section in registry.types() if section.is_section):
             hint = "List section types in `stands_in`, as classes or by their names."
             message = f"{_name(content_type)} stands in nothing: no type of `stands_in` is an installed section."
             found.append(Error(message, hint=hint, obj=content_type, id="nodes.E006"))
     return found
+
+
+def _facets(content_type: type[Content]) -> Iterator[CheckMessage]:
+    known = {field.name: field for field in content_type._meta.fields}
+    for name in content_type.facets:
+        field = known.get(name)
+        inner = field.base_field if isinstance(field, ArrayField) else field
+        if inner is None or _part_of(inner) or isinstance(inner, models.TextField | models.JSONField):
+            message = f"{_name(content_type)}.facets names “{name}”, which is no field that lists can filter by."
+            hint = "Name fields of short texts, numbers, dates, yes or no, or lists of these."
+            yield Error(message, hint=hint, obj=content_type, id="nodes.E007")
 
 
 def _name(content_type: type[Content]) -> str:

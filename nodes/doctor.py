@@ -98,6 +98,20 @@ HOT_QUERIES = (
         broadcast_because="Sections are few, lie anywhere, and are read once for each version of the site.",
     ),
     HotQuery(
+        "what has a facet",
+        NODES,
+        lambda node: {
+            "filter": {
+                "derived.facets": node["derived"]["facets"][0],
+                "metadata.parent_id": {"$in": [node["metadata"]["parent_id"]]},
+                **live(now()),
+            },
+            "sort": _SORT,
+            "limit": 10,
+        },
+        example={"derived.facets": {"$exists": True}},
+    ),
+    HotQuery(
         "what uses a node, a photo or an insert",
         NODES,
         lambda node: {

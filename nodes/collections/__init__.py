@@ -121,6 +121,12 @@ def collections() -> tuple[Collection, ...]:
                     ),
                 ),
                 Index("by_draft", (("draft.saved_at", -1), ("_id", -1)), sparse=True),
+                # The values that a type's lists are filtered by, of all types: "recipe.course=dessert".
+                Index(
+                    "by_facet",
+                    (("derived.facets", 1), *NEWEST, ("metadata.expires", 1), ("metadata.parent_id", 1)),
+                    partial={"derived.facets": {"$exists": True}},
+                ),
                 # What uses a node, a photo or an insert, live and in drafts: the two are read side by side, in one order.
                 Index("by_ref", (("derived.refs", 1), *CHANGED), partial=REFERRING),
                 Index("by_draft_ref", (("draft.refs", 1), *CHANGED), partial={"draft.refs": {"$exists": True}}),

@@ -77,6 +77,8 @@ class Content(EmbeddedModel, metaclass=ContentBase):
     is_file: ClassVar[bool] = False
     # How a section lists what it holds; "" for what is no section.
     lists: ClassVar[str] = ""
+    # The names of the fields that lists filter by: texts, numbers, dates, yes or no, and lists of these.
+    facets: ClassVar[Sequence[str]] = ()
     # False of what is stored under a type that no installed app declares.
     is_installed: ClassVar[bool] = True
     # In templates the class itself is meant, not one of its instances.

@@ -41,12 +41,11 @@ def addresses(sections: Tree, names: Sequence[str], moment: datetime) -> dict[st
     ids = {name: ObjectId(name) for name in names if ObjectId.is_valid(name)}
     if not ids:
         return {}
-    place = {"metadata.parent_id": 1, "metadata.slug": 1}
-    found = database()[NODES].find({"_id": {"$in": list(set(ids.values()))}, **live(moment)}, place)
+    fields = {f"metadata.{name}": 1 for name in ("type", "parent_id", "slug", "published", "expires")}
+    documents = database()[NODES].find({"_id": {"$in": list(set(ids.values()))}, **live(moment)}, fields)
+    found = (Node.from_document(document) for document in documents)
     paths = {
-        document["_id"]: sections.url(document["metadata"]["parent_id"], document["metadata"]["slug"])
-        for document in found
-        if sections.is_live(document["metadata"]["parent_id"], moment)
+        node.pk: sections.url(node.parent_id, node.metadata.slug) for node in found if is_public(node, sections, moment)
     }
     return {name: paths[node_id] for name, node_id in ids.items() if node_id in paths}
 
@@ -178,7 +177,7 @@ def look(sections: Tree, moment: datetime, cursor: str = "") -> Look:
     documents = beside(REFERRING, "referring", moment, LOOKED_AT_ONCE + 1, edge, fields)
     is_more, documents = len(documents) > LOOKED_AT_ONCE, documents[:LOOKED_AT_ONCE]
     after = str(Cursor.of(Node.from_document(documents[-1]), newer=False)) if is_more else ""
-    public = [d for d in documents if sections.is_live(d["metadata"]["parent_id"], moment)]
+    public = [d for d in documents if is_public(Node.from_document(d), sections, moment)]
     found = states(sections, {ref for document in public for ref in _ids(document)}, moment)
     off = {d["_id"]: d for d in public if any(found[ref] != State.LIVE for ref in _ids(d))}
     said = _words(list(off))

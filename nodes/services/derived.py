@@ -1,6 +1,6 @@
 """What is worked out of a node's metadata when it is saved and stored beside it, so that reading needs no parsing."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from bson import ObjectId
@@ -8,6 +8,7 @@ from bson import ObjectId
 from markup import text
 from markup.html import references as markup_references
 from nodes.content import MARKDOWN
+from nodes.content import facets as content_facets
 from nodes.content import fields as content_fields
 from nodes.selectors import photos
 from nodes.selectors.references import MOST_NAMED, Ref
@@ -20,7 +21,8 @@ SEARCHED = 100_000
 
 
 def of(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the derived part of a node: `excerpt` for lists, `text` and `pairs` for search, `refs` that it uses."""
+    """Return the derived part of a node: `excerpt` for lists, `text` and `pairs` for search, `refs` that it uses, and `facets`
+    that lists filter by."""
     detail, inserts = metadata.get("detail") or {}, Inserts(_html(metadata))
     html = inserts.plain()
     # A photo has no text, but words for those who cannot see it.
@@ -34,6 +36,7 @@ def of(metadata: Mapping[str, Any]) -> dict[str, Any]:
         "text": plain,
         "pairs": " ".join(sorted(scripts.pairs(everything))),
         **references(metadata, inserts),
+        **_facets(metadata["type"], detail),
     }
 
 
@@ -45,11 +48,27 @@ def references(metadata: Mapping[str, Any], inserts: Inserts | None = None) -> d
     """
     inserts = inserts or Inserts(_html(metadata))
     named, used = markup_references.names(inserts.html, MOST_NAMED), inserts.references
-    ids = {ObjectId(name) for name in (*named.nodes, *named.photos) if ObjectId.is_valid(name)}
-    ids |= {photo.pk for photo in photos.named([n for n in named.photos if not ObjectId.is_valid(n)]).values()}
+    every = [named, *(markup_references.names(html, MOST_NAMED) for html in _fields(metadata))]
+    names = [name for one in every for name in (*one.nodes, *one.photos)]
+    slugs = list(dict.fromkeys(name for one in every for name in one.photos if not ObjectId.is_valid(name)))
+    ids = {ObjectId(name) for name in names if ObjectId.is_valid(name)}
+    ids |= {photo.pk for photo in photos.named(slugs[:MOST_NAMED]).values()}
     refs: list[Ref] = [*sorted(ids | used.nodes | used.photos), *sorted(inserts.names)]
     # Only where there are any: no index has an entry for the others.
     return {"refs": refs} if refs else {}
+
+
+def _fields(metadata: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the HTML of the type's own fields of Markdown."""
+    detail = metadata.get("detail") or {}
+    for _path, field in content_fields.own(metadata["type"]):
+        if isinstance(field, content_fields.MarkdownField) and (said := detail.get(field.column)):
+            yield rendering.to_html(said, MARKDOWN)
+
+
+def _facets(type: str, detail: Mapping[str, Any]) -> dict[str, list[str]]:
+    found = content_facets.of(type, detail)
+    return {"facets": found} if found else {}
 
 
 def _html(metadata: Mapping[str, Any]) -> str:

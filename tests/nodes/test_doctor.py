@@ -25,8 +25,9 @@ def findings(name: str) -> list[doctor.Finding]:
 
 def test_site_with_pages_and_photos_is_well(mongo):
     blog = node("blog", "blog")
-    node("blog-entry", "post", parent=blog, tags=("a",), text="Hello")
+    node("blog-entry", "post", parent=blog, tags=("a",), text=f"[Hello](node:{blog})\n\n:::note\nThere.\n:::")
     upload(gallery())
+    assert mongo["cms.nodes"].count_documents({"derived.refs": {"$all": [blog, "note"]}}) == 1
     jobs.tend()
     assert [finding for finding in doctor.examine() if finding.level != doctor.ADVICE] == []
 

@@ -8,6 +8,7 @@ from nodes.selectors import references
 from nodes.services import drafts, trash
 from tests.support.commands import explain, stages
 from tests.support.nodes.build import EDITOR, node, nonce, save
+from tests.support.nodes.content import Cookbook, Recipe, registered
 from tests.support.nodes.photo_build import gallery, upload
 
 pytestmark = pytest.mark.usefixtures("mongo")
@@ -72,6 +73,14 @@ def test_what_is_in_the_trash_uses_nothing_until_it_is_put_back():
     assert used_on(target) == []
     trash.restore(EDITOR, page)
     assert used_on(target) == [("page", True, False)]
+
+
+def test_fields_of_markdown_are_noted_like_the_text():
+    one, two = node(slug="one"), node(slug="two")
+    with registered(Recipe, Cookbook):
+        made = {"detail.course": "main", "detail.method": f"[a](node:{one}) [b](node:{two})"}
+        pie = node("recipe", "pie", parent=node("cookbook", "cooking"), text=f"[c](node:{two})", **made)
+    assert refs(pie) == sorted([one, two])
 
 
 @pytest.mark.parametrize("among", [1, 3])

@@ -14,6 +14,7 @@ from nodes.selectors import nodes as selectors
 from nodes.services import trash
 from nodes.services.photos import save as save_photo
 from tests.support.nodes import build
+from tests.support.nodes.content import Cookbook, Recipe, registered
 from tests.support.nodes.photo_build import document, gallery, upload
 
 pytestmark = pytest.mark.usefixtures("mongo")
@@ -81,6 +82,13 @@ def test_what_is_not_public_leaves_its_words(client, folder):
     ]
     html = body(client, " ".join(f"[*w{n}*](<node:{i}>)" for n, i in enumerate(ids)))
     assert html == "<p>" + " ".join(f"<em>w{n}</em>" for n in range(len(ids))) + "</p>"
+
+
+def test_what_no_installed_app_declares_leaves_its_words(client):
+    with registered(Recipe, Cookbook):
+        pie = build.node("recipe", "pie", parent=build.node("blog", "blog"), **{"detail.course": "main"})
+        assert body(client, f"[w](node:{pie})") == '<p><a href="/blog/pie">w</a></p>'
+    assert body(client, f"[w](node:{pie})") == "<p>w</p>"
 
 
 def test_photos_are_linked_to_too(client):

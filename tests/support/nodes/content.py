@@ -33,6 +33,7 @@ class Recipe(Entry):
     """
 
     stands_in = [Blog, "cookbook"]
+    facets = ["course", "is_vegan", "ingredients"]
 
     servings = models.PositiveSmallIntegerField(default=2)
     course = models.CharField(max_length=20, choices=COURSES)

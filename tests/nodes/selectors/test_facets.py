@@ -1,0 +1,126 @@
+"""Lists that are filtered by the facets of a type."""
+
+from datetime import timedelta
+
+import pytest
+from django.db import models
+
+from mongo import doctor
+from mongo.clock import now
+from mongo.connection import database
+from nodes.checks import check_content
+from nodes.content import Page, facets
+from nodes.models import tree, version_cache
+from nodes.selectors import facets as selectors
+from nodes.services import trash
+from tests.support.commands import explain, stages
+from tests.support.nodes.build import EDITOR, PAST, node, nonce, save
+from tests.support.nodes.content import Cookbook, Recipe, registered
+
+
+@pytest.fixture
+def cookbook(mongo):
+    with registered(Recipe, Cookbook):
+        yield node("cookbook", "cooking")
+
+
+def recipe(cookbook, slug: str, course: str = "main", published=PAST, **fields):
+    detail = {f"detail.{name}": value for name, value in {"course": course, **fields}.items()}
+    return node("recipe", slug, parent=cookbook, published=published, **detail)
+
+
+def slugs(*wanted, size: int = 20, cursor: str | None = None) -> list[str]:
+    found = selectors.having(tree.current(), "recipe", wanted, now(), size=size, cursor=cursor)
+    return [one.metadata.slug for one in found.nodes]
+
+
+def counted(*wanted) -> dict:
+    return selectors.counts(tree.current(), "recipe", wanted, now())
+
+
+def test_a_save_stores_the_values_of_its_facets(cookbook):
+    made = recipe(cookbook, "pie", "dessert", ingredients=["pears", "flour"], is_vegan=True)
+    assert database()["cms.nodes"].find_one({"_id": made})["derived"]["facets"] == [
+        "recipe.course=dessert",
+        "recipe.ingredients=flour",
+        "recipe.ingredients=pears",
+        "recipe.is_vegan=true",
+    ]
+    save(made, nonce(made), detail__course="main", detail__ingredients=[])
+    assert database()["cms.nodes"].find_one({"_id": made})["derived"]["facets"] == [
+        "recipe.course=main",
+        "recipe.is_vegan=true",
+    ]
+    assert "facets" not in database()["cms.nodes"].find_one({"_id": cookbook})["derived"]
+
+
+def test_values_are_bounded():
+    with registered(Recipe, Cookbook):
+        found = facets.of("recipe", {"course": "x" * 500, "ingredients": [str(n) for n in range(90)]})
+    assert len(found) == facets.MOST
+    assert max(map(len, found)) <= len("recipe.course=") + facets.LONGEST
+    assert facets.read("recipe.course=a=b.c") == ("course", "a=b.c")
+
+
+def test_what_has_all_values_is_listed_the_newest_first(cookbook):
+    recipe(cookbook, "pie", "dessert", is_vegan=True, published=None)
+    for n, (slug, course, vegan) in enumerate(
+        [("tart", "dessert", True), ("cake", "dessert", False), ("stew", "main", True)]
+    ):
+        made = recipe(cookbook, slug, course, is_vegan=vegan)
+        save(made, nonce(made), published=PAST + timedelta(days=n))
+    assert slugs() == ["stew", "cake", "tart"]
+    assert slugs(("course", "dessert")) == ["cake", "tart"]
+    assert slugs(("course", "dessert"), ("is_vegan", "true")) == ["tart"]
+    assert slugs(("course", "dessert"), ("course", "main")) == []
+    assert slugs(("$gt", "")) == []
+    first = selectors.having(tree.current(), "recipe", [("course", "dessert")], now(), size=1)
+    assert slugs(("course", "dessert"), size=1, cursor=first.older) == ["tart"]
+    with pytest.raises(ValueError):
+        slugs(("course", "dessert"), cursor="none")
+
+
+def test_values_are_counted_within_what_is_wanted_until_the_site_changes(cookbook):
+    tart = recipe(cookbook, "tart", "dessert", is_vegan=True)
+    recipe(cookbook, "cake", "dessert")
+    recipe(cookbook, "stew", "main", is_vegan=True)
+    recipe(cookbook, "unseen", "main", published=None)
+    assert counted() == {"course": {"dessert": 2, "main": 1}, "is_vegan": {"true": 2, "false": 1}, "ingredients": {}}
+    assert counted(("course", "dessert"))["is_vegan"] == {"false": 1, "true": 1}
+    trash.trash(EDITOR, tart, nonce(tart))
+    assert counted(("course", "dessert"))["is_vegan"] == {"false": 1}
+    save(cookbook, nonce(cookbook), published=None)
+    assert counted()["course"] == {}
+    assert slugs() == []
+
+
+def test_lists_and_counts_go_along_indexes(cookbook, mongo, commands):
+    for n in range(40):
+        recipe(
+            cookbook, f"r-{n}", "dessert" if n % 4 else "main", is_vegan=bool(n % 2), published=PAST + timedelta(days=n)
+        )
+    version_cache.clear()
+    with commands.recorded():
+        assert len(slugs(("course", "main"), size=5)) == 5
+        assert len(slugs(("course", "dessert"), ("is_vegan", "true"), size=5)) == 5
+        assert counted(("course", "main"))["course"] == {"main": 10}
+        assert counted()["course"] == {"dessert": 30, "main": 10}
+    plans = [explain(mongo, event) for event in commands.sent if "derived.facets" in str(event.command)]
+    assert len(plans) == 4
+    for one in plans:
+        assert not stages(one) & {"COLLSCAN", "SORT"}, one
+    assert [one["executionStats"]["totalDocsExamined"] for one in plans[:1]] == [6]
+    with commands.recorded():
+        counted()
+    assert "aggregate" not in commands.names
+    assert [finding for finding in doctor.examine() if finding.name.startswith("query-")] == []
+
+
+def test_a_facet_that_cannot_be_filtered_by_is_an_error_of_the_check():
+    class Odd(Page):
+        facets = ("size", "long", "nothing")
+        size = models.IntegerField(default=1)
+        long = models.TextField(blank=True)
+
+    with registered(Odd):
+        assert [error.id for error in check_content()] == ["nodes.E007"] * 2
