@@ -63,13 +63,14 @@ def _name(content_type: type[Content]) -> str:
 
 
 def _fields(model: Any, path: str) -> Iterator[CheckMessage]:
+    is_part = issubclass(model, Part)
     for field in model._meta.fields:
         if isinstance(field, models.AutoField) or field.primary_key:
             continue
         where = f"{path}.{field.name}"
         if issubclass(model, Content) and _is_taken(model, field):
             yield Error(f"{where}: this name is taken.", hint="Choose another.", obj=field, id="nodes.E004")
-        if problem := _problem(field):
+        if problem := "nests parts in a part." if is_part and _part_of(field) else _problem(field):
             yield Error(f"{where} {problem}", hint="Use a field of values.", obj=field, id="nodes.E005")
         elif part := _part_of(field):
             yield from _fields(part, where)

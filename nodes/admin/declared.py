@@ -16,6 +16,7 @@ from django.utils.translation import gettext_lazy
 from django_mongodb_backend.fields import ArrayField, EmbeddedModelArrayField, EmbeddedModelField
 
 from nodes.admin.fields import MomentField, TextField
+from nodes.admin.parts import PartsField
 from nodes.content import fields as content_fields
 from nodes.content import values
 
@@ -47,13 +48,13 @@ class LinesField(forms.CharField):
         return found
 
 
-def is_flat(field: models.Field) -> bool:
-    """Return whether a declared field has no parts."""
-    return not isinstance(field, EmbeddedModelField | EmbeddedModelArrayField)
-
-
 def form_field(field: models.Field) -> forms.Field:
     """Return the field of a form in which editors fill in a declared one, with the admin's widgets."""
+    if isinstance(field, EmbeddedModelField | EmbeddedModelArrayField):
+        part, many = field.embedded_model, isinstance(field, EmbeddedModelArrayField)
+        fields = {one.attname: form_field(one) for one in values.stored_fields(part) if one.editable}
+        label = capfirst(field.verbose_name)
+        return PartsField(part, fields, many=many, label=label, required=not field.blank, help_text=field.help_text)
     if isinstance(field, ArrayField) and not isinstance(field, EmbeddedModelArrayField):
         item = _plain(field.base_field)
         return LinesField(

@@ -162,7 +162,7 @@ def form_of(type: str) -> builtins.type[NodeForm]:
 
 @cache
 def _form_of(content_type: builtins.type[content.Content]) -> builtins.type[NodeForm]:
-    own = {path: field for path, field in content_fields.own(content_type.type_name) if declared.is_flat(field)}
+    own = dict(content_fields.own(content_type.type_name))
     if not own or content_type.is_file:
         return NodeForm
     fields = {field.name: declared.form_field(field) for field in own.values()}

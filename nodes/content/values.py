@@ -97,8 +97,7 @@ def _cleaned(field: models.Field, value: Any) -> Any:
             raise ValidationError(_("This is no list."))
         if isinstance(field, EmbeddedModelArrayField):
             items = [_cleaned_part(field.embedded_model, one, number) for number, one in enumerate(value, 1)]
-            for item in items:
-                item.setdefault("_id", ObjectId())
+            _identify(items)
         else:
             items = [_cleaned_item(field.base_field, one, number) for number, one in enumerate(value, 1)]
         if not items and not field.blank:
@@ -120,6 +119,15 @@ def _cleaned(field: models.Field, value: Any) -> Any:
     if value is None and field.null:
         return None
     return _to_stored(field, field.clean(value, None))
+
+
+def _identify(parts: list[dict[str, Any]]) -> None:
+    """Give each part an id that no other of the list has."""
+    seen: set[Any] = set()
+    for part in parts:
+        if part.setdefault("_id", ObjectId()) in seen:
+            part["_id"] = ObjectId()
+        seen.add(part["_id"])
 
 
 def _cleaned_item(field: models.Field, value: Any, number: int) -> Any:

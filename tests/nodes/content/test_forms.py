@@ -153,3 +153,93 @@ def test_going_back_leaves_out_what_the_type_has_no_more(stew, editor, mongo):
     assert ann.client.post(address, form).status_code == 302
     assert stored(stew)["detail"]["servings"] == 2
     assert "gone" not in stored(stew)["detail"]
+
+
+def _with_rows(form, *rows):
+    """Return a form with what is typed into the rows of steps, from the first."""
+    return form | {f"steps-{number}-{key}": [value] for number, row in enumerate(rows) for key, value in row.items()}
+
+
+class TestParts:
+    @pytest.fixture
+    def cooked(self, stew):
+        save(stew, nonce(stew), detail__steps=[{"what": "Soak", "minutes": 60}, {"what": "Cook", "minutes": 90}])
+        return stew
+
+    def told(self, node_id):
+        return [(step["what"], step["minutes"]) for step in stored(node_id)["detail"]["steps"] or ()]
+
+    def test_there_are_rows_for_what_is_there_and_for_more(self, cooked, editor):
+        form = editor().open(change(cooked))
+        assert form["steps-count"] == ["5"]
+        assert [form[f"steps-{n}-what"] for n in range(5)] == [["Soak"], ["Cook"], [""], [""], [""]]
+        assert form["yields-count"] == ["1"]
+
+    def test_left_alone_they_are_left_alone(self, cooked, editor):
+        ann, before = editor(), stored(cooked)
+        assert ann.send(change(cooked), ann.open(change(cooked))).status_code == 302
+        assert stored(cooked) == before
+
+    def test_rows_are_added_removed_changed_and_put_in_order(self, cooked, editor):
+        ann, ids = editor(), [step["_id"] for step in stored(cooked)["detail"]["steps"]]
+        form = _with_rows(
+            ann.open(change(cooked)), {"minutes": "30"}, {}, {"what": "Shop", "minutes": "5", "ORDER": "0.5"}
+        )
+        assert ann.send(change(cooked), form).status_code == 302
+        assert self.told(cooked) == [("Shop", 5), ("Soak", 30), ("Cook", 90)]
+        assert [step["_id"] for step in stored(cooked)["detail"]["steps"]][1:] == ids
+        form = _with_rows(ann.open(change(cooked)), {"DELETE": "on"}, {"ORDER": "9"})
+        assert ann.send(change(cooked), form).status_code == 302
+        assert self.told(cooked) == [("Cook", 90), ("Soak", 30)]
+
+    def test_a_row_that_is_refused_is_told_by_its_number_and_kept(self, cooked, editor):
+        ann, before = editor(), stored(cooked)
+        form = _with_rows(ann.open(change(cooked)), {"what": ""}, {"minutes": "-3"}, {"what": "New <b>"})
+        answer = ann.send(change(cooked), form)
+        html = answer.content.decode()
+        assert answer.status_code == 200
+        assert "1: What: This field is required." in html
+        assert "2: Minutes: Ensure this value is greater than or equal to 0." in html
+        again = fields(html)
+        assert again["steps-2-what"] == ["New <b>"]
+        assert again["steps-1-minutes"] == ["-3"]
+        assert stored(cooked) == before
+
+    @pytest.mark.parametrize("count", ["-1", "x", "99999999", "²", ""])
+    def test_a_forged_count_loses_nothing(self, cooked, editor, count):
+        ann, before = editor(), stored(cooked)["detail"]["steps"]
+        form = ann.open(change(cooked)) | {"steps-count": [count]}
+        ann.send(change(cooked), form)
+        assert stored(cooked)["detail"]["steps"] == before
+
+    def test_two_editors_of_other_rows_are_merged(self, cooked, editor):
+        ann, bob = editor(), editor("bob")
+        theirs, mine = ann.open(change(cooked)), bob.open(change(cooked))
+        assert ann.send(change(cooked), _with_rows(theirs, {"minutes": "30"})).status_code == 302
+        assert bob.send(change(cooked), _with_rows(mine, {}, {"what": "Simmer"}, {"what": "Eat"})).status_code == 302
+        assert self.told(cooked) == [("Soak", 30), ("Simmer", 90), ("Eat", 0)]
+
+    @pytest.mark.parametrize(("choice", "first"), [("mine", "Boil"), ("theirs", "Wash"), ("edit", "Boil")])
+    def test_what_both_changed_is_decided_on_the_conflict_page(self, cooked, editor, choice, first):
+        ann, bob = editor(), editor("bob")
+        theirs, mine = ann.open(change(cooked)), bob.open(change(cooked))
+        assert ann.send(change(cooked), _with_rows(theirs, {"what": "Wash"})).status_code == 302
+        asked = bob.send(change(cooked), _with_rows(mine, {"what": "Boil"}, {"minutes": "10"}))
+        assert asked.status_code == 409
+        html = asked.content.decode()
+        assert "What: <ins>Boil</ins>" in html
+        decided = bob.send(change(cooked), fields(html), **{"choice-steps": choice})
+        assert decided.status_code == 302
+        assert self.told(cooked) == [(first, 60), ("Cook", 10)]
+
+    def test_one_part_is_there_or_not(self, stew, editor):
+        ann = editor()
+        form = ann.open(change(stew)) | {"yields-0-number": ["1.5"], "yields-0-unit": ["l"]}
+        assert ann.send(change(stew), form).status_code == 302
+        assert stored(stew)["detail"]["yields"]["unit"] == "l"
+        form = ann.open(change(stew)) | {"yields-0-number": ["1.00"], "yields-0-unit": [""]}
+        assert ann.send(change(stew), form).status_code == 302
+        assert str(stored(stew)["detail"]["yields"]["number"]) == "1.00"
+        form = ann.open(change(stew)) | {"yields-0-DELETE": ["on"]}
+        assert ann.send(change(stew), form).status_code == 302
+        assert stored(stew)["detail"]["yields"] is None
