@@ -9,7 +9,7 @@ from mongo.clock import now
 from nodes import access
 from nodes.models import tree
 from nodes.texts.inserts import base
-from nodes.texts.inserts.fields import NodeIdField, PhotoIdField
+from nodes.texts.inserts.fields import NodeIdField, PhotoIdField, PhotoIdsField
 
 register = template.Library()
 
@@ -29,8 +29,8 @@ def insert_spellings() -> dict[str, Any]:
 def _entry(made: type[base.Insert], user: Any) -> dict[str, Any]:
     form = made(auto_id=f"insert-{made.name}-%s", label_suffix="")
     for field in form.fields.values():
-        if isinstance(field, PhotoIdField):
-            field.widget = forms.TextInput({"data-photo": ""})
+        if isinstance(field, PhotoIdField | PhotoIdsField):
+            field.widget = forms.TextInput({"data-photo": "one" if isinstance(field, PhotoIdField) else "more"})
         elif isinstance(field, NodeIdField) and field.types:
             field.widget = forms.Select(choices=_sections(field, user))
         field.widget.is_required = field.required
@@ -45,4 +45,5 @@ def _sections(field: NodeIdField, user: Any) -> list[tuple[str, str]]:
         for section in sorted(sections.sections.values(), key=lambda section: section.title.casefold())
         if section.type in field.types and (sees_all or sections.is_live(section.id, moment))
     ]
-    return found or [("", _("There is none yet."))]
+    nothing = [] if found and field.required else [("", _("None") if found else _("There is none yet."))]
+    return [*found, *nothing]

@@ -30,6 +30,11 @@
     return form.dataset.insert + (pairs.length ? `{${pairs.join(" ")}}` : "");
   };
 
+  const take = (field, photo) => {
+    field.value = field.dataset.photo === "more" && field.value.trim() ? `${field.value.trim()},${photo}` : photo;
+    field.focus();
+  };
+
   for (const form of forms) {
     form.addEventListener("submit", (event) => {
       if (event.submitter?.value !== "insert") return;
@@ -43,7 +48,7 @@
       if (!picker) continue;
       field.after(dialog.querySelector("template").content.cloneNode(true));
       field.nextElementSibling.addEventListener("click", () => {
-        picker.dispatchEvent(new CustomEvent("pick", { detail: (photo) => { field.value = `photo:${photo.id}`; field.focus(); } }));
+        picker.dispatchEvent(new CustomEvent("pick", { detail: (photo) => take(field, `photo:${photo.id}`) }));
       });
     }
   }

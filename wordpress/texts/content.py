@@ -1,8 +1,8 @@
 """Turns the body of a WordPress post into HTML that stands by itself.
 
-Block markers and shortcodes are resolved, paragraphs made, links to the old site's pages led to the new ones, and what
-cannot be shown (missing pictures, players) becomes a link. The result is not yet clean: nothing here decides what is
-safe.
+Block markers and shortcodes are resolved, paragraphs made, links to the old site's pages led to the new ones. What this
+site has inserts for becomes one (wordpress/texts/inserts.py), what cannot be shown (missing pictures, other players) a
+link. The result is not yet clean: nothing here decides what is safe.
 """
 
 import re
@@ -13,6 +13,7 @@ from html import escape, unescape
 from typing import Protocol
 from urllib.parse import unquote, urljoin, urlsplit
 
+from wordpress.texts import inserts
 from wordpress.texts.paragraphs import paragraphs
 from wordpress.texts.shortcodes import expand, label_of
 from wordpress.texts.tokens import BLOCKS, TAG, Token, attributes, link, tokens
@@ -101,6 +102,8 @@ def _html(source: str, base: str, library: Library, missing: dict[str, None]) ->
 
     def gallery(values: dict[str, str]) -> str:
         files = library.gallery([int(number) for number in re.findall(r"\d{1,18}", values.get("ids", ""))])
+        if placed := inserts.gallery([file.src for file in files]):
+            return placed
         # By their old addresses, as all pictures of the text are: the rewriter knows where they are now.
         rows = "".join(f'<li><img src="{escape(file.url)}" alt="{escape(file.title)}"></li>\n' for file in files)
         return f"<ul>\n{rows}</ul>" if rows else ""
@@ -110,7 +113,7 @@ def _html(source: str, base: str, library: Library, missing: dict[str, None]) ->
     expanded = expand(NEXT_PAGE.sub("\n\n<hr>\n\n", source), gallery)
     text = "".join(token.source for token in tokens(expanded.text) if token.kind != "comment")
     html = _Rewriter(base, library, missing).rewrite(text)
-    return (html.strip() if has_blocks else paragraphs(html)), expanded.dropped
+    return inserts.placed(html.strip() if has_blocks else paragraphs(html)), expanded.dropped
 
 
 def _picture(file: File, missing: dict[str, None], alt: str = "", *, linked: bool = False) -> str:

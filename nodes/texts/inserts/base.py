@@ -13,7 +13,7 @@ from django.utils.functional import Promise
 from django.utils.safestring import SafeString
 
 from markup import directives
-from nodes.texts.inserts.fields import AddressField, PhotoIdField
+from nodes.texts.inserts.fields import AddressField, PhotoIdField, PhotoIdsField
 
 _NAME = re.compile(r"[a-z][a-z0-9-]{0,39}")
 _REGISTRY: dict[str, type["Insert"]] = {}
@@ -69,7 +69,8 @@ class Insert(forms.Form):
     label: ClassVar[str | Promise] = ""
     help: ClassVar[str | Promise] = ""
     template: ClassVar[str] = ""
-    # Values of required attributes, where a field of its kind takes not just any.
+    # Attributes that an example must show, and their values: of fields that take not just any, and of those that are needed
+    # without being required.
     examples: ClassVar[Mapping[str, str]] = {}
     # Whether text stands in it, between `:::name` and `:::`.
     is_container: ClassVar[bool] = False
@@ -88,7 +89,9 @@ class Insert(forms.Form):
             value = self.cleaned_data.get(name)
             if isinstance(field, AddressField):
                 value = field.node(value or "")
-            if isinstance(value, ObjectId):
+            if isinstance(field, PhotoIdsField):
+                photos.update(value or ())
+            elif isinstance(value, ObjectId):
                 (photos if isinstance(field, PhotoIdField) else nodes).add(value)
         return References(frozenset(nodes), frozenset(photos))
 
@@ -147,7 +150,8 @@ def find(name: str) -> type[Insert] | None:
 
 def example(made: type[Insert]) -> str:
     """Return how an insert is written, with the attributes that it must have."""
-    names = [name for name, field in made.base_fields.items() if field.required and field.initial is None]
+    needed = (name for name, field in made.base_fields.items() if field.required and field.initial is None)
+    names = dict.fromkeys((*needed, *made.examples))
     said = {name: made.examples.get(name) or f"{getattr(made.base_fields[name], 'prefix', '')}…" for name in names}
     return directives.write(made.name, said, "…" if made.is_container else None)
 

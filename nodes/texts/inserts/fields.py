@@ -35,6 +35,21 @@ class PhotoIdField(NodeIdField):
     prefix = "photo:"
 
 
+class PhotoIdsField(forms.CharField):
+    """The ids of several photos, `photo:ID,photo:ID`, at most `most`."""
+
+    def __init__(self, *, most: int, **kwargs: Any) -> None:
+        self.most = most
+        super().__init__(**kwargs)
+
+    def clean(self, value: Any) -> tuple[ObjectId, ...]:
+        names = [name.strip() for name in str(super().clean(value)).split(",") if name.strip()]
+        if len(names) > self.most:
+            raise forms.ValidationError(_("At most %(most)d photos."), params={"most": self.most})
+        one = PhotoIdField()
+        return tuple(found for name in names if (found := one.clean(name)))
+
+
 class AddressField(forms.CharField):
     """Where a link leads: an address of the web or of this site, or `node:ID`."""
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from html import escape
 
+from django.core.exceptions import NON_FIELD_ERRORS
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
@@ -131,7 +132,8 @@ def _read(placeholder: Placeholder, counts: Counter[str]) -> Insert | Fault:
         return Fault(line, _("A text has “%(name)s” at most %(most)d times.") % {"name": name, "most": made.most})
     bound = base.bind(made, attributes)
     for attribute, reasons in bound.errors.items():
-        return Fault(line, f"“{name}”, {attribute}: {' '.join(reasons)}")
+        where = f"“{name}”" if attribute == NON_FIELD_ERRORS else f"“{name}”, {attribute}"
+        return Fault(line, f"{where}: {' '.join(reasons)}")
     return bound
 
 

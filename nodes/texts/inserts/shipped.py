@@ -8,7 +8,7 @@ from django.utils.translation import gettext_lazy as _
 from markup.html import anchors
 from nodes.texts.inserts import players
 from nodes.texts.inserts.base import Context, Insert, insert
-from nodes.texts.inserts.fields import AddressField, NodeIdField, PhotoIdField
+from nodes.texts.inserts.fields import AddressField, NodeIdField, PhotoIdField, PhotoIdsField
 
 
 @insert("photo")
@@ -36,15 +36,27 @@ class Photo(Insert):
 @insert("gallery")
 class Gallery(Insert):
     label = _("Gallery")
-    help = _("The newest photos of a gallery, in rows.")
+    help = _("Photos in rows: the newest of a gallery, or those that you choose.")
     template = "nodes/inserts/gallery.html"
+    examples = {"section": "node:…"}  # noqa: RUF012
     most = 10
 
-    section = NodeIdField(label=_("Gallery"), types=["gallery"])
+    section = NodeIdField(label=_("Gallery"), types=["gallery"], required=False)
     count = forms.IntegerField(label=_("Photos at most"), min_value=1, max_value=48, initial=12)
+    photos = PhotoIdsField(label=_("Photos, in place of a gallery"), most=48, required=False)
+
+    def clean(self) -> dict[str, Any]:
+        said: dict[str, Any] = super().clean() or self.cleaned_data
+        if not self.errors and not said.get("section") and not said.get("photos"):
+            raise forms.ValidationError(_("Name a gallery (section) or photos."))
+        return said
 
     def context(self, context: Context) -> dict[str, Any] | None:
-        photos = context.site.photos_of(self.cleaned_data["section"], self.cleaned_data["count"])
+        said = self.cleaned_data
+        if said["photos"]:
+            photos = [photo for one in said["photos"] if (photo := context.site.photo(one))]
+        else:
+            photos = list(context.site.photos_of(said["section"], said["count"]))
         return {"photos": photos} if photos else None
 
 

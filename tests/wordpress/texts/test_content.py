@@ -28,6 +28,13 @@ class Library:
         return [File(f"{PHOTO}?{number}", f"Picture {number}") for number in (ids or (1, 2)) if number < 100]
 
 
+def alone(url: str) -> str:
+    """Return what stands for an address alone in its paragraph: an insert, or a link."""
+    if "youtu" in url or "vimeo" in url:
+        return f'<div data-insert="embed{{url={url}}}" data-line="0"></div>'
+    return f'<p><a href="{url}">{url}</a></p>'
+
+
 def body(source: str) -> Body:
     return convert(source, BASE, Library())
 
@@ -90,9 +97,9 @@ class TestShortcodes:
             ("[tweet 12]", "https://twitter.com/i/web/status/12"),
         ],
     )
-    def test_what_is_named_by_its_number_becomes_a_link(self, source, url):
+    def test_what_is_named_by_its_number_is_led_to(self, source, url):
         found = body(source)
-        assert (found.html, found.dropped) == (f'<p><a href="{url}">{url}</a></p>', ())
+        assert (found.html, found.dropped) == (alone(url), ())
 
     @pytest.mark.parametrize(
         ("source", "expected"),
@@ -119,9 +126,9 @@ class TestShortcodes:
             ),
             (
                 "[youtube=https://youtu.be/x&w=9]",
-                '<p><a href="https://youtu.be/x&amp;w=9">https://youtu.be/x&amp;w=9</a></p>',
+                alone("https://youtu.be/x&amp;w=9"),
             ),
-            ("[vimeo 123]", '<p><a href="https://vimeo.com/123">https://vimeo.com/123</a></p>'),
+            ("[vimeo 123]", alone("https://vimeo.com/123")),
             ('[code lang="c"]\nif (a < b) [gallery]\n[/code]', "<pre><code>if (a &lt; b) [gallery]</code></pre>"),
             ('one [plugin id="7" x=y] two', "<p>one  two</p>"),
             ("one [plugin a=”b c”] two", "<p>one  two</p>"),
@@ -255,9 +262,9 @@ class TestPlayers:
             ),
         ],
     )
-    def test_a_frame_becomes_a_link(self, source, url):
+    def test_a_frame_becomes_an_insert_or_a_link(self, source, url):
         found = body(f'<iframe src="{source}" width="9"></iframe>')
-        assert found.html == f'<p><a href="{url}">{url}</a></p>'
+        assert found.html == alone(url)
         assert found.missing == ()
 
     def test_a_player_that_plays_nothing(self):
@@ -272,9 +279,8 @@ class TestPlayers:
             '<embed src="http://www.youtube.com/v/a-b_1" type="application/x-shockwave-flash">',
         ],
     )
-    def test_flash_becomes_a_link(self, source):
-        url = "https://www.youtube.com/watch?v=a-b_1"
-        assert html(source) == f'<p><a href="{url}">{url}</a></p>'
+    def test_flash_becomes_an_insert(self, source):
+        assert html(source) == alone("https://www.youtube.com/watch?v=a-b_1")
 
     def test_a_gist_becomes_a_link(self):
         url = "https://gist.github.com/ada/0a1b"

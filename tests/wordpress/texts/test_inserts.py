@@ -1,0 +1,81 @@
+"""What WordPress makes of addresses, galleries and buttons becomes inserts, which the site reads as its own."""
+
+from collections.abc import Sequence
+
+import pytest
+from bson import ObjectId
+
+from markup.html import clean
+from nodes.texts.inserts.reading import Inserts
+from wordpress.texts.content import File, convert
+
+IDS = [str(ObjectId()) for _number in range(100)]
+VIDEO = "https://www.youtube.com/watch?v=a-b_1"
+
+
+class Library:
+    """An old site whose pictures are photos here, but for the last."""
+
+    def page(self, url: str) -> str:
+        return "/about" if url.endswith("/about/") else ""
+
+    def file(self, url: str) -> File:
+        return File(url)
+
+    def gallery(self, ids: Sequence[int]) -> Sequence[File]:
+        return [File(f"https://old.example/{n}.jpg", f"P {n}", f"photo:{IDS[n]}" if n < 99 else "") for n in ids]
+
+
+def inserts(source: str) -> tuple[list[str], list[str]]:
+    """Return the names of the inserts of a converted and cleaned body, and what is wrong with them."""
+    found = Inserts(clean(convert(source, "https://old.example/post/", Library()).html, "article"))
+    return sorted(found.names), list(map(str, found.faults))
+
+
+@pytest.mark.parametrize(
+    ("source", "name"),
+    [
+        (f"Look:\n\n{VIDEO}\n\nThere.", "embed"),
+        (f"[embed width=9]{VIDEO}[/embed]", "embed"),
+        (
+            f'<!-- wp:embed {{"url":"x"}} --><figure class="wp-block-embed"><div>\n{VIDEO}\n</div></figure><!-- /wp:embed -->',
+            "embed",
+        ),
+        ("[gallery ids='1,2,3' columns=2]", "gallery"),
+        ("[gallery ids='" + ",".join(map(str, range(60))) + "']", "gallery"),
+        (
+            '<!-- wp:buttons --><div class="wp-block-buttons"><!-- wp:button --><div class="wp-block-button">'
+            '<a class="wp-block-button__link wp-element-button" href="https://old.example/about/">Read &amp; "see"</a></div>'
+            "<!-- /wp:button --></div><!-- /wp:buttons -->",
+            "button",
+        ),
+    ],
+)
+def test_it_becomes_an_insert(source, name):
+    assert inserts(source) == ([name], [])
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        f'<p>See <a href="{VIDEO}">{VIDEO}</a>.</p>',
+        f'<p><a href="{VIDEO}">A film</a></p>',
+        "https://example.org/",
+        "[gallery ids='1,99']",
+        '<div class="wp-block-button"><a href="https://x.example/"></a></div>',
+        '<div class="button"><a href="https://x.example/">x</a></div>',
+    ],
+)
+def test_it_stays_what_it_was(source):
+    assert inserts(source) == ([], [])
+
+
+def test_what_it_says_is_kept():
+    def html(source):
+        return convert(source, "https://old.example/post/", Library()).html
+
+    assert f"gallery{{photos=photo:{IDS[1]},photo:{IDS[2]}}}" in html("[gallery ids='1,2']")
+    figure = f"<figure><div>\n{VIDEO}\n</div><figcaption>A &amp; B</figcaption></figure>"
+    assert f"embed{{url={VIDEO} title=&quot;A &amp; B&quot;}}" in html(f"<!-- wp:embed -->{figure}<!-- /wp:embed -->")
+    button = '<!-- wp:button --><div class="wp-block-button"><a href="/about/">Read</a></div><!-- /wp:button -->'
+    assert "button{link=/about text=Read}" in html(button)
