@@ -28,11 +28,12 @@ def insert_spellings() -> dict[str, Any]:
 
 def _entry(made: type[base.Insert], user: Any) -> dict[str, Any]:
     form = made(auto_id=f"insert-{made.name}-%s", label_suffix="")
-    for field in form.fields.values():
+    for name, field in form.fields.items():
         if isinstance(field, PhotoIdField | PhotoIdsField):
             field.widget = forms.TextInput({"data-photo": "one" if isinstance(field, PhotoIdField) else "more"})
         elif isinstance(field, NodeIdField) and field.types:
-            field.widget = forms.Select(choices=_sections(field, user))
+            field.widget = forms.Select({"data-said": ""}, choices=_sections(field, user))
+            form.initial[name] = field.widget.choices[0][0]
         field.widget.is_required = field.required
     return {"insert": made, "form": form}
 

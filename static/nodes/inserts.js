@@ -18,7 +18,8 @@
   // As markup/directives.py writes them.
   const quoted = (value) => (/^[^\s"'{}\\]+$/.test(value) ? value : `"${value.replace(/[\\"]/g, "\\$&")}"`);
   const isAsItBegins = (field) =>
-    field.type === "checkbox" ? field.checked === field.defaultChecked
+    "said" in field.dataset ? false
+    : field.type === "checkbox" ? field.checked === field.defaultChecked
     : field.options ? [...field.options].some((option) => option.selected && option.defaultSelected)
     : field.value === field.defaultValue;
   const spelled = (form) => {
