@@ -18,7 +18,7 @@ from nodes.selectors.references import Broken, State
 
 # A page of the report ends with the look that brings so many, or after so many pages of the site.
 SIZE = 50
-LOOKED_THROUGH = 2_000
+LOOKED_THROUGH = 1_000
 # Of one target's words on one page.
 WORDS = 5
 

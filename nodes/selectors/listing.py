@@ -10,6 +10,7 @@ from bson.errors import InvalidId
 
 from mongo.connection import Document, database
 from nodes.collections import ASSET_FILES, NODES, standing
+from nodes.content import registry
 from nodes.models import Node, Photo
 from nodes.models.tree import Tree
 
@@ -48,6 +49,16 @@ def live(moment: datetime) -> dict[str, Any]:
 def is_public(node: Node | Photo, sections: Tree, moment: datetime) -> bool:
     """Return whether readers may see a node or photo at `moment`: it and all that it stands in are live."""
     return node.is_live(moment) and node.content_type.is_installed and sections.is_live(node.metadata.parent_id, moment)
+
+
+def public_among(documents: Iterable[Document], sections: Tree, moment: datetime) -> list[Document]:
+    """Return those of some documents, read by a query with `live(moment)`, that readers may see: is_public for many."""
+    shown = set(sections.live_ids(moment))
+    return [
+        document
+        for document in documents
+        if document["metadata"]["parent_id"] in shown and registry.get(document["metadata"]["type"]).is_installed
+    ]
 
 
 def having(properties: Iterable[tuple[str, Any]]) -> dict[str, Any]:

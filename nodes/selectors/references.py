@@ -5,7 +5,7 @@ the names of inserts. The services write both; indexes answer all that is asked 
 """
 
 import enum
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -19,7 +19,7 @@ from nodes.content import MARKDOWN
 from nodes.models import Node
 from nodes.models.tree import Tree
 from nodes.selectors import photos
-from nodes.selectors.listing import LISTED, Cursor, beside, is_public, live
+from nodes.selectors.listing import LISTED, Cursor, beside, is_public, live, public_among
 from nodes.texts import rendering
 
 # Different nodes that one text links to, and different photos; those beyond are words without address.
@@ -119,15 +119,23 @@ class State(enum.StrEnum):
 def states(sections: Tree, ids: Collection[ObjectId], moment: datetime) -> dict[ObjectId, State]:
     """Return what each of these nodes and photos is for readers now; State.GONE for an id that nothing has."""
     found: dict[ObjectId, State] = {}
-    fields = {f"metadata.{name}": 1 for name in ("type", "parent_id", "published", "expires")}
+
+    def read(collection: str, more: Mapping[str, Any]) -> list[Document]:
+        """Read the place of what was not found yet, many at once: no objects are made of them."""
+        place = {"metadata.parent_id": 1, "metadata.type": 1}
+        return [
+            document
+            for batch in batched([i for i in ids if i not in found], IDS_AT_ONCE)
+            for document in database()[collection].find({"_id": {"$in": batch}, **standing(collection), **more}, place)
+        ]
+
+    for collection in (NODES, ASSET_FILES):
+        seen = public_among(read(collection, live(moment)), sections, moment)
+        found |= dict.fromkeys((document["_id"] for document in seen), State.LIVE)
     # Twice: in the middle of going to or coming from the trash a node is seen in one of the looks.
     for collection in (NODES, ASSET_FILES, TRASH, NODES, ASSET_FILES):
-        for batch in batched([i for i in ids if i not in found], IDS_AT_ONCE):
-            query = {"_id": {"$in": batch}, **standing(collection)}
-            for document in database()[collection].find(query, fields):
-                is_live = is_public(Node.from_document(document), sections, moment)
-                standing_here = State.LIVE if is_live else State.HIDDEN
-                found[document["_id"]] = State.TRASHED if collection == TRASH else standing_here
+        state = State.TRASHED if collection == TRASH else State.HIDDEN
+        found |= dict.fromkeys((document["_id"] for document in read(collection, {})), state)
     return {i: found.get(i, State.GONE) for i in ids}
 
 
@@ -177,7 +185,7 @@ def look(sections: Tree, moment: datetime, cursor: str = "") -> Look:
     documents = beside(REFERRING, "referring", moment, LOOKED_AT_ONCE + 1, edge, fields)
     is_more, documents = len(documents) > LOOKED_AT_ONCE, documents[:LOOKED_AT_ONCE]
     after = str(Cursor.of(Node.from_document(documents[-1]), newer=False)) if is_more else ""
-    public = [d for d in documents if is_public(Node.from_document(d), sections, moment)]
+    public = public_among(documents, sections, moment)
     found = states(sections, {ref for document in public for ref in _ids(document)}, moment)
     off = {d["_id"]: d for d in public if any(found[ref] != State.LIVE for ref in _ids(d))}
     said = _words(list(off))
