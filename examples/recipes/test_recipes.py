@@ -1,0 +1,81 @@
+"""What the recipe site promises, tried on a real database with the services and forms that editors use."""
+
+import pytest
+from django.core.management import call_command
+
+from nodes.errors import EditConflict, InvalidField
+from nodes.services import editing
+from tests.support.nodes.build import EDITOR, node, nonce, save, stored
+from tests.support.nodes.editors import fields
+
+SOUP = {
+    "detail.course": "starter",
+    "detail.ingredients": ["water", "salt"],
+    "detail.steps": [{"what": "Boil", "minutes": 10}],
+}
+
+
+@pytest.fixture
+def blog(mongo):
+    return node("blog", "kitchen")
+
+
+@pytest.fixture
+def soup(blog):
+    return node("recipe", "soup", parent=blog, text="My grandmother's.", **SOUP)
+
+
+def test_the_declaration_is_sound_and_short():
+    call_command("check", fail_level="WARNING")
+    with open("examples/recipes/content.py", encoding="utf-8") as file:
+        assert len(file.read().splitlines()) <= 40
+
+
+def test_the_page_shows_what_the_fields_say(soup, client):
+    html = client.get("/kitchen/soup").content.decode()
+    for said in ("grandmother", "Starter, for 2", "<li>salt</li>", "<li>Boil (10 minutes)</li>", '"@type": "Recipe"'):
+        assert said in html
+
+
+def test_it_is_found_where_posts_are(soup, client):
+    for address in ("/", "/kitchen", "/kitchen/feed/atom", "/search?q=salt", "/sitemap-recipe-1.xml"):
+        answer = client.get(address)
+        assert answer.status_code == 200
+        assert "/kitchen/soup" in answer.content.decode()
+
+
+def test_an_editor_writes_one(blog, mongo, editor):
+    ann, address = editor(), f"/admin/nodes/node/add/?type=recipe&section={blog}"
+    form = ann.open(address) | {"steps-0-what": ["Boil"], "steps-0-minutes": ["5"]}
+    assert ann.send(address, form, title="Tea", course="dessert", ingredients="water\nleaves").status_code == 302
+    detail = mongo["cms.nodes"].find_one({"metadata.slug": "tea"})["metadata"]["detail"]
+    assert (detail["servings"], detail["ingredients"]) == (2, ["water", "leaves"])
+    assert [(step["what"], step["minutes"]) for step in detail["steps"]] == [("Boil", 5)]
+
+
+def test_no_caller_stores_what_the_fields_refuse(soup):
+    with pytest.raises(InvalidField, match="not a valid choice"):
+        editing.save(EDITOR, soup, nonce(soup), {"detail.course": "supper"})
+    assert stored(soup)["detail"]["course"] == "starter"
+
+
+def test_servings_and_an_ingredient_changed_at_once_are_merged(soup):
+    seen = nonce(soup)
+    save(soup, seen, detail__servings=6)
+    save(soup, seen, detail__ingredients=["water", "sea salt"])
+    assert stored(soup)["detail"]["servings"] == 6
+    assert stored(soup)["detail"]["ingredients"] == ["water", "sea salt"]
+
+
+def test_servings_changed_by_both_are_decided_on_the_conflict_page(soup, editor):
+    seen = nonce(soup)
+    save(soup, seen, detail__servings=6)
+    with pytest.raises(EditConflict):
+        save(soup, seen, detail__servings=4)
+    ann, bob, address = editor(), editor("bob"), f"/admin/nodes/node/{soup}/change/"
+    theirs, mine = ann.open(address), bob.open(address)
+    assert ann.send(address, theirs, servings="8").status_code == 302
+    asked = bob.send(address, mine, servings="3")
+    assert asked.status_code == 409
+    assert bob.send(address, fields(asked.content.decode()), **{"choice-servings": "mine"}).status_code == 302
+    assert stored(soup)["detail"]["servings"] == 3

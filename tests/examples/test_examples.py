@@ -1,0 +1,28 @@
+"""The example apps: their own tests pass under their own settings, and the pages that lead through them show what they hold."""
+
+import os
+import re
+import subprocess
+import sys
+
+from tests.support.site_settings import ROOT
+
+GUIDE = (ROOT / "docs/how-to/add-a-content-type.md").read_text()
+
+
+def test_recipes():
+    environment = os.environ | {
+        "DJANGO_SETTINGS_MODULE": "examples.recipes.settings_for_tests",
+        "TEST_MONGODB_NAME": f"recipes_{os.getpid()}",
+    }
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "examples/recipes"]
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert re.search(r"\b[1-9]\d* passed", done.stdout)
+    assert "skipped" not in done.stdout
+
+
+def test_the_guide_shows_the_code_that_is_there():
+    for language, path in (("python", "content.py"), ("django", "templates/nodes/recipe.html")):
+        shown = re.findall(rf"```{language}\n(.*?)```", GUIDE, re.S)
+        assert (ROOT / "examples/recipes" / path).read_text() in shown
