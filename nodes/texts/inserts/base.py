@@ -138,6 +138,11 @@ def insert(name: str) -> Callable[[type[Insert]], type[Insert]]:
     return register
 
 
+def unregister(name: str) -> None:
+    """Forget an insert, as tests do that have one of their own."""
+    _REGISTRY.pop(name, None)
+
+
 def registered() -> tuple[type[Insert], ...]:
     """Return all inserts, in the order in which they were registered."""
     return tuple(_REGISTRY.values())

@@ -1,0 +1,34 @@
+"""The page that says how an insert is added: its class and its template, as they stand there."""
+
+import re
+from pathlib import Path
+from textwrap import dedent
+
+from nodes.photos import texts
+from nodes.texts import rendering
+from nodes.texts.inserts import base
+from nodes.texts.inserts.reading import Inserts
+
+PAGE = Path(__file__).parents[2] / "docs/how-to/add-an-insert.md"
+GUIDE = Path(__file__).parents[2] / "docs/editors-guide.md"
+
+
+def test_the_example_works_in_twenty_lines(mongo, settings, tmp_path):
+    code, template = (dedent(block) for block in re.findall(r"```(?:python|html)\n(.*?)```", PAGE.read_text(), re.S))
+    assert len([line for line in code.splitlines() if line.strip()]) <= 20
+    (tmp_path / "shop").mkdir()
+    (tmp_path / "shop/hours.html").write_text(template)
+    settings.TEMPLATES = [{**settings.TEMPLATES[0], "DIRS": [tmp_path, *settings.TEMPLATES[0]["DIRS"]]}]
+    try:
+        exec(code, {"__name__": "shop.content"})  # noqa: S102 - the document's own
+        html = rendering.to_html("::hours{opens=09:00 closes=17:30}\n\n::hours{opens=x closes=17:30}", "markdown")
+        assert '<p class="hours"><strong>Monday to Friday</strong> 09:00–17:30</p>' in texts.shown(html)
+        assert [str(fault) for fault in Inserts(html).faults] == ["Line 3: “hours”, opens: Enter a valid time."]
+        assert "Monday to Friday" in Inserts(html).plain()
+    finally:
+        base.unregister("hours")
+
+
+def test_the_guide_names_every_insert_that_is_shipped():
+    told = re.findall(r"^\| `:{2,3}([a-z]+)", GUIDE.read_text(), re.M)
+    assert sorted(told) == sorted(made.name for made in base.registered() if made.__module__.startswith("nodes."))
