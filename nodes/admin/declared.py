@@ -4,6 +4,7 @@ import datetime
 from collections.abc import Mapping
 from typing import Any
 
+from bson import ObjectId
 from django import forms
 from django.contrib.admin.options import FORMFIELD_FOR_DBFIELD_DEFAULTS
 from django.contrib.admin.widgets import AdminTextareaWidget
@@ -15,7 +16,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django_mongodb_backend.fields import ArrayField, EmbeddedModelArrayField, EmbeddedModelField
 
-from nodes.admin.fields import MomentField, TextField
+from nodes.admin.fields import MomentField, ReferenceField, TextField, spelled
 from nodes.admin.parts import PartsField
 from nodes.content import fields as content_fields
 from nodes.content import values
@@ -68,6 +69,9 @@ def form_field(field: models.Field) -> forms.Field:
 
 
 def _plain(field: models.Field) -> forms.Field:
+    if isinstance(field, content_fields.NodeField):
+        named = {"label": capfirst(field.verbose_name), "help_text": field.help_text}
+        return ReferenceField(photos=isinstance(field, content_fields.PhotoField), required=not field.blank, **named)
     given: dict[str, Any] = {}
     if isinstance(field, models.DateTimeField):
         given = {"form_class": MomentField}
@@ -110,6 +114,8 @@ def display(field: models.Field, value: Any) -> str:
         return ("\n" if isinstance(field.base_field, models.CharField | models.TextField) else ", ").join(
             display(field.base_field, one) for one in value
         )
+    if isinstance(field, content_fields.NodeField) and isinstance(value, ObjectId):
+        return spelled(value, photos=isinstance(field, content_fields.PhotoField))
     if field.flatchoices:
         return str(dict(field.flatchoices).get(value, value))
     if isinstance(value, bool):

@@ -1,21 +1,31 @@
 """Form fields over what a node says: each has one path under `metadata`, and gives back unchanged what was left unchanged."""
 
+from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 from bson import ObjectId
 from django import forms
 from django.contrib.admin.widgets import AdminSplitDateTime, AdminTextInputWidget
 from django.contrib.auth import get_user_model
 from django.core.exceptions import ValidationError
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
 from django.utils.text import format_lazy
 from django.utils.translation import gettext_lazy as _
 
+from mongo.clock import now
 from nodes.access import TOP, section_choices
+from nodes.models import tree
+from nodes.selectors import nodes, picking
+from nodes.selectors.listing import is_public
 from nodes.services.editing import NEVER
 
 # So that a time can be told in every time zone.
 FIRST_YEAR, LAST_YEAR = 1000, 9998
+# Posts whose titles are offered to choose from.
+OFFERED = 100
 YEARS = {"first": FIRST_YEAR, "last": LAST_YEAR}
 
 
@@ -91,6 +101,68 @@ class SectionField(forms.ChoiceField):
     def clean(self, value: Any) -> ObjectId | None:
         chosen = super().clean(value)
         return None if chosen == TOP else ObjectId(chosen)
+
+
+class ReferenceInput(AdminTextInputWidget):
+    """An address, completed by the titles of what is public: the newest posts and all sections, or the newest photos."""
+
+    def __init__(self, *, photos: bool) -> None:
+        super().__init__()
+        self.photos = photos
+
+    def render(self, name: str, value: Any, attrs: Any = None, renderer: Any = None) -> SafeString:
+        list_id = f"{(attrs or {}).get('id', name)}_list"
+        box = super().render(name, value, {**(attrs or {}), "list": list_id}, renderer)
+        options = format_html_join("", '<option value="{}">{}</option>', self._offered())
+        return format_html('{}<datalist id="{}">{}</datalist>', box, list_id, options)
+
+    def _offered(self) -> Iterator[tuple[str, str]]:
+        sections, moment = tree.current(), now()
+        if self.photos:
+            found = [photo for photo in picking.photos("") if is_public(photo, sections, moment)]
+        else:
+            live = sections.live_ids(moment)
+            held = [sections.sections[section_id] for section_id in live if section_id is not None]
+            yield from ((sections.url(section.parent_id, section.slug), section.title) for section in held)
+            found = list(nodes.newest_entries(sections, moment, size=OFFERED).nodes)
+        yield from ((node.get_absolute_url(), node.metadata.title) for node in found)
+
+
+class ReferenceField(forms.CharField):
+    """A node or a photo, by its address or its id. What readers do not see (any more) is written `node:ID`."""
+
+    def __init__(self, *, photos: bool, **kwargs: Any) -> None:
+        self.photos, self.prefix = photos, "photo:" if photos else "node:"
+        kwargs["help_text"] = kwargs.get("help_text") or _("Its address on this site.")
+        super().__init__(max_length=1_000, widget=ReferenceInput(photos=photos), **kwargs)
+
+    def prepare_value(self, value: Any) -> Any:
+        return spelled(value, photos=self.photos) if isinstance(value, ObjectId) else value
+
+    def clean(self, value: Any) -> ObjectId | None:
+        typed = str(super().clean(value))
+        if not typed:
+            return None
+        if ObjectId.is_valid(key := typed.removeprefix(self.prefix)):
+            return ObjectId(key)
+        try:
+            path = unquote(urlsplit(typed).path).strip("/")
+        except ValueError:
+            path = ""
+        sections, moment = tree.current(), now()
+        found = nodes.resolve(sections, path, moment) if path else nodes.front_page(sections, moment)
+        if found is None or found.content_type.is_file != self.photos:
+            raise ValidationError(
+                _("No public photo has this address.") if self.photos else _("No public page has this address.")
+            )
+        key_found: ObjectId = found.pk
+        return key_found
+
+
+def spelled(node_id: ObjectId, *, photos: bool) -> str:
+    """Return a reference as editors read it: its address where readers see it, else its id."""
+    found = nodes.live_by_id(tree.current(), node_id, now())
+    return found.get_absolute_url() if found else f"{'photo' if photos else 'node'}:{node_id}"
 
 
 class AuthorWidget(forms.MultiWidget):

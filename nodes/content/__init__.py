@@ -25,7 +25,7 @@ from nodes.content.base import (
     Part,
     Section,
 )
-from nodes.content.fields import MarkdownField
+from nodes.content.fields import MarkdownField, NodeField, PhotoField
 from nodes.content.registry import CONTENT, TOP_LEVEL, get, may_hold, register, types, unregister
 from nodes.content.shipped import PHOTO, BasicPage, Blog, BlogEntry, Folder, Gallery, Photo
 
@@ -48,9 +48,11 @@ __all__ = [
     "Insert",
     "MarkdownField",
     "Missing",
+    "NodeField",
     "Page",
     "Part",
     "Photo",
+    "PhotoField",
     "Section",
     "get",
     "insert",

@@ -4,8 +4,9 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any
 
+from bson import ObjectId
 from django.db import models
-from django_mongodb_backend.fields import ArrayField, EmbeddedModelArrayField, EmbeddedModelField
+from django_mongodb_backend.fields import ArrayField, EmbeddedModelArrayField, EmbeddedModelField, ObjectIdField
 
 from nodes.content import registry, values
 
@@ -34,6 +35,14 @@ RESERVED = frozenset(
 
 class MarkdownField(models.TextField):
     """A text with Markdown, besides the one that every page has."""
+
+
+class NodeField(ObjectIdField):
+    """The id of a page, a post or a section. What it names may go: templates ask for it by {% referred %}."""
+
+
+class PhotoField(NodeField):
+    """The id of a photo."""
 
 
 def declared(type: str) -> Mapping[str, models.Field]:
@@ -82,6 +91,24 @@ def words(type: str, detail: Mapping[str, Any]) -> Iterator[str]:
     for path, field in own(type):
         if path != f"{PREFIX}alt":
             yield from values.words(field, detail.get(field.column))
+
+
+def references(type: str, detail: Mapping[str, Any]) -> Iterator[ObjectId]:
+    """Yield the ids of nodes and photos that the fields of a stored detail name, those of its parts too."""
+    for field in declared(type).values():
+        yield from _references(field, detail.get(field.column))
+
+
+def _references(field: models.Field, value: Any) -> Iterator[ObjectId]:
+    if isinstance(field, NodeField) and isinstance(value, ObjectId):
+        yield value
+    elif isinstance(value, list):
+        inner = field if isinstance(field, EmbeddedModelArrayField) else getattr(field, "base_field", field)
+        for one in value:
+            yield from _references(inner, one)
+    elif isinstance(value, Mapping) and isinstance(field, EmbeddedModelField | EmbeddedModelArrayField):
+        for part in values.stored_fields(field.embedded_model):
+            yield from _references(part, value.get(part.column))
 
 
 def defaults(type: str) -> dict[str, Any]:

@@ -53,6 +53,7 @@ def references(metadata: Mapping[str, Any], inserts: Inserts | None = None) -> d
     slugs = list(dict.fromkeys(name for one in every for name in one.photos if not ObjectId.is_valid(name)))
     ids = {ObjectId(name) for name in names if ObjectId.is_valid(name)}
     ids |= {photo.pk for photo in photos.named(slugs[:MOST_NAMED]).values()}
+    ids |= set(content_fields.references(metadata["type"], metadata.get("detail") or {}))
     refs: list[Ref] = [*sorted(ids | used.nodes | used.photos), *sorted(inserts.names)]
     # Only where there are any: no index has an entry for the others.
     return {"refs": refs} if refs else {}

@@ -6,7 +6,18 @@ from contextlib import contextmanager
 from django.db import models
 from django_mongodb_backend.fields import ArrayField, EmbeddedModelArrayField, EmbeddedModelField
 
-from nodes.content import Blog, Content, Entry, MarkdownField, Part, Section, register, unregister
+from nodes.content import (
+    Blog,
+    Content,
+    Entry,
+    MarkdownField,
+    NodeField,
+    Part,
+    PhotoField,
+    Section,
+    register,
+    unregister,
+)
 from nodes.models import tree, version_cache
 
 COURSES = [("starter", "Starter"), ("main", "Main course"), ("dessert", "Dessert")]
@@ -45,6 +56,8 @@ class Recipe(Entry):
     is_vegan = models.BooleanField(default=False)
     yields = EmbeddedModelField(Amount, null=True, blank=True)
     steps = EmbeddedModelArrayField(Step, null=True, blank=True)
+    goes_with = NodeField(null=True, blank=True)
+    picture = PhotoField(null=True, blank=True)
 
     class Meta:
         verbose_name = "recipe"
