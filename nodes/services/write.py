@@ -25,6 +25,8 @@ from nodes.types import NO_TAGS, Actor, Expected, Submitted, TagChange
 
 # How many saves back a form looks for its own.
 LOOK_BACK = 200
+# What is wrong in a text is told at most so many times at once.
+TOLD = 10
 
 
 def compare_and_set(
@@ -171,7 +173,7 @@ def check_inserts(changes: Mapping[str, Any], metadata: Mapping[str, Any]) -> No
         return
     html = rendering.to_html(text, metadata["detail"].get("format") or MARKDOWN)
     if faults := [str(fault) for fault in Inserts(html).faults if not isinstance(fault, Unknown)]:
-        raise WrongInsert("detail.text", faults)
+        raise WrongInsert("detail.text", faults[:TOLD])
 
 
 def check_id(node_id: ObjectId, *, form: ObjectId | None = None, photo: bool = False) -> None:

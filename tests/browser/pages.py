@@ -21,6 +21,30 @@ from tests.support.nodes.photo_build import gallery, upload
 
 SHOWCASE = Path(__file__).parent / "showcase.md"
 
+# Every insert that is shipped.
+INSERTS = """::contents{{title="In this text"}}
+
+## First
+
+::photo{{photo=photo:{photo} caption="A lake" width=full}}
+
+:::note{{kind=warning}}
+Mind the *gap*.
+
+:::note{{kind=tip}}
+::button{{link=/about text="Read more"}}
+:::
+:::
+
+## Second
+
+::gallery{{section=node:{gallery}}}
+
+::posts{{count=3}}
+
+::embed{{url=https://www.youtube.com/watch?v=aqz-KE-bpKQ photo=photo:{photo} title="A film"}}
+"""
+
 
 @dataclass(frozen=True)
 class Site:
@@ -56,11 +80,10 @@ def build() -> Site:
         )
     photos = gallery("lakes", title="Lakes", summary="Water and light.")
     shown = [
-        upload(
-            photos, pictures.jpeg(number, pictures.image((900, 600))), f"lake-{number}.jpg", fields={"tags": ("paper",)}
-        )
+        upload(photos, pictures.jpeg(number, pictures.image((900, 600))), f"lake-{number}.jpg", tags=("paper",))
         for number in range(4)
     ]
+    node(slug="inserts", title="Inserts", text=INSERTS.format(gallery=photos, photo=shown[0]))
     post = node("blog-entry", "hello", parent=blog, title="Hello", text="A post that is talked about.", tags=("paper",))
     target = Target("nodes.node", str(post))
     parent = ""
@@ -147,6 +170,13 @@ def _difference(page: Page, site: Site) -> Response:
     return navigation.value
 
 
+def _menu(page: Page, site: Site) -> Response:
+    answer = _at(f"/admin/nodes/node/{site.post}/change/")(page, site)
+    page.locator(".tool-insert").click()
+    page.get_by_role("button", name="Photo with caption").click()
+    return answer
+
+
 READERS: dict[str, Callable[[Page, Site], Response]] = {
     "home": _at("/"),
     "section": _at("/guide"),
@@ -154,6 +184,7 @@ READERS: dict[str, Callable[[Page, Site], Response]] = {
     "blog index": _at("/news"),
     "archive": _at("/news/archive"),
     "typography": _at("/news/p12"),
+    "inserts": _at("/inserts"),
     "post with threaded comments": _at("/news/hello"),
     "permalink page": _at(lambda site: site.comment("c", f"/{site.deep}")),
     "thread": _at(lambda site: site.comment("thread", f"/{site.deep}")),
@@ -177,6 +208,7 @@ EDITORS: dict[str, Callable[[Page, Site], Response]] = {
     "admin start": _at("/admin/"),
     "list of pages": _at("/admin/nodes/node/"),
     "node form": _at(lambda site: f"/admin/nodes/node/{site.post}/change/"),
+    "menu of inserts": _menu,
     "new page": _at("/admin/nodes/node/add/?type=basic-page"),
     "conflict page": _conflict,
     "history diff": _difference,

@@ -59,7 +59,7 @@ def test_readers_meet_no_barrier(looking, axe, site):
 
 
 def test_readers_meet_no_barrier_on_a_phone(looking, axe, site):
-    chosen = ("home", "post with threaded comments", "reply form", "gallery", "photo", "search results")
+    chosen = ("home", "inserts", "post with threaded comments", "reply form", "gallery", "photo", "search results")
     scenes = {name: pages.READERS[name] for name in chosen}
     assert barriers(looking(viewport=PHONE), axe, scenes, site) == []
 

@@ -58,8 +58,9 @@ class Inserts:
 
     @property
     def faults(self) -> list[Fault]:
-        """What is wrong, unknown names included, in the order of the text."""
-        return sorted((one for one in self._found if isinstance(one, Fault)), key=lambda fault: fault.line)
+        """What is wrong, unknown names included, in the order of the text. The last says where there are too many."""
+        found = sorted((one for one in self._found if isinstance(one, Fault)), key=lambda fault: fault.line)
+        return found[: MOST + 1]
 
     @property
     def references(self) -> References:
@@ -86,13 +87,15 @@ class Inserts:
     def shown(self, site: Site, *, is_feed: bool = False, faults: bool = False) -> str:
         """Return the text with its inserts as readers see them; with `faults` also, in their place, what is wrong."""
         context = Context(site, self.html, is_feed=is_feed)
-        found = iter(self._found)
+        found, left = iter(self._found), MOST + 1 if faults else 0
 
         def show(_placeholder: Placeholder, content: str) -> str:
+            nonlocal left
             one = next(found)
             if isinstance(one, Insert):
                 return one.as_html(replace(context, content=SafeString(content)))
-            told = format_html('<p class="insert-fault" role="note">{}</p>', str(one)) if faults else ""
+            left -= 1
+            told = format_html('<p class="insert-fault" role="note">{}</p>', str(one)) if left >= 0 else ""
             return told + content
 
         return markup.resolve(self.html, show)

@@ -156,6 +156,16 @@ def test_what_is_wrong_is_told_with_its_line(text, told):
     assert not isinstance(faults[0], Unknown)
 
 
+def test_a_text_of_nothing_else_costs_and_tells_no_more(mongo):
+    html = rendering.to_html("::contents{x=1}\n" * 20_000, "markdown")
+    inserts = Inserts(html)
+    site = texts.Readers({})
+    assert html.count("data-insert") == 20_000
+    assert len(inserts.faults) == MOST + 1
+    assert inserts.shown(site, faults=True).count("<p ") == MOST + 1
+    assert inserts.shown(site).strip() == ""
+
+
 def test_an_unknown_insert_is_shown_to_editors_alone(mongo):
     html = rendering.to_html("a\n\n:::map{x=1}\nb\n:::", "markdown")
     assert texts.shown(html) == "<p>a</p>\n\n<p>b</p>\n"
