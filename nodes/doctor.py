@@ -250,6 +250,19 @@ def histories(examination: Examination) -> Iterator[Finding]:
 
 
 @check
+def missing_types(examination: Examination) -> Iterator[Finding]:
+    """Nodes are of types that an installed app declares; others are kept, and readers do not see them."""
+    for name in _declared(examination, NODES):
+        known = registry.names()
+        # Of the index alone, one entry a type.
+        if unknown := sorted(str(type) for type in examination.db[name].distinct("metadata.type") if type not in known):
+            message = f"No installed app declares the type of some nodes: {', '.join(unknown[:NAMED])}."
+            yield Finding(
+                WARNING, "type-not-installed", name, message, "Install the app again, or move them to the trash."
+            )
+
+
+@check
 def orphan_chunks(examination: Examination) -> Iterator[Finding]:
     """Chunks of files that are not there: of all, or of a random sample where there are many."""
     for files, chunks in ((ASSET_FILES, ASSET_CHUNKS), (RENDITION_FILES, RENDITION_CHUNKS)):

@@ -8,6 +8,7 @@ from django.core.management import call_command
 from django.db import models
 from django.test import Client
 
+from mongo import doctor
 from nodes import content
 from nodes.checks import check_content
 from nodes.content import Entry, Page, Part, registry
@@ -197,6 +198,15 @@ def test_nothing_writes_what_is_not_installed(left):
         editing.create(EDITOR, type="recipe", parent_id=left["blog"], slug="", title="New")
     with pytest.raises(InvalidPlace):
         editing.create(EDITOR, type="blog-entry", parent_id=left["cookbook"], slug="", title="New")
+
+
+def test_the_doctor_names_what_is_not_installed(left):
+    def told():
+        return [finding.message for finding in doctor.examine() if finding.name == "type-not-installed"]
+
+    assert told() == ["No installed app declares the type of some nodes: cookbook, recipe."]
+    with registered(Recipe, Cookbook):
+        assert told() == []
 
 
 def test_installed_again_it_is_as_it_was(left, client):
