@@ -1,5 +1,6 @@
 """System checks: what is set for photos, and what content types declare."""
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,6 +12,7 @@ from django_mongodb_backend.fields import ArrayField, EmbeddedModelArrayField, E
 from nodes.content import Content, Part, registry
 from nodes.content.base import Written
 from nodes.content.fields import RESERVED
+from nodes.content.upgrading import FIRST
 from nodes.photos.assets.limits import limits
 
 
@@ -30,8 +32,9 @@ def check_photos(**kwargs: Any) -> list[CheckMessage]:
 @register()
 def check_content(**kwargs: Any) -> list[CheckMessage]:
     """nodes.E003: two types have one name; E004: the name of a field is taken; E005: a field is of a class that documents
-    cannot keep; E006: a type stands in nothing; E007: a facet is no field that lists can filter by. What the fields themselves
-    find wrong comes under Django's own ids."""
+    cannot keep; E006: a type stands in nothing; E007: a facet is no field that lists can filter by; E008: a version of a type
+    lacks its upgrader, or has several; E009: an upgrader takes a version that there is not. What the fields themselves find
+    wrong comes under Django's own ids."""
     found: list[CheckMessage] = []
     for double in registry.doubles():
         first = registry.get(double.type_name)
@@ -44,6 +47,7 @@ def check_content(**kwargs: Any) -> list[CheckMessage]:
             hint = "List section types in `stands_in`, as classes or by their names."
             message = f"{_name(content_type)} stands in nothing: no type of `stands_in` is an installed section."
             found.append(Error(message, hint=hint, obj=content_type, id="nodes.E006"))
+        found += _upgraders(content_type)
     return found
 
 
@@ -60,6 +64,20 @@ def _facets(content_type: type[Content]) -> Iterator[CheckMessage]:
 
 def _name(content_type: type[Content]) -> str:
     return f"{content_type.__module__}.{content_type.__name__}"
+
+
+def _upgraders(content_type: type[Content]) -> Iterator[CheckMessage]:
+    counted = Counter(taken for taken, _upgrader in content_type.upgraders)
+    name, present = _name(content_type), content_type.schema_version
+    for number in range(FIRST, present):
+        if counted[number] != 1:
+            message = f"{name} has {counted[number] or 'no'} upgraders from version {number} to {number + 1}."
+            hint = f"Declare one function with @upgrade(from_version={number}); older revisions need it too."
+            yield Error(message, hint=hint, obj=content_type, id="nodes.E008")
+    for number in sorted(number for number in counted if not FIRST <= number < present):
+        message = f"{name} has an upgrader from version {number}, and its schema_version is {present}."
+        hint = f"Set schema_version = {number + 1}, or mend the upgrader's from_version."
+        yield Error(message, hint=hint, obj=content_type, id="nodes.E009")
 
 
 def _fields(model: Any, path: str) -> Iterator[CheckMessage]:

@@ -124,6 +124,27 @@ class NotReady(NodeError):
     """The node lacks something without which it cannot be published."""
 
 
+class NewerVersion(NodeError):
+    """The node was stored by a newer version of its type than the running code has: it is read, and not written."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            _(
+                "A newer release of the site has saved this already. Nothing was saved: try again when the update is complete."
+            )
+        )
+
+
+class NotUpgraded(NodeError):
+    """An upgrader of the node's type, the one that takes `from_version`, fails on what is stored."""
+
+    def __init__(self, from_version: int) -> None:
+        super().__init__(
+            _("This was stored by version %(version)d of its type, and cannot be brought to the present one.")
+            % {"version": from_version}
+        )
+
+
 class TooBusy(NodeError):
     """Others kept changing the same node; trying again is safe."""
 

@@ -12,11 +12,13 @@ from typing import Any
 from markup.comparing import lists
 from markup.comparing import merge as text_merge
 from nodes.content import fields as content_fields
+from nodes.content import upgrading
 from nodes.content.fields import ITEMS, PART, PARTS, TEXT
 
 # Kept by the services themselves, or saved as differences.
 _NOT_FIELDS = frozenset(
     {"nonce", "type", "created", "updated", "tags", "detail", "locked", "content_id", "doomed", "superseded"}
+    | {upgrading.VERSION}
 )
 
 
@@ -44,7 +46,15 @@ class Merge:
 
 
 def fields(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of a stored `metadata` by path, those of `detail` as "detail.name"."""
+    """Return the fields of a stored `metadata` by path, those of `detail` as "detail.name", in the present shape of its type.
+
+    Raises UpgradeFailed.
+    """
+    return as_stored(upgrading.upgraded(metadata))
+
+
+def as_stored(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of a `metadata` by path, in whatever shape it is."""
     flat = {name: value for name, value in metadata.items() if name not in _NOT_FIELDS}
     flat.update({f"detail.{name}": value for name, value in (metadata.get("detail") or {}).items()})
     return flat

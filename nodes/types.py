@@ -29,7 +29,7 @@ class Actor:
 
 @dataclass(frozen=True)
 class Expected:
-    """What a compare-and-set expects to find: the place and the nonce that the node had when it was read.
+    """What a compare-and-set expects to find: the place, the nonce and the shape that the node had when it was read.
 
     The place is in it because it is the shard key: without it a save would be broadcast, and a rename would fail.
     """
@@ -38,11 +38,15 @@ class Expected:
     parent_id: ObjectId | None
     slug: str
     nonce: ObjectId
+    # Writing stored documents through takes no nonce: who read another shape reads again.
+    schema_version: int | None = None
 
     @classmethod
     def of(cls, document: Mapping[str, Any]) -> Self:
         metadata = document["metadata"]
-        return cls(document["_id"], metadata["parent_id"], metadata["slug"], metadata["nonce"])
+        return cls(
+            document["_id"], metadata["parent_id"], metadata["slug"], metadata["nonce"], metadata.get("schema_version")
+        )
 
     def as_filter(self) -> dict[str, Any]:
         return {
@@ -50,6 +54,7 @@ class Expected:
             "metadata.parent_id": self.parent_id,
             "metadata.slug": self.slug,
             "metadata.nonce": self.nonce,
+            "metadata.schema_version": self.schema_version,
         }
 
 

@@ -1,7 +1,7 @@
 """What documents of editors' collections must look like, for the server to refuse others.
 
-Of the fields that a type declares the server knows the types of their values, and requires none: a document that an older or
-newer version of an app wrote passes, and so does one of a type that is not installed.
+Of the fields that a type declares the server knows the types of their values, and requires none. A document that is of an
+older or newer version of its type passes whatever its fields hold, and so does one of a type that is not installed.
 """
 
 from django.db import models
@@ -23,7 +23,7 @@ from mongo.schemas import (
     one_of,
     optional,
 )
-from nodes.content import CONTENT, PHOTO, registry, values
+from nodes.content import CONTENT, PHOTO, registry, upgrading, values
 
 _AUTHOR = document({"_id": optional(ID), "name": TEXT})
 # The first class that a field is an instance of decides.
@@ -69,6 +69,7 @@ _COMMON: dict[str, Schema] = {
     "tags": listed(TEXT),
     "summary": TEXT,
 }
+_DRAFTED = {name: schema for name, schema in _COMMON.items() if name != "nonce"}
 _UPLOAD: dict[str, Schema] = {"doomed": optional(DATE), "superseded": optional(DATE)}
 
 
@@ -90,18 +91,37 @@ def of_model(model: type[models.Model]) -> Schema:
 
 
 def _node() -> Schema:
+    """Return the schema of the metadata of nodes: what fields hold is said of the present version of each type alone."""
     types = [type for type in registry.types() if not type.is_file]
-    by_type = [{"properties": {"type": one_of(t.type_name), "detail": optional(of_model(t))}} for t in types]
-    other = {"properties": {"type": {"not": one_of(*registry.names())}}}
+    present: list[Schema] = [
+        {
+            "allOf": [_of_version(t.schema_version)],
+            "properties": {"type": one_of(t.type_name), "detail": optional(of_model(t))},
+        }
+        for t in types
+    ]
+    others: list[Schema] = []
+    for number in sorted({type.schema_version for type in types}):
+        these = one_of(*(type.type_name for type in types if type.schema_version == number))
+        others.append({"not": _of_version(number), "properties": {"type": these}})
+    unknown = {"properties": {"type": {"not": one_of(*registry.names())}}}
+    fields = _COMMON | {"type": TEXT, "detail": {"bsonType": ["object", "null"]}}
     return {
-        **document(_COMMON | {"type": TEXT, "detail": {"bsonType": ["object", "null"]}}),
-        "anyOf": [*by_type, other],
+        **document(fields, {upgrading.VERSION: optional(INTEGER)}),
+        "anyOf": [*present, *others, unknown],
     }
+
+
+def _of_version(number: int) -> Schema:
+    """Return the schema of metadata of a version of its type; without one it is the first."""
+    if number == upgrading.FIRST:
+        return {"properties": {upgrading.VERSION: {"enum": [number, None]}}}
+    return {"required": [upgrading.VERSION], "properties": {upgrading.VERSION: {"enum": [number]}}}
 
 
 _PHOTO = document(
     _COMMON | {"type": one_of(PHOTO), "detail": _PHOTO_DETAIL, "locked": optional(DATE), "content_id": optional(ID)},
-    _UPLOAD,
+    _UPLOAD | {upgrading.VERSION: optional(INTEGER)},
 )
 _CONTENT = document({"type": one_of(CONTENT), "parent_id": ID, "slug": TEXT, "locked": optional(DATE)}, _UPLOAD)
 # Ids of nodes and photos, names of inserts.
@@ -141,7 +161,7 @@ def node() -> Schema:
                 {
                     "nonce": ID,
                     "base_nonce": ID,
-                    "metadata": document({}, {name: schema for name, schema in _COMMON.items() if name != "nonce"}),
+                    "metadata": document({}, {**_DRAFTED, upgrading.VERSION: optional(INTEGER)}),
                     "saved_at": DATE,
                     "saved_by": _AUTHOR,
                 },

@@ -24,6 +24,7 @@ from nodes.content.base import (
     Page,
     Part,
     Section,
+    upgrade,
 )
 from nodes.content.fields import MarkdownField, NodeField, PhotoField
 from nodes.content.registry import CONTENT, TOP_LEVEL, get, may_hold, register, types, unregister
@@ -60,6 +61,7 @@ __all__ = [
     "register",
     "types",
     "unregister",
+    "upgrade",
 ]
 
 

@@ -4,8 +4,9 @@ Each class is the model of `metadata.detail` of the nodes of its type. It is no 
 registry of models of its own, apart from Django's.
 """
 
+import inspect
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, ClassVar, Self
 
 from django.apps.registry import Apps
@@ -25,6 +26,24 @@ NEWEST, BY_NAME, PHOTOS = "newest", "by-name", "photos"
 # Where Django looks for models it finds none of these.
 _MODELS = Apps(())
 _WORDS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+
+
+# From the stored detail of one version of a type to that of the next.
+Upgrader = Callable[[dict[str, Any]], Mapping[str, Any]]
+
+
+def upgrade(*, from_version: int) -> Callable[[Upgrader], "staticmethod[[dict[str, Any]], Mapping[str, Any]]"]:
+    """Declare a function of a type as its upgrader: it takes a stored detail of one version and returns the next's.
+
+    It runs at every read, so it is pure: what it returns depends on the detail alone. It may change the one it is given.
+    """
+
+    def declare(function: Upgrader) -> "staticmethod[[dict[str, Any]], Mapping[str, Any]]":
+        function = inspect.unwrap(function)
+        function.upgrades_from = from_version  # type: ignore[attr-defined]
+        return staticmethod(function)
+
+    return declare
 
 
 class ContentBase(ModelBase):
@@ -81,6 +100,10 @@ class Content(EmbeddedModel, metaclass=ContentBase):
     facets: ClassVar[Sequence[str]] = ()
     # False of what is stored under a type that no installed app declares.
     is_installed: ClassVar[bool] = True
+    # Which version of the type's fields this is. Older documents go through the upgraders, one a version.
+    schema_version: ClassVar[int] = 1
+    # (version that it takes, upgrader) of each function that `upgrade` declares.
+    upgraders: ClassVar[Sequence[tuple[int, Upgrader]]] = ()
     # In templates the class itself is meant, not one of its instances.
     do_not_call_in_templates: ClassVar[bool] = True
 
@@ -93,6 +116,10 @@ class Content(EmbeddedModel, metaclass=ContentBase):
             cls.type_name = _WORDS.sub("-", cls.__name__).lower()
         if "description" not in cls.__dict__:
             cls.description = (cls.__dict__.get("__doc__") or "").strip().partition("\n")[0]
+        functions = {
+            name: inspect.unwrap(value) for above in reversed(cls.__mro__) for name, value in vars(above).items()
+        }
+        cls.upgraders = tuple((f.upgrades_from, f) for f in functions.values() if hasattr(f, "upgrades_from"))
 
     @classproperty
     def label(cls) -> str | Promise:

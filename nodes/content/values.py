@@ -44,6 +44,19 @@ def attributes(model: Any, document: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
+def fitting(model: type[models.Model], document: Mapping[str, Any]) -> dict[str, Any]:
+    """Return those values of a stored document that the fields of a type take: of one that a newer version wrote, say."""
+    found = {}
+    for field in stored_fields(model):
+        if field.column in document:
+            try:
+                cleaned(field, from_stored(field, document[field.column]))
+            except (ValidationError, *_NO_VALUE):
+                continue
+            found[field.column] = document[field.column]
+    return found
+
+
 def from_stored(field: models.Field, value: Any) -> Any:
     """Return a stored value as Python has it; a value that Python has stays."""
     convert = _converter(field)

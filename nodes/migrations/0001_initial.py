@@ -53,6 +53,7 @@ class Migration(migrations.Migration):
                     django_mongodb_backend.fields.ArrayField(base_field=models.CharField(max_length=100), default=list),
                 ),
                 ("summary", models.TextField(blank=True)),
+                ("schema_version", models.PositiveSmallIntegerField(null=True)),
                 (
                     "detail",
                     nodes.models.documents.DetailField(null=True),

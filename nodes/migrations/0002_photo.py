@@ -64,6 +64,7 @@ class Migration(migrations.Migration):
                     django_mongodb_backend.fields.ArrayField(base_field=models.CharField(max_length=100), default=list),
                 ),
                 ("summary", models.TextField(blank=True)),
+                ("schema_version", models.PositiveSmallIntegerField(null=True)),
                 ("locked", models.DateTimeField(null=True)),
                 ("content_id", django_mongodb_backend.fields.ObjectIdField(null=True)),
                 (

@@ -15,7 +15,7 @@ from django_mongodb_backend.models import EmbeddedModel
 
 from mongo.models import ReadOnlyModel
 from nodes import content
-from nodes.content import Content, registry
+from nodes.content import Content, Missing, registry, upgrading
 from nodes.models import tree
 
 
@@ -59,13 +59,8 @@ class MetadataField(EmbeddedModelField):
     def to_python(self, value: Any) -> Any:
         metadata = super().to_python(value)
         if isinstance(value, Mapping):
-            metadata.detail = detail(metadata.type, metadata.detail)
+            metadata.detail = upgrading.read(value)
         return metadata
-
-
-def detail(type: str, document: Mapping[str, Any] | None) -> Content | None:
-    """Return a stored detail, or what a projection left of it, as an object of its type; None stays."""
-    return None if document is None else content.get(type).from_document(document)
 
 
 class CommonMetadata(DocumentPart):
@@ -83,6 +78,8 @@ class CommonMetadata(DocumentPart):
     author = EmbeddedModelField(Author, null=True)
     tags = ArrayField(models.CharField(max_length=100), default=list)
     summary = models.TextField(blank=True)
+    # The version of the type that the detail was stored by; None is the first.
+    schema_version = models.PositiveSmallIntegerField(null=True)
     detail = DetailField(null=True)
 
     class Meta:
@@ -91,7 +88,7 @@ class CommonMetadata(DocumentPart):
     @classmethod
     def from_document(cls, document: Mapping[str, Any]) -> Self:
         metadata = super().from_document(document)
-        metadata.detail = detail(metadata.type, document.get("detail"))  # type: ignore[assignment]
+        metadata.detail = upgrading.read(document)  # type: ignore[assignment]
         return metadata
 
 
@@ -130,8 +127,13 @@ class Placed(ReadOnlyModel):
 
     @property
     def content_type(self) -> type[Content]:
-        """The class of the node's type; Missing if no installed app declares it."""
-        return content.get(self.metadata.type)
+        """The class of the node's type; Missing if no installed app declares it, or what was read cannot be upgraded to it."""
+        return Missing if isinstance(self.metadata.detail, Missing) else content.get(self.metadata.type)
+
+    @property
+    def is_newer(self) -> bool:
+        """Whether a newer version of its type has stored it: it is shown, and not written."""
+        return (self.metadata.schema_version or 1) > self.content_type.schema_version
 
     @property
     def type_label(self) -> str:

@@ -1,6 +1,7 @@
 """Reading nodes for editors: whatever their state, with their drafts and what they were under earlier nonces."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Self
@@ -10,6 +11,7 @@ from bson import ObjectId
 from mongo.connection import database
 from nodes import merging
 from nodes.collections import NODES, REVISIONS
+from nodes.content import upgrading
 from nodes.models import Metadata, Node
 
 
@@ -24,10 +26,15 @@ class Version:
     saved_by: str = ""
     # Of a draft: the nonce of the live version that it was begun on.
     base_nonce: ObjectId | None = None
+    # The version of the node's type that the fields are in the shape of: the present one, wherever they can be upgraded.
+    schema_version: int = upgrading.FIRST
 
     @classmethod
     def of(cls, metadata: Mapping[str, Any], saved_at: datetime, saved_by: str = "") -> Self:
-        return cls(metadata["nonce"], merging.fields(metadata), tuple(metadata.get("tags", ())), saved_at, saved_by)
+        with suppress(upgrading.UpgradeFailed):
+            metadata = upgrading.upgraded(metadata)
+        fields, tags = merging.as_stored(metadata), tuple(metadata.get("tags", ()))
+        return cls(metadata["nonce"], fields, tags, saved_at, saved_by, schema_version=upgrading.version(metadata))
 
 
 @dataclass(frozen=True)
@@ -43,6 +50,8 @@ class Editable:
         if self.draft is None:
             return self.node
         fields = {**self.live.fields, **self.draft.fields}
+        # Where either cannot be upgraded, neither can both together.
+        shapes = {self.live.schema_version, self.draft.schema_version} - {self.node.content_type.schema_version}
         whole = {
             **merging.nested(fields),
             "nonce": self.draft.nonce,
@@ -50,6 +59,7 @@ class Editable:
             "created": self.node.metadata.created,
             "updated": self.draft.saved_at,
             "tags": list(self.draft.tags),
+            upgrading.VERSION: next(iter(shapes), self.node.content_type.schema_version),
         }
         return Node(pk=self.node.pk, metadata=Metadata.from_document(whole))
 
@@ -66,7 +76,7 @@ def editable(document: Mapping[str, Any]) -> Editable:
     live = Version.of(metadata, metadata["updated"])
     if draft is None:
         return Editable(Node.from_document(document), live)
-    said = {"tags": metadata["tags"], **draft["metadata"], "nonce": draft["nonce"]}
+    said = {"tags": metadata["tags"], **upgrading.draft_of(document), "nonce": draft["nonce"]}
     drafted = Version.of(said, draft["saved_at"], draft["saved_by"]["name"])
     return Editable(Node.from_document(document), live, replace(drafted, base_nonce=draft["base_nonce"]))
 

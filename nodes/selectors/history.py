@@ -40,13 +40,12 @@ def newest(node_id: ObjectId, present: ObjectId, *, skip_until: ObjectId | None 
     documents = {
         d["_id"]: d for d in database()[REVISIONS].find({"_id": {"$in": nonces[: SHOWN + 1]}, "node_id": node_id})
     }
+    versions = {
+        nonce: Version.of(d["metadata"], d["saved_at"], d["saved_by"]["name"]) for nonce, d in documents.items()
+    }
     found = [
-        Revision(
-            Version.of(d["metadata"], d["saved_at"], d["saved_by"]["name"]),
-            d["parent"],
-            _changed(documents.get(d["parent"]), d),
-        )
-        for d in (documents[nonce] for nonce in nonces[:SHOWN])
+        Revision(versions[nonce], parent, _changed(versions.get(parent), versions[nonce]))
+        for nonce, parent in ((nonce, documents[nonce]["parent"]) for nonce in nonces[:SHOWN])
     ]
     return found, len(nonces) > SHOWN
 
@@ -77,11 +76,11 @@ def _links(node_id: ObjectId) -> dict[ObjectId | None, Mapping[str, Any]]:
     return {link["_id"]: link for link in found.sort("saved_at", -1).limit(FOLLOWED)}
 
 
-def _changed(before: Mapping[str, Any] | None, after: Mapping[str, Any]) -> tuple[str, ...]:
+def _changed(before: Version | None, after: Version) -> tuple[str, ...]:
     if before is None:
         return ()
-    old, new = merging.fields(before["metadata"]), merging.fields(after["metadata"])
+    old, new = before.fields, after.fields
     changed = [path for path in {**old, **new} if not merging.same(old.get(path), new.get(path))]
-    if sorted(before["metadata"]["tags"]) != sorted(after["metadata"]["tags"]):
+    if sorted(before.tags) != sorted(after.tags):
         changed.append("tags")
     return tuple(changed)

@@ -21,7 +21,7 @@ LISTED = {
     f"metadata.{name}": 1
     for name in (
         "nonce", "type", "parent_id", "slug", "title",
-        "created", "updated", "published", "expires", "author", "tags", "summary",
+        "created", "updated", "published", "expires", "author", "tags", "summary", "schema_version",
     )
 } | {"derived.excerpt": 1}  # fmt: skip
 # What the documents of each collection are read for in lists, and made into.

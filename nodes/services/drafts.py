@@ -9,11 +9,21 @@ from mongo.clock import now
 from mongo.connection import Document, database
 from nodes import merging
 from nodes.collections import NODES, REVISIONS
+from nodes.content import upgrading
 from nodes.errors import DraftGone, EditConflict, NodeGone, TooBusy
 from nodes.services import derived
 from nodes.services.editing import ATTEMPTS, normalized
 from nodes.services.site import touch
-from nodes.services.write import base_for, base_of, check_inserts, check_lengths, compare_and_set, insert_revision
+from nodes.services.write import (
+    base_for,
+    base_of,
+    check_inserts,
+    check_lengths,
+    check_writable,
+    compare_and_set,
+    insert_revision,
+    said_in,
+)
 from nodes.types import NO_TAGS, Actor, Expected, Saved, Submitted, TagChange
 
 # Where a node stands is not drafted: addresses are live or they are not.
@@ -32,7 +42,8 @@ def save_draft(
     """Save the fields `mine` as the node's draft; readers see the live version still.
 
     `seen_nonce` is the nonce that the form was rendered with: the draft's, or the node's where it had none. A draft that
-    a concurrent editor saved is merged into as a node would be. Raises EditConflict, NodeGone, FieldRefused, TooBusy.
+    a concurrent editor saved is merged into as a node would be. Raises EditConflict, NodeGone, FieldRefused,
+    NewerVersion, NotUpgraded, TooBusy.
     """
     base: Mapping[str, Any] | None = None
     for _attempt in range(ATTEMPTS):
@@ -54,7 +65,7 @@ def save_draft(
         check_lengths(merge.changes)
         after = merging.nested({k: v for k, v in {**theirs, **merge.changes}.items() if k not in NOT_DRAFTED})
         check_inserts(merge.changes, after)
-        after["tags"] = tags.applied(said["tags"])
+        after |= {"tags": tags.applied(said["tags"]), **upgrading.stamp(type)}
         nonce = ObjectId()
         # History follows `parent` from the node's nonce, so that this is the base of later merges and in no list.
         submitted = Submitted(form, mine, was_merged=bool(merge.merged), tags=tags.wanted) if form else None
@@ -87,7 +98,8 @@ def publish_draft(
     """Make the draft the live version, merged with what was saved live since it was begun.
 
     After a conflict: `mine` is what the editor decided on seeing the live version `seen_nonce`; it takes the draft's place.
-    Raises EditConflict, DraftGone (saved anew, published or discarded since), NodeGone, FieldRefused, TooBusy.
+    Raises EditConflict, DraftGone (saved anew, published or discarded since), NodeGone, FieldRefused, NewerVersion,
+    NotUpgraded, TooBusy.
     """
     for _attempt in range(ATTEMPTS):
         stored = _read(node_id)
@@ -98,7 +110,7 @@ def publish_draft(
             raise DraftGone(node_id)
         type = stored["metadata"]["type"]
         if mine is None or seen_nonce is None:
-            wanted, since = merging.fields(draft["metadata"]), draft["base_nonce"]
+            wanted, since = merging.fields(upgrading.draft_of(stored)), draft["base_nonce"]
             tags = _tags_of(node_id, draft)
         else:
             wanted, since = normalized(mine, type), seen_nonce
@@ -134,6 +146,9 @@ def _read(node_id: ObjectId) -> Document:
     stored = database()[NODES].find_one({"_id": node_id}, {"metadata": 1, "draft": 1})
     if stored is None:
         raise NodeGone(node_id)
+    check_writable(stored["metadata"])
+    if "draft" in stored:
+        check_writable(upgrading.draft_of(stored))
     return stored
 
 
@@ -144,11 +159,12 @@ def _place(stored: Document) -> dict[str, Any]:
 
 def _drafted(stored: Document) -> dict[str, Any]:
     """Return the metadata that the draft would make, under the draft's nonce; that of the node if there is no draft."""
-    draft = stored.get("draft")
+    live, draft = upgrading.upgraded(stored["metadata"]), stored.get("draft")
     if draft is None:
-        return dict(stored["metadata"])
-    said = {**stored["metadata"], **draft["metadata"], "nonce": draft["nonce"], "updated": draft["saved_at"]}
-    said["detail"] = {**(stored["metadata"].get("detail") or {}), **draft["metadata"]["detail"]}
+        return dict(live)
+    drafted = upgrading.upgraded(upgrading.draft_of(stored))
+    said = {**live, **drafted, "nonce": draft["nonce"], "updated": draft["saved_at"]}
+    said["detail"] = {**(live.get("detail") or {}), **drafted["detail"]}
     return said
 
 
@@ -157,8 +173,8 @@ def _said_last(node_id: ObjectId, draft_nonce: ObjectId) -> Submitted | None:
     saved = database()[REVISIONS].find_one({"_id": draft_nonce, "node_id": node_id})
     if saved is None or "form" not in saved:
         return None
-    said, tags = merging.fields(saved.get("submitted") or saved["metadata"]), saved.get("form_tags")
-    return Submitted(saved["form"], said, was_merged=True, tags=None if tags is None else frozenset(tags))
+    tags = saved.get("form_tags")
+    return Submitted(saved["form"], said_in(saved), was_merged=True, tags=None if tags is None else frozenset(tags))
 
 
 def _tags_of(node_id: ObjectId, draft: Mapping[str, Any]) -> TagChange:

@@ -9,6 +9,7 @@ from nodes.collections import NODES
 from nodes.content import fields as content_fields
 from nodes.errors import NodeGone
 from nodes.services.editing import create
+from nodes.services.write import check_writable
 from nodes.types import Actor, Saved
 
 _NOT_COPIED = frozenset({"slug", "parent_id", "title", "published", "author", "detail.source"})
@@ -25,12 +26,15 @@ def duplicate(
     """Copy a node into a section, as a draft by `actor`. A section is copied without what stands in it.
 
     `new_id`: the copy's id, chosen beforehand: repeated with the same, it makes no other; with `only_unpublished` it leaves
-    alone what was published since. Raises NodeGone, IdTaken, InvalidPlace, Published.
+    alone what was published since. Raises NodeGone, IdTaken, InvalidPlace, Published,
+    NewerVersion, NotUpgraded.
     """
     stored = database()[NODES].find_one({"_id": node_id}, {"metadata": 1})
     if stored is None:
         raise NodeGone(node_id)
     metadata = stored["metadata"]
+    # A copy would lack what is not known.
+    check_writable(metadata)
     known = content_fields.known(metadata["type"], merging.fields(metadata))
     kept = {path: value for path, value in known.items() if path not in _NOT_COPIED}
     return create(

@@ -14,7 +14,7 @@ from mongo.connection import database
 from nodes import content, merging
 from nodes.collections import NODES, REVISIONS, TRASH, standing
 from nodes.content import fields as content_fields
-from nodes.content import values
+from nodes.content import upgrading, values
 from nodes.errors import EditConflict, InvalidField, InvalidPlace, NodeGone, Published, SlugTaken, TooBusy
 from nodes.selectors import slugs
 from nodes.services import derived, placement
@@ -25,6 +25,7 @@ from nodes.services.write import (
     check_inserts,
     check_lengths,
     check_place,
+    check_writable,
     compare_and_set,
     insert_revision,
 )
@@ -81,6 +82,7 @@ def create(
         "tags": sorted(unique(tags)),
         "summary": "",
         "detail": content_fields.defaults(type),
+        **upgrading.stamp(type),
     }
     extra = merging.nested(given)
     metadata["detail"].update(extra.pop("detail"))
@@ -129,7 +131,8 @@ def save(
 
     Only what differs is written. Place (slug, parent_id) is a field like others, checked. `form`: an id of the rendered form,
     which goes on from what it saved last. `only_unpublished`: for authors, whose right ends when the node is published.
-    Raises EditConflict, NodeGone, Published, SlugTaken, InvalidSlug, InvalidPlace, FieldRefused, TooBusy.
+    Raises EditConflict, NodeGone, Published, SlugTaken, InvalidSlug, InvalidPlace, FieldRefused, NewerVersion, NotUpgraded,
+    TooBusy.
     """
     base: Mapping[str, Any] | None = None
     for _attempt in range(ATTEMPTS):
@@ -139,6 +142,7 @@ def save(
         # Publishing after this look changes the nonce.
         if only_unpublished and stored["metadata"]["published"]:
             raise Published(node_id)
+        check_writable(stored["metadata"])
         type, present = stored["metadata"]["type"], stored["metadata"]["nonce"]
         theirs = merging.fields(stored["metadata"])
         if base is None:

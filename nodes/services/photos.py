@@ -15,7 +15,7 @@ from mongo.clock import now
 from mongo.connection import database
 from nodes import merging
 from nodes.collections import ASSET_FILES, ASSETS, REVISIONS, standing
-from nodes.content import CONTENT, PHOTO
+from nodes.content import CONTENT, PHOTO, upgrading
 from nodes.errors import NodeError, NodeGone, SlugTaken, TooBusy
 from nodes.photos.assets import contents
 from nodes.photos.assets.errors import PhotoLocked, UploadLost
@@ -98,6 +98,7 @@ class Upload:
             "summary": "",
             "content_id": None,
             "detail": {"filename": self._filename, "alt": "", "focal": None},
+            **upgrading.stamp(PHOTO),
         }
         for _attempt in range(editing.ATTEMPTS):
             metadata["slug"] = wanted or slugs.free(self.title, gallery_id, ASSET_FILES)
@@ -228,12 +229,13 @@ class Replacement:
 def go_back(actor: Actor, photo_id: ObjectId, content_id: ObjectId) -> Saved:
     """Show a former content again. Raises NodeGone (of the photo or that content), PhotoLocked, TooBusy."""
     former = database()[REVISIONS].find_one(
-        {"node_id": photo_id, "metadata.content_id": content_id}, {"metadata.detail": 1}, sort=[("saved_at", -1)]
+        {"node_id": photo_id, "metadata.content_id": content_id}, {"metadata": 1}, sort=[("saved_at", -1)]
     )
     if former is None or contents.find(photo_id, content_id) is None:
         raise NodeGone(content_id)
+    said = merging.fields(former["metadata"])
+    detail = {f"detail.{name}": said.get(f"detail.{name}") for name in OF_CONTENT}
     lock = _lock(photo_id)
-    detail = {f"detail.{name}": former["metadata"]["detail"].get(name) for name in OF_CONTENT}
     try:
         if content_id != photo_id:
             _keep(photo_id, content_id)

@@ -11,7 +11,7 @@ from pymongo.errors import BulkWriteError
 from mongo.clock import now
 from mongo.connection import Document, batched, database
 from nodes.collections import NODES, REDIRECTS, REVISIONS, TRASH
-from nodes.content import MARKDOWN
+from nodes.content import MARKDOWN, upgrading
 from nodes.selectors import slugs
 from nodes.services import derived
 from nodes.services.editing import NEVER
@@ -73,6 +73,7 @@ def _document(row: Row) -> Document:
         "tags": sorted(set(row.tags)),
         "summary": "",
         "detail": {"text": row.text, "format": MARKDOWN},
+        **upgrading.stamp(row.type),
     }
     return {"_id": row.id, "metadata": metadata, "derived": derived.of(metadata)}
 

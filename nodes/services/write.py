@@ -14,8 +14,18 @@ from mongo.clock import now
 from mongo.connection import Document, database
 from nodes import content, merging
 from nodes.collections import ASSET_FILES, NODES, REDIRECTS, REVISIONS, TRASH, home_of
-from nodes.content import MARKDOWN, PHOTO, may_hold
-from nodes.errors import IdTaken, InvalidPlace, NotReady, SlugTaken, TextTooLong, WrongInsert
+from nodes.content import MARKDOWN, PHOTO, may_hold, upgrading
+from nodes.content.fields import PREFIX
+from nodes.errors import (
+    IdTaken,
+    InvalidPlace,
+    NewerVersion,
+    NotReady,
+    NotUpgraded,
+    SlugTaken,
+    TextTooLong,
+    WrongInsert,
+)
 from nodes.models import tree
 from nodes.selectors import slugs
 from nodes.services import derived
@@ -45,9 +55,10 @@ def compare_and_set(
     The revision goes first, so that a later save finds this one as its base. `more_filter` and `more_update` join the
     same update: for what must change together with the node. `submitted`: what a form said, kept with the revision.
     Tags change in it too: a save that is refused has taken none. Raises SlugTaken, InvalidSlug, InvalidPlace, NotReady,
-    FieldRefused.
+    FieldRefused, NewerVersion, NotUpgraded.
     """
-    seen, metadata = Expected.of(stored), stored["metadata"]
+    check_writable(stored["metadata"])
+    seen, metadata = Expected.of(stored), upgrading.upgraded(stored["metadata"])
     home = home_of(metadata["type"])
     place = changes.get("parent_id", seen.parent_id), changes.get("slug", seen.slug)
     if place != (seen.parent_id, seen.slug):
@@ -71,7 +82,7 @@ def compare_and_set(
         **extra,
         "$set": {
             **extra.get("$set", {}),
-            **{f"metadata.{path}": value for path, value in changes.items()},
+            **_written(stored["metadata"], after, changes),
             "metadata.nonce": nonce,
             "metadata.updated": moment,
             "derived": derived.of(after),
@@ -89,6 +100,15 @@ def compare_and_set(
     return nonce if done.matched_count else None
 
 
+def _written(stored: Mapping[str, Any], after: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what is set of `metadata`: the changes, and of one that was in an older shape the whole detail."""
+    if upgrading.version(stored) == upgrading.version(after):
+        return {f"metadata.{path}": value for path, value in changes.items()}
+    common = {path: value for path, value in changes.items() if not path.startswith(PREFIX)}
+    written = {**common, "detail": after["detail"], upgrading.VERSION: after[upgrading.VERSION]}
+    return {f"metadata.{name}": value for name, value in written.items()}
+
+
 def base_for(
     node_id: ObjectId, seen: ObjectId, present: ObjectId, form: ObjectId | None, tags: TagChange
 ) -> tuple[dict[str, Any] | None, TagChange]:
@@ -102,15 +122,14 @@ def base_for(
         return base_of(node_id, seen), tags
     if tags.wanted is not None and "form_tags" in last:
         tags = TagChange.between(last["form_tags"], tags.wanted)
-    said = last.get("submitted")
-    return merging.fields(said) if said else base_of(node_id, last["_id"]), tags
+    return base_of(node_id, last["_id"], said=True), tags
 
 
 def _last_of(node_id: ObjectId, seen: ObjectId, present: ObjectId, form: ObjectId | None) -> Document | None:
-    """Return the newest revision that a rendered form saved since the nonce `seen`, without its metadata."""
+    """Return the newest revision that a rendered form saved since the nonce `seen`, without what it says."""
     if form is None:
         return None
-    links = {"parent": 1, "form": 1, "submitted": 1, "form_tags": 1}
+    links = {"parent": 1, "form": 1, "form_tags": 1}
     newest = database()[REVISIONS].find({"node_id": node_id}, links).sort("saved_at", -1).limit(LOOK_BACK)
     by_nonce = {revision["_id"]: revision for revision in newest}
     nonce: ObjectId | None = present
@@ -121,10 +140,38 @@ def _last_of(node_id: ObjectId, seen: ObjectId, present: ObjectId, form: ObjectI
     return None
 
 
-def base_of(node_id: ObjectId, nonce: ObjectId) -> dict[str, Any] | None:
-    """Return the fields that the node had under `nonce`, from its revision; None if that is not known any more."""
-    revision = database()[REVISIONS].find_one({"_id": nonce, "node_id": node_id}, {"metadata": 1})
-    return merging.fields(revision["metadata"]) if revision else None
+def base_of(node_id: ObjectId, nonce: ObjectId, *, said: bool = False) -> dict[str, Any] | None:
+    """Return the fields that the node had under `nonce`, from its revision; None if that is not known (any more).
+
+    `said`: rather what the form said that saved it.
+    """
+    revision = database()[REVISIONS].find_one({"_id": nonce, "node_id": node_id}, {"metadata": 1, "submitted": 1})
+    if revision is None:
+        return None
+    try:
+        check_writable(revision["metadata"])
+        return said_in(revision) if said else merging.fields(revision["metadata"])
+    except (NewerVersion, NotUpgraded):
+        return None
+
+
+def said_in(revision: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields that the form said which saved a revision; those that it had not, as they were saved."""
+    whole, said = revision["metadata"], revision.get("submitted") or {}
+    # Upgraders take whole details.
+    detail = {**(whole.get("detail") or {}), **said.get("detail", {})}
+    return merging.fields({**whole, **said, "detail": detail})
+
+
+def check_writable(metadata: Mapping[str, Any]) -> None:
+    """Raise NewerVersion if a stored `metadata` is of a version of its type that is not known here, NotUpgraded if it cannot
+    be brought to the present one."""
+    if upgrading.is_newer(metadata):
+        raise NewerVersion
+    try:
+        upgrading.upgraded(metadata)
+    except upgrading.UpgradeFailed as error:
+        raise NotUpgraded(error.from_version) from error
 
 
 def check_place(parent_id: ObjectId | None, type: str) -> None:

@@ -15,8 +15,10 @@ from nodes.content import (
     Part,
     PhotoField,
     Section,
+    get,
     register,
     unregister,
+    upgrade,
 )
 from nodes.models import tree, version_cache
 
@@ -80,3 +82,64 @@ def registered(*types: type[Content]) -> Iterator[None]:
             unregister(type)
         tree.clear()
         version_cache.clear()
+
+
+class OldDish(Entry):
+    """A dish as an app declares it at first."""
+
+    type_name = "dish"
+
+    serves = models.PositiveSmallIntegerField(default=2)
+    amount = models.CharField(max_length=50, blank=True)
+    ingredients = ArrayField(models.CharField(max_length=200), default=list, blank=True)
+    stars = models.PositiveSmallIntegerField(null=True, blank=True)
+    notes = models.TextField(blank=True)
+
+
+class Ingredient(Part):
+    """One thing that a dish is made of."""
+
+    name = models.CharField(max_length=200)
+    amount = models.CharField(max_length=50, blank=True)
+
+
+class NewDish(Entry):
+    """A dish after its app was changed: a field renamed, one removed, one split, one nested, one added."""
+
+    type_name = "dish"
+    schema_version = 3
+
+    servings = models.PositiveSmallIntegerField(default=2)
+    number = models.CharField(max_length=20, blank=True)
+    unit = models.CharField(max_length=20, blank=True)
+    ingredients = EmbeddedModelArrayField(Ingredient, default=list, blank=True)
+    is_vegan = models.BooleanField(default=False)
+    notes = models.TextField(blank=True)
+
+    @upgrade(from_version=1)
+    def rename(detail):
+        if "serves" in detail:
+            detail["servings"] = detail.pop("serves")
+        detail.pop("stars", None)
+        return detail
+
+    @upgrade(from_version=2)
+    def split(detail):
+        amount, ingredients = detail.pop("amount", ""), detail.get("ingredients") or []
+        if amount == "unreadable":
+            raise ValueError(amount)
+        number, _space, unit = amount.partition(" ")
+        return {**detail, "number": number, "unit": unit, "ingredients": [{"name": one} for one in ingredients]}
+
+
+@contextmanager
+def installed(type: type[Content]) -> Iterator[None]:
+    """Have a content type installed within the block, in the place of one of its name, as in a process of another release."""
+    before = get(type.type_name)
+    unregister(before)
+    try:
+        with registered(type):
+            yield
+    finally:
+        if before.is_installed:
+            register(before)
