@@ -14,6 +14,7 @@ import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -294,8 +295,9 @@ def counts(site: Site) -> dict[str, int]:
 
 
 def copied(source: Any, target: Any) -> None:
-    """Copy a database as a dump does: collections with their options, documents, indexes."""
-    for listed in source.list_collections():
+    """Copy a database as a dump does: collections with their options, documents, indexes. No dump stands still while a worker
+    writes: files go before their chunks, which are there when a file is."""
+    for listed in sorted(source.list_collections(), key=itemgetter("name"), reverse=True):
         target.create_collection(listed["name"], **listed["options"])
         if documents := list(source[listed["name"]].find()):
             target[listed["name"]].insert_many(documents)
