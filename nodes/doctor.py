@@ -7,7 +7,7 @@ from bson import ObjectId
 
 from mongo.clock import now
 from mongo.connection import Document
-from mongo.doctor import ERROR, WARNING, Examination, Finding, HotQuery, check
+from mongo.doctor import ADVICE, ERROR, WARNING, Examination, Finding, HotQuery, check
 from mongo.sharding.targeting import Broadcast
 from nodes.collections import (
     ASSET_CHUNKS,
@@ -21,6 +21,7 @@ from nodes.collections import (
     TRASH,
 )
 from nodes.content import PHOTO, BlogEntry, registry
+from nodes.content.upgrading import FIRST, VERSION
 from nodes.models.site import SITE_ID
 from nodes.photos import damage
 from nodes.photos.assets.locks import stale
@@ -260,6 +261,32 @@ def missing_types(examination: Examination) -> Iterator[Finding]:
             yield Finding(
                 WARNING, "type-not-installed", name, message, "Install the app again, or move them to the trash."
             )
+
+
+@check
+def versions(examination: Examination) -> Iterator[Finding]:
+    """Nodes and drafts are stored in the present version of their types; a random sample is looked at of many."""
+    for name in _declared(examination, NODES, ASSET_FILES):
+        said = {"$ifNull": [f"$metadata.{VERSION}", FIRST]}
+        drafted = {"$cond": [{"$gt": ["$draft", None]}, {"$ifNull": [f"$draft.metadata.{VERSION}", FIRST]}, said]}
+        looked: list[Document] = [
+            *examination.part_of(name),
+            {"$project": {"type": "$metadata.type", "version": [said, drafted]}},
+            {"$unwind": "$version"},
+            {"$group": {"_id": {"type": "$type", "version": "$version"}}},
+        ]
+        found = [(one["_id"].get("type"), one["_id"]["version"]) for one in examination.db[name].aggregate(looked)]
+        present = {type: registry.get(type).schema_version for type in registry.names()}
+        if older := sorted({type for type, version in found if type in present and version < present[type]}):
+            message = (
+                f"Older versions of these types are stored, and brought up at each read: {', '.join(older[:NAMED])}."
+            )
+            yield Finding(ADVICE, "type-outdated", name, message, f"manage.py upgrade_nodes {' '.join(older)}")
+        if newer := sorted({type for type, version in found if type in present and version > present[type]}):
+            message = (
+                f"A newer release has stored nodes of these types, which this one does not write: {', '.join(newer)}."
+            )
+            yield Finding(WARNING, "type-newer", name, message, "Run the newer release in every process.")
 
 
 @check

@@ -1,0 +1,41 @@
+"""`manage.py upgrade_nodes [TYPE …] [--dry-run]`: what older versions of a type stored, in its present shape."""
+
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import CommandError
+from tqdm import tqdm
+
+from mongo.management.base import MongoCommand, found_wrong
+from nodes.content import registry
+from nodes.services import upgrades
+
+
+class Command(MongoCommand):
+    help = (
+        "Store what older versions of content types stored in the present shape, while editors work; drafts and the trash too."
+        " May be stopped and run again. Ends with 1 if any are left, with 2 if it could not do its work."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("types", nargs="*", metavar="TYPE", help='such as "recipe"; without one, all types')
+        parser.add_argument(
+            "--dry-run", action="store_true", help="only say what would be upgraded, and what cannot be"
+        )
+
+    def handle(self, *args: Any, types: list[str], dry_run: bool, **options: Any) -> None:
+        if unknown := [name for name in types if name not in registry.names()]:
+            raise CommandError(f"There is no type “{unknown[0]}”. There are: {', '.join(registry.names())}.")
+        done = left = 0
+        for name in types or registry.names():
+            bar = tqdm(total=upgrades.count(name), desc=name, leave=False, disable=not self.stdout.isatty())
+            with bar:
+                for looked in upgrades.upgrade(name, dry_run=dry_run):
+                    bar.update()
+                    done, left = done + (not looked.why), left + bool(looked.why)
+                    if looked.why:
+                        self.stdout.write(f"{name} {looked.id} “{looked.title}”: {looked.why}")
+        verb = "Pretending to upgrade" if dry_run else "Upgraded"
+        self.stdout.write(f"{verb} {done} documents; {left} cannot be.")
+        if left:
+            raise found_wrong(f"{left} left as they were.")

@@ -1,0 +1,215 @@
+"""`manage.py upgrade_nodes`: what is stored in older versions of a type is written through, while people save."""
+
+import io
+import random
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event
+
+import pytest
+from bson import ObjectId
+from django.core.management import CommandError, call_command
+from django.db import connection
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from mongo import doctor
+from nodes.content import upgrading
+from nodes.selectors import editing as selectors
+from nodes.services import checking, drafts, editing, trash, upgrades
+from nodes.types import TagChange
+from tests.support.nodes.build import EDITOR, node, nonce, save, stored
+from tests.support.nodes.content import NewDish, OldDish, installed, registered
+from tests.support.nodes.release import saved_with_mark
+from tests.support.processes import python
+
+
+@pytest.fixture
+def blog(mongo):
+    with registered(OldDish):
+        yield node("blog", "blog")
+
+
+def dish(blog, slug="stew", **fields):
+    given = {f"detail.{name}": value for name, value in {"serves": 4, "amount": "2 l", **fields}.items()}
+    return node("dish", slug, parent=blog, text="Hot stew", **given)
+
+
+def upgrade(*options: str) -> tuple[int, str]:
+    """Return the exit code, and what was printed."""
+    printed = io.StringIO()
+    try:
+        call_command("upgrade_nodes", *options, stdout=printed)
+    except CommandError as error:
+        return error.returncode, printed.getvalue()
+    return 0, printed.getvalue()
+
+
+def findings():
+    return {found.name for found in doctor.examine() if found.name.startswith("type-")}
+
+
+def test_all_there_is_of_a_type_is_written_through_once(blog, mongo):
+    live, drafted, thrown = (dish(blog, slug) for slug in ("live", "drafted", "thrown"))
+    drafts.save_draft(EDITOR, drafted, nonce(drafted), {"detail.serves": 6})
+    trash.trash(EDITOR, thrown, nonce(thrown))
+    before, revisions_before = nonce(live), list(mongo["cms.revisions"].find())
+    other = stored(blog)
+    assert findings() == set()
+    with installed(NewDish):
+        assert findings() == {"type-outdated"}
+        read = {one: selectors.load(one).live.fields for one in (live, drafted)}
+        assert upgrade("dish", "--dry-run") == (0, "Pretending to upgrade 3 documents; 0 cannot be.\n")
+        assert "schema_version" not in stored(live)
+        assert upgrade("dish") == (0, "Upgraded 3 documents; 0 cannot be.\n")
+        assert upgrade() == (0, "Upgraded 0 documents; 0 cannot be.\n")
+        assert findings() == set()
+        assert {one: selectors.load(one).live.fields for one in (live, drafted)} == read
+        draft = mongo["cms.nodes"].find_one({"_id": drafted})["draft"]["metadata"]
+        assert (draft["schema_version"], draft["detail"]["servings"]) == (3, 6)
+        assert mongo["cms.trash"].find_one({"_id": thrown})["metadata"]["schema_version"] == 3
+        trash.restore(EDITOR, thrown)
+    # It is no edit.
+    assert nonce(live) == before
+    assert list(mongo["cms.revisions"].find()) == revisions_before
+    assert stored(blog) == other
+
+
+def test_a_form_that_was_open_goes_on(blog):
+    made = dish(blog)
+    seen = nonce(made)
+    with installed(NewDish):
+        upgrade("dish")
+        save(made, seen, detail__servings=6)
+        save(made, seen, title="New")
+        assert (stored(made)["detail"]["servings"], stored(made)["title"]) == (6, "New")
+
+
+def test_what_cannot_be_upgraded_is_named_left_and_the_others_go_on(blog, mongo):
+    damaged, good = dish(blog, "damaged", amount="unreadable"), dish(blog, "good")
+    with installed(NewDish):
+        newer = node("dish", "newer", parent=blog)
+    mongo["cms.nodes"].update_one({"_id": newer}, {"$set": {"metadata.schema_version": 4}})
+    before = stored(damaged), stored(newer)
+    with installed(NewDish):
+        assert findings() == {"type-outdated", "type-newer"}
+        for _again in range(2):
+            code, told = upgrade("dish")
+            assert code == 1
+            assert f"dish {damaged} “Damaged”: " in told
+            assert "ValueError: unreadable" in told
+            assert f"dish {newer} “Newer”: A newer release" in told
+            assert "2 cannot be." in told
+    assert (stored(damaged), stored(newer)) == before
+    assert stored(good)["schema_version"] == 3
+
+
+def test_a_type_that_does_not_exist_is_refused(blog):
+    code, told = upgrade("unheard-of")
+    assert (code, told) == (2, "")
+
+
+def test_types_that_are_not_installed_any_more_are_kept_by_every_command(mongo):
+    with registered(OldDish):
+        blog = node("blog", "blog")
+        made = dish(blog)
+        drafts.save_draft(EDITOR, made, nonce(made), {"detail.serves": 6})
+    before = mongo["cms.nodes"].find_one({"_id": made})
+    for command, *options in (
+        ("check_nodes", "--fix"),
+        ("sweep_uploads",),
+        ("purge_revisions", "--keep", "1", "--older-than", "0"),
+        ("check_links",),
+        ("upgrade_nodes",),
+    ):
+        call_command(command, *options, stdout=io.StringIO())
+    assert list(checking.check()) == []
+    assert mongo["cms.nodes"].find_one({"_id": made}) == before
+    with registered(OldDish):
+        assert selectors.load(made).draft.fields["detail.serves"] == 6
+
+
+details = st.fixed_dictionaries(
+    {"text": st.text("ab\n", max_size=20)},
+    optional={
+        "serves": st.integers(0, 99),
+        "amount": st.sampled_from(["", "2 l", "3", "1 big pot"]),
+        "ingredients": st.none() | st.lists(st.sampled_from(["beans", "salt", "oil"]), max_size=5),
+        "stars": st.none() | st.integers(0, 5),
+    },
+)
+
+
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(detail=details)
+def test_what_is_stored_is_what_was_read(blog, mongo, detail):
+    made = dish(blog, f"dish-{ObjectId()}")
+    mongo["cms.nodes"].update_one({"_id": made}, {"$set": {"metadata.detail": detail}})
+    with installed(NewDish):
+        read = dict(upgrading.upgraded(stored(made)))
+        assert [looked.why for looked in upgrades.upgrade("dish")] == [""]
+        assert stored(made) == read
+        assert upgrading.upgraded(read) is read
+
+
+def _sum(ids):
+    """Return (servings, the marks of saves) of each dish, as it is read now."""
+    found = {}
+    for one in ids:
+        fields = selectors.load(one).live.fields
+        found[one] = fields["detail.servings"], set(fields["detail.notes"].split())
+    return found
+
+
+def _dishes(blog, mongo, count):
+    """Return the ids of many dishes with their revisions: copies of one that was made by the services."""
+    first = mongo["cms.nodes"].find_one({"_id": dish(blog, "first", notes="")})
+    revision = mongo["cms.revisions"].find_one({"_id": first["metadata"]["nonce"]})
+    nodes, saved = [], []
+    for number in range(count):
+        metadata = {**first["metadata"], "nonce": ObjectId(), "slug": f"dish-{number}"}
+        nodes.append({**first, "_id": ObjectId(), "metadata": metadata})
+        saved.append({**revision, "_id": metadata["nonce"], "node_id": nodes[-1]["_id"], "metadata": metadata})
+    mongo["cms.revisions"].insert_many(saved)
+    mongo["cms.nodes"].insert_many(nodes)
+    return [one["_id"] for one in nodes]
+
+
+@pytest.mark.parametrize("count", [500, pytest.param(10_000, marks=pytest.mark.slow)])
+def test_editors_save_in_old_and_new_processes_all_the_while(blog, mongo, count):
+    ids = _dishes(blog, mongo, count)
+    database = {"DJANGO_SETTINGS_MODULE": "tests.settings", "TEST_MONGODB_NAME": connection.settings_dict["NAME"]}
+    old = python("from tests.support.nodes.release import main; main()", **database)
+    acknowledged: dict[ObjectId, set[str]] = {one: set() for one in ids}
+    ended = Event()
+
+    def edit(thread):
+        number = 0
+        while not ended.is_set():
+            number += 1
+            if one := saved_with_mark(ids, f"new{thread}-{number}"):
+                acknowledged[one].add(f"new{thread}-{number}")
+            editing.change_tags(random.choice(ids), TagChange(added=frozenset({f"t{thread}"})))
+
+    old.stdin.write(" ".join(map(str, ids)) + "\n")
+    old.stdin.flush()
+    first = old.stdout.readline()
+    with installed(NewDish), ThreadPoolExecutor(2) as pool:
+        editing_threads = [pool.submit(edit, thread) for thread in range(2)]
+        try:
+            code, told = upgrade("dish")
+        finally:
+            ended.set()
+        for thread in editing_threads:
+            thread.result()
+        assert code == 0, told
+        assert "; 0 cannot be." in told
+        # The old process goes on until nothing of it is taken any more.
+        out, _err = old.communicate(timeout=120)
+        assert old.returncode == 0
+        for one, mark in (line.split() for line in [first, *out.splitlines()]):
+            acknowledged[ObjectId(one)].add(mark)
+        assert mongo["cms.nodes"].count_documents(upgrades.outdated("dish")) == 0
+        assert _sum(ids) == {one: (4, acknowledged[one]) for one in ids}
+        assert findings() == set()
+    assert sum(map(len, acknowledged.values())) > 2
+    assert not mongo["cms.nodes"].count_documents({"metadata.detail.serves": {"$exists": True}})
