@@ -136,7 +136,7 @@ def change(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
     found = _find(request, node_id)
     if found is None:
         return _show_gone(request)
-    if not found.node.content_type.is_installed:
+    if not found.node.content_type.is_installed or (found.is_newer and request.method != "POST"):
         return _show_kept(request, found)
     drafting = _is_drafting(request, found)
     if request.method == "POST":
@@ -315,7 +315,7 @@ def _page(request: HttpRequest, found: Editable, form: NodeForm, drafting: bool,
 
 
 def _show_kept(request: HttpRequest, found: Editable) -> HttpResponse:
-    """Show what is stored of a node whose type no installed app declares: there is no form, as no field is known."""
+    """Show what is stored of a node that cannot be written: its fields are not known, or not all of them."""
     if request.method == "POST":
         raise PermissionDenied
     type, can_trash = found.node.metadata.type, access.allowed(request.user, found.node, Action.TRASH)
@@ -323,7 +323,9 @@ def _show_kept(request: HttpRequest, found: Editable) -> HttpResponse:
         (differences.label(path, type), differences.display(path, value, type))
         for path, value in {**found.live.fields, "tags": found.live.tags}.items()
     ]
-    return page(request, "kept", found.node.metadata.title, found=found, said=said, can_trash=can_trash)
+    return page(request, "kept", found.node.metadata.title, found=found, said=said, can_trash=can_trash,
+        is_declared=content.get(type).is_installed,
+    )  # fmt: skip
 
 
 def _show_gone(request: HttpRequest) -> HttpResponse:

@@ -52,6 +52,15 @@ class TagsSeenField(forms.JSONField):
         return [tag for tag in seen if isinstance(tag, str)] if isinstance(seen, list) else []
 
 
+class VersionField(forms.IntegerField):
+    """The version of the type that a form was rendered for: shown again, it says for which it is rendered now."""
+
+    widget = forms.HiddenInput
+
+    def bound_data(self, data: Any, initial: Any) -> Any:
+        return initial
+
+
 class MomentField(forms.SplitDateTimeField):
     """A time in the site's zone. `seen`: the time that the form was rendered with, kept to the millisecond if left alone.
 

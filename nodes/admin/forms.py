@@ -17,7 +17,7 @@ from django_mongodb_backend.forms import ObjectIdField
 from mongo.clock import now
 from nodes import content
 from nodes.admin import declared
-from nodes.admin.fields import AuthorField, EndField, MomentField, SectionField, TagsSeenField, TextField
+from nodes.admin.fields import AuthorField, EndField, MomentField, SectionField, TagsSeenField, TextField, VersionField
 from nodes.content import HTML, MARKDOWN
 from nodes.content import fields as content_fields
 from nodes.models.site import COMMENT_POLICIES
@@ -97,6 +97,7 @@ class NodeForm(forms.Form):
     expires = EndField(label=_("Expires"), required=False, help_text=_("Empty: never."))
     nonce = ObjectIdField(required=False, widget=forms.HiddenInput)
     form = ObjectIdField(widget=forms.HiddenInput)
+    schema_version = VersionField(required=False)
     tags_seen = TagsSeenField()
 
     def __init__(
@@ -111,6 +112,7 @@ class NodeForm(forms.Form):
     ) -> None:
         said = declared.shown(type, seen.fields) if seen else {}
         shown = {name: said[path] for name, path in self.paths.items() if path in said} | {"form": ObjectId()}
+        shown["schema_version"] = content.get(type).schema_version
         if seen:
             shown |= {"nonce": seen.nonce, "tags": ", ".join(seen.tags), "tags_seen": list(seen.tags)}
         super().__init__(data, initial={**shown, **(initial or {})}, **kwargs)
@@ -127,6 +129,36 @@ class NodeForm(forms.Form):
         else:
             for name in _FOR_EDITORS:
                 del self.fields[name]
+        # Sent by the form of another release, it may lack fields: what it does not say was not emptied.
+        self.is_of_another_version = self.is_bound and self.data.get("schema_version", "1") != str(
+            content.get(type).schema_version
+        )
+        for name, field in self.fields.items() if self.is_of_another_version else ():
+            if not any(self._is_of(key, name) for key in self.data):
+                field.required, field.bound_data = False, _initial
+
+    def clean(self) -> dict[str, Any] | None:
+        """Refuse what another release's form says, and name what it says of fields that there are no more."""
+        if not self.is_of_another_version:
+            return super().clean()
+        told = [
+            _("The site was updated in between, and this form with it. Nothing was saved: look at it and save again.")
+        ]
+        gone = (_("No field any more: %(name)s, “%(value)s”") % {"name": n, "value": v} for n, v in self._unknown())
+        raise forms.ValidationError([*told, *gone])
+
+    def _unknown(self) -> Iterator[tuple[str, str]]:
+        """Yield the (name, value) of what was sent and is no field, nor anything that goes with a form."""
+        known = {*self.fields, *content_fields.RESERVED, "csrfmiddlewaretoken"}
+        for key, value in self.data.items():
+            is_known = key.startswith("_") or key.partition("-")[0] in known
+            if value and not is_known and not any(self._is_of(key, name) for name in self.fields):
+                yield key, value
+
+    def _is_of(self, key: str, name: str) -> bool:
+        """Return whether what was sent under a key is a field's: a date and its time are two, those of rows many."""
+        name = self.add_prefix(name)
+        return key == name or (key.startswith((f"{name}_", f"{name}-")) and key not in self.fields)
 
     def clean_tags(self) -> tuple[str, ...]:
         return tags.parse(self.cleaned_data["tags"])
@@ -153,6 +185,10 @@ class NodeForm(forms.Form):
             wanted = names or self.details
             if fields := [self[name] for name in wanted if name in self.fields and name not in without]:
                 yield heading, fields
+
+
+def _initial(data: Any, initial: Any) -> Any:
+    return initial
 
 
 def form_of(type: str) -> builtins.type[NodeForm]:

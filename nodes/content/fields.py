@@ -18,6 +18,7 @@ RESERVED = frozenset(
     {"title", "slug", "section", "parent_id", "summary", "tags", "tags_seen", "author", "published", "expires", "nonce"}
     | {
         "form",
+        "schema_version",
         "type",
         "version",
         "publishing",

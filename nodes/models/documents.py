@@ -131,11 +131,6 @@ class Placed(ReadOnlyModel):
         return Missing if isinstance(self.metadata.detail, Missing) else content.get(self.metadata.type)
 
     @property
-    def is_newer(self) -> bool:
-        """Whether a newer version of its type has stored it: it is shown, and not written."""
-        return (self.metadata.schema_version or 1) > self.content_type.schema_version
-
-    @property
     def type_label(self) -> str:
         """What the node's type is called."""
         return registry.label(self.metadata.type)

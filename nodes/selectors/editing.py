@@ -11,7 +11,7 @@ from bson import ObjectId
 from mongo.connection import database
 from nodes import merging
 from nodes.collections import NODES, REVISIONS
-from nodes.content import upgrading
+from nodes.content import get, upgrading
 from nodes.models import Metadata, Node
 
 
@@ -44,6 +44,12 @@ class Editable:
     node: Node
     live: Version
     draft: Version | None = None
+
+    @property
+    def is_newer(self) -> bool:
+        """Whether a newer release has stored it, or its draft: it is shown, and not written."""
+        shapes = (self.live.schema_version, self.draft.schema_version if self.draft else upgrading.FIRST)
+        return max(shapes) > get(self.node.metadata.type).schema_version
 
     def drafted(self) -> Node:
         """Return the node as it would be if its draft were published; as it is if there is none."""

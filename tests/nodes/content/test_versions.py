@@ -163,7 +163,7 @@ def newer(blog):
 def test_what_is_newer_is_read_as_far_as_it_is_known(newer, client):
     detail = selectors.get(newer).metadata.detail
     assert (detail.notes, detail.serves, detail.ingredients) == ("Slowly", 2, [])
-    assert selectors.get(newer).is_newer
+    assert editing_selectors.load(newer).is_newer
     assert "Hot stew" in client.get("/blog/stew").content.decode()
 
 
