@@ -28,6 +28,7 @@ from comments.reading import paging, versions
 from comments.reading import selectors as comments
 from comments.types import Target
 from mongo.clock import now
+from nodes.content import registry
 from nodes.models import site as stored_site
 from nodes.models.site import Site
 from nodes.selectors import due
@@ -195,8 +196,8 @@ def present(discussions: Collection[str]) -> tuple[Site, Mapping[str, str | None
 def key_of(request: HttpRequest) -> tuple[str, ...] | None:
     """Return what an answer to the request is kept under, or None where it must not come from the cache.
 
-    Parameters that no kept route reads make it None, so that a stranger cannot fill the cache with one page; so do a parameter
-    that stands there twice and a prefix.
+    Parameters that no kept route reads, and that are no facet, make it None, so that a stranger cannot fill the cache with one
+    page; so do a parameter that stands there twice and a prefix.
     """
     if request.method not in ("GET", "HEAD") or is_personal(request) or "Authorization" in request.headers:
         return None
@@ -207,8 +208,9 @@ def key_of(request: HttpRequest) -> tuple[str, ...] | None:
     if len(request.path_info) + len(query) > LONGEST_KEY:
         return None
     parameters = sorted(parse_qsl(query, keep_blank_values=True)) if query else []
-    names = [name for name, _value in parameters]
-    # Of two values of one parameter a view reads the last: the key, which is sorted, does not say which that was.
+    # Of facets a view reads all values, in any order.
+    names = [name for name, _value in parameters if name not in registry.facet_names()]
+    # Of two values of another parameter a view reads the last: the key, which is sorted, does not say which that was.
     if not _ALL_PARAMETERS.issuperset(names) or len(set(names)) < len(names):
         return None
     # Not the language: it is one of the settings, and these are under the site's version.
@@ -223,7 +225,10 @@ def key_of(request: HttpRequest) -> tuple[str, ...] | None:
 def is_for_all(request: HttpRequest, response: HttpResponse) -> bool:
     """Return whether an answer may be shown to every reader who has no session."""
     match = request.resolver_match
-    if match is None or match.url_name not in KEPT or set(request.GET) - KEPT[match.url_name]:
+    if match is None or match.url_name not in KEPT:
+        return False
+    # The view says which facets its list was narrowed by.
+    if set(request.GET) - KEPT[match.url_name] - getattr(request, "facets_read", set()):
         return False
     return (
         response.status_code == 200

@@ -104,7 +104,7 @@ HOT_QUERIES = (
         lambda node: {
             "filter": {
                 "derived.facets": node["derived"]["facets"][0],
-                "metadata.parent_id": {"$in": [node["metadata"]["parent_id"]]},
+                "metadata.parent_id": node["metadata"]["parent_id"],
                 **live(now()),
             },
             "sort": _SORT,

@@ -14,7 +14,8 @@ def origin(request: HttpRequest) -> str:
     return settings.SITE_URL or f"{request.scheme}://{request.get_host()}"
 
 
-def canonical(request: HttpRequest) -> str:
-    """Return the one address of the page that was asked for: of its query only the place in a list counts."""
+def canonical(request: HttpRequest, kept: str = "") -> str:
+    """Return the one address of the page that was asked for: of its query only the place in a list counts, after `kept`."""
     place = request.GET.get("from")
-    return origin(request) + quote(request.path) + (f"?from={quote(place, safe='')}" if place else "")
+    query = "&".join(filter(None, (kept, f"from={quote(place, safe='')}" if place else "")))
+    return origin(request) + quote(request.path) + (f"?{query}" if query else "")

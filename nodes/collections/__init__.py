@@ -124,7 +124,7 @@ def collections() -> tuple[Collection, ...]:
                 # The values that a type's lists are filtered by, of all types: "recipe.course=dessert".
                 Index(
                     "by_facet",
-                    (("derived.facets", 1), *NEWEST, ("metadata.expires", 1), ("metadata.parent_id", 1)),
+                    (("derived.facets", 1), ("metadata.parent_id", 1), *NEWEST, ("metadata.expires", 1)),
                     partial={"derived.facets": {"$exists": True}},
                 ),
                 # What uses a node, a photo or an insert, live and in drafts: the two are read side by side, in one order.

@@ -96,6 +96,8 @@ class Content(EmbeddedModel, metaclass=ContentBase):
     is_file: ClassVar[bool] = False
     # How a section lists what it holds; "" for what is no section.
     lists: ClassVar[str] = ""
+    # Of a section: how many of what it lists stand on one page of it, where that is not the site's setting.
+    page_size: ClassVar[int | None] = None
     # The names of the fields that lists filter by: texts, numbers, dates, yes or no, and lists of these.
     facets: ClassVar[Sequence[str]] = ()
     # False of what is stored under a type that no installed app declares.

@@ -6,6 +6,8 @@ from typing import Any
 
 from bson.decimal128 import Decimal128
 from django.db import models
+from django.utils.translation import gettext
+from django_mongodb_backend.fields import ArrayField
 
 from nodes.content import registry
 
@@ -29,6 +31,19 @@ def fields(type: str) -> Iterator[models.Field]:
     content_type = registry.get(type)
     for name in content_type.facets:
         yield content_type._meta.get_field(name)
+
+
+def is_list(field: models.Field) -> bool:
+    """Return whether one node can have several values of a field."""
+    return isinstance(field, ArrayField)
+
+
+def labels(field: models.Field) -> dict[str, str]:
+    """Return what the values of a field are called that it names itself, by value, in its order."""
+    inner = field.base_field if isinstance(field, ArrayField) else field
+    if isinstance(inner, models.BooleanField):
+        return {"true": gettext("Yes"), "false": gettext("No")}
+    return {value: str(name) for stored, name in inner.flatchoices for value in _each(stored)}
 
 
 def key(type: str, name: str, value: str) -> str:

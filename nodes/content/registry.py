@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from django.utils.translation import gettext as _
 
-from nodes.content.base import Content, Missing
+from nodes.content.base import NEWEST, Content, Missing
 
 T = TypeVar("T", bound=type[Content])
 
@@ -91,6 +91,21 @@ def leaves() -> tuple[str, ...]:
     return names(_is_leaf)
 
 
+@cache
+def listed_by_facets(section_type: str) -> tuple[type[Content], ...]:
+    """Return the types with facets that a section of this type may hold and lists by date."""
+    if get(section_type).lists != NEWEST:
+        return ()
+    faceted = (type for type in types() if type.facets and _is_dated(type))
+    return tuple(type for type in faceted if may_hold(section_type, type.type_name))
+
+
+@cache
+def facet_names() -> frozenset[str]:
+    """Return the names of the facets of all types."""
+    return frozenset(name for type in types() for name in type.facets)
+
+
 def _is_section(type: type[Content]) -> bool:
     return type.is_section
 
@@ -108,5 +123,5 @@ def _is_leaf(type: type[Content]) -> bool:
 
 
 def _forget() -> None:
-    for kept in (names, may_hold):
+    for kept in (names, may_hold, listed_by_facets, facet_names):
         kept.cache_clear()

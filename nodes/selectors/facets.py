@@ -1,38 +1,50 @@
-"""Lists of one type filtered by its facets, for readers: pages by keyset, and how many nodes have each value."""
+"""A section's nodes of one type filtered by facets, for readers: pages by keyset, and how many nodes have each value."""
 
+from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
+
+from bson import ObjectId
 
 from mongo.connection import database
 from nodes.collections import NODES
 from nodes.content import facets
 from nodes.models import version_cache
-from nodes.models.tree import Tree
 from nodes.selectors import due
 from nodes.selectors.listing import Listing, listing, live
 
 # (name of a field, value), each once: "course", "dessert".
 Wanted = Sequence[tuple[str, str]]
 
+# Values that are counted, those of the most nodes. Of a list of free words there may be any number.
+MOST_COUNTED = 1_000
+# Values wanted at once whose counts are kept: of what more of them have in common there is any number too.
+MOST_KEPT = 2
+
 
 def having(
-    sections: Tree, type: str, wanted: Wanted, moment: datetime, *, size: int, cursor: str | None = None
+    section_id: ObjectId, type: str, wanted: Wanted, moment: datetime, *, size: int, cursor: str | None = None
 ) -> Listing:
-    """Return `size` live nodes of a type that have all of these values, newest first. Raises ValueError for a cursor that is
-    none."""
-    base, index = _query(sections, type, wanted, moment)
+    """Return `size` live nodes of a type in a (live) section that have all of these values, newest first.
+
+    Raises ValueError for a cursor that is none.
+    """
+    if not _is_possible(type, wanted):
+        # The index would be searched for nothing.
+        return Listing(())
+    base, index = _query(section_id, type, wanted)
     return listing(base, index, moment, size, cursor)
 
 
-def counts(sections: Tree, type: str, wanted: Wanted, moment: datetime) -> dict[str, dict[str, int]]:
-    """Return, by the name of a field and by value, how many live nodes have it besides all that is wanted. Kept in process.
+def counts(section_id: ObjectId, type: str, wanted: Wanted, moment: datetime) -> dict[str, dict[str, int]]:
+    """Return, by the name of a field and by value, how many live nodes of a section have it besides all that is wanted.
 
-    In the order of the type's `facets`; the values by how many have them.
+    In the order of the type's `facets`; the values by how many have them. Kept in process for up to MOST_KEPT values.
     """
 
     def read() -> tuple[dict[str, dict[str, int]], datetime | None]:
-        base, index = _query(sections, type, wanted, moment)
+        base, index = _query(section_id, type, wanted)
         first = facets.prefix(type)
         pipeline: list[dict[str, Any]] = [
             {"$match": {**base, **live(moment)}},
@@ -41,6 +53,7 @@ def counts(sections: Tree, type: str, wanted: Wanted, moment: datetime) -> dict[
             {"$match": {"derived.facets": {"$gte": first, "$lt": first + "\uffff"}}},
             {"$group": {"_id": "$derived.facets", "count": {"$sum": 1}}},
             {"$sort": {"count": -1, "_id": 1}},
+            {"$limit": MOST_COUNTED},
         ]
         found: dict[str, dict[str, int]] = {field.name: {} for field in facets.fields(type)}
         for group in database()[NODES].aggregate(pipeline, hint=index):
@@ -49,13 +62,23 @@ def counts(sections: Tree, type: str, wanted: Wanted, moment: datetime) -> dict[
                 found[name][value] = group["count"]
         return found, due.next_due(moment)
 
-    return version_cache.under_version(("facets", type, tuple(sorted(wanted))), moment, read)
+    if len(wanted) > MOST_KEPT:
+        return read()[0]
+    return version_cache.under_version(("facets", section_id, type, tuple(sorted(wanted))), moment, read)
 
 
-def _query(sections: Tree, type: str, wanted: Wanted, moment: datetime) -> tuple[dict[str, Any], str]:
-    """Return the filter, but for what is live by itself, and the name of the index that serves it."""
-    somewhere = {"metadata.parent_id": {"$in": sections.live_ids(moment)}}
+def _query(section_id: ObjectId, type: str, wanted: Wanted) -> tuple[dict[str, Any], str]:
+    """Return the filter, but for what is live, and the name of the index that serves it."""
     if not wanted:
-        return {"metadata.type": type, **somewhere}, "by_type"
+        return {"metadata.parent_id": section_id, "metadata.type": type}, "by_section"
     keys = sorted({facets.key(type, name, value) for name, value in wanted})
-    return {"derived.facets": keys[0] if len(keys) == 1 else {"$all": keys}, **somewhere}, "by_facet"
+    having_all = keys[0] if len(keys) == 1 else {"$all": keys}
+    return {"derived.facets": having_all, "metadata.parent_id": section_id}, "by_facet"
+
+
+def _is_possible(type: str, wanted: Wanted) -> bool:
+    """Return whether a node can have all of these: no more than are stored, and of a field that is no list one."""
+    values = Counter(name for name, _value in set(wanted))
+    return len(wanted) <= facets.MOST and not any(
+        values[field.name] > 1 for field in facets.fields(type) if not facets.is_list(field)
+    )

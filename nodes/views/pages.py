@@ -2,6 +2,7 @@
 
 import unicodedata
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 from urllib.parse import quote, unquote
 
@@ -12,16 +13,17 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
 from mongo.clock import now
-from nodes import content
+from nodes import content, links
 from nodes.models import Node, Photo, tree
 from nodes.models import site as stored_site
 from nodes.photos import labels as photo_labels
 from nodes.photos import links as photo_links
 from nodes.photos import texts as photo_texts
+from nodes.selectors import facets as by_facet
 from nodes.selectors import nodes as selectors
 from nodes.selectors import search
 from nodes.selectors.listing import Listing
-from nodes.views import linked_data
+from nodes.views import facets, linked_data
 
 # Photos on one page of a gallery: rows of two, three, four and six come out even.
 PHOTOS_LISTED = 24
@@ -138,7 +140,7 @@ def _more(request: HttpRequest, shown: Node | Photo) -> dict[str, Any]:
     moment = now()
     match shown.content_type.lists:
         case content.NEWEST:
-            return {"listing": listed(request, selectors.entries, shown.pk, moment)}
+            return _by_date(request, shown, moment)
         case content.BY_NAME:
             return {"sections": tree.current().live_children(shown.pk, moment)} | _pages(request, shown, moment)
         case content.PHOTOS:
@@ -147,6 +149,30 @@ def _more(request: HttpRequest, shown: Node | Photo) -> dict[str, Any]:
         older, newer = selectors.neighbours(shown, moment)
         return {"older": older, "newer": newer}
     return {}
+
+
+def _by_date(request: HttpRequest, section: Node, moment: Any) -> dict[str, Any]:
+    """Return a section's posts, or those that have all facets that the query names, with links that narrow the list.
+
+    Two facets and more, further pages of a facet, and what matches nothing are not for search engines.
+    """
+    narrowed, size = facets.asked(request.GET, section, moment), section.content_type.page_size or 0
+    if not narrowed.wanted:
+        return {"listing": listed(request, selectors.entries, section.pk, moment, size=size), "facets": narrowed}
+    found = Listing(())
+    if narrowed.type is not None:
+        type = narrowed.type.type_name
+        found = listed(request, by_facet.having, section.pk, type, narrowed.wanted, moment, size=size)
+    if found.nodes:
+        # What matches nothing is not worth a place among the pages that are kept: of that there is any number.
+        request.facets_read = {name for name, _value in narrowed.wanted}
+    return {
+        "listing": found,
+        "facets": replace(narrowed, is_matched=bool(found.nodes)),
+        "query": narrowed.query,
+        "canonical": links.canonical(request, narrowed.query),
+        "is_noindex": len(narrowed.wanted) > 1 or "from" in request.GET or not found.nodes,
+    }
 
 
 def _pages(request: HttpRequest, folder: Node, moment: Any) -> dict[str, Any]:
