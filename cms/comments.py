@@ -39,7 +39,7 @@ def live_photos(ids: list[ObjectId]) -> Iterable[Model]:
 
 
 def policy(obj: Any) -> Policy:
-    """Return the policy of a node: its own, else that of the nearest section that has one, else the site's."""
+    """Return the policy of a node: its own or its type's, else that of the nearest section that has one, else the site's."""
     settings = stored_site.current().settings
     mode = settings.comment_policy
     published = None
@@ -52,8 +52,9 @@ def policy(obj: Any) -> Policy:
 def _own_mode(node: Placed) -> str:
     """Return what the node, or the nearest section above it that says anything, has for a mode."""
     own = node.metadata.detail.comments if node.metadata.detail else ""
-    above = tree.current().ancestors(node.metadata.parent_id) or []
-    return next((mode for mode in (own, *(section.comments for section in reversed(above))) if mode in tuple(Mode)), "")
+    above = reversed(tree.current().ancestors(node.metadata.parent_id) or [])
+    said = ((own, node.content_type), *((section.comments, section.content_type) for section in above))
+    return next((mode for chosen, type in said for mode in (chosen, type.comment_policy) if mode in tuple(Mode)), "")
 
 
 @receiver(node_deleted)

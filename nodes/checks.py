@@ -13,7 +13,14 @@ from nodes.content import Content, Part, registry
 from nodes.content.base import Written
 from nodes.content.fields import RESERVED
 from nodes.content.upgrading import FIRST
+from nodes.models.site import COMMENT_POLICIES
 from nodes.photos.assets.limits import limits
+
+POLICIES = tuple(dict(COMMENT_POLICIES))
+# Nodes on one page of a section.
+MOST_ON_A_PAGE = 100
+# The fields that most types share, by name.
+_WRITTEN = {field.name: field for field in Written._meta.fields}
 
 
 @register()
@@ -33,8 +40,8 @@ def check_photos(**kwargs: Any) -> list[CheckMessage]:
 def check_content(**kwargs: Any) -> list[CheckMessage]:
     """nodes.E003: two types have one name; E004: the name of a field is taken; E005: a field is of a class that documents
     cannot keep; E006: a type stands in nothing; E007: a facet is no field that lists can filter by; E008: a version of a type
-    lacks its upgrader, or has several; E009: an upgrader takes a version that there is not. What the fields themselves find
-    wrong comes under Django's own ids."""
+    lacks its upgrader, or has several; E009: an upgrader takes a version that there is not; E010: a rule of a section is none.
+    What the fields themselves find wrong comes under Django's own ids."""
     found: list[CheckMessage] = []
     for double in registry.doubles():
         first = registry.get(double.type_name)
@@ -48,6 +55,7 @@ def check_content(**kwargs: Any) -> list[CheckMessage]:
             message = f"{_name(content_type)} stands in nothing: no type of `stands_in` is an installed section."
             found.append(Error(message, hint=hint, obj=content_type, id="nodes.E006"))
         found += _upgraders(content_type)
+        found += _rules(content_type)
     return found
 
 
@@ -56,10 +64,28 @@ def _facets(content_type: type[Content]) -> Iterator[CheckMessage]:
     for name in content_type.facets:
         field = known.get(name)
         inner = field.base_field if isinstance(field, ArrayField) else field
-        if inner is None or _part_of(inner) or isinstance(inner, models.TextField | models.JSONField):
+        if (
+            inner is None
+            or name in _WRITTEN
+            or _part_of(inner)
+            or isinstance(inner, models.TextField | models.JSONField)
+        ):
             message = f"{_name(content_type)}.facets names “{name}”, which is no field that lists can filter by."
             hint = "Name fields of short texts, numbers, dates, yes or no, or lists of these."
             yield Error(message, hint=hint, obj=content_type, id="nodes.E007")
+
+
+def _rules(content_type: type[Content]) -> Iterator[CheckMessage]:
+    most, size, policy = content_type.most, content_type.page_size, content_type.comment_policy
+    numbers = range(1, MOST_ON_A_PAGE + 1) if content_type.is_section else ()
+    for name, value, is_sound, hint in (
+        ("most", most, most is None or (content_type.is_section and most > 0), "Of a section, a number from 1 on."),
+        ("page_size", size, size is None or size in numbers, f"Of a section, a number from 1 to {MOST_ON_A_PAGE}."),
+        ("comment_policy", policy, policy in ("", *POLICIES), f"One of {', '.join(POLICIES)}."),
+    ):
+        if not is_sound:
+            message = f"{_name(content_type)}.{name} cannot be {value!r}."
+            yield Error(message, hint=hint, obj=content_type, id="nodes.E010")
 
 
 def _name(content_type: type[Content]) -> str:
@@ -97,9 +123,8 @@ def _fields(model: Any, path: str) -> Iterator[CheckMessage]:
 
 
 def _is_taken(model: type[Content], field: models.Field) -> bool:
-    known = {one.name: one for one in Written._meta.fields}
-    if field.name in known and issubclass(model, Written):
-        return field.creation_counter != known[field.name].creation_counter
+    if field.name in _WRITTEN and issubclass(model, Written):
+        return field.creation_counter != _WRITTEN[field.name].creation_counter
     return field.name in RESERVED or hasattr(Content, field.name) or field.db_column is not None
 
 

@@ -23,6 +23,9 @@ MARKDOWN, HTML = "markdown", "html"
 # How a section lists what stands in it: by date, by name with the sections below it, or as pictures.
 NEWEST, BY_NAME, PHOTOS = "newest", "by-name", "photos"
 
+# The templates of sections.
+_LISTED_BY = {NEWEST: "blog", BY_NAME: "folder", PHOTOS: "gallery"}
+
 # Where Django looks for models it finds none of these.
 _MODELS = Apps(())
 _WORDS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
@@ -98,6 +101,11 @@ class Content(EmbeddedModel, metaclass=ContentBase):
     lists: ClassVar[str] = ""
     # Of a section: how many of what it lists stand on one page of it, where that is not the site's setting.
     page_size: ClassVar[int | None] = None
+    # Of a section: how many pages, sections or photos may stand in it; None for any number.
+    most: ClassVar[int | None] = None
+    # The comment policy of its pages, of a section of all that stands in it, where editors choose none; "" for that of the
+    # section above, or the site's.
+    comment_policy: ClassVar[str] = ""
     # The names of the fields that lists filter by: texts, numbers, dates, yes or no, and lists of these.
     facets: ClassVar[Sequence[str]] = ()
     # False of what is stored under a type that no installed app declares.
@@ -188,13 +196,19 @@ class Section(Written):
     """Base of what others stand in."""
 
     stands_in = ("folder",)
-    template = "nodes/blog.html"
     schema_org = "CollectionPage"
     is_section = True
     lists = NEWEST
+    # Where none is given: the one of its way to list.
+    template = ""
 
     class Meta:
         abstract = True
+
+    @classmethod
+    def templates(cls) -> Collection[str]:
+        """Return the names of the templates for readers, the first that is there to be taken."""
+        return [f"nodes/{cls.type_name}.html", cls.template or f"nodes/{_LISTED_BY[cls.lists]}.html"]
 
 
 class Missing(Written):

@@ -13,7 +13,6 @@ class Folder(Section):
     """Holds pages and other sections."""
 
     description = _("Holds pages and other sections.")
-    template = "nodes/folder.html"
     lists = BY_NAME
 
     class Meta:
@@ -36,7 +35,6 @@ class Gallery(Section):
     """Holds photos."""
 
     description = _("Holds photos.")
-    template = "nodes/gallery.html"
     schema_org = "ImageGallery"
     lists = PHOTOS
 

@@ -199,12 +199,12 @@ def count(filters: Filters, version: ObjectId | None, moment: datetime, collecti
     return int(database()[collection].count_documents(query, limit=COUNTED + 1))
 
 
-def standing_in(section_ids: Sequence[ObjectId]) -> int:
-    """Return how many pages, posts, sections and photos stand in these sections themselves, COUNTED + 1 for more."""
+def standing_in(section_ids: Sequence[ObjectId], most: int = COUNTED) -> int:
+    """Return how many pages, posts, sections and photos stand in these sections themselves, most + 1 for more."""
     inside = {"metadata.parent_id": {"$in": list(section_ids)}}
-    found = database()[NODES].count_documents(inside, limit=COUNTED + 1)
-    photos = database()[ASSET_FILES].count_documents(inside | {"metadata.type": PHOTO}, limit=COUNTED + 1)
-    return min(found + photos, COUNTED + 1)
+    found = database()[NODES].count_documents(inside, limit=most + 1)
+    photos = database()[ASSET_FILES].count_documents(inside | {"metadata.type": PHOTO}, limit=most + 1)
+    return min(found + photos, most + 1)
 
 
 @lru_cache(maxsize=64)

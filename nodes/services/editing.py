@@ -25,6 +25,7 @@ from nodes.services.write import (
     check_inserts,
     check_lengths,
     check_place,
+    check_room,
     check_writable,
     compare_and_set,
     insert_revision,
@@ -63,6 +64,7 @@ def create(
     if content.get(type).is_file:
         raise InvalidPlace(_("A photo begins with its file: upload one."))
     check_place(parent_id, type)
+    check_room(parent_id)
     wanted = slugs.normalized(slug)
     slug = wanted or slugs.free(title, parent_id)
     slugs.check(slug, parent_id)

@@ -25,7 +25,7 @@ from nodes.selectors import photos as selectors
 from nodes.selectors import slugs
 from nodes.services import derived, editing, photo_copies, trash
 from nodes.services.site import touch
-from nodes.services.write import check_id, check_place, check_ready, compare_and_set, insert_revision
+from nodes.services.write import check_id, check_place, check_ready, check_room, compare_and_set, insert_revision
 from nodes.texts.tags import unique
 from nodes.types import Actor, Saved, TagChange
 
@@ -69,6 +69,7 @@ class Upload:
         photo_id: ObjectId | None = None,
     ) -> None:
         check_place(gallery_id, PHOTO)
+        check_room(gallery_id)
         if photo_id is not None:
             check_id(photo_id, photo=True)
         self._actor = actor

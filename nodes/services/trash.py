@@ -22,7 +22,7 @@ from nodes.photos.assets import contents
 from nodes.selectors import slugs
 from nodes.services import placement
 from nodes.services.site import touch
-from nodes.services.write import check_place, insert_revision, keep_old_address
+from nodes.services.write import check_place, check_room, insert_revision, keep_old_address
 from nodes.signals import node_deleted
 from nodes.types import Actor, Expected
 
@@ -72,6 +72,7 @@ def restore(
         changes["slug"] = slugs.normalized(slug)
     seen_tree = stored_site.read().tree
     check_place(changes["parent_id"], metadata["type"])
+    check_room(changes["parent_id"])
     slugs.check(changes["slug"], changes["parent_id"])
     if is_section := content.get(metadata["type"]).is_section:
         placement.check_ancestors(node_id, changes["parent_id"])

@@ -27,7 +27,7 @@ from nodes.errors import (
     WrongInsert,
 )
 from nodes.models import tree
-from nodes.selectors import slugs
+from nodes.selectors import lists, slugs
 from nodes.services import derived
 from nodes.texts import rendering
 from nodes.texts.inserts.reading import Inserts, Unknown
@@ -63,6 +63,8 @@ def compare_and_set(
     place = changes.get("parent_id", seen.parent_id), changes.get("slug", seen.slug)
     if place != (seen.parent_id, seen.slug):
         check_place(place[0], metadata["type"])
+        if place[0] != seen.parent_id:
+            check_room(place[0])
         slugs.check(place[1], place[0])
         # The unique index decides; looking first, a refused rename keeps no address.
         taken = {"metadata.parent_id": place[0], "metadata.slug": place[1], "_id": {"$ne": seen.id}}
@@ -188,6 +190,16 @@ def check_place(parent_id: ObjectId | None, type: str) -> None:
     if not may_hold(parent.type if parent else None, type):
         where = content.get(parent.type).label if parent else _("the top level")
         raise InvalidPlace(_("%(what)s cannot stand in: %(where)s.") % {"what": what.label, "where": where})
+
+
+def check_room(parent_id: ObjectId | None) -> None:
+    """Raise InvalidPlace if as many stand in a section as its type allows. Of two writers at once both may find room."""
+    section = tree.current().sections.get(parent_id) if parent_id else None
+    most = section.content_type.most if section else None
+    if section and most is not None and lists.standing_in([section.id], most) >= most:
+        raise InvalidPlace(
+            _("“%(section)s” is full: it holds at most %(most)d.") % {"section": section.title, "most": most}
+        )
 
 
 def check_ready(metadata: Mapping[str, Any]) -> None:

@@ -144,7 +144,11 @@ def _more(request: HttpRequest, shown: Node | Photo) -> dict[str, Any]:
         case content.BY_NAME:
             return {"sections": tree.current().live_children(shown.pk, moment)} | _pages(request, shown, moment)
         case content.PHOTOS:
-            return {"listing": listed(request, selectors.photos_of, shown.pk, moment, size=PHOTOS_LISTED)}
+            return {
+                "listing": listed(
+                    request, selectors.photos_of, shown.pk, moment, size=shown.content_type.page_size or PHOTOS_LISTED
+                )
+            }
     if shown.content_type.is_dated and shown.metadata.published:
         older, newer = selectors.neighbours(shown, moment)
         return {"older": older, "newer": newer}
@@ -177,7 +181,7 @@ def _by_date(request: HttpRequest, section: Node, moment: Any) -> dict[str, Any]
 
 def _pages(request: HttpRequest, folder: Node, moment: Any) -> dict[str, Any]:
     """Return a folder's pages from ?from=SLUG on, and the slug that the next list begins after."""
-    size = selectors.PAGES_LISTED
+    size = folder.content_type.page_size or selectors.PAGES_LISTED
     pages = selectors.pages_of(folder.pk, moment, after=request.GET.get("from", ""), limit=size + 1)
     return {"pages": pages[:size], "pages_after": pages[size - 1].metadata.slug if len(pages) > size else None}
 

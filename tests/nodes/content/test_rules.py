@@ -1,0 +1,129 @@
+"""What a section's type says of its nodes: how many, how many on a page, in what order, and who may comment."""
+
+import re
+
+import pytest
+
+from cms import comments
+from comments.posting.policy import Mode
+from nodes.checks import check_content
+from nodes.content import BY_NAME, Entry, Page, Section
+from nodes.errors import InvalidPlace
+from nodes.models import Node
+from nodes.services import editing, trash
+from tests.support.nodes.build import EDITOR, node, nonce, save
+from tests.support.nodes.content import registered
+
+
+class Note(Entry):
+    """What stands on a board."""
+
+    stands_in = ["board", "blog"]
+
+
+class Board(Section):
+    """Holds three notes."""
+
+    most = 3
+    page_size = 2
+    comment_policy = "closed"
+
+
+class Term(Page):
+    """What stands in a lexicon."""
+
+    stands_in = ["lexicon"]
+
+
+class Lexicon(Section):
+    """Holds terms, by name."""
+
+    lists = BY_NAME
+    page_size = 2
+
+
+@pytest.fixture
+def board(mongo):
+    with registered(Note, Board, Term, Lexicon):
+        yield node("board", "board", title="The board")
+
+
+@pytest.fixture
+def full(board):
+    """The ids of the three notes on the board."""
+    return [node("note", f"n-{n}", parent=board) for n in range(3)]
+
+
+def test_a_full_section_takes_no_more(board, full):
+    with pytest.raises(InvalidPlace, match="“The board” is full: it holds at most 3"):
+        node("note", "fourth", parent=board)
+    elsewhere = node("note", "fourth", parent=node("blog", "blog"))
+    with pytest.raises(InvalidPlace, match="full"):
+        save(elsewhere, nonce(elsewhere), parent_id=board)
+    # What stands there already is edited and renamed.
+    save(full[0], nonce(full[0]), slug="renamed", title="Renamed")
+    trash.trash(EDITOR, full[0], nonce(full[0]))
+    save(elsewhere, nonce(elsewhere), parent_id=board)
+    with pytest.raises(InvalidPlace, match="full"):
+        trash.restore(EDITOR, full[0])
+    trash.restore(EDITOR, full[0], parent_id=node("blog", "other"))
+
+
+def test_a_repeated_create_of_the_last_one_is_no_further_one(board):
+    for n in range(2):
+        node("note", f"n-{n}", parent=board)
+    last = node("note", "last", parent=board)
+    given = {"type": "note", "parent_id": board, "slug": "last", "title": "Again", "node_id": last}
+    assert editing.create(EDITOR, **given).id == last
+
+
+def test_a_form_says_where_it_is_full(board, full, editor):
+    ann, address = editor(), f"/admin/nodes/node/add/?type=note&section={board}"
+    answer = ann.send(address, ann.open(address), title="One more")
+    assert answer.status_code == 200
+    assert "“The board” is full: it holds at most 3." in answer.content.decode()
+
+
+def test_pages_are_of_the_size_and_order_that_the_type_says(board, full, client):
+    assert len(re.findall(r'href="/board/n-\d"', client.get("/board").content.decode())) == 2
+    lexicon = node("lexicon", "lexicon")
+    for slug in ("b", "c", "a"):
+        node("term", slug, parent=lexicon)
+    html = client.get("/lexicon").content.decode()
+    assert re.findall(r'href="/lexicon/(\w)"', html) == ["a", "b"]
+    assert 'href="?from=b"' in html
+    assert re.findall(r'href="/lexicon/(\w)"', client.get("/lexicon?from=b").content.decode()) == ["c"]
+
+
+def test_comments_are_as_the_type_says_unless_an_editor_chose(board, full, client):
+    def mode(node_id):
+        return comments.policy(Node.objects.get(pk=node_id)).mode
+
+    assert mode(full[0]) == Mode.CLOSED
+    save(full[1], nonce(full[1]), detail__comments="open")
+    assert mode(full[1]) == Mode.OPEN
+    save(board, nonce(board), detail__comments="members")
+    assert mode(full[0]) == Mode.MEMBERS
+
+
+def test_rules_that_are_none_are_errors_of_the_check():
+    class Odd(Section):
+        most = 0
+        page_size = 1_000
+        comment_policy = "sometimes"
+
+    class NoSection(Page):
+        most = 3
+        page_size = 3
+        facets = ("comments",)
+
+    with registered(Odd, NoSection):
+        found = [(error.id, re.search(r"\.(\w+) (?:cannot|names)", error.msg)[1]) for error in check_content()]
+    assert found == [
+        ("nodes.E010", "most"),
+        ("nodes.E010", "page_size"),
+        ("nodes.E010", "comment_policy"),
+        ("nodes.E007", "facets"),
+        ("nodes.E010", "most"),
+        ("nodes.E010", "page_size"),
+    ]
