@@ -1,8 +1,9 @@
+from django import forms
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 from django_mongodb_backend.fields import ArrayField, EmbeddedModelArrayField
 
-from nodes.content import Blog, Entry, Part, register
+from nodes.content import Blog, Entry, Insert, Part, insert, register
 
 COURSES = [("starter", _("Starter")), ("main", _("Main course")), ("dessert", _("Dessert"))]
 
@@ -18,6 +19,7 @@ class Recipe(Entry):
 
     stands_in = [Blog]
     schema_org = "Recipe"
+    facets = ["course"]
 
     servings = models.PositiveSmallIntegerField(_("servings"), default=2)
     course = models.CharField(_("course"), max_length=20, choices=COURSES)
@@ -26,3 +28,12 @@ class Recipe(Entry):
 
     class Meta:
         verbose_name = _("Recipe")
+
+
+@insert("timer")
+class Timer(Insert):
+    label = _("Timer")
+    template = "recipes/timer.html"
+    examples = {"minutes": "10"}
+
+    minutes = forms.IntegerField(label=_("minutes"), min_value=1)

@@ -3,7 +3,7 @@
 import pytest
 from django.core.management import call_command
 
-from nodes.errors import EditConflict, InvalidField
+from nodes.errors import EditConflict, InvalidField, WrongInsert
 from nodes.services import editing
 from tests.support.nodes.build import EDITOR, node, nonce, save, stored
 from tests.support.nodes.editors import fields
@@ -42,6 +42,22 @@ def test_it_is_found_where_posts_are(soup, client):
         answer = client.get(address)
         assert answer.status_code == 200
         assert "/kitchen/soup" in answer.content.decode()
+
+
+def test_the_kitchen_is_narrowed_by_course(blog, soup, client):
+    node("recipe", "tart", parent=blog, **{"detail.course": "dessert"})
+    html = client.get("/kitchen").content.decode()
+    assert '<a href="/kitchen?course=dessert">Dessert <span class="count">1</span></a>' in html
+    html = client.get("/kitchen?course=dessert").content.decode()
+    assert "/kitchen/tart" in html
+    assert "/kitchen/soup" not in html
+
+
+def test_a_text_has_a_timer(soup, client):
+    save(soup, nonce(soup), detail__text="Boil it.\n\n::timer{minutes=10}")
+    assert "<strong>Set a timer for 10 minutes.</strong>" in client.get("/kitchen/soup").content.decode()
+    with pytest.raises(WrongInsert, match="minutes"):
+        save(soup, nonce(soup), detail__text="::timer{minutes=0}")
 
 
 def test_an_editor_writes_one(blog, mongo, editor):

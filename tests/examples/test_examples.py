@@ -23,6 +23,10 @@ def test_recipes():
 
 
 def test_the_guide_shows_the_code_that_is_there():
-    for language, path in (("python", "content.py"), ("django", "templates/nodes/recipe.html")):
+    for language, path in (
+        ("python", "content.py"),
+        ("django", "templates/nodes/recipe.html"),
+        ("django", "templates/recipes/timer.html"),
+    ):
         shown = re.findall(rf"```{language}\n(.*?)```", GUIDE, re.S)
         assert (ROOT / "examples/recipes" / path).read_text() in shown
