@@ -48,12 +48,7 @@ def labels(field: models.Field) -> dict[str, str]:
 
 def key(type: str, name: str, value: str) -> str:
     """Return how a value of a field is stored among the facets of a node."""
-    return f"{prefix(type)}{name}={value[:LONGEST]}"
-
-
-def prefix(type: str) -> str:
-    """Return what all facets of a type begin with."""
-    return f"{type}."
+    return f"{type}.{name}={value[:LONGEST]}"
 
 
 def read(stored: str) -> tuple[str, str]:

@@ -45,12 +45,10 @@ def counts(section_id: ObjectId, type: str, wanted: Wanted, moment: datetime) ->
 
     def read() -> tuple[dict[str, dict[str, int]], datetime | None]:
         base, index = _query(section_id, type, wanted)
-        first = facets.prefix(type)
         pipeline: list[dict[str, Any]] = [
             {"$match": {**base, **live(moment)}},
             {"$project": {"derived.facets": 1, "_id": 0}},
             {"$unwind": "$derived.facets"},
-            {"$match": {"derived.facets": {"$gte": first, "$lt": first + "\uffff"}}},
             {"$group": {"_id": "$derived.facets", "count": {"$sum": 1}}},
             {"$sort": {"count": -1, "_id": 1}},
             {"$limit": MOST_COUNTED},
