@@ -7,7 +7,7 @@ from typing import Any
 from django.core.checks import CheckMessage, Error, register
 from django.core.exceptions import ImproperlyConfigured
 from django.db import models
-from django_mongodb_backend.fields import ArrayField, EmbeddedModelArrayField, EmbeddedModelField
+from django_mongodb_backend.fields import ArrayField, EmbeddedModelArrayField, EmbeddedModelField, ObjectIdField
 
 from nodes.content import Content, Part, registry
 from nodes.content.base import Written
@@ -17,6 +17,8 @@ from nodes.models.site import COMMENT_POLICIES
 from nodes.photos.assets.limits import limits
 
 POLICIES = tuple(dict(COMMENT_POLICIES))
+# Long texts, documents and ids are no values that readers choose by.
+_NO_FACETS = (models.TextField, models.JSONField, ObjectIdField)
 # Nodes on one page of a section.
 MOST_ON_A_PAGE = 100
 # The fields that most types share, by name.
@@ -64,12 +66,7 @@ def _facets(content_type: type[Content]) -> Iterator[CheckMessage]:
     for name in content_type.facets:
         field = known.get(name)
         inner = field.base_field if isinstance(field, ArrayField) else field
-        if (
-            inner is None
-            or name in _WRITTEN
-            or _part_of(inner)
-            or isinstance(inner, models.TextField | models.JSONField)
-        ):
+        if inner is None or name in _WRITTEN or _part_of(inner) or isinstance(inner, _NO_FACETS):
             message = f"{_name(content_type)}.facets names “{name}”, which is no field that lists can filter by."
             hint = "Name fields of short texts, numbers, dates, yes or no, or lists of these."
             yield Error(message, hint=hint, obj=content_type, id="nodes.E007")

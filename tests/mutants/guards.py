@@ -60,6 +60,20 @@ MUTANTS = (
         "tests/nodes/services/test_editing.py::test_parent_of_the_wrong_type_is_refused",
     ),
     Mutant(
+        "a full section",
+        "nodes/services/write.py::check_room",
+        "if section and most is not None and lists.standing_in([section.id], most) >= most:",
+        "if False:",
+        "tests/nodes/content/test_rules.py::test_a_full_section_takes_no_more",
+    ),
+    Mutant(
+        "what matches nothing is not kept",
+        "nodes/views/pages.py::_by_date",
+        "if found.nodes:",
+        "if True:",
+        "tests/nodes/views/test_facets.py::test_what_matches_nothing_is_neither_counted_nor_kept",
+    ),
+    Mutant(
         "type of a picture, by its bytes",
         "nodes/photos/assets/formats.py::of",
         "if found is None:\n    raise BadPicture(_reason(head))",

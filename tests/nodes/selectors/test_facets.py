@@ -9,7 +9,7 @@ from mongo import doctor
 from mongo.clock import now
 from mongo.connection import database
 from nodes.checks import check_content
-from nodes.content import Page, facets
+from nodes.content import NodeField, Page, facets
 from nodes.models import version_cache
 from nodes.selectors import facets as selectors
 from nodes.services import trash
@@ -131,9 +131,10 @@ def test_lists_and_counts_go_along_indexes(cookbook, slugs, counted, mongo, comm
 
 def test_a_facet_that_cannot_be_filtered_by_is_an_error_of_the_check():
     class Odd(Page):
-        facets = ("size", "long", "nothing")
+        facets = ("size", "long", "nothing", "other")
         size = models.IntegerField(default=1)
         long = models.TextField(blank=True)
+        other = NodeField(null=True, blank=True)
 
     with registered(Odd):
-        assert [error.id for error in check_content()] == ["nodes.E007"] * 2
+        assert [error.id for error in check_content()] == ["nodes.E007"] * 3
