@@ -7,7 +7,7 @@ from typing import Any
 from bson import ObjectId
 from django import forms
 from django.contrib.admin.options import FORMFIELD_FOR_DBFIELD_DEFAULTS
-from django.contrib.admin.widgets import AdminTextareaWidget
+from django.contrib.admin.widgets import AdminTextareaWidget, AdminURLFieldWidget
 from django.core.exceptions import ValidationError
 from django.db import models
 from django.utils import formats, timezone
@@ -38,7 +38,8 @@ class LinesField(forms.CharField):
         return "\n".join(str(self.item.prepare_value(one)) for one in value) if isinstance(value, list) else value
 
     def clean(self, value: Any) -> list[Any]:
-        lines = [line.strip() for line in str(super().clean(value)).splitlines()]
+        # Of the characters that end a line for Python a browser's box has one.
+        lines = [line.strip() for line in str(super().clean(value)).split("\n")]
         found = []
         for number, line in enumerate(filter(None, lines), 1):
             try:
@@ -75,6 +76,8 @@ def _plain(field: models.Field) -> forms.Field:
     given: dict[str, Any] = {}
     if isinstance(field, models.DateTimeField):
         given = {"form_class": MomentField}
+    elif isinstance(field, models.URLField):
+        given = {"assume_scheme": "https", "widget": AdminURLFieldWidget}
     elif isinstance(field, models.TextField):
         given = {"form_class": TextField, "widget": AdminTextareaWidget(attrs=ROWS)}
     elif not field.choices:

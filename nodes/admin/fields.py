@@ -17,8 +17,8 @@ from django.utils.translation import gettext_lazy as _
 
 from mongo.clock import now
 from nodes.access import TOP, section_choices
-from nodes.models import tree
-from nodes.selectors import nodes, picking
+from nodes.models import tree, version_cache
+from nodes.selectors import due, nodes, picking
 from nodes.selectors.listing import is_public
 from nodes.services.editing import NEVER
 
@@ -125,16 +125,26 @@ class ReferenceInput(AdminTextInputWidget):
         options = format_html_join("", '<option value="{}">{}</option>', self._offered())
         return format_html('{}<datalist id="{}">{}</datalist>', box, list_id, options)
 
-    def _offered(self) -> Iterator[tuple[str, str]]:
-        sections, moment = tree.current(), now()
-        if self.photos:
-            found = [photo for photo in picking.photos("") if is_public(photo, sections, moment)]
-        else:
-            live = sections.live_ids(moment)
-            held = [sections.sections[section_id] for section_id in live if section_id is not None]
-            yield from ((sections.url(section.parent_id, section.slug), section.title) for section in held)
-            found = list(nodes.newest_entries(sections, moment, size=OFFERED).nodes)
-        yield from ((node.get_absolute_url(), node.metadata.title) for node in found)
+    def _offered(self) -> tuple[tuple[str, str], ...]:
+        """Return (address, title) of each. Kept in process: a form may have many of these boxes."""
+
+        def read() -> tuple[tuple[tuple[str, str], ...], datetime | None]:
+            return tuple(_public(moment, photos=self.photos)), due.next_due(moment)
+
+        moment = now()
+        return version_cache.under_version(("offered", self.photos), moment, read)
+
+
+def _public(moment: datetime, *, photos: bool) -> Iterator[tuple[str, str]]:
+    sections = tree.current()
+    if photos:
+        found = [photo for photo in picking.photos("") if is_public(photo, sections, moment)]
+    else:
+        live = sections.live_ids(moment)
+        held = [sections.sections[section_id] for section_id in live if section_id is not None]
+        yield from ((sections.url(section.parent_id, section.slug), section.title) for section in held)
+        found = list(nodes.newest_entries(sections, moment, size=OFFERED).nodes)
+    yield from ((node.get_absolute_url(), node.metadata.title) for node in found)
 
 
 class ReferenceField(forms.CharField):

@@ -18,6 +18,7 @@ from mongo.clock import now
 from nodes import content
 from nodes.admin import declared
 from nodes.admin.fields import AuthorField, EndField, MomentField, SectionField, TagsSeenField, TextField, VersionField
+from nodes.admin.parts import PartsField, is_left_alone
 from nodes.content import HTML, MARKDOWN
 from nodes.content import fields as content_fields
 from nodes.models.site import COMMENT_POLICIES
@@ -117,11 +118,13 @@ class NodeForm(forms.Form):
             shown |= {"nonce": seen.nonce, "tags": ", ".join(seen.tags), "tags_seen": list(seen.tags)}
         super().__init__(data, initial={**shown, **(initial or {})}, **kwargs)
         self.type, self.seen = type, seen
+        self._shown = {name: said[path] for name, path in self.paths.items() if name in self.details and path in said}
         # After a clash of slugs: one that was free.
         self.free_slug = ""
         self.fields["section"] = SectionField(user, type, said.get("parent_id"), label=_("Section"))
-        for name in ("published", "expires"):
-            self.fields[name].seen = said.get(name)
+        for name, field in self.fields.items():
+            if isinstance(field, MomentField | PartsField):
+                field.seen = said.get(self.paths[name])
         if user.has_perm("nodes.publish_node"):
             # A new page gets who makes it; what was imported without an author may stay so.
             required = bool(said.get("author"))
@@ -165,7 +168,14 @@ class NodeForm(forms.Form):
 
     def mine(self) -> dict[str, Any]:
         """Return what the (valid) form says, by path."""
-        return {path: self.cleaned_data[name] for name, path in self.paths.items() if name in self.cleaned_data}
+        return {path: self._said(name) for name, path in self.paths.items() if name in self.cleaned_data}
+
+    def _said(self, name: str) -> Any:
+        """Return what the form says of a field; what was left alone with all of it that the widget does not show."""
+        field, sent = self.fields[name], self[name].data
+        if name in self._shown and not isinstance(field, PartsField) and is_left_alone(field, sent, self._shown[name]):
+            return self._shown[name]
+        return self.cleaned_data[name]
 
     def to_publish(self) -> dict[str, Any]:
         """Return what the (valid) form says, public from now on. A date that was typed into it stays, also one ahead."""

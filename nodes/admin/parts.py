@@ -97,6 +97,8 @@ class PartsField(forms.Field):
 
     def __init__(self, model: Any, fields: Mapping[str, forms.Field], *, many: bool, **kwargs: Any) -> None:
         self.model, self.fields, self.many = model, fields, many
+        # What the form was rendered with: what was left alone of it needs no reading.
+        self.seen: Any = None
         super().__init__(widget=PartsWidget(fields, many=many), **kwargs)
 
     def prepare_value(self, value: Any) -> Any:
@@ -108,13 +110,22 @@ class PartsField(forms.Field):
             widget.row({name: getattr(part, name, None) for name in self.fields}, str(part.pk or "")) for part in parts
         ]
 
+    def _seen(self) -> dict[str, tuple[Any, Row]]:
+        """Return (part, row) by id of the parts that the form was rendered with."""
+        parts = self.seen if isinstance(self.seen, list) else [self.seen] if self.seen is not None else []
+        return {row["id"]: (part, row) for part, row in zip(parts, self.prepare_value(self.seen), strict=True)}
+
     def clean(self, value: Any) -> Any:
         if value is None:
             raise ValidationError(_("These rows cannot be read. Load the page again."))
-        found, wrong = [], []
+        found, wrong, seen = [], [], self._seen()
         for number, row in enumerate(value, 1):
+            before, shown = seen.get(str(row.get("id")), (None, {}))
             part = {"_id": ObjectId(row["id"])} if ObjectId.is_valid(row.get("id")) else {}
             for name, field in self.fields.items():
+                if name in shown and row.get(name) == shown[name]:
+                    part[name] = getattr(before, name)
+                    continue
                 try:
                     part[name] = field.clean(row.get(name))
                 except ValidationError as error:
@@ -126,6 +137,11 @@ class PartsField(forms.Field):
         if self.required and not found:
             raise ValidationError(self.error_messages["required"], code="required")
         return found if self.many else next(iter(found), None)
+
+
+def is_left_alone(field: forms.Field, sent: Any, seen: Any) -> bool:
+    """Return whether the widget of a field sent what it showed of a value: less of it, maybe, than is stored."""
+    return bool(_sent(sent) == _raw(field, seen))
 
 
 def _raw(field: forms.Field, value: Any) -> Any:

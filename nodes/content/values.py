@@ -182,8 +182,10 @@ def _numbered(error: ValidationError, number: int) -> ValidationError:
 
 def _to_stored(field: models.Field, value: Any) -> Any:
     if isinstance(value, str):
-        # What no encoding has, the server cannot be sent.
+        # What no encoding has, the server cannot be sent; and no form, what ends a text for other programs.
         value.encode()
+        if "\x00" in value:
+            raise ValueError(value)
         return str(value).replace("\r\n", "\n")
     if isinstance(value, datetime):
         # The server keeps milliseconds.

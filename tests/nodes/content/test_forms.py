@@ -21,7 +21,7 @@ def stew(recipes):
             "detail.course": "main",
             "detail.ingredients": ["beans", "salt"],
             "detail.since": date(2020, 2, 29),
-            "detail.tasted": datetime(2024, 5, 1, 18, 30, tzinfo=UTC),
+            "detail.tasted": datetime(2024, 5, 1, 18, 30, 7, 123_000, UTC),
             "detail.price": "4.50",
         },
     )

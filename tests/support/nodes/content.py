@@ -69,6 +69,57 @@ class Cookbook(Section):
     """Holds recipes."""
 
 
+class Piece(Part):
+    """A part with a field of every class that parts may have."""
+
+    name = models.CharField(max_length=60)
+    said = models.TextField(blank=True)
+    kind = models.CharField(max_length=20, choices=COURSES, default="main")
+    number = models.IntegerField(default=0)
+    price = models.DecimalField(max_digits=8, decimal_places=3, null=True, blank=True)
+    on = models.DateField(null=True, blank=True)
+    at = models.TimeField(null=True, blank=True)
+    moment = models.DateTimeField(null=True, blank=True)
+    is_so = models.BooleanField(default=False)
+    names = ArrayField(models.CharField(max_length=40), default=list, blank=True)
+    page = NodeField(null=True, blank=True)
+
+
+class Everything(Entry):
+    """A type with a field of every class that can be declared."""
+
+    stands_in = [Blog]
+    facets = ["line", "kind", "whole", "price", "on", "is_so", "lines", "numbers"]
+
+    line = models.CharField(max_length=80, blank=True)
+    words = models.TextField(blank=True)
+    method = MarkdownField(blank=True)
+    kind = models.CharField(max_length=20, choices=COURSES, default="main")
+    level = models.IntegerField(choices=[(1, "One"), (2, "Two")], null=True, blank=True)
+    whole = models.IntegerField(default=0)
+    large = models.BigIntegerField(null=True, blank=True)
+    price = models.DecimalField(max_digits=8, decimal_places=2, null=True, blank=True)
+    part_of_one = models.FloatField(null=True, blank=True)
+    on = models.DateField(null=True, blank=True)
+    at = models.TimeField(null=True, blank=True)
+    moment = models.DateTimeField(null=True, blank=True)
+    lasts = models.DurationField(null=True, blank=True)
+    is_so = models.BooleanField(default=False)
+    may_be = models.BooleanField(null=True, blank=True)
+    mail = models.EmailField(blank=True)
+    address = models.URLField(blank=True)
+    short = models.SlugField(blank=True)
+    key = models.UUIDField(null=True, blank=True)
+    lines = ArrayField(models.CharField(max_length=80), default=list, blank=True)
+    numbers = ArrayField(models.IntegerField(), default=list, blank=True)
+    days = ArrayField(models.DateField(), null=True, blank=True)
+    prices = ArrayField(models.DecimalField(max_digits=6, decimal_places=1), null=True, blank=True)
+    piece = EmbeddedModelField(Piece, null=True, blank=True)
+    pieces = EmbeddedModelArrayField(Piece, null=True, blank=True)
+    page = NodeField(null=True, blank=True)
+    picture = PhotoField(null=True, blank=True)
+
+
 @contextmanager
 def registered(*types: type[Content]) -> Iterator[None]:
     """Have content types installed within the block."""

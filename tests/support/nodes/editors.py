@@ -34,7 +34,7 @@ def fields(html: str, form: str = "node_form") -> dict[str, Any]:
             chosen = re.search(r'<option value="([^"]*)" selected', found["options"])
             value = unescape(chosen[1]) if chosen else ""
         elif kind in ("radio", "checkbox"):
-            value = _attribute(tag, "value") if _attribute(tag, "checked") is not None else None
+            value = (_attribute(tag, "value") or "on") if _attribute(tag, "checked") is not None else None
         else:
             value = _attribute(tag, "value") or ""
         if value is not None:

@@ -1,0 +1,213 @@
+"""What holds of every content type that is registered, and of one with a field of every class: nothing is listed by hand.
+
+Under the settings of an app its types are among them: `pytest tests/nodes/content/test_every_type.py`.
+"""
+
+from collections import Counter
+from typing import Any
+
+import pytest
+from bson import ObjectId
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from mongo import indexes
+from nodes import content, merging
+from nodes.checks import check_content
+from nodes.content import fields as content_fields
+from nodes.content import values
+from nodes.errors import EditConflict
+from nodes.selectors import nodes as selectors
+from nodes.services import editing
+from tests.support.nodes import valid
+from tests.support.nodes.build import EDITOR, node, nonce, stored
+from tests.support.nodes.content import Everything, registered
+
+NAMES = [type.type_name for type in content.types() if not type.is_file] + [Everything.type_name]
+holds = settings(
+    deadline=None,
+    derandomize=True,
+    database=None,
+    # Each example writes: a smaller one is looked for by hand.
+    phases=[Phase.generate],
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+# A test of few examples, and a slow one of many.
+AMOUNTS = [pytest.param(6, id="few"), pytest.param(150, id="many", marks=pytest.mark.slow)]
+
+
+@pytest.fixture
+def place(mongo, request):
+    """(The name of a type, an id of where its nodes may stand); the server knows all types."""
+    with registered(Everything):
+        indexes.ensure()
+        yield request.param, valid.home(request.param)
+
+
+every_type = pytest.mark.parametrize("place", NAMES, indirect=True)
+several = pytest.mark.parametrize("amount", AMOUNTS)
+
+
+def made(place: tuple[str, ObjectId | None], fields: dict[str, Any]) -> ObjectId:
+    type, section = place
+    return node(type, f"n{ObjectId()}", parent=section, **fields)
+
+
+def as_told(field: Any, value: Any) -> Any:
+    """Return a value without what cannot be told from it: none and an empty list, a part and its fields by name."""
+    if isinstance(value, list):
+        return [as_told(field, one) for one in value]
+    if model := getattr(field, "embedded_model", None):
+        if value is None:
+            return None
+        told = value if isinstance(value, dict) else vars(value)
+        known = [one for one in values.stored_fields(model) if not one.primary_key]
+        return {one.attname: as_told(one, told[one.attname]) for one in known}
+    return value
+
+
+@every_type
+def test_its_declaration_is_sound(place):
+    assert [fault for fault in check_content() if place[0] in str(fault.obj)] == []
+
+
+@every_type
+@several
+def test_what_is_written_is_read_and_the_server_takes_it(place, amount):
+    type = place[0]
+
+    @settings(holds, max_examples=amount)
+    @given(valid.of(type))
+    def check(given):
+        read = selectors.get(made(place, given)).metadata.detail
+        for path, field in content_fields.own(type):
+            assert as_told(field, getattr(read, field.attname)) == as_told(field, given[path]), path
+        assert read.text == given["detail.text"]
+
+    check()
+
+
+@every_type
+@several
+def test_saved_again_as_it_is_nothing_is_written(place, amount):
+    type = place[0]
+
+    @settings(holds, max_examples=amount)
+    @given(valid.of(type))
+    def check(given):
+        node_id = made(place, given)
+        before = stored(node_id)
+        said = merging.fields(before)
+        again = {path: said[path] for path in given}
+        assert editing.save(EDITOR, node_id, before["nonce"], again).changed == ()
+        as_read = vars(selectors.get(node_id).metadata.detail)
+        again = {path: as_read[path.removeprefix("detail.")] for path in given}
+        assert editing.save(EDITOR, node_id, before["nonce"], again).changed == ()
+        assert stored(node_id) == before
+
+    check()
+
+
+@every_type
+@several
+def test_a_form_in_which_nothing_was_typed_changes_nothing(place, amount, editor):
+    type, ann = place[0], editor()
+
+    @settings(holds, max_examples=max(amount // 2, 2))
+    @given(valid.of(type))
+    def check(given):
+        node_id = made(place, given)
+        before, address = stored(node_id), f"/admin/nodes/node/{node_id}/change/"
+        answer = ann.send(address, ann.open(address))
+        assert answer.status_code == 302, answer.content.decode().partition("errornote")[2][:2_000]
+        after = stored(node_id)
+        changed = {path: (before["detail"].get(path), value) for path, value in after["detail"].items()}
+        assert {path: both for path, both in changed.items() if both[0] != both[1]} == {}
+        assert after == before
+
+    check()
+
+
+@every_type
+@several
+def test_two_editors_lose_nothing(place, amount):
+    type = place[0]
+
+    @st.composite
+    def edits(draw):
+        """Return what a node says first, and what either of two editors makes of it."""
+        base = draw(valid.of(type))
+        either = []
+        for _side in range(2):
+            anew, names = draw(valid.of(type)), draw(st.sets(st.sampled_from(sorted(base)), max_size=6))
+            either.append({path: draw(st.just(anew[path]) | _longer(base[path], anew[path])) for path in names})
+        return base, *either
+
+    @settings(holds, max_examples=amount)
+    @given(edits())
+    def check(edits):
+        base, theirs, mine = edits
+        node_id = made(place, base)
+        seen, before = nonce(node_id), merging.fields(stored(node_id))
+        mine, theirs = (editing.normalized(_kept_ids(side, before), type) for side in (mine, theirs))
+        editing.save(EDITOR, node_id, seen, theirs)
+        between = merging.fields(stored(node_id))
+        try:
+            editing.save(EDITOR, node_id, seen, mine)
+        except EditConflict as error:
+            assert merging.fields(stored(node_id)) == between, "a conflict writes nothing"
+            for conflict in error.merge.conflicts:
+                path = conflict.path
+                assert not merging.same(mine[path], before.get(path))
+                assert not merging.same(theirs[path], before.get(path))
+                way = content_fields.way(type, path)
+                assert not _added(way, before.get(path), mine[path]) - _items(way, conflict.mine)
+                assert not _added(way, before.get(path), theirs[path]) - _items(way, conflict.theirs)
+            decided = {**error.merge.changes, **{one.path: one.mine for one in error.merge.conflicts}}
+            editing.save(EDITOR, node_id, nonce(node_id), decided)
+        after = merging.fields(stored(node_id))
+        for path in base:
+            ours, others = mine.get(path, before.get(path)), theirs.get(path, before.get(path))
+            if merging.same(ours, before.get(path)):
+                assert merging.same(after.get(path), others), path
+            elif merging.same(others, before.get(path)):
+                assert merging.same(after.get(path), ours), path
+            else:
+                way = content_fields.way(type, path)
+                assert not _added(way, before.get(path), ours) - _items(way, after.get(path)), path
+        selectors.get(node_id)
+
+    check()
+
+
+def _longer(before: Any, anew: Any) -> st.SearchStrategy[Any]:
+    """Return what an editor does who adds to a list or a text, rather than writes it anew."""
+    if isinstance(before, list) and isinstance(anew, list):
+        return st.sampled_from([[*before, *anew], [*anew, *before], before[1:]])
+    if isinstance(before, str) and isinstance(anew, str):
+        return st.just(before)
+    return st.just(anew)
+
+
+def _kept_ids(side: dict[str, Any], before: dict[str, Any]) -> dict[str, Any]:
+    """Return fields with the ids of parts that equal stored ones, which the form sends."""
+    found = {}
+    for path, value in side.items():
+        if isinstance(value, list) and value and isinstance(value[0], dict):
+            ids = [part["_id"] for part in before.get(path) or ()]
+            value = [{**part, "_id": ids[n]} if n < len(ids) else part for n, part in enumerate(value)]
+        found[path] = value
+    return found
+
+
+def _items(way: str, value: Any) -> Counter[str]:
+    """Return what a value is made of, each with how often: what an editor would miss were it gone."""
+    if way == content_fields.TEXT:
+        return Counter(part.strip() for part in (value or "").split("\n\n") if part.strip())
+    if way == content_fields.PARTS:
+        return Counter(str(part["_id"]) for part in value or ())
+    return Counter(repr(item) for item in value or ()) if way == content_fields.ITEMS else Counter()
+
+
+def _added(way: str, before: Any, value: Any) -> Counter[str]:
+    return _items(way, value) - _items(way, before)
