@@ -29,6 +29,9 @@ class Recipe(Entry):
     class Meta:
         verbose_name = _("Recipe")
 
+    def linked_data(self):
+        return {"recipeYield": self.servings, "recipeIngredient": self.ingredients}
+
 
 @insert("timer")
 class Timer(Insert):

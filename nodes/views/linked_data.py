@@ -4,6 +4,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+from django.core.serializers.json import DjangoJSONEncoder
 from django.http import HttpRequest
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
@@ -18,6 +19,7 @@ from nodes.photos.links import Shared
 _ARTICLES = frozenset({"Article", "BlogPosting", "NewsArticle", "Report", "TechArticle"})
 # In JSON as in itself, and no end of the block for any parser of HTML.
 _ESCAPED = {ord(character): f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"}
+_NOTHING: tuple[Any, ...] = (None, "", [], (), {})
 
 
 def script(
@@ -32,7 +34,8 @@ def script(
 
 
 def _block(graph: list[dict[str, Any]]) -> SafeString:
-    text = json.dumps({"@context": "https://schema.org", "@graph": graph}, ensure_ascii=False).translate(_ESCAPED)
+    said = {"@context": "https://schema.org", "@graph": graph}
+    text = json.dumps(said, ensure_ascii=False, cls=DjangoJSONEncoder).translate(_ESCAPED)
     return format_html('<script type="application/ld+json">{}</script>', SafeString(text))
 
 
@@ -64,7 +67,8 @@ def _node(
             "url": origin + section["url"],
         }
     said |= _file(origin, node) if isinstance(node, Photo) else {"image": _image(origin, picture)}
-    return {name: value for name, value in said.items() if value}
+    said |= metadata.detail.linked_data()
+    return {name: value for name, value in said.items() if value not in _NOTHING}
 
 
 def _image(origin: str, picture: Shared | None) -> dict[str, Any] | None:

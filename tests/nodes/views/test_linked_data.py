@@ -8,11 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.db import models
+from django.utils.translation import gettext_lazy as _
 
+from nodes.content import Entry
 from nodes.services import editing
 from nodes.services.site import save_settings
 from tests.support.nodes import photo_build, pictures
 from tests.support.nodes.build import EDITOR, node
+from tests.support.nodes.content import registered
 
 VOCABULARY = Path(__file__).parents[2] / "browser/node_modules/schema-dts/dist/schema.d.ts"
 INTERFACE = re.compile(r"^(?:export )?interface (\w+) extends ([^{]*) \{\n(.*?)^\}", re.MULTILINE | re.DOTALL)
@@ -155,4 +159,43 @@ def test_what_was_typed_stays_inside(client, mongo, evil):
     said = graph(client, "/news/post")
     assert [said["BlogPosting"][name] for name in ("headline", "description")] == [evil, evil]
     assert said["BreadcrumbList"]["itemListElement"][0]["name"] == evil
+    assert not re.search("[<>&\u2028]", BLOCK.search(page)[1])
+
+
+EVIL = "</script><script>alert(1)</script>\u2028"
+
+
+class Concert(Entry):
+    """An evening with music: says what its fields say in the words of schema.org."""
+
+    schema_org = "Event"
+
+    begins = models.DateTimeField()
+    place = models.CharField(max_length=100, blank=True)
+    price = models.DecimalField(max_digits=6, decimal_places=2, default=0)
+
+    def linked_data(self):
+        return {
+            "startDate": self.begins,
+            "location": {"@type": "Place", "name": self.place},
+            "offers": {"@type": "Offer", "price": self.price},
+            "attendee": [],
+            # No words that schema.org has for an event.
+            **dict.fromkeys(("datePublished", "dateModified", "publisher", "author", "isPartOf")),
+            "maximumAttendeeCapacity": 0,
+            "eventStatus": _("Public"),
+        }
+
+
+def test_a_type_adds_what_its_fields_say(client, mongo):
+    with registered(Concert):
+        begins = datetime(2030, 5, 1, 20, tzinfo=UTC)
+        given = {"detail.begins": begins, "detail.place": EVIL, "detail.price": "7.5"}
+        node("concert", "song", parent=node("blog", "news"), title="A song", **given)
+        page = client.get("/news/song").content.decode()
+        said = graph(client, "/news/song")["Event"]
+    assert (said["name"], said["startDate"], said["offers"]["price"]) == ("A song", "2030-05-01T20:00:00Z", "7.50")
+    assert (said["location"]["name"], said["eventStatus"], said["maximumAttendeeCapacity"]) == (EVIL, "Public", 0)
+    assert "attendee" not in said
+    check(said)
     assert not re.search("[<>&\u2028]", BLOCK.search(page)[1])
