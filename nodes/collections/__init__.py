@@ -25,20 +25,21 @@ REFERRING = {"derived.refs": {"$exists": True}}
 
 # Words are stemmed as English, which does little harm elsewhere; `pairs` serves scripts without spaces. No document
 # has a field by the name of language_override: "language", the default, would be taken from what editors write.
+# `derived.title` and `derived.tags` are the words of fields that types want weighed so.
+_WEIGHTS = {
+    "metadata.title": 10,
+    "derived.title": 10,
+    "metadata.tags": 6,
+    "derived.tags": 6,
+    "metadata.summary": 4,
+    "derived.pairs": 2,
+    "derived.text": 1,
+}
 SEARCH = Index(
     "by_words",
-    tuple(
-        (path, "text")
-        for path in ("metadata.title", "metadata.tags", "metadata.summary", "derived.text", "derived.pairs")
-    ),
+    tuple((path, "text") for path in _WEIGHTS),
     options={
-        "weights": {
-            "metadata.title": 10,
-            "metadata.tags": 6,
-            "metadata.summary": 4,
-            "derived.pairs": 2,
-            "derived.text": 1,
-        },
+        "weights": _WEIGHTS,
         "default_language": "english",
         "language_override": "text_language",
     },

@@ -126,7 +126,8 @@ _PHOTO = document(
 _CONTENT = document({"type": one_of(CONTENT), "parent_id": ID, "slug": TEXT, "locked": optional(DATE)}, _UPLOAD)
 # Ids of nodes and photos, names of inserts.
 _REFS = listed(either(ID, TEXT))
-_DERIVED = document({}, {"excerpt": TEXT, "text": TEXT, "pairs": TEXT, "refs": _REFS, "facets": listed(TEXT)})
+_SEARCHED = dict.fromkeys(("excerpt", "text", "pairs", "title", "tags"), TEXT)
+_DERIVED = document({}, {**_SEARCHED, "refs": _REFS, "facets": listed(TEXT)})
 _FILE: dict[str, Schema] = {"_id": ID, "length": INTEGER, "chunkSize": INTEGER, "uploadDate": DATE, "filename": TEXT}
 
 REDIRECT = document(

@@ -1,6 +1,6 @@
 """The declared fields of a type, by their path under `metadata`, and how edits of each merge."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from functools import cache
 from typing import Any
 
@@ -87,10 +87,11 @@ def _way(field: models.Field) -> str:
     return ITEMS if isinstance(field, ArrayField) and not field.size else VALUE
 
 
-def words(type: str, detail: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the texts, beside the one that every page has, that search looks through in a stored detail."""
+def words(type: str, detail: Mapping[str, Any], names: Collection[str] | None = None) -> Iterator[str]:
+    """Yield the texts, beside the one that every page has, that search looks through in a stored detail; `names`: of the
+    fields of these names alone."""
     for path, field in own(type):
-        if path != f"{PREFIX}alt":
+        if path != f"{PREFIX}alt" and (names is None or field.name in names):
             yield from values.words(field, detail.get(field.column))
 
 

@@ -7,6 +7,7 @@ from bson import ObjectId
 
 from markup import text
 from markup.html import references as markup_references
+from nodes import content
 from nodes.content import MARKDOWN
 from nodes.content import facets as content_facets
 from nodes.content import fields as content_fields
@@ -21,8 +22,8 @@ SEARCHED = 100_000
 
 
 def of(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the derived part of a node: `excerpt` for lists, `text` and `pairs` for search, `refs` that it uses, and `facets`
-    that lists filter by."""
+    """Return the derived part of a node: `excerpt` for lists, `text`, `pairs`, `title` and `tags` for search, `refs` that it
+    uses, and `facets` that lists filter by."""
     detail, inserts = metadata.get("detail") or {}, Inserts(_html(metadata))
     html = inserts.plain()
     # A photo has no text, but words for those who cannot see it.
@@ -37,6 +38,7 @@ def of(metadata: Mapping[str, Any]) -> dict[str, Any]:
         "pairs": " ".join(sorted(scripts.pairs(everything))),
         **references(metadata, inserts),
         **_facets(metadata["type"], detail),
+        **_weighty(metadata["type"], detail),
     }
 
 
@@ -65,6 +67,14 @@ def _fields(metadata: Mapping[str, Any]) -> Iterator[str]:
     for _path, field in content_fields.own(metadata["type"]):
         if isinstance(field, content_fields.MarkdownField) and (said := detail.get(field.column)):
             yield rendering.to_html(said, MARKDOWN)
+
+
+def _weighty(type: str, detail: Mapping[str, Any]) -> dict[str, str]:
+    """Return the words of fields that weigh as those of the title, and of the tags, where there are any."""
+    known = content.get(type)
+    named = {"title": known.searched_as_title, "tags": known.searched_as_tags}
+    found = {name: " ".join(content_fields.words(type, detail, fields)) for name, fields in named.items() if fields}
+    return {name: said[:SEARCHED] for name, said in found.items() if said}
 
 
 def _facets(type: str, detail: Mapping[str, Any]) -> dict[str, list[str]]:

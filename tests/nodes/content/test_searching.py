@@ -1,0 +1,71 @@
+"""What a type says of how search weighs its fields."""
+
+import pytest
+from django.db import models
+from django_mongodb_backend.fields import ArrayField
+
+from nodes.checks import check_content
+from nodes.content import Entry
+from nodes.selectors import lists
+from nodes.selectors.lists import Filters
+from tests.support.nodes.build import PAST, node
+from tests.support.nodes.content import registered
+
+
+class Book(Entry):
+    """A book: by whom it is weighs as much as its title."""
+
+    searched_as_title = ["writer"]
+    searched_as_tags = ["subjects"]
+
+    writer = models.CharField(max_length=100, blank=True)
+    subjects = ArrayField(models.CharField(max_length=100), default=list, blank=True)
+    notes = models.TextField(blank=True)
+
+
+@pytest.fixture
+def library(mongo):
+    with registered(Book):
+        yield node("blog", "books")
+
+
+def test_fields_are_weighed_as_the_type_says(library, client):
+    for slug, given in {
+        "noted": {"detail.notes": "Melville"},
+        "subject": {"detail.subjects": ["Melville", "whales"]},
+        "written": {"detail.writer": "Herman Melville"},
+        "other": {"detail.writer": "Another"},
+    }.items():
+        node("book", slug, parent=library, **given)
+    found = client.get("/search", {"q": "melville"}).context["results"].hits
+    assert [hit.node.metadata.slug for hit in found] == ["written", "subject", "noted"]
+    listed = lists.page(Filters(search="melville"), PAST).rows
+    assert [row.node.metadata.slug for row in listed] == ["written", "subject", "noted"]
+
+
+def test_a_writer_weighs_as_a_title_and_a_subject_as_a_tag(library, client):
+    node("book", "subject", parent=library, **{"detail.subjects": ["whales"]})
+    node("book", "titled", parent=library, title="Whales")
+    node("book", "tagged", parent=library, tags=("whales",), text="whales")
+    node("book", "noted", parent=library, text="whales", summary="whales")
+    found = client.get("/search", {"q": "whales"}).context["results"].hits
+    assert [hit.node.metadata.slug for hit in found][0] == "titled"
+    assert {hit.node.metadata.slug for hit in found[1:3]} == {"subject", "tagged"}
+
+
+def test_only_what_is_weighed_is_stored_once_more(library, mongo):
+    node("book", "plain", parent=library, **{"detail.notes": "Melville"})
+    node("book", "written", parent=library, **{"detail.writer": "Melville"})
+    plain, written = (mongo["cms.nodes"].find_one({"metadata.slug": slug})["derived"] for slug in ("plain", "written"))
+    assert not {"title", "tags"} & set(plain)
+    assert (written["title"], "tags" in written, written["text"]) == ("Melville", False, "Melville")
+
+
+def test_a_name_that_is_no_field_is_an_error_of_the_check():
+    class Odd(Entry):
+        searched_as_title = ("nothing",)
+        searched_as_tags = ("source", "said")
+        said = models.CharField(max_length=10, blank=True)
+
+    with registered(Odd):
+        assert [error.id for error in check_content()] == ["nodes.E011"] * 2
