@@ -1,5 +1,6 @@
 """The values of fields, as they are stored and as Python has them: what is read is converted, what is written is checked."""
 
+import math
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
@@ -7,16 +8,17 @@ from decimal import Decimal
 from functools import cache
 from typing import Any
 
+import bson
 from bson import ObjectId
 from bson.decimal128 import Decimal128
-from bson.errors import InvalidId
+from bson.errors import InvalidDocument, InvalidId
 from django.core.exceptions import ValidationError
 from django.db import connection, models
 from django.utils.translation import gettext as _
 from django_mongodb_backend.fields import ArrayField, EmbeddedModelArrayField, EmbeddedModelField
 
 # What checking a value raises that is of another type altogether.
-_NO_VALUE = (TypeError, ValueError, AttributeError, ArithmeticError, InvalidId)
+_NO_VALUE = (TypeError, ValueError, AttributeError, ArithmeticError, InvalidId, InvalidDocument)
 
 
 def stored_fields(model: type[models.Model]) -> Iterator[models.Field]:
@@ -121,6 +123,8 @@ def _cleaned(field: models.Field, value: Any) -> Any:
         return _cleaned_part(field.embedded_model, value)
     if isinstance(field, models.JSONField):
         _check_keys(value)
+        # Raises what the driver would raise.
+        bson.encode({"value": value})
         return value
     if isinstance(value, Mapping | list | tuple):
         raise ValidationError(_("This is no value for the field."))
@@ -187,6 +191,8 @@ def _to_stored(field: models.Field, value: Any) -> Any:
         if "\x00" in value:
             raise ValueError(value)
         return str(value).replace("\r\n", "\n")
+    if isinstance(value, float):
+        _check_number(value)
     if isinstance(value, datetime):
         # The server keeps milliseconds.
         return value.replace(microsecond=value.microsecond // 1000 * 1000)
@@ -195,6 +201,12 @@ def _to_stored(field: models.Field, value: Any) -> Any:
         return Decimal128(value.quantize(Decimal(1).scaleb(-field.decimal_places)))
     stored = field.get_db_prep_save(value, connection)
     return stored.replace(tzinfo=UTC) if isinstance(stored, datetime) else stored
+
+
+def _check_number(value: float) -> None:
+    """Raise ValidationError of what is no number: it equals nothing, not even itself, and so would conflict at every save."""
+    if not math.isfinite(value):
+        raise ValidationError(_("This is no value for the field."))
 
 
 def _check_keys(value: Any) -> None:
@@ -207,6 +219,8 @@ def _check_keys(value: Any) -> None:
     elif isinstance(value, list | tuple):
         for inner in value:
             _check_keys(inner)
+    elif isinstance(value, float):
+        _check_number(value)
 
 
 def words(field: models.Field, value: Any) -> Iterator[str]:

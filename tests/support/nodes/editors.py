@@ -59,6 +59,6 @@ class Editor:
         """Return what the form of a node that a response shows would send."""
         return fields(response.content.decode())
 
-    def send(self, address: str, form: dict[str, Any], button: str = "_continue", **typed: Any) -> Any:
+    def send(self, address: str, form: dict[str, Any], /, button: str = "_continue", **typed: Any) -> Any:
         """Press a button of a form, with what was typed; return the response."""
         return self.client.post(address, {**form, **typed, button: "x"})

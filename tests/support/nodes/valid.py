@@ -8,11 +8,13 @@ from bson import ObjectId
 from django.core.exceptions import ValidationError
 from django.db import connection, models
 from django_mongodb_backend.fields import ArrayField, EmbeddedModelArrayField, EmbeddedModelField
+from hypothesis import find, settings
 from hypothesis import strategies as st
 
 from nodes import content
 from nodes.content import fields as content_fields
 from nodes.content import values
+from nodes.services.editing import missing
 from tests.support.nodes.build import node
 
 # What is in texts: words, what markup and queries are written with, other scripts, line ends of every kind, spaces of others.
@@ -52,6 +54,15 @@ def of(type: str) -> st.SearchStrategy[dict[str, Any]]:
     return st.fixed_dictionaries(given)
 
 
+def least(type: str) -> dict[str, Any]:
+    """Return the simplest values of the fields that a type needs and has no default for, by path."""
+    known = content_fields.declared(type)
+    return {path: find(value(known[path]), lambda _value: True, settings=_SIMPLEST) for path in missing(type, {})}
+
+
+_SIMPLEST = settings(database=None, derandomize=True, max_examples=200)
+
+
 def value(field: models.Field) -> st.SearchStrategy[Any]:
     """Return a strategy of the values of a declared field, as services take them; none of a class that is not known here."""
     made = _value(field)
@@ -67,7 +78,7 @@ def _value(field: models.Field) -> st.SearchStrategy[Any]:
         least, most = (field.size, field.size) if field.size else (int(not field.blank), field.max_size or MOST)
         # An empty item of a list is none.
         return st.lists(_value(field.base_field).filter(lambda one: one != ""), min_size=least, max_size=most)
-    return _plain(field).filter(lambda made: _takes(field, made))
+    return _plain(field).filter(lambda made: takes(field, made))
 
 
 def _part(model: type[models.Model]) -> st.SearchStrategy[dict[str, Any]]:
@@ -83,7 +94,7 @@ def _plain(field: models.Field) -> st.SearchStrategy[Any]:
     return known(field)
 
 
-def _takes(field: models.Field, made: Any) -> bool:
+def takes(field: models.Field, made: Any) -> bool:
     """Return whether Django's own field takes a value, with its validators."""
     try:
         field.clean(made, None)
