@@ -17,8 +17,9 @@ from nodes.selectors.listing import Listing, listing, live
 # (name of a field, value), each once: "course", "dessert".
 Wanted = Sequence[tuple[str, str]]
 
-# Values that are counted, those of the most nodes. Of a list of free words there may be any number.
-MOST_COUNTED = 1_000
+# Values of all fields that are read, and of one field that are told of: those of the most nodes. Of a list of free words there
+# may be any number.
+MOST_READ, MOST_TOLD = 1_000, 20
 # Values wanted at once whose counts are kept: of what more of them have in common there is any number too.
 MOST_KEPT = 2
 
@@ -40,7 +41,8 @@ def having(
 def counts(section_id: ObjectId, type: str, wanted: Wanted, moment: datetime) -> dict[str, dict[str, int]]:
     """Return, by the name of a field and by value, how many live nodes of a section have it besides all that is wanted.
 
-    In the order of the type's `facets`; the values by how many have them. Kept in process for up to MOST_KEPT values.
+    In the order of the type's `facets`; of each MOST_TOLD values, by how many have them. Kept in process for up to MOST_KEPT
+    wanted values.
     """
 
     def read() -> tuple[dict[str, dict[str, int]], datetime | None]:
@@ -51,12 +53,12 @@ def counts(section_id: ObjectId, type: str, wanted: Wanted, moment: datetime) ->
             {"$unwind": "$derived.facets"},
             {"$group": {"_id": "$derived.facets", "count": {"$sum": 1}}},
             {"$sort": {"count": -1, "_id": 1}},
-            {"$limit": MOST_COUNTED},
+            {"$limit": MOST_READ},
         ]
         found: dict[str, dict[str, int]] = {field.name: {} for field in facets.fields(type)}
         for group in database()[NODES].aggregate(pipeline, hint=index):
             name, value = facets.read(group["_id"])
-            if name in found:
+            if name in found and len(found[name]) < MOST_TOLD:
                 found[name][value] = group["count"]
         return found, due.next_due(moment)
 

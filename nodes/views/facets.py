@@ -13,9 +13,6 @@ from nodes.content import Content, facets, registry
 from nodes.models import Node
 from nodes.selectors import facets as selectors
 
-# Values of one field that are offered, those of the most nodes.
-MOST_SHOWN = 20
-
 
 @dataclass(frozen=True)
 class Choice:
@@ -70,7 +67,7 @@ class Narrowed:
         for field in facets.fields(type):
             counts, labels = counted.get(field.name, {}), facets.labels(field)
             chosen = [value for name, value in self.wanted if name == field.name]
-            values = list(dict.fromkeys((*chosen, *list(counts)[:MOST_SHOWN])))
+            values = list(dict.fromkeys((*chosen, *counts)))
             order = {value: place for place, value in enumerate(labels)}
             values.sort(key=lambda value: (order.get(value, len(order)), -counts.get(value, 0), value))
             if values:

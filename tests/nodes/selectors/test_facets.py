@@ -99,6 +99,14 @@ def test_values_are_counted_within_what_is_wanted_until_the_site_changes(cookboo
     assert counted(("course", "dessert"))["is_vegan"] == {"false": 1}
 
 
+def test_of_many_values_those_of_the_most_nodes_are_told(cookbook, counted):
+    for n in range(3):
+        recipe(cookbook, f"r-{n}", ingredients=[f"rare {n}-{i}" for i in range(20)] + ["salt"])
+    told = counted()["ingredients"]
+    assert len(told) == selectors.MOST_TOLD
+    assert next(iter(told.items())) == ("salt", 3)
+
+
 def test_lists_and_counts_go_along_indexes(cookbook, slugs, counted, mongo, commands):
     other = node("cookbook", "other")
     for n in range(20):
