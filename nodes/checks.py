@@ -43,7 +43,8 @@ def check_content(**kwargs: Any) -> list[CheckMessage]:
     """nodes.E003: two types have one name; E004: the name of a field is taken; E005: a field is of a class that documents
     cannot keep; E006: a type stands in nothing; E007: a facet is no field that lists can filter by; E008: a version of a type
     lacks its upgrader, or has several; E009: an upgrader takes a version that there is not; E010: a rule of a section is none;
-    E011: what search is to weigh is no field. What the fields themselves find wrong comes under Django's own ids."""
+    E011: what search is to weigh, or lists are to show, is no field. What the fields themselves find wrong comes under
+    Django's own ids."""
     found: list[CheckMessage] = []
     for double in registry.doubles():
         first = registry.get(double.type_name)
@@ -52,7 +53,7 @@ def check_content(**kwargs: Any) -> list[CheckMessage]:
     for content_type in registry.types():
         found += _fields(content_type, content_type.__name__)
         found += _facets(content_type)
-        found += _weighty(content_type)
+        found += _named(content_type)
         if not any(content_type.may_stand_in(section) for section in registry.types() if section.is_section):
             hint = "List section types in `stands_in`, as classes or by their names."
             message = f"{_name(content_type)} stands in nothing: no type of `stands_in` is an installed section."
@@ -86,9 +87,9 @@ def _rules(content_type: type[Content]) -> Iterator[CheckMessage]:
             yield Error(message, hint=hint, obj=content_type, id="nodes.E010")
 
 
-def _weighty(content_type: type[Content]) -> Iterator[CheckMessage]:
+def _named(content_type: type[Content]) -> Iterator[CheckMessage]:
     known = {field.name for field in values.stored_fields(content_type) if field.editable}
-    for attribute in ("searched_as_title", "searched_as_tags"):
+    for attribute in ("list_display", "searched_as_title", "searched_as_tags"):
         for name in getattr(content_type, attribute):
             if name not in known:
                 message = f"{_name(content_type)}.{attribute} names “{name}”, which is no field of the type's own."

@@ -1,5 +1,6 @@
 """The list of nodes: filters, search, pages by keyset, and a row's nonce beside each checkbox for what is done in bulk."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import date, datetime, time, timedelta
 from typing import Any
@@ -9,8 +10,10 @@ from django import forms
 from django.contrib.auth import get_user_model
 from django.core.exceptions import PermissionDenied
 from django.core.validators import MaxValueValidator, MinValueValidator
+from django.db import models
 from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.utils import timezone
+from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods
@@ -18,10 +21,11 @@ from django.views.decorators.http import require_http_methods
 from mongo.clock import now
 from nodes import access, content
 from nodes.access import TOP, section_choices
-from nodes.admin import bulk_forms
+from nodes.admin import bulk_forms, declared
 from nodes.admin.fields import FIRST_YEAR, LAST_YEAR
 from nodes.admin.site import page
 from nodes.collections import NODES
+from nodes.content import facets
 from nodes.models import site, tree
 from nodes.selectors import lists as selectors
 from nodes.selectors.lists import ANY, Filters
@@ -35,6 +39,8 @@ STATES = {
     selectors.DRAFTED: gettext_lazy("With a draft"),
 }
 NO_ACCOUNT = "none"
+# In an address, before the name of a field that the type's lists are filtered by.
+FACET = "facet-"
 
 
 def _date() -> forms.DateInput:
@@ -68,6 +74,9 @@ class FilterForm(forms.Form):
             del self.fields["author"]
         for name, found in choices.items():
             self.fields[name].choices = [*every, *found]
+        self.facets = {f"{FACET}{field.name}": field for field in facets.fields(data.get("type", ""))}
+        for name, field in self.facets.items():
+            self.fields[name] = _facet(field)
         self.fields["q"].widget = forms.TextInput(attrs={"type": "search"})
         self.fields["tag"].widget = forms.TextInput(attrs={"list": "tags-in-use"})
 
@@ -82,6 +91,7 @@ class FilterForm(forms.Form):
             state=said.get("state", ""),
             author=ObjectId(said["author"]) if said.get("author", NO_ACCOUNT) != NO_ACCOUNT else None,
             search=said.get("q", ""),
+            facets=self._facets(said),
             since=_midnight(said["since"]) if "since" in said else None,
             until=_midnight(said["until"] + timedelta(days=1)) if "until" in said else None,
         )
@@ -91,6 +101,19 @@ class FilterForm(forms.Form):
             author=filters.author if "author" in said else ANY,
         )
         return filters if access.sees_all(user) else replace(filters, author=user.pk)
+
+    def _facets(self, said: Mapping[str, Any]) -> tuple[str, ...]:
+        """Return the values that are wanted of the type's fields, as they are stored."""
+        wanted = {field.name: said[name] for name, field in self.facets.items() if name in said}
+        return tuple(facets.key(said["type"], *one) for one in wanted.items()) if "type" in said else ()
+
+
+def _facet(field: models.Field) -> forms.Field:
+    """Return the filter by a field: one of its values, or what is typed."""
+    labels, label = facets.labels(field), capfirst(field.verbose_name)
+    if labels:
+        return forms.ChoiceField(label=label, required=False, choices=[("", _("All")), *labels.items()])
+    return forms.CharField(label=label, required=False, max_length=facets.LONGEST)
 
 
 def _midnight(day: date) -> datetime:
@@ -119,8 +142,10 @@ def changelist(request: HttpRequest) -> HttpResponse:
         found = selectors.page(filters, moment, cursor=request.GET.get("from", ""))
     except ValueError as error:
         raise Http404(_("There is no such page of this list.")) from error
+    columns = [content.get(filters.type)._meta.get_field(name) for name in content.get(filters.type).list_display]
     context: dict[str, Any] = {
-        "rows": [_row(row, moment) for row in found.rows],
+        "columns": [capfirst(field.verbose_name) for field in columns],
+        "rows": [{**_row(row, moment), "values": _values(row, columns)} for row in found.rows],
         "older": _address(request, found.older),
         "newer": _address(request, found.newer),
         "total": total(filters, found, version, moment),
@@ -153,6 +178,12 @@ def _row(row: selectors.Row, moment: Any) -> dict[str, Any]:
         "hidden": hidden,
         "has_draft": row.has_draft,
     }
+
+
+def _values(row: selectors.Row, columns: list[models.Field]) -> list[str]:
+    """Return what a row says in the columns of its type."""
+    detail = row.node.metadata.detail
+    return [declared.display(field, getattr(detail, field.attname, None)) for field in columns]
 
 
 def _state(node: Any, moment: Any) -> tuple[str, Any]:

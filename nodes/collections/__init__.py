@@ -128,6 +128,11 @@ def collections() -> tuple[Collection, ...]:
                     (("derived.facets", 1), ("metadata.parent_id", 1), *NEWEST, ("metadata.expires", 1)),
                     partial={"derived.facets": {"$exists": True}},
                 ),
+                Index(
+                    "facet_by_updated",
+                    (("derived.facets", 1), *CHANGED),
+                    partial={"derived.facets": {"$exists": True}},
+                ),
                 # What uses a node, a photo or an insert, live and in drafts: the two are read side by side, in one order.
                 Index("by_ref", (("derived.refs", 1), *CHANGED), partial=REFERRING),
                 Index("by_draft_ref", (("draft.refs", 1), *CHANGED), partial={"draft.refs": {"$exists": True}}),

@@ -108,6 +108,8 @@ class Content(EmbeddedModel, metaclass=ContentBase):
     comment_policy: ClassVar[str] = ""
     # The names of the fields that lists filter by: texts, numbers, dates, yes or no, and lists of these.
     facets: ClassVar[Sequence[str]] = ()
+    # The names of the fields that the admin's list has columns for when it is narrowed to the type.
+    list_display: ClassVar[Sequence[str]] = ()
     # The names of the fields whose words search weighs as those of the title, or of the tags; of all others, as of the text.
     searched_as_title: ClassVar[Sequence[str]] = ()
     searched_as_tags: ClassVar[Sequence[str]] = ()

@@ -14,7 +14,8 @@ from bson import ObjectId
 
 from mongo.connection import database
 from nodes.collections import ASSET_FILES, NODES, standing
-from nodes.content import PHOTO
+from nodes.content import PHOTO, registry
+from nodes.content.upgrading import FIRST
 from nodes.models import Node, Photo
 from nodes.selectors import search
 from nodes.selectors.listing import FIELDS, MODELS, having
@@ -46,6 +47,8 @@ class Filters:
     # Of the time that the list is in the order of: changed, published, expired, drafted.
     since: datetime | None = None
     until: datetime | None = None
+    # As they are stored: "recipe.course=dessert". What is listed has all of them.
+    facets: tuple[str, ...] = ()
     # Of photos: what their files say, (name, value) of each.
     exif: tuple[tuple[str, Any], ...] = ()
 
@@ -58,6 +61,8 @@ class Filters:
             wanted["metadata.type"] = self.type
         if self.tag:
             wanted["metadata.tags"] = self.tag
+        if self.facets:
+            wanted["derived.facets"] = self.facets[0] if len(self.facets) == 1 else {"$all": list(self.facets)}
         if self.author != ANY:
             wanted["metadata.author._id"] = self.author
         if self.search:
@@ -132,7 +137,7 @@ def page(filters: Filters, moment: datetime, *, cursor: str = "", size: int = SI
     if cursor:
         query = {"$and": [query, _beyond(path, cursor)]}
     direction = 1 if going_newer else -1
-    found = database()[collection].find(query, _FIELDS[collection])
+    found = database()[collection].find(query, _fields(filters, collection))
     documents = list(found.sort([(path, direction), ("_id", direction)]).limit(size + 1))
     more = len(documents) > size
     documents = documents[:size]
@@ -149,6 +154,16 @@ def page(filters: Filters, moment: datetime, *, cursor: str = "", size: int = SI
     )
 
 
+def _fields(filters: Filters, collection: str) -> dict[str, int]:
+    """Return what rows are read of: of a single type the fields that it has columns for, too."""
+    type = registry.get(filters.type)
+    if collection != NODES or not type.list_display:
+        return _FIELDS[collection]
+    columns = [f"metadata.detail.{type._meta.get_field(name).column}" for name in type.list_display]
+    # Of an older version the fields have other names.
+    return _FIELDS[collection] | dict.fromkeys(columns if type.schema_version == FIRST else ["metadata.detail"], 1)
+
+
 def _row(document: Mapping[str, Any], collection: str) -> Row:
     return Row(MODELS[collection].from_document(document), "draft" in document)
 
@@ -156,7 +171,7 @@ def _row(document: Mapping[str, Any], collection: str) -> Row:
 def _best(filters: Filters, moment: datetime, collection: str) -> Page:
     """Return what a search finds; in no order where ordering takes too long."""
     score = {"$meta": "textScore"}
-    query, fields = filters.query(moment) | standing(collection), _FIELDS[collection]
+    query, fields = filters.query(moment) | standing(collection), _fields(filters, collection)
     try:
         with search.at_most(search.MILLISECONDS):
             best = database()[collection].find(query, fields | {"score": score})
