@@ -8,6 +8,12 @@ import sys
 from tests.support.site_settings import ROOT
 
 GUIDE = (ROOT / "docs/how-to/add-a-content-type.md").read_text()
+# What holds of every type that is registered holds of an app's too, under its settings.
+EVERY_TYPE = [
+    "tests/nodes/content/test_every_type.py",
+    "tests/nodes/content/test_every_type_hostile.py",
+    "tests/rights/test_every_type.py",
+]
 
 
 def test_recipes():
@@ -15,7 +21,8 @@ def test_recipes():
         "DJANGO_SETTINGS_MODULE": "examples.recipes.settings_for_tests",
         "TEST_MONGODB_NAME": f"recipes_{os.getpid()}",
     }
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "examples/recipes"]
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", "not slow", "-k", "recipe"]
+    command += ["examples/recipes", *EVERY_TYPE]
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert re.search(r"\b[1-9]\d* passed", done.stdout)

@@ -227,7 +227,8 @@ def test_no_text_runs_wherever_it_is_shown(place, batches, editor, client):
 
 def _shown(type, section, slug, pieces, ann, bob, client) -> dict[str, Page]:
     """Return every page that shows a node in whose fields these pieces stand, an older version of it, or a conflict."""
-    given = valid.least(type) | texts(type, pieces)
+    said = texts(type, pieces)
+    given = valid.least(type) | said
     tags = tuple(re.sub(r"[\s,]+", " ", piece)[:50].strip() or "x" for piece in pieces[:3])
     made = node(type, slug, parent=section, title=pieces[0][:200], summary=" ".join(pieces[1:3]), tags=tags, **given)
     at, first, where = f"/admin/nodes/node/{made}", nonce(made), selectors.get(made).get_absolute_url()
@@ -239,7 +240,7 @@ def _shown(type, section, slug, pieces, ann, bob, client) -> dict[str, Page]:
     if section:
         pages["section"] = client.get(where.rpartition("/")[0])
     both = {"title", "summary"} | {
-        name for name, value in theirs.items() if value and value[0] == given.get(f"detail.{name}")
+        name for name, value in theirs.items() if value and value[0] == said.get(f"detail.{name}")
     }
     assert ann.send(address, theirs, **dict.fromkeys(both, "changed")).status_code == 302
     asked = bob.send(address, mine, **dict.fromkeys(both, pieces[3][:80]))
