@@ -49,9 +49,9 @@ class Changing(Part):
         entry = {"discussion_id": target.id, "slug": slug, "rev": rev - 1, "_id": tombstone and tombstone["change"]}
         kept = self.store.history.find_one({**entry, "state": State.PUBLIC.value})
         fields = {name: kept[name] for name in BLANK} if kept else {}
-        stored = self._change(target, slug, rev, token, Change("restore", State.REMOVED, fields, delta=1), by)
-        self.sweep_erasures()
-        return comment(target, stored)
+        return comment(
+            target, self._change(target, slug, rev, token, Change("restore", State.REMOVED, fields, delta=1), by)
+        )
 
     def blank(self, target: Target, document: Document) -> Document:
         """Take text and author from a comment, and keep nothing of them, however often it is changed in between; return what is

@@ -1,8 +1,8 @@
 """Erasing an author everywhere.
 
 At return no reader can read the text: the copies that are read, the queue and the history are blanked. What writers have in
-hand then is found by a record of the erasure: who published, restored or imported sweeps by it, and the worker does until
-all leases of that time have ended and a pass finds nothing more.
+hand then is left to the worker: it sweeps for a recorded erasure until all leases of that time have ended and a pass finds
+nothing more.
 """
 
 from collections.abc import Iterator, Mapping

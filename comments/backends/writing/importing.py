@@ -35,7 +35,6 @@ class Importing(Changing):
         finally:
             if batch:
                 new += self._import(target, batch)
-            self.sweep_erasures()
         # Also where nothing is new: an import that stopped may have stored it.
         if any(a.posted > b.posted for a, b in pairwise(self.iterate(target))):
             self.renumber(target)

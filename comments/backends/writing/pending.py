@@ -61,7 +61,6 @@ class Pending(Posting):
     def approve(self, held_id: str, by: str = "", rev: int = 0) -> Comment:
         waiting = self._settle(held_id, rev)
         stored = self.publish(waiting)
-        self.sweep_erasures()
         self._decide(waiting, Verdict.APPROVED, by)  # raises CommentNotFound if its author was erased
         return comment(Target.parse(waiting["discussion_id"]), stored)
 

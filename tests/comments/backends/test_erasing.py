@@ -52,9 +52,9 @@ def first(owner, name, work, monkeypatch):
     monkeypatch.setattr(owner, name, called)
 
 
-def gone(mongo, backend, target, *, sweeps=True):
-    """Whether nothing of Eve is left anywhere (once the worker has swept, if it `sweeps`), and everything of Ann."""
-    assert not sweeps or backend.sweep_erasures() == 1
+def gone(mongo, backend, target):
+    """Whether nothing of Eve is left anywhere once it was swept for, and everything of Ann."""
+    assert backend.sweep_erasures() == 1
     kept = [*mongo["comments.history"].find(), *mongo["comments.pending"].find(), *audit.stored(target, "auth_user")]
     assert [c.source for c in backend.iterate(target) if not c.removed] == ["ann", "ann again"]
     assert list(backend.written_by(id=EVE.id)) == []
@@ -66,14 +66,14 @@ def test_what_is_being_published(mongo, backend, target, monkeypatch):
     first(backend.store.discussions, "claim", lambda: MongoBackend().erase_author(id=EVE.id), monkeypatch)
     with pytest.raises(CommentNotFound):
         backend.approve(held.id)
-    assert gone(mongo, backend, target, sweeps=False)
+    assert gone(mongo, backend, target)
 
 
 def test_what_is_being_restored(mongo, backend, target, monkeypatch):
     slug = second(backend, target).slug
     first(backend.store.discussions, "claim", lambda: MongoBackend().erase_author(id=EVE.id), monkeypatch)
     backend.restore(target, slug, rev=2, token="u")
-    assert gone(mongo, backend, target, sweeps=False)
+    assert gone(mongo, backend, target)
 
 
 @pytest.mark.parametrize("work", ["post", "import"])
@@ -86,7 +86,7 @@ def test_what_is_being_written(mongo, backend, target, monkeypatch, work):
         backend.post(target, new("late", author=EVE))
     else:
         backend.import_(target, [imported(1, author=EVE)])
-    assert gone(mongo, backend, target, sweeps=work == "post")
+    assert gone(mongo, backend, target)
 
 
 def test_what_an_author_writes_after_the_erasure_stands(backend, target):
