@@ -8,9 +8,10 @@ MOST = 200
 
 
 def normalized(tag: str) -> str:
-    """Return a tag in the one form in which it is stored: NFC, single spaces, no comma, which separates them."""
+    """Return a tag in the one form in which it is stored: NFC, single spaces, no comma, which separates them, and no slash at
+    either end, which its address cannot have."""
     plain = "".join(" " if unicodedata.category(c)[0] in "CZ" or c == "," else c for c in tag)
-    return unicodedata.normalize("NFC", " ".join(plain.split()))[:LONGEST].strip()
+    return unicodedata.normalize("NFC", " ".join(plain.split())).strip(" /")[:LONGEST].strip(" /")
 
 
 def parse(typed: str) -> tuple[str, ...]:
