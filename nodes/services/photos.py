@@ -126,9 +126,8 @@ class Upload:
         self._fields |= fields or {}
         self._typed = str((fields or {}).get("title", ""))
         received = self._incoming.end()
-        files = database()[ASSET_FILES]
         for _attempt in range(editing.ATTEMPTS):
-            stored = files.find_one(self._writer.lock.as_filter(), {"metadata": 1})
+            stored = self._writer.lock.find({"metadata": 1})
             if stored is None:
                 self.abort()
                 raise UploadLost

@@ -35,6 +35,7 @@ class Lock:
     def __init__(self, collection: Collection[Document], selector: Mapping[str, Any], moment: datetime) -> None:
         self._collection, self._selector = collection, dict(selector)
         self.moment = moment
+        self._renewing = threading.Lock()
 
     def as_filter(self) -> dict[str, Any]:
         """Return the filter that matches the document only while the lock is ours."""
@@ -42,11 +43,17 @@ class Lock:
 
     def renew(self) -> bool:
         """Store the present time; return whether the lock was still ours."""
-        moment = max(now(), self.moment)
-        done = self._collection.update_one(self.as_filter(), {"$set": {"metadata.locked": moment}})
-        if done.matched_count:
-            self.moment = moment
+        with self._renewing:
+            moment = max(now(), self.moment)
+            done = self._collection.update_one(self.as_filter(), {"$set": {"metadata.locked": moment}})
+            if done.matched_count:
+                self.moment = moment
         return bool(done.matched_count)
+
+    def find(self, projection: Mapping[str, Any]) -> Document | None:
+        """Return what is stored while the lock is ours, None if it is not: never between a renewal and word of it."""
+        with self._renewing:
+            return self._collection.find_one(self.as_filter(), projection)
 
     def release(self) -> None:
         """Give the lock back, if it is still ours."""

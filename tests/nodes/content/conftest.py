@@ -1,7 +1,15 @@
 import pytest
 
+from mongo import indexes
 from tests.support.nodes.build import node
 from tests.support.nodes.content import Cookbook, Recipe, registered
+
+
+@pytest.fixture
+def judged(mongo):
+    """Name it first: the server is told of a test's types by indexes.ensure(), and after the test of those that stay."""
+    yield
+    indexes.ensure()
 
 
 @pytest.fixture

@@ -42,6 +42,7 @@ def place(mongo, request):
     with registered(Everything):
         indexes.ensure()
         yield request.param, valid.home(request.param)
+    indexes.ensure()
 
 
 every_type = pytest.mark.parametrize("place", NAMES, indirect=True)

@@ -210,7 +210,7 @@ def test_a_copy_has_what_the_type_declares(recipes, mongo):
     assert "gone" not in detail(copied)
 
 
-def test_the_server_knows_the_types_of_declared_fields(recipes, mongo):
+def test_the_server_knows_the_types_of_declared_fields(judged, recipes, mongo):
     indexes.ensure()
     made, folder = make(recipes), node("folder", "folder")
     for where, path, value in ((made, "servings", "four"), (made, "steps", [{"what": 5}]), (folder, "text", 5)):

@@ -260,7 +260,7 @@ def test_an_old_revision_that_cannot_be_upgraded_is_a_base_that_is_not_known(dam
         save(damaged, nonce(damaged), title="New")
 
 
-def test_the_server_judges_documents_of_the_present_version_alone(blog, mongo):
+def test_the_server_judges_documents_of_the_present_version_alone(judged, blog, mongo):
     made = dish(blog)
     indexes.ensure()
     with installed(NewDish):

@@ -256,8 +256,8 @@ class TestImporting:
         photos = {d["metadata"]["title"]: d["_id"] for d in mongo["cms.assets.files"].find()}
         assert set(photos) == {"A", "B"}
         text = stored(mongo)["blog/post-7"]["detail"]["text"]
-        assert text.count(f'src="photo:{photos["A"]}"') == 2
-        assert text.count(f'src="photo:{photos["B"]}"') == 1
+        assert text.count(f'src="photo:{photos["A"]}"') == 1
+        assert f'data-insert="gallery{{photos=photo:{photos["A"]},photo:{photos["B"]}}}"' in text
         assert "4 attachments missing, 2 found" in said
         assert any(line.startswith("3 pictures downloaded, ") for line in said)
         assert any("gone.jpg: the old site answered 404" in line for line in said)
