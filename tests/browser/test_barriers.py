@@ -58,6 +58,7 @@ def test_readers_meet_no_barrier(looking, axe, site):
     assert barriers(looking(), axe, pages.READERS, site) == []
 
 
+@pytest.mark.slow
 def test_readers_meet_no_barrier_on_a_phone(looking, axe, site):
     chosen = ("home", "inserts", "post with threaded comments", "reply form", "gallery", "photo", "search results")
     scenes = {name: pages.READERS[name] for name in chosen}

@@ -75,6 +75,7 @@ def test_a_photo_comes_from_the_library_and_the_menu_goes_back_by_keyboard(ann):
     expect(menu).to_be_hidden()
 
 
+@pytest.mark.slow
 def test_what_each_form_makes_can_be_read(browsing, account):
     """On a phone: no form is wider than it."""
     upload(gallery("plates", title="Plates"))

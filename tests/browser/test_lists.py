@@ -49,6 +49,7 @@ def test_bulk_actions_show_how_far_they_are_and_can_be_stopped(browsing, account
     assert sum(stored(m)["published"] is not None for m in made) == (5 if stops else 12)
 
 
+@pytest.mark.slow
 def test_bulk_action_that_breaks_off_says_so_and_goes_on(browsing, account):
     ann, sent = browsing(account("ann")), []
     ann.expected.append("ERR_FAILED")
@@ -70,6 +71,7 @@ def test_bulk_action_that_breaks_off_says_so_and_goes_on(browsing, account):
     assert all(stored(m)["published"] for m in made)
 
 
+@pytest.mark.slow
 def test_move_copy_trash_and_put_back(browsing, account, mongo):
     ann, reader, folder = browsing(account("ann")), browsing(), node("folder", "folder", title="Folder")
     node_id = node(slug="page", title="Page")

@@ -124,6 +124,7 @@ def test_readers_look_through_photos_by_keyboard_or_links(browsing, scripts):
         page.wait_for_url(f"**/lakes/{place}")
 
 
+@pytest.mark.slow
 def test_without_script_a_gallery_links_to_its_photos(browsing):
     lakes("one", "two")
     page = browsing(java_script_enabled=False)

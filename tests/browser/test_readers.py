@@ -56,6 +56,7 @@ ADDRESSES = [
 ]
 
 
+@pytest.mark.slow
 def test_no_page_is_wider_than_its_window(page, site):
     for width in (320, 360, 768, 1440):
         page.set_viewport_size({"width": width, "height": 800})

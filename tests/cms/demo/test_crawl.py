@@ -3,6 +3,7 @@
 from html.parser import HTMLParser
 from urllib.parse import urldefrag, urljoin, urlsplit
 
+import pytest
 from django.contrib.staticfiles import finders
 
 from cms.demo import loading
@@ -29,6 +30,7 @@ class Links(HTMLParser):
                 self.ids.add(value)
 
 
+@pytest.mark.slow
 def test_every_address_is_answered(client, mongo):
     loading.load(now(), lambda: None)
     pending, found_on, ids = [f"{ORIGIN}/", f"{ORIGIN}/sitemap.xml", f"{ORIGIN}/robots.txt"], {}, {}

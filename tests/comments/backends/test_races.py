@@ -335,6 +335,7 @@ def brawl(settings, target, monkeypatch, conversions):
     assert fray.landed["moving"] > 0
 
 
+@pytest.mark.slow
 def test_conversions_in_the_fray(mongo, settings, target, monkeypatch):
     """Posts, edits and removals, all of which crash, while two rival converters move the discussion to and fro."""
     brawl(settings, target, monkeypatch, conversions=1)

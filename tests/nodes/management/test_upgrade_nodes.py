@@ -174,7 +174,7 @@ def _dishes(blog, mongo, count):
     return [one["_id"] for one in nodes]
 
 
-@pytest.mark.parametrize("count", [500, pytest.param(10_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [100, pytest.param(10_000, marks=pytest.mark.slow)])
 def test_editors_save_in_old_and_new_processes_all_the_while(blog, mongo, count):
     ids = _dishes(blog, mongo, count)
     database = {"DJANGO_SETTINGS_MODULE": "tests.settings", "TEST_MONGODB_NAME": connection.settings_dict["NAME"]}
