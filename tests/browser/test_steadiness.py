@@ -6,6 +6,8 @@ from playwright.sync_api import Page, expect
 from tests.browser import pages
 from tests.browser.people import DESKTOP, PHONE
 
+pytestmark = pytest.mark.slow
+
 OBSERVE = """window.moved = [];
 new PerformanceObserver(list => { for (const entry of list.getEntries()) window.moved.push(entry.value); })
   .observe({ type: "layout-shift", buffered: true });"""

@@ -8,6 +8,8 @@ from playwright.sync_api import Page, expect
 
 from tests.browser import pages
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 STATIC = [ROOT / "static" / "site", ROOT / "comments" / "static" / "comments"]
 OF_ADMIN = {"admin.css", "admin.js"}
