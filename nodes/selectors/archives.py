@@ -8,10 +8,9 @@ from bson import ObjectId
 
 from mongo.connection import database
 from nodes.collections import NODES
-from nodes.content import registry
 from nodes.models import version_cache
 from nodes.selectors import due
-from nodes.selectors.listing import Listing, Span, listing, live, one_of
+from nodes.selectors.listing import Listing, Span, listing, live, posts_of
 
 
 @dataclass(frozen=True)
@@ -36,7 +35,7 @@ def months(blog_id: ObjectId, moment: datetime, zone: tzinfo) -> tuple[Month, ..
     def read() -> tuple[tuple[Month, ...], datetime | None]:
         name = {"$dateToString": {"date": "$metadata.published", "format": "%Y-%m", "timezone": str(zone)}}
         pipeline: list[dict[str, Any]] = [
-            {"$match": {**_posts(blog_id), **live(moment)}},
+            {"$match": {**posts_of(blog_id), **live(moment)}},
             {"$group": {"_id": name, "count": {"$sum": 1}}},
             {"$sort": {"_id": -1}},
         ]
@@ -45,10 +44,6 @@ def months(blog_id: ObjectId, moment: datetime, zone: tzinfo) -> tuple[Month, ..
         return found, due.next_due(moment)
 
     return version_cache.under_version(("months", blog_id, str(zone)), moment, read)
-
-
-def _posts(blog_id: ObjectId) -> dict[str, Any]:
-    return {"metadata.parent_id": blog_id, "metadata.type": one_of(registry.dated())}
 
 
 def entries_of(
@@ -69,4 +64,4 @@ def entries_of(
     following = datetime(year + 1, 1, 1, tzinfo=zone)
     end = datetime(year, month + 1, 1, tzinfo=zone) if month and month < 12 else following
     span = Span(begin.astimezone(UTC), end.astimezone(UTC) - timedelta(milliseconds=1))
-    return listing(_posts(blog_id), "by_section", moment, size, cursor, span=span)
+    return listing(posts_of(blog_id), "by_section", moment, size, cursor, span=span)

@@ -51,6 +51,11 @@ def is_public(node: Node | Photo, sections: Tree, moment: datetime) -> bool:
     return node.is_live(moment) and node.content_type.is_installed and sections.is_live(node.metadata.parent_id, moment)
 
 
+def posts_of(section_id: ObjectId) -> dict[str, Any]:
+    """Return the filter of what a section lists by date, of all types."""
+    return {"metadata.parent_id": section_id, "metadata.type": one_of(registry.dated())}
+
+
 def public_among(documents: Iterable[Document], sections: Tree, moment: datetime) -> list[Document]:
     """Return those of some documents, read by a query with `live(moment)`, that readers may see: is_public for many."""
     shown = set(sections.live_ids(moment))

@@ -26,6 +26,7 @@ from nodes.selectors.listing import (
     listing,
     live,
     one_of,
+    posts_of,
 )
 
 # The most pages of a folder that are listed at once.
@@ -117,8 +118,7 @@ def entries(
 
     Raises ValueError for a cursor that is none.
     """
-    base = {"metadata.parent_id": blog_id, "metadata.type": one_of(registry.dated())}
-    return listing(base, "by_section", moment, size, cursor, whole=whole)
+    return listing(posts_of(blog_id), "by_section", moment, size, cursor, whole=whole)
 
 
 def newest_entries(

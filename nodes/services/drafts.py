@@ -19,10 +19,10 @@ from nodes.services.write import (
     base_of,
     check_inserts,
     check_lengths,
-    check_writable,
     compare_and_set,
     insert_revision,
     said_in,
+    writable,
 )
 from nodes.types import NO_TAGS, Actor, Expected, Saved, Submitted, TagChange
 
@@ -146,9 +146,9 @@ def _read(node_id: ObjectId) -> Document:
     stored = database()[NODES].find_one({"_id": node_id}, {"metadata": 1, "draft": 1})
     if stored is None:
         raise NodeGone(node_id)
-    check_writable(stored["metadata"])
+    writable(stored["metadata"])
     if "draft" in stored:
-        check_writable(upgrading.draft_of(stored))
+        writable(upgrading.draft_of(stored))
     return stored
 
 

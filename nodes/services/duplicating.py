@@ -9,7 +9,7 @@ from nodes.collections import NODES
 from nodes.content import fields as content_fields
 from nodes.errors import NodeGone
 from nodes.services.editing import create
-from nodes.services.write import check_writable
+from nodes.services.write import writable
 from nodes.types import Actor, Saved
 
 _NOT_COPIED = frozenset({"slug", "parent_id", "title", "published", "author", "detail.source"})
@@ -32,9 +32,8 @@ def duplicate(
     stored = database()[NODES].find_one({"_id": node_id}, {"metadata": 1})
     if stored is None:
         raise NodeGone(node_id)
-    metadata = stored["metadata"]
-    # A copy would lack what is not known.
-    check_writable(metadata)
+    # Of a newer version a copy would lack what is not known.
+    metadata = writable(stored["metadata"])
     known = content_fields.known(metadata["type"], merging.fields(metadata))
     kept = {path: value for path, value in known.items() if path not in _NOT_COPIED}
     return create(

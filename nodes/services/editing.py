@@ -26,9 +26,9 @@ from nodes.services.write import (
     check_lengths,
     check_place,
     check_room,
-    check_writable,
     compare_and_set,
     insert_revision,
+    writable,
 )
 from nodes.texts.tags import unique
 from nodes.types import NEVER, NO_TAGS, Actor, Expected, Saved, Submitted, TagChange
@@ -144,9 +144,8 @@ def save(
         # Publishing after this look changes the nonce.
         if only_unpublished and stored["metadata"]["published"]:
             raise Published(node_id)
-        check_writable(stored["metadata"])
         type, present = stored["metadata"]["type"], stored["metadata"]["nonce"]
-        theirs = merging.fields(stored["metadata"])
+        theirs = merging.fields(writable(stored["metadata"]))
         if base is None:
             mine = normalized(mine, type)
             base = theirs

@@ -17,7 +17,7 @@ from nodes.services import derived
 from nodes.services.checking import MALFORMED_RAISES
 from nodes.services.editing import ATTEMPTS
 from nodes.services.site import touch
-from nodes.services.write import check_writable
+from nodes.services.write import writable
 from nodes.types import Expected
 
 # Documents that one reply of the server brings.
@@ -97,8 +97,7 @@ def _write(stored: Document, collection: str) -> bool:
 
 def _update(stored: Document, collection: str) -> tuple[dict[str, Any], dict[str, Any]] | None:
     """Return the filter and the update that store a document in its present shape; None if it has it. Raises NodeError."""
-    check_writable(stored["metadata"])
-    live = upgrading.upgraded(stored["metadata"])
+    live = writable(stored["metadata"])
     unchanged = {**Expected.of(stored).as_filter(), **standing(collection)}
     changes: dict[str, Any] = {}
     gone: dict[str, str] = {}
@@ -106,8 +105,7 @@ def _update(stored: Document, collection: str) -> tuple[dict[str, Any], dict[str
         changes |= _shape("metadata", live) | {"derived": derived.of(live)}
     if "draft" in stored:
         before = upgrading.draft_of(stored)
-        check_writable(before)
-        draft = upgrading.upgraded(before)
+        draft = writable(before)
         if draft is not before:
             refs = {f"draft.{name}": found for name, found in derived.references({**live, **draft}).items()}
             changes |= _shape("draft.metadata", draft) | refs

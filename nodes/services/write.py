@@ -57,8 +57,7 @@ def compare_and_set(
     Tags change in it too: a save that is refused has taken none. Raises SlugTaken, InvalidSlug, InvalidPlace, NotReady,
     FieldRefused, NewerVersion, NotUpgraded.
     """
-    check_writable(stored["metadata"])
-    seen, metadata = Expected.of(stored), upgrading.upgraded(stored["metadata"])
+    seen, metadata = Expected.of(stored), writable(stored["metadata"])
     home = home_of(metadata["type"])
     place = changes.get("parent_id", seen.parent_id), changes.get("slug", seen.slug)
     if place != (seen.parent_id, seen.slug):
@@ -151,8 +150,8 @@ def base_of(node_id: ObjectId, nonce: ObjectId, *, said: bool = False) -> dict[s
     if revision is None:
         return None
     try:
-        check_writable(revision["metadata"])
-        return said_in(revision) if said else merging.fields(revision["metadata"])
+        present = writable(revision["metadata"])
+        return said_in(revision) if said else merging.fields(present)
     except (NewerVersion, NotUpgraded):
         return None
 
@@ -165,13 +164,13 @@ def said_in(revision: Mapping[str, Any]) -> dict[str, Any]:
     return merging.fields({**whole, **said, "detail": detail})
 
 
-def check_writable(metadata: Mapping[str, Any]) -> None:
-    """Raise NewerVersion if a stored `metadata` is of a version of its type that is not known here, NotUpgraded if it cannot
-    be brought to the present one."""
+def writable(metadata: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a stored `metadata` in the present version of its type. Raises NewerVersion if its version is not known here,
+    NotUpgraded if it cannot be brought to the present one."""
     if upgrading.is_newer(metadata):
         raise NewerVersion
     try:
-        upgrading.upgraded(metadata)
+        return upgrading.upgraded(metadata)
     except upgrading.UpgradeFailed as error:
         raise NotUpgraded(error.from_version) from error
 

@@ -1,8 +1,9 @@
 import pytest
 
 from mongo import indexes
+from tests.support.nodes import valid
 from tests.support.nodes.build import node
-from tests.support.nodes.content import Cookbook, Recipe, registered
+from tests.support.nodes.content import Cookbook, Everything, Recipe, registered
 
 
 @pytest.fixture
@@ -10,6 +11,14 @@ def judged(mongo):
     """Name it first: the server is told of a test's types by indexes.ensure(), and after the test of those that stay."""
     yield
     indexes.ensure()
+
+
+@pytest.fixture
+def place(judged, mongo, request):
+    """(The name of a type, an id of where its nodes may stand), for `every_type`; the server knows all types."""
+    with registered(Everything):
+        indexes.ensure()
+        yield request.param, valid.home(request.param)
 
 
 @pytest.fixture
