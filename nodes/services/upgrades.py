@@ -1,5 +1,6 @@
-"""Writing stored documents of older versions of a type through, in the present shape, while editors save."""
+"""Writing stored documents of a type through while editors save: in its present shape, with what is derived from it now."""
 
+import enum
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -24,13 +25,27 @@ from nodes.types import Expected
 BATCH = 200
 
 
+class Outcome(enum.Enum):
+    """What became of a document, or would."""
+
+    UPGRADED = enum.auto()  # it was of an older version of its type
+    REFRESHED = enum.auto()  # what is derived from it was not what the code derives now
+    CURRENT = enum.auto()  # it is as it should be, or gone
+    LEFT = enum.auto()  # it cannot be upgraded
+
+
 @dataclass(frozen=True)
 class Looked:
-    """A document that was not of the present version of its type. `why`: what kept it from being upgraded, "" if it was."""
+    """A document that was looked at. `why`: of one that was left as it was, the reason."""
 
     id: ObjectId
     title: str
+    outcome: Outcome
     why: str = ""
+
+
+# The filter and the update that bring a document up, and what it is then.
+Change = tuple[dict[str, Any], dict[str, Any], Outcome]
 
 
 def outdated(type: str) -> dict[str, Any]:
@@ -43,76 +58,91 @@ def outdated(type: str) -> dict[str, Any]:
 
 
 def count(type: str) -> int:
-    """Return how many documents `upgrade` will look at."""
+    """Return how many documents of a type there are, in the trash too: `upgrade` looks at each."""
     return sum(database()[name].count_documents(_query(type, name)) for name in (home_of(type), TRASH))
 
 
 def upgrade(type: str, *, dry_run: bool = False) -> Iterator[Looked]:
-    """Store what there is of a type in its present shape, drafts and the trash too; yield each document.
+    """Store what there is of a type in its present shape, with what the code derives now, drafts and the trash too.
 
-    It is no edit: nonces and history stay, so that forms that are open go on. A document that is saved in between is read
-    anew. What cannot be upgraded is left as it is. May be stopped and run again at any time. `dry_run`: write nothing.
+    Yield each document. It is no edit: nonces and history stay, so that forms that are open go on. A document that is saved in
+    between is read anew. What cannot be upgraded is left as it is. May be stopped and run again at any time: what was written
+    is not written again. `dry_run`: write nothing.
     """
     home, left, is_changed = home_of(type), set[ObjectId](), False
-    fields = {"metadata": 1, "draft": 1}
+    fields = {"metadata": 1, "draft": 1, "derived": 1}
     try:
-        # Twice: in the middle of going to or coming from the trash a node is seen in one of the looks.
-        for collection in (home, TRASH) if dry_run else (home, TRASH, home):
+        # The trash twice: in the middle of going there or coming from it a node is seen in one of the looks.
+        for collection in (TRASH, home) if dry_run else (TRASH, home, TRASH):
             for stored in database()[collection].find(_query(type, collection), fields).batch_size(BATCH):
                 if stored["_id"] in left:
                     continue
                 try:
-                    is_done = _update(stored, collection) is not None if dry_run else _write(stored, collection)
+                    outcome = _outcome(stored) if dry_run else _write(stored, collection)
                 except (NodeError, WriteError, *MALFORMED_RAISES) as error:
                     left.add(stored["_id"])
-                    yield Looked(stored["_id"], _title(stored), _reason(error))
+                    yield Looked(stored["_id"], _title(stored), Outcome.LEFT, _reason(error))
                     continue
-                if is_done:
-                    is_changed = True
-                    yield Looked(stored["_id"], _title(stored))
+                is_changed = is_changed or outcome is not Outcome.CURRENT
+                yield Looked(stored["_id"], _title(stored), outcome)
     finally:
         if is_changed and not dry_run:
             touch()
 
 
 def _query(type: str, collection: str) -> dict[str, Any]:
-    return {**outdated(type), **standing(collection)}
+    return {"metadata.type": type, **standing(collection)}
 
 
-def _write(stored: Document, collection: str) -> bool:
-    """Upgrade one document; return False if that was done in between, or it is not here any more. Raises TooBusy."""
+def _write(stored: Document, collection: str) -> Outcome:
+    """Bring one document up; return what that came to: CURRENT too if it is not here any more. Raises TooBusy."""
     for _attempt in range(ATTEMPTS):
-        found = _update(stored, collection)
-        if found is None:
-            return False
-        unchanged, update = found
-        if database()[collection].update_one(unchanged, update).matched_count:
-            return True
-        again = database()[collection].find_one({"_id": stored["_id"]}, {"metadata": 1, "draft": 1})
+        change = _change(stored)
+        if change is None:
+            return Outcome.CURRENT
+        unchanged, update, outcome = change
+        if database()[collection].update_one({**unchanged, **standing(collection)}, update).matched_count:
+            return outcome
+        again = database()[collection].find_one({"_id": stored["_id"]}, {"metadata": 1, "draft": 1, "derived": 1})
         if again is None:
-            return False
+            return Outcome.CURRENT
         stored = again
     raise TooBusy
 
 
-def _update(stored: Document, collection: str) -> tuple[dict[str, Any], dict[str, Any]] | None:
-    """Return the filter and the update that store a document in its present shape; None if it has it. Raises NodeError."""
+def _outcome(stored: Document) -> Outcome:
+    change = _change(stored)
+    return change[2] if change else Outcome.CURRENT
+
+
+def _change(stored: Document) -> Change | None:
+    """Return what brings a document up; None if it is as it should be. Raises NodeError."""
     live = writable(stored["metadata"])
-    unchanged = {**Expected.of(stored).as_filter(), **standing(collection)}
+    unchanged, found, is_older = Expected.of(stored).as_filter(), derived.of(live), live is not stored["metadata"]
     changes: dict[str, Any] = {}
     gone: dict[str, str] = {}
-    if live is not stored["metadata"]:
-        changes |= _shape("metadata", live) | {"derived": derived.of(live)}
+    if is_older:
+        changes |= _shape("metadata", live)
+    if is_older or stored.get("derived") != found:
+        changes["derived"] = found
+        # Tagging takes no nonce, and search finds tags by what is derived.
+        unchanged["metadata.tags"] = live["tags"]
     if "draft" in stored:
         before = upgrading.draft_of(stored)
         draft = writable(before)
+        refs = derived.references({**live, **draft}).get("refs")
         if draft is not before:
-            refs = {f"draft.{name}": found for name, found in derived.references({**live, **draft}).items()}
-            changes |= _shape("draft.metadata", draft) | refs
+            is_older = True
+            changes |= _shape("draft.metadata", draft)
+        if refs != stored["draft"].get("refs"):
+            changes |= {"draft.refs": refs} if refs else {}
             gone = {} if refs else {"draft.refs": ""}
-            unchanged["draft.nonce"] = stored["draft"]["nonce"]
-            unchanged[f"draft.metadata.{upgrading.VERSION}"] = before.get(upgrading.VERSION)
-    return (unchanged, {"$set": changes, **({"$unset": gone} if gone else {})}) if changes else None
+        unchanged["draft.nonce"] = stored["draft"]["nonce"]
+        unchanged[f"draft.metadata.{upgrading.VERSION}"] = before.get(upgrading.VERSION)
+    if not changes and not gone:
+        return None
+    update = {operator: said for operator, said in (("$set", changes), ("$unset", gone)) if said}
+    return unchanged, update, Outcome.UPGRADED if is_older else Outcome.REFRESHED
 
 
 def _shape(path: str, metadata: Mapping[str, Any]) -> dict[str, Any]:

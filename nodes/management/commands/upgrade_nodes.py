@@ -1,6 +1,7 @@
-"""`manage.py upgrade_nodes [TYPE …] [--dry-run]`: what older versions of a type stored, in its present shape."""
+"""`manage.py upgrade_nodes [TYPE …] [--dry-run]`: what older versions of the code stored, as this one would."""
 
 from argparse import ArgumentParser
+from collections import Counter
 from typing import Any
 
 from django.core.management.base import CommandError
@@ -9,12 +10,14 @@ from tqdm import tqdm
 from mongo.management.base import MongoCommand, found_wrong
 from nodes.content import registry
 from nodes.services import upgrades
+from nodes.services.upgrades import Outcome
 
 
 class Command(MongoCommand):
     help = (
-        "Store what older versions of content types stored in the present shape, while editors work; drafts and the trash too."
-        " May be stopped and run again. Ends with 1 if any are left, with 2 if it could not do its work."
+        "Store what older versions of content types stored in the present shape, and facets, references and words for search as"
+        " they would be derived now, while editors work; drafts and the trash too. May be stopped and run again. Ends with 1 if"
+        " any are left, with 2 if it could not do its work."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -26,16 +29,16 @@ class Command(MongoCommand):
     def handle(self, *args: Any, types: list[str], dry_run: bool, **options: Any) -> None:
         if unknown := [name for name in types if name not in registry.names()]:
             raise CommandError(f"There is no type “{unknown[0]}”. There are: {', '.join(registry.names())}.")
-        done = left = 0
+        counts: Counter[Outcome] = Counter()
         for name in types or registry.names():
-            bar = tqdm(total=upgrades.count(name), desc=name, leave=False, disable=not self.stdout.isatty())
-            with bar:
+            with tqdm(total=upgrades.count(name), desc=name, leave=False, disable=not self.stdout.isatty()) as bar:
                 for looked in upgrades.upgrade(name, dry_run=dry_run):
                     bar.update()
-                    done, left = done + (not looked.why), left + bool(looked.why)
+                    counts[looked.outcome] += 1
                     if looked.why:
                         self.stdout.write(f"{name} {looked.id} “{looked.title}”: {looked.why}")
-        verb = "Pretending to upgrade" if dry_run else "Upgraded"
-        self.stdout.write(f"{verb} {done} documents; {left} cannot be.")
+        verb, left = "Pretending to upgrade" if dry_run else "Upgraded", counts[Outcome.LEFT]
+        refreshed = f"{'refresh' if dry_run else 'refreshed'} {counts[Outcome.REFRESHED]}"
+        self.stdout.write(f"{verb} {counts[Outcome.UPGRADED]} documents and {refreshed}; {left} cannot be.")
         if left:
             raise found_wrong(f"{left} left as they were.")

@@ -13,12 +13,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from mongo import doctor
+from mongo.clock import now
 from nodes.content import upgrading
 from nodes.selectors import editing as selectors
-from nodes.services import checking, drafts, editing, trash, upgrades
+from nodes.selectors import facets
+from nodes.services import checking, derived, drafts, editing, trash, upgrades
 from nodes.types import TagChange
 from tests.support.nodes.build import EDITOR, node, nonce, save, stored
-from tests.support.nodes.content import NewDish, OldDish, installed, registered
+from tests.support.nodes.content import FacetedDish, NewDish, OldDish, installed, registered
 from tests.support.nodes.release import saved_with_mark
 from tests.support.processes import python
 
@@ -44,6 +46,15 @@ def upgrade(*options: str) -> tuple[int, str]:
     return 0, printed.getvalue()
 
 
+def found_by_amount(section) -> list[ObjectId]:
+    """Return the dishes that a reader finds by how much of them there is."""
+    return [one.pk for one in facets.having(section, "dish", [("amount", "2 l")], now(), size=9).nodes]
+
+
+def draft_nonce(node_id: ObjectId) -> ObjectId:
+    return selectors.load(node_id).draft.nonce
+
+
 def findings():
     return {found.name for found in doctor.examine() if found.name.startswith("type-")}
 
@@ -58,10 +69,10 @@ def test_all_there_is_of_a_type_is_written_through_once(blog, mongo):
     with installed(NewDish):
         assert findings() == {"type-outdated"}
         read = {one: selectors.load(one).live.fields for one in (live, drafted)}
-        assert upgrade("dish", "--dry-run") == (0, "Pretending to upgrade 3 documents; 0 cannot be.\n")
+        assert upgrade("dish", "--dry-run") == (0, "Pretending to upgrade 3 documents and refresh 0; 0 cannot be.\n")
         assert "schema_version" not in stored(live)
-        assert upgrade("dish") == (0, "Upgraded 3 documents; 0 cannot be.\n")
-        assert upgrade() == (0, "Upgraded 0 documents; 0 cannot be.\n")
+        assert upgrade("dish") == (0, "Upgraded 3 documents and refreshed 0; 0 cannot be.\n")
+        assert upgrade() == (0, "Upgraded 0 documents and refreshed 0; 0 cannot be.\n")
         assert findings() == set()
         assert {one: selectors.load(one).live.fields for one in (live, drafted)} == read
         draft = mongo["cms.nodes"].find_one({"_id": drafted})["draft"]["metadata"]
@@ -72,6 +83,63 @@ def test_all_there_is_of_a_type_is_written_through_once(blog, mongo):
     assert nonce(live) == before
     assert list(mongo["cms.revisions"].find()) == revisions_before
     assert stored(blog) == other
+
+
+def test_a_new_facet_finds_what_was_saved_before(blog, mongo):
+    live, thrown, other = dish(blog, "live"), dish(blog, "thrown"), dish(blog, "other", amount="")
+    trash.trash(EDITOR, thrown, nonce(thrown))
+    before, history = mongo["cms.nodes"].find_one({"_id": live}), list(mongo["cms.revisions"].find())
+    with installed(FacetedDish):
+        assert found_by_amount(blog) == []
+        assert upgrade("dish", "--dry-run") == (0, "Pretending to upgrade 0 documents and refresh 2; 0 cannot be.\n")
+        assert mongo["cms.nodes"].find_one({"_id": live}) == before
+        assert upgrade("dish") == (0, "Upgraded 0 documents and refreshed 2; 0 cannot be.\n")
+        assert upgrade("dish") == (0, "Upgraded 0 documents and refreshed 0; 0 cannot be.\n")
+        # What readers' pages keep is kept no longer.
+        assert found_by_amount(blog) == [live]
+        trash.restore(EDITOR, thrown)
+        assert set(found_by_amount(blog)) == {live, thrown}
+    after = mongo["cms.nodes"].find_one({"_id": live})
+    assert (after["metadata"], list(mongo["cms.revisions"].find())) == (before["metadata"], history)
+    assert mongo["cms.nodes"].find_one({"_id": other})["derived"].get("facets") is None
+
+
+def test_a_facet_that_is_none_any_more_goes_from_what_is_stored(blog, mongo):
+    with installed(FacetedDish):
+        made = dish(blog)
+    assert upgrade("dish") == (0, "Upgraded 0 documents and refreshed 1; 0 cannot be.\n")
+    assert "facets" not in mongo["cms.nodes"].find_one({"_id": made})["derived"]
+
+
+def test_references_of_drafts_are_brought_up_too(blog, mongo):
+    made, without = dish(blog), dish(blog, "without")
+    drafts.save_draft(EDITOR, made, nonce(made), {"detail.text": f"[Blog](node:{blog})"})
+    drafts.save_draft(EDITOR, without, nonce(without), {"detail.text": "Cold"})
+    saved = mongo["cms.nodes"].find_one({"_id": made})
+    mongo["cms.nodes"].update_one({"_id": made}, {"$unset": {"draft.refs": ""}})
+    mongo["cms.nodes"].update_one({"_id": without}, {"$set": {"draft.refs": [blog]}})
+    assert upgrade("dish") == (0, "Upgraded 0 documents and refreshed 2; 0 cannot be.\n")
+    assert mongo["cms.nodes"].find_one({"_id": made}) == saved
+    assert "refs" not in mongo["cms.nodes"].find_one({"_id": without})["draft"]
+
+
+def test_what_is_saved_or_tagged_in_between_is_read_anew(blog, mongo):
+    made = dish(blog)
+    drafts.save_draft(EDITOR, made, nonce(made), {"title": "Drafted"})
+    with installed(FacetedDish):
+        for change in (
+            lambda: editing.change_tags(made, TagChange(added=frozenset({"soup"}))),
+            lambda: save(made, nonce(made), detail__text="Cold stew", detail__amount="3 l"),
+            lambda: drafts.save_draft(EDITOR, made, draft_nonce(made), {"detail.text": f"[Blog](node:{blog})"}),
+        ):
+            stale = mongo["cms.nodes"].find_one({"_id": made})
+            change()
+            mongo["cms.nodes"].update_one({"_id": made}, {"$set": {"derived": {"text": "old"}, "draft.refs": ["old"]}})
+            assert upgrades._write(stale | {"derived": {}}, "cms.nodes") is upgrades.Outcome.REFRESHED
+            now_stored = mongo["cms.nodes"].find_one({"_id": made})
+            assert now_stored["derived"] == derived.of(now_stored["metadata"])
+    assert now_stored["derived"]["facets"] == ["dish.amount=3 l"]
+    assert (now_stored["draft"]["refs"], now_stored["metadata"]["tags"]) == ([blog], ["soup"])
 
 
 def test_a_form_that_was_open_goes_on(blog):
@@ -146,7 +214,7 @@ def test_what_is_stored_is_what_was_read(blog, mongo, detail):
     mongo["cms.nodes"].update_one({"_id": made}, {"$set": {"metadata.detail": detail}})
     with installed(NewDish):
         read = dict(upgrading.upgraded(stored(made)))
-        assert [looked.why for looked in upgrades.upgrade("dish")] == [""]
+        assert [looked.why for looked in upgrades.upgrade("dish") if looked.id == made] == [""]
         assert stored(made) == read
         assert upgrading.upgraded(read) is read
 
@@ -208,7 +276,7 @@ def test_editors_save_in_old_and_new_processes_all_the_while(blog, mongo, count)
         assert old.returncode == 0
         for one, mark in (line.split() for line in [first, *out.splitlines()]):
             acknowledged[ObjectId(one)].add(mark)
-        assert mongo["cms.nodes"].count_documents(upgrades.outdated("dish")) == 0
+        assert mongo["cms.nodes"].count_documents({"metadata.schema_version": {"$ne": 3}, "metadata.type": "dish"}) == 0
         assert _sum(ids) == {one: (4, acknowledged[one]) for one in ids}
         assert findings() == set()
     assert sum(map(len, acknowledged.values())) > 2

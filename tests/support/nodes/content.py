@@ -147,6 +147,19 @@ class OldDish(Entry):
     notes = models.TextField(blank=True)
 
 
+class FacetedDish(Entry):
+    """A dish whose lists are filtered by what was no facet at first."""
+
+    type_name = "dish"
+    facets = ["amount"]
+
+    serves = models.PositiveSmallIntegerField(default=2)
+    amount = models.CharField(max_length=50, blank=True)
+    ingredients = ArrayField(models.CharField(max_length=200), default=list, blank=True)
+    stars = models.PositiveSmallIntegerField(null=True, blank=True)
+    notes = models.TextField(blank=True)
+
+
 class Ingredient(Part):
     """One thing that a dish is made of."""
 
