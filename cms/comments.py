@@ -4,16 +4,18 @@ from collections.abc import Iterable
 from typing import Any
 
 from bson import ObjectId
+from django.core import checks
 from django.db.models import Model
 from django.dispatch import receiver
 
 import comments
+from comments.backends import layout_classes, may_keep
 from comments.posting import services
 from comments.posting.policy import Mode, Policy, closing
 from comments.types import Target
 from mongo.clock import now
 from nodes.admin import relogin
-from nodes.content import PHOTO
+from nodes.content import PHOTO, Content, registry
 from nodes.models import Node, Photo, Placed, tree
 from nodes.models import site as stored_site
 from nodes.selectors import nodes as selectors
@@ -55,6 +57,45 @@ def _own_mode(node: Placed) -> str:
     above = reversed(tree.current().ancestors(node.metadata.parent_id) or [])
     said = ((own, node.content_type), *((section.comments, section.content_type) for section in above))
     return next((mode for chosen, type in said for mode in (chosen, type.comment_policy) if mode in tuple(Mode)), "")
+
+
+def layout(target: Target) -> str:
+    """Return the storage layout in which the discussion of a node is begun: its type's, else that of the nearest section whose
+    type says one; "" for the one in settings, and for what is no node."""
+    labels = {model._meta.label_lower: home for model, home in ((Node, selectors.get), (Photo, photos.get))}
+    # Only where a type says anything is the node worth a look.
+    if target.label not in labels or not any(type.comment_layout for type in registry.types()):
+        return ""
+    node = labels[target.label](target.pk)
+    if node is None:
+        return ""
+    above = reversed(tree.current().ancestors(node.metadata.parent_id) or [])
+    said = (node.content_type, *(section.content_type for section in above))
+    return next((type.comment_layout for type in said if type.comment_layout), "")
+
+
+@checks.register()
+def check_layouts(**kwargs: Any) -> list[checks.CheckMessage]:
+    """cms.E001: a content type names a layout that there is not, or in which its discussions cannot be kept."""
+    found: list[checks.CheckMessage] = []
+    for type in registry.types():
+        if not (name := type.comment_layout):
+            continue
+        labels = {_label(inside) for inside in registry.types() if inside is type or _holds(type, inside)}
+        fitting = [known for known in layout_classes() if all(may_keep(known, label) for label in labels)]
+        if name not in fitting:
+            message = f"{type.__module__}.{type.__name__}.comment_layout cannot be {name!r}."
+            hint = f"One of {', '.join(fitting)}; COMMENTS['TARGETS'] says whose documents may hold comments."
+            found.append(checks.Error(message, hint=hint, obj=type, id="cms.E001"))
+    return found
+
+
+def _holds(section: type[Content], inside: type[Content]) -> bool:
+    return section.is_section and inside.may_stand_in(section)
+
+
+def _label(type: type[Content]) -> str:
+    return str((Photo if type.is_file else Node)._meta.label_lower)
 
 
 @receiver(node_deleted)

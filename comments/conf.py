@@ -15,6 +15,8 @@ DEFAULTS: dict[str, Any] = {
     # {"app.model": {"SCHEMA": …, "ORDER": …, "OPTIONS": …}}: what differs from DEFAULT. "EMBEDDED", the options of that
     # layout: new discussions are kept as SCHEMA says, and may be converted into the documents of their targets.
     "TARGETS": {},
+    # Import path: comments.types.Target → the layout of its discussion when that is begun, "" for SCHEMA.
+    "LAYOUT": "comments.backends.layouts.stock",
     # Levels of a thread.
     "MAX_DEPTH": 8,
     # Characters of what is typed; bytes of what is stored of one comment.

@@ -7,11 +7,11 @@ import threading
 from comments import conf
 from comments.backends.base import Backend
 from comments.backends.discussions import VERSIONS
-from comments.backends.layouts import bucket_size, layout_classes, may_embed, storage
+from comments.backends.layouts import bucket_size, layout_classes, may_embed, may_keep, storage
 from comments.backends.mongodb import MongoBackend
 from mongo.connection import database
 
-__all__ = ["VERSIONS", "backend", "backends", "bucket_size", "layout_classes", "may_embed", "storage"]
+__all__ = ["VERSIONS", "backend", "backends", "bucket_size", "layout_classes", "may_embed", "may_keep", "storage"]
 
 
 class Backends(threading.local):

@@ -97,8 +97,8 @@ class Claim:
 class Discussions:
     """The collection `discussions`."""
 
-    def __init__(self, db: Database[Document], storage: Callable[[str], Storage]) -> None:
-        """Take the function that says how new discussions of a label are kept."""
+    def __init__(self, db: Database[Document], storage: Callable[[Target], Storage]) -> None:
+        """Take the function that says how the discussion of a target is kept that is begun."""
         self.storage = storage
         self.collection = db[VERSIONS[0]]
         self.committing = self.collection.with_options(write_concern=AT_ONCE)
@@ -108,8 +108,8 @@ class Discussions:
         return self.collection.find_one({"_id": target.id}, {"touched": 0} if whole else BRIEF)
 
     def begin(self, target: Target) -> bool:
-        """Make a target's discussion, as its label's setting says; False if there was one, which stays as it is."""
-        kept = self.storage(target.label)
+        """Make a target's discussion, as the settings say; False if there was one, which stays as it is."""
+        kept = self.storage(target)
         try:
             self.collection.insert_one(new_document(target, kept.schema, kept.order, kept.bucket))
         except DuplicateKeyError:

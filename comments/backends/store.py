@@ -10,7 +10,7 @@ from pymongo.errors import PyMongoError
 from comments import conf
 from comments.backends.base import Backend
 from comments.backends.discussions import Claim, Discussions
-from comments.backends.layouts import Layouts, storage
+from comments.backends.layouts import Layouts, storage_of
 from comments.backends.stored import Document, place
 from comments.errors import CommentError
 from comments.types import Target
@@ -26,7 +26,7 @@ class Store:
 
     def __init__(self, db: Database[Document] | None = None) -> None:
         self.db = database(conf.database_alias()) if db is None else db
-        self.discussions = Discussions(self.db, storage)
+        self.discussions = Discussions(self.db, storage_of)
         self.layouts = Layouts(self.db)
         self.pending, self.history = self.db["comments.pending"], self.db["comments.history"]
         self.erasures = self.db["comments.erasures"]

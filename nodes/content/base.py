@@ -106,6 +106,9 @@ class Content(EmbeddedModel, metaclass=ContentBase):
     # The comment policy of its pages, of a section of all that stands in it, where editors choose none; "" for that of the
     # section above, or the site's.
     comment_policy: ClassVar[str] = ""
+    # In which storage layout the discussions of its pages, of a section of all that stands in it, are begun; "" for that of the
+    # section above, or the one in settings.
+    comment_layout: ClassVar[str] = ""
     # The names of the fields that lists filter by: texts, numbers, dates, yes or no, and lists of these.
     facets: ClassVar[Sequence[str]] = ()
     # The names of the fields that the admin's list has columns for when it is narrowed to the type.

@@ -1,6 +1,7 @@
 """The storage layouts: a class each, registered under its name. What a layout can do is an attribute of its class."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from django.core.exceptions import ImproperlyConfigured
 from pymongo.database import Database
@@ -12,7 +13,7 @@ from comments.backends.layouts.documents import Documents
 from comments.backends.layouts.embedded import Embedded
 from comments.backends.layouts.threaded_buckets import ThreadedBuckets
 from comments.backends.stored import Document, Place, Storage
-from comments.types import Order
+from comments.types import Order, Target
 
 _registered: dict[tuple[str, Order], type[Layout]] = {}
 
@@ -53,6 +54,29 @@ def storage(label: str) -> Storage:
     except ValueError as error:
         raise ImproperlyConfigured(f"COMMENTS: {label} has an ORDER that does not exist.") from error
     return Storage(entry["SCHEMA"], order.native, order, bucket_size(label))
+
+
+def storage_of(target: Target) -> Storage:
+    """Return how the discussion of a target is kept that is begun now: in the layout that COMMENTS["LAYOUT"] says for it, else
+    as `storage` of its label. Raises ImproperlyConfigured."""
+    kept, wanted = storage(target.label), conf.imported("LAYOUT")(target)
+    if not wanted:
+        return kept
+    if wanted not in layout_classes():
+        known = ", ".join(layout_classes())
+        raise ImproperlyConfigured(f"COMMENTS['LAYOUT'] says {wanted!r} for {target.id}, which is none of {known}.")
+    return replace(kept, schema=wanted) if may_keep(wanted, target.label) else kept
+
+
+def may_keep(layout: str, label: str) -> bool:
+    """Return whether discussions of `label` may be kept in the layout of a name: only some documents may hold theirs."""
+    chosen = layout_classes()[layout]
+    return not chosen.in_target or chosen.is_named_for(label)
+
+
+def stock(target: Target) -> str:
+    """Return "": new discussions are kept as SCHEMA says. The stock COMMENTS["LAYOUT"]."""
+    return ""
 
 
 def bucket_size(label: str) -> int:

@@ -136,7 +136,7 @@ def _stored(slug: str, found: Discussion, where: Place, layout: Layout) -> Docum
 
 
 def _unbegun(target: Target) -> Discussion:
-    """Return the discussion that a target will have when its first comment is posted."""
+    """Return what a target has before its first comment is posted: which layout that will be in is not asked for readers."""
     kept = storage(target.label)
     return Discussion(target, kept.schema, kept.order)
 

@@ -3,7 +3,7 @@
 import pytest
 
 from comments.backends.discussions import ABANDONED, Discussions, Intent, claims_of
-from comments.backends.layouts import storage
+from comments.backends.layouts import storage_of
 from comments.backends.mongodb import MongoBackend
 from comments.backends.stored import place
 from comments.errors import DiscussionBusy, InvalidParent
@@ -28,7 +28,7 @@ def intent(op):
 
 def test_the_same_form_gets_the_same_place_while_it_is_in_flight(mongo, settings, target):
     configure(settings, *DOCUMENTS)
-    discussions = Discussions(database(), storage)
+    discussions = Discussions(database(), storage_of)
     first, again, other = (discussions.claim(target, intent(op)) for op in (FORM, FORM, OTHER))
     assert (first.number, first.posted, first.change) == (again.number, again.posted, again.change)
     assert other.number == first.number + 1

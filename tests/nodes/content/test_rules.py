@@ -3,14 +3,20 @@
 import re
 
 import pytest
+from bson import ObjectId
 
 from cms import comments
+from comments.posting import services
 from comments.posting.policy import Mode
+from comments.reading import selectors
+from comments.types import Author, Target
 from nodes.checks import check_content
 from nodes.content import BY_NAME, Entry, Page, Section
+from nodes.content.shipped import Gallery
 from nodes.errors import InvalidPlace
 from nodes.models import Node
 from nodes.services import editing, trash
+from tests.support.nodes import photo_build
 from tests.support.nodes.build import EDITOR, node, nonce, save
 from tests.support.nodes.content import registered
 
@@ -27,6 +33,7 @@ class Board(Section):
     most = 3
     page_size = 2
     comment_policy = "closed"
+    comment_layout = "buckets"
 
 
 class Term(Page):
@@ -104,6 +111,52 @@ def test_comments_are_as_the_type_says_unless_an_editor_chose(board, full, clien
     assert mode(full[1]) == Mode.OPEN
     save(board, nonce(board), detail__comments="members")
     assert mode(full[0]) == Mode.MEMBERS
+
+
+def kept_in(node_id: ObjectId) -> str:
+    """Return the layout of a node's discussion, which is begun where there is none."""
+    target = Target("nodes.node", str(node_id))
+    services.post(target, author=Author("Ann"), source="Hello", token=str(ObjectId()))
+    return selectors.discussion(target).schema
+
+
+def test_discussions_are_begun_in_the_layout_that_the_type_says_and_stay_in_it(board, full, monkeypatch):
+    elsewhere = node("note", "elsewhere", parent=node("blog", "blog"))
+    assert [kept_in(node_id) for node_id in (full[0], board, elsewhere)] == ["buckets", "buckets", "documents"]
+    monkeypatch.setattr(Note, "comment_layout", "embedded")
+    assert [kept_in(node_id) for node_id in (full[0], full[1], elsewhere)] == ["buckets", "embedded", "documents"]
+    monkeypatch.setattr(Board, "comment_layout", "")
+    monkeypatch.setattr(Note, "comment_layout", "")
+    assert [kept_in(node_id) for node_id in full] == ["buckets", "embedded", "documents"]
+
+
+def test_photos_have_their_discussions_elsewhere_than_in_their_files(mongo, monkeypatch):
+    gallery = photo_build.gallery()
+    for slug, layout, kept in (("one", "embedded", "documents"), ("two", "buckets", "buckets")):
+        monkeypatch.setattr(Gallery, "comment_layout", layout)
+        photo = Target("nodes.photo", str(photo_build.upload(gallery, name=f"{slug}.jpg")))
+        services.post(photo, author=Author("Ann"), source="Hello", token=slug)
+        assert selectors.discussion(photo).schema == kept
+
+
+def test_layouts_that_there_are_not_are_errors_of_the_check(monkeypatch):
+    class Leaf(Page):
+        comment_layout = "embedded"
+
+    class Loose(Section):
+        comment_layout = "tables"
+
+    with registered(Leaf, Loose):
+        (error,) = comments.check_layouts()
+        assert (error.id, error.obj) == ("cms.E001", Loose)
+        assert "Loose.comment_layout cannot be 'tables'" in error.msg
+        assert "documents, embedded, buckets" in error.hint
+    monkeypatch.setattr(Gallery, "comment_layout", "embedded")
+    (error,) = comments.check_layouts()
+    assert (error.id, error.obj) == ("cms.E001", Gallery)
+    assert "documents, buckets;" in error.hint
+    monkeypatch.setattr(Gallery, "comment_layout", "buckets")
+    assert comments.check_layouts() == []
 
 
 def test_rules_that_are_none_are_errors_of_the_check():
