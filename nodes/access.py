@@ -124,6 +124,22 @@ def may_create(user: Any, type: str) -> bool:
     return bool(user.has_perm("nodes.publish_node" if what.is_section else "nodes.add_node"))
 
 
+def check_may_type(user: Any, type: str, node_id: ObjectId | None) -> None:
+    """Raise PermissionDenied unless a user may fill in the form over a node of a type; None: over a new one.
+
+    A form over what is gone in the meantime, or not the user's to see any more, is as one over a new node: what was typed
+    stays, and tells nobody what is there.
+    """
+    if content.get(type).is_file:
+        may = may_change_photos(user)
+    else:
+        found = editing.load(node_id) if node_id else None
+        seen = found.node if found and allowed(user, found.node, Action.VIEW) else None
+        may = may_create(user, type) if seen is None else allowed(user, seen, Action.DRAFT)
+    if not may:
+        raise PermissionDenied
+
+
 def may_place(user: Any, section_id: ObjectId | None) -> bool:
     """Return whether a user may put something into a section: the other end of creating, moving and copying.
 

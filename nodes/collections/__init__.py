@@ -11,11 +11,15 @@ REVISIONS = "cms.revisions"
 REDIRECTS = "cms.redirects"
 TRASH = "cms.trash"
 SITE = "cms.site"
+WORKING_COPIES = "cms.working_copies"
 
 # GridFS buckets: photos and their contents; resized copies, made on demand.
 ASSETS, RENDITIONS = "cms.assets", "cms.renditions"
 ASSET_FILES, ASSET_CHUNKS = f"{ASSETS}.files", f"{ASSETS}.chunks"
 RENDITION_FILES, RENDITION_CHUNKS = f"{RENDITIONS}.files", f"{RENDITIONS}.chunks"
+
+# What was typed and not saved is kept for so long.
+WORKING_COPY_DAYS = 30
 
 PLACE = (("metadata.parent_id", 1), ("metadata.slug", 1))
 CHANGED = (("metadata.updated", -1), ("_id", -1))
@@ -164,6 +168,15 @@ def collections() -> tuple[Collection, ...]:
             unsharded_because="Small: what editors threw away.",
         ),
         Collection(SITE, validator=schemas.SITE, unsharded_because="One document."),
+        Collection(
+            WORKING_COPIES,
+            (
+                Index("by_form", (("_id.user", 1), ("type", 1), ("node_id", 1), ("updated", -1))),
+                Index("kept_for_a_month", (("updated", 1),), expire_after_seconds=WORKING_COPY_DAYS * 24 * 60 * 60),
+            ),
+            validator=schemas.WORKING_COPY,
+            unsharded_because="Small, and short-lived: what editors typed and have not saved.",
+        ),
         Collection(
             ASSET_FILES,
             (

@@ -145,6 +145,11 @@ SITE = document(
         )
     },
 )
+# What is saved by now has its number alone.
+WORKING_COPY = document(
+    {"_id": document({"user": ID, "copy": ID}), "seq": INTEGER, "updated": DATE},
+    {"type": TEXT, "node_id": optional(ID), "fields": listed(listed(TEXT))},
+)
 ASSET_FILE = document(_FILE | {"metadata": {"anyOf": [_PHOTO, _CONTENT]}}, {"derived": _DERIVED})
 RENDITION_FILE = document(
     _FILE | {"metadata": document({"source": ID, "spec": TEXT, "content_type": TEXT, "locked": optional(DATE)})}

@@ -32,6 +32,7 @@ nodes/node/add/                                        owea    owea
 nodes/node/propose-slug/                               owea    -
 nodes/node/undo/                                       -       owema
 nodes/node/show-text/                                  -       owea
+nodes/node/keep-typed/                                 -       owea
 nodes/node/tags/                                       owea    -
 nodes/node/photos/                                     owea    -
 nodes/node/link-to/                                    owea    -
