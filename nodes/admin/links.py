@@ -25,7 +25,8 @@ WORDS = 5
 
 @require_safe
 def broken(request: HttpRequest) -> HttpResponse:
-    """List what public pages refer to that readers cannot see, the newest pages first, as far as they are the user's to see."""
+    """List what public pages, the newest first, and then drafts refer to that readers cannot see, as far as they are the
+    user's to see."""
     if not access.may_list(request.user):
         raise PermissionDenied
     rows: list[dict[str, Any]] = []
@@ -48,4 +49,10 @@ def broken(request: HttpRequest) -> HttpResponse:
 def _row(request: HttpRequest, one: Broken) -> dict[str, Any]:
     # Why something is not public is not for all to know.
     state = one.state if access.sees_all(request.user) else State.HIDDEN
-    return {"node": one.node, "words": one.words[:WORDS], "target": one.target, "reason": texts.REASONS[state]}
+    return {
+        "node": one.node,
+        "words": one.words[:WORDS],
+        "target": one.target,
+        "reason": texts.REASONS[state],
+        "is_draft": one.is_draft,
+    }

@@ -15,7 +15,7 @@ from bson import ObjectId
 from markup.html import references as markup_references
 from mongo.connection import Document, batched, database
 from nodes.collections import ASSET_FILES, NODES, REFERRING, TRASH, standing
-from nodes.content import MARKDOWN
+from nodes.content import MARKDOWN, registry
 from nodes.models import Node
 from nodes.models.tree import Tree
 from nodes.selectors import photos
@@ -27,8 +27,11 @@ MOST_NAMED = 200
 # Uses that are listed, and counted.
 LISTED_USES = 100
 COUNTED_USES = 1_000
-# Pages looked through by one query for links that lead nowhere.
+# Pages or drafts looked through by one query for links that lead nowhere.
 LOOKED_AT_ONCE = 200
+# Cursors of looks through drafts, which follow the public pages, begin so.
+DRAFTS = "drafts"
+REFERRING_DRAFTS = {"draft.refs": {"$exists": True}}
 # Ids in one query.
 IDS_AT_ONCE = 1_000
 LATEST_FIRST = [("metadata.updated", -1), ("_id", -1)]
@@ -152,50 +155,81 @@ def titles(ids: Collection[ObjectId]) -> dict[ObjectId, str]:
 
 @dataclass(frozen=True)
 class Broken:
-    """A reference of a public page that shows readers words alone. `words`: each place of the text; none for a field."""
+    """A reference of a public page, or of a draft, that shows readers words alone. `words`: each place of the text; none for a
+    field. `is_draft`: the draft beside the node refers to it."""
 
     node: Node
     target: ObjectId
     state: State
     words: tuple[str, ...]
+    is_draft: bool = False
 
 
 @dataclass(frozen=True)
 class Look:
-    """What one look through the public pages that refer to anything found. `after`: the cursor to go on from, "" at the end."""
+    """What one look through the public pages, or the drafts, that refer to anything found. `after`: the cursor to go on from,
+    "" at the end."""
 
     broken: tuple[Broken, ...]
     looked: int
     after: str
+    is_of_drafts: bool = False
 
 
 def count_referring() -> int:
-    """Return how many pages, public or not, refer to anything."""
-    return int(database()[NODES].count_documents(REFERRING, hint="referring"))
+    """Return how many pages, public or not, refer to anything, and how many drafts."""
+    nodes = database()[NODES]
+    pages = nodes.count_documents(REFERRING, hint="referring")
+    return int(pages + nodes.count_documents(REFERRING_DRAFTS, hint="by_draft_ref"))
 
 
 def look(sections: Tree, moment: datetime, cursor: str = "") -> Look:
-    """Look through the next LOOKED_AT_ONCE public pages that refer to anything, the newest first, for broken references.
+    """Look through the next LOOKED_AT_ONCE public pages that refer to anything, the newest first, for broken references; after
+    them through drafts, of any node, the last saved first.
 
     What they refer to is read from the index of ids; a text is read only where something is broken, for its words. Raises
     ValueError for a cursor that is none.
     """
+    if cursor.startswith(DRAFTS):
+        return _look_through_drafts(sections, moment, cursor.removeprefix(DRAFTS))
     edge = Cursor.parse(cursor) if cursor else None
-    fields = LISTED | {"derived.refs": 1}
-    documents = beside(REFERRING, "referring", moment, LOOKED_AT_ONCE + 1, edge, fields)
+    documents = beside(REFERRING, "referring", moment, LOOKED_AT_ONCE + 1, edge, LISTED | {"derived.refs": 1})
     is_more, documents = len(documents) > LOOKED_AT_ONCE, documents[:LOOKED_AT_ONCE]
-    after = str(Cursor.of(Node.from_document(documents[-1]), newer=False)) if is_more else ""
-    public = public_among(documents, sections, moment)
-    found = states(sections, {ref for document in public for ref in _ids(document)}, moment)
-    off = {d["_id"]: d for d in public if any(found[ref] != State.LIVE for ref in _ids(d))}
-    said = _words(list(off))
-    broken = tuple(
-        Broken(Node.from_document(document), ref, found[ref], tuple(said.get(node_id, {}).get(ref, ())))
-        for node_id, document in off.items()
-        for ref in _ids(document)
-        if found[ref] != State.LIVE
-    )
-    return Look(broken, len(documents), after)
+    after = str(Cursor.of(Node.from_document(documents[-1]), newer=False)) if is_more else DRAFTS
+    refs = [(document, document["derived"]["refs"]) for document in public_among(documents, sections, moment)]
+    return Look(tuple(_broken(sections, moment, refs, is_draft=False)), len(documents), after)
+
+
+def _look_through_drafts(sections: Tree, moment: datetime, cursor: str) -> Look:
+    # The index has an entry of every node: those with a draft stand together.
+    query: dict[str, Any] = {**REFERRING_DRAFTS, "draft.saved_at": {"$type": "date"}}
+    if cursor:
+        edge = Cursor.parse(cursor)
+        query["draft.saved_at"]["$lte"] = edge.time
+        query["$or"] = [{"draft.saved_at": {"$lt": edge.time}}, {"_id": {"$lt": edge.id}}]
+    fields = LISTED | {"draft.refs": 1, "draft.saved_at": 1}
+    found = database()[NODES].find(query, fields).sort([("draft.saved_at", -1), ("_id", -1)])
+    documents = list(found.limit(LOOKED_AT_ONCE + 1).hint("by_draft"))
+    is_more, documents = len(documents) > LOOKED_AT_ONCE, documents[:LOOKED_AT_ONCE]
+    last = documents[-1] if is_more else None
+    after = f"{DRAFTS}{Cursor(False, last['draft']['saved_at'], last['_id'])}" if last else ""
+    known = [document for document in documents if registry.get(document["metadata"]["type"]).is_installed]
+    refs = [(document, document["draft"]["refs"]) for document in known]
+    return Look(tuple(_broken(sections, moment, refs, is_draft=True)), len(documents), after, is_of_drafts=True)
+
+
+def _broken(
+    sections: Tree, moment: datetime, refs: Sequence[tuple[Document, Sequence[Ref]]], *, is_draft: bool
+) -> Iterator[Broken]:
+    """Yield what readers cannot see of what each document refers to."""
+    ids = [(document, [ref for ref in named if isinstance(ref, ObjectId)]) for document, named in refs]
+    found = states(sections, {ref for _document, named in ids for ref in named}, moment)
+    off = [(document, [ref for ref in named if found[ref] != State.LIVE]) for document, named in ids]
+    said = _words([document["_id"] for document, named in off if named], is_draft=is_draft)
+    for document, named in off:
+        for ref in named:
+            words = said.get(document["_id"], {}).get(ref, ())
+            yield Broken(Node.from_document(document), ref, found[ref], tuple(words), is_draft)
 
 
 def looks(sections: Tree, moment: datetime, cursor: str = "") -> Iterator[Look]:
@@ -208,16 +242,15 @@ def looks(sections: Tree, moment: datetime, cursor: str = "") -> Iterator[Look]:
         cursor = found.after
 
 
-def _ids(document: Document) -> Iterator[ObjectId]:
-    return (ref for ref in document["derived"]["refs"] if isinstance(ref, ObjectId))
-
-
-def _words(node_ids: Sequence[ObjectId]) -> dict[ObjectId, dict[ObjectId, list[str]]]:
-    """Return, by node and by what it refers to, the words that stand there in its text."""
-    texts = {"metadata.detail.text": 1, "metadata.detail.format": 1}
+def _words(node_ids: Sequence[ObjectId], *, is_draft: bool) -> dict[ObjectId, dict[ObjectId, list[str]]]:
+    """Return, by node and by what it, or its draft, refers to, the words that stand there in its text."""
+    path = "draft.metadata" if is_draft else "metadata"
+    texts = {f"{path}.detail.text": 1, f"{path}.detail.format": 1}
     found: dict[ObjectId, dict[ObjectId, list[str]]] = {}
     for document in database()[NODES].find({"_id": {"$in": list(node_ids)}}, texts):
-        detail = document["metadata"].get("detail") or {}
+        # A draft may have been published in between.
+        said = document.get("draft", {}) if is_draft else document
+        detail = said.get("metadata", {}).get("detail") or {}
         html = rendering.to_html(detail.get("text") or "", detail.get("format") or MARKDOWN)
         mentions = list(markup_references.mentions(html))
         slugs = [m.name for m in mentions if m.scheme == markup_references.PHOTO and not ObjectId.is_valid(m.name)]

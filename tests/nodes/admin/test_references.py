@@ -187,6 +187,13 @@ class TestReport:
         assert "fine" not in page
         assert "On hills" not in page
 
+    def test_those_of_drafts_are_marked(self, editor):
+        page = node(slug="page", title="On lakes")
+        drafts.save_draft(EDITOR, page, nonce(page), {"detail.text": f"[some words](node:{ObjectId()})"})
+        shown = text(editor.get(BROKEN))
+        for told in ("On lakes", "In the draft", "some words", "not there any more"):
+            assert told in shown
+
     def test_an_empty_list_says_so(self, editor):
         node(slug="page", text=f"[fine](node:{node(slug='fine')})")
         assert "No link is broken." in text(editor.get(BROKEN))

@@ -8,8 +8,11 @@ import pytest
 from bson import ObjectId
 from django.core.management import CommandError, call_command
 
+from mongo.clock import now
+from nodes.models import tree
+from nodes.selectors import editing as selectors
 from nodes.selectors import references
-from nodes.services import trash
+from nodes.services import drafts, trash
 from tests.support.commands import explain, stages
 from tests.support.nodes.build import EDITOR, PAST, node, nonce, save
 from tests.support.nodes.photo_build import gallery, upload
@@ -27,11 +30,15 @@ def checked(*options: str) -> tuple[int, str]:
     return 0, printed.getvalue()
 
 
+def draft_nonce(node_id: ObjectId) -> ObjectId:
+    return selectors.load(node_id).draft.nonce
+
+
 def test_all_is_well_where_every_link_leads_somewhere():
     photo_id, target = upload(gallery("lakes")), node(slug="target")
     node(slug="page", text=f"[a](node:{target}) ![](photo:{photo_id}) [elsewhere](/nowhere)")
     node(slug="none")
-    assert checked() == (0, "1 public pages with references: 0 broken.\n")
+    assert checked() == (0, "1 public pages and 0 drafts with references: 0 broken.\n")
 
 
 def test_each_broken_link_is_named_with_its_page_address_and_words():
@@ -48,11 +55,11 @@ def test_each_broken_link_is_named_with_its_page_address_and_words():
         f"On lakes (/folder/page): “b c” → {thrown}, trashed",
         f"On lakes (/folder/page): “d” → {hidden}, hidden",
         f"On lakes (/folder/page): “f” → {photo_id}, hidden",
-        "1 public pages with references: 4 broken.",
+        "1 public pages and 0 drafts with references: 4 broken.",
     }
     code, printed = checked("--json")
     said = json.loads(printed)
-    assert (code, said["counts"]) == (1, {"pages": 1, "broken": 4})
+    assert (code, said["counts"]) == (1, {"pages": 1, "drafts": 0, "broken": 4})
     assert {finding["address"] for finding in said["findings"]} == {"/folder/page"}
 
 
@@ -64,6 +71,53 @@ def test_what_readers_do_not_see_is_not_their_concern():
     assert checked()[0] == 0
     save(hidden, nonce(hidden), published=nonce(hidden).generation_time)
     assert checked()[0] == 1
+
+
+def test_drafts_are_looked_through_after_the_pages():
+    gone, target = ObjectId(), node(slug="target")
+    page = node(slug="page", title="On lakes", text=f"[a](node:{target})")
+    drafts.save_draft(EDITOR, page, nonce(page), {"detail.text": f"[a](node:{target}) [b](node:{gone})"})
+    unpublished = node(slug="new", title="New", published=None)
+    drafts.save_draft(EDITOR, unpublished, nonce(unpublished), {"detail.text": f"[c](node:{gone})"})
+    code, printed = checked()
+    assert (code, printed.splitlines()) == (
+        1,
+        [
+            f"New (/new, draft): “c” → {gone}, gone",
+            f"On lakes (/page, draft): “b” → {gone}, gone",
+            "1 public pages and 2 drafts with references: 2 broken.",
+        ],
+    )
+    code, printed = checked("--json")
+    said = json.loads(printed)
+    assert (said["counts"], [one["draft"] for one in said["findings"]]) == (
+        {"pages": 1, "drafts": 2, "broken": 2},
+        [True, True],
+    )
+    drafts.discard_draft(unpublished, draft_nonce(unpublished))
+    drafts.publish_draft(EDITOR, page, draft_nonce(page))
+    assert checked()[1].splitlines() == [
+        f"On lakes (/page): “b” → {gone}, gone",
+        "1 public pages and 0 drafts with references: 1 broken.",
+    ]
+
+
+def test_many_drafts_are_looked_through_a_part_at_a_time(mongo, commands, monkeypatch):
+    monkeypatch.setattr(references, "LOOKED_AT_ONCE", 3)
+    gone, pages = ObjectId(), [node(slug=f"page-{n}") for n in range(8)]
+    for page in pages:
+        drafts.save_draft(EDITOR, page, nonce(page), {"detail.text": f"[a](node:{gone})"})
+    # Drafts that were saved at one time are told apart by their ids.
+    at = mongo["cms.nodes"].find_one({"_id": pages[0]})["draft"]["saved_at"]
+    mongo["cms.nodes"].update_many({"_id": {"$in": pages[:5]}}, {"$set": {"draft.saved_at": at}})
+    with commands.recorded():
+        found = [one.node.pk for look in references.looks(tree.current(), now()) for one in look.broken]
+    assert sorted(found) == sorted(pages)
+    for event in commands.sent:
+        if event.command.get("find") == "cms.nodes":
+            assert not stages(explain(mongo, event)) & {"COLLSCAN", "SORT"}
+    with pytest.raises(ValueError):
+        references.look(tree.current(), now(), "drafts-of-none")
 
 
 def test_it_is_told_what_is_mended():
@@ -85,7 +139,7 @@ def test_it_looks_along_indexes_and_reads_what_refers_to_something(mongo, comman
         node(slug=f"page-{n}", text=f"[a](node:{target})", published=PAST + timedelta(days=n))
         node(slug=f"none-{n}")
     with commands.recorded():
-        assert checked() == (0, "25 public pages with references: 0 broken.\n")
+        assert checked() == (0, "25 public pages and 0 drafts with references: 0 broken.\n")
     plans = [
         explain(mongo, event) for event in commands.sent if event.command.get("find") in ("cms.nodes", "cms.trash")
     ]
