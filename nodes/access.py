@@ -116,6 +116,11 @@ def may_list(user: Any) -> bool:
     return sees_all(user) or bool(user.has_perm("nodes.change_node"))
 
 
+def may_write(user: Any) -> bool:
+    """Return whether a user writes texts, and may ask for what helps with that."""
+    return bool(user.has_perm("nodes.add_node") or user.has_perm("nodes.change_node") or sees_all(user))
+
+
 def may_create(user: Any, type: str) -> bool:
     """Return whether a user may make nodes of a type. Sections and photos are for those who may publish."""
     what = content.get(type)

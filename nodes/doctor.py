@@ -25,7 +25,7 @@ from nodes.content.upgrading import FIRST, VERSION
 from nodes.models.site import SITE_ID
 from nodes.photos import damage
 from nodes.photos.assets.locks import stale
-from nodes.selectors import references
+from nodes.selectors import picking, references
 from nodes.selectors.listing import NEWEST_FIRST, live
 
 _SORT = dict(NEWEST_FIRST)
@@ -130,6 +130,13 @@ HOT_QUERIES = (
         example=REFERRING,
         broadcast_because="Editors look through the whole site for links that lead nowhere.",
     ),
+    HotQuery(
+        "what has a word in its title that begins so",
+        NODES,
+        lambda node: {"filter": picking.titled(node["metadata"]["title"]), "limit": picking.OFFERED},
+        example={"derived.title_words": {"$exists": True, "$ne": []}},
+        broadcast_because="Editors choose by title what a text links to, wherever it stands.",
+    ),
     HotQuery("a photo by its address", ASSET_FILES, lambda photo: {"filter": _place(photo)}, example=_PHOTOS),
     HotQuery(
         "the photos of a gallery",
@@ -190,6 +197,7 @@ BROADCASTS = (
     Broadcast(NODES, ("draft.saved_at",), "The admin lists open drafts over the whole site."),
     Broadcast(NODES, ("comments.author.id",), "Embedded comments of one author lie in any post."),
     Broadcast(NODES, ("derived.refs", "draft.refs"), "What uses a node, a photo or an insert stands in any section."),
+    Broadcast(NODES, ("derived.title_words",), "Editors choose by title what a text links to, wherever it stands."),
     Broadcast(
         NODES, (), "The admin's list of everything, how much that is, which tags there are, and its full-text search."
     ),
@@ -209,6 +217,7 @@ BROADCASTS = (
         ("metadata.locked",),
         "Uploads that stopped are looked for in every gallery; only those are locked.",
     ),
+    Broadcast(ASSET_FILES, ("derived.title_words",), "Editors choose photos of any gallery by title."),
     Broadcast(ASSET_FILES, (), "Which tags photos have, for the library's filter."),
 )
 

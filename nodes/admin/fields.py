@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
-from urllib.parse import unquote, urlsplit
 
 from bson import ObjectId
 from django import forms
@@ -17,6 +16,7 @@ from django.utils.translation import gettext_lazy as _
 
 from mongo.clock import now
 from nodes.access import TOP, section_choices
+from nodes.admin import choosing
 from nodes.models import tree, version_cache
 from nodes.selectors import due, nodes, picking
 from nodes.selectors.listing import is_public
@@ -164,12 +164,7 @@ class ReferenceField(forms.CharField):
             return None
         if ObjectId.is_valid(key := typed.removeprefix(self.prefix)):
             return ObjectId(key)
-        try:
-            path = unquote(urlsplit(typed).path).strip("/")
-        except ValueError:
-            path = ""
-        sections, moment = tree.current(), now()
-        found = nodes.resolve(sections, path, moment) if path else nodes.front_page(sections, moment)
+        found = choosing.at(typed)
         if found is None or found.content_type.is_file != self.photos:
             raise ValidationError(
                 _("No public photo has this address.") if self.photos else _("No public page has this address.")

@@ -7,7 +7,7 @@ from django.http import HttpRequest
 from django.urls import URLPattern, path
 
 from nodes import converters  # noqa: F401 - registers <objectid:…>
-from nodes.admin import drafts, editing, history, links, lists, operations, undo, working_copies, writing
+from nodes.admin import choosing, drafts, editing, history, links, lists, operations, undo, working_copies, writing
 
 PERMISSIONS = ("nodes.view_node", "nodes.add_node", "nodes.change_node", "nodes.publish_node")
 
@@ -25,6 +25,7 @@ class NodeAdmin(admin.ModelAdmin):
             ("tags/", writing.complete_tags, "tags"),
             ("photos/", writing.pick_photos, "pick_photos"),
             ("keep-typed/", working_copies.keep, "keep_typed"),
+            ("choose/", choosing.choose, "choose"),
             ("link-to/", writing.link_to, "link_to"),
             ("trash/", operations.trash_list, "trash"),
             ("broken-links/", links.broken, "broken_links"),

@@ -2,7 +2,6 @@
 
 import secrets
 from typing import Any
-from urllib.parse import unquote
 
 from django.conf import settings
 from django.core.exceptions import PermissionDenied
@@ -10,16 +9,15 @@ from django.http import HttpRequest, JsonResponse
 from django.views.decorators.http import require_POST, require_safe
 
 from markup.characters import newlines
-from markup.html import references
 from markup.markdown import limits
 from mongo import rate_limit
-from mongo.clock import now
 from nodes import access
+from nodes.admin import choosing
 from nodes.content import HTML, MARKDOWN
-from nodes.models import Photo, site, tree
+from nodes.models import site
 from nodes.photos import links as photo_links
 from nodes.photos import texts as photo_texts
-from nodes.selectors import nodes, picking
+from nodes.selectors import picking
 from nodes.selectors.lists import ANY
 from nodes.texts import rendering
 
@@ -33,7 +31,7 @@ PREVIEWS = {0: 120, 5_000: 20, 20_000: 4}
 def show_text(request: HttpRequest) -> JsonResponse:
     """Answer {"html": …}: a text as readers will see it, with photos that they do not see yet, and links marked that lead
     nowhere. Saves nothing."""
-    if not _may_write(request.user):
+    if not access.may_write(request.user):
         raise PermissionDenied
     text = newlines(request.POST.get("text", "")[: settings.TEXT_MAX_BYTES])
     if not _may_preview(request.user, text):
@@ -48,7 +46,7 @@ def show_text(request: HttpRequest) -> JsonResponse:
 @require_safe
 def complete_tags(request: HttpRequest) -> JsonResponse:
     """Answer {"tags": […]}: those in use that ?q= may become."""
-    if not (_may_write(request.user) or access.may_see_photos(request.user)):
+    if not (access.may_write(request.user) or access.may_see_photos(request.user)):
         raise PermissionDenied
     author = ANY if access.sees_all(request.user) else request.user.pk
     return JsonResponse({"tags": picking.tags(request.GET.get("q", "")[:100], site.current().version, author)})
@@ -66,14 +64,13 @@ def pick_photos(request: HttpRequest) -> JsonResponse:
 @require_safe
 def link_to(request: HttpRequest) -> JsonResponse:
     """Answer {"ref": "node:…" or "photo:…", "title": …} of the public page at ?address=, or {} where there is none."""
-    if not _may_write(request.user):
+    if not access.may_write(request.user):
         raise PermissionDenied
-    path, sections, moment = unquote(request.GET.get("address", "")[:2_000]).strip("/"), tree.current(), now()
-    found = nodes.resolve(sections, path, moment) if path else nodes.front_page(sections, moment)
+    found = choosing.at(request.GET.get("address", "")[: choosing.LONGEST])
     if found is None:
         return JsonResponse({})
-    scheme = references.PHOTO if isinstance(found, Photo) else references.NODE
-    return JsonResponse({"ref": f"{scheme}:{found.pk}", "title": found.metadata.title})
+    chosen = choosing.choice(found)
+    return JsonResponse({"ref": chosen.ref, "title": chosen.title})
 
 
 def _choice(photo: Any) -> dict[str, Any]:
@@ -95,7 +92,3 @@ def _may_preview(user: Any, text: str) -> bool:
         for more, most in PREVIEWS.items()
         if marks >= more
     )
-
-
-def _may_write(user: Any) -> bool:
-    return user.has_perm("nodes.add_node") or user.has_perm("nodes.change_node") or access.sees_all(user)

@@ -64,6 +64,8 @@ def node_indexes() -> tuple[Index, ...]:
         Index("by_tag", (("metadata.tags", 1), *NEWEST, ("metadata.expires", 1), ("metadata.parent_id", 1))),
         # What has expired, for editors; and when the site next changes by itself.
         Index("by_expiry", (("metadata.expires", -1), ("_id", -1))),
+        # What has a word in its title that begins with what an editor types: the last changed with the same word first.
+        Index("by_title_word", (("derived.title_words", 1), *CHANGED)),
         # The pages of a folder, by name.
         Index(
             "by_name",

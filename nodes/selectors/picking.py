@@ -1,20 +1,61 @@
-"""Finding what is put into a text or a form while an editor types: photos by their words, tags by how they begin."""
+"""Finding what is put into a text or a form while an editor types: pages and photos by titles, photos by words, tags."""
+
+from collections.abc import Mapping
+from typing import Any
 
 from bson import ObjectId
 
 from mongo.clock import now
 from mongo.connection import database
 from nodes.collections import ASSET_FILES, NODES, standing
-from nodes.models import Photo
-from nodes.selectors import lists
-from nodes.selectors.listing import FIELDS
+from nodes.models import Node, Photo
+from nodes.selectors import lists, search
+from nodes.selectors.listing import FIELDS, MODELS
 from nodes.selectors.lists import ANY, Filters
+from nodes.texts import titles
 
 # Photos that are offered at once.
 OFFERED = 24
 # The newest photos are looked through for parts of words; of all others only whole words are found.
 LOOKED_THROUGH = 300
 TAGS_OFFERED = 10
+# What one look for titles may take.
+MILLISECONDS = 500
+
+
+def titled(query: str) -> dict[str, Any]:
+    """Return the filter of what has, for each word typed, a word in its title that begins so: along by_title_word."""
+    begun = [{"$elemMatch": {"$gte": word, "$lt": word + titles.LAST}} for word in titles.typed(query)]
+    return (
+        {"derived.title_words": begun[0]} if len(begun) == 1 else {"$and": [{"derived.title_words": b} for b in begun]}
+    )
+
+
+def by_title(
+    query: str,
+    size: int,
+    *,
+    collection: str = NODES,
+    among: Mapping[str, Any] | None = None,
+    author: ObjectId | str | None = ANY,
+) -> list[Node | Photo]:
+    """Return up to `size` nodes or photos, whatever their state, with every word of `query` in their titles, or its beginning.
+
+    Whole words come before longer ones, and of one word what was changed last. Of a query without words: what was changed last
+    at all, of one `author`. `among`: a filter of what may be found. What takes too long finds nothing.
+    """
+    if not titles.typed(query):
+        newest = (
+            () if query.strip() else lists.page(Filters(author=author), now(), size=size, collection=collection).rows
+        )
+        return [row.node for row in newest]
+    wanted = {"$and": [titled(query), among or {}, standing(collection)]}
+    try:
+        with search.at_most(MILLISECONDS):
+            found = database()[collection].find(wanted, FIELDS[collection]).hint("by_title_word").limit(size)
+            return [MODELS[collection].from_document(document) for document in found]
+    except search.TooSlow:
+        return []
 
 
 def photos(query: str) -> list[Photo]:

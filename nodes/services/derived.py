@@ -13,7 +13,7 @@ from nodes.content import facets as content_facets
 from nodes.content import fields as content_fields
 from nodes.selectors import photos
 from nodes.selectors.references import MOST_NAMED, Ref
-from nodes.texts import rendering, scripts
+from nodes.texts import rendering, scripts, titles
 from nodes.texts.inserts.reading import Inserts
 
 EXCERPT_WORDS = 40
@@ -22,8 +22,8 @@ SEARCHED = 100_000
 
 
 def of(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the derived part of a node: `excerpt` for lists, `text`, `pairs`, `title` and `tags` for search, `refs` that it
-    uses, and `facets` that lists filter by."""
+    """Return the derived part of a node: `excerpt` for lists, `text`, `pairs`, `title` and `tags` for search, `title_words`
+    that it is chosen by, `refs` that it uses, and `facets` that lists filter by."""
     detail, inserts = metadata.get("detail") or {}, Inserts(_html(metadata))
     html = inserts.plain()
     # A photo has no text, but words for those who cannot see it.
@@ -36,6 +36,7 @@ def of(metadata: Mapping[str, Any]) -> dict[str, Any]:
         "excerpt": text.excerpt(html, EXCERPT_WORDS) or alt,
         "text": plain,
         "pairs": " ".join(sorted(scripts.pairs(everything))),
+        "title_words": titles.words(metadata["title"]),
         **references(metadata, inserts),
         **_facets(metadata["type"], detail),
         **_weighty(metadata["type"], detail),

@@ -15,9 +15,19 @@ def pairs(words: str) -> set[str]:
     A search for 红楼梦 then asks for 红楼 and 楼梦, whatever stands around them.
     """
     found: set[str] = set()
-    for run in _UNSPACED.findall(words):
+    for run in runs(words):
         found.update(run, map("".join, pairwise(run)))
     return found
+
+
+def runs(words: str) -> list[str]:
+    """Return what is written in scripts without spaces, each run of it."""
+    return _UNSPACED.findall(words)
+
+
+def pieces(words: str, size: int) -> list[str]:
+    """Return, for each character of scripts without spaces, it and what follows it in its run: `size` characters at most."""
+    return [run[start : start + size] for run in runs(words) for start in range(len(run))]
 
 
 def spaced(words: str) -> str:

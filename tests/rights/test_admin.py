@@ -35,6 +35,7 @@ nodes/node/show-text/                                  -       owea
 nodes/node/keep-typed/                                 -       owea
 nodes/node/tags/                                       owea    -
 nodes/node/photos/                                     owea    -
+nodes/node/choose/                                     owea    -
 nodes/node/link-to/                                    owea    -
 nodes/node/trash/                                      owea    -
 nodes/node/broken-links/                               owea    -

@@ -1,0 +1,89 @@
+"""Pages and photos found by the words of their titles while these are typed, along an index."""
+
+import pytest
+from bson import ObjectId
+
+from nodes.collections import ASSET_FILES
+from nodes.selectors import picking
+from nodes.texts import titles
+from tests.support.commands import explain, stages
+from tests.support.nodes.build import node, nonce, save
+from tests.support.nodes.photo_build import gallery, upload
+
+pytestmark = pytest.mark.usefixtures("mongo")
+
+
+def found(query: str, size: int = 12, **options) -> list[str]:
+    return [one.metadata.title for one in picking.by_title(query, size, **options)]
+
+
+@pytest.mark.parametrize(
+    ("title", "queries"),
+    [
+        ("A trip to Lisbon", ["l", "LISB", "lisbon", "trip lis", "lis trip", "  a  ", "to,lisbon!"]),
+        ("Zürich im Straßenbild", ["zur", "Zür", "strasse", "im zürich"]),
+        ("红楼梦的批注", ["红", "楼梦", "批注", "红楼梦的批注"]),
+        ("IMG_1234", ["img", "1234", "12"]),
+        ("Ελλάδα", ["ελλ", "ΕΛΛ"]),
+    ],
+)
+def test_a_title_is_found_by_the_beginnings_of_its_words(title, queries):
+    node(slug="one", title=title)
+    node(slug="other", title="Something else")
+    for query in queries:
+        assert found(query) == [title], query
+
+
+@pytest.mark.parametrize("query", ["isbon", "lisbons", "lisbon rome", "$gt", "!!", "x" * 500, "—"])
+def test_nothing_else_finds_it(query):
+    node(slug="one", title="A trip to Lisbon")
+    assert found(query) == []
+
+
+def test_whole_words_come_first_and_of_these_what_was_changed_last():
+    for slug in ("post", "posted", "poster"):
+        node(slug=slug, title=slug.title())
+    older = node(slug="a", title="My post")
+    assert found("post") == ["My post", "Post", "Posted", "Poster"]
+    save(older, nonce(older), title="No more")
+    assert found("post", size=2) == ["Post", "Posted"]
+
+
+def test_without_words_what_was_changed_last_is_offered():
+    for number in range(3):
+        node(slug=f"page-{number}", title=f"Page {number}")
+    assert found("", size=2) == ["Page 2", "Page 1"]
+
+
+def test_photos_have_titles_too():
+    photo = upload(gallery(), name="lake-of-garda.jpg")
+    (one,) = picking.by_title("gar", 12, collection=ASSET_FILES)
+    assert one.pk == photo
+
+
+def test_a_title_keeps_so_many_words():
+    assert len(titles.words("红" * 300)) <= titles.MOST_KEPT
+    assert titles.typed("b a ccc " * 9 + "dd e f g") == ["ccc", "dd", "b", "a", "e"]
+    assert max(map(len, titles.words("x" * 300))) == titles.LONGEST
+
+
+def test_titles_are_found_along_an_index(mongo, commands):
+    for number in range(40):
+        node(slug=f"page-{number}", title=f"{'Lake' if number % 4 else 'Harbour'} {number}")
+    # Of several words all that have the rarest may be read, here ten.
+    for query, size, most in (("harb", 6, 6), ("lake", 12, 12), ("lak", 12, 12), ("harbour 1", 6, 10)):
+        with commands.recorded():
+            assert found(query, size), query
+        (event,) = (event for event in commands.sent if event.command_name == "find")
+        plan = explain(mongo, event)
+        assert {"IXSCAN", "FETCH"} <= stages(plan)
+        assert not stages(plan) & {"COLLSCAN", "SORT"}
+        run = plan["executionStats"]
+        assert run["totalDocsExamined"] <= most, (query, run["totalDocsExamined"], run["nReturned"])
+        assert event.command["maxTimeMS"] <= picking.MILLISECONDS
+
+
+def test_what_may_be_found_is_narrowed():
+    mine, other = node(slug="mine", title="Lake one"), node(slug="other", title="Lake two")
+    assert found("lake", among={"_id": {"$ne": other}}) == ["Lake one"]
+    assert found("lake", among={"_id": {"$nin": [mine, ObjectId()]}}) == ["Lake two"]
