@@ -31,6 +31,11 @@ class Change:
     text: str
 
 
+def paragraphs(text: str, most: int) -> list[str]:
+    """Return the paragraphs of a text, without the white space between them; those after the first `most` as one."""
+    return [part for part in _PARAGRAPH_END.split(text, most)[::2] if part.strip()]
+
+
 def words(old: str, new: str, budget: Budget | None = None) -> list[Change]:
     """Return the pieces of `old` and `new` in order, a deletion before the insertion that replaced it.
 

@@ -14,7 +14,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
 from nodes.admin import declared, differences
-from nodes.admin.differences import Pieces
+from nodes.admin.differences import Fold, Line
 from nodes.admin.forms import NodeForm
 from nodes.errors import EditConflict
 from nodes.selectors.editing import Version
@@ -25,12 +25,12 @@ MINE, THEIRS, EDIT = "mine", "theirs", "edit"
 
 @dataclass(frozen=True)
 class Clash:
-    """A field that both sides changed: either side with the other's differences marked, and a box to write in."""
+    """A field that both sides changed: theirs and mine side by side, and a box to write in."""
 
     name: str
     label: str
-    theirs: Pieces
-    mine: Pieces
+    lines: Sequence[Line | Fold]
+    is_text: bool
     choice: str
     box: BoundField
     kept: tuple[SafeString, SafeString]
@@ -126,16 +126,14 @@ class Deciding:
         return [self._clash(name, posted.get(f"choice-{name}", "")) for name in self.names]
 
     def _clash(self, name: str, choice: str) -> Clash:
-        path, forms = self.form.paths[name], (self.mine, self.theirs)
+        path, type = self.form.paths[name], self.form.type
         mine, theirs = (
-            differences.display(
-                path, form.cleaned_data.get(name) if form.is_bound else form.initial.get(name), self.form.type
-            )
-            for form in forms
+            side.cleaned_data.get(name) if side.is_bound else side.initial.get(name)
+            for side in (self.mine, self.theirs)
         )
-        left, right = differences.sides(theirs, mine)
+        lines, is_text = differences.sides(path, theirs, mine, type), differences.is_text(path, type)
         kept = self.mine[name].as_hidden(), self.theirs[name].as_hidden()
-        return Clash(name, str(self.form[name].label), left, right, choice, self.form[name], kept)
+        return Clash(name, str(self.form[name].label), lines, is_text, choice, self.form[name], kept)
 
 
 def merged(error: EditConflict) -> str:

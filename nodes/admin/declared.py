@@ -110,9 +110,9 @@ def display(field: models.Field, value: Any) -> str:
     if value is None:
         return ""
     if isinstance(field, EmbeddedModelArrayField) and isinstance(value, list):
-        return "\n\n".join(_part(field.embedded_model, one) for one in value)
+        return "\n\n".join(_part(field, one) for one in value)
     if isinstance(field, EmbeddedModelField):
-        return _part(field.embedded_model, value)
+        return _part(field, value)
     if isinstance(field, ArrayField) and isinstance(value, list):
         return ("\n" if isinstance(field.base_field, models.CharField | models.TextField) else ", ").join(
             display(field.base_field, one) for one in value
@@ -129,9 +129,15 @@ def display(field: models.Field, value: Any) -> str:
     return formats.date_format(python) if isinstance(python, datetime.date) else str(python)
 
 
-def _part(model: Any, value: Any) -> str:
-    def of(field: models.Field) -> Any:
-        return value.get(field.column) if isinstance(value, Mapping) else getattr(value, field.attname, None)
+def _part(field: models.Field, value: Any) -> str:
+    return "\n".join(f"{label}: {text}" for label, text in part_fields(field, value).items() if text)
 
-    told = ((field.verbose_name, display(field, of(field))) for field in values.stored_fields(model) if field.editable)
-    return "\n".join(f"{capfirst(name)}: {text}" for name, text in told if text)
+
+def part_fields(field: models.Field, value: Any) -> dict[str, str]:
+    """Return the values of one part of a declared field as text for the eye, by the labels of the part's fields."""
+
+    def of(one: models.Field) -> Any:
+        return value.get(one.column) if isinstance(value, Mapping) else getattr(value, one.attname, None)
+
+    known = (one for one in values.stored_fields(field.embedded_model) if one.editable)
+    return {str(capfirst(one.verbose_name)): display(one, of(one)) for one in known}

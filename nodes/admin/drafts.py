@@ -78,12 +78,11 @@ def _show(request: HttpRequest, found: Editable, draft: Version, form: DraftForm
     if form.errors:
         form.data = {**form.data.dict(), "draft": str(draft.nonce)}
     live = {path: found.live.fields.get(path) for path in draft.fields}
-    changes = list(
-        differences.changes(
-            {**live, "tags": sorted(found.live.tags)},
-            {**draft.fields, "tags": sorted(draft.tags)},
-            found.node.metadata.type,
-        )
+    changes = differences.changes(
+        {**live, "tags": sorted(found.live.tags)},
+        {**draft.fields, "tags": sorted(draft.tags)},
+        found.node.metadata.type,
+        request.user,
     )
     return page(request, "draft", title, found=found, form=form, changes=changes)
 

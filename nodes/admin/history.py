@@ -48,7 +48,7 @@ def compare(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
     if old.saved_at > new.saved_at:
         old, new = new, old
     before, after = ({**version.fields, "tags": sorted(version.tags)} for version in (old, new))
-    changes = list(differences.changes(before, after, found.node.metadata.type))
+    changes = differences.changes(before, after, found.node.metadata.type, request.user)
     return page(request, "compare", _("Differences"), found=found, old=old, new=new, changes=changes)
 
 
@@ -73,12 +73,11 @@ def restore(request: HttpRequest, node_id: ObjectId, nonce: ObjectId) -> HttpRes
         else:
             return saved_elsewhere(request, saved, found, seen)
     present = {path: value for path, value in found.live.fields.items() if path not in NOT_RESTORED}
-    changes = list(
-        differences.changes(
-            {**present, "tags": sorted(found.live.tags)},
-            {**wanted, "tags": sorted(old.tags)},
-            found.node.metadata.type,
-        )
+    changes = differences.changes(
+        {**present, "tags": sorted(found.live.tags)},
+        {**wanted, "tags": sorted(old.tags)},
+        found.node.metadata.type,
+        request.user,
     )
     may_edit = access.allowed(request.user, found.node, Action.EDIT)
     return page(

@@ -98,19 +98,20 @@ def words(type: str, detail: Mapping[str, Any], names: Collection[str] | None = 
 def references(type: str, detail: Mapping[str, Any]) -> Iterator[ObjectId]:
     """Yield the ids of nodes and photos that the fields of a stored detail name, those of its parts too."""
     for field in declared(type).values():
-        yield from _references(field, detail.get(field.column))
+        yield from named_by(field, detail.get(field.column))
 
 
-def _references(field: models.Field, value: Any) -> Iterator[ObjectId]:
+def named_by(field: models.Field, value: Any) -> Iterator[ObjectId]:
+    """Yield the ids of nodes and photos that a stored value of a field names."""
     if isinstance(field, NodeField) and isinstance(value, ObjectId):
         yield value
     elif isinstance(value, list):
         inner = field if isinstance(field, EmbeddedModelArrayField) else getattr(field, "base_field", field)
         for one in value:
-            yield from _references(inner, one)
+            yield from named_by(inner, one)
     elif isinstance(value, Mapping) and isinstance(field, EmbeddedModelField | EmbeddedModelArrayField):
         for part in values.stored_fields(field.embedded_model):
-            yield from _references(part, value.get(part.column))
+            yield from named_by(part, value.get(part.column))
 
 
 def defaults(type: str) -> dict[str, Any]:

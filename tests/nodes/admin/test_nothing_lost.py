@@ -6,9 +6,7 @@ from datetime import timedelta
 import pytest
 from django.test import Client
 
-from markup.comparing import diff
 from mongo.clock import now
-from nodes.admin import differences
 from nodes.services import drafts, editing, trash
 from nodes.types import Actor, TagChange
 from tests.support.nodes.build import EDITOR, PAST, node, nonce, save, stored
@@ -318,16 +316,3 @@ def test_stale_preview_link_gives_no_address_away_that_readers_cannot_see(mongo,
     answer = client.get(path)
     assert answer.status_code == 410
     assert "told" not in answer.content.decode()
-
-
-def test_what_is_the_same_far_from_a_difference_is_told_by_its_number():
-    same = [f"Paragraph {number}." for number in range(9)]
-    old, new = "\n\n".join(same), "\n\n".join([*same[:4], "Another.", *same[5:]])
-    theirs, mine = differences.sides(old, new)
-    assert [piece.kind for piece in theirs].count("skip") == [piece.kind for piece in mine].count("skip") == 2
-    assert [piece.count for piece in mine if piece.kind == "skip"] == [3, 4]
-    shown = "".join(piece.text for piece in mine if piece.kind != "skip")
-    assert "Paragraph 3." in shown
-    assert "Paragraph 1." not in shown
-    assert "Another" in shown
-    assert [piece.kind for piece in differences.folded(diff.words(old, old))] == ["equal"]
