@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterator, Mapping
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from bson import ObjectId
 from django.db import models
@@ -35,7 +35,7 @@ RESERVED = frozenset(
 
 
 class MarkdownField(models.TextField):
-    """A text with Markdown, besides the one that every page has."""
+    """A text with Markdown and inserts, besides the one that every page has. Templates show it by the filter `markdown`."""
 
 
 class NodeField(ObjectIdField):
@@ -87,9 +87,50 @@ def _way(field: models.Field) -> str:
     return ITEMS if isinstance(field, ArrayField) and not field.size else VALUE
 
 
-def words(type: str, detail: Mapping[str, Any], names: Collection[str] | None = None) -> Iterator[str]:
-    """Yield the texts, beside the one that every page has, that search looks through in a stored detail; `names`: of the
-    fields of these names alone."""
+class FieldText(NamedTuple):
+    """What a MarkdownField says. `path`: of the type's field; `number`: of the part, from 1 on, in a list of parts, else 0."""
+
+    path: str
+    number: int
+    text: str
+
+
+def markdown(type: str, detail: Any) -> Iterator[FieldText]:
+    """Yield what the fields of Markdown of a type say beside its text, those of its parts too. `detail`: as it is stored, or
+    an object."""
+    for path, field in own(type):
+        value = _of(detail, field)
+        if isinstance(field, EmbeddedModelArrayField) and isinstance(value, list):
+            for number, part in enumerate(value, 1):
+                yield from (FieldText(path, number, text) for text in _markdown_of_part(field.embedded_model, part))
+        else:
+            yield from (FieldText(path, 0, text) for text in _markdown(field, value))
+
+
+def _markdown(field: models.Field, value: Any) -> Iterator[str]:
+    if isinstance(field, MarkdownField) and isinstance(value, str) and value:
+        yield value
+    elif isinstance(field, EmbeddedModelArrayField) and isinstance(value, list):
+        for part in value:
+            yield from _markdown_of_part(field.embedded_model, part)
+    elif isinstance(field, EmbeddedModelField) and value is not None:
+        yield from _markdown_of_part(field.embedded_model, value)
+
+
+def _markdown_of_part(model: Any, part: Any) -> Iterator[str]:
+    for field in values.stored_fields(model):
+        yield from _markdown(field, _of(part, field))
+
+
+def _of(holder: Any, field: models.Field) -> Any:
+    return holder.get(field.column) if isinstance(holder, Mapping) else getattr(holder, field.attname, None)
+
+
+def words(
+    type: str, detail: Mapping[str, Any], names: Collection[str] | None = None
+) -> Iterator[tuple[models.Field, str]]:
+    """Yield (field, text) of the texts, beside the one that every page has, that search looks through in a stored detail;
+    `names`: of the fields of these names alone."""
     for path, field in own(type):
         if path != f"{PREFIX}alt" and (names is None or field.name in names):
             yield from values.words(field, detail.get(field.column))

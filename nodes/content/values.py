@@ -223,8 +223,8 @@ def _check_keys(value: Any) -> None:
         _check_number(value)
 
 
-def words(field: models.Field, value: Any) -> Iterator[str]:
-    """Yield the texts in a stored value that search looks through: of a choice, what it is called."""
+def words(field: models.Field, value: Any) -> Iterator[tuple[models.Field, str]]:
+    """Yield (field, text) of the texts in a stored value that search looks through: of a choice, what it is called."""
     if isinstance(value, list):
         inner = field if isinstance(field, EmbeddedModelArrayField) else getattr(field, "base_field", field)
         for one in value:
@@ -235,4 +235,4 @@ def words(field: models.Field, value: Any) -> Iterator[str]:
                 if part.editable:
                     yield from words(part, value.get(part.column))
     elif isinstance(value, str) and value:
-        yield str(dict(field.flatchoices).get(value, value))
+        yield field, str(dict(field.flatchoices).get(value, value))

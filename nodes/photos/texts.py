@@ -17,6 +17,7 @@ from django.utils.translation import gettext_lazy
 from markup.html import references
 from markup.html.references import WORDS_ALONE, ImageRef, LinkRef, Names
 from mongo.clock import now
+from nodes.content import fields as content_fields
 from nodes.models import Photo, Placed, tree, version_cache
 from nodes.photos import links as photo_links
 from nodes.selectors import due
@@ -26,7 +27,7 @@ from nodes.selectors import references as reference_selectors
 from nodes.selectors.listing import is_public
 from nodes.selectors.references import State
 from nodes.texts import rendering, tags
-from nodes.texts.inserts.reading import Inserts
+from nodes.texts.inserts.reading import Inserts, may_have_any
 
 # Why a reference shows words alone, for editors.
 REASONS = {
@@ -57,8 +58,11 @@ def body(node: Placed, *, is_feed: bool = False) -> SafeString:
 
 
 def frames(node: Placed) -> list[str]:
-    """Return the origins of other sites whose pages the node's text may show in frames."""
-    return sorted(Inserts(_saved(node)).frames)
+    """Return the origins of other sites whose pages the node's texts may show in frames."""
+    detail = node.metadata.detail
+    fields = [written.text for written in content_fields.markdown(node.metadata.type, detail)]
+    texts = [_saved(node), *(rendering.of_field(text) for text in fields if may_have_any(text))]
+    return sorted(frozenset().union(*(Inserts(html).frames for html in texts)))
 
 
 def picture(node: Placed) -> Photo | None:

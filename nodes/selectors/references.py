@@ -16,6 +16,7 @@ from markup.html import references as markup_references
 from mongo.connection import Document, batched, database
 from nodes.collections import ASSET_FILES, NODES, REFERRING, TRASH, standing
 from nodes.content import MARKDOWN, registry
+from nodes.content import fields as content_fields
 from nodes.models import Node
 from nodes.models.tree import Tree
 from nodes.selectors import photos
@@ -243,16 +244,17 @@ def looks(sections: Tree, moment: datetime, cursor: str = "") -> Iterator[Look]:
 
 
 def _words(node_ids: Sequence[ObjectId], *, is_draft: bool) -> dict[ObjectId, dict[ObjectId, list[str]]]:
-    """Return, by node and by what it, or its draft, refers to, the words that stand there in its text."""
-    path = "draft.metadata" if is_draft else "metadata"
-    texts = {f"{path}.detail.text": 1, f"{path}.detail.format": 1}
+    """Return, by node and by what it, or its draft, refers to, the words that stand there in its texts."""
+    fields = {"metadata.type": 1, ("draft.metadata.detail" if is_draft else "metadata.detail"): 1}
     found: dict[ObjectId, dict[ObjectId, list[str]]] = {}
-    for document in database()[NODES].find({"_id": {"$in": list(node_ids)}}, texts):
+    for document in database()[NODES].find({"_id": {"$in": list(node_ids)}}, fields):
         # A draft may have been published in between.
         said = document.get("draft", {}) if is_draft else document
         detail = said.get("metadata", {}).get("detail") or {}
-        html = rendering.to_html(detail.get("text") or "", detail.get("format") or MARKDOWN)
-        mentions = list(markup_references.mentions(html))
+        texts = [rendering.to_html(detail.get("text") or "", detail.get("format") or MARKDOWN)]
+        written = content_fields.markdown(document["metadata"]["type"], detail)
+        texts += [rendering.of_field(one.text) for one in written]
+        mentions = [mention for html in texts for mention in markup_references.mentions(html)]
         slugs = [m.name for m in mentions if m.scheme == markup_references.PHOTO and not ObjectId.is_valid(m.name)]
         named = photos.named(slugs[:MOST_NAMED])
         here = found.setdefault(document["_id"], {})

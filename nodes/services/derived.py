@@ -1,6 +1,6 @@
 """What is worked out of a node's metadata when it is saved and stored beside it, so that reading needs no parsing."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from bson import ObjectId
@@ -29,7 +29,7 @@ def of(metadata: Mapping[str, Any]) -> dict[str, Any]:
     # A photo has no text, but words for those who cannot see it.
     alt = detail.get("alt") or ""
     plain = text.plain(html, 2 * SEARCHED)[:SEARCHED] or alt
-    if said := " ".join(content_fields.words(metadata["type"], detail)):
+    if said := " ".join(_words(metadata["type"], detail)):
         plain = f"{plain}\n\n{said}"[:SEARCHED] if plain else said[:SEARCHED]
     everything = " ".join((metadata["title"], metadata.get("summary") or "", *metadata.get("tags", ()), plain))
     return {
@@ -44,37 +44,39 @@ def of(metadata: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def references(metadata: Mapping[str, Any], inserts: Inserts | None = None) -> dict[str, list[Ref]]:
-    """Return {"refs": […]}: what the text and the fields of a node use, each once; {} where that is nothing.
+    """Return {"refs": […]}: what the texts and the other fields of a node use, each once; {} where that is nothing.
 
     Ids of nodes and photos, sorted, whether or not they exist: a link that leads nowhere is found by them. After them the
     names of inserts, sorted. `inserts`: those of the node's text, where the caller has read them.
     """
-    inserts = inserts or Inserts(_html(metadata))
-    named, used = markup_references.names(inserts.html, MOST_NAMED), inserts.references
-    every = [named, *(markup_references.names(html, MOST_NAMED) for html in _fields(metadata))]
+    detail = metadata.get("detail") or {}
+    fields = content_fields.markdown(metadata["type"], detail)
+    texts = [inserts or Inserts(_html(metadata)), *(Inserts(rendering.of_field(one.text)) for one in fields)]
+    every = [markup_references.names(one.html, MOST_NAMED) for one in texts]
     names = [name for one in every for name in (*one.nodes, *one.photos)]
     slugs = list(dict.fromkeys(name for one in every for name in one.photos if not ObjectId.is_valid(name)))
     ids = {ObjectId(name) for name in names if ObjectId.is_valid(name)}
     ids |= {photo.pk for photo in photos.named(slugs[:MOST_NAMED]).values()}
-    ids |= set(content_fields.references(metadata["type"], metadata.get("detail") or {}))
-    refs: list[Ref] = [*sorted(ids | used.nodes | used.photos), *sorted(inserts.names)]
+    ids |= set(content_fields.references(metadata["type"], detail))
+    for one in texts:
+        ids |= one.references.nodes | one.references.photos
+    refs: list[Ref] = [*sorted(ids), *sorted(frozenset().union(*(one.names for one in texts)))]
     # Only where there are any: no index has an entry for the others.
     return {"refs": refs} if refs else {}
 
 
-def _fields(metadata: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the HTML of the type's own fields of Markdown."""
-    detail = metadata.get("detail") or {}
-    for _path, field in content_fields.own(metadata["type"]):
-        if isinstance(field, content_fields.MarkdownField) and (said := detail.get(field.column)):
-            yield rendering.to_html(said, MARKDOWN)
+def _words(type: str, detail: Mapping[str, Any], names: Collection[str] | None = None) -> Iterator[str]:
+    """Yield what the fields of a type say, as readers read it."""
+    for field, said in content_fields.words(type, detail, names):
+        is_markdown = isinstance(field, content_fields.MarkdownField)
+        yield text.plain(Inserts(rendering.of_field(said)).plain(), 2 * SEARCHED) if is_markdown else said
 
 
 def _weighty(type: str, detail: Mapping[str, Any]) -> dict[str, str]:
     """Return the words of fields that weigh as those of the title, and of the tags, where there are any."""
     known = content.get(type)
     named = {"title": known.searched_as_title, "tags": known.searched_as_tags}
-    found = {name: " ".join(content_fields.words(type, detail, fields)) for name, fields in named.items() if fields}
+    found = {name: " ".join(_words(type, detail, fields)) for name, fields in named.items() if fields}
     return {name: said[:SEARCHED] for name, said in found.items() if said}
 
 

@@ -64,7 +64,7 @@ def save_draft(
             return Saved(node_id, draft["nonce"], merged=merge.merged)
         check_lengths(merge.changes)
         after = merging.nested({k: v for k, v in {**theirs, **merge.changes}.items() if k not in NOT_DRAFTED})
-        check_inserts(merge.changes, after)
+        check_inserts(merge.changes, {**said, **after})
         after |= {"tags": tags.applied(said["tags"]), **upgrading.stamp(type)}
         nonce = ObjectId()
         # History follows `parent` from the node's nonce, so that this is the base of later merges and in no list.

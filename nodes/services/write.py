@@ -15,6 +15,7 @@ from mongo.connection import Document, database
 from nodes import content, merging
 from nodes.collections import ASSET_FILES, NODES, REDIRECTS, REVISIONS, TRASH, home_of
 from nodes.content import MARKDOWN, PHOTO, may_hold, upgrading
+from nodes.content import fields as content_fields
 from nodes.content.fields import PREFIX
 from nodes.errors import (
     IdTaken,
@@ -30,7 +31,7 @@ from nodes.models import tree
 from nodes.selectors import lists, slugs
 from nodes.services import derived
 from nodes.texts import rendering
-from nodes.texts.inserts.reading import Inserts, Unknown
+from nodes.texts.inserts.reading import Inserts, Unknown, may_have_any
 from nodes.types import NO_TAGS, Actor, Expected, Submitted, TagChange
 
 # How many saves back a form looks for its own.
@@ -225,13 +226,17 @@ def check_inserts(changes: Mapping[str, Any], metadata: Mapping[str, Any]) -> No
 
     One that was saved and is left alone is not looked at: an editor who corrects a title must not be kept from it.
     """
-    text = changes.get("detail.text") or ""
-    # Rendering takes its time.
-    if "::" not in text and "data-insert" not in text:
-        return
-    html = rendering.to_html(text, metadata["detail"].get("format") or MARKDOWN)
-    if faults := [str(fault) for fault in Inserts(html).faults if not isinstance(fault, Unknown)]:
-        raise WrongInsert("detail.text", faults[:TOLD])
+    detail = metadata["detail"]
+    texts = [(content_fields.FieldText("detail.text", 0, detail.get("text") or ""), detail.get("format") or MARKDOWN)]
+    texts += [(written, MARKDOWN) for written in content_fields.markdown(metadata["type"], detail)]
+    for written, text_format in texts:
+        # Rendering takes its time.
+        if written.path not in changes or not may_have_any(written.text):
+            continue
+        found = Inserts(rendering.to_html(written.text, text_format)).faults
+        place = f"{written.number}: " if written.number else ""
+        if faults := [f"{place}{fault}" for fault in found if not isinstance(fault, Unknown)]:
+            raise WrongInsert(written.path, faults[:TOLD])
 
 
 def check_id(node_id: ObjectId, *, form: ObjectId | None = None, photo: bool = False) -> None:

@@ -1,13 +1,16 @@
-"""{% load content %}: what the fields of a type refer to."""
+"""{% load content %}: what the fields of a type refer to, and their texts."""
 
 from typing import Any
 
 from bson import ObjectId
 from django import template
+from django.utils.safestring import SafeString
 
 from mongo.clock import now
 from nodes.models import tree
+from nodes.photos import texts
 from nodes.selectors import nodes
+from nodes.texts import rendering
 
 register = template.Library()
 
@@ -16,3 +19,9 @@ register = template.Library()
 def referred(node_id: ObjectId | None) -> Any:
     """{% referred detail.see_also as other %}: the node or photo that a field names; None where readers do not see it."""
     return nodes.live_by_id(tree.current(), node_id, now()) if node_id else None
+
+
+@register.filter
+def markdown(text: str | None) -> SafeString:
+    """{{ detail.method|markdown }}: what a MarkdownField says, shown as the page's text is: with photos, links, inserts."""
+    return texts.shown(rendering.of_field(text)) if text else SafeString("")

@@ -5,7 +5,7 @@ from functools import lru_cache
 from bson import ObjectId
 
 from markup import html, markdown
-from nodes.content import HTML
+from nodes.content import HTML, MARKDOWN
 
 # Texts kept rendered, a process. At 20 KB each some 10 MB.
 KEPT = 512
@@ -16,6 +16,12 @@ def to_html(text: str, text_format: str) -> str:
     if text_format == HTML:
         return html.clean(text, "article")
     return markdown.render(text, "article")
+
+
+@lru_cache(maxsize=KEPT)
+def of_field(text: str) -> str:
+    """Return what a field of Markdown says as clean HTML. Kept in process."""
+    return to_html(text, MARKDOWN)
 
 
 @lru_cache(maxsize=KEPT)

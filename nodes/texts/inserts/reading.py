@@ -38,6 +38,11 @@ class Unknown(Fault):
     name: str = ""
 
 
+def may_have_any(text: str) -> bool:
+    """Return whether a text, as it was typed, may have inserts: others need not be rendered for them."""
+    return "::" in text or "data-insert" in text
+
+
 class Inserts:
     """The inserts of one clean text, each read once."""
 

@@ -1,0 +1,153 @@
+"""Texts that a type declares besides the page's own: rendered, referred from and refused as that is."""
+
+import pytest
+from bson import ObjectId
+from django.db import models
+from django.template import Context, Template
+from django_mongodb_backend.fields import EmbeddedModelArrayField
+
+from mongo.clock import now
+from nodes.content import Blog, Entry, MarkdownField, Part
+from nodes.errors import WrongInsert
+from nodes.models import tree
+from nodes.selectors import editing as selectors
+from nodes.selectors import references
+from nodes.selectors.references import State
+from nodes.services import drafts, trash
+from tests.support.nodes.build import EDITOR, node, nonce, save, stored
+from tests.support.nodes.content import registered
+from tests.support.nodes.photo_build import gallery, upload
+
+WRONG = "Fine.\n\n::gallery{colour=red}"
+FILM = "::embed{url=https://www.youtube.com/watch?v=aqz-KE-bpKQ}"
+
+
+class Stop(Part):
+    """One place of a walk."""
+
+    name = models.CharField(max_length=50)
+    about = MarkdownField(blank=True)
+
+
+class Walk(Entry):
+    """A walk, told twice."""
+
+    stands_in = [Blog]
+
+    advice = MarkdownField(blank=True)
+    stops = EmbeddedModelArrayField(Stop, null=True, blank=True)
+
+
+@pytest.fixture
+def blog(mongo):
+    with registered(Walk):
+        yield node("blog", "walks")
+
+
+def walk(blog, slug="hill", **fields):
+    return node("walk", slug, parent=blog, **{f"detail.{name}": value for name, value in fields.items()})
+
+
+def shown(node_id: ObjectId) -> str:
+    page = Template(
+        "{% load content %}{{ detail.advice|markdown }}{% for stop in detail.stops %}{{ stop.about|markdown }}{% endfor %}"
+    )
+    return page.render(Context({"detail": selectors.load(node_id).node.metadata.detail}))
+
+
+def derived(mongo, node_id: ObjectId) -> dict:
+    return mongo["cms.nodes"].find_one({"_id": node_id})["derived"]
+
+
+def test_a_field_is_shown_with_inserts_photos_and_links_to_where_pages_stand(blog):
+    photo, target = upload(gallery("lakes")), node(slug="target")
+    made = walk(
+        blog,
+        advice=f"*Mind* [the way](node:{target})\n\n![](photo:{photo})\n\n:::note{{title=Take}}\nWater.\n:::",
+        stops=[{"name": "Mill", "about": f"::button{{link=node:{target} text=Go}} \n\n<script>x</script>"}],
+    )
+    html = shown(made)
+    for told in ("<em>Mind</em>", '<a href="/target"', "<picture>", "Take", "Water.", ">Go</a>"):
+        assert told in html
+    assert "script" not in html
+    save(target, nonce(target), slug="elsewhere")
+    assert '<a href="/elsewhere"' in shown(made)
+    trash.trash(EDITOR, target, nonce(target))
+    assert "the way" in shown(made)
+    assert "elsewhere" not in shown(made)
+    assert shown(walk(blog, "empty")) == ""
+
+
+def test_what_it_uses_is_noted_and_its_words_are_found(blog, mongo):
+    target, other = node(slug="target"), node(slug="other")
+    made = walk(
+        blog,
+        advice=f"::button{{link=node:{target} text=Platform}}",
+        stops=[{"name": "Mill", "about": f":::note\n[way](node:{other})\n:::"}],
+    )
+    assert derived(mongo, made)["refs"] == [*sorted([target, other]), "button", "note"]
+    assert "Platform" in derived(mongo, made)["text"]
+    assert "::" not in derived(mongo, made)["text"]
+    drafts.save_draft(EDITOR, made, nonce(made), {"detail.advice": "::contents", "detail.stops": []})
+    assert mongo["cms.nodes"].find_one({"_id": made})["draft"]["refs"] == ["contents"]
+
+
+def test_a_broken_link_in_it_is_told_with_its_words(blog):
+    gone = ObjectId()
+    walk(blog, advice=f"[*this* way](node:{gone})")
+    (found,) = [one for look in references.looks(tree.current(), now()) for one in look.broken]
+    assert (found.target, found.state, found.words) == (gone, State.GONE, ("this way",))
+
+
+@pytest.mark.parametrize(
+    ("fields", "path", "fault"),
+    [
+        ({"advice": WRONG}, "detail.advice", "Line 3: “gallery” has no attribute “colour”"),
+        (
+            {"stops": [{"name": "A", "about": "Fine."}, {"name": "B", "about": WRONG}]},
+            "detail.stops",
+            "2: Line 3: “gallery”",
+        ),
+    ],
+)
+def test_a_wrong_insert_is_refused_at_its_field_and_line(blog, fields, path, fault):
+    made = walk(blog, advice="Before.")
+    for save_it in (
+        lambda: walk(blog, "new", **fields),
+        lambda: save(made, nonce(made), **{f"detail__{name}": value for name, value in fields.items()}),
+        lambda: drafts.save_draft(EDITOR, made, nonce(made), {f"detail.{n}": value for n, value in fields.items()}),
+    ):
+        with pytest.raises(WrongInsert) as refused:
+            save_it()
+        assert refused.value.path == path
+        assert refused.value.faults[0].startswith(fault)
+    assert stored(made)["detail"]["advice"] == "Before."
+    save(made, nonce(made), detail__advice="::contents", detail__stops=[{"name": "A", "about": ":::note\nFine.\n:::"}])
+    assert stored(made)["detail"]["advice"] == "::contents"
+
+
+def test_one_that_is_left_alone_is_not_looked_at_again(blog, mongo):
+    made = walk(blog)
+    mongo["cms.nodes"].update_one({"_id": made}, {"$set": {"metadata.detail.advice": WRONG}})
+    save(made, nonce(made), title="Other")
+    assert stored(made)["title"] == "Other"
+
+
+def test_the_form_shows_the_fault_at_the_field(blog, editor):
+    made, ann = walk(blog, advice="Before."), editor()
+    address = f"/admin/nodes/node/{made}/change/"
+    form = ann.open(address)
+    refused = ann.send(address, form, advice=WRONG)
+    html = refused.content.decode()
+    assert refused.status_code == 200
+    assert html.index("Line 3: “gallery” has no attribute") < html.index("::gallery{colour=red}")
+    assert ann.send(address, form, advice="::contents").status_code == 302
+    assert stored(made)["detail"]["advice"] == "::contents"
+
+
+def test_its_players_may_be_shown_in_frames(blog, client):
+    walk(blog, "film", advice=FILM)
+    walk(blog, "plain", advice="No film.")
+    policy = "Content-Security-Policy"
+    assert "frame-src https://www.youtube-nocookie.com" in client.get("/walks/film")[policy]
+    assert "frame-src" not in client.get("/walks/plain")[policy]
