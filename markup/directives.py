@@ -64,9 +64,14 @@ def parse(spelled: str) -> tuple[str, dict[str, str]]:
 
 def write(name: str, attributes: Mapping[str, object], content: str | None = None) -> str:
     """Return a directive as Markdown, a container where there is `content`, which `parse` reads as it was."""
-    pairs = " ".join(f"{key}={_value(str(value))}" for key, value in attributes.items())
-    spelled = f"{name}{{{pairs}}}" if pairs else name
+    spelled = spell(name, attributes)
     return f"::{spelled}" if content is None else f":::{spelled}\n{content}\n:::"
+
+
+def spell(name: str, attributes: Mapping[str, object]) -> str:
+    """Return name and attributes as `parse` reads them."""
+    pairs = " ".join(f"{key}={_value(str(value))}" for key, value in attributes.items())
+    return f"{name}{{{pairs}}}" if pairs else name
 
 
 def _value(value: str) -> str:

@@ -23,6 +23,11 @@ _LISTS: Final = frozenset({"dl", "ol", "ul"})
 _HEADINGS: Final = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
 # Read alone, at the top of an extract, these say little.
 _NO_PROSE: Final = _HEADINGS | {"figcaption", "pre", "table"}
+# Numbers of footnotes, and arrows back to them, are no words of the text.
+_NOTE_LINKS: Final = re.compile(r'\bclass="footnote-(?:ref|back)"')
+_LINKING: Final = frozenset({"a", "sup"})
+# What footnotes say stands at the end, where an extract of a short text would run into it.
+_NOTES: Final = 'class="footnotes"'
 _SPACES: Final = re.compile(r"[ \t\n\r\f]+")
 
 _WORD: Final = re.compile(rf"[{IDEOGRAPHS}]|[^\s{IDEOGRAPHS}]+")
@@ -131,8 +136,17 @@ def slugify(text: str) -> str:
 def _plain(html: str, passed_over: frozenset[str], most: int | None) -> str:
     parts: list[str] = []
     hidden = preformatted = lists = length = 0
+    link = ""
     for name, text, closing in tags.tokens(scrub(html)):
         step = -1 if closing else 1
+        if link:
+            link = "" if closing and name == link else link
+            continue
+        if text and name in _LINKING and not closing and _NOTE_LINKS.search(text):
+            link = name
+            continue
+        if passed_over and name == "div" and _NOTES in text:
+            break
         if not name:
             if not hidden:
                 parts.append(_preformatted(text) if preformatted else _SPACES.sub(" ", scrub(unescape(text))))

@@ -43,7 +43,9 @@ _RENAMED_IN_COMMENTS: Final[_Renamed] = {
 _LOWERED: Final = {f"h{level}": (f"h{min(level + 1, 6)}",) for level in range(1, 7)}
 _FIRST_HEADING: Final = re.compile(r"<h1[\t\n\f\r />]", re.IGNORECASE)
 
-_CLASSES: Final = re.compile(r"align(?:left|right|center|none)|wp-caption(?:-text)?|language-[\w+#.-]{1,40}")
+_CLASSES: Final = re.compile(
+    r"align(?:left|right|center|none)|wp-caption(?:-text)?|footnotes|footnote-(?:ref|back)|task|language-[\w+#.-]{1,40}"
+)
 _NUMBER: Final = re.compile(r"\d{1,4}")
 _ANY: Final = re.compile(r"(?s).*")
 _NONE: Final = re.compile(r"(?!)")

@@ -21,14 +21,17 @@ _IMAGES_IN_ALTS: Final = 3
 _PADDING: Final = 2_000  # cells of all tables of a text that their rows leave out
 # Where a link may begin without brackets: it takes as long as so many marks.
 LINK_MARKS: Final = 5
-# An item that begins a list of its own; a cell with its part of the row, and one before or behind it without a bar.
+# An item, or a definition, that begins a list of its own; a cell with its part of the row, and one before or behind it
+# without a bar.
 _ITEM_MARKS: Final = 6
 _CELL_MARKS: Final = 6
+# A reference to a footnote, with its link back.
+_NOTE_MARKS: Final = 6
 _MARKS: Final = re.compile(r"[&!\]\\:]")
-# Lines, and what makes an element where there are two: emphasis, code, tags, headings.
-_DOUBLE: Final = re.compile(r"[\n*_~`<#]")
+# Lines, and what makes an element where there are two: emphasis, code, tags, headings, maths.
+_DOUBLE: Final = re.compile(r"[\n*_~`<#^$]|==")
 _QUOTES: Final = re.compile(r"(?<![^\s>])>")
-_ITEMS: Final = re.compile(r"(?<![^\s>])(?:[-+*]|\d{1,9}[.)])(?=\s)")
+_ITEMS: Final = re.compile(r"(?<![^\s>])(?:[-+*:~]|\d{1,9}[.)])(?=\s)")
 _LINKS: Final = re.compile(r"@|://|www\.", re.IGNORECASE)
 
 
@@ -39,6 +42,7 @@ def marks(source: str) -> int:
         + 2 * len(_DOUBLE.findall(source))
         + 3 * (source.count("[") + len(_QUOTES.findall(source)))
         + _CELL_MARKS * source.count("|")
+        + _NOTE_MARKS * source.count("[^")
         + _ITEM_MARKS * len(_ITEMS.findall(source))
         + LINK_MARKS * len(_LINKS.findall(source))
     )
@@ -49,7 +53,7 @@ def excessive(source: str) -> bool:
 
     No text that an author wrote by hand has.
     """
-    # No character counts for more than an item and an asterisk.
+    # No character counts for more than an item and an asterisk, the two of a footnote included.
     return len(source) > MOST_MARKS // (_ITEM_MARKS + 2) and marks(source) > MOST_MARKS
 
 

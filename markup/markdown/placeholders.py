@@ -1,9 +1,12 @@
 """Directives of a text become elements that the sanitizer keeps (`markup.html.inserts`), to be resolved when it is shown.
 
+A quotation that begins with `[!NOTE]` is a note in another spelling (an "alert" elsewhere).
+
 A container's two lines are tokens of their own and are paired once the text is parsed: what lies in between is parsed as
 everywhere, however deep, and no line is looked at twice.
 """
 
+import re
 from typing import Final
 
 from markdown_it import MarkdownIt
@@ -16,6 +19,9 @@ from markup import directives
 from markup.html import inserts
 
 DEEPEST: Final = 4  # containers in another
+_CALLOUT: Final = re.compile(
+    r"\[!(note|tip|important|warning|caution)\](?:[ \t]+([^\n]{1,200}))?[ \t]*(?:\n|\Z)", re.IGNORECASE
+)
 _END: Final = inserts.END + "\n"
 _TYPE: Final = "html_block"
 _INTERRUPTS: Final[RuleOptionsType] = {"alt": ["paragraph", "reference", "blockquote", "list"]}
@@ -25,6 +31,7 @@ def install(md: MarkdownIt) -> None:
     """Have `md` turn directives into placeholders."""
     md.block.ruler.before("fence", "directive", _directive, _INTERRUPTS)
     md.core.ruler.after("block", "containers", _pair)
+    md.core.ruler.after("containers", "callouts", _callouts)
 
 
 def _directive(state: StateBlock, start: int, end: int, silent: bool) -> bool:
@@ -82,3 +89,29 @@ def _leave(opened: list[Token]) -> None:
 
 def _line(token: Token) -> int:
     return token.map[0] + 1 if token.map else 0
+
+
+def _callouts(state: StateCore) -> None:
+    """Make notes of the quotations that begin with one of the five words, which stands alone or before a title."""
+    opened: list[Token | None] = []
+    for at, token in enumerate(state.tokens):
+        if token.type == "blockquote_open":
+            opened.append(token if _begin_note(state.tokens, at) else None)
+        elif token.type == "blockquote_close" and opened.pop():
+            token.type, token.content = _TYPE, _END
+
+
+def _begin_note(tokens: list[Token], at: int) -> bool:
+    if [token.type for token in tokens[at + 1 : at + 3]] != ["paragraph_open", "inline"]:
+        return False
+    words = tokens[at + 2]
+    found = _CALLOUT.match(words.content)
+    if not found:
+        return False
+    said = {"kind": found[1].lower()} | ({"title": found[2].strip()} if found[2] else {})
+    tokens[at].type, tokens[at].content = _TYPE, inserts.start(directives.spell("note", said), _line(tokens[at])) + "\n"
+    words.content = words.content[found.end() :]
+    if not words.content:
+        for token in tokens[at + 1 : at + 4]:
+            token.hidden = True
+    return True

@@ -75,7 +75,8 @@ EVERYWHERE = {"article": {"class", "dir", "id", "lang", "title"}, "comment": {"d
 SCHEMES = {"article": {"http", "https", "mailto", "tel"}, "comment": {"http", "https", "mailto"}}
 FORMS = {
     "align": "left|right|center",
-    "class": r"((alignleft|alignright|aligncenter|alignnone|wp-caption|wp-caption-text|language-[\w+#.-]+)( |$))+",
+    "class": r"((alignleft|alignright|aligncenter|alignnone|wp-caption|wp-caption-text"
+    r"|footnotes|footnote-ref|footnote-back|task|language-[\w+#.-]+)( |$))+",
     "colspan": r"\d{1,3}",
     "data-fault": "closes nothing|not closed|too deep",
     "data-line": r"\d{1,7}",

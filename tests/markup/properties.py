@@ -94,6 +94,7 @@ MARKS = [
         "<",
         "&",
     ),
+    *("==", "^", "$", "$$", "[^a]", "[^a]: ", ": ", "~", "[ ] ", "*[a]: ", "[!NOTE]"),
     *(";", "http://", "www.", "@", ":", "a", "b", "x.y", "photo:", " ", "\n", "\n\n", "\t"),
 ]
 markdown = st.lists(st.one_of(st.sampled_from(MARKS), st.text(max_size=3)), max_size=40).map("".join)

@@ -96,6 +96,9 @@ UNITS: Final = (
         "\U0001f1e6",
     ),
     *("::a\n", "::a{b=1}\n\n", ":::a\n", ":::\n", ":::a\n:::\n", "- :::a\n", "> ::a\n", "::a{" + "b" * 400 + "\n", ":"),
+    *("==", "==a== ", "==a ", "^", "^a^", "^a ", "~a~", "~a ", "$", "$a$ ", "$a", "$$\n", "$$a\n", "$$a$$\n", "\\$"),
+    *("a\n: b\n\n", "a\n: b\n", "a\n\n: b\n\n", ": ", "a\n: : b\n", "~ ", "- [ ] a\n", "[ ] ", "*[a]: b\n", "*[a"),
+    *("[^", "[^a", "[^a]: [^a]\n", "> [!NOTE]\n> a\n\n", "> [!NOTE]\n", ">[!tip]", "> [!NOTE] a\n\n"),
     *("a", "a ", " ", "\t", "'", '"', '<a title="', "<div>", "<header>", "<acronym>"),
     # Just below the bound at a megabyte.
     *("www.a.b " + "x " * 14, "a@b.cd " + "x " * 14, "[a](b) " + "x " * 10, "![a](b) " + "x " * 12, "xxxxxxxxx\n"),
@@ -123,6 +126,13 @@ HEADS: Final = {
     "ten columns": ("|a" * 10 + "\n" + "|-" * 10 + "\n", "|a" * 10 + "|\n"),
     "containers, then their ends": (":::a\n" * 500, ":::\n"),
     "deep, inserts": ("<div data-insert=a>" * 98, "</div>"),
+    "one footnote": ("[^1]: a\n\n", "[^1]"),
+    "one footnote, unended": ("[^1]: a\n\n", "[^"),
+    "one abbreviation": ("*[a]: " + "b" * 200 + "\n\n", "a "),
+    "definitions of one term": ("a\n", ": b\n"),
+    "backslashes in signs": ("^", "\\\\"),
+    "backslashes in maths": ("$", "\\\\"),
+    "unended maths": ("$$\n", "a\n"),
     "links to a heading": ("<h2 id=a>a</h2>", "<a href=#a>b</a>"),
 }
 
@@ -136,6 +146,10 @@ def texts(size: int) -> dict[str, str]:
     found["deep quotations of paragraphs"] = (">" * 55 + "a\n\n") * (size // 57)
     found["deep lists"] = _numbered(size, lambda n: "  " * min(n % 30, 29) + "- a\n")
     found["definitions"] = _numbered(size, lambda n: f"[{n}]: b\n")
+    found["footnotes"] = _numbered(size, lambda n: f"[^{n}]\n\n[^{n}]: [^{n + 1}]\n\n")
+    found["abbreviations"] = _numbered(size, lambda n: f"*[a{n}]: b\n") + "a1 " * (size // 30)
+    found["deep definitions"] = _numbered(size, lambda n: "  " * min(n % 30, 29) + ("a\n" if n % 2 else ": b\n"))
+    found["deep notes"] = (">" * 50 + "[!NOTE]\n" + ">" * 50 + "a\n\n") * (size // 112)
     found["runs of backticks"] = _numbered(size, lambda n: "`" * n + " ")
     found["identifiers"] = _numbered(size, lambda n: f"<h2 id=x{n}>a</h2>")
     found["photos"] = _numbered(size, lambda n: f"![a](photo:{n})\n\n")

@@ -68,7 +68,15 @@ class Note(Insert):
     is_container = True
 
     kind = forms.ChoiceField(
-        label=_("Kind"), choices=[("note", _("Note")), ("tip", _("Tip")), ("warning", _("Warning"))], initial="note"
+        label=_("Kind"),
+        choices=[
+            ("note", _("Note")),
+            ("tip", _("Tip")),
+            ("important", _("Important")),
+            ("warning", _("Warning")),
+            ("caution", _("Caution")),
+        ],
+        initial="note",
     )
     title = forms.CharField(label=_("Title"), max_length=200, required=False)
 

@@ -1,0 +1,82 @@
+"""Footnotes: `[^name]` in a text, and `[^name]: …` for what it says, which stands in a list at the end.
+
+In clean HTML a note is the list item that the link of its reference leads to, with links back, so that notes can be
+shown elsewhere. Ids are made of names, so that they stay when another note is put before.
+"""
+
+import re
+from collections.abc import Sequence
+from typing import Any, Final
+
+from markdown_it import MarkdownIt
+from markdown_it.renderer import RendererHTML
+from markdown_it.rules_block import StateBlock
+from markdown_it.rules_inline import StateInline
+from markdown_it.token import Token
+from mdit_py_plugins.footnote import footnote_plugin
+from mdit_py_plugins.footnote.index import footnote_def, footnote_ref
+
+_LONGEST_NAME: Final = 60  # characters; the plugin would look through the rest of the text for the end of one
+_PLAIN: Final = re.compile(r"[\w-]+")
+_BACK: Final = "\u21a9\ufe0e"  # as text: some devices would show an emoji
+
+
+def install(lines: MarkdownIt, blocks: MarkdownIt) -> None:
+    """Have `blocks`, whose lines are parsed by `lines`, take footnotes."""
+    # Notes within a line, `^[…]`, are parsed by recursion: there are none.
+    for md in (lines, blocks):
+        footnote_plugin(md, inline=False)
+    lines.inline.ruler.at("footnote_ref", _reference)
+    blocks.block.ruler.at("footnote_def", _definition, {"alt": ["paragraph", "reference"]})
+    for written in (_ref, _block_open, _block_close, _open, _anchor):
+        blocks.add_render_rule(f"footnote{written.__name__}", written)
+
+
+def _has_name(text: str, start: int) -> bool:
+    return text.startswith("[^", start) and text.find("]", start, start + _LONGEST_NAME) > 0
+
+
+def _reference(state: StateInline, silent: bool) -> bool:
+    return _has_name(state.src, state.pos) and footnote_ref(state, silent)
+
+
+def _definition(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+    # A note within a note, a list or a quotation would be taken apart.
+    is_at_top = state.level == 0 and _has_name(state.src, state.bMarks[start] + state.tShift[start])
+    return is_at_top and footnote_def(state, start, end, silent)
+
+
+def _id(token: Token) -> str:
+    """Return the name of a note as part of an id: what stands after ":" or "." is no id of a heading."""
+    label = token.meta["label"]
+    return f":{label}" if _PLAIN.fullmatch(label) else f".{token.meta['id'] + 1}"
+
+
+def _id_of_reference(token: Token) -> str:
+    count = token.meta["subId"] + 1
+    return f"fnref{_id(token)}" + (f".{count}" if count > 1 else "")
+
+
+def _ref(_self: RendererHTML, tokens: Sequence[Token], at: int, _options: Any, _env: Any) -> str:
+    token = tokens[at]
+    number = token.meta["id"] + 1
+    return f'<sup class="footnote-ref"><a id="{_id_of_reference(token)}" href="#fn{_id(token)}">{number}</a></sup>'
+
+
+def _block_open(_self: RendererHTML, _tokens: Sequence[Token], _at: int, _options: Any, _env: Any) -> str:
+    return '<div class="footnotes">\n<ol>\n'
+
+
+def _block_close(_self: RendererHTML, _tokens: Sequence[Token], _at: int, _options: Any, _env: Any) -> str:
+    return "</ol>\n</div>\n"
+
+
+def _open(_self: RendererHTML, tokens: Sequence[Token], at: int, _options: Any, _env: Any) -> str:
+    return f'<li id="fn{_id(tokens[at])}">'
+
+
+def _anchor(_self: RendererHTML, tokens: Sequence[Token], at: int, _options: Any, _env: Any) -> str:
+    token = tokens[at]
+    count = token.meta["subId"] + 1
+    number = f"<sup>{count}</sup>" if count > 1 else ""
+    return f' <a class="footnote-back" href="#{_id_of_reference(token)}">{_BACK}{number}</a>'
