@@ -94,7 +94,7 @@ def _pages(user: Any, moment: datetime) -> Iterator[Card]:
         lists.DRAFTED: (
             _("With a draft"),
             _("Readers see the public version until the draft is published."),
-            _("To prepare a change of a public page, press “Save as draft” in its form."),
+            _("To prepare a change of a public page, press “Save draft” in its form."),
         ),
         lists.SCHEDULED: (
             _("Scheduled"),

@@ -13,7 +13,8 @@ from django.views.decorators.http import require_http_methods, require_safe
 from mongo.clock import now
 from nodes import access, content
 from nodes.access import TOP, Action, section_choices
-from nodes.admin import conflict, differences, sent_forms, uses
+from nodes.admin import conflict, desk, differences, sent_forms, uses
+from nodes.admin.desk import Standing
 from nodes.admin.forms import FIELDS, NodeForm, form_of
 from nodes.admin.site import actor, admin_url, page, tell_saved
 from nodes.errors import (
@@ -123,11 +124,11 @@ def _said(request: HttpRequest, form: NodeForm) -> dict[str, Any]:
 def _show_new(request: HttpRequest, type: str, form: NodeForm) -> HttpResponse:
     title = _("Add: %(type)s") % {"type": content.get(type).label}
     may_publish = request.user.has_perm("nodes.publish_node")
-    fieldsets = list(form.fieldsets())
-    return page(
-        request, "form", title, form=form, content_type=content.get(type), fieldsets=fieldsets,
-        may_publish=may_publish, is_new=True,
-    )  # fmt: skip
+    if not form.is_bound:
+        form.fields["title"].widget.attrs["autofocus"] = True
+    return _desk(
+        request, title, form, bar=desk.bar_of_new(may_publish=may_publish), content_type=content.get(type), is_new=True
+    )
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -153,7 +154,7 @@ def _sent(request: HttpRequest, found: Editable, drafting: bool) -> HttpResponse
     form = _form(request, found, seen, decided.data, drafting=drafting)
     if not sent_forms.is_to_be_saved(request.POST, form, decided):
         return _show(request, found, form, drafting, decided)
-    live = not drafting and "_draft" not in request.POST
+    live = not drafting and not _is_draft_sent(request, found)
     if live and (leaving := uses.of_taken_back(request.user, found.node, form, request.POST)):
         return _page(request, found, form, drafting, leaving=leaving)
     try:
@@ -189,6 +190,11 @@ def _is_drafting(request: HttpRequest, found: Editable) -> bool:
     return asked == "draft" or (asked != "live" and request.method != "POST" and found.draft is not None)
 
 
+def _is_draft_sent(request: HttpRequest, found: Editable) -> bool:
+    """Return whether the pressed button saves a draft: a preview of what is public does, too."""
+    return "_draft" in request.POST or ("_preview" in request.POST and found.node.is_live(now()))
+
+
 def _form(
     request: HttpRequest, found: Editable, seen: Version | None, data: QueryDict | None = None, *, drafting: bool
 ) -> NodeForm:
@@ -214,7 +220,7 @@ def _write(request: HttpRequest, found: Editable, form: NodeForm, drafting: bool
     if publishing:
         access.node(request.user, node_id, Action.PUBLISH)
         saved = drafts.publish_draft(who, node_id, publishing, seen_nonce=seen, mine=mine, tags=tags)
-    elif drafting or "_draft" in request.POST:
+    elif drafting or _is_draft_sent(request, found):
         access.node(request.user, node_id, Action.DRAFT)
         _check_place_left_alone(form, mine)
         saved = drafts.save_draft(who, node_id, seen, mine, tags, form=data["form"])
@@ -240,7 +246,7 @@ def publish_draft(request: HttpRequest, found: Editable, draft_nonce: ObjectId) 
         return show_conflict(request, found, error, form_id=form_id, seen=seen, drafting=True, publishing=draft_nonce)
     metadata, savers = found.drafted().metadata, others_since(request, saved, None)
     tell_saved(request, saved, metadata.title, savers, type=metadata.type, form=form_id)
-    return HttpResponseRedirect(admin_url("changelist"))
+    return HttpResponseRedirect(admin_url("change", saved.id))
 
 
 def _check_place_left_alone(form: NodeForm, mine: dict[str, Any]) -> None:
@@ -254,9 +260,7 @@ def _done(request: HttpRequest, saved: Saved, form: NodeForm) -> HttpResponse:
     savers = others_since(request, saved, data["nonce"])
     tell_saved(request, saved, data.get("title", ""), savers, type=form.type, form=data["form"])
     if "_preview" in request.POST:
-        return HttpResponseRedirect(admin_url("preview", saved.id))
-    if "_save" in request.POST or "_publish" in request.POST:
-        return HttpResponseRedirect(admin_url("changelist"))
+        return HttpResponseRedirect(admin_url("preview_frame", saved.id))
     return HttpResponseRedirect(admin_url("change", saved.id))
 
 
@@ -306,12 +310,20 @@ def show_conflict(
 
 def _page(request: HttpRequest, found: Editable, form: NodeForm, drafting: bool, **context: Any) -> HttpResponse:
     can = {action.value: access.allowed(request.user, found.node, action) for action in Action}
-    fieldsets = list(form.fieldsets([clash.name for clash in context.get("clashes", ())]))
-    return page(
-        request, "form", found.node.metadata.title, form=form, fieldsets=fieldsets, found=found,
-        content_type=found.node.content_type, can=can, drafting=drafting, may_publish=can["publish"],
-        is_live=found.node.is_live(now()), uses=uses.of(request.user, [found.node.pk]), **context,
+    unsaved, publishing = form.is_bound or "clashes" in context, "publishing" in context
+    bar = desk.bar(found, can, drafting=drafting, publishing=publishing, unsaved=unsaved)
+    return _desk(
+        request, found.node.metadata.title, form, found=found, bar=bar, can=can, drafting=drafting,
+        content_type=found.node.content_type, uses=uses.of(request.user, [found.node.pk]),
+        is_public=bar.standing is Standing.LIVE, **context,
     )  # fmt: skip
+
+
+def _desk(request: HttpRequest, title: str, form: NodeForm, **context: Any) -> HttpResponse:
+    """Show a form in its page: what is written, the panel beside it, the bar above."""
+    elsewhere = [clash.name for clash in context.get("clashes", ())]
+    main, groups = form.main(elsewhere), list(form.groups(elsewhere))
+    return page(request, "form", title, form=form, main=main, groups=groups, is_nav_sidebar_enabled=False, **context)
 
 
 def _show_kept(request: HttpRequest, found: Editable) -> HttpResponse:
@@ -334,18 +346,11 @@ def _show_gone(request: HttpRequest) -> HttpResponse:
     if not access.may_create(request.user, type):
         raise Http404
     form = _renumbered(request, type)
-    title, fieldsets = _("This page is gone"), list(form.fieldsets())
-    return page(
-        request,
-        "form",
-        title,
-        form=form,
-        fieldsets=fieldsets,
-        content_type=content.get(type),
-        is_new=True,
-        is_gone=True,
+    bar = desk.bar_of_new(may_publish=False, is_gone=True)
+    return _desk(
+        request, _("This page is gone"), form, bar=bar, content_type=content.get(type), is_new=True, is_gone=True,
         status=409,
-    )
+    )  # fmt: skip
 
 
 @require_safe

@@ -5,6 +5,7 @@ Of each content type there is one class of it, with the fields that the type dec
 
 import builtins
 from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
 from functools import cache
 from typing import Any, ClassVar
 
@@ -41,15 +42,28 @@ PATHS = {
     "comments": "detail.comments",
 }
 FIELDS = {path: name for name, path in PATHS.items()}
-FIELDSETS: tuple[tuple[Any, tuple[str, ...]], ...] = (
-    (None, ("title", "text")),
-    (_("Details"), ()),
-    (_("Place"), ("section", "slug")),
-    (_("About"), ("summary", "tags", "author")),
-    (_("Publication"), ("published", "expires", "comments", "format")),
+# First and wide; then the texts, lists and rows that the type declares.
+MAIN = ("title", "text")
+# The groups of the panel beside it, and which of them are open. Without names: what else the type declares.
+GROUPS: tuple[tuple[Any, tuple[str, ...], bool], ...] = (
+    (_("Details"), (), True),
+    (_("Address"), ("section", "slug"), True),
+    (_("Summary and tags"), ("summary", "tags"), True),
+    (_("Publication"), ("published", "expires", "author"), True),
+    (_("Comments and format"), ("comments", "format"), False),
 )
 # What only those may say who may publish, the author besides.
 _FOR_EDITORS = ("published", "expires", "comments")
+
+
+@dataclass(frozen=True)
+class Group:
+    """A group of fields in the panel."""
+
+    heading: Any
+    fields: list[forms.BoundField]
+    is_open: bool
+    is_wrong: bool
 
 
 class NodeForm(forms.Form):
@@ -64,7 +78,9 @@ class NodeForm(forms.Form):
     # The fields that the type declares, shown as its details.
     details: ClassVar[tuple[str, ...]] = ()
 
-    title = forms.CharField(label=_("Title"), max_length=300, widget=AdminTextInputWidget)
+    title = forms.CharField(
+        label=_("Title"), max_length=300, widget=AdminTextInputWidget(attrs={"placeholder": _("Title")})
+    )
     text = TextField(label=_("Text"), required=False, widget=AdminTextareaWidget(attrs={"rows": 24}))
     slug = forms.CharField(
         label=_("Slug"),
@@ -116,7 +132,7 @@ class NodeForm(forms.Form):
         shown["schema_version"] = content.get(type).schema_version
         if seen:
             shown |= {"nonce": seen.nonce, "tags": ", ".join(seen.tags), "tags_seen": list(seen.tags)}
-        super().__init__(data, initial={**shown, **(initial or {})}, **kwargs)
+        super().__init__(data, initial={**shown, **(initial or {})}, label_suffix="", **kwargs)
         self.type, self.seen = type, seen
         self._shown = {name: said[path] for name, path in self.paths.items() if name in self.details and path in said}
         # After a clash of slugs: one that was free.
@@ -189,12 +205,22 @@ class NodeForm(forms.Form):
         """Return what the editor did to the tags that the form was rendered with."""
         return TagChange.between(self.cleaned_data["tags_seen"], self.cleaned_data["tags"])
 
-    def fieldsets(self, without: Collection[str] = ()) -> Iterator[tuple[Any, list[forms.BoundField]]]:
-        """Yield (heading or None, fields) as the template shows them, but for fields `without`, shown elsewhere."""
-        for heading, names in FIELDSETS:
-            wanted = names or self.details
-            if fields := [self[name] for name in wanted if name in self.fields and name not in without]:
-                yield heading, fields
+    def main(self, without: Collection[str] = ()) -> list[forms.BoundField]:
+        """Return the fields that are written, first and wide, but for those `without`, shown elsewhere."""
+        names = (*MAIN, *(name for name in self.details if self._is_written(name)))
+        return [self[name] for name in names if name in self.fields and name not in without]
+
+    def groups(self, without: Collection[str] = ()) -> Iterator[Group]:
+        """Yield the groups of the panel, but for fields `without`, shown elsewhere. One with an error is open."""
+        chosen = tuple(name for name in self.details if not self._is_written(name))
+        for heading, names, is_open in GROUPS:
+            fields = [self[name] for name in names or chosen if name in self.fields and name not in without]
+            if fields:
+                wrong = any(field.errors for field in fields)
+                yield Group(heading, fields, is_open=is_open or wrong, is_wrong=wrong)
+
+    def _is_written(self, name: str) -> bool:
+        return isinstance(self.fields.get(name), TextField | PartsField | declared.LinesField)
 
 
 def _initial(data: Any, initial: Any) -> Any:

@@ -19,10 +19,10 @@
     });
   }
 
-  // Ctrl-S saves and stays.
+  // Ctrl-S saves and stays; it never changes what readers see where there is a button that does not.
   document.addEventListener("keydown", (event) => {
     if (event.key.toLowerCase() !== "s" || !(event.ctrlKey || event.metaKey) || event.altKey || event.shiftKey) return;
-    const button = form.querySelector("[name=_continue]") || form.querySelector("[name=_draft]");
+    const button = form.querySelector("[data-save]") || form.querySelector("[name=_continue]");
     if (!button) return;
     event.preventDefault();
     form.requestSubmit(button);

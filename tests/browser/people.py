@@ -72,3 +72,8 @@ def write(page: Page, text: str) -> None:
     editor.locator(".CodeMirror-code").click()
     page.keyboard.press("Control+a")
     page.keyboard.insert_text(text)
+
+
+def menu(page: Page) -> None:
+    """Open the menu of the bar above a node's form."""
+    page.locator(".desk-menu > summary").click()

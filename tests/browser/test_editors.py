@@ -80,7 +80,7 @@ def test_back_and_save_raises_nothing(browsing, account):
     ann, node_id = browsing(account("ann")), node(title="Old", text="one")
     ann.goto(change(node_id))
     write(ann, "one two")
-    ann.click("[name=_save]")
+    ann.click("[name=_continue]")
     ann.go_back()
     write(ann, "one two three")
     ann.click("[name=_continue]")

@@ -85,8 +85,8 @@ def test_a_picture_pasted_into_a_text_is_shown_by_the_post(browsing, account):
     expect(page.locator("#id_text")).to_have_value(
         re.compile(r"Before\.\n\n!\[A lake \\\[at\\\] night\]\(photo:[0-9a-f]{24}\)")
     )
-    page.click("[name=_save]")
-    page.wait_for_url("**/admin/nodes/node/")
+    page.get_by_role("button", name="Update").click()
+    expect(page.locator(".messagelist")).to_contain_text("was saved")
     reader = browsing()
     reader.goto("/blog/post")
     image = reader.locator(".prose figure.photo img")

@@ -3,7 +3,7 @@
 from playwright.sync_api import expect
 
 from nodes.services import editing
-from tests.browser.people import write
+from tests.browser.people import menu, write
 from tests.support.nodes.build import EDITOR, node, nonce, stored
 
 
@@ -16,7 +16,7 @@ def test_draft_preview_publish(browsing, account):
     reader = browsing()
     ann.goto(change(node_id))
     write(ann, "Drafted text")
-    ann.get_by_role("button", name="Save as draft").click()
+    ann.get_by_role("button", name="Save draft").click()
     expect(ann.locator(".state-note").first).to_contain_text("This is a draft")
     ann.get_by_role("link", name="Preview", exact=True).click()
     framed = ann.frame_locator(".look iframe")
@@ -26,6 +26,7 @@ def test_draft_preview_publish(browsing, account):
         expect(framed.locator("article")).to_contain_text("Drafted text")
         assert framed.locator("body").evaluate("() => window.innerWidth") == width
     ann.get_by_role("link", name="Back to the form").click()
+    menu(ann)
     ann.get_by_role("button", name="Preview for others").click()
     link = ann.locator(".preview-address").input_value()
     reader.goto(link)
@@ -33,7 +34,8 @@ def test_draft_preview_publish(browsing, account):
     reader.goto("/page")
     expect(reader.locator("article")).to_contain_text("Live text")
     ann.goto(change(node_id))
-    ann.get_by_role("link", name="Publish the draft").click()
+    menu(ann)
+    ann.get_by_role("link", name="Review the changes").click()
     expect(ann.locator(".difference")).to_contain_text("Drafted")
     ann.locator("#confirm_form [type=submit]").click()
     expect(ann.locator(".messagelist")).to_contain_text("was saved")
@@ -45,6 +47,7 @@ def test_history_difference_and_going_back(browsing, account):
     ann, node_id = browsing(account("ann")), node(title="First", text="one two")
     editing.save(EDITOR, node_id, nonce(node_id), {"title": "Second", "detail.text": "one three"})
     ann.goto(change(node_id))
+    menu(ann)
     ann.get_by_role("link", name="History").click()
     expect(ann.locator(".history tbody tr")).to_have_count(2)
     expect(ann.locator(".history tbody tr").first).to_contain_text("Title, Text")

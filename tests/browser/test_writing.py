@@ -8,6 +8,7 @@ from playwright.sync_api import expect
 from comments.posting import services
 from comments.types import Author, Target
 from nodes.models import Node
+from nodes.selectors import editing as selectors
 from tests.browser.people import PHONE, write
 from tests.support.nodes import pictures
 from tests.support.nodes.build import PAST, node, stored
@@ -42,7 +43,8 @@ def test_tools_keys_and_word_count(ann):
     expect(ann.locator(".editor-words")).to_contain_text("words")
     ann.keyboard.press("Control+s")
     expect(ann.locator(".messagelist")).to_contain_text("was saved")
-    assert stored(node_id)["detail"]["text"] == "**one two***three*\n- item"
+    assert stored(node_id)["detail"]["text"] == "one two", "readers see the live version"
+    assert selectors.load(node_id).draft.fields["detail.text"] == "**one two***three*\n- item"
 
 
 def test_the_keyboard_is_not_trapped_and_finds_the_tools(ann):
@@ -142,6 +144,7 @@ def test_a_text_in_html_keeps_its_textarea(ann):
     ann.goto(change(node_id))
     expect(ann.locator(".CodeMirror")).to_have_count(0)
     ann.fill("#id_text", "<p>New</p>")
+    ann.get_by_text("Comments and format").click()
     ann.select_option("#id_format", "markdown")
     expect(ann.locator(".CodeMirror-code")).to_contain_text("<p>New</p>")
     ann.select_option("#id_format", "html")

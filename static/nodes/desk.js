@@ -1,0 +1,110 @@
+// The bar above a node's form: what is saved, what the primary button will do, its keys, and the menu. All of it is plain buttons too.
+(() => {
+  "use strict";
+  const form = document.getElementById("node_form");
+  const bar = form?.querySelector(".desk-bar");
+  if (!bar) return;
+  const field = (name) => form.elements.namedItem(name);
+  const save = bar.querySelector("[data-save]");
+  const primary = bar.querySelector("[data-primary]");
+  const saved = document.getElementById("saved-state");
+  const menu = bar.querySelector(".desk-menu");
+
+  // Until it is sent: what differs from what is stored.
+  let changed = false;
+  const change = (event) => {
+    if (event.target.name === undefined || changed) return;
+    changed = true;
+    saved.textContent = saved.dataset.unsaved;
+  };
+  form.addEventListener("input", change);
+  form.addEventListener("change", change);
+
+  // A time ahead schedules. The site's zone is that of the server: what the body says.
+  const label = primary?.textContent;
+  const ahead = () => {
+    const [day, time] = [field("published_0")?.value || "", field("published_1")?.value || "00:00"];
+    if (primary?.name !== "_publish" || !/^\d{4}-\d{2}-\d{2}$/.test(day)) return null;
+    const at = Date.parse(`${day}T${time.length === 5 ? `${time}:00` : time}Z`) - Number(document.body.dataset.adminUtcOffset) * 1000;
+    return at > Date.now() ? `${day} ${time.slice(0, 5)}` : null;
+  };
+  const relabel = () => {
+    if (primary) primary.textContent = ahead() ? primary.dataset.schedule : label;
+  };
+  for (const name of ["published_0", "published_1"]) {
+    for (const kind of ["input", "change"]) field(name)?.addEventListener(kind, relabel);
+  }
+  // The calendar writes without an event.
+  bar.addEventListener("pointerenter", relabel);
+  bar.addEventListener("focusin", relabel);
+  relabel();
+
+  const dialog = document.getElementById("ask-primary");
+  const ask = () => {
+    const when = ahead();
+    const said = when ? primary.dataset.asksSchedule.replace("%(when)s", when) : primary.dataset.asks;
+    dialog.querySelector("h2").textContent = `${primary.textContent.replace("…", "")}?`;
+    dialog.querySelector(".help").textContent = said;
+    dialog.querySelector("[value=yes]").textContent = primary.textContent.replace("…", "");
+    dialog.returnValue = "";
+    dialog.showModal();
+  };
+  let confirmed = false;
+  dialog.addEventListener("close", () => {
+    if (dialog.returnValue !== "yes") return;
+    confirmed = true;
+    form.requestSubmit(primary);
+    confirmed = false;
+  });
+  primary?.addEventListener("click", (event) => {
+    relabel();
+    if (confirmed || !ahead() || dialog.open) return;
+    event.preventDefault();
+    ask();
+  });
+
+  // Ctrl-Enter does what the primary button says, asked before readers see it.
+  document.addEventListener("keydown", (event) => {
+    if (!(event.ctrlKey || event.metaKey) || event.altKey || event.shiftKey || document.querySelector("dialog[open]")) return;
+    if (event.key !== "Enter" || !primary) return;
+    event.preventDefault();
+    event.stopPropagation();
+    relabel();
+    if (primary.dataset.asks) ask();
+    else form.requestSubmit(primary);
+  }, true);
+
+  // Enter in the title goes on to the text.
+  field("title")?.addEventListener("keydown", (event) => {
+    if (event.key !== "Enter" || event.isComposing || event.ctrlKey || event.metaKey) return;
+    event.preventDefault();
+    const label = form.querySelector('label[for="id_text"]');
+    if (label) label.click();
+  });
+
+  // What was typed is saved, as a draft, before it is looked at.
+  bar.querySelector("a[data-preview]")?.addEventListener("click", (event) => {
+    if (!changed || !save || event.ctrlKey || event.metaKey || event.shiftKey) return;
+    event.preventDefault();
+    const button = Object.assign(document.createElement("button"), { name: "_preview", value: "1", hidden: true });
+    form.append(button);
+    form.requestSubmit(button);
+  });
+
+  menu?.addEventListener("keydown", (event) => {
+    if (event.key !== "Escape" || !menu.open) return;
+    menu.open = false;
+    menu.querySelector("summary").focus();
+  });
+  document.addEventListener("click", (event) => {
+    if (menu?.open && !menu.contains(event.target)) menu.open = false;
+  });
+  menu?.addEventListener("focusout", (event) => {
+    if (event.relatedTarget && !menu.contains(event.relatedTarget)) menu.open = false;
+  });
+
+  // On a phone the settings are folded, but for what is wrong.
+  if (window.matchMedia("(max-width: 860px)").matches) {
+    for (const group of form.querySelectorAll(".desk-group:not([data-wrong])")) group.open = false;
+  }
+})();

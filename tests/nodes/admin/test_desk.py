@@ -1,0 +1,134 @@
+"""The desk around a node's form: what its bar says of the page, and what its buttons will do."""
+
+import re
+from datetime import timedelta
+from html import unescape
+
+import pytest
+from django.contrib.auth.models import Group
+
+from mongo.clock import now
+from nodes.services import drafts
+from nodes.types import Actor
+from tests.support.nodes.build import EDITOR, PAST, node, nonce, stored
+from tests.support.nodes.content import Cookbook, Recipe, registered
+
+ADD = "/admin/nodes/node/add/?type=basic-page"
+AHEAD = now().replace(year=now().year + 1, month=6, day=1, hour=9, minute=0, second=0, microsecond=0)
+
+
+def change(node_id, what="change"):
+    return f"/admin/nodes/node/{node_id}/{what}/"
+
+
+def bar(html):
+    """Return (state, saved-state, {name of a button: its words}) of the bar above a form."""
+    html = html.partition('class="desk-bar"')[2].partition('class="desk-main"')[0]
+    state = re.search(r'aria-hidden="true"></span><span>([^<]*)</span> <span id="saved-state"[^>]*>([^<]*)<', html)
+    buttons = re.findall(r'<button type="submit"[^>]* name="(\w+)"[^>]*>([^<]*)<', html)
+    return unescape(state[1]), unescape(state[2]), {name: unescape(label) for name, label in buttons}
+
+
+def seen(editor, address):
+    response = editor.client.get(address)
+    assert response.status_code == 200
+    return bar(response.content.decode())
+
+
+@pytest.fixture
+def author(editor):
+    made = editor("jo", is_superuser=False)
+    made.user.groups.add(Group.objects.get(name="Authors"))
+    return made
+
+
+DRAFT, LIVE = "Draft · not public", "Live since Jan. 1, 2020"
+SAVE = {"_continue": "Save draft", "_publish": "Publish"}
+UPDATE = {"_draft": "Save draft", "_continue": "Update"}
+PUBLISH = {"_draft": "Save draft", "_publish": "Publish changes"}
+DUE = f"Appears June 1, {AHEAD.year}, 9 a.m."
+
+
+@pytest.mark.parametrize(
+    ("dates", "state", "buttons"),
+    [
+        ({"published": None}, DRAFT, SAVE),
+        ({}, LIVE, UPDATE),
+        ({"expires": AHEAD}, f"{LIVE}, until June 1, {AHEAD.year}, 9 a.m.", UPDATE),
+        ({"published": AHEAD}, DUE, {"_continue": "Save", "_publish": "Publish now"}),
+        (
+            {"expires": PAST + timedelta(days=1)},
+            "Expired Jan. 2, 2020",
+            {"_continue": "Save", "_publish": "Publish again"},
+        ),
+    ],
+    ids=["draft", "live", "ending", "scheduled", "expired"],
+)
+def test_the_bar_says_how_a_page_stands_and_what_its_buttons_do(editor, dates, state, buttons):
+    told, saved, offered = seen(editor(), change(node(**dates)))
+    assert (told, offered) == (state, buttons)
+    assert re.fullmatch(r"Saved (\d+(:\d\d)? [ap]\.m\.|noon|midnight)", saved)
+
+
+def test_a_new_page_is_not_saved(editor, author):
+    told, saved, offered = seen(editor(), ADD)
+    assert (told, saved, offered) == ("New · not public", "Not saved", {**SAVE, "_preview": "Preview"})
+    assert seen(author, ADD)[2] == {"_continue": "Save draft", "_preview": "Preview"}
+
+
+@pytest.mark.parametrize(
+    ("dates", "state", "primary"),
+    [
+        ({}, LIVE, "Publish changes"),
+        ({"published": None}, DRAFT, "Publish now"),
+        ({"published": AHEAD}, DUE, "Publish now"),
+    ],
+    ids=["live", "draft", "scheduled"],
+)
+def test_a_draft_beside_the_page_is_told(editor, dates, state, primary):
+    node_id = node(**dates)
+    drafts.save_draft(EDITOR, node_id, nonce(node_id), {"title": "Other"})
+    told, _saved, offered = seen(editor(), change(node_id))
+    assert told == f"{state} · changes not published"
+    assert offered == {"_draft": "Save draft", "_publish": primary}
+    told, _saved, offered = seen(editor("bob"), change(node_id) + "?version=live")
+    if not dates:
+        assert (told, offered) == (f"{state} · changes not published", UPDATE)
+
+
+def test_a_page_in_a_section_that_is_not_public_is_not_called_live(editor):
+    page = node(parent=node("folder", "closed", published=None))
+    assert seen(editor(), change(page))[0] == "Not public, as its section is not"
+
+
+def test_an_author_is_offered_no_publishing(author):
+    own = Actor.of(author.user).as_document()
+    public, draft = node(slug="public", author=own), node(slug="draft", published=None, author=own)
+    assert seen(author, change(public))[2] == {"_draft": "Save draft"}
+    assert seen(author, change(draft))[2] == {"_continue": "Save draft"}
+
+
+def test_what_was_sent_and_not_stored_is_not_called_saved(editor):
+    ann, node_id = editor(), node()
+    response = ann.send(change(node_id), ann.open(change(node_id)), title="")
+    assert bar(response.content.decode())[1] == "Not saved"
+
+
+def test_a_preview_of_what_was_typed_leaves_what_readers_see(mongo, editor):
+    ann, public, draft = editor(), node(title="Public"), node(slug="draft", title="Draft", published=None)
+    for node_id in (public, draft):
+        answer = ann.send(change(node_id), ann.open(change(node_id)), "_preview", title="Typed")
+        assert answer["Location"] == change(node_id, "preview-frame")
+    assert (stored(public)["title"], stored(draft)["title"]) == ("Public", "Typed")
+    assert mongo["cms.nodes"].find_one({"_id": public})["draft"]["metadata"]["title"] == "Typed"
+
+
+def test_fields_of_a_type_are_written_or_chosen(editor):
+    with registered(Recipe, Cookbook):
+        stew = node("recipe", "stew", parent=node("cookbook", "cooking"), **{"detail.course": "main"})
+        html = editor().client.get(change(stew)).content.decode()
+    main, panel = html.partition('class="desk-main"')[2].split('class="desk-panel"')
+    for name in ("title", "text", "ingredients", "steps"):
+        assert f"field-{name}" in main
+    for name in ("course", "servings", "slug", "tags", "published"):
+        assert f"field-{name}" in panel
