@@ -43,8 +43,8 @@ def check_content(**kwargs: Any) -> list[CheckMessage]:
     """nodes.E003: two types have one name; E004: the name of a field is taken; E005: a field is of a class that documents
     cannot keep; E006: a type stands in nothing; E007: a facet is no field that lists can filter by; E008: a version of a type
     lacks its upgrader, or has several; E009: an upgrader takes a version that there is not; E010: a rule of a section is none;
-    E011: what search is to weigh, or lists are to show, is no field. What the fields themselves find wrong comes under
-    Django's own ids."""
+    E011: what search is to weigh, or lists are to show, is no field; E012: a part nests
+    parts. What the fields themselves find wrong comes under Django's own ids."""
     found: list[CheckMessage] = []
     for double in registry.doubles():
         first = registry.get(double.type_name)
@@ -123,7 +123,12 @@ def _fields(model: Any, path: str) -> Iterator[CheckMessage]:
         where = f"{path}.{field.name}"
         if issubclass(model, Content) and _is_taken(model, field):
             yield Error(f"{where}: this name is taken.", hint="Choose another.", obj=field, id="nodes.E004")
-        if problem := "nests parts in a part." if is_part and _part_of(field) else _problem(field):
+        if is_part and _part_of(field):
+            hint = (
+                "Parts hold values alone: put its fields into this part, or make it a list of parts of the type itself."
+            )
+            yield Error(f"{where} nests parts in a part.", hint=hint, obj=field, id="nodes.E012")
+        elif problem := _problem(field):
             yield Error(f"{where} {problem}", hint="Use a field of values.", obj=field, id="nodes.E005")
         elif part := _part_of(field):
             yield from _fields(part, where)
@@ -145,6 +150,8 @@ def _problem(field: models.Field) -> str:
     if field.unique:
         return "is unique, which holds for places alone: a slug in its section."
     if isinstance(field, ArrayField) and not isinstance(field, EmbeddedModelArrayField):
+        if _part_of(field.base_field):
+            return "is a list of embedded models: lists of parts are an EmbeddedModelArrayField."
         return _problem(field.base_field)
     if (part := _part_of(field)) and not issubclass(part, Part):
         return f"nests {part.__name__}, which is no Part."

@@ -102,24 +102,18 @@ def markdown(type: str, detail: Any) -> Iterator[FieldText]:
         value = _of(detail, field)
         if isinstance(field, EmbeddedModelArrayField) and isinstance(value, list):
             for number, part in enumerate(value, 1):
-                yield from (FieldText(path, number, text) for text in _markdown_of_part(field.embedded_model, part))
-        else:
-            yield from (FieldText(path, 0, text) for text in _markdown(field, value))
+                yield from _written_in(path, number, field.embedded_model, part)
+        elif isinstance(field, EmbeddedModelField):
+            yield from _written_in(path, 0, field.embedded_model, value)
+        elif isinstance(field, MarkdownField) and isinstance(value, str) and value:
+            yield FieldText(path, 0, value)
 
 
-def _markdown(field: models.Field, value: Any) -> Iterator[str]:
-    if isinstance(field, MarkdownField) and isinstance(value, str) and value:
-        yield value
-    elif isinstance(field, EmbeddedModelArrayField) and isinstance(value, list):
-        for part in value:
-            yield from _markdown_of_part(field.embedded_model, part)
-    elif isinstance(field, EmbeddedModelField) and value is not None:
-        yield from _markdown_of_part(field.embedded_model, value)
-
-
-def _markdown_of_part(model: Any, part: Any) -> Iterator[str]:
+def _written_in(path: str, number: int, model: Any, part: Any) -> Iterator[FieldText]:
     for field in values.stored_fields(model):
-        yield from _markdown(field, _of(part, field))
+        value = _of(part, field)
+        if isinstance(field, MarkdownField) and isinstance(value, str) and value:
+            yield FieldText(path, number, value)
 
 
 def _of(holder: Any, field: models.Field) -> Any:

@@ -7,6 +7,7 @@ import pytest
 from django.core.management import call_command
 from django.db import models
 from django.test import Client
+from django_mongodb_backend.fields import ArrayField, EmbeddedModelArrayField, EmbeddedModelField
 
 from mongo import doctor
 from nodes import content
@@ -108,6 +109,31 @@ def test_checks_refuse_fields_that_documents_cannot_keep():
         file = models.FileField()
 
     assert _faults(Plain) == [("nodes.E005", f"Plain.{name}") for name in ("code", "file", "owner")]
+
+
+def test_checks_refuse_parts_that_nest_parts():
+    class Inner(Part):
+        name = models.CharField(max_length=5)
+
+    class Outer(Part):
+        name = models.CharField(max_length=5)
+        one = EmbeddedModelField(Inner, null=True, blank=True)
+        some = EmbeddedModelArrayField(Inner, null=True, blank=True)
+
+    class Deep(Page):
+        part = EmbeddedModelField(Outer, null=True, blank=True)
+        listed = ArrayField(EmbeddedModelField(Inner), default=list, blank=True)
+
+    class Flat(Page):
+        part = EmbeddedModelField(Inner, null=True, blank=True)
+        parts = EmbeddedModelArrayField(Inner, null=True, blank=True)
+
+    assert _faults(Flat) == []
+    assert _faults(Deep) == [
+        ("nodes.E005", "Deep.listed"),
+        ("nodes.E012", "Deep.part.one"),
+        ("nodes.E012", "Deep.part.some"),
+    ]
 
 
 def test_checks_refuse_names_that_are_taken():
