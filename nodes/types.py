@@ -1,5 +1,6 @@
 """What crosses the boundary of services beside models: who acts, what was seen, what came of it."""
 
+import enum
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -9,6 +10,24 @@ from bson import ObjectId
 
 # When what has no end expires. Never null: $gt does not match null.
 NEVER = datetime(9999, 12, 31, tzinfo=UTC)
+
+
+class Act(enum.StrEnum):
+    """What a save did, for history. Revisions store those that they do not show by themselves (RESTORED, MERGED,
+    CHANGES_PUBLISHED); the others are told by two neighbouring revisions."""
+
+    CREATED = "created"
+    IMPORTED = "imported"
+    SAVED = "saved"
+    RESTORED = "restored"  # an older version, or what was in the trash
+    MERGED = "merged"
+    PUBLISHED = "published"
+    CHANGES_PUBLISHED = "changes-published"
+    SCHEDULED = "scheduled"
+    UNPUBLISHED = "unpublished"
+    MOVED = "moved"
+    RENAMED = "renamed"
+    REPLACED = "replaced"  # the file of a photo
 
 
 @dataclass(frozen=True)

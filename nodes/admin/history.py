@@ -3,6 +3,7 @@
 from bson import ObjectId
 from django.http import Http404, HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods, require_safe
 
 from nodes import access
@@ -18,10 +19,25 @@ from nodes.selectors import editing as selectors
 from nodes.selectors import history
 from nodes.selectors.editing import Version
 from nodes.services import editing
-from nodes.types import TagChange
+from nodes.types import Act, TagChange
 
 # Going back to an old text neither moves a page nor takes it from the public.
 NOT_RESTORED = frozenset({"slug", "parent_id", "published", "expires", "author"})
+
+ACTS = {
+    Act.CREATED: gettext_lazy("Created"),
+    Act.IMPORTED: gettext_lazy("Imported"),
+    Act.SAVED: gettext_lazy("Saved"),
+    Act.RESTORED: gettext_lazy("Restored"),
+    Act.MERGED: gettext_lazy("Merged"),
+    Act.PUBLISHED: gettext_lazy("Published"),
+    Act.CHANGES_PUBLISHED: gettext_lazy("Changes published"),
+    Act.SCHEDULED: gettext_lazy("Scheduled"),
+    Act.UNPUBLISHED: gettext_lazy("Unpublished"),
+    Act.MOVED: gettext_lazy("Moved"),
+    Act.RENAMED: gettext_lazy("Renamed"),
+    Act.REPLACED: gettext_lazy("Photo replaced"),
+}
 
 
 @require_safe
@@ -34,7 +50,8 @@ def index(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
     )
     type = found.node.metadata.type
     rows = [
-        {"revision": r, "changed": differences.labels(r.changed, type), "is_first": r.parent is None} for r in revisions
+        {"revision": r, "acts": [ACTS[act] for act in r.acts], "changed": differences.labels(r.changed, type)}
+        for r in revisions
     ]
     older = str(revisions[-1].version.nonce) if has_older else ""
     return page(request, "history", _("History"), found=found, rows=rows, older=older)
@@ -65,7 +82,7 @@ def restore(request: HttpRequest, node_id: ObjectId, nonce: ObjectId) -> HttpRes
         tags = TagChange.between(form.cleaned_data["tags_seen"], old.tags)
         try:
             bound = access.changes_unpublished_only(request.user)
-            saved = editing.save(actor(request), node_id, seen, wanted, tags, only_unpublished=bound)
+            saved = editing.save(actor(request), node_id, seen, wanted, tags, only_unpublished=bound, act=Act.RESTORED)
         except EditConflict as error:
             return show_conflict(request, found, error, form_id=ObjectId(), seen=seen, drafting=False)
         except NodeError as error:

@@ -188,7 +188,7 @@ def revision() -> Schema:
             "saved_at": DATE,
             "saved_by": _AUTHOR,
         },
-        {"draft": YES_NO, "form": ID, "submitted": document({}), "form_tags": listed(TEXT)},
+        {"draft": YES_NO, "form": ID, "submitted": document({}), "form_tags": listed(TEXT), "act": TEXT},
     )
 
 

@@ -5,6 +5,7 @@ A revision whose write failed is in no such chain, so it is never shown.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from bson import ObjectId
@@ -13,6 +14,7 @@ from mongo.connection import database
 from nodes import merging
 from nodes.collections import REVISIONS
 from nodes.selectors.editing import Version
+from nodes.types import Act
 
 # Saves that are followed back. Older ones are there until purged, but not listed.
 FOLLOWED = 2_000
@@ -21,11 +23,12 @@ SHOWN = 50
 
 @dataclass(frozen=True)
 class Revision:
-    """One save: what the node said after it, who made it, and the paths of the fields it changed."""
+    """One save: what the node said after it, who made it, the paths of the fields it changed, and what it did."""
 
     version: Version
     parent: ObjectId | None
     changed: tuple[str, ...]
+    acts: tuple[Act, ...]
 
 
 def newest(node_id: ObjectId, present: ObjectId, *, skip_until: ObjectId | None = None) -> tuple[list[Revision], bool]:
@@ -44,7 +47,12 @@ def newest(node_id: ObjectId, present: ObjectId, *, skip_until: ObjectId | None 
         nonce: Version.of(d["metadata"], d["saved_at"], d["saved_by"]["name"]) for nonce, d in documents.items()
     }
     found = [
-        Revision(versions[nonce], parent, _changed(versions.get(parent), versions[nonce]))
+        Revision(
+            versions[nonce],
+            parent,
+            _changed(versions.get(parent), versions[nonce]),
+            _acts(documents.get(parent), documents[nonce]),
+        )
         for nonce, parent in ((nonce, documents[nonce]["parent"]) for nonce in nonces[:SHOWN])
     ]
     return found, len(nonces) > SHOWN
@@ -84,3 +92,36 @@ def _changed(before: Version | None, after: Version) -> tuple[str, ...]:
     if sorted(before.tags) != sorted(after.tags):
         changed.append("tags")
     return tuple(changed)
+
+
+def _acts(before: Mapping[str, Any] | None, after: Mapping[str, Any]) -> tuple[Act, ...]:
+    """Return what a save did, by its revision and the one before it, None if that is not known (any more): one or more."""
+    old, new = before and before["metadata"], after["metadata"]
+    found = [Act(after["act"])] if "act" in after else []
+    if after["parent"] is None:
+        # An import acts without an account, or notes where the node comes from.
+        is_typed = after["saved_by"]["_id"] and not (new.get("detail") or {}).get("source")
+        found.append(Act.CREATED if is_typed else Act.IMPORTED)
+    if old or after["parent"] is None:
+        found += _publishing(old or {}, new, after["saved_at"])
+    if old:
+        told = {"parent_id": Act.MOVED, "slug": Act.RENAMED, "content_id": Act.REPLACED}
+        found += [act for name, act in told.items() if old.get(name) != new.get(name)]
+    if Act.PUBLISHED in found and Act.CHANGES_PUBLISHED in found:
+        found.remove(Act.CHANGES_PUBLISHED)
+    return tuple(found) or (Act.SAVED,)
+
+
+def _publishing(old: Mapping[str, Any], new: Mapping[str, Any], moment: datetime) -> list[Act]:
+    """Return what a save at `moment` did to who sees the node, by its dates before and after."""
+    was, is_now = (_is_public(dates, moment) for dates in (old, new))
+    if is_now and not was:
+        return [Act.PUBLISHED]
+    if new["published"] and new["published"] > moment and new["published"] != old.get("published"):
+        return [Act.SCHEDULED]
+    return [Act.UNPUBLISHED] if old.get("published") and (was and not is_now or not new["published"]) else []
+
+
+def _is_public(dates: Mapping[str, Any], moment: datetime) -> bool:
+    published: datetime | None = dates.get("published")
+    return published is not None and published <= moment < dates["expires"]

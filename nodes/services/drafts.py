@@ -24,7 +24,7 @@ from nodes.services.write import (
     said_in,
     writable,
 )
-from nodes.types import NO_TAGS, Actor, Expected, Saved, Submitted, TagChange
+from nodes.types import NO_TAGS, Act, Actor, Expected, Saved, Submitted, TagChange
 
 # Where a node stands is not drafted: addresses are live or they are not.
 NOT_DRAFTED = frozenset({"slug", "parent_id"})
@@ -126,6 +126,7 @@ def publish_draft(
             more_filter={"draft.nonce": seen_draft},
             more_update={"$unset": {"draft": ""}},
             submitted=_said_last(node_id, draft["nonce"]),
+            act=Act.CHANGES_PUBLISHED,
         )
         if nonce:
             touch()

@@ -31,7 +31,7 @@ from nodes.services.write import (
     writable,
 )
 from nodes.texts.tags import unique
-from nodes.types import NEVER, NO_TAGS, Actor, Expected, Saved, Submitted, TagChange
+from nodes.types import NEVER, NO_TAGS, Act, Actor, Expected, Saved, Submitted, TagChange
 
 # How often a save is merged again while others keep saving the same node.
 ATTEMPTS = 50
@@ -128,11 +128,13 @@ def save(
     form: ObjectId | None = None,
     only_unpublished: bool = False,
     collection: str = NODES,
+    act: Act | None = None,
 ) -> Saved:
     """Save the fields `mine` of a form that was rendered when the node had the nonce `seen_nonce`, merging by itself.
 
     Only what differs is written. Place (slug, parent_id) is a field like others, checked. `form`: an id of the rendered form,
-    which goes on from what it saved last. `only_unpublished`: for authors, whose right ends when the node is published.
+    which goes on from what it saved last. `only_unpublished`: for authors, whose right ends when the node is published. `act`:
+    what history is to tell of it.
     Raises EditConflict, NodeGone, Published, SlugTaken, InvalidSlug, InvalidPlace, FieldRefused, NewerVersion, NotUpgraded,
     TooBusy.
     """
@@ -160,7 +162,8 @@ def save(
             return Saved(node_id, present, merged=merge.merged)
         write = placement.move_section if _moves_section(stored["metadata"], merge.changes) else compare_and_set
         submitted = Submitted(form, mine, was_merged=bool(merge.merged), tags=tags.wanted) if form else None
-        if nonce := write(actor, stored, merge.changes, tags, submitted=submitted):
+        done = act or (Act.MERGED if merge.merged else None)
+        if nonce := write(actor, stored, merge.changes, tags, submitted=submitted, act=done):
             touch()
             return Saved(node_id, nonce, tuple(merge.changes), merge.merged)
     raise TooBusy

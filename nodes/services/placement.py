@@ -15,7 +15,7 @@ from nodes.models import tree
 from nodes.models.site import SITE_ID
 from nodes.services.site import touch
 from nodes.services.write import compare_and_set
-from nodes.types import NO_TAGS, Actor, Submitted, TagChange
+from nodes.types import NO_TAGS, Act, Actor, Submitted, TagChange
 
 
 def move_section(
@@ -25,6 +25,7 @@ def move_section(
     tags: TagChange = NO_TAGS,
     *,
     submitted: Submitted | None = None,
+    act: Act | None = None,
 ) -> ObjectId | None:
     """Write `changes`, which name a new parent_id, over the section `stored`; return the new nonce, or None if it changed.
 
@@ -39,7 +40,7 @@ def move_section(
     def work(session: ClientSession) -> ObjectId | None:
         if not count_move(seen_tree, session):
             return None
-        nonce = compare_and_set(actor, stored, changes, tags, submitted=submitted, session=session)
+        nonce = compare_and_set(actor, stored, changes, tags, submitted=submitted, act=act, session=session)
         if nonce is None:
             session.abort_transaction()
         return nonce

@@ -24,7 +24,7 @@ from nodes.services import placement
 from nodes.services.site import touch
 from nodes.services.write import check_place, check_room, insert_revision, keep_old_address
 from nodes.signals import node_deleted
-from nodes.types import Actor, Expected
+from nodes.types import Act, Actor, Expected
 
 
 def trash(actor: Actor, node_id: ObjectId, seen_nonce: ObjectId, collection: str = NODES) -> None:
@@ -80,7 +80,7 @@ def restore(
     if changes:
         keep_old_address(Expected.of(trashed))
         changes |= {"nonce": ObjectId(), "updated": now()}
-        insert_revision(node_id, metadata["nonce"], {**metadata, **changes}, actor)
+        insert_revision(node_id, metadata["nonce"], {**metadata, **changes}, actor, act=Act.RESTORED)
     home = home_of(metadata["type"])
 
     def work(session: ClientSession) -> bool | None:

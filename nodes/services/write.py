@@ -32,7 +32,7 @@ from nodes.selectors import lists, slugs
 from nodes.services import derived
 from nodes.texts import rendering
 from nodes.texts.inserts.reading import Inserts, Unknown, may_have_any
-from nodes.types import NO_TAGS, Actor, Expected, Submitted, TagChange
+from nodes.types import NO_TAGS, Act, Actor, Expected, Submitted, TagChange
 
 # How many saves back a form looks for its own.
 LOOK_BACK = 200
@@ -49,14 +49,15 @@ def compare_and_set(
     more_filter: Mapping[str, Any] | None = None,
     more_update: Mapping[str, Any] | None = None,
     submitted: Submitted | None = None,
+    act: Act | None = None,
     session: ClientSession | None = None,
 ) -> ObjectId | None:
     """Write `changes` (fields by path) over the node as `stored` was read; return the new nonce, or None if it has changed.
 
     The revision goes first, so that a later save finds this one as its base. `more_filter` and `more_update` join the
-    same update: for what must change together with the node. `submitted`: what a form said, kept with the revision.
-    Tags change in it too: a save that is refused has taken none. Raises SlugTaken, InvalidSlug, InvalidPlace, NotReady,
-    FieldRefused, NewerVersion, NotUpgraded.
+    same update: for what must change together with the node. `submitted`, what a form said, and `act` are kept with the
+    revision. Tags change in it too: a save that is refused has taken none. Raises SlugTaken, InvalidSlug, InvalidPlace,
+    NotReady, FieldRefused, NewerVersion, NotUpgraded.
     """
     seen, metadata = Expected.of(stored), writable(stored["metadata"])
     home = home_of(metadata["type"])
@@ -78,7 +79,7 @@ def compare_and_set(
     # Merged, two texts may be longer than either.
     check_lengths(changes)
     check_inserts(changes, after)
-    insert_revision(seen.id, seen.nonce, after, actor, submitted)
+    insert_revision(seen.id, seen.nonce, after, actor, submitted, act=act)
     extra = dict(more_update or {})
     update: dict[str, Any] = {
         **extra,
@@ -260,8 +261,12 @@ def insert_revision(
     submitted: Submitted | None = None,
     *,
     draft: bool = False,
+    act: Act | None = None,
 ) -> None:
-    """Store what a node will be under the nonce `metadata["nonce"]`, before it is so. `parent`: the nonce it was before."""
+    """Store what a node will be under the nonce `metadata["nonce"]`, before it is so. `parent`: the nonce it was before.
+
+    `act`: what the save does, where two neighbouring revisions do not tell it.
+    """
     revision = {
         "_id": metadata["nonce"],
         "parent": parent,
@@ -272,6 +277,8 @@ def insert_revision(
     }
     if draft:
         revision["draft"] = True
+    if act is not None:
+        revision["act"] = act.value
     if submitted is not None:
         revision["form"] = submitted.form
         if submitted.was_merged:

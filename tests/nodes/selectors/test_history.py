@@ -1,0 +1,122 @@
+"""History names what each save did."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from bson import ObjectId
+
+from mongo.clock import now
+from nodes.selectors import history
+from nodes.services import bulk_actions, drafts, editing, trash
+from nodes.services.bulk_actions import Chosen
+from nodes.types import Act, Actor
+from tests.support.nodes import pictures
+from tests.support.nodes.build import EDITOR, PAST, node, nonce, save, stored
+from tests.support.nodes.photo_build import document, gallery, replace, upload
+
+ANN = Actor(ObjectId(), "Ann")
+FUTURE = datetime(2100, 1, 1, tzinfo=UTC)
+
+
+def told(node_id, present=None):
+    """Return what history says that the saves of a node did, the first one first."""
+    found, _more = history.newest(node_id, present or nonce(node_id))
+    return [revision.acts for revision in reversed(found)]
+
+
+@pytest.fixture
+def page(mongo):
+    return editing.create(ANN, type="basic-page", parent_id=None, slug="page", title="Page").id
+
+
+@pytest.mark.parametrize(
+    ("dates", "acts"),
+    [
+        ([{"title": "Other"}], [Act.SAVED]),
+        ([{"published": PAST}], [Act.PUBLISHED]),
+        ([{"published": PAST}, {"published": PAST - timedelta(days=1)}], [Act.PUBLISHED, Act.SAVED]),
+        ([{"published": PAST}, {"title": "Other"}], [Act.PUBLISHED, Act.SAVED]),
+        ([{"published": PAST}, {"published": None}], [Act.PUBLISHED, Act.UNPUBLISHED]),
+        ([{"published": PAST}, {"expires": PAST + timedelta(days=1)}], [Act.PUBLISHED, Act.UNPUBLISHED]),
+        ([{"published": FUTURE}], [Act.SCHEDULED]),
+        ([{"published": FUTURE}, {"published": FUTURE + timedelta(days=1)}], [Act.SCHEDULED, Act.SCHEDULED]),
+        ([{"published": FUTURE}, {"published": PAST}], [Act.SCHEDULED, Act.PUBLISHED]),
+        ([{"published": FUTURE}, {"published": None}], [Act.SCHEDULED, Act.UNPUBLISHED]),
+        ([{"published": PAST}, {"published": FUTURE}], [Act.PUBLISHED, Act.SCHEDULED]),
+        ([{"published": None, "expires": FUTURE}], [Act.SAVED]),
+    ],
+)
+def test_dates_tell_who_sees_it_from_then_on(page, dates, acts):
+    for fields in dates:
+        save(page, nonce(page), **fields)
+    assert told(page) == [(Act.CREATED,), *((act,) for act in acts)]
+
+
+def test_a_page_that_begins_public_was_created_and_published(mongo):
+    made = editing.create(ANN, type="basic-page", parent_id=None, slug="page", title="Page", fields={"published": PAST})
+    assert told(made.id) == [(Act.CREATED, Act.PUBLISHED)]
+
+
+def test_what_comes_without_an_account_or_from_elsewhere_was_imported(mongo):
+    assert told(node(published=None)) == [(Act.IMPORTED,)]
+    said = {"detail.source": "http://old.example/?p=1"}
+    made = editing.create(ANN, type="basic-page", parent_id=None, slug="other", title="Page", fields=said)
+    assert told(made.id) == [(Act.IMPORTED,)]
+
+
+def test_moves_and_renames_are_told_together(page):
+    save(page, nonce(page), slug="other", parent_id=node("folder", "folder"))
+    assert told(page)[-1] == (Act.MOVED, Act.RENAMED)
+
+
+def test_of_two_who_edit_at_once_the_second_merges(page):
+    save(page, nonce(page), detail__text="one\n\ntwo\n\nthree")
+    seen = nonce(page)
+    save(page, seen, detail__text="ONE\n\ntwo\n\nthree")
+    save(page, seen, detail__text="one\n\ntwo\n\nTHREE")
+    assert stored(page)["detail"]["text"] == "ONE\n\ntwo\n\nTHREE"
+    assert told(page)[-2:] == [(Act.SAVED,), (Act.MERGED,)]
+
+
+def test_a_draft_of_a_public_page_publishes_changes(page):
+    save(page, nonce(page), published=PAST)
+    draft = drafts.save_draft(EDITOR, page, nonce(page), {"title": "Drafted"})
+    drafts.publish_draft(EDITOR, page, draft.nonce)
+    assert told(page)[-1] == (Act.CHANGES_PUBLISHED,)
+
+
+def test_publishing_in_bulk_is_publishing(page):
+    assert bulk_actions.publish(EDITOR, [Chosen(page, nonce(page), "Page")], now()).done == 1
+    assert told(page)[-1] == (Act.PUBLISHED,)
+
+
+def test_going_back_to_an_older_version_is_told(page, editor):
+    first = nonce(page)
+    save(page, first, title="Other")
+    ann, address = editor(), f"/admin/nodes/node/{page}/history/{first}/"
+    form = ann.client.get(address).context["form"]
+    sent = {field.name: field.value() for field in form}
+    assert ann.client.post(address, {name: value or "" for name, value in sent.items()}).status_code == 302
+    assert stored(page)["title"] == "Page"
+    assert told(page)[-1] == (Act.RESTORED,)
+    html = ann.client.get(f"/admin/nodes/node/{page}/history/").content.decode()
+    assert '<td class="acts"><strong>Restored</strong></td>' in html
+
+
+def test_what_comes_back_from_the_trash_to_another_place_was_restored(page):
+    trash.trash(EDITOR, page, nonce(page))
+    trash.restore(EDITOR, page, slug="other")
+    assert told(page)[-1] == (Act.RESTORED, Act.RENAMED)
+
+
+def test_a_photo_whose_file_is_replaced_says_so(mongo):
+    photo = upload(gallery(), pictures.jpeg())
+    replace(photo, pictures.jpeg(size=(30, 20)))
+    assert told(photo, document(photo)["metadata"]["nonce"])[-1] == (Act.REPLACED,)
+
+
+def test_what_is_not_known_any_more_is_not_guessed(page, mongo):
+    first = nonce(page)
+    save(page, first, slug="other")
+    mongo["cms.revisions"].delete_one({"_id": first})
+    assert told(page) == [(Act.SAVED,)]
