@@ -10,7 +10,7 @@ from django.db import models
 from django_mongodb_backend.fields import ArrayField, EmbeddedModelArrayField, EmbeddedModelField, ObjectIdField
 
 from nodes.content import Content, Part, registry, values
-from nodes.content.base import Written
+from nodes.content.base import LISTED_BY, Written
 from nodes.content.fields import RESERVED
 from nodes.content.upgrading import FIRST
 from nodes.models.site import COMMENT_POLICIES
@@ -43,8 +43,8 @@ def check_content(**kwargs: Any) -> list[CheckMessage]:
     """nodes.E003: two types have one name; E004: the name of a field is taken; E005: a field is of a class that documents
     cannot keep; E006: a type stands in nothing; E007: a facet is no field that lists can filter by; E008: a version of a type
     lacks its upgrader, or has several; E009: an upgrader takes a version that there is not; E010: a rule of a section is none;
-    E011: what search is to weigh, or lists are to show, is no field; E012: a part nests
-    parts. What the fields themselves find wrong comes under Django's own ids."""
+    E011: what search is to weigh, or lists are to show, is no field; E012: a part nests parts; E013: the field with the date by
+    which a type is listed is none. What the fields themselves find wrong comes under Django's own ids."""
     found: list[CheckMessage] = []
     for double in registry.doubles():
         first = registry.get(double.type_name)
@@ -60,6 +60,7 @@ def check_content(**kwargs: Any) -> list[CheckMessage]:
             found.append(Error(message, hint=hint, obj=content_type, id="nodes.E006"))
         found += _upgraders(content_type)
         found += _rules(content_type)
+        found += _date(content_type)
     return found
 
 
@@ -77,7 +78,9 @@ def _facets(content_type: type[Content]) -> Iterator[CheckMessage]:
 def _rules(content_type: type[Content]) -> Iterator[CheckMessage]:
     most, size, policy = content_type.most, content_type.page_size, content_type.comment_policy
     numbers = range(1, MOST_ON_A_PAGE + 1) if content_type.is_section else ()
+    ways = tuple(LISTED_BY) if content_type.is_section else ("",)
     for name, value, is_sound, hint in (
+        ("lists", content_type.lists, content_type.lists in ways, f"Of a section, one of {', '.join(LISTED_BY)}."),
         ("most", most, most is None or (content_type.is_section and most > 0), "Of a section, a number from 1 on."),
         ("page_size", size, size is None or size in numbers, f"Of a section, a number from 1 to {MOST_ON_A_PAGE}."),
         ("comment_policy", policy, policy in ("", *POLICIES), f"One of {', '.join(POLICIES)}."),
@@ -95,6 +98,14 @@ def _named(content_type: type[Content]) -> Iterator[CheckMessage]:
                 message = f"{_name(content_type)}.{attribute} names “{name}”, which is no field of the type's own."
                 hint = "Name fields that editors fill in."
                 yield Error(message, hint=hint, obj=content_type, id="nodes.E011")
+
+
+def _date(content_type: type[Content]) -> Iterator[CheckMessage]:
+    name, known = content_type.date_field, {field.name: field for field in values.stored_fields(content_type)}
+    if name and not isinstance(known.get(name), models.DateField):
+        message = f"{_name(content_type)}.date_field names “{name}”, which is no field with a date."
+        hint = "Name a DateField or DateTimeField of the type."
+        yield Error(message, hint=hint, obj=content_type, id="nodes.E013")
 
 
 def _name(content_type: type[Content]) -> str:

@@ -12,6 +12,7 @@ from mongo.sharding.targeting import Broadcast
 from nodes.collections import (
     ASSET_CHUNKS,
     ASSET_FILES,
+    DATED,
     NODES,
     REFERRING,
     RENDITION_CHUNKS,
@@ -111,6 +112,20 @@ HOT_QUERIES = (
             "limit": 10,
         },
         example={"derived.facets": {"$exists": True}},
+    ),
+    HotQuery(
+        "what is upcoming in a section",
+        NODES,
+        lambda node: {
+            "filter": {
+                "derived.date": {"$gte": node["derived"]["date"]},
+                "metadata.parent_id": node["metadata"]["parent_id"],
+                **live(now()),
+            },
+            "sort": {"derived.date": 1, "_id": 1},
+            "limit": 10,
+        },
+        example=DATED,
     ),
     HotQuery(
         "what uses a node, a photo or an insert",

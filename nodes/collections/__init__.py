@@ -24,6 +24,9 @@ WORKING_COPY_DAYS = 30
 PLACE = (("metadata.parent_id", 1), ("metadata.slug", 1))
 CHANGED = (("metadata.updated", -1), ("_id", -1))
 NEWEST = (("metadata.published", -1), ("_id", -1))
+OWN_DATE = (("derived.date", 1), ("_id", 1), ("metadata.expires", 1), ("metadata.published", 1))
+# What its section lists by a date of its own.
+DATED = {"derived.date": {"$exists": True}}
 # What uses something at all.
 REFERRING = {"derived.refs": {"$exists": True}}
 
@@ -139,6 +142,9 @@ def collections() -> tuple[Collection, ...]:
                     (("derived.facets", 1), *CHANGED),
                     partial={"derived.facets": {"$exists": True}},
                 ),
+                # What a section lists by a date of its pages' own, also filtered by facets.
+                Index("by_date", (("metadata.parent_id", 1), *OWN_DATE), partial=DATED),
+                Index("facet_by_date", (("derived.facets", 1), ("metadata.parent_id", 1), *OWN_DATE), partial=DATED),
                 # What uses a node, a photo or an insert, live and in drafts: the two are read side by side, in one order.
                 Index("by_ref", (("derived.refs", 1), *CHANGED), partial=REFERRING),
                 Index("by_draft_ref", (("draft.refs", 1), *CHANGED), partial={"draft.refs": {"$exists": True}}),

@@ -127,7 +127,7 @@ _CONTENT = document({"type": one_of(CONTENT), "parent_id": ID, "slug": TEXT, "lo
 # Ids of nodes and photos, names of inserts.
 _REFS = listed(either(ID, TEXT))
 _SEARCHED = dict.fromkeys(("excerpt", "text", "pairs", "title", "tags"), TEXT)
-_DERIVED = document({}, {**_SEARCHED, "title_words": listed(TEXT), "refs": _REFS, "facets": listed(TEXT)})
+_DERIVED = document({}, {**_SEARCHED, "title_words": listed(TEXT), "refs": _REFS, "facets": listed(TEXT), "date": DATE})
 _FILE: dict[str, Schema] = {"_id": ID, "length": INTEGER, "chunkSize": INTEGER, "uploadDate": DATE, "filename": TEXT}
 
 REDIRECT = document(

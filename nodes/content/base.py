@@ -20,11 +20,12 @@ from django_mongodb_backend.models import EmbeddedModel
 from nodes.content import values
 
 MARKDOWN, HTML = "markdown", "html"
-# How a section lists what stands in it: by date, by name with the sections below it, or as pictures.
-NEWEST, BY_NAME, PHOTOS = "newest", "by-name", "photos"
+# How a section lists what stands in it: by when it was published, by name with the sections below it, as pictures, or by a
+# date that its pages name.
+NEWEST, BY_NAME, PHOTOS, UPCOMING = "newest", "by-name", "photos", "upcoming"
 
 # The templates of sections.
-_LISTED_BY = {NEWEST: "blog", BY_NAME: "folder", PHOTOS: "gallery"}
+LISTED_BY = {NEWEST: "blog", BY_NAME: "folder", PHOTOS: "gallery", UPCOMING: "upcoming"}
 
 # Where Django looks for models it finds none of these.
 _MODELS = Apps(())
@@ -111,6 +112,8 @@ class Content(EmbeddedModel, metaclass=ContentBase):
     comment_layout: ClassVar[str] = ""
     # The names of the fields that lists filter by: texts, numbers, dates, yes or no, and lists of these.
     facets: ClassVar[Sequence[str]] = ()
+    # The name of the field with the date by which a section that lists what is upcoming does so.
+    date_field: ClassVar[str] = ""
     # The names of the fields that the admin's list has columns for when it is narrowed to the type.
     list_display: ClassVar[Sequence[str]] = ()
     # The names of the fields whose words search weighs as those of the title, or of the tags; of all others, as of the text.
@@ -221,7 +224,7 @@ class Section(Written):
     @classmethod
     def templates(cls) -> Collection[str]:
         """Return the names of the templates for readers, the first that is there to be taken."""
-        return [f"nodes/{cls.type_name}.html", cls.template or f"nodes/{_LISTED_BY[cls.lists]}.html"]
+        return [f"nodes/{cls.type_name}.html", cls.template or f"nodes/{LISTED_BY[cls.lists]}.html"]
 
 
 class Missing(Written):

@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from django.utils.translation import gettext as _
 
-from nodes.content.base import NEWEST, Content, Missing
+from nodes.content.base import NEWEST, UPCOMING, Content, Missing
 
 T = TypeVar("T", bound=type[Content])
 
@@ -93,11 +93,21 @@ def leaves() -> tuple[str, ...]:
 
 @cache
 def listed_by_facets(section_type: str) -> tuple[type[Content], ...]:
-    """Return the types with facets that a section of this type may hold and lists by date."""
+    """Return the types with facets that a section of this type may hold and lists by date, also by a date of their own."""
+    if get(section_type).lists == UPCOMING:
+        return tuple(type for type in listed_by_own_date(section_type) if type.facets)
     if get(section_type).lists != NEWEST:
         return ()
     faceted = (type for type in types() if type.facets and _is_dated(type))
     return tuple(type for type in faceted if may_hold(section_type, type.type_name))
+
+
+@cache
+def listed_by_own_date(section_type: str) -> tuple[type[Content], ...]:
+    """Return the types that a section of this type may hold and lists by the date that they name."""
+    if get(section_type).lists != UPCOMING:
+        return ()
+    return tuple(type for type in types() if type.date_field and may_hold(section_type, type.type_name))
 
 
 @cache
@@ -123,5 +133,5 @@ def _is_leaf(type: type[Content]) -> bool:
 
 
 def _forget() -> None:
-    for kept in (names, may_hold, listed_by_facets, facet_names):
+    for kept in (names, may_hold, listed_by_facets, listed_by_own_date, facet_names):
         kept.cache_clear()

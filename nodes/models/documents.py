@@ -4,7 +4,7 @@ The ORM reads these models, for the admin; selectors build the same objects from
 """
 
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import date, datetime
 from typing import Any, Self
 
 from bson import ObjectId
@@ -143,6 +143,12 @@ class Placed(ReadOnlyModel):
     def blurb(self) -> str:
         """What lists and previews say of the node: its summary or the beginning of its text."""
         return self.metadata.summary or self.excerpt
+
+    @property
+    def date(self) -> date | None:
+        """The date that its type lists it by, where that names one (`date_field`)."""
+        named = self.content_type.date_field
+        return getattr(self.metadata.detail, named) if named else None
 
     def is_live(self, moment: datetime) -> bool:
         """Return whether the node by itself is public at `moment`; whether its sections are is the tree's to say."""

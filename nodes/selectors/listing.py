@@ -32,6 +32,7 @@ FIELDS: dict[str, dict[str, int]] = {
 MODELS: dict[str, type[Node] | type[Photo]] = {NODES: Node, ASSET_FILES: Photo}
 NEWEST_FIRST = [("metadata.published", -1), ("_id", -1)]
 OLDEST_FIRST = [("metadata.published", 1), ("_id", 1)]
+EARLIEST_MILLISECOND = -62_135_596_800_000  # of the year 1
 LATEST_MILLISECOND = 253_402_300_799_999  # of the year 9999
 EVER = datetime(1, 1, 1, tzinfo=UTC)
 
@@ -91,9 +92,10 @@ class Cursor:
     def parse(cls, text: str) -> Self:
         """Return the cursor that `text` spells; ValueError if it spells none."""
         side, (milliseconds, dot, last_id) = text[:1], text[1:].partition(".")
-        if side not in ("<", ">") or not dot or not (milliseconds.isascii() and milliseconds.isdecimal()):
+        digits = milliseconds.removeprefix("-")
+        if side not in ("<", ">") or not dot or not (digits.isascii() and digits.isdecimal()):
             raise ValueError(text)
-        if len(milliseconds) > 15 or int(milliseconds) > LATEST_MILLISECOND:
+        if len(digits) > 15 or not EARLIEST_MILLISECOND <= int(milliseconds) <= LATEST_MILLISECOND:
             raise ValueError(text)
         try:
             return cls(

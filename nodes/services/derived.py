@@ -23,7 +23,7 @@ SEARCHED = 100_000
 
 def of(metadata: Mapping[str, Any]) -> dict[str, Any]:
     """Return the derived part of a node: `excerpt` for lists, `text`, `pairs`, `title` and `tags` for search, `title_words`
-    that it is chosen by, `refs` that it uses, and `facets` that lists filter by."""
+    that it is chosen by, `refs` that it uses, `facets` that lists filter by, and the `date` that they go by."""
     detail, inserts = metadata.get("detail") or {}, Inserts(_html(metadata))
     html = inserts.plain()
     # A photo has no text, but words for those who cannot see it.
@@ -40,6 +40,7 @@ def of(metadata: Mapping[str, Any]) -> dict[str, Any]:
         **references(metadata, inserts),
         **_facets(metadata["type"], detail),
         **_weighty(metadata["type"], detail),
+        **_date(metadata["type"], detail),
     }
 
 
@@ -83,6 +84,12 @@ def _weighty(type: str, detail: Mapping[str, Any]) -> dict[str, str]:
 def _facets(type: str, detail: Mapping[str, Any]) -> dict[str, list[str]]:
     found = content_facets.of(type, detail)
     return {"facets": found} if found else {}
+
+
+def _date(type: str, detail: Mapping[str, Any]) -> dict[str, Any]:
+    known = content.get(type)
+    at = detail.get(known._meta.get_field(known.date_field).column) if known.date_field else None
+    return {"date": at} if at else {}
 
 
 def _html(metadata: Mapping[str, Any]) -> str:

@@ -19,9 +19,9 @@ from nodes.models import site as stored_site
 from nodes.photos import labels as photo_labels
 from nodes.photos import links as photo_links
 from nodes.photos import texts as photo_texts
+from nodes.selectors import dates, search
 from nodes.selectors import facets as by_facet
 from nodes.selectors import nodes as selectors
-from nodes.selectors import search
 from nodes.selectors.listing import Listing
 from nodes.views import facets, linked_data
 
@@ -141,6 +141,8 @@ def _more(request: HttpRequest, shown: Node | Photo) -> dict[str, Any]:
     match shown.content_type.lists:
         case content.NEWEST:
             return _by_date(request, shown, moment)
+        case content.UPCOMING:
+            return _upcoming(request, shown, moment)
         case content.BY_NAME:
             return {"sections": tree.current().live_children(shown.pk, moment)} | _pages(request, shown, moment)
         case content.PHOTOS:
@@ -176,6 +178,24 @@ def _by_date(request: HttpRequest, section: Node, moment: Any) -> dict[str, Any]
         "query": narrowed.query,
         "canonical": links.canonical(request, narrowed.query),
         "is_noindex": len(narrowed.wanted) > 1 or "from" in request.GET or not found.nodes,
+    }
+
+
+def _upcoming(request: HttpRequest, section: Node, moment: Any) -> dict[str, Any]:
+    """Return what a section lists by a date of its own: what is to come or, from ?from=past on, what is past; both may be
+    narrowed by facets."""
+    narrowed, size = facets.asked(request.GET, section, moment), section.content_type.page_size or 0
+    type = narrowed.type.type_name if narrowed.type else ""
+    wanted = [(type, name, value) for name, value in narrowed.wanted]
+    found = listed(request, dates.by_date, section.pk, section.metadata.type, wanted, moment, size=size)
+    if found.nodes:
+        request.facets_read = {name for name, _value in narrowed.wanted}
+    return {
+        "listing": found,
+        "facets": replace(narrowed, is_matched=bool(found.nodes)),
+        "query": narrowed.query,
+        "canonical": links.canonical(request, narrowed.query),
+        "is_noindex": len(narrowed.wanted) > 1 or bool(narrowed.wanted and ("from" in request.GET or not found.nodes)),
     }
 
 

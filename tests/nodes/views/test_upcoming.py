@@ -1,0 +1,59 @@
+"""A section's page that lists by a date of its pages' own."""
+
+from datetime import timedelta
+
+import pytest
+
+from cms import page_cache
+from mongo.clock import now
+from tests.nodes.selectors.test_dates import Concert, Season
+from tests.support.nodes.build import node
+from tests.support.nodes.content import registered
+
+
+@pytest.fixture
+def read(mongo, client):
+    """Return a function: the page of a season under a query."""
+    page_cache.cache.clear()
+    with registered(Concert, Season):
+        season = node("season", "season")
+        for slug, days, hall in (
+            ("soon", 3, "Barn"),
+            ("later", 40, "Opera"),
+            ("latest", 80, "Barn"),
+            ("gone", -3, "Barn"),
+        ):
+            detail = {"detail.starts": now() + timedelta(days=days), "detail.hall": hall}
+            node("concert", slug, parent=season, **detail)
+        yield lambda query="": client.get(f"/season?{query}")
+    page_cache.cache.clear()
+
+
+def test_what_is_upcoming_stands_under_its_months(read):
+    html = read().content.decode()
+    month = f"{now() + timedelta(days=3):%B %Y}"
+    places = [html.index(piece) for piece in (f">{month}</h2>", "/season/soon", "/season/later", ">Later</a>")]
+    assert places == sorted(places)
+    assert "/season/gone" not in html
+    assert "/season/latest" not in html
+
+
+def test_what_is_past_stands_apart(read):
+    html = read("from=past").content.decode()
+    assert "/season/gone" in html
+    assert "/season/soon" not in html
+    assert 'rel="canonical" href="http://testserver/season?from=past"' in html
+
+
+def test_both_are_narrowed_by_facets(read):
+    assert "/season/later" not in read("hall=Barn").content.decode()
+    assert "/season/soon" in read("hall=Barn").content.decode()
+    html = read("hall=Barn&from=past").content.decode()
+    assert "/season/gone" in html
+    assert 'href="/season?hall=Barn"' in html
+    assert "Nothing here has all of this." in read("hall=Opera&from=past").content.decode()
+
+
+def test_a_place_that_is_none_is_no_page(read):
+    assert read("from=pastx").status_code == 404
+    assert read("from=past").status_code == 200
