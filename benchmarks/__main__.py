@@ -19,6 +19,7 @@ NAMES = (
     "texts",
     "slow_senders",
     "copies",
+    "facets",
 )
 
 
