@@ -9,12 +9,9 @@ from nodes.errors import EditConflict, InvalidField, WrongInsert
 from nodes.services import editing
 from tests.support.nodes.build import EDITOR, node, nonce, save, stored
 from tests.support.nodes.editors import fields
+from tests.support.nodes.factory import factory_for
 
-SOUP = {
-    "detail.course": "starter",
-    "detail.ingredients": ["water", "salt"],
-    "detail.steps": [{"what": "Boil", "minutes": 10}],
-}
+SOUP = {"course": "starter", "ingredients": ["water", "salt"], "steps": [{"what": "Boil", "minutes": 10}]}
 
 
 @pytest.fixture
@@ -24,7 +21,7 @@ def blog(mongo):
 
 @pytest.fixture
 def soup(blog):
-    return node("recipe", "soup", parent=blog, text="My grandmother's.", **SOUP)
+    return factory_for("recipe")(slug="soup", parent_id=blog, text="My grandmother's.", **SOUP)
 
 
 def test_the_declaration_is_sound_and_short():
@@ -53,7 +50,7 @@ def test_it_is_found_where_posts_are(soup, client):
 
 
 def test_the_kitchen_is_narrowed_by_course(blog, soup, client):
-    node("recipe", "tart", parent=blog, **{"detail.course": "dessert"})
+    factory_for("recipe")(slug="tart", parent_id=blog, course="dessert")
     html = client.get("/kitchen").content.decode()
     assert '<a href="/kitchen?course=dessert">Dessert <span class="count">1</span></a>' in html
     html = client.get("/kitchen?course=dessert").content.decode()

@@ -25,6 +25,7 @@ from nodes.services import editing
 from tests.support.nodes import valid
 from tests.support.nodes.build import EDITOR, node, nonce, stored
 from tests.support.nodes.content import Everything, registered
+from tests.support.nodes.factory import factory_for
 from tests.support.payloads import ALL
 
 NAMES = [type.type_name for type in content.types() if not type.is_file] + [Everything.type_name]
@@ -93,7 +94,7 @@ def names_in(value: Any) -> set[str]:
 @every_type
 def test_what_is_no_value_is_refused_or_harmless(place):
     type, section = place
-    node_id = node(type, "n", parent=section, **valid.least(type))
+    node_id = factory_for(type)(slug="n", parent_id=section)
     for path, field in content_fields.declared(type).items():
         for value in [*VALUES, *_in_parts(field)]:
             with suppress(FieldRefused):
@@ -113,7 +114,7 @@ def _in_parts(field: models.Field) -> list[Any]:
 @every_type
 def test_a_path_that_names_no_field_is_refused(place):
     type, section = place
-    node_id = node(type, "n", parent=section, **valid.least(type))
+    node_id = factory_for(type)(slug="n", parent_id=section)
     before = stored(node_id)
     for path in content_fields.declared(type):
         for wrong in (
@@ -133,7 +134,7 @@ def test_a_path_that_names_no_field_is_refused(place):
 @every_type
 def test_whatever_is_typed_the_form_answers(place, editor):
     type, section = place
-    node_id, ann = node(type, "n", parent=section, **valid.least(type)), editor()
+    node_id, ann = factory_for(type)(slug="n", parent_id=section), editor()
     address = f"/admin/nodes/node/{node_id}/change/"
     form = ann.open(address)
     own = {
