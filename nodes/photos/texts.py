@@ -17,6 +17,7 @@ from django.utils.translation import gettext_lazy
 from markup.html import references
 from markup.html.references import WORDS_ALONE, ImageRef, LinkRef, Names
 from mongo.clock import now
+from nodes.content import PhotoField
 from nodes.content import fields as content_fields
 from nodes.models import Photo, Placed, tree, version_cache
 from nodes.photos import links as photo_links
@@ -66,8 +67,17 @@ def frames(node: Placed) -> list[str]:
 
 
 def picture(node: Placed) -> Photo | None:
-    """Return the photo that stands for a node where it is linked to: itself, or the first that its text shows readers."""
-    return node if isinstance(node, Photo) else first(_saved(node))
+    """Return the photo that stands for a node where it is linked to: itself, the first that a PhotoField of its type names, or
+    the first that its text shows readers."""
+    return node if isinstance(node, Photo) else _of_fields(node) or first(_saved(node))
+
+
+def _of_fields(node: Placed) -> Photo | None:
+    fields = (field for _path, field in content_fields.own(node.metadata.type))
+    named = (getattr(node.metadata.detail, one.attname, None) for one in fields if isinstance(one, PhotoField))
+    ids = tuple(str(one) for one in named if one)
+    public = _public(Names(ids, (), ())).photos if ids else {}
+    return next((public[one] for one in ids if one in public), None)
 
 
 def _saved(node: Placed) -> str:
@@ -148,6 +158,10 @@ class Readers:
     def photo(self, photo_id: ObjectId) -> Photo | None:
         """Return a photo that the text names."""
         return self.photos.get(str(photo_id))
+
+    def node(self, node_id: ObjectId) -> Placed | None:
+        """Return a page, post, section or photo with all its fields; None where readers do not see it. Reads it each time."""
+        return node_selectors.live_by_id(tree.current(), node_id, now())
 
     def photos_of(self, gallery_id: ObjectId, most: int) -> Sequence[Any]:
         """Return the newest photos of a gallery, none if that is not live."""

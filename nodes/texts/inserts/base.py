@@ -25,6 +25,9 @@ class Site(Protocol):
     def photo(self, photo_id: ObjectId) -> Any:
         """Return a photo, one of those that `references` names; None if it is not there."""
 
+    def node(self, node_id: ObjectId) -> Any:
+        """Return a page, post, section or photo with all its fields; None if it is not there. Reads it each time."""
+
     def photos_of(self, gallery_id: ObjectId, most: int) -> Sequence[Any]:
         """Return the newest photos of a gallery."""
 

@@ -233,3 +233,9 @@ def test_names_are_registered_once():
 
 def test_a_wrong_name_registers_nothing():
     assert base.find("fine") is None
+
+
+def test_an_insert_reads_a_page_that_readers_see(mongo):
+    seen, unseen = node("basic-page", "seen", title="Seen"), node("basic-page", "unseen", published=None)
+    site = texts.Readers({})
+    assert (site.node(seen).metadata.title, site.node(unseen)) == ("Seen", None)

@@ -11,7 +11,7 @@ import pytest
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
-from nodes.content import Entry
+from nodes.content import Entry, PhotoField
 from nodes.services import editing
 from nodes.services.site import save_settings
 from tests.support.nodes import photo_build, pictures
@@ -199,3 +199,24 @@ def test_a_type_adds_what_its_fields_say(client, mongo):
     assert "attendee" not in said
     check(said)
     assert not re.search("[<>&\u2028]", BLOCK.search(page)[1])
+
+
+class Exhibition(Entry):
+    """Has a poster."""
+
+    poster = PhotoField(null=True, blank=True)
+
+
+def test_a_photo_that_a_field_names_goes_before_those_of_the_text(client, mongo):
+    gallery = photo_build.gallery()
+    poster, other = (photo_build.upload(gallery, pictures.jpeg(), f"{name}.jpg") for name in ("poster", "other"))
+    hidden = photo_build.upload(gallery, pictures.jpeg(), "hidden.jpg", fields={"published": None})
+    with registered(Exhibition):
+        section, text = node("blog", "shows"), f"![x](photo:{other})"
+        for slug, named in (("one", poster), ("two", hidden), ("three", None)):
+            node("exhibition", slug, parent=section, text=text, **{"detail.poster": named})
+        shown = {slug: client.get(f"/shows/{slug}").content.decode() for slug in ("one", "two", "three")}
+    pictured = {
+        slug: re.search(r'og:image" content="[^"]*/([0-9a-f]{24})[/.-]', html)[1] for slug, html in shown.items()
+    }
+    assert pictured == {"one": str(poster), "two": str(other), "three": str(other)}
