@@ -12,7 +12,7 @@ from typing import Any
 from bson import ObjectId
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
-from django.utils.translation import gettext_lazy
+from django.utils.translation import get_language, gettext_lazy
 
 from markup.html import references
 from markup.html.references import WORDS_ALONE, ImageRef, LinkRef, Names
@@ -88,7 +88,7 @@ def _saved(node: Placed) -> str:
 
 def shown(html: str, *, is_feed: bool = False) -> SafeString:
     """Return a clean text as readers see it: of what is not public, its words alone. Kept in process."""
-    inserts = Inserts(html)
+    inserts = Inserts(rendering.for_readers(html, get_language() or "en"))
     names = named(inserts)
     targets = _public(names) if names else NONE
     return SafeString(_resolved(inserts.shown(Readers(targets.photos), is_feed=is_feed), targets))
@@ -132,7 +132,7 @@ def previewed(html: str, *, sees_photos: bool, sees_all: bool) -> SafeString:
 
     `sees_photos`, `sees_all`: whether the editor may see all photos, and may know why something is not public.
     """
-    inserts = Inserts(html)
+    inserts = Inserts(rendering.for_readers(html, get_language() or "en"))
     names = named(inserts)
     public = _public(names) if names else NONE
     photos = selectors.named(names.photos) if sees_photos else public.photos

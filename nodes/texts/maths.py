@@ -1,0 +1,76 @@
+"""TeX as MathML, when a text is shown. Browsers draw it without a script.
+
+What latex2mathml makes is cleaned by a list of its own: no element of MathML is taken from a text itself.
+"""
+
+import re
+from functools import lru_cache
+from typing import Final
+from xml.etree.ElementTree import tostring
+
+import nh3
+from latex2mathml import exceptions
+from latex2mathml.converter import Converter
+
+from markup import tags
+from markup.characters import scrub, unescape
+
+LONGEST: Final = 2_000  # characters of a formula
+_DEEPEST: Final = 20  # groups in another: each is parsed by recursion
+# What defines commands could multiply the result without end.
+_REFUSED: Final = re.compile(r"\\(?:(?:re)?newcommand|providecommand|def|let)(?![a-zA-Z])")
+_BRACES: Final = re.compile(r"\\.|[{}]|\\left|\\begin", re.DOTALL)
+_TAGS: Final = tags.names(
+    "math mfrac mi mmultiscripts mn mo mover mpadded mphantom mprescripts mroot mrow mspace msqrt mstyle msub msubsup msup"
+    " mtable mtd mtext mtr munder munderover"
+)
+_LENGTH: Final = re.compile(
+    r"-?(?:\d{0,2}(?:\.\d{1,4})?(?:em|ex|pt|px|mu)?|\d{1,2})(?: -?\d{0,2}(?:\.\d{1,4})?em){0,20}"
+)
+_WORD: Final = re.compile(r"[a-z-]{1,20}(?: [a-z-]{1,20}){0,50}")
+_VALUES: Final = {
+    **dict.fromkeys(("depth", "height", "linethickness", "lspace", "maxsize", "minsize", "rspace", "width"), _LENGTH),
+    **dict.fromkeys(("columnspacing", "rowspacing", "scriptlevel", "voffset"), _LENGTH),
+    **dict.fromkeys(("accent", "columnalign", "columnlines", "display", "displaystyle", "fence", "form"), _WORD),
+    **dict.fromkeys(
+        ("largeop", "mathvariant", "movablelimits", "rowlines", "separator", "stretchy", "symmetric"), _WORD
+    ),
+}
+_CLEANER: Final = nh3.Cleaner(
+    tags=set(_TAGS),
+    attributes={"*": set(_VALUES)},
+    attribute_filter=lambda _tag, name, value: value if _VALUES[name].fullmatch(value) else None,
+    link_rel=None,
+)
+_WRONG: Final[tuple[type[Exception], ...]] = (
+    *(one for one in vars(exceptions).values() if isinstance(one, type) and issubclass(one, Exception)),
+    *(ArithmeticError, AttributeError, LookupError, RecursionError, RuntimeError, StopIteration, TypeError, ValueError),
+)
+
+
+@lru_cache(maxsize=1024)
+def mathml(tex: str, *, is_block: bool) -> str | None:
+    """Return a formula as clean MathML; None for what is no TeX, is too long or too deep. Kept in process."""
+    if len(tex) > LONGEST or _REFUSED.search(tex) or _depth(tex) > _DEEPEST:
+        return None
+    try:
+        element = Converter(display="block" if is_block else "inline").convert_to_element(scrub(tex))
+    except _WRONG:
+        return None
+    for part in element.iter():
+        # Signs are written as references there; what was typed is text, scrubbed and escaped as such.
+        part.text = scrub(unescape(part.text)) if part.text else part.text
+        part.tail = None
+    return _CLEANER.clean(tostring(element, encoding="unicode")).strip()
+
+
+def _depth(tex: str) -> int:
+    """Return how deep groups and scripts could nest at most."""
+    depth = deepest = 0
+    for found in _BRACES.finditer(tex):
+        depth += {"{": 1, "}": -1}.get(found[0], 0)
+        deepest = max(deepest, depth)
+    return (
+        deepest
+        + max((len(run) for run in re.findall(r"(?:[_^]\s*)+|(?:\\(?:left|sqrt|frac)\W*)+", tex)), default=0) // 4
+    )
