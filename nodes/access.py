@@ -133,7 +133,7 @@ def check_may_type(user: Any, type: str, node_id: ObjectId | None) -> None:
     """Raise PermissionDenied unless a user may fill in the form over a node of a type; None: over a new one.
 
     A form over what is gone in the meantime, or not the user's to see any more, is as one over a new node: what was typed
-    stays, and tells nobody what is there.
+    stays, and tells nothing of what is there.
     """
     if content.get(type).is_file:
         may = may_change_photos(user)

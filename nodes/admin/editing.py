@@ -13,7 +13,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 from mongo.clock import now
 from nodes import access, content
 from nodes.access import TOP, Action, section_choices
-from nodes.admin import conflict, desk, differences, sent_forms, uses
+from nodes.admin import conflict, desk, differences, sent_forms, uses, working_copies
 from nodes.admin.desk import Standing
 from nodes.admin.forms import FIELDS, NodeForm, form_of
 from nodes.admin.site import actor, admin_url, page, tell_saved
@@ -44,6 +44,7 @@ def add(request: HttpRequest) -> HttpResponse:
     type = chosen.type_name
     if not access.may_create(request.user, type):
         raise PermissionDenied
+    working_copies.put_back(request, None)
     if request.method != "POST":
         given: dict[str, Any] = {"author": actor(request).as_document()}
         if "section" in request.GET:
@@ -54,7 +55,7 @@ def add(request: HttpRequest) -> HttpResponse:
 
 def _sent_new(request: HttpRequest, type: str) -> HttpResponse:
     form = form_of(type)(request.POST, user=request.user, type=type)
-    if sent_forms.KEPT in request.POST or not form.is_valid():
+    if not sent_forms.is_to_be_saved(request.POST, form, conflict.Decided(request.POST)):
         return _show_new(request, type, form)
     form_id = form.cleaned_data["form"]
     made = selectors.load(form_id)
@@ -75,6 +76,7 @@ def _sent_new(request: HttpRequest, type: str) -> HttpResponse:
     except NodeError as error:
         sent_forms.refuse(form, error)
         return _show_new(request, type, form)
+    working_copies.saved(request)
     return _done(request, saved, form)
 
 
@@ -134,6 +136,7 @@ def _show_new(request: HttpRequest, type: str, form: NodeForm) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 def change(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
     """Show a node's form, or do what its buttons say."""
+    working_copies.put_back(request, node_id)
     found = _find(request, node_id)
     if found is None:
         return _show_gone(request)
@@ -158,7 +161,7 @@ def _sent(request: HttpRequest, found: Editable, drafting: bool) -> HttpResponse
     if live and (leaving := uses.of_taken_back(request.user, found.node, form, request.POST)):
         return _page(request, found, form, drafting, leaving=leaving)
     try:
-        return _write(request, found, form, drafting)
+        written = _write(request, found, form, drafting)
     except EditConflict as error:
         data = form.cleaned_data
         return show_conflict(request, found, error, form_id=data["form"], seen=data["nonce"], drafting=drafting)
@@ -170,6 +173,8 @@ def _sent(request: HttpRequest, found: Editable, drafting: bool) -> HttpResponse
     except NodeError as error:
         sent_forms.refuse(form, error)
         return _show(request, found, form, drafting, decided)
+    working_copies.saved(request)
+    return written
 
 
 def _find(request: HttpRequest, node_id: ObjectId) -> Editable | None:
@@ -323,7 +328,10 @@ def _desk(request: HttpRequest, title: str, form: NodeForm, **context: Any) -> H
     """Show a form in its page: what is written, the panel beside it, the bar above."""
     elsewhere = [clash.name for clash in context.get("clashes", ())]
     main, groups = form.main(elsewhere), list(form.groups(elsewhere))
-    return page(request, "form", title, form=form, main=main, groups=groups, is_nav_sidebar_enabled=False, **context)
+    typed = working_copies.context(request, form.type, context["found"].node.pk if "found" in context else None)
+    return page(
+        request, "form", title, form=form, main=main, groups=groups, is_nav_sidebar_enabled=False, **typed, **context
+    )
 
 
 def _show_kept(request: HttpRequest, found: Editable) -> HttpResponse:

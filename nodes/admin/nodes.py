@@ -26,6 +26,8 @@ class NodeAdmin(admin.ModelAdmin):
             ("photos/", writing.pick_photos, "pick_photos"),
             ("keep-typed/", working_copies.keep, "keep_typed"),
             ("choose/", choosing.choose, "choose"),
+            ("typed/<objectid:copy_id>/", working_copies.show, "typed"),
+            ("typed/<objectid:copy_id>/discard/", working_copies.discard, "discard_typed"),
             ("link-to/", writing.link_to, "link_to"),
             ("trash/", operations.trash_list, "trash"),
             ("broken-links/", links.broken, "broken_links"),

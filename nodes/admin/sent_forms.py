@@ -26,6 +26,10 @@ def is_to_be_saved(posted: QueryDict, form: NodeForm, decided: Decided) -> bool:
     valid = form.is_valid()
     for name, reason in decided.undecided:
         form.add_error(name, reason)
+    if KEPT in posted:
+        # What is not written yet is not wrong before it is sent.
+        for name in [name for name in form.errors if form.has_error(name, "required")]:
+            del form.errors[name]
     return KEPT not in posted and valid and not decided.undecided
 
 

@@ -1,20 +1,39 @@
-"""What is typed and not saved: forms send it here every few seconds, and offer it when their editor comes back to it."""
+"""What is typed and not saved: forms send it here every few seconds, and offer it when their editor comes back to it.
+
+To go on with it is to send the form again as it was, only to be shown: what is saved then merges from where it was begun.
+"""
 
 import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
 
+from bson import ObjectId
 from django import forms
 from django.core.exceptions import PermissionDenied
-from django.http import HttpRequest, JsonResponse, QueryDict
-from django.views.decorators.http import require_POST
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse, QueryDict
+from django.template.loader import render_to_string
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_POST, require_safe
 from django_mongodb_backend.forms import ObjectIdField
 
 from mongo import rate_limit
 from mongo.clock import now
-from nodes import access, content
+from nodes import access, content, merging
+from nodes.admin import conflict, differences, sent_forms
 from nodes.admin.conflict import MINE, THEIRS
-from nodes.admin.forms import NodeForm, form_of
+from nodes.admin.forms import FIELDS, NodeForm, form_of
 from nodes.admin.photos.forms import PhotoForm
+from nodes.admin.site import admin_url, page
+from nodes.photos import links as photo_links
+from nodes.selectors import editing, photos
+from nodes.selectors import working_copies as selectors
+from nodes.selectors.editing import Version
+from nodes.selectors.working_copies import WorkingCopy
+from nodes.services import drafts
 from nodes.services import working_copies as services
+from nodes.types import NO_TAGS
 
 # An account keeps at most so many times in so many seconds: several tabs, each every few seconds.
 LIMIT, SECONDS = 120, 60
@@ -35,6 +54,22 @@ class _Kept(forms.Form):
     type = forms.CharField()
 
 
+@dataclass(frozen=True)
+class Unsaved:
+    """What was typed and not saved, as it is offered. `old` and `new`: what saving it would change, by path.
+
+    `has_more`: there is something in it that no field takes as it is, and only the form can show.
+    """
+
+    id: ObjectId
+    seq: int
+    updated: datetime
+    form_url: str
+    old: Mapping[str, Any]
+    new: Mapping[str, Any]
+    has_more: bool
+
+
 @require_POST
 def keep(request: HttpRequest) -> JsonResponse:
     """Keep what is typed into a form, for its editor alone; answer {"at": when}."""
@@ -51,7 +86,157 @@ def keep(request: HttpRequest) -> JsonResponse:
     if not rate_limit.take(f"nodes.typed:{user_id}", limit=LIMIT, seconds=SECONDS, token=secrets.token_hex(8)):
         return JsonResponse({}, status=429, headers={"Retry-After": str(SECONDS)})
     services.keep(user_id, copy_id, seq, _fields(request.POST, _form_class(type)), type=type, node_id=node_id)
-    return JsonResponse({"at": now().isoformat()})
+    _settle(request, "_continued")
+    html = {"html": _offers(request, type, node_id)} if "_offer" in request.POST else {}
+    return JsonResponse({"at": now().isoformat(), **html})
+
+
+@require_safe
+def show(request: HttpRequest, copy_id: ObjectId) -> HttpResponse:
+    """Show what saving it would change."""
+    copy = _own(request, copy_id)
+    unsaved = _unsaved(request.user, copy)
+    changes = differences.changes(unsaved.old, unsaved.new, copy.type, request.user)
+    return page(request, "typed", _("What you have not saved"), copy=unsaved, changes=changes)
+
+
+@require_POST
+def discard(request: HttpRequest, copy_id: ObjectId) -> HttpResponse:
+    """Forget what was typed up to what was shown; what a tab that is open still has sent since stays."""
+    copy = _own(request, copy_id)
+    services.settle(request.user.pk, copy_id, min(_number(request.POST.get("_seq", "")), copy.seq))
+    return HttpResponseRedirect(_form_url(copy))
+
+
+def put_back(request: HttpRequest, node_id: ObjectId | None) -> None:
+    """Take what was typed and not saved for what was sent, only to be shown, where the request asks for it."""
+    wanted = request.POST.get("_put_back", "")
+    if not wanted:
+        return
+    copy = _own(request, ObjectId(wanted) if ObjectId.is_valid(wanted) else None)
+    if copy.node_id != node_id:
+        raise Http404
+    posted = _posted(copy)
+    posted[sent_forms.KEPT], posted["_continued"] = "1", f"{copy.id}:{copy.seq}"
+    request.POST = posted
+
+
+def context(request: HttpRequest, type: str, node_id: ObjectId | None) -> dict[str, Any]:
+    """Return what a form needs to keep what is typed into it, and what its editor typed before and has not saved."""
+    copy_id = request.POST.get("_copy", "")
+    typed = {
+        "copy": copy_id if ObjectId.is_valid(copy_id) else ObjectId(),
+        "continued": request.POST.get("_continued", ""),
+        "node": node_id or "",
+    }
+    return {"typed": typed, "unsaved": offered(request.user, type, node_id) if request.method != "POST" else []}
+
+
+def saved(request: HttpRequest) -> None:
+    """Forget what a form has kept that was saved now, and what it was continued from."""
+    _settle(request, "_copy")
+    _settle(request, "_continued")
+
+
+def offered(user: Any, type: str, node_id: ObjectId | None) -> list[Unsaved]:
+    """Return what a user typed into forms over a node and did not save, newest first; nothing that is stored by now."""
+    found = [_unsaved(user, copy) for copy in selectors.newest(user.pk, type, node_id)]
+    return [unsaved for unsaved in found if unsaved.new or unsaved.has_more]
+
+
+def _offers(request: HttpRequest, type: str, node_id: ObjectId | None) -> str:
+    return render_to_string("nodes/admin/_unsaved.html", {"unsaved": offered(request.user, type, node_id)}, request)
+
+
+def _own(request: HttpRequest, copy_id: ObjectId | None) -> WorkingCopy:
+    """Return what the asker typed. Raises Http404 if there is no such, PermissionDenied if it is not his to go on with."""
+    copy = selectors.get(request.user.pk, copy_id) if copy_id else None
+    if copy is None or not content.get(copy.type).is_installed:
+        raise Http404(_("That is not there any more: it was saved or discarded."))
+    access.check_may_type(request.user, copy.type, copy.node_id)
+    return copy
+
+
+def _settle(request: HttpRequest, name: str) -> None:
+    """Forget a copy that a form names: under its number, or as "ID:NUMBER"."""
+    copy_id, _colon, number = request.POST.get(name, "").partition(":")
+    seq = _number(number or request.POST.get("_seq", ""))
+    if seq and ObjectId.is_valid(copy_id):
+        services.settle(request.user.pk, ObjectId(copy_id), seq)
+
+
+def _number(text: str) -> int:
+    """Return the number that a form names; 0 for what is none."""
+    return min(int(text), _LAST) if text.isascii() and text.isdecimal() and len(text) < 17 else 0
+
+
+def _posted(copy: WorkingCopy) -> QueryDict:
+    posted = QueryDict(mutable=True)
+    for name, value in copy.fields:
+        posted.appendlist(name, value)
+    return posted
+
+
+def _unsaved(user: Any, copy: WorkingCopy) -> Unsaved:
+    old, new, has_more = _difference(user, copy)
+    return Unsaved(copy.id, copy.seq, copy.updated, _form_url(copy), old, new, has_more)
+
+
+def _form_url(copy: WorkingCopy) -> str:
+    if copy.node_id is None:
+        return admin_url("add", type=copy.type)
+    return photo_links.in_admin(copy.node_id) if content.get(copy.type).is_file else admin_url("change", copy.node_id)
+
+
+def _difference(user: Any, copy: WorkingCopy) -> tuple[dict[str, Any], dict[str, Any], bool]:
+    """Return what differs from what is stored if a copy is saved: as it is stored, and as it would be, by path; and whether
+    there is more in it, that no field takes as it is."""
+    posted = conflict.decide(_posted(copy), _form_class(copy.type)).data
+    node_id, drafting = _node_of(copy, posted), posted.get("version") == "draft"
+    stored = _stored(user, copy.type, node_id, drafting=drafting) if node_id else None
+    seen = sent_forms.seen(posted, node_id) if node_id and stored else None
+    form = _form(user, copy.type, posted, seen or stored)
+    for path in drafts.NOT_DRAFTED if drafting else ():
+        form.fields.pop(FIELDS[path], None)
+    form.is_valid()
+    mine, theirs, present = form.mine(), stored.fields if stored else {}, stored.tags if stored else ()
+    if copy.node_id is None:
+        # Of a new one what is empty says nothing, as a slug that is made from the title.
+        mine = {path: value for path, value in mine.items() if value not in (None, "")}
+    merge = merging.merge(seen.fields if seen else None, mine, theirs, copy.type)
+    new = {**merge.changes, **{one.path: one.mine for one in merge.conflicts}}
+    old = {path: theirs.get(path) for path in new}
+    tags = form.tag_change() if {"tags", "tags_seen"} <= form.cleaned_data.keys() else NO_TAGS
+    if tags.changes(present):
+        old["tags"], new["tags"] = sorted(present), tags.applied(present)
+    return (
+        old,
+        new,
+        any(value for name in form.errors for key, value in copy.fields if key == name or key.startswith(f"{name}_")),
+    )
+
+
+def _node_of(copy: WorkingCopy, posted: QueryDict) -> ObjectId | None:
+    """Return the id of the node that a copy is of; of a new one that which its form gives it."""
+    form_id = posted.get("form", "")
+    return copy.node_id or (ObjectId(form_id) if ObjectId.is_valid(form_id) else None)
+
+
+def _stored(user: Any, type: str, node_id: ObjectId, *, drafting: bool) -> Version | None:
+    """Return what is stored of a node; None if there is nothing that the user may see."""
+    if content.get(type).is_file:
+        photo = photos.get(node_id)
+        return Version.of(photos.metadata(node_id), photo.metadata.updated) if photo else None
+    found = editing.load(node_id)
+    if found is None or not access.allowed(user, found.node, access.Action.VIEW):
+        return None
+    return found.draft if drafting and found.draft else found.live
+
+
+def _form(user: Any, type: str, posted: QueryDict, seen: Version | None) -> NodeForm:
+    if content.get(type).is_file:
+        return PhotoForm(posted, user=user, seen=seen)
+    return form_of(type)(posted, user=user, type=type, seen=seen)
 
 
 def _form_class(type: str) -> type[NodeForm]:

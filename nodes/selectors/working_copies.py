@@ -1,4 +1,4 @@
-"""What an editor typed and has not saved: read by nobody else."""
+"""What an editor typed and has not saved: read by no other."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

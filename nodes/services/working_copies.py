@@ -1,7 +1,7 @@
 """What an editor typed and has not saved: kept as it was sent, for its editor alone, until it is saved or a month is over.
 
 Each opened form has a working copy of its own, so that two tabs keep their words apart. Its script numbers what it sends: what
-arrives late never takes the place of what is newer. What was saved, or discarded, leaves that number for the same reason.
+arrives after something newer never takes the place of it. What was saved, or discarded, leaves that number for the same reason.
 """
 
 from collections.abc import Sequence

@@ -1,5 +1,5 @@
 // The editor of Markdown over the form's text: toolbar, keys, word count, and beside it what readers will see.
-// The textarea stays what is sent and what keep.js keeps; without this script it is all there is.
+// The textarea stays what is sent and what autosave.js keeps; without this script it is all there is.
 (() => {
   "use strict";
   const form = document.getElementById("node_form");

@@ -159,7 +159,7 @@ def test_what_was_kept_comes_back_into_the_editor(ann, browsing):
     write(ann, "typed on the train")
     ann.goto("/admin/")
     ann.goto(change(node_id))
-    ann.get_by_role("button", name="Take it back").click()
+    ann.get_by_role("button", name="Continue with them").click()
     expect(ann.locator(".CodeMirror-code")).to_have_text("typed on the train")
     ann.click("[name=_continue]")
     expect(ann.locator(".messagelist")).to_contain_text("was saved")

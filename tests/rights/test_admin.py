@@ -33,6 +33,8 @@ nodes/node/propose-slug/                               owea    -
 nodes/node/undo/                                       -       owema
 nodes/node/show-text/                                  -       owea
 nodes/node/keep-typed/                                 -       owea
+nodes/node/typed/<objectid:copy_id>/                   -       -
+nodes/node/typed/<objectid:copy_id>/discard/           -       -
 nodes/node/tags/                                       owea    -
 nodes/node/photos/                                     owea    -
 nodes/node/choose/                                     owea    -
@@ -153,6 +155,8 @@ class Samples:
         self.filled = {
             "<objectid:photo_id>": self.photo.id,
             "<objectid:gallery_id>": self.gallery,
+            # Nobody's: what somebody typed is for none of the others.
+            "<objectid:copy_id>": NOTHING,
             "<path:content_type_id>": ContentType.objects.get(app_label="nodes", model="node").pk,
             "<label:label>": target.label,
             "<commentkey:pk>": target.pk,

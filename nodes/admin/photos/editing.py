@@ -14,13 +14,14 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from mongo.clock import now
 from nodes import access
-from nodes.admin import bulk_forms, conflict, sent_forms, undo, uses
+from nodes.admin import bulk_forms, conflict, sent_forms, undo, uses, working_copies
 from nodes.admin.conflict import Clash, Decided, Deciding
 from nodes.admin.forms import NodeForm
 from nodes.admin.photos import library
 from nodes.admin.photos.forms import PhotoForm
 from nodes.admin.photos.site import page
 from nodes.admin.site import actor
+from nodes.content import PHOTO
 from nodes.errors import EditConflict, NodeError, NodeGone
 from nodes.models import Photo, tree
 from nodes.photos import labels as photo_labels
@@ -38,6 +39,7 @@ KEPT_WORDS = ("title", "alt", "summary", "tags")
 @require_http_methods(["GET", "HEAD", "POST"])
 def change(request: HttpRequest, photo_id: ObjectId) -> HttpResponse:
     """Show a photo's form, or save it; after a conflict show both sides, with nothing typed lost."""
+    working_copies.put_back(request, photo_id)
     try:
         photo = _photo(request, photo_id, access.may_see_photos)
         present = Version.of(selectors.metadata(photo_id), photo.metadata.updated)
@@ -76,6 +78,7 @@ def _save(request: HttpRequest, photo_id: ObjectId, form: PhotoForm, nonce: Obje
     fields = form.to_publish() if "_publish" in request.POST else form.mine()
     form_id = form.cleaned_data["form"]
     saved = photos.save(actor(request), photo_id, nonce, fields, form.tag_change(), form=form_id)
+    working_copies.saved(request)
     link = format_html("<a href='{}'>{}</a>", photo_links.in_admin(photo_id), form.cleaned_data["title"])
     told = _("{} was saved, merged with another editor's changes.") if saved.merged else _("{} was saved.")
     messages.success(request, format_html(told, link), extra_tags=f"saved-{form_id}")
@@ -123,6 +126,7 @@ def _show(
         "is_live": is_public(photo, tree.current(), now()),
         "may_change": access.may_change_photos(request.user),
         "markdown": photo_links.markdown(photo),
+        **working_copies.context(request, PHOTO, photo.pk),
     }
     return page(request, "photo", title, form=form, status=status, **context, **more)
 

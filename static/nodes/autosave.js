@@ -1,0 +1,174 @@
+// Sends what is typed into a node's form to the server every few seconds, where it is kept for its editor alone until it is saved.
+// What could not be sent (no connection, no log-in) this browser keeps, and sends from the next page of the admin that it opens.
+(() => {
+  "use strict";
+  const { user, url, ...words } = document.currentScript.dataset;
+  const PREFIX = "marginalia-typed:";
+  const DAYS = 30;
+  // Milliseconds: of quiet before it is sent, at most between two times, and before what failed is tried again.
+  const [QUIET, MOST, AGAIN] = [3_000, 10_000, 15_000];
+  // Bytes that a page may send while it is closed.
+  const SMALL = 60_000;
+  const mine = (copy) => `${PREFIX}${user}:${copy}`;
+
+  const store = (() => {
+    try {
+      return window.localStorage;
+    } catch {
+      return null;
+    }
+  })();
+  const read = (key) => {
+    try {
+      return JSON.parse(store.getItem(key));
+    } catch {
+      return null;
+    }
+  };
+
+  const send = (fields, more) => {
+    const body = new FormData();
+    for (const [name, value] of fields) body.append(name, value);
+    const token = document.querySelector("[name=csrfmiddlewaretoken]")?.value || "";
+    // An expired log-in answers by leading to another page.
+    return fetch(url, { method: "POST", body, redirect: "manual", headers: { Accept: "application/json", "X-CSRFToken": token }, ...more });
+  };
+
+  const form = document.getElementById("node_form");
+  const field = (name) => form?.elements.namedItem(name);
+  const own = field("_copy")?.value;
+
+  // Forms that are open in another tab go on by themselves: they are not offered here.
+  const open = async () => new Set(((await navigator.locks?.query())?.held || []).map((lock) => lock.name));
+  const offer = async (html) => {
+    const place = document.getElementById("unsaved-work");
+    if (!place) return;
+    if (html !== undefined) place.innerHTML = html; // written by the server's template
+    const elsewhere = await open();
+    for (const one of place.querySelectorAll("[data-copy]")) one.hidden = one.dataset.copy === own || elsewhere.has(mine(one.dataset.copy));
+  };
+
+  const flush = async () => {
+    const elsewhere = await open();
+    for (const key of Object.keys(store || {}).filter((name) => name.startsWith(PREFIX))) {
+      const entry = read(key);
+      if (!entry || Date.now() - entry.at > DAYS * 86400e3) store.removeItem(key);
+      else if (key.startsWith(mine("")) && key !== mine(own) && !elsewhere.has(key)) {
+        const said = new Map(entry.fields);
+        const here = form && ["_node", "type"].every((name) => said.get(name) === field(name)?.value);
+        try {
+          const answer = await send(here ? [...entry.fields, ["_offer", "1"]] : entry.fields);
+          if (!answer.ok) continue;
+          store.removeItem(key);
+          if (here) offer((await answer.json()).html);
+        } catch {
+          return; // Still no connection.
+        }
+      }
+    }
+  };
+
+  if (own) {
+    const key = mine(own);
+    const state = document.getElementById("saved-state");
+    const fields = () => [...new FormData(form)].filter(([name, value]) => typeof value === "string" && name !== "csrfmiddlewaretoken");
+    const plain = (list) => JSON.stringify(list.filter(([name]) => !name.startsWith("_")));
+    const numbered = (list, number) => [...list.filter(([name]) => name !== "_seq"), ["_seq", String(number)]];
+    let last = 0;
+    const next = () => (last = Math.max(last + 1, Date.now()));
+    let sent = plain(fields());
+    let [since, waits, keeps, busy, leaving] = [0, 0, 0, false, false];
+
+    // Read out when something is wrong, not every few seconds.
+    const tell = (text, isWrong = false) => {
+      if (!state) return;
+      state.setAttribute("aria-live", isWrong ? "polite" : "off");
+      if (state.textContent !== text) state.textContent = text;
+    };
+    const time = () => new Date().toLocaleTimeString(document.documentElement.lang || undefined, { hour: "2-digit", minute: "2-digit" });
+
+    // Returns whether this browser has what is typed now.
+    const keep = () => {
+      clearTimeout(keeps);
+      const now = fields();
+      if (plain(now) === sent) return true;
+      try {
+        store.setItem(key, JSON.stringify({ at: Date.now(), fields: numbered(now, next()) }));
+        return true;
+      } catch {
+        return false; // Storage is full or forbidden: the text is on the page still.
+      }
+    };
+    const later = (wait) => {
+      clearTimeout(waits);
+      waits = setTimeout(save, wait);
+    };
+    const failed = (answer) => {
+      const kept = keep();
+      const isOut = answer?.type === "opaqueredirect" || answer?.status === 403;
+      if (answer?.status === 413) tell(words.tooLong, true);
+      else if (isOut) tell(kept ? words.outKept : words.out, true);
+      else tell(kept ? words.offline : words.unsaved, true);
+      if (!answer || answer.status >= 500 || answer.status === 429) later(AGAIN);
+    };
+    const save = async (more) => {
+      clearTimeout(waits);
+      const now = fields();
+      const said = plain(now);
+      if (said === sent || (busy && !more)) return;
+      const number = next();
+      let answer = null;
+      busy = true;
+      try {
+        answer = await send(numbered(now, number), more);
+      } catch {
+        // No connection.
+      }
+      busy = false;
+      if (!answer?.ok) return failed(answer);
+      [sent, since] = [said, 0];
+      const entry = read(key);
+      if (entry && Number(new Map(entry.fields).get("_seq")) <= number) store.removeItem(key);
+      if (plain(fields()) === said) tell(words.saved.replace("%(time)s", time()));
+      else later(QUIET);
+      return undefined;
+    };
+
+    const typed = () => {
+      leaving = false;
+      since ||= Date.now();
+      tell(words.unsaved);
+      clearTimeout(keeps);
+      keeps = setTimeout(keep, 300);
+      later(Math.max(0, Math.min(QUIET, since + MOST - Date.now())));
+    };
+    form.addEventListener("input", typed);
+    form.addEventListener("change", typed);
+    const hide = () => {
+      if (leaving || plain(fields()) === sent) return;
+      keep();
+      save({ keepalive: plain(fields()).length < SMALL / 3 });
+    };
+    document.addEventListener("visibilitychange", () => document.visibilityState === "hidden" && hide());
+    window.addEventListener("online", () => later(0));
+    // What is saved is numbered after all that was sent before: what comes late is known as such.
+    form.addEventListener("submit", (event) => {
+      if (event.defaultPrevented) return;
+      keep();
+      clearTimeout(waits);
+      field("_seq").value = next();
+      leaving = true;
+    });
+
+    let shut = () => {};
+    const hold = () => navigator.locks?.request(key, () => new Promise((done) => (shut = done)));
+    hold();
+    window.addEventListener("pagehide", () => {
+      hide();
+      shut();
+    });
+    window.addEventListener("pageshow", (event) => event.persisted && hold());
+    offer();
+  }
+  flush();
+})();
