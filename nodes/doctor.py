@@ -14,6 +14,7 @@ from nodes.collections import (
     ASSET_FILES,
     DATED,
     NODES,
+    POSITION,
     REFERRING,
     RENDITION_CHUNKS,
     RENDITION_FILES,
@@ -64,6 +65,20 @@ HOT_QUERIES = (
             "limit": 10,
         },
         example={"metadata.type": BlogEntry.type_name},
+    ),
+    HotQuery(
+        "a section as editors arranged it",
+        NODES,
+        lambda node: {
+            "filter": {
+                "metadata.parent_id": node["metadata"]["parent_id"],
+                "position": {"$gte": node["position"]},
+                **live(now()),
+            },
+            "sort": dict(POSITION),
+            "limit": 10,
+        },
+        example={"position": {"$type": "string"}},
     ),
     HotQuery(
         "the newest of the site",

@@ -7,7 +7,19 @@ from django.http import HttpRequest
 from django.urls import URLPattern, path
 
 from nodes import converters  # noqa: F401 - registers <objectid:…>
-from nodes.admin import choosing, drafts, editing, history, links, lists, operations, undo, working_copies, writing
+from nodes.admin import (
+    choosing,
+    drafts,
+    editing,
+    history,
+    links,
+    lists,
+    operations,
+    ordering,
+    undo,
+    working_copies,
+    writing,
+)
 
 PERMISSIONS = ("nodes.view_node", "nodes.add_node", "nodes.change_node", "nodes.publish_node")
 
@@ -33,6 +45,7 @@ class NodeAdmin(admin.ModelAdmin):
             ("broken-links/", links.broken, "broken_links"),
             ("<objectid:node_id>/change/", editing.change, "change"),
             ("<objectid:node_id>/move/", operations.move, "move"),
+            ("<objectid:node_id>/order/", ordering.order, "order"),
             ("<objectid:node_id>/duplicate/", operations.duplicate, "duplicate"),
             ("<objectid:node_id>/delete/", operations.throw_away, "delete"),
             ("<objectid:node_id>/restore/", operations.restore, "restore"),

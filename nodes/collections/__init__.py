@@ -27,6 +27,7 @@ NEWEST = (("metadata.published", -1), ("_id", -1))
 OWN_DATE = (("derived.date", 1), ("_id", 1), ("metadata.expires", 1), ("metadata.published", 1))
 # What its section lists by a date of its own.
 DATED = {"derived.date": {"$exists": True}}
+POSITION = (("position", 1), ("metadata.slug", 1))
 # What uses something at all.
 REFERRING = {"derived.refs": {"$exists": True}}
 
@@ -114,6 +115,17 @@ def collections() -> tuple[Collection, ...]:
             (
                 *node_indexes(),
                 SEARCH,
+                # What stands in a section as editors arranged it; what nobody gave a position comes first, by its slug.
+                Index(
+                    "by_position",
+                    (
+                        ("metadata.parent_id", 1),
+                        *POSITION,
+                        ("metadata.expires", 1),
+                        ("metadata.published", 1),
+                        ("metadata.type", 1),
+                    ),
+                ),
                 # The lists of the admin: what was changed last, of all or by one filter; and by state, newest first.
                 Index("by_updated", CHANGED),
                 Index("section_by_updated", (("metadata.parent_id", 1), *CHANGED)),

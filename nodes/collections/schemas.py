@@ -163,6 +163,7 @@ def node() -> Schema:
         {"_id": ID, "metadata": _node()},
         {
             "derived": _DERIVED,
+            "position": optional(TEXT),
             "draft": document(
                 {
                     "nonce": ID,
@@ -197,5 +198,5 @@ def trashed() -> Schema:
     return document(
         {"_id": ID, "metadata": {"anyOf": [_node(), _PHOTO]}, "trashed_at": DATE, "trashed_by": _AUTHOR},
         # `deleting`: to be deleted for good, and begun.
-        {"derived": _DERIVED, "deleting": YES_NO},
+        {"derived": _DERIVED, "position": optional(TEXT), "deleting": YES_NO},
     )

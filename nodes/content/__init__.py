@@ -13,6 +13,7 @@ from importlib import import_module
 from typing import Any
 
 from nodes.content.base import (
+    BY_HAND,
     BY_NAME,
     HTML,
     MARKDOWN,
@@ -32,6 +33,7 @@ from nodes.content.registry import CONTENT, TOP_LEVEL, get, may_hold, register, 
 from nodes.content.shipped import PHOTO, BasicPage, Blog, BlogEntry, Folder, Gallery, Photo
 
 __all__ = [
+    "BY_HAND",
     "BY_NAME",
     "CONTENT",
     "HTML",

@@ -20,12 +20,12 @@ from django_mongodb_backend.models import EmbeddedModel
 from nodes.content import values
 
 MARKDOWN, HTML = "markdown", "html"
-# How a section lists what stands in it: by when it was published, by name with the sections below it, as pictures, or by a
-# date that its pages name.
-NEWEST, BY_NAME, PHOTOS, UPCOMING = "newest", "by-name", "photos", "upcoming"
+# How a section lists what stands in it: by when it was published; by name with the sections below it; these together as editors
+# arranged them; as pictures; or by a date that its pages name.
+NEWEST, BY_NAME, BY_HAND, PHOTOS, UPCOMING = "newest", "by-name", "by-hand", "photos", "upcoming"
 
 # The templates of sections.
-LISTED_BY = {NEWEST: "blog", BY_NAME: "folder", PHOTOS: "gallery", UPCOMING: "upcoming"}
+LISTED_BY = {NEWEST: "blog", BY_NAME: "folder", BY_HAND: "folder", PHOTOS: "gallery", UPCOMING: "upcoming"}
 
 # Where Django looks for models it finds none of these.
 _MODELS = Apps(())

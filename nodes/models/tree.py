@@ -14,7 +14,7 @@ from mongo.clock import now
 from mongo.connection import database
 from nodes import content
 from nodes.collections import NODES
-from nodes.content import Content, registry
+from nodes.content import BY_HAND, Content, registry
 from nodes.models import site, version_cache
 
 HOME = "home"
@@ -34,6 +34,8 @@ class Section:
     updated: datetime
     # The comment policy of what stands in it, "" for that of the section above.
     comments: str = ""
+    # Where it stands among its siblings if these are arranged by hand.
+    position: str = ""
 
     @property
     def content_type(self) -> builtins.type[Content]:
@@ -64,11 +66,19 @@ class Tree:
 
     @cached_property
     def children(self) -> dict[ObjectId | None, list[Section]]:
-        """The sections by the id of their parent, each list by title."""
+        """The sections by the id of their parent, each list by title, or as editors arranged it."""
         grouped: dict[ObjectId | None, list[Section]] = {}
         for section in sorted(self.sections.values(), key=lambda s: (s.title.casefold(), s.id)):
             grouped.setdefault(section.parent_id, []).append(section)
+        for parent_id, inside in grouped.items():
+            if self.is_by_hand(parent_id):
+                inside.sort(key=lambda s: (s.position, s.slug))
         return grouped
+
+    def is_by_hand(self, section_id: ObjectId | None) -> bool:
+        """Return whether editors arrange what stands in a section."""
+        section = self.sections.get(section_id) if section_id else None
+        return section is not None and section.content_type.lists == BY_HAND
 
     def ancestors(self, section_id: ObjectId | None) -> list[Section] | None:
         """Return the sections from the top down to `section_id`, itself included; None if the chain does not reach the top.
@@ -164,12 +174,14 @@ def fresh() -> Tree:
 def load(version: ObjectId | None = None) -> Tree:
     """Read the tree from the database. `version` must have been read before this call."""
     wanted = ("parent_id", "type", "slug", "title", "published", "expires", "updated")
-    fields = {f"metadata.{name}": 1 for name in (*wanted, "detail.comments")}
+    fields = {f"metadata.{name}": 1 for name in (*wanted, "detail.comments")} | {"position": 1}
     # What may be a section of a type that is not installed stays, with all below it: not live, and nothing can be put into it.
     documents = database()[NODES].find({"metadata.type": {"$nin": list(registry.leaves())}}, fields)
-    return Tree(version, (_section(d["_id"], d["metadata"], wanted) for d in documents))
+    return Tree(version, (_section(d, wanted) for d in documents))
 
 
-def _section(section_id: ObjectId, metadata: Mapping[str, Any], wanted: Iterable[str]) -> Section:
+def _section(document: Mapping[str, Any], wanted: Iterable[str]) -> Section:
+    metadata = document["metadata"]
     comments = (metadata.get("detail") or {}).get("comments") or ""
-    return Section(section_id, **{name: metadata[name] for name in wanted}, comments=comments)
+    said = {name: metadata[name] for name in wanted}
+    return Section(document["_id"], **said, comments=comments, position=document.get("position") or "")

@@ -10,9 +10,9 @@ from bson.errors import InvalidId
 from mongo.connection import database
 from nodes.collections import ASSET_FILES, NODES, REDIRECTS, home_of
 from nodes.content import NEWEST, PHOTOS, registry
-from nodes.models import Node, Photo, version_cache
+from nodes.models import Node, Photo, tree, version_cache
 from nodes.models.tree import HOME, Tree
-from nodes.selectors import due, photos, slugs
+from nodes.selectors import by_hand, due, photos, slugs
 from nodes.selectors.listing import (
     FIELDS,
     LISTED,
@@ -183,12 +183,15 @@ def pages_of(
 
 
 def neighbours(node: Node | Photo, moment: datetime) -> tuple[Node | Photo | None, Node | Photo | None]:
-    """Return the live posts before and after a live post in its section, or photos in its gallery. Kept in process."""
+    """Return the live posts before and after a live post in its section, photos in its gallery, or pages and posts where
+    editors arrange them. Kept in process."""
     home = home_of(node.metadata.type)
     types = (node.metadata.type,) if node.content_type.is_file else registry.dated()
     base = {"metadata.parent_id": node.metadata.parent_id, "metadata.type": one_of(types)}
 
     def read() -> tuple[tuple[Node | Photo | None, Node | Photo | None], datetime | None]:
+        if tree.current().is_by_hand(node.metadata.parent_id):
+            return by_hand.neighbours(node, moment), due.next_due(moment)
         edges = (Cursor.of(node, newer=newer) for newer in (False, True))
         sides = (beside(base, "by_section", moment, 1, edge, FIELDS[home], collection=home) for edge in edges)
         older, newer = (MODELS[home].from_document(found[0]) if found else None for found in sides)

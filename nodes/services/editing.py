@@ -17,7 +17,7 @@ from nodes.content import fields as content_fields
 from nodes.content import upgrading, values
 from nodes.errors import EditConflict, InvalidField, InvalidPlace, NodeGone, Published, SlugTaken, TooBusy
 from nodes.selectors import slugs
-from nodes.services import derived, placement
+from nodes.services import derived, ordering, placement
 from nodes.services.site import touch
 from nodes.services.write import (
     base_for,
@@ -92,7 +92,8 @@ def create(
     check_inserts(fields or {}, metadata)
     insert_revision(node_id, None, metadata, actor, Submitted(form, {}) if form else None)
     try:
-        database()[NODES].insert_one({"_id": node_id, "metadata": metadata, "derived": derived.of(metadata)})
+        whole = {"_id": node_id, "metadata": metadata, "derived": derived.of(metadata)}
+        database()[NODES].insert_one(ordering.entered(whole, parent_id))
     except DuplicateKeyError as error:
         is_made = form is not None and database()[NODES].find_one({"_id": form}, {"_id": 1}) is not None
         if is_made or not wanted:

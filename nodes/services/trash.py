@@ -20,7 +20,7 @@ from nodes.merging import Merge
 from nodes.models import site as stored_site
 from nodes.photos.assets import contents
 from nodes.selectors import slugs
-from nodes.services import placement
+from nodes.services import ordering, placement
 from nodes.services.site import touch
 from nodes.services.write import check_place, check_room, insert_revision, keep_old_address
 from nodes.signals import node_deleted
@@ -92,6 +92,8 @@ def restore(
             return False
         stored["metadata"].update(changes)
         del stored["trashed_at"], stored["trashed_by"]
+        if "parent_id" in changes:
+            stored = ordering.entered(stored, changes["parent_id"])
         database()[home].insert_one(stored, session=session)
         return True
 

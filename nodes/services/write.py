@@ -29,7 +29,7 @@ from nodes.errors import (
 )
 from nodes.models import tree
 from nodes.selectors import lists, slugs
-from nodes.services import derived
+from nodes.services import derived, ordering
 from nodes.texts import rendering
 from nodes.texts.inserts.reading import Inserts, Unknown, may_have_any
 from nodes.types import NO_TAGS, Act, Actor, Expected, Submitted, TagChange
@@ -91,6 +91,8 @@ def compare_and_set(
             "derived": derived.of(after),
         },
     }
+    if place[0] != seen.parent_id:
+        update = ordering.entering(update, place[0])
     unchanged = {**seen.as_filter(), **(more_filter or {})}
     if tags:
         # Tagging alone takes no nonce: the tags are in the filter too, and a save that lost against it reads them anew.

@@ -19,7 +19,7 @@ from nodes.models import site as stored_site
 from nodes.photos import labels as photo_labels
 from nodes.photos import links as photo_links
 from nodes.photos import texts as photo_texts
-from nodes.selectors import dates, search
+from nodes.selectors import by_hand, dates, search
 from nodes.selectors import facets as by_facet
 from nodes.selectors import nodes as selectors
 from nodes.selectors.listing import Listing
@@ -145,13 +145,17 @@ def _more(request: HttpRequest, shown: Node | Photo) -> dict[str, Any]:
             return _upcoming(request, shown, moment)
         case content.BY_NAME:
             return {"sections": tree.current().live_children(shown.pk, moment)} | _pages(request, shown, moment)
+        case content.BY_HAND:
+            return _by_hand(request, shown, moment)
         case content.PHOTOS:
             return {
                 "listing": listed(
                     request, selectors.photos_of, shown.pk, moment, size=shown.content_type.page_size or PHOTOS_LISTED
                 )
             }
-    if shown.content_type.is_dated and shown.metadata.published:
+    if shown.metadata.published and (
+        shown.content_type.is_dated or tree.current().is_by_hand(shown.metadata.parent_id)
+    ):
         older, newer = selectors.neighbours(shown, moment)
         return {"older": older, "newer": newer}
     return {}
@@ -204,6 +208,16 @@ def _pages(request: HttpRequest, folder: Node, moment: Any) -> dict[str, Any]:
     size = folder.content_type.page_size or selectors.PAGES_LISTED
     pages = selectors.pages_of(folder.pk, moment, after=request.GET.get("from", ""), limit=size + 1)
     return {"pages": pages[:size], "pages_after": pages[size - 1].metadata.slug if len(pages) > size else None}
+
+
+def _by_hand(request: HttpRequest, section: Node, moment: Any) -> dict[str, Any]:
+    """Return what stands in a section as editors arranged it, from ?from=CURSOR on, and the cursor of what follows."""
+    size = section.content_type.page_size or selectors.PAGES_LISTED
+    try:
+        pages, after = by_hand.page(section.pk, moment, size=size, cursor=request.GET.get("from", ""))
+    except ValueError as error:
+        raise Http404(_("There is no such page of this list.")) from error
+    return {"pages": pages, "pages_after": after}
 
 
 def listed(request: HttpRequest, select: Callable[..., Listing], *arguments: Any, size: int = 0) -> Listing:

@@ -7,11 +7,13 @@ from django.db import models
 from django_mongodb_backend.fields import ArrayField, EmbeddedModelArrayField, EmbeddedModelField
 
 from nodes.content import (
+    BY_HAND,
     Blog,
     Content,
     Entry,
     MarkdownField,
     NodeField,
+    Page,
     Part,
     PhotoField,
     Section,
@@ -67,6 +69,25 @@ class Recipe(Entry):
 
 class Cookbook(Section):
     """Holds recipes."""
+
+
+class Handbook(Section):
+    """Holds chapters, posts and handbooks, as editors arrange them."""
+
+    stands_in = ["folder", "handbook"]
+    lists = BY_HAND
+
+
+class Chapter(Page):
+    """A page of a handbook."""
+
+    stands_in = ["handbook", "folder"]
+
+
+class News(Entry):
+    """A dated page of a handbook."""
+
+    stands_in = ["handbook"]
 
 
 class Piece(Part):

@@ -1,0 +1,116 @@
+"""What stands in a section whose editors arrange it, in their order: along one index, by keyset.
+
+A node's `position` is a text that sorts between those of its neighbours. What has none yet, because the section listed in
+another way before, comes first, by its slug.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Self
+
+from bson import ObjectId
+
+from mongo.connection import Document, database
+from nodes.collections import NODES, POSITION
+from nodes.content import registry
+from nodes.models import Node
+from nodes.selectors.listing import LISTED, live, one_of
+
+INDEX = "by_position"
+_SPOT = re.compile(r"([0-9a-f]*)\.(.+)", re.DOTALL)
+_BACKWARDS = [(path, -direction) for path, direction in POSITION]
+
+
+@dataclass(frozen=True)
+class Spot:
+    """Where a node stands in its section: its position, "" without one, and its slug."""
+
+    position: str
+    slug: str
+
+    def __str__(self) -> str:
+        return f"{self.position}.{self.slug}"
+
+    @classmethod
+    def of(cls, document: Mapping[str, Any]) -> Self:
+        """Return where a stored node stands."""
+        return cls(document.get("position") or "", document["metadata"]["slug"])
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Return the spot that `text` spells; ValueError if it spells none."""
+        if not (found := _SPOT.fullmatch(text)):
+            raise ValueError(text)
+        return cls(found[1], found[2])
+
+    def after(self) -> dict[str, Any]:
+        """Return the filter of what stands after it."""
+        later = [{"position": {"$gt": self.position}}, {"metadata.slug": {"$gt": self.slug}}]
+        # The slug tells it apart in the index alone, so that the node itself is not read.
+        beyond: dict[str, Any] = {"$or": later, "metadata.slug": {"$ne": self.slug}}
+        return beyond | ({"position": {"$gte": self.position}} if self.position else {})
+
+    def before(self) -> dict[str, Any]:
+        """Return the filter of what stands before it, of one with a position without what has none."""
+        if not self.position:
+            return {"position": None, "metadata.slug": {"$lt": self.slug}}
+        earlier = [{"position": {"$lt": self.position}}, {"metadata.slug": {"$lt": self.slug}}]
+        return {"position": {"$lte": self.position}, "$or": earlier, "metadata.slug": {"$ne": self.slug}}
+
+
+def page(section_id: ObjectId, moment: datetime, *, size: int, cursor: str = "") -> tuple[list[Node], str]:
+    """Return `size` live pages, posts and sections of a (live) section, and the cursor of those that follow, "" for none.
+
+    Raises ValueError for a cursor that is none.
+    """
+    shown = {**live(moment), "metadata.type": one_of((*registry.sections(), *registry.leaves()))}
+    return everything(section_id, size=size, cursor=cursor, shown=shown)
+
+
+def everything(
+    section_id: ObjectId, *, size: int, cursor: str = "", shown: Mapping[str, Any] | None = None
+) -> tuple[list[Node], str]:
+    """Return `size` nodes of a section in whatever state, or those to be `shown`, and the cursor of those that follow.
+
+    Raises ValueError for a cursor that is none.
+    """
+    beyond = Spot.parse(cursor).after() if cursor else {}
+    found = in_order(section_id, {**(shown or {}), **beyond}, LISTED, size + 1)
+    nodes = [Node.from_document(document) for document in found[:size]]
+    return nodes, str(Spot.of(found[size - 1])) if len(found) > size else ""
+
+
+def neighbours(node: Node, moment: datetime) -> tuple[Node | None, Node | None]:
+    """Return the live pages or posts before and after one in its section."""
+    stored = spot(node.metadata.parent_id, node.pk)
+    if stored is None:
+        return None, None
+    wanted = {**live(moment), "metadata.type": one_of(registry.leaves())}
+    before = in_order(node.metadata.parent_id, wanted | stored.before(), LISTED, 1, backwards=True)
+    if stored.position and not before:
+        before = in_order(node.metadata.parent_id, wanted | {"position": None}, LISTED, 1, backwards=True)
+    after = in_order(node.metadata.parent_id, wanted | stored.after(), LISTED, 1)
+    first, last = (Node.from_document(found[0]) if found else None for found in (before, after))
+    return first, last
+
+
+def spot(section_id: ObjectId | None, node_id: ObjectId) -> Spot | None:
+    """Return where a node stands in a section; None if it does not stand in it (any more)."""
+    wanted = {"_id": node_id, "metadata.parent_id": section_id}
+    stored = database()[NODES].find_one(wanted, {"position": 1, "metadata.slug": 1})
+    return Spot.of(stored) if stored else None
+
+
+def in_order(
+    section_id: ObjectId | None,
+    wanted: Mapping[str, Any],
+    fields: Mapping[str, Any],
+    limit: int,
+    *,
+    backwards: bool = False,
+) -> list[Document]:
+    """Return up to `limit` documents of what stands in a section, in its order, or from the end; 0 for all."""
+    found = database()[NODES].find({"metadata.parent_id": section_id, **wanted}, {**fields, "position": 1})
+    return list(found.sort(_BACKWARDS if backwards else list(POSITION)).limit(limit).hint(INDEX))

@@ -1,0 +1,150 @@
+"""The order by hand of what stands in a section. Each node has a `position`, a text between those of its neighbours.
+
+Putting one elsewhere is one update of that node alone, under the place and position that it was read with, without its nonce:
+it never meets who edits a text, and of two editors who arrange at once neither undoes what the other did to other nodes.
+"""
+
+import secrets
+from collections.abc import Mapping, Sequence
+from difflib import SequenceMatcher
+from typing import Any
+
+from bson import ObjectId
+
+from mongo.connection import Document, database
+from nodes.collections import NODES
+from nodes.errors import TooBusy
+from nodes.models import tree
+from nodes.selectors.by_hand import Spot, in_order, spot
+from nodes.services.site import touch
+
+# Hexadecimal digits. Positions at either end differ by a step at least, those between others get more digits as they need.
+DIGITS = 12
+START, STEP = 1 << 47, 1 << 20
+# Two editors who fill one gap at once draw different numbers out of so many.
+ROOM = 1 << 16
+# How often a node is put somewhere again while others rename or move it.
+ATTEMPTS = 20
+
+
+def between(low: str, high: str) -> str:
+    """Return a position after `low` and before `high`, "" standing for either end; a different one each time."""
+    if not (low and high):
+        first, last = (int(one[:DIGITS] or "0", 16) for one in (low, high))
+        by_chance = secrets.randbelow(STEP)
+        number = first + STEP + by_chance if low else last - STEP - by_chance if high else START
+        return f"{number:0{DIGITS}x}"
+    digits = max(len(low), len(high))
+    first, last = (int(one.ljust(digits, "0"), 16) for one in (low, high))
+    while last - first < ROOM:
+        digits, first, last = digits + 1, first << 4, last << 4
+    number = first + (last - first) // 4 + secrets.randbelow((last - first) // 2)
+    # Of one number there is one text: "80" and "800" would leave no room between them.
+    return f"{number:0{digits}x}".rstrip("0").ljust(DIGITS, "0")
+
+
+def at_end(section_id: ObjectId | None) -> str | None:
+    """Return the position of what comes into a section: after all others; None where editors do not arrange it."""
+    if section_id is None or not tree.current().is_by_hand(section_id):
+        return None
+    last = in_order(section_id, {}, {}, 1, backwards=True)
+    return between((last[0].get("position") or "") if last else "", "")
+
+
+def entered(document: Mapping[str, Any], section_id: ObjectId | None) -> Document:
+    """Return a document as it comes into a section: after all others, without a position where editors do not arrange it."""
+    position = at_end(section_id)
+    rest = {name: value for name, value in document.items() if name != "position"}
+    return rest | {"position": position} if position else rest
+
+
+def entering(update: Mapping[str, Any], section_id: ObjectId | None) -> dict[str, Any]:
+    """Return the update of a node that moves into a section, with what `entered` says of it."""
+    position = at_end(section_id)
+    operator, value = ("$set", position) if position else ("$unset", "")
+    return {**update, operator: {**update.get(operator, {}), "position": value}}
+
+
+def arrange(section_id: ObjectId, seen: Sequence[ObjectId], wanted: Sequence[ObjectId]) -> int:
+    """Bring some nodes of a section from the order that an editor saw, `seen`, into the one `wanted`; return how many of them
+    do not stand there any more.
+
+    Only what the editor moved is written: each goes behind what it shall follow, wherever that is by now. Raises TooBusy.
+    """
+    settle(section_id)
+    inside = {"_id": {"$in": list(seen)}, "metadata.parent_id": section_id}
+    there = {found["_id"] for found in database()[NODES].find(inside, {"_id": 1})}
+    before, after = ([one for one in order if one in there] for order in (seen, wanted))
+    blocks = SequenceMatcher(None, before, after, autojunk=False).get_matching_blocks()
+    left = {after[block.b + n] for block in blocks for n in range(block.size)}
+    first = next((one for one in after if one in left), None)
+    missed, previous = len(seen) - len(there), None
+    for one in after:
+        if one not in left:
+            done = _put(section_id, one, behind=previous) if previous else _put(section_id, one, ahead_of=first)
+            missed += not done
+        previous = one
+    touch()
+    return missed
+
+
+def to_start(section_id: ObjectId, node_id: ObjectId) -> bool:
+    """Put a node before all others in its section; False if it does not stand there any more. Raises TooBusy."""
+    settle(section_id)
+    done = _put(section_id, node_id)
+    touch()
+    return done
+
+
+def to_end(section_id: ObjectId, node_id: ObjectId) -> bool:
+    """Put a node after all others in its section; False if it does not stand there any more. Raises TooBusy."""
+    settle(section_id)
+    last = in_order(section_id, {"_id": {"$ne": node_id}}, {}, 1, backwards=True)
+    done = _put(section_id, node_id, behind=last[0]["_id"] if last else None)
+    touch()
+    return done
+
+
+def settle(section_id: ObjectId) -> None:
+    """Give a position to what has none, as the section listed in another way before: in its order, before all that have one.
+
+    From the last to the first, so that of two who do it at once either goes on from what the other did.
+    """
+    without = in_order(section_id, {"position": None}, {"metadata.slug": 1}, 0)
+    if not without:
+        return
+    first = in_order(section_id, {"position": {"$gt": ""}}, {}, 1)
+    number = int(first[0]["position"][:DIGITS], 16) if first else START
+    for document in reversed(without):
+        number -= STEP
+        _write(section_id, document["_id"], Spot.of(document), f"{number:0{DIGITS}x}")
+
+
+def _put(
+    section_id: ObjectId, node_id: ObjectId, *, behind: ObjectId | None = None, ahead_of: ObjectId | None = None
+) -> bool:
+    """Put a node behind another, ahead of one, or first of all; False if either does not stand in the section any more."""
+    others = {"_id": {"$ne": node_id}}
+    for _attempt in range(ATTEMPTS):
+        seen, anchor = spot(section_id, node_id), behind or ahead_of
+        beside = spot(section_id, anchor) if anchor else None
+        if seen is None or (anchor and beside is None):
+            return False
+        low = beside.position if beside and behind else ""
+        high = beside.position if beside and ahead_of else ""
+        if ahead_of:
+            found = in_order(section_id, {**others, "position": {"$lt": high, "$gt": ""}}, {}, 1, backwards=True)
+            low = found[0]["position"] if found else ""
+        else:
+            found = in_order(section_id, {**others, "position": {"$gt": low}}, {}, 1)
+            high = found[0]["position"] if found else ""
+        if _write(section_id, node_id, seen, between(low, high)):
+            return True
+    raise TooBusy
+
+
+def _write(section_id: ObjectId, node_id: ObjectId, seen: Spot, position: str) -> bool:
+    """Give a node a position if it stands where it was seen; return whether it did."""
+    unchanged = {"_id": node_id, "metadata.parent_id": section_id, "metadata.slug": seen.slug}
+    unchanged["position"] = seen.position or None
+    return bool(database()[NODES].update_one(unchanged, {"$set": {"position": position}}).matched_count)

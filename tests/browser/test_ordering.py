@@ -1,0 +1,58 @@
+"""An editor arranges what stands in a section: by dragging with JavaScript, by places and arrows without."""
+
+import pytest
+from playwright.sync_api import expect
+
+from nodes.selectors import by_hand
+from tests.support.nodes.build import node
+from tests.support.nodes.content import Chapter, Handbook, News, registered
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def book(mongo):
+    """The id of a handbook with the chapters a to e."""
+    with registered(Handbook, Chapter, News):
+        section = node("handbook", "book", title="The handbook")
+        for slug in "abcde":
+            node("chapter", slug, parent=section, title=f"Chapter {slug}")
+        yield section
+
+
+def order(section) -> str:
+    return "".join(one.metadata.slug for one in by_hand.everything(section, size=100)[0])
+
+
+def row(page, slug):
+    return page.locator("tr", has_text=f"Chapter {slug}")
+
+
+def test_rows_are_dragged_and_saved(browsing, account, book):
+    ann = browsing(account("ann"))
+    ann.goto(f"/admin/nodes/node/{book}/change/")
+    ann.get_by_role("link", name="Order").click()
+    row(ann, "e").locator(".grip").drag_to(row(ann, "b"), target_position={"x": 200, "y": 2})
+    expect(row(ann, "e").get_by_role("spinbutton")).to_have_value("2")
+    assert order(book) == "abcde"
+    ann.get_by_role("button", name="Save the order").click()
+    expect(ann.locator(".messagelist")).to_contain_text("The order was saved.")
+    assert order(book) == "aebcd"
+
+
+def test_places_and_arrows_without_javascript(browsing, account, book):
+    ann = browsing(account("ann"), java_script_enabled=False)
+    ann.goto(f"/admin/nodes/node/{book}/order/")
+    expect(row(ann, "a").locator(".grip")).to_be_hidden()
+    ann.get_by_label("Place of “Chapter e”").fill("1")
+    # Enter in a box saves, and presses no arrow.
+    ann.keyboard.press("Enter")
+    expect(ann.locator(".messagelist")).to_contain_text("The order was saved.")
+    assert order(book) == "eabcd"
+    ann.get_by_role("button", name="Move “Chapter b” up").click()
+    expect(ann.locator("tr:target")).to_contain_text("Chapter b")
+    assert order(book) == "ebacd"
+    ann.goto("/book")
+    expect(ann.locator(".contents h2")).to_have_text([f"Chapter {slug}" for slug in "ebacd"])
+    ann.get_by_role("link", name="Chapter b").click()
+    expect(ann.locator(".neighbours a")).to_have_text(["Before Chapter e", "After Chapter a"])
