@@ -9,9 +9,8 @@ from django import forms
 from django.contrib.admin.widgets import AdminSplitDateTime, AdminTextInputWidget
 from django.contrib.auth import get_user_model
 from django.core.exceptions import ValidationError
-from django.utils.html import format_html, format_html_join
-from django.utils.safestring import SafeString
 from django.utils.text import format_lazy
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from mongo.clock import now
@@ -21,6 +20,7 @@ from nodes.models import tree, version_cache
 from nodes.selectors import due, nodes, picking
 from nodes.selectors.listing import is_public
 from nodes.services.editing import NEVER
+from nodes.texts.inserts.widgets import ChooserInput
 
 # So that a time can be told in every time zone.
 FIRST_YEAR, LAST_YEAR = 1000, 9998
@@ -112,18 +112,31 @@ class SectionField(forms.ChoiceField):
         return None if chosen == TOP else ObjectId(chosen)
 
 
-class ReferenceInput(AdminTextInputWidget):
-    """An address, completed by the titles of what is public: the newest posts and all sections, or the newest photos."""
+class ReferenceInput(ChooserInput):
+    """An address, completed by titles, with what is there. Where scripts do not run, some of what is public is offered."""
 
     def __init__(self, *, photos: bool) -> None:
-        super().__init__()
+        super().__init__("photo" if photos else "node")
         self.photos = photos
 
-    def render(self, name: str, value: Any, attrs: Any = None, renderer: Any = None) -> SafeString:
+    def get_context(self, name: str, value: Any, attrs: Any) -> dict[str, Any]:
         list_id = f"{(attrs or {}).get('id', name)}_list"
-        box = super().render(name, value, {**(attrs or {}), "list": list_id}, renderer)
-        options = format_html_join("", '<option value="{}">{}</option>', self._offered())
-        return format_html('{}<datalist id="{}">{}</datalist>', box, list_id, options)
+        context = super().get_context(name, value, {**(attrs or {}), "list": list_id})
+        return {**context, "chosen": self._chosen(value), "offered": self._offered()}
+
+    def _chosen(self, value: Any) -> choosing.Choice | None:
+        """Return what a value stands for; of what readers do not see, that they do not. Kept in process."""
+        if not value:
+            return None
+        if str(value).startswith(("node:", "photo:")):
+            return choosing.Choice(value, value, gettext("Not public"), "")
+        moment = now()
+
+        def read() -> tuple[choosing.Choice | None, datetime | None]:
+            found = choosing.at(str(value))
+            return choosing.choice(found) if found else None, due.next_due(moment)
+
+        return version_cache.under_version(("chosen", str(value)), moment, read)
 
     def _offered(self) -> tuple[tuple[str, str], ...]:
         """Return (address, title) of each. Kept in process: a form may have many of these boxes."""

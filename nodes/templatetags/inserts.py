@@ -9,7 +9,8 @@ from mongo.clock import now
 from nodes import access
 from nodes.models import tree
 from nodes.texts.inserts import base
-from nodes.texts.inserts.fields import NodeIdField, PhotoIdField, PhotoIdsField
+from nodes.texts.inserts.fields import AddressField, NodeIdField, PhotoIdField, PhotoIdsField
+from nodes.texts.inserts.widgets import ChooserInput
 
 register = template.Library()
 
@@ -29,9 +30,15 @@ def insert_spellings() -> dict[str, Any]:
 def _entry(made: type[base.Insert], user: Any) -> dict[str, Any]:
     form = made(auto_id=f"insert-{made.name}-%s", label_suffix="")
     for name, field in form.fields.items():
-        if isinstance(field, PhotoIdField | PhotoIdsField):
-            field.widget = forms.TextInput({"data-photo": "one" if isinstance(field, PhotoIdField) else "more"})
-        elif isinstance(field, NodeIdField) and field.types:
+        if isinstance(field, PhotoIdsField):
+            field.widget = forms.TextInput({"data-photo": "more"})
+        elif isinstance(field, PhotoIdField):
+            field.widget = ChooserInput("photo", {"data-photo": "one", "data-as": "ref"})
+        elif isinstance(field, AddressField):
+            field.widget = ChooserInput("node", {"data-as": "ref", "data-addresses": ""})
+        elif isinstance(field, NodeIdField) and not field.types:
+            field.widget = ChooserInput("node", {"data-as": "ref"})
+        elif isinstance(field, NodeIdField):
             field.widget = forms.Select({"data-said": ""}, choices=_sections(field, user))
             form.initial[name] = field.widget.choices[0][0]
         field.widget.is_required = field.required

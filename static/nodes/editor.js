@@ -37,6 +37,8 @@
   });
   const dialog = (id) => document.getElementById(id);
   const pickPhoto = (editor) => (dialog("photo-picker") ? dialog("photo-picker").dispatchEvent(new Event("pick")) : EasyMDE.drawImage(editor));
+  const chooseLink = (editor) =>
+    dialog("link-dialog")?.dispatchEvent(new CustomEvent("pick", { detail: editor.codemirror })) ?? EasyMDE.drawLink(editor);
   const toolbar = () => [
     tool("bold", "bold", EasyMDE.toggleBold),
     tool("italic", "italic", EasyMDE.toggleItalic),
@@ -47,7 +49,7 @@
     tool("ordered-list", "ordered", EasyMDE.toggleOrderedList),
     tool("code", "code", EasyMDE.toggleCodeBlock),
     "|",
-    tool("link", "link", EasyMDE.drawLink),
+    tool("link", "link", chooseLink),
     tool("photo", "photo", pickPhoto),
     tool("table", "table", EasyMDE.drawTable),
     tool("insert", "insert", () => dialog("insert-dialog")?.dispatchEvent(new Event("pick"))),
@@ -178,8 +180,11 @@
       codemirror.replaceSelection(event.data, "end", "+input");
     });
     // The Tab key goes on to the next field: Ctrl-] and Ctrl-[ indent.
-    codemirror.setOption("extraKeys", { ...codemirror.getOption("extraKeys"), Tab: false, "Shift-Tab": false });
+    const linkKey = /Mac|iP(hone|ad|od)/.test(navigator.platform) ? "Cmd-K" : "Ctrl-K";
+    const keys = { Tab: false, "Shift-Tab": false, [linkKey]: () => chooseLink(editor) };
+    codemirror.setOption("extraKeys", { ...codemirror.getOption("extraKeys"), ...keys });
     codemirror.on("change", (_cm, change) => {
+      if (change.origin === "+input" && change.text.join("\n") === "[") setTimeout(linkTyped);
       if (change.origin !== "setValue") text.dispatchEvent(new Event("input", { bubbles: true }));
     });
     const pane = codemirror.getWrapperElement().nextSibling;
@@ -189,6 +194,13 @@
     reachable(editor.gui.toolbar);
     asked = null;
     if (isBesideWanted()) EasyMDE.toggleSideBySide(editor);
+  };
+  // "[[" begins a link, but in code.
+  const linkTyped = () => {
+    const cm = editor?.codemirror;
+    const cursor = cm?.getCursor();
+    if (!cm || !/(^|[^[!\\])\[\[$/.test(cm.getRange({ line: cursor.line, ch: 0 }, cursor))) return;
+    if (!/comment/.test(cm.getTokenTypeAt(cursor) || "")) chooseLink(editor);
   };
   const end = () => {
     editor.toTextArea();

@@ -32,7 +32,9 @@
   };
 
   const take = (field, photo) => {
-    field.value = field.dataset.photo === "more" && field.value.trim() ? `${field.value.trim()},${photo}` : photo;
+    const name = `photo:${photo.id}`;
+    field.value = field.dataset.photo === "more" && field.value.trim() ? `${field.value.trim()},${name}` : name;
+    field.dispatchEvent(new CustomEvent("choose", { detail: photo }));
     field.focus();
   };
 
@@ -49,7 +51,7 @@
       if (!picker) continue;
       field.after(dialog.querySelector("template").content.cloneNode(true));
       field.nextElementSibling.addEventListener("click", () => {
-        picker.dispatchEvent(new CustomEvent("pick", { detail: (photo) => take(field, `photo:${photo.id}`) }));
+        picker.dispatchEvent(new CustomEvent("pick", { detail: (photo) => take(field, photo) }));
       });
     }
   }

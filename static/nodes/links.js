@@ -1,4 +1,6 @@
-// An address of the site itself that is pasted into a text becomes a link by number, which follows its page wherever it moves.
+// Links in a text: chosen in a dialog, and pasted. An address of the site itself becomes a link by number, which follows its
+// page wherever it moves.
+//
 // The address is pasted first, as it is: undoing the link gives it back, and where the server does not answer it stays.
 (() => {
   "use strict";
@@ -6,6 +8,7 @@
   const source = document.getElementById("node_form")?.dataset.links;
   if (!text || !source) return;
 
+  const escaped = (title) => title.replace(/[\\`*_[\]<>&]/g, "\\$&");
   const own = (pasted) => {
     if (/\s/.test(pasted) || !pasted.startsWith(`${location.origin}/`)) return null;
     const address = new URL(pasted);
@@ -34,7 +37,7 @@
     mark.clear();
     // What was typed over it since stays.
     if (!ref || !place || cm.getRange(place.from, place.to) !== pasted) return;
-    const words = chosen && !chosen.includes("\n") ? chosen : title.replace(/[\\`*_[\]<>&]/g, "\\$&");
+    const words = chosen && !chosen.includes("\n") ? chosen : escaped(title);
     const target = ref + address.hash;
     cm.replaceRange(inLink ? target : `[${words}](${target})`, place.from, place.to, "*link");
   };
@@ -50,4 +53,53 @@
     event.stopPropagation();
     paste(cm, address, pasted);
   }, true);
+
+  const dialog = document.getElementById("link-dialog");
+  const box = document.getElementById("link-target");
+  let place = null;
+  let chosen = null;
+
+  // The link around the cursor, to be changed.
+  const around = (cm) => {
+    const { line, ch } = cm.getCursor();
+    const found = [...cm.getLine(line).matchAll(/(?<!!)\[((?:[^[\]\\]|\\.)*)\]\(([^()\s]*)\)/g)];
+    const link = cm.somethingSelected() ? null : found.find(({ 0: all, index }) => index < ch && ch < index + all.length);
+    return link && { from: { line, ch: link.index }, to: { line, ch: link.index + link[0].length }, words: link[1], target: link[2] };
+  };
+  const put = (cm, { from, to }, choice) => {
+    const anchor = /^(node|photo):/.test(choice.ref) && box.value.includes("#") ? box.value.trim().slice(box.value.trim().indexOf("#")) : "";
+    const target = (choice.ref + anchor).replace(/[\s()<>]/g, (sign) => `%${sign.charCodeAt(0).toString(16)}`);
+    const isBare = !place.words && choice.title === choice.ref;
+    const words = place.words || escaped(isBare ? choice.title.replace(/^(https?:\/\/|mailto:|tel:)/, "") : choice.title);
+    cm.replaceRange(`[${words}](${target})`, from, to, "*link");
+    // An address has no words of its own: those that stand for it are typed over.
+    if (isBare) cm.setSelection({ line: from.line, ch: from.ch + 1 }, { line: from.line, ch: from.ch + 1 + words.length });
+    else cm.setCursor(cm.posFromIndex(cm.indexFromPos(from) + words.length + target.length + 4));
+  };
+  dialog?.addEventListener("pick", ({ detail: cm }) => {
+    const cursor = cm.getCursor();
+    const isTyped = cm.getRange({ line: cursor.line, ch: cursor.ch - 2 }, cursor) === "[[" && !cm.somethingSelected();
+    const link = isTyped ? { from: { line: cursor.line, ch: cursor.ch - 2 }, to: cursor, words: "" } : around(cm);
+    const selected = cm.getSelection();
+    // A link ends with its paragraph.
+    const { from, to, words, target = "" } = link || (/\n\s*\n/.test(selected)
+      ? { from: cm.getCursor("to"), to: cm.getCursor("to"), words: "" }
+      : { from: cm.getCursor("from"), to: cm.getCursor("to"), words: selected });
+    place = { cm, words, mark: cm.markText(from, to, { clearWhenEmpty: false }) };
+    chosen = null;
+    box.value = target;
+    dialog.showModal();
+    box.select();
+    box.dispatchEvent(new Event("look"));
+  });
+  box?.addEventListener("chosen", ({ detail }) => {
+    chosen = detail;
+    dialog.close();
+  });
+  dialog?.addEventListener("close", () => {
+    const found = place.mark.find();
+    place.mark.clear();
+    if (chosen && found) put(place.cm, found, chosen);
+    place.cm.focus();
+  });
 })();
