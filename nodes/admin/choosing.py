@@ -23,7 +23,7 @@ from nodes.photos import texts
 from nodes.selectors import nodes, photos, picking
 from nodes.selectors.listing import is_public
 from nodes.selectors.lists import ANY
-from nodes.selectors.references import State
+from nodes.selectors.references import State, states, titles
 
 # What is offered at once of pages, posts and sections, and of photos; of a link's targets there are some of each kind.
 OFFERED = 12
@@ -43,6 +43,11 @@ class Choice:
     # Why readers do not see it, "" if they do.
     note: str = ""
     thumbnail: str = ""
+
+    @property
+    def said(self) -> str:
+        """What is told beside the title."""
+        return " · ".join(filter(None, (self.kind, self.path, self.note)))
 
 
 @require_safe
@@ -85,6 +90,13 @@ def choice(node: Node | Photo) -> Choice:
         note="" if is_live else str(texts.REASONS[State.HIDDEN]),
         thumbnail=photo_links.square(node, 160) if isinstance(node, Photo) else "",
     )
+
+
+def unseen(node_id: ObjectId, ref: str, *, sees_all: bool) -> Choice:
+    """Return how a field shows what readers do not see; `sees_all`: with its title, and why."""
+    state = states(tree.current(), [node_id], now())[node_id] if sees_all else State.HIDDEN
+    title = titles([node_id]).get(node_id, "") if sees_all else ""
+    return Choice(ref, ref, title, kind="", note=str(texts.REASONS.get(state, "")))
 
 
 def addressed(request: HttpRequest, typed: str) -> Node | Photo | None:

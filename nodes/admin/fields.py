@@ -10,7 +10,6 @@ from django.contrib.admin.widgets import AdminSplitDateTime, AdminTextInputWidge
 from django.contrib.auth import get_user_model
 from django.core.exceptions import ValidationError
 from django.utils.text import format_lazy
-from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from mongo.clock import now
@@ -118,6 +117,8 @@ class ReferenceInput(ChooserInput):
     def __init__(self, *, photos: bool) -> None:
         super().__init__("photo" if photos else "node")
         self.photos = photos
+        # Whether the editor may know why something is not public, and its title.
+        self.sees_all = False
 
     def get_context(self, name: str, value: Any, attrs: Any) -> dict[str, Any]:
         list_id = f"{(attrs or {}).get('id', name)}_list"
@@ -128,8 +129,9 @@ class ReferenceInput(ChooserInput):
         """Return what a value stands for; of what readers do not see, that they do not. Kept in process."""
         if not value:
             return None
-        if str(value).startswith(("node:", "photo:")):
-            return choosing.Choice(value, value, gettext("Not public"), "")
+        _scheme, colon, name = str(value).partition(":")
+        if colon and ObjectId.is_valid(name):
+            return choosing.unseen(ObjectId(name), str(value), sees_all=self.sees_all)
         moment = now()
 
         def read() -> tuple[choosing.Choice | None, datetime | None]:

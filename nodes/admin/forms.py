@@ -15,17 +15,28 @@ from django.contrib.admin.widgets import AdminTextareaWidget, AdminTextInputWidg
 from django.utils.translation import gettext_lazy as _
 from django_mongodb_backend.forms import ObjectIdField
 
+from markup.characters import newlines
 from mongo.clock import now
-from nodes import content
+from nodes import access, content
 from nodes.admin import declared
-from nodes.admin.fields import AuthorField, EndField, MomentField, SectionField, TagsSeenField, TextField, VersionField
+from nodes.admin.fields import (
+    AuthorField,
+    EndField,
+    MomentField,
+    ReferenceField,
+    SectionField,
+    TagsSeenField,
+    TextField,
+    VersionField,
+)
 from nodes.admin.parts import PartsField, is_left_alone
 from nodes.content import HTML, MARKDOWN
 from nodes.content import fields as content_fields
 from nodes.models.site import COMMENT_POLICIES
+from nodes.photos import texts
 from nodes.selectors.editing import Version
 from nodes.services.editing import made_public
-from nodes.texts import tags
+from nodes.texts import rendering, tags
 from nodes.types import TagChange
 
 # Each field's path under `metadata`.
@@ -133,7 +144,7 @@ class NodeForm(forms.Form):
         if seen:
             shown |= {"nonce": seen.nonce, "tags": ", ".join(seen.tags), "tags_seen": list(seen.tags)}
         super().__init__(data, initial={**shown, **(initial or {})}, label_suffix="", **kwargs)
-        self.type, self.seen = type, seen
+        self.type, self.seen, self.user = type, seen, user
         self._shown = {name: said[path] for name, path in self.paths.items() if name in self.details and path in said}
         # After a clash of slugs: one that was free.
         self.free_slug = ""
@@ -141,6 +152,8 @@ class NodeForm(forms.Form):
         for name, field in self.fields.items():
             if isinstance(field, MomentField | PartsField):
                 field.seen = said.get(self.paths[name])
+            elif isinstance(field, ReferenceField):
+                field.widget.sees_all = access.sees_all(user)
         if user.has_perm("nodes.publish_node"):
             # A new page gets who makes it; what was imported without an author may stay so.
             required = bool(said.get("author"))
@@ -221,6 +234,13 @@ class NodeForm(forms.Form):
 
     def _is_written(self, name: str) -> bool:
         return isinstance(self.fields.get(name), TextField | PartsField | declared.LinesField)
+
+    def broken_references(self) -> list[texts.BrokenReference]:
+        """Return what the text, as the form shows it, names that readers cannot see."""
+        source, format = (str(self[name].value() or "") for name in ("text", "format"))
+        source = newlines(source)
+        sees_photos, sees_all = access.may_see_photos(self.user), access.sees_all(self.user)
+        return texts.broken(source, rendering.to_html(source, format), sees_photos=sees_photos, sees_all=sees_all)
 
 
 def _initial(data: Any, initial: Any) -> Any:

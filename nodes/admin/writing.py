@@ -6,6 +6,7 @@ from typing import Any
 from django.conf import settings
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, JsonResponse
+from django.template.loader import render_to_string
 from django.views.decorators.http import require_POST, require_safe
 
 from markup.characters import newlines
@@ -29,8 +30,8 @@ PREVIEWS = {0: 120, 5_000: 20, 20_000: 4}
 
 @require_POST
 def show_text(request: HttpRequest) -> JsonResponse:
-    """Answer {"html": …}: a text as readers will see it, with photos that they do not see yet, and links marked that lead
-    nowhere. Saves nothing."""
+    """Answer {"html": …, "broken": …}: a text as readers will see it, with photos that they do not see yet and links marked
+    that lead nowhere; and the list of these. Saves nothing."""
     if not access.may_write(request.user):
         raise PermissionDenied
     text = newlines(request.POST.get("text", "")[: settings.TEXT_MAX_BYTES])
@@ -40,7 +41,8 @@ def show_text(request: HttpRequest) -> JsonResponse:
     html = rendering.to_html(text, text_format)
     sees_photos, sees_all = access.may_see_photos(request.user), access.sees_all(request.user)
     shown = photo_texts.previewed(html, sees_photos=sees_photos, sees_all=sees_all)
-    return JsonResponse({"html": shown})
+    broken = photo_texts.broken(text, html, sees_photos=sees_photos, sees_all=sees_all)
+    return JsonResponse({"html": shown, "broken": render_to_string("nodes/admin/_broken.html", {"broken": broken})})
 
 
 @require_safe

@@ -4,10 +4,12 @@ A photo is named by its id, its slug, or "gallery/slug"; a node by its id: `[wor
 up by one query of nodes and one of photos (one more where it names slugs), and kept under the site's version.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
+from urllib.parse import unquote
 
 from bson import ObjectId
 from django.utils.html import format_html
@@ -51,6 +53,10 @@ class Targets:
 
 
 NONE = Targets({}, {})
+# Broken references of one text that are listed.
+MOST_BROKEN = 50
+# As a source spells a reference: in a link, a picture, an attribute.
+_REFERENCE = re.compile(r"(?i)\b(?:node|photo):\s*([^\s#()<>\[\]\"',}]+)")
 
 
 def body(node: Placed, *, is_feed: bool = False) -> SafeString:
@@ -147,6 +153,52 @@ def _marks(names: Names, photos: Mapping[str, Photo], *, sees_all: bool) -> dict
     every = {name: found[ids[name]] if name in ids else State.GONE for name in (*names.nodes, *names.photos)}
     told = {name: state for name, state in every.items() if state is not State.LIVE}
     return {name: str(REASONS[state if sees_all else State.HIDDEN]) for name, state in told.items()}
+
+
+@dataclass(frozen=True)
+class BrokenReference:
+    """A place of a text where readers meet words alone, or less. `line`: from 1, 0 where it is not known; `title`: of what it
+    names, "" for editors who may not know it."""
+
+    name: str
+    words: str
+    line: int
+    title: str
+    reason: str
+
+
+def broken(source: str, html: str, *, sees_photos: bool, sees_all: bool) -> list[BrokenReference]:
+    """Return what a text and its inserts name that readers cannot see, at most MOST_BROKEN places, by line.
+
+    `html`: the text, clean; `sees_photos` and `sees_all` as for `previewed`.
+    """
+    lines: dict[str, list[int]] = {}
+    for number, line in enumerate(source.split("\n"), 1):
+        for typed in _REFERENCE.findall(line):
+            lines.setdefault(unquote(typed), []).append(number)
+    if not lines:
+        return []
+    inserts = Inserts(html)
+    names = named(inserts)
+    photos = selectors.named(names.photos) if sees_photos else _public(names).photos
+    marks = _marks(names, photos, sees_all=sees_all)
+    ids = {
+        name: photos[name].pk if name in photos else ObjectId(name)
+        for name in marks
+        if name in photos or ObjectId.is_valid(name)
+    }
+    titles = reference_selectors.titles(set(ids.values())) if sees_all and ids else {}
+    words: dict[str, list[str]] = {}
+    for mention in references.mentions(inserts.html):
+        words.setdefault(mention.name, []).append(mention.words)
+    found = []
+    for name, reason in marks.items():
+        at, said = lines.get(name) or [0], words.get(name, [])
+        # An insert has no words. Of words more often than lines the last are on the last line.
+        places = [(at[min(number, len(at) - 1)], one) for number, one in enumerate(said)] or [(line, "") for line in at]
+        title = titles.get(ids[name], "") if name in ids else ""
+        found += [BrokenReference(name, one, line, title, reason) for line, one in places]
+    return sorted(found, key=lambda one: one.line)[:MOST_BROKEN]
 
 
 @dataclass(frozen=True)

@@ -95,7 +95,10 @@
         const body = new URLSearchParams({ csrfmiddlewaretoken: token, text: source, format: "markdown" });
         const answer = await fetch(words.show, { method: "POST", body, headers: { Accept: "application/json" }, signal: running.signal });
         if (!answer.ok) throw new Error(answer.status);
-        pane.innerHTML = (await answer.json()).html; // cleaned by the server
+        const { html, broken } = await answer.json();
+        pane.innerHTML = html; // cleaned by the server
+        const list = document.getElementById("broken-references");
+        if (list && list.innerHTML !== broken) list.innerHTML = broken;
         if (!pane.textContent.trim() && !pane.querySelector("img")) pane.textContent = words.empty;
         for (const link of pane.querySelectorAll("a[href]")) link.target = "_blank";
       } catch (error) {
@@ -183,8 +186,10 @@
     const linkKey = /Mac|iP(hone|ad|od)/.test(navigator.platform) ? "Cmd-K" : "Ctrl-K";
     const keys = { Tab: false, "Shift-Tab": false, [linkKey]: () => chooseLink(editor) };
     codemirror.setOption("extraKeys", { ...codemirror.getOption("extraKeys"), ...keys });
+    codemirror.on("changes", (_cm, [change]) => {
+      if (change.origin === "+input" && change.text.join("\n") === "[") linkTyped();
+    });
     codemirror.on("change", (_cm, change) => {
-      if (change.origin === "+input" && change.text.join("\n") === "[") setTimeout(linkTyped);
       if (change.origin !== "setValue") text.dispatchEvent(new Event("input", { bubbles: true }));
     });
     const pane = codemirror.getWrapperElement().nextSibling;

@@ -1,5 +1,7 @@
 """Where things are used, and links that lead nowhere, as editors meet them."""
 
+import re
+
 import pytest
 from bson import ObjectId
 from django.contrib.auth.models import Permission, User
@@ -7,6 +9,7 @@ from django.test import Client
 
 from nodes.admin import links
 from nodes.photos import links as photo_links
+from nodes.photos import texts as photo_texts
 from nodes.selectors import photos as photo_selectors
 from nodes.selectors import references
 from nodes.services import drafts, trash
@@ -267,3 +270,65 @@ class TestLinkTo:
             assert self.to(editor, address) == {}
         client.force_login(user("view_photo"))
         assert client.get(f"{NODES}link-to/", {"address": "/"}).status_code == 403
+
+
+class TestBrokenInTheForm:
+    """What a form lists of what its text leads to and readers cannot see."""
+
+    def listed(self, client: Client, node_id: ObjectId, query: str = "") -> str:
+        page = text(client.get(f"{NODES}{node_id}/change/{query}"))
+        part = page.partition('id="broken-references" role="status">')[2].partition("</div>")[0]
+        return " ".join(re.sub("<[^>]*>", " ", part).split())
+
+    def test_each_place_is_listed_with_its_line_words_and_reason(self, editor):
+        hidden, gone, other = node(slug="hidden", title="Plans", published=None), ObjectId(), ObjectId()
+        trashed, live = node(slug="trashed", title="Old fees"), node(slug="live")
+        photo = upload(gallery(), name="lake.jpg", fields={"published": None, "title": "The lake"})
+        lines = [
+            f"[fine](node:{live}) [*our* plans](node:{hidden}#a)", "", f"and [again](node:{hidden})", "",
+            f"[fees](node:{trashed}) [gone](node:{gone})", "", f"![A lake](photo:{photo})", "",
+            f"::photo{{photo=photo:{other}}}",
+        ]  # fmt: skip
+        page = node(slug="page", text="\r\n".join(lines))
+        trash.trash(EDITOR, trashed, nonce(trashed))
+        assert self.listed(editor, page) == (
+            "Readers cannot see what these lead to: "
+            f"Line 1: “our plans” {hidden} Plans (not public) "
+            f"Line 3: “again” {hidden} Plans (not public) "
+            f"Line 5: “fees” {trashed} Old fees (in the trash) "
+            f"Line 5: “gone” {gone} (not there any more) "
+            f"Line 7: “A lake” {photo} The lake (not public) "
+            f"Line 9: {other} (not there any more)"
+        )
+        assert self.listed(editor, live) == ""
+
+    def test_a_draft_lists_its_own(self, editor):
+        one, two = (node(slug=slug, title=slug, published=None) for slug in ("one", "two"))
+        page = node(slug="page", text=f"[a](node:{one})")
+        drafts.save_draft(EDITOR, page, nonce(page), {"detail.text": f"[b](node:{two})"})
+        assert "“b”" in self.listed(editor, page)
+        assert "“a”" in self.listed(editor, page, "?version=live")
+
+    def test_what_was_sent_and_refused_lists_what_was_typed(self, editor):
+        page = node(slug="page", text="Fine.")
+        sent = {**fields(text(editor.get(f"{NODES}{page}/change/"))), "title": "", "text": f"[a](node:{ObjectId()})"}
+        assert "not there any more" in text(editor.post(f"{NODES}{page}/change/", sent))
+
+    def test_a_preview_lists_them_too(self, editor):
+        sent = {"text": f"[<b>a](node:{ObjectId()})", "format": "markdown"}
+        broken = editor.post(SHOW, sent).json()["broken"]
+        assert "“a”" in broken
+        assert "(not there any more)" in broken
+        assert editor.post(SHOW, {"text": "[a](/b) `node:no`"}).json()["broken"].strip() == ""
+
+    def test_an_author_is_told_neither_why_nor_the_title(self, author):
+        hidden = node(slug="hidden", title="Secret plan", published=None)
+        said = f"[a](node:{hidden}) [b](node:{ObjectId()})"
+        mine = node(slug="mine", published=None, text=said, author={"_id": author_id(author), "name": "Me"})
+        listed = self.listed(author, mine)
+        assert listed.count("(not public)") == 2
+        assert "Secret plan" not in listed
+
+    def test_a_long_list_ends(self, editor):
+        page = node(slug="page", text="\n\n".join(f"[a](node:{ObjectId()})" for _ in range(60)))
+        assert self.listed(editor, page).count("Line") == photo_texts.MOST_BROKEN

@@ -1,5 +1,7 @@
 """Fields that name nodes and photos: chosen by address, kept by id, noted as uses, gone where readers may not see them."""
 
+import re
+
 import pytest
 from bson import ObjectId
 from django.template import Context, Template
@@ -47,6 +49,23 @@ def test_what_went_stays_named_by_its_id(stew, editor):
     assert form["goes_with"] == [f"node:{GONE}"]
     assert ann.send(change(stew), form).status_code == 302
     assert stored(stew)["detail"]["goes_with"] == GONE
+
+
+def test_what_is_chosen_is_shown_and_why_readers_do_not_see_it(stew, recipes, editor):
+    def shown():
+        html = ann.client.get(change(stew)).content.decode()
+        return " ".join(
+            re.findall(r'<p class="chosen">(?:<img[^>]*>)?<strong>(.*?)</strong><small>(.*?)</small>', html)[0]
+        )
+
+    ann, hidden = editor(), node(slug="hidden", title="Plans", published=None)
+    for chosen, said in (
+        (recipes, "Cooking cookbook · /cooking"),
+        (hidden, "Plans not public"),
+        (GONE, " not there any more"),
+    ):
+        save(stew, nonce(stew), detail__goes_with=chosen)
+        assert shown() == said
 
 
 def test_titles_are_offered(stew, editor):
