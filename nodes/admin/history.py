@@ -42,19 +42,27 @@ ACTS = {
 
 @require_safe
 def index(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
-    """List the saves of a node, newest first."""
+    """List the saves of a node, newest first: those of one sitting as one, unless ?each= is given."""
     found = access.node(request.user, node_id, Action.VIEW)
     after = request.GET.get("after", "")
     revisions, has_older = history.newest(
         node_id, found.live.nonce, skip_until=ObjectId(after) if ObjectId.is_valid(after) else None
     )
     type = found.node.metadata.type
+    each = "each" in request.GET
+    sittings = [history.Sitting((r,)) for r in revisions] if each else history.sittings(revisions)
     rows = [
-        {"revision": r, "acts": [ACTS[act] for act in r.acts], "changed": differences.labels(r.changed, type)}
-        for r in revisions
+        {
+            "revision": sitting.revisions[0],
+            "saves": len(sitting.revisions),
+            "since": sitting.revisions[-1].version.saved_at,
+            "acts": [ACTS[act] for act in sitting.revisions[0].acts],
+            "changed": differences.labels(sitting.changed, type),
+        }
+        for sitting in sittings
     ]
     older = str(revisions[-1].version.nonce) if has_older else ""
-    return page(request, "history", _("History"), found=found, rows=rows, older=older)
+    return page(request, "history", _("History"), found=found, rows=rows, older=older, each=each, after=after)
 
 
 @require_safe

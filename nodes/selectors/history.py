@@ -3,9 +3,9 @@
 A revision whose write failed is in no such chain, so it is never shown.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from bson import ObjectId
@@ -19,6 +19,8 @@ from nodes.types import Act
 # Saves that are followed back. Older ones are there until purged, but not listed.
 FOLLOWED = 2_000
 SHOWN = 50
+# Saves of one editor no further apart than this, with nothing between them, are one sitting.
+PAUSE = timedelta(minutes=30)
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,35 @@ class Revision:
     parent: ObjectId | None
     changed: tuple[str, ...]
     acts: tuple[Act, ...]
+
+
+@dataclass(frozen=True)
+class Sitting:
+    """Saves of one editor, one soon after the other, which did nothing but save; or one that did more. Newest first."""
+
+    revisions: tuple[Revision, ...]
+
+    @property
+    def changed(self) -> tuple[str, ...]:
+        """The paths of the fields that any of them changed."""
+        return tuple(dict.fromkeys(path for revision in self.revisions for path in revision.changed))
+
+
+def sittings(revisions: Sequence[Revision]) -> list[Sitting]:
+    """Return the revisions of a history, newest first, by sittings."""
+    found: list[list[Revision]] = []
+    for revision in revisions:
+        if found and _goes_on(found[-1][-1], revision):
+            found[-1].append(revision)
+        else:
+            found.append([revision])
+    return [Sitting(tuple(sitting)) for sitting in found]
+
+
+def _goes_on(later: Revision, earlier: Revision) -> bool:
+    """Return whether two saves, one after the other, are of one sitting."""
+    is_soon = later.version.saved_at - earlier.version.saved_at <= PAUSE
+    return is_soon and later.version.saved_by == earlier.version.saved_by and later.acts == earlier.acts == (Act.SAVED,)
 
 
 def newest(node_id: ObjectId, present: ObjectId, *, skip_until: ObjectId | None = None) -> tuple[list[Revision], bool]:

@@ -120,3 +120,31 @@ def test_what_is_not_known_any_more_is_not_guessed(page, mongo):
     save(page, first, slug="other")
     mongo["cms.revisions"].delete_one({"_id": first})
     assert told(page) == [(Act.SAVED,)]
+
+
+def sittings(page):
+    """Return the titles that the sittings of a node came to, newest first, with how many saves each had."""
+    found, _more = history.newest(page, nonce(page))
+    return [(one.revisions[0].version.fields["title"], len(one.revisions)) for one in history.sittings(found)]
+
+
+def test_saves_of_one_sitting_are_listed_as_one(page, editor, mongo):
+    for number in range(3):
+        save(page, nonce(page), ANN, title=f"Ann {number}")
+    assert sittings(page) == [("Ann 2", 3), ("Page", 1)]
+    html = editor().client.get(f"/admin/nodes/node/{page}/history/").content.decode()
+    assert (html.count('name="new"'), "3 saves since" in html) == (2, True)
+    each = editor("bob").client.get(f"/admin/nodes/node/{page}/history/?each=1").content.decode()
+    assert (each.count('name="new"'), "saves since" in each) == (4, False)
+
+
+def test_another_editor_a_pause_and_what_readers_see_end_a_sitting(page, mongo):
+    save(page, nonce(page), ANN, title="Ann 1")
+    save(page, nonce(page), Actor(ObjectId(), "Bob"), title="Bob")
+    save(page, nonce(page), ANN, title="Ann 2")
+    before = now() - history.PAUSE - timedelta(minutes=1)
+    mongo["cms.revisions"].update_many({}, {"$set": {"saved_at": before}})
+    save(page, nonce(page), ANN, title="Ann after a pause")
+    save(page, nonce(page), ANN, published=PAST)
+    save(page, nonce(page), ANN, title="Ann of what is public")
+    assert [count for _title, count in sittings(page)] == [1] * 7
