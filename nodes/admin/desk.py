@@ -88,6 +88,23 @@ def point(when: datetime, moment: datetime) -> str:
     return _("%(day)s, %(time)s") % {"day": day(when, moment), "time": time}
 
 
+def gone_until(node: Node, moment: datetime) -> str:
+    """Return how long readers get nothing of a node that is not public."""
+    if standing(node, moment) is Standing.SCHEDULED:
+        return _("readers get 404 until %(when)s.") % {"when": point(node.metadata.published, moment)}
+    return _("readers get 404 until it is published again.")
+
+
+def takes_down(node: Node, published: datetime | None, expires: datetime) -> str:
+    """Return what these dates do to a page that readers see, as a question; "" if they go on seeing it."""
+    moment = now()
+    if standing(node, moment) is not Standing.LIVE or (published and published <= moment < expires):
+        return ""
+    if published and published > moment:
+        return _("This takes the page down: readers get 404 until %(when)s.") % {"when": point(published, moment)}
+    return _("This takes the page down: readers get 404 until it is published again.")
+
+
 def bar_of_new(*, may_publish: bool, is_gone: bool = False) -> Bar:
     """Return the bar of a page that is not saved yet. `is_gone`: it was, and went while it was being edited."""
     told = _("Gone · not public") if is_gone else _("New · not public")

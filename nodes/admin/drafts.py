@@ -15,7 +15,7 @@ from django_mongodb_backend.forms import ObjectIdField
 
 from nodes import access
 from nodes.access import Action
-from nodes.admin import differences
+from nodes.admin import desk, differences
 from nodes.admin.editing import publish_draft
 from nodes.admin.site import admin_url, page
 from nodes.errors import NodeError
@@ -55,7 +55,9 @@ def publish(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
             return publish_draft(request, found, form.cleaned_data["draft"])
         except NodeError as error:
             form.add_error(None, str(error))
-    return _show(request, found, draft, form, _("Publish the draft"))
+    dates = {**found.live.fields, **draft.fields}
+    question = desk.takes_down(found.node, dates["published"], dates["expires"])
+    return _show(request, found, draft, form, _("Publish changes"), question)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -74,7 +76,9 @@ def discard(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
     return _show(request, found, draft, form, _("Discard the draft"))
 
 
-def _show(request: HttpRequest, found: Editable, draft: Version, form: DraftForm, title: str) -> HttpResponse:
+def _show(
+    request: HttpRequest, found: Editable, draft: Version, form: DraftForm, title: str, question: str = ""
+) -> HttpResponse:
     if form.errors:
         form.data = {**form.data.dict(), "draft": str(draft.nonce)}
     live = {path: found.live.fields.get(path) for path in draft.fields}
@@ -84,7 +88,7 @@ def _show(request: HttpRequest, found: Editable, draft: Version, form: DraftForm
         found.node.metadata.type,
         request.user,
     )
-    return page(request, "draft", title, found=found, form=form, changes=changes)
+    return page(request, "draft", title, found=found, form=form, changes=changes, question=question)
 
 
 @require_safe

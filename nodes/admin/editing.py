@@ -13,10 +13,10 @@ from django.views.decorators.http import require_http_methods, require_safe
 from mongo.clock import now
 from nodes import access, content
 from nodes.access import TOP, Action, section_choices
-from nodes.admin import conflict, desk, differences, sent_forms, uses, working_copies
+from nodes.admin import conflict, desk, differences, outcomes, sent_forms, uses, working_copies
 from nodes.admin.desk import Standing
 from nodes.admin.forms import FIELDS, NodeForm, form_of
-from nodes.admin.site import actor, admin_url, page, tell_saved
+from nodes.admin.site import actor, admin_url, page
 from nodes.errors import (
     EditConflict,
     IdTaken,
@@ -25,11 +25,12 @@ from nodes.errors import (
     NodeGone,
     Published,
 )
+from nodes.models import Node
 from nodes.selectors import editing as selectors
-from nodes.selectors import history, slugs
+from nodes.selectors import slugs
 from nodes.selectors.editing import Editable, Version
 from nodes.services import drafts, editing
-from nodes.types import Saved
+from nodes.types import Act, Saved
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -157,9 +158,8 @@ def _sent(request: HttpRequest, found: Editable, drafting: bool) -> HttpResponse
     form = _form(request, found, seen, decided.data, drafting=drafting)
     if not sent_forms.is_to_be_saved(request.POST, form, decided):
         return _show(request, found, form, drafting, decided)
-    live = not drafting and not _is_draft_sent(request, found)
-    if live and (leaving := uses.of_taken_back(request.user, found.node, form, request.POST)):
-        return _page(request, found, form, drafting, leaving=leaving)
+    if asked := _taking_down(request, found, form, drafting):
+        return _page(request, found, form, drafting, **asked)
     try:
         written = _write(request, found, form, drafting)
     except EditConflict as error:
@@ -175,6 +175,21 @@ def _sent(request: HttpRequest, found: Editable, drafting: bool) -> HttpResponse
         return _show(request, found, form, drafting, decided)
     working_copies.saved(request)
     return written
+
+
+def _taking_down(request: HttpRequest, found: Editable, form: NodeForm, drafting: bool) -> dict[str, Any]:
+    """Return what is asked before readers get a public page no more; nothing if they do, or it was answered already."""
+    is_live = "_publish" in request.POST or not (drafting or _is_draft_sent(request, found))
+    said = {**found.live.fields, **_said(request, form)}
+    question = desk.takes_down(found.node, said["published"], said["expires"])
+    if not is_live or not question or uses.CONFIRMED in request.POST:
+        return {}
+    pressed = next((name for name in ("_publish", "_save") if name in request.POST), "_continue")
+    return {
+        "question": question,
+        "pressed": pressed,
+        "leaving": uses.of_leaving(request.user, [found.node.pk]),
+    }
 
 
 def _find(request: HttpRequest, node_id: ObjectId) -> Editable | None:
@@ -225,32 +240,40 @@ def _write(request: HttpRequest, found: Editable, form: NodeForm, drafting: bool
     if publishing:
         access.node(request.user, node_id, Action.PUBLISH)
         saved = drafts.publish_draft(who, node_id, publishing, seen_nonce=seen, mine=mine, tags=tags)
-    elif drafting or _is_draft_sent(request, found):
+        return _done(request, saved, form, found.node, Act.CHANGES_PUBLISHED)
+    if drafting or _is_draft_sent(request, found):
         access.node(request.user, node_id, Action.DRAFT)
         _check_place_left_alone(form, mine)
         saved = drafts.save_draft(who, node_id, seen, mine, tags, form=data["form"])
         if "_publish" in request.POST:
-            return publish_draft(request, access.node(request.user, node_id, Action.PUBLISH), saved.nonce)
-    else:
-        access.node(request.user, node_id, Action.EDIT)
-        mine["slug"] = mine["slug"] or slugs.free(mine["title"], mine["parent_id"])
-        if "_publish" in request.POST:
-            access.node(request.user, node_id, Action.PUBLISH)
-        bound = access.changes_unpublished_only(request.user)
-        saved = editing.save(who, node_id, seen, mine, tags, form=data["form"], only_unpublished=bound)
-    return _done(request, saved, form)
+            drafted = access.node(request.user, node_id, Action.PUBLISH)
+            return publish_draft(request, drafted, saved.nonce, data["form"])
+        return _done(request, saved, form, found.node, drafted=True)
+    access.node(request.user, node_id, Action.EDIT)
+    mine["slug"] = mine["slug"] or slugs.free(mine["title"], mine["parent_id"])
+    if "_publish" in request.POST:
+        access.node(request.user, node_id, Action.PUBLISH)
+    bound = access.changes_unpublished_only(request.user)
+    saved = editing.save(who, node_id, seen, mine, tags, form=data["form"], only_unpublished=bound)
+    return _done(request, saved, form, found.node)
 
 
-def publish_draft(request: HttpRequest, found: Editable, draft_nonce: ObjectId) -> HttpResponse:
-    """Publish the draft as stored; show what to decide where the live version has changed too. Raises NodeError."""
-    node_id, form_id = found.node.pk, ObjectId()
+def publish_draft(
+    request: HttpRequest, found: Editable, draft_nonce: ObjectId, form: ObjectId | None = None
+) -> HttpResponse:
+    """Publish the draft as stored, by a `form` that saved it; show what to decide where the live version has changed too.
+
+    Raises NodeError.
+    """
+    node_id = found.node.pk
     try:
         saved = drafts.publish_draft(actor(request), node_id, draft_nonce)
     except EditConflict as error:
         seen = found.draft.base_nonce if found.draft else None
-        return show_conflict(request, found, error, form_id=form_id, seen=seen, drafting=True, publishing=draft_nonce)
-    metadata, savers = found.drafted().metadata, others_since(request, saved, None)
-    tell_saved(request, saved, metadata.title, savers, type=metadata.type, form=form_id)
+        return show_conflict(
+            request, found, error, form_id=ObjectId(), seen=seen, drafting=True, publishing=draft_nonce
+        )
+    outcomes.tell(request, saved, found.node, Act.CHANGES_PUBLISHED, form=form)
     return HttpResponseRedirect(admin_url("change", saved.id))
 
 
@@ -260,26 +283,18 @@ def _check_place_left_alone(form: NodeForm, mine: dict[str, Any]) -> None:
         raise InvalidPlace(_("A draft cannot change the address. Put section and slug back, or save them live."))
 
 
-def _done(request: HttpRequest, saved: Saved, form: NodeForm) -> HttpResponse:
-    data = form.cleaned_data
-    savers = others_since(request, saved, data["nonce"])
-    tell_saved(request, saved, data.get("title", ""), savers, type=form.type, form=data["form"])
-    if "_preview" in request.POST:
-        return HttpResponseRedirect(admin_url("preview_frame", saved.id))
-    return HttpResponseRedirect(admin_url("change", saved.id))
-
-
-def saved_elsewhere(request: HttpRequest, saved: Saved, found: Editable, seen: ObjectId | None) -> HttpResponse:
-    """Tell of a save that another page than the form made, and go to the form."""
-    metadata, savers = found.node.metadata, others_since(request, saved, seen)
-    tell_saved(request, saved, metadata.title, savers, type=metadata.type)
-    return HttpResponseRedirect(admin_url("change", saved.id))
-
-
-def others_since(request: HttpRequest, saved: Saved, seen: ObjectId | None) -> tuple[str, ...]:
-    """Return the names of the others whose saves since `seen` were merged with."""
-    savers = history.savers_since(saved.id, seen, saved.nonce) if saved.merged else ()
-    return tuple(name for name in savers if name != actor(request).name)
+def _done(
+    request: HttpRequest,
+    saved: Saved,
+    form: NodeForm,
+    before: Node | None = None,
+    act: Act = Act.SAVED,
+    *,
+    drafted: bool = False,
+) -> HttpResponse:
+    seen, form_id = form.cleaned_data["nonce"], form.cleaned_data["form"]
+    outcomes.tell(request, saved, before, act, drafted=drafted, seen=seen, form=form_id)
+    return HttpResponseRedirect(admin_url("preview_frame" if "_preview" in request.POST else "change", saved.id))
 
 
 def _show(

@@ -1,18 +1,18 @@
 """A node's history: who saved what, the difference of any two versions, and going back, which is a save like any other."""
 
 from bson import ObjectId
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods, require_safe
 
 from nodes import access
 from nodes.access import Action
-from nodes.admin import differences
-from nodes.admin.editing import saved_elsewhere, show_conflict
+from nodes.admin import differences, outcomes
+from nodes.admin.editing import show_conflict
 from nodes.admin.fields import TagsSeenField
 from nodes.admin.operations import Confirmation
-from nodes.admin.site import actor, page
+from nodes.admin.site import actor, admin_url, page
 from nodes.content import fields as content_fields
 from nodes.errors import EditConflict, NodeError
 from nodes.selectors import editing as selectors
@@ -96,7 +96,8 @@ def restore(request: HttpRequest, node_id: ObjectId, nonce: ObjectId) -> HttpRes
         except NodeError as error:
             form.add_error(None, str(error))
         else:
-            return saved_elsewhere(request, saved, found, seen)
+            outcomes.tell(request, saved, found.node, Act.RESTORED, seen=seen)
+            return HttpResponseRedirect(admin_url("change", node_id))
     present = {path: value for path, value in found.live.fields.items() if path not in NOT_RESTORED}
     changes = differences.changes(
         {**present, "tags": sorted(found.live.tags)},

@@ -46,6 +46,7 @@ class NodeAdmin(admin.ModelAdmin):
             ("<objectid:node_id>/change/", editing.change, "change"),
             ("<objectid:node_id>/move/", operations.move, "move"),
             ("<objectid:node_id>/order/", ordering.order, "order"),
+            ("<objectid:node_id>/unpublish/", operations.unpublish, "unpublish"),
             ("<objectid:node_id>/duplicate/", operations.duplicate, "duplicate"),
             ("<objectid:node_id>/delete/", operations.throw_away, "delete"),
             ("<objectid:node_id>/restore/", operations.restore, "restore"),

@@ -15,16 +15,17 @@ from django_mongodb_backend.forms import ObjectIdField
 
 from nodes import access
 from nodes.access import Action
-from nodes.admin import undo, uses
+from nodes.admin import desk, outcomes, undo, uses
 from nodes.admin.editing import again_under_another
 from nodes.admin.fields import SectionField
-from nodes.admin.site import actor, admin_url, page, tell_saved
+from nodes.admin.site import actor, admin_url, page
 from nodes.errors import EditConflict, IdTaken, NodeError, SlugTaken
 from nodes.photos import links as photo_links
 from nodes.selectors import editing as editing_selectors
 from nodes.selectors import trash as selectors
 from nodes.selectors.editing import Editable
 from nodes.services import duplicating, editing, trash
+from nodes.types import NEVER, Act
 
 
 class Confirmation(forms.Form):
@@ -82,10 +83,29 @@ def move(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
         except NodeError as error:
             _refuse(form, error)
         else:
-            tell_saved(request, saved, found.node.metadata.title, type=found.node.metadata.type)
+            outcomes.tell(request, saved, found.node, Act.MOVED, seen=form.cleaned_data["nonce"])
             return HttpResponseRedirect(admin_url("change", node_id))
     text = [_goes_with(found), _("Old addresses go on working: they lead to the new place.")]
     return _confirm(request, found, form, _("Move"), button=_("Move"), text=" ".join(text).strip())
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def unpublish(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
+    """Take a page from the public, or keep it from appearing."""
+    found = access.node(request.user, node_id, Action.PUBLISH)
+    form = Confirmation(request, found)
+    if request.method == "POST" and form.is_valid():
+        try:
+            saved = editing.save(actor(request), node_id, form.cleaned_data["nonce"], {"published": None})
+        except NodeError as error:
+            _refuse(form, error)
+        else:
+            outcomes.tell(request, saved, found.node, seen=form.cleaned_data["nonce"])
+            return HttpResponseRedirect(admin_url("change", node_id))
+    text = desk.takes_down(found.node, None, NEVER) or _("The page becomes a draft: it will not appear by itself.")
+    used = uses.of_leaving(request.user, [node_id])
+    text = " ".join([text, _("Its text, history and comments stay."), _goes_with(found)]).strip()
+    return _confirm(request, found, form, _("Unpublish"), button=_("Unpublish"), text=text, uses=used)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

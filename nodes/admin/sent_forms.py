@@ -43,8 +43,14 @@ def refuse(form: NodeForm, error: NodeError) -> None:
         form.free_slug = error.free
 
 
-def told_of(request: HttpRequest, node_id: ObjectId, since: ObjectId | None, error: EditConflict) -> dict[str, str]:
-    """Return what a conflict page says of the saves since a nonce: {"savers": whose they are, "merged": what merged}."""
+def told_of(
+    request: HttpRequest, node_id: ObjectId, since: ObjectId | None, error: EditConflict
+) -> dict[str, str | bool]:
+    """Return what a conflict page says of the saves since a nonce.
+
+    {"savers": whose they are, "is_own": whether they are all the editor's own, in another window, "merged": what merged}.
+    """
     savers = history.savers_since(node_id, since, error.theirs["nonce"])
-    others = [name for name in savers if name != actor(request).name] or list(savers)
-    return {"savers": ", ".join(others), "merged": conflict.merged(error)}
+    others = dict.fromkeys(saver.name for saver in savers if saver.id != actor(request).id)
+    is_own = bool(savers) and not others
+    return {"savers": ", ".join(others), "is_own": is_own, "merged": conflict.merged(error)}

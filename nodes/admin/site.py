@@ -3,17 +3,15 @@
 from typing import Any
 
 from bson import ObjectId
-from django.contrib import admin, messages
+from django.contrib import admin
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
-from django.utils.translation import gettext as _
 
-from nodes.admin import differences
 from nodes.models import Node
-from nodes.types import Actor, Saved
+from nodes.types import Actor
 
 
 def page(request: HttpRequest, template: str, title: str, *, status: int = 200, **context: Any) -> HttpResponse:
@@ -35,25 +33,3 @@ def actor(request: HttpRequest) -> Actor:
 def title_link(node_id: ObjectId, title: str) -> SafeString:
     """Return a link to the page that edits a node."""
     return format_html("<a href='{}'>{}</a>", admin_url("change", node_id), title)
-
-
-def tell_saved(
-    request: HttpRequest,
-    saved: Saved,
-    title: str,
-    savers: tuple[str, ...] = (),
-    *,
-    type: str,
-    form: ObjectId | None = None,
-) -> None:
-    """Say that a node was saved, what merged by itself, and to the browser which form needs not be kept any more."""
-    tags = f"saved-{form}" if form else ""
-    told = format_html(_("{} was saved."), title_link(saved.id, title))
-    if saved.merged:
-        names = ", ".join(savers) or _("another editor")
-        merged = _("Merged with the changes of %(who)s to: %(fields)s.") % {
-            "who": names,
-            "fields": differences.labels(saved.merged, type),
-        }
-        told = format_html("{} {}", told, merged)
-    messages.success(request, told, extra_tags=tags)

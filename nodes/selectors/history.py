@@ -14,7 +14,7 @@ from mongo.connection import database
 from nodes import merging
 from nodes.collections import REVISIONS
 from nodes.selectors.editing import Version
-from nodes.types import Act
+from nodes.types import Act, Actor
 
 # Saves that are followed back. Older ones are there until purged, but not listed.
 FOLLOWED = 2_000
@@ -89,15 +89,15 @@ def newest(node_id: ObjectId, present: ObjectId, *, skip_until: ObjectId | None 
     return found, len(nonces) > SHOWN
 
 
-def savers_since(node_id: ObjectId, seen: ObjectId | None, present: ObjectId) -> tuple[str, ...]:
-    """Return the names of those who saved after the nonce `seen`, up to `present`, each once; the newest first."""
+def savers_since(node_id: ObjectId, seen: ObjectId | None, present: ObjectId) -> tuple[Actor, ...]:
+    """Return who saved after the nonce `seen`, up to `present`, each once; the newest first."""
     links = _links(node_id)
-    names: dict[str, None] = {}
+    savers: dict[Actor, None] = {}
     nonce: ObjectId | None = present
     while nonce is not None and nonce != seen and nonce in links:
-        names[links[nonce]["saved_by"]["name"]] = None
+        savers[Actor(links[nonce]["saved_by"]["_id"], links[nonce]["saved_by"]["name"])] = None
         nonce = links[nonce]["parent"]
-    return tuple(names)
+    return tuple(savers)
 
 
 def _chain(node_id: ObjectId, present: ObjectId) -> list[ObjectId]:
@@ -111,7 +111,7 @@ def _chain(node_id: ObjectId, present: ObjectId) -> list[ObjectId]:
 
 
 def _links(node_id: ObjectId) -> dict[ObjectId | None, Mapping[str, Any]]:
-    found = database()[REVISIONS].find({"node_id": node_id}, {"parent": 1, "saved_by.name": 1})
+    found = database()[REVISIONS].find({"node_id": node_id}, {"parent": 1, "saved_by": 1})
     return {link["_id"]: link for link in found.sort("saved_at", -1).limit(FOLLOWED)}
 
 

@@ -132,7 +132,7 @@ def test_two_editors_in_one_page_saving_twenty_times_each_lose_no_word(browsing,
                 kept(editor)
         for editor in (ann, bob):
             editor.click("[name=_continue]")
-            expect(editor.locator(".messagelist")).to_contain_text("was saved")
+            expect(editor.locator(".messagelist")).to_contain_text("Updated.")
             expect(editor.locator(".clash")).to_have_count(0)
             expect(editor.locator(".unsaved:visible")).to_have_count(0)
     paragraphs = stored(node_id)["detail"]["text"].split("\n\n")

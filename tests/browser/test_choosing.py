@@ -101,6 +101,6 @@ def test_fields_and_inserts_are_filled_by_title(browsing, account):
         expect(picture).to_have_value("/gallery/lake")
         assert ann.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
         ann.keyboard.press("Control+s")
-        expect(ann.locator(".messagelist")).to_contain_text("was saved")
+        expect(ann.locator(".messagelist")).to_contain_text("Draft saved.")
         # What readers do not see is named to its editors.
         expect(ann.locator(".field-goes_with .chosen")).to_contain_text("Soup")

@@ -30,7 +30,7 @@ def test_rows_are_added_and_saved(stew, browsing, account, viewport):
         ann.get_by_text("Details", exact=True).click()
     ann.locator("#id_servings").fill("8")
     ann.click("[name=_continue]")
-    expect(ann.locator(".messagelist")).to_contain_text("was saved")
+    expect(ann.locator(".messagelist")).to_contain_text("Updated.")
     detail = stored(stew)["detail"]
     assert [step["what"] for step in detail["steps"]] == ["Cook", "One", "Two", "Three", "Four"]
     assert detail["servings"] == 8

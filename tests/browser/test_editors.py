@@ -58,7 +58,7 @@ def test_the_same_paragraph_shows_both_and_one_decides(browsing, account, script
     if not scripts:
         clash.locator("[value=edit]").check()
     ann.click("[name=_continue]")
-    expect(ann.locator(".messagelist")).to_contain_text("was saved")
+    expect(ann.locator(".messagelist")).to_contain_text("Updated.")
     assert stored(node_id)["detail"]["text"].startswith("The cat and the dog slept")
 
 
@@ -68,11 +68,11 @@ def test_double_click_on_save_makes_one_page_and_one_save(browsing, account, mon
     ann.fill("#id_title", "Twice")
     write(ann, "Text")
     ann.dblclick("[name=_continue]")
-    expect(ann.locator(".messagelist")).to_contain_text("Twice was saved")
+    expect(ann.locator(".messagelist")).to_contain_text("Draft saved.")
     assert mongo["cms.nodes"].count_documents({}) == 1
     write(ann, "Text two")
     ann.dblclick("[name=_continue]")
-    expect(ann.locator(".messagelist")).to_contain_text("Twice was saved")
+    expect(ann.locator(".messagelist")).to_contain_text("Draft saved.")
     assert mongo["cms.nodes"].find_one()["metadata"]["detail"]["text"] == "Text two"
 
 
@@ -84,7 +84,7 @@ def test_back_and_save_raises_nothing(browsing, account):
     ann.go_back()
     write(ann, "one two three")
     ann.click("[name=_continue]")
-    expect(ann.locator(".messagelist")).to_contain_text("was saved")
+    expect(ann.locator(".messagelist")).to_contain_text("Updated.")
     assert stored(node_id)["detail"]["text"] == "one two three"
 
 
@@ -156,7 +156,7 @@ def test_expired_log_in_is_renewed_on_the_spot(browsing, account):
     ann.get_by_role("button", name="Log in").click()
     expect(ann.locator("#id_text")).to_have_value("typed long ago")
     ann.click("[name=_continue]")
-    expect(ann.locator(".messagelist")).to_contain_text("was saved")
+    expect(ann.locator(".messagelist")).to_contain_text("Updated.")
     assert stored(node_id)["detail"]["text"] == "typed long ago"
 
 
@@ -169,7 +169,7 @@ def test_page_thrown_away_meanwhile_gives_its_text_back(browsing, account, mongo
     ann.click("[name=_continue]")
     expect(ann.locator(".errornote").first).to_contain_text("moved to the trash")
     ann.get_by_role("button", name="Save as a new page").click()
-    expect(ann.locator(".messagelist")).to_contain_text("was saved")
+    expect(ann.locator(".messagelist")).to_contain_text("Published.")
     assert mongo["cms.nodes"].find_one()["metadata"]["detail"]["text"] == "typed"
 
 
@@ -192,5 +192,5 @@ def test_form_whose_answer_is_long_in_coming_shows_that_something_goes_on(browsi
     ann.route("**/admin/nodes/node/add/**", lambda route: sent.append(route))
     ann.route("**/bar-is-shown*", answer_now)
     ann.click("[name=_continue]", no_wait_after=True)
-    expect(ann.locator(".messagelist")).to_contain_text("Slow")
+    expect(ann.locator(".messagelist")).to_contain_text("Draft saved.")
     assert shown == ["Working"]

@@ -63,7 +63,7 @@ def test_a_photo_is_edited_and_its_focal_point_clicked(browsing, account):
     page.locator(".photo-preview img").click(position={"x": box["width"] * 0.25, "y": box["height"] * 0.75})
     page.fill("#id_alt", "Dark and bright")
     page.click("[name=_continue]")
-    expect(page.locator(".messagelist")).to_contain_text("was saved")
+    expect(page.locator(".messagelist")).to_contain_text("Saved:")
     detail = document(photo_id)["metadata"]["detail"]
     assert detail["alt"] == "Dark and bright"
     assert [round(part, 1) for part in detail["focal"]] in ([0.2, 0.7], [0.2, 0.8], [0.3, 0.8], [0.3, 0.7])
@@ -86,7 +86,7 @@ def test_a_picture_pasted_into_a_text_is_shown_by_the_post(browsing, account):
         re.compile(r"Before\.\n\n!\[A lake \\\[at\\\] night\]\(photo:[0-9a-f]{24}\)")
     )
     page.get_by_role("button", name="Update").click()
-    expect(page.locator(".messagelist")).to_contain_text("was saved")
+    expect(page.locator(".messagelist")).to_contain_text("Updated.")
     reader = browsing()
     reader.goto("/blog/post")
     image = reader.locator(".prose figure.photo img")

@@ -42,7 +42,7 @@ def test_tools_keys_and_word_count(ann):
     expect(ann.locator("#id_text")).to_have_value("**one two***three*\n- item")
     expect(ann.locator(".editor-words")).to_contain_text("words")
     ann.keyboard.press("Control+s")
-    expect(ann.locator(".messagelist")).to_contain_text("was saved")
+    expect(ann.locator(".messagelist")).to_contain_text("Draft saved. Readers still see the live version.")
     assert stored(node_id)["detail"]["text"] == "one two", "readers see the live version"
     assert selectors.load(node_id).draft.fields["detail.text"] == "**one two***three*\n- item"
 
@@ -135,7 +135,7 @@ def test_tags_are_completed_by_keyboard_and_by_mouse(ann):
     expect(ann.locator(".tag-list")).to_be_hidden()
     tags.fill("design, realism, new")
     ann.click("[name=_continue]")
-    expect(ann.locator(".messagelist")).to_contain_text("was saved")
+    expect(ann.locator(".messagelist")).to_contain_text("Updated.")
     assert sorted(stored(node_id)["tags"]) == ["design", "new", "realism"]
 
 
@@ -162,7 +162,7 @@ def test_what_was_kept_comes_back_into_the_editor(ann, browsing):
     ann.get_by_role("button", name="Continue with them").click()
     expect(ann.locator(".CodeMirror-code")).to_have_text("typed on the train")
     ann.click("[name=_continue]")
-    expect(ann.locator(".messagelist")).to_contain_text("was saved")
+    expect(ann.locator(".messagelist")).to_contain_text("Updated.")
     assert stored(node_id)["detail"]["text"] == "typed on the train"
 
 
@@ -185,7 +185,7 @@ def test_without_scripts_one_writes_uploads_and_moderates(browsing, account):
     write(page, "Words.")
     page.fill("#id_tags", "paper, plain")
     page.click("[name=_publish]")
-    page.get_by_role("link", name="Plain paper").first.click()
+    expect(page.locator(".messagelist")).to_contain_text("Published. View it.")
     expect(page.locator("#id_text")).to_have_value("Words.")
     node_id = Node.objects.get(metadata__slug="plain-paper").pk
     assert stored(node_id)["tags"] == ["paper", "plain"]

@@ -44,6 +44,7 @@ nodes/node/broken-links/                               owea    -
 nodes/node/<objectid:node_id>/change/                  oea     oea
 nodes/node/<objectid:node_id>/move/                    oea     oea
 nodes/node/<objectid:node_id>/order/                   ea      ea
+nodes/node/<objectid:node_id>/unpublish/               ea      ea
 nodes/node/<objectid:node_id>/duplicate/               oea     oea
 nodes/node/<objectid:node_id>/delete/                  oea     oea
 nodes/node/<objectid:node_id>/restore/                 ea      ea

@@ -80,7 +80,11 @@ def _save(request: HttpRequest, photo_id: ObjectId, form: PhotoForm, nonce: Obje
     saved = photos.save(actor(request), photo_id, nonce, fields, form.tag_change(), form=form_id)
     working_copies.saved(request)
     link = format_html("<a href='{}'>{}</a>", photo_links.in_admin(photo_id), form.cleaned_data["title"])
-    told = _("{} was saved, merged with another editor's changes.") if saved.merged else _("{} was saved.")
+    told = _("Saved: {}.")
+    if "_publish" in request.POST:
+        told = _("Published: {}.")
+    if saved.merged:
+        told = _("Saved: {}, merged with another editor's changes.")
     messages.success(request, format_html(told, link), extra_tags=f"saved-{form_id}")
     stays = "_continue" in request.POST
     return HttpResponseRedirect(photo_links.in_admin(photo_id) if stays else photo_links.library(fields["parent_id"]))

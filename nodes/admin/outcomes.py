@@ -1,0 +1,84 @@
+"""What an act on a page came to, in words: what happened, what follows for readers, what merged with whose changes."""
+
+from bson import ObjectId
+from django.contrib import messages
+from django.http import HttpRequest
+from django.utils.html import format_html
+from django.utils.translation import gettext as _
+
+from mongo.clock import now
+from nodes.admin import desk, differences
+from nodes.admin.desk import Standing
+from nodes.admin.site import actor
+from nodes.models import Node
+from nodes.selectors import editing, history
+from nodes.types import Act, Saved
+
+
+def tell(
+    request: HttpRequest,
+    saved: Saved,
+    before: Node | None,
+    act: Act = Act.SAVED,
+    *,
+    drafted: bool = False,
+    seen: ObjectId | None = None,
+    form: ObjectId | None = None,
+) -> None:
+    """Say what a save came to, and to the browser which form needs not be kept any more.
+
+    `before`: the node as it was, None if there was none. `act`: what was done, where the node before and after it does not
+    tell; `drafted`: a draft was saved. `seen`: the nonce on which the save went on.
+    """
+    found = editing.load(saved.id)
+    # Thrown away in between: what is told is that nothing was lost.
+    told = _happened(before, found.node, act, drafted=drafted) if found else _("Saved.")
+    if found and not drafted and desk.standing(found.node, now()) is Standing.LIVE:
+        told = format_html('{} <a href="{}">{}</a>', told, found.node.get_absolute_url(), _("View it."))
+    if found and saved.merged:
+        told = format_html("{} {}", told, _merged(request, saved, seen, found.node.metadata.type))
+    messages.success(request, told, extra_tags=f"saved-{form}" if form else "")
+
+
+def _happened(before: Node | None, after: Node, act: Act, *, drafted: bool) -> str:
+    moment = now()
+    name, was = desk.standing(after, moment), desk.standing(before, moment) if before else Standing.NEW
+    if act is Act.MOVED:
+        return _("Moved to %(address)s. The old address leads there.") % {"address": after.get_absolute_url()}
+    if drafted:
+        return _("Draft saved. Readers still see the live version.") if name is Standing.LIVE else _("Draft saved.")
+    if was is Standing.LIVE and name is not Standing.LIVE:
+        return _("This took the page down: %(until)s") % {"until": desk.gone_until(after, moment)}
+    if act is Act.RESTORED:
+        return _("The older version is back.")
+    match name:
+        case Standing.DRAFT if act is Act.CHANGES_PUBLISHED:
+            return _("The draft is part of the page now. The page is not public.")
+        case Standing.DRAFT if was is Standing.SCHEDULED:
+            return _("Not scheduled any more. The page is a draft.")
+        case Standing.DRAFT:
+            return _("Draft saved.")
+        case Standing.SCHEDULED:
+            when = desk.point(after.metadata.published, moment)
+            return _("Scheduled for %(when)s.") % {"when": when}
+        case Standing.EXPIRED:
+            return _("Saved. Readers get 404: the page expired %(when)s.") % {
+                "when": desk.day(after.metadata.expires, moment)
+            }
+        case Standing.HIDDEN if was is name:
+            return _("Updated. Readers see the page once its section is public.")
+        case Standing.HIDDEN:
+            return _("Published. Readers see the page once its section is public.")
+        case _live if was is Standing.LIVE:
+            return _("Changes published.") if act is Act.CHANGES_PUBLISHED else _("Updated.")
+    return _("Published.")
+
+
+def _merged(request: HttpRequest, saved: Saved, seen: ObjectId | None, type: str) -> str:
+    # The save itself is among them.
+    savers = history.savers_since(saved.id, seen, saved.nonce)
+    others = dict.fromkeys(saver.name for saver in savers if saver.id != actor(request).id)
+    told = {"who": ", ".join(others), "fields": differences.labels(saved.merged, type)}
+    if others:
+        return _("Merged with the changes of %(who)s to: %(fields)s.") % told
+    return _("Merged with what you changed in another window: %(fields)s.") % told

@@ -1,0 +1,154 @@
+"""The page on which one writes: its bar, its panel, its keys and its menu, with and without JavaScript."""
+
+from datetime import timedelta
+
+import pytest
+from playwright.sync_api import expect
+
+from mongo.clock import now
+from nodes.models import Node
+from nodes.selectors import editing as selectors
+from tests.browser.people import PHONE, menu, write
+from tests.support.nodes.build import node, stored
+
+ADD = "/admin/nodes/node/add/?type=basic-page"
+
+
+def change(node_id):
+    return f"/admin/nodes/node/{node_id}/change/"
+
+
+def state(page):
+    return page.locator(".desk-state > span:nth-child(2)")
+
+
+@pytest.fixture
+def ann(browsing, account):
+    return browsing(account("ann"))
+
+
+def test_a_post_is_written_saved_and_published_by_the_keyboard(ann):
+    ann.goto(ADD)
+    expect(ann.locator("#id_title")).to_be_focused()
+    expect(ann.locator("#saved-state")).to_have_text("Not saved")
+    ann.keyboard.type("By keys")
+    ann.keyboard.press("Enter")
+    ann.keyboard.type("Words.")
+    ann.keyboard.press("Control+s")
+    expect(ann.locator(".messagelist")).to_contain_text("Draft saved.")
+    expect(state(ann)).to_have_text("Draft · not public")
+    expect(ann.locator("#saved-state")).to_contain_text("Saved")
+    made = Node.objects.get(metadata__slug="by-keys").pk
+    assert (stored(made)["detail"]["text"], stored(made)["published"]) == ("Words.", None)
+    ann.locator("#id_title").focus()
+    ann.keyboard.type("!")
+    expect(ann.locator("#saved-state")).to_have_text("Not saved")
+    ann.keyboard.press("Control+Enter")
+    asked = ann.get_by_role("dialog", name="Publish?")
+    expect(asked).to_contain_text("Readers see it at once.")
+    asked.get_by_role("button", name="Cancel").click()
+    assert stored(made)["published"] is None
+    ann.keyboard.press("Control+Enter")
+    asked.get_by_role("button", name="Publish").press("Enter")
+    expect(ann.locator(".messagelist")).to_contain_text("Published. View it.")
+    assert stored(made)["title"].strip("!") == "By keys"
+    ann.get_by_role("link", name="View it.").click()
+    expect(ann.locator("article")).to_contain_text("Words.")
+
+
+def test_a_date_ahead_makes_the_button_schedule(ann):
+    node_id, ahead = node(published=None), now() + timedelta(days=40)
+    ann.goto(change(node_id))
+    primary = ann.locator("[data-primary]")
+    expect(primary).to_have_text("Publish")
+    ann.locator("#id_published_0").fill(f"{ahead:%Y-%m-%d}")
+    ann.locator("#id_published_1").fill("09:00")
+    expect(primary).to_have_text("Schedule…")
+    primary.click()
+    asked = ann.get_by_role("dialog", name="Schedule?")
+    expect(asked).to_contain_text(f"{ahead:%Y-%m-%d} 09:00")
+    asked.get_by_role("button", name="Schedule").click()
+    expect(ann.locator(".messagelist")).to_contain_text("Scheduled for")
+    expect(state(ann)).to_contain_text("Appears")
+    assert stored(node_id)["published"].date() == ahead.date()
+
+
+def test_what_was_typed_is_previewed_and_readers_see_none_of_it(ann):
+    node_id = node(title="Live", text="Old words.")
+    ann.goto(change(node_id))
+    write(ann, "New words.")
+    ann.get_by_role("link", name="Preview", exact=True).click()
+    expect(ann.frame_locator(".look iframe").locator("article")).to_contain_text("New words.")
+    assert stored(node_id)["detail"]["text"] == "Old words."
+    ann.goto(change(node_id))
+    expect(state(ann)).to_contain_text("changes not published")
+    ann.get_by_role("link", name="Preview", exact=True).click()
+    expect(ann.frame_locator(".look iframe").locator("article")).to_contain_text("New words.")
+
+
+@pytest.mark.slow
+def test_the_menu_is_for_keys_too(ann):
+    ann.goto(change(node()))
+    more = ann.locator(".desk-menu > summary")
+    more.focus()
+    ann.keyboard.press("Enter")
+    expect(ann.get_by_role("link", name="Unpublish")).to_be_visible()
+    ann.keyboard.press("Escape")
+    expect(ann.get_by_role("link", name="Unpublish")).to_be_hidden()
+    expect(more).to_be_focused()
+    ann.keyboard.press("Enter")
+    ann.locator("#id_title").click()
+    expect(ann.get_by_role("link", name="Unpublish")).to_be_hidden()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scripts", [True, False], ids=["scripts", "no-scripts"])
+def test_on_a_phone_the_bar_is_in_reach_and_the_settings_follow(browsing, account, scripts):
+    page = browsing(account("ann"), viewport=PHONE, java_script_enabled=scripts)
+    node_id = node(text="Word. " * 2_000)
+    page.goto(change(node_id))
+    publish = page.get_by_role("button", name="Update")
+    for _ in range(2):
+        box = publish.bounding_box()
+        assert PHONE["height"] / 2 < box["y"] < PHONE["height"] - box["height"]
+        assert box["height"] >= 44
+        page.mouse.wheel(0, 2_000)
+    expect(page.locator(".desk-group[open]")).to_have_count(0 if scripts else 3)
+    page.get_by_role("link", name="Settings").click()
+    expect(page.locator(".desk-group").first).to_be_in_viewport()
+    if scripts:
+        page.get_by_text("Summary and tags").click()
+    page.locator("#id_tags").fill("phone")
+    publish.click()
+    expect(page.locator(".messagelist")).to_contain_text("Updated.")
+    assert stored(node_id)["tags"] == ["phone"]
+    widths = "[document.documentElement.scrollWidth, window.innerWidth]"
+    if scripts:
+        assert page.evaluate(widths)[0] <= PHONE["width"]
+
+
+def test_without_scripts_a_page_is_published_changed_and_taken_down(browsing, account):
+    page = browsing(account("bob"), java_script_enabled=False)
+    page.goto(ADD)
+    page.fill("#id_title", "Plain")
+    page.get_by_role("button", name="Publish").click()
+    node_id = Node.objects.get(metadata__slug="plain").pk
+    expect(state(page)).to_contain_text("Live since")
+    write(page, "More words.")
+    page.get_by_role("button", name="Save draft").click()
+    expect(page.locator(".messagelist")).to_contain_text("Draft saved. Readers still see the live version.")
+    assert selectors.load(node_id).draft.fields["detail.text"] == "More words."
+    page.get_by_role("button", name="Publish changes").click()
+    expect(page.locator(".messagelist")).to_contain_text("Changes published. View it.")
+    assert stored(node_id)["detail"]["text"] == "More words."
+    page.fill("#id_published_0", "2099-06-01")
+    page.get_by_role("button", name="Update").click()
+    expect(page.get_by_role("alert")).to_contain_text("This takes the page down: readers get 404 until June 1, 2099")
+    page.get_by_role("link", name="Keep it public").click()
+    expect(state(page)).to_contain_text("Live since")
+    menu(page)
+    page.get_by_role("link", name="Unpublish").click()
+    page.get_by_role("button", name="Unpublish").click()
+    expect(page.locator(".messagelist")).to_contain_text("This took the page down")
+    expect(state(page)).to_have_text("Draft · not public")
+    assert stored(node_id)["published"] is None

@@ -1,0 +1,198 @@
+"""What is told after an act on a page: what happened, and what follows for readers; and what is asked before."""
+
+import re
+from datetime import timedelta
+from html import unescape
+
+import pytest
+
+from mongo.clock import now
+from mongo.connection import database
+from nodes.services import drafts, editing
+from nodes.types import Actor
+from tests.nodes.admin.test_desk import AHEAD, change
+from tests.support.nodes.build import EDITOR, PAST, node, nonce, stored
+from tests.support.nodes.editors import fields
+
+ADD = "/admin/nodes/node/add/?type=basic-page"
+DUE = {"published_0": f"{AHEAD:%Y-%m-%d}", "published_1": "09:00"}
+NEVER_PUBLISHED = {"published_0": "", "published_1": ""}
+WHEN = f"June 1, {AHEAD.year}, 9 a.m."
+
+
+def told(response):
+    """Return what was told last of a page, as text; its links in brackets."""
+    assert response.status_code == 200
+    html = response.content.decode().partition('class="messagelist"')[2].partition("</ul>")[0]
+    said = re.findall(r"<li[^>]*>(.*?)</li>", html, re.S)
+    text = re.sub(r'<a href="([^"]*)">(.*?)</a>', r"\2[\1]", said[-1])
+    return unescape(text).strip()
+
+
+def sent(editor, address, button="_continue", **typed):
+    """Press a button of the form at an address; return what is told."""
+    data = {**editor.open(address), **typed, button: "1"}
+    return told(editor.client.post(address, data, follow=True))
+
+
+VIEW = " View it.[/page]"
+
+
+@pytest.mark.parametrize(
+    ("dates", "button", "typed", "words"),
+    [
+        ({"published": None}, "_continue", {}, "Draft saved."),
+        ({"published": None}, "_publish", {}, "Published." + VIEW),
+        ({"published": None}, "_publish", DUE, f"Scheduled for {WHEN}."),
+        ({}, "_continue", {}, "Updated." + VIEW),
+        ({}, "_draft", {}, "Draft saved. Readers still see the live version."),
+        ({"published": AHEAD}, "_continue", {}, f"Scheduled for {WHEN}."),
+        ({"published": AHEAD}, "_publish", {}, "Published." + VIEW),
+        ({"published": AHEAD}, "_continue", NEVER_PUBLISHED, "Not scheduled any more. The page is a draft."),
+        (
+            {"expires": PAST + timedelta(days=1)},
+            "_continue",
+            {},
+            "Saved. Readers get 404: the page expired Jan. 2, 2020.",
+        ),
+        ({"expires": PAST + timedelta(days=1)}, "_publish", {}, "Published." + VIEW),
+    ],
+)
+def test_what_a_save_came_to_is_told(mongo, editor, dates, button, typed, words):
+    node_id = node(**dates)
+    assert sent(editor(), change(node_id), button, title="Typed", **typed) == words
+    document = mongo["cms.nodes"].find_one()
+    said = document["draft"]["metadata"] if button == "_draft" else document["metadata"]
+    assert said["title"] == "Typed"
+
+
+def test_a_new_page_is_told(editor):
+    assert sent(editor(), ADD, title="One", slug="one") == "Draft saved."
+    assert sent(editor("bob"), ADD, "_publish", title="Two", slug="two") == "Published. View it.[/two]"
+    assert sent(editor("cy"), ADD, "_publish", title="Three", **DUE) == f"Scheduled for {WHEN}."
+
+
+def test_publishing_changes_is_told(editor):
+    ann, node_id = editor(), node()
+    drafts.save_draft(EDITOR, node_id, nonce(node_id), {"title": "Other"})
+    assert sent(ann, change(node_id), "_publish") == "Changes published. View it.[/page]"
+    assert stored(node_id)["title"] == "Other"
+
+
+def test_publishing_into_a_closed_section_promises_nothing(editor):
+    page = node(parent=node("folder", "closed", published=None), published=None)
+    assert sent(editor(), change(page), "_publish") == "Published. Readers see the page once its section is public."
+
+
+def test_moving_and_going_back_are_told(editor):
+    ann, node_id, folder = editor(), node(title="One"), node("folder", "folder")
+    first = nonce(node_id)
+    editing.save(EDITOR, node_id, first, {"title": "Two"})
+    address = change(node_id, f"history/{first}")
+    data = fields(ann.client.get(address).content.decode(), "confirm_form")
+    assert told(ann.client.post(address, data, follow=True)) == "The older version is back. View it.[/page]"
+    address = change(node_id, "move")
+    data = fields(ann.client.get(address).content.decode(), "confirm_form") | {"section": str(folder)}
+    words = "Moved to /folder/page. The old address leads there. View it.[/folder/page]"
+    assert told(ann.client.post(address, data, follow=True)) == words
+
+
+@pytest.mark.parametrize("button", ["_continue", "_publish"])
+@pytest.mark.parametrize(
+    ("typed", "until"),
+    [
+        (DUE, f"until {WHEN}."),
+        ({"expires_0": "2020-02-01", "expires_1": "00:00"}, "until it is published again."),
+    ],
+    ids=["ahead", "expired"],
+)
+def test_a_date_that_takes_a_page_down_is_asked_first(editor, client, typed, until, button):
+    ann, node_id = editor(), node()
+    asked = ann.send(change(node_id), ann.open(change(node_id)), button, title="Typed", **typed)
+    html = asked.content.decode()
+    assert f"This takes the page down: readers get 404 {until}" in html
+    assert f'name="{button}" value="1">Take the page down' in html
+    assert client.get("/page").status_code == 200
+    again = fields(html)
+    assert again["title"] == ["Typed"]
+    assert told(ann.client.post(change(node_id), {**again, button: "1"}, follow=True)).startswith(
+        f"This took the page down: readers get 404 {until}"
+    )
+    assert client.get("/page").status_code == 404
+
+
+def test_a_draft_with_a_date_ahead_asks_when_it_is_published(editor, client):
+    ann, node_id = editor(), node()
+    question = f"This takes the page down: readers get 404 until {WHEN}"
+    assert ann.send(change(node_id), ann.open(change(node_id)), "_draft", title="Typed", **DUE).status_code == 302
+    assert question in ann.client.get(change(node_id, "publish")).content.decode()
+    drafts.discard_draft(node_id, database()["cms.nodes"].find_one()["draft"]["nonce"])
+    drafts.save_draft(EDITOR, node_id, nonce(node_id), {"title": "Other"})
+    assert question not in ann.client.get(change(node_id, "publish")).content.decode()
+    assert question in ann.send(change(node_id), ann.open(change(node_id)), "_publish", **DUE).content.decode()
+    assert client.get("/page").status_code == 200
+
+
+def test_what_stays_public_asks_nothing(editor):
+    ann, node_id = editor(), node()
+    typed = {
+        "published_0": "2021-01-01",
+        "published_1": "00:00",
+        "expires_0": f"{AHEAD:%Y-%m-%d}",
+        "expires_1": "00:00",
+    }
+    assert sent(ann, change(node_id), **typed) == "Updated. View it.[/page]"
+
+
+def test_unpublishing_says_what_it_does_and_then_what_it_did(editor, client):
+    ann, node_id = editor(), node()
+    assert "unpublish/" in ann.client.get(change(node_id)).content.decode()
+    page = ann.client.get(change(node_id, "unpublish")).content.decode()
+    assert "This takes the page down: readers get 404 until it is published again." in page
+    assert client.get("/page").status_code == 200
+    data = fields(page, "confirm_form")
+    words = "This took the page down: readers get 404 until it is published again."
+    assert told(ann.client.post(change(node_id, "unpublish"), data, follow=True)) == words
+    assert client.get("/page").status_code == 404
+    assert stored(node_id)["published"] is None
+    assert "unpublish/" not in ann.client.get(change(node_id)).content.decode()
+
+
+def test_unpublishing_what_changed_since_is_not_done(editor):
+    ann, node_id = editor(), node()
+    data = fields(ann.client.get(change(node_id, "unpublish")).content.decode(), "confirm_form")
+    editing.save(EDITOR, node_id, nonce(node_id), {"published": now()})
+    page = ann.client.post(change(node_id, "unpublish"), data).content.decode()
+    assert "This page has changed since." in page
+    assert stored(node_id)["published"]
+
+
+def test_a_conflict_with_oneself_is_not_called_another_editor_s(editor):
+    ann, bob, node_id = editor("ann"), editor("bob"), node(title="Base")
+    form = ann.open(change(node_id))
+    ann.send(change(node_id), ann.open(change(node_id)), title="One", summary="Mine too")
+    assert sent_title(ann, node_id, form).startswith("You changed this page in another window")
+    assert sent_title(bob, node_id, form).startswith("ann changed this page")
+
+
+def sent_title(editor, node_id, form):
+    html = editor.send(change(node_id), form, title="Two").content.decode()
+    note = re.search(r'<p class="errornote">(.*?)</p>', html, re.S)
+    return note[1].strip()
+
+
+def test_what_merged_with_oneself_is_not_called_another_editor_s(editor):
+    ann, node_id = editor("ann"), node(title="Base")
+    form = ann.open(change(node_id))
+    ann.send(change(node_id), ann.open(change(node_id)), summary="Mine too")
+    other = {**form, "title": "Two", "_continue": "1"}
+    words = "Updated. View it.[/page] Merged with what you changed in another window: Summary."
+    assert told(ann.client.post(change(node_id), other, follow=True)) == words
+
+
+def test_who_has_the_same_name_is_another_editor(editor):
+    ann, node_id = editor("ann"), node(title="Base")
+    form = ann.open(change(node_id))
+    editing.save(Actor(None, "ann"), node_id, nonce(node_id), {"summary": "Theirs"})
+    told_of = told(ann.client.post(change(node_id), {**form, "title": "Two", "_continue": "1"}, follow=True))
+    assert told_of.endswith("Merged with the changes of ann to: Summary.")
