@@ -21,13 +21,14 @@ from nodes.collections import (
     REVISIONS,
     SITE,
     TRASH,
+    WORKING_COPIES,
 )
 from nodes.content import PHOTO, BlogEntry, registry
 from nodes.content.upgrading import FIRST, VERSION
 from nodes.models.site import SITE_ID
 from nodes.photos import damage
 from nodes.photos.assets.locks import stale
-from nodes.selectors import picking, references
+from nodes.selectors import picking, references, working_copies
 from nodes.selectors.listing import NEWEST_FIRST, live
 
 _SORT = dict(NEWEST_FIRST)
@@ -166,6 +167,16 @@ HOT_QUERIES = (
         lambda node: {"filter": picking.titled(node["metadata"]["title"]), "limit": picking.OFFERED},
         example={"derived.title_words": {"$exists": True, "$ne": []}},
         broadcast_because="Editors choose by title what a text links to, wherever it stands.",
+    ),
+    HotQuery(
+        "what an editor has not saved",
+        WORKING_COPIES,
+        lambda copy: {
+            "filter": working_copies.of_form(copy["_id"]["user"], copy["type"], copy["node_id"]),
+            "sort": {"updated": -1},
+            "limit": working_copies.OFFERED,
+        },
+        example={"type": {"$exists": True}},
     ),
     HotQuery("a photo by its address", ASSET_FILES, lambda photo: {"filter": _place(photo)}, example=_PHOTOS),
     HotQuery(
