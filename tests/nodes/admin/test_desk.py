@@ -88,8 +88,10 @@ def test_a_new_page_is_not_saved(editor, author):
 def test_a_draft_beside_the_page_is_told(editor, dates, state, primary):
     node_id = node(**dates)
     drafts.save_draft(EDITOR, node_id, nonce(node_id), {"title": "Other"})
-    told, _saved, offered = seen(editor(), change(node_id))
+    ann = editor()
+    told, _saved, offered = seen(ann, change(node_id))
     assert told == f"{state} · changes not published"
+    assert ("Readers still see the live version." in ann.client.get(change(node_id)).content.decode()) is (not dates)
     assert offered == {"_draft": "Save draft", "_publish": primary}
     told, _saved, offered = seen(editor("bob"), change(node_id) + "?version=live")
     if not dates:
