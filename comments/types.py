@@ -234,6 +234,7 @@ class HeldQuery(TypedDict, total=False):
     slug: str
     token: str
     taken_by: str
+    open_to: str
     verdict: Verdict
     limit: int
     after: str

@@ -77,23 +77,25 @@ class ModerationAdmin(admin.ModelAdmin):
         return guarded
 
     def queue(self, request: HttpRequest) -> HttpResponse:
-        """Show what this moderator has taken from the queue; or what was decided."""
+        """Show what waits and no other moderator has taken; or what was decided. Looking takes nothing."""
         verdict = _verdict(request.GET.get("state", ""))
         waiting = verdict is Verdict.WAITING
-        shown = pending.taken(_who(request), SHOWN) if waiting else selectors.held(verdict=verdict, limit=SHOWN)
+        shown = pending.open_to(_who(request), SHOWN) if waiting else selectors.held(verdict=verdict, limit=SHOWN)
         counts = pending.counts()
         context = {
             "cases": [_row(case) for case in pending.cases(shown)],
             "counts": counts,
-            "more": counts["waiting"] - len(shown) if waiting and len(shown) < SHOWN else 0,
+            "earlier_most": pending.EARLIER,
+            "has_taken": waiting and bool(pending.taken(_who(request), 1)),
             "most": pending.COUNTED,
+            "others_look": waiting and not shown and counts["waiting"],
             "state": verdict.value,
             "undo": request.session.get("comments_undo"),
         }
-        return self._page(request, "queue", _("Comments that wait") if waiting else _("Decided comments"), **context)
+        return self._page(request, "queue", _("Pending comments") if waiting else _("Decided comments"), **context)
 
     def decide(self, request: HttpRequest) -> HttpResponse:
-        """Do to the chosen comments what the button says, offer to undo it, and take as many others from the queue."""
+        """Do to the chosen comments what the button says, offer to undo it, and take those that come next."""
         if request.method != "POST":
             raise Http404
         action, _colon, only = request.POST.get("action", "").partition(":")
@@ -101,18 +103,20 @@ class ModerationAdmin(admin.ModelAdmin):
         if action == "release":
             left = pending.release(_who(request))
             messages.success(request, DONE[action](left) % {"n": left})
-        elif action in pending.ACTIONS:
-            self._decided(request, action, ids)
-        where = reverse("admin:comments_moderation_changelist")
+            return HttpResponseRedirect(reverse("admin:index"))
         verdict = _verdict(request.POST.get("state", ""))
+        if action in pending.ACTIONS:
+            self._decided(request, action, ids, verdict)
+        where = reverse("admin:comments_moderation_changelist")
         if verdict is not Verdict.WAITING:
             return HttpResponseRedirect(f"{where}?state={verdict.value}")
-        if action != "release" and not pending.take(_who(request), SHOWN) and action == "take":
-            messages.info(request, _("Others are looking at all that waits."))
+        pending.take(_who(request), SHOWN)
         return HttpResponseRedirect(where)
 
-    def _decided(self, request: HttpRequest, action: str, ids: list[str]) -> None:
-        decided = pending.decide(action, ids, _who(request), links.origin(request))
+    def _decided(self, request: HttpRequest, action: str, ids: list[str], seen: Verdict) -> None:
+        if not ids:
+            messages.warning(request, _("Select one or more comments first."))
+        decided = pending.decide(action, ids, _who(request), links.origin(request), seen=seen)
         for comment in decided.published:
             signals.comment_was_flagged.send(Comment, comment=comment, flag="approval", created=True, request=request)
         for _id, reason in decided.failed:

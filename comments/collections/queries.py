@@ -70,6 +70,18 @@ HOT_QUERIES = (
         },
     ),
     HotQuery(
+        "what waits and no other moderator has taken",
+        "comments.pending",
+        lambda held: {
+            "filter": {
+                "state": Verdict.WAITING.value,
+                "$nor": [{"lease.until": {"$gt": now()}, "lease.by": {"$ne": ""}}],
+            },
+            "sort": {"created": 1, "_id": 1},
+            "limit": 25,
+        },
+    ),
+    HotQuery(
         "the job that is due first",
         jobs.COLLECTION,
         lambda job: {

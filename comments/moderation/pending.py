@@ -1,8 +1,8 @@
 """The moderation queue: who looks at which comment, what was decided, how much waits.
 
-A moderator takes comments under a lease, one findAndModify each, so that two never work on the same one by accident. Taking is
-a write, so a page only shows what is taken; a button takes. A lease ends by itself; a decision needs none, because approving
-and rejecting are safe however many do it.
+Looking takes nothing: a moderator sees what waits and no other has taken. Deciding takes the comments that come next under a
+lease, one findAndModify each, so that moderators at work see different ones. A lease ends by itself; a decision needs none,
+because approving and rejecting are safe however many do it.
 """
 
 from collections.abc import Iterable
@@ -15,7 +15,7 @@ from django.utils.translation import gettext as _
 from comments import targets
 from comments.backends import backend
 from comments.errors import CommentError, CommentNotFound
-from comments.notices import mails
+from comments.notices import mails, reasons
 from comments.posting import flags, forms, services
 from comments.reading import selectors
 from comments.types import Comment, Held, Verdict
@@ -24,18 +24,21 @@ from mongo.clock import now
 LEASE = timedelta(minutes=10)
 # Beyond this a number says "more than".
 COUNTED = 1000
+EARLIER = 10
 ACTIONS = ("approve", "reject", "spam", "wait")
 _VERDICTS = {"reject": Verdict.REJECTED, "spam": Verdict.SPAM, "wait": Verdict.WAITING}
 
 
 @dataclass(frozen=True)
 class Case:
-    """A pending comment with what a moderator needs to judge it. `obj` is None where readers do not see it."""
+    """A pending comment with what a moderator needs to judge it. `obj` is None where readers do not see it; `reasons`: why it
+    waits, in words; `earlier`: how many public comments the author's account has, up to EARLIER."""
 
     held: Held
     obj: Model | None
     parent: Comment | None
     earlier: int
+    reasons: list[str]
 
 
 @dataclass(frozen=True)
@@ -45,6 +48,11 @@ class Decided:
     done: tuple[str, ...]
     failed: tuple[tuple[str, str], ...]
     published: tuple[Comment, ...] = ()
+
+
+def open_to(by: str, size: int) -> tuple[Held, ...]:
+    """Return up to `size` waiting comments that no moderator but `by` has taken, the longest waiting first."""
+    return backend().held(open_to=by, limit=size)
 
 
 def taken(by: str, size: int) -> tuple[Held, ...]:
@@ -69,12 +77,14 @@ def cases(taken: Iterable[Held]) -> list[Case]:
     """Return pending comments with their context."""
     taken = list(taken)
     objects = targets.resolve_many({held.target for held in taken})
-    return [Case(held, objects.get(held.target), _parent(held), _earlier(held)) for held in taken]
+    return [
+        Case(held, objects.get(held.target), _parent(held), _earlier(held), reasons.sentences(held)) for held in taken
+    ]
 
 
-def decide(action: str, ids: Iterable[str], by: str, origin: str = "") -> Decided:
+def decide(action: str, ids: Iterable[str], by: str, origin: str = "", *, seen: Verdict | None = None) -> Decided:
     """Do one of ACTIONS to each; what cannot be done does not keep the others from it. An id may be followed by the `rev` that
-    the moderator saw, "ID.REV": another one is not approved.
+    the moderator saw, "ID.REV": another one is not approved; nor is what was `seen` under another verdict than it has now.
 
     `origin`, scheme and host, is for the links of notices about what is published; without it none are sent.
     """
@@ -82,6 +92,8 @@ def decide(action: str, ids: Iterable[str], by: str, origin: str = "") -> Decide
     for chosen in ids:
         held_id, _dot, rev = chosen.partition(".")
         try:
+            if action == "approve" and seen:
+                _check_seen(held_id, seen)
             comment = _decide(action, held_id, by, origin, forms.revision(rev))
         except CommentNotFound:
             failed.append((held_id, _("It does not wait any more.")))
@@ -107,6 +119,12 @@ def _decide(action: str, held_id: str, by: str, origin: str, rev: int) -> Commen
     elif held.verdict is not _VERDICTS[action]:
         raise CommentNotFound(held_id)
     return None
+
+
+def _check_seen(held_id: str, seen: Verdict) -> None:
+    """Raise CommentNotFound for what another moderator decided against since it was shown."""
+    if selectors.get_held(held_id).verdict not in (seen, Verdict.APPROVED):
+        raise CommentNotFound(held_id)
 
 
 def approve(held_id: str, *, by: str = "", rev: int = 0) -> Comment:
@@ -135,5 +153,5 @@ def _parent(held: Held) -> Comment | None:
 
 
 def _earlier(held: Held) -> int:
-    """Return how many public comments the account has, up to 10; 0 for an author without one."""
-    return len(selectors.by_author(held.author.id, limit=10)) if held.author.id else 0
+    """Return how many public comments the account has, up to EARLIER; 0 for an author without one."""
+    return len(selectors.by_author(held.author.id, limit=EARLIER)) if held.author.id else 0

@@ -17,7 +17,7 @@ from django.utils.translation import gettext as _
 from comments import conf, targets
 from comments.backends import backend
 from comments.errors import CommentNotFound, TargetNotFound
-from comments.notices import subscriptions
+from comments.notices import reasons, subscriptions
 from comments.notices.subscriptions import NoSubscription, Subscription
 from comments.types import Comment, Held, Target
 from mongo import jobs
@@ -66,7 +66,8 @@ def send_held(job: Job) -> None:
     if comment.decided is not None or obj is None:
         return
     link = job.payload["origin"] + reverse("comments-approve", args=[comment.id])
-    context = {"comment": comment, "obj": obj, "link": link, "text": comment.source[:LONGEST]}
+    why, text = reasons.sentences(comment), comment.source[:LONGEST]
+    context = {"comment": comment, "obj": obj, "link": link, "text": text, "reasons": why}
     subject = _("A comment waits on “%(title)s”") % {"title": obj}
     _send(job, "held", subject, context, moderators())
 

@@ -15,6 +15,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 from comments import conf
+from comments.notices import reasons
 from comments.posting import preparation
 from comments.posting.tokens import FormToken
 from comments.types import Comment, Held
@@ -24,7 +25,6 @@ from mongo import rate_limit
 REPEAT_SECONDS = 24 * 60 * 60
 # Previews in the time of one comment: who writes looks often.
 PREVIEWS = 10
-_LINK = re.compile(r"<a\s[^>]*href=", re.IGNORECASE)
 _SPACE = re.compile(r"\s+")
 
 
@@ -112,7 +112,7 @@ def speed(submission: Submission) -> SpamHit | None:
 
 def links(submission: Submission) -> SpamHit | None:
     """Hold what carries many links."""
-    has_many = len(_LINK.findall(submission.html)) > conf.get("MAX_LINKS")
+    has_many = reasons.links_in(submission.html) > conf.get("MAX_LINKS")
     return SpamHit("links") if has_many else None
 
 

@@ -140,12 +140,6 @@ def _refused_log_in(page: Page, site: Site) -> Response:
     return _sent(page, ".account-form button")
 
 
-def _queue(page: Page, site: Site) -> Response:
-    if page.goto("/admin/comments/moderation/") and page.locator("#take").count():
-        _sent(page, "#take button")
-    return _at("/admin/comments/moderation/")(page, site)
-
-
 def _conflict(page: Page, site: Site) -> Response:
     page.expected.append("409")
     node_id = node(slug="contested", title="Contested", text="The cat sat on the mat.\n\nSame.")
@@ -212,8 +206,7 @@ EDITORS: dict[str, Callable[[Page, Site], Response]] = {
     "new page": _at("/admin/nodes/node/add/?type=basic-page"),
     "conflict page": _conflict,
     "history diff": _difference,
-    "comment queue, nothing taken": _at("/admin/comments/moderation/"),
-    "comment queue": _queue,
+    "comment queue": _at("/admin/comments/moderation/"),
     "published comments": _at("/admin/comments/moderation/published"),
     "photo library": _at("/admin/nodes/photo/"),
     "photo form": _at(lambda site: f"/admin/nodes/photo/{site.photo}/change/"),

@@ -110,6 +110,8 @@ class Pending(Posting):
         query: Document = {"state": verdict.value, **{path: value for path, value in exact.items() if value}}
         if by:
             query["lease.until"] = {"$gt": now()}
+        if moderator := wanted.get("open_to"):
+            query["$nor"] = [{"lease.until": {"$gt": now()}, "lease.by": {"$ne": moderator}}]
         if token := wanted.get("token"):
             query["slug"] = {"$regex": f"(^|/){slugs.part(token)}$"}
         if after := wanted.get("after"):

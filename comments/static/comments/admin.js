@@ -13,8 +13,8 @@
       else cases[0]?.focus();
     } else if (event.key === "x") {
       here()?.querySelector("input[type=checkbox]")?.click();
-    } else if (event.key === "u" || event.key === "t") {
-      document.querySelector(`[data-key=${event.key}]`)?.click();
+    } else if (event.key === "u") {
+      document.querySelector("[data-key=u]")?.click();
     } else if ("ars".includes(event.key)) {
       here()?.querySelector(`[data-key=${event.key}]`)?.click();
     } else return;

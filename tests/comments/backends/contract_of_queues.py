@@ -1,5 +1,7 @@
 """The contract of a back end: comments that wait for a moderator."""
 
+from datetime import timedelta
+
 import pytest
 
 from comments.errors import (
@@ -8,6 +10,7 @@ from comments.errors import (
     InvalidParent,
 )
 from comments.types import Author, Order, Verdict
+from mongo.clock import now
 from tests.comments.backends.contract import Contract
 from tests.support.comments.making import BOB, NOWHERE, imported, new
 
@@ -135,6 +138,16 @@ class QueueContract(Contract):
         assert backend.held(author_id="7") == tuple(held)
         assert backend.held(target=targets[1], author_id="7") == (held[1],)
         assert backend.held(target=targets[0], slug=bobs.slug) == (bobs,)
+
+    def test_queue_is_read_without_what_another_moderator_has_taken(self, backend, target):
+        first, second, third = (backend.hold(target, new(str(n))).held for n in range(3))
+        until = now() + timedelta(hours=1)
+        assert (backend.take("ann", until), backend.take("bob", until)) == (first, second)
+        assert backend.held(open_to="ann") == (first, third)
+        assert backend.held(open_to="bob", limit=1) == (second,)
+        assert backend.held(open_to="cleo") == (third,)
+        assert backend.release("ann") == 1
+        assert backend.held(open_to="bob") == (first, second, third)
 
     def test_queue_is_read_by_pages(self, backend, target):
         held = [backend.hold(target, new(str(n))).held for n in range(7)]

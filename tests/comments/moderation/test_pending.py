@@ -33,9 +33,9 @@ def staff(client, moderator) -> Client:
     return client
 
 
-def taken(staff) -> str:
-    """Take from the queue; return the page that shows it."""
-    return staff.post(DECIDE, {"action": "take"}, follow=True).content.decode()
+def queue(staff) -> str:
+    """Return the page of what waits."""
+    return staff.get(QUEUE).content.decode()
 
 
 def test_two_moderators_never_take_the_same_comment(post_page):
@@ -87,14 +87,17 @@ def test_decision_that_fails_does_not_keep_others_from_theirs(post_page):
     assert [failed for failed, _ in decided.failed] == ["0" * 24]
 
 
-def test_what_is_left_to_others_is_not_taken_again_at_once(staff, post_page):
-    hold(post_page, 2)
-    assert "Held 1" in taken(staff)
-    assert pending.take("bob", 3) == ()
+def test_what_is_left_to_others_can_be_taken_by_them(staff, post_page):
+    first, *_others = hold(post_page, 3)
+    assert 'value="release"' not in queue(staff)
+    staff.post(DECIDE, {"action": f"spam:{first.id}", "state": "waiting"})
+    assert 'value="release"' in queue(staff)
+    assert pending.open_to("bob", 3) == pending.take("bob", 3) == ()
     page = staff.post(DECIDE, {"action": "release", "state": "waiting"}, follow=True).content.decode()
     assert "2 comments are left to others." in page
     assert "Held 1" not in page
-    assert len(pending.take("bob", 3)) == 2
+    assert len(pending.open_to("bob", 3)) == len(pending.take("bob", 3)) == 2
+    assert "Other moderators are deciding about all pending comments." in queue(staff)
 
 
 def test_decision_that_comes_at_a_bad_time_says_so(post_page, mongo, monkeypatch):
@@ -109,14 +112,17 @@ def test_queue_page_shows_reason_context_and_parent(staff, post_page):
     services.hold(
         post_page,
         author=Author("Ann", url="https://pills.example"),
-        source="Buy",
+        source="Buy [a](https://a.example) or [b](https://b.example)",
         token="h",
         parent=parent.slug,
         email="a@b.example",
         reasons=["links"],
     )
-    html = taken(staff)
-    for shown in ("What do you say?", "Buy", "links", "a@b.example", "https://pills.example", "/news/hello", ">Hello<"):
+    html = queue(staff)
+    for shown in (
+        "What do you say?", "Buy", "Contains 2 links", "Guest, without an account", "a@b.example", "https://pills.example",
+        'Ann on <a href="/news/hello">Hello</a>',
+    ):  # fmt: skip
         assert shown in html
 
 
@@ -139,7 +145,7 @@ def test_bulk_decision_and_undo(staff, post_page, action, verdict, public):
 
 def test_what_its_author_changed_meanwhile_is_looked_at_again(staff, post_page):
     first, second = hold(post_page, 2)
-    html = taken(staff)
+    html = queue(staff)
     assert f'value="approve:{first.id}.1"' in html
     assert f'name="chosen" value="{second.id}.1"' in html
     services.change_held(first.id, source="Changed", rev=1)
@@ -180,32 +186,47 @@ def test_get_decides_nothing(staff, post_page):
     assert selectors.count(post_page) == 0
 
 
-def test_looking_at_the_queue_takes_nothing(staff, post_page, commands):
+def test_looking_at_the_queue_shows_what_waits_and_takes_nothing(staff, post_page, commands):
+    assert "No comments are pending." in queue(staff)
     hold(post_page, 2)
     with commands.recorded():
-        page = staff.get(QUEUE).content.decode()
+        page = queue(staff)
     assert commands.written == set()
-    assert "Held 1" not in page
-    assert "Take the comments that waited longest" in page
-    assert len(pending.take("bob", 3)) == 2
-    assert "Others are looking at all that waits." in taken(staff)
+    assert ["Held 0" in page, "Held 1" in page] == [True, True]
+    assert len(pending.take("bob", 1)) == 1
+    page = queue(staff)
+    assert ["Held 0" in page, "Held 1" in page] == [False, True], "another moderator has taken the first"
+
+
+def test_what_another_has_decided_against_is_not_approved_from_an_old_page(staff, post_page):
+    first, second, third = hold(post_page, 3)
+    pending.reject(first.id, by="bob", verdict=Verdict.SPAM)
+    pending.approve(second.id, by="bob")
+    chosen = [f"{held.id}.{held.rev}" for held in (first, second, third)]
+    page = staff.post(DECIDE, {"action": "approve", "chosen": chosen, "state": "waiting"}, follow=True).content.decode()
+    assert "It does not wait any more." in page
+    assert [selectors.get_held(held.id).verdict for held in (first, second, third)] == [
+        Verdict.SPAM, Verdict.APPROVED, Verdict.APPROVED,
+    ]  # fmt: skip
+    staff.post(DECIDE, {"action": f"approve:{first.id}.1", "state": "spam"})
+    assert selectors.get_held(first.id).verdict is Verdict.APPROVED
+
+
+def test_buttons_for_selected_comments_ask_for_some(staff, post_page):
+    (held,) = hold(post_page)
+    sent = {"action": "approve", "state": "waiting"}
+    assert "Select one or more comments first." in staff.post(DECIDE, sent, follow=True).content.decode()
+    assert "Select one" not in staff.post(DECIDE, {**sent, "chosen": [held.id]}, follow=True).content.decode()
+    assert selectors.count(post_page) == 1
 
 
 def test_who_decides_is_given_more_at_once(staff, post_page, monkeypatch):
     monkeypatch.setattr("comments.admin.SHOWN", 2)
     first, *_others = hold(post_page, 4)
-    page = taken(staff)
+    page = queue(staff)
     assert ["Held 0" in page, "Held 1" in page, "Held 2" in page] == [True, True, False]
     page = staff.post(DECIDE, {"action": f"spam:{first.id}", "state": "waiting"}, follow=True).content.decode()
     assert ["Held 0" in page, "Held 1" in page, "Held 2" in page, "Held 3" in page] == [False, True, True, False]
-
-
-def test_a_few_that_are_taken_can_become_more(staff, post_page):
-    hold(post_page, 1)
-    assert "Take more" not in taken(staff)
-    hold(post_page, 1, start=1)
-    assert "Take more" in staff.get(QUEUE).content.decode()
-    assert "Held 1" in taken(staff)
 
 
 def comment_url(comment):

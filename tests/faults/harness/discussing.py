@@ -117,18 +117,9 @@ class Moderator(Traffic):
         log_in(self.browser, self.site, self.insist)
 
     def round(self) -> None:
-        if form := self._taken().form("queue"):
+        if form := self.page("/admin/comments/moderation/").form("queue"):
             for value in [value for _name, value in form.buttons if value.startswith("approve:")][:4]:
                 self._decide(form, *value.partition(":")[2].split("."))
-
-    def _taken(self) -> Answer:
-        page = self.page("/admin/comments/moderation/")
-        form = page.form("take")
-        if form is None:
-            return page
-        data = [("csrfmiddlewaretoken", form["csrfmiddlewaretoken"]), ("action", "take")]
-        self.insist(lambda: self.browser.post(form.action, data, self.kind))
-        return self.page("/admin/comments/moderation/")
 
     def _decide(self, form: Form, held: str, rev: str) -> None:
         if self.dice.random() < 1 / 3:

@@ -1,0 +1,33 @@
+"""Why a comment waits, from the rule or policy that held it to the words that moderators read."""
+
+import pytest
+from django.test import Client
+
+from comments.notices import reasons
+from comments.posting import services
+from comments.reading import selectors
+from comments.types import Author
+from tests.support.comments import site
+
+
+@pytest.mark.parametrize(
+    ("rule", "text", "said"),
+    [
+        ({"MODE": "hold-first"}, "Plain", ["First comment of this author"]),
+        ({"MODE": "hold-all"}, "Plain", ["Every comment waits here"]),
+        ({"MODE": "open", "WORDS": ["casino", "pills"]}, "Pills, casino", ["Contains listed words: casino, pills"]),
+        ({"MODE": "open", "MAX_LINKS": 1}, "[a](https://a.example) [b](https://b.example)", ["Contains 2 links"]),
+    ],
+)
+def test_rules_and_policies_are_told_in_words(mongo, post_page, rules, rule, text, said):
+    rules(**rule)
+    site.post(Client(), post_page, text)
+    (held,) = selectors.held()
+    assert reasons.sentences(held) == said
+    assert not set(said) & set(held.reasons)
+
+
+def test_reason_of_a_rule_of_ones_own_stays_as_it_is(mongo, post_page):
+    mine = ("policy: moon", "It rhymes.", "words")
+    held = services.hold(post_page, author=Author("A"), source="Held", token="h", reasons=mine).held
+    assert tuple(reasons.sentences(held)) == mine
