@@ -28,11 +28,11 @@ class SiteSettings:
 
 
 COMMENT_POLICIES = (
-    ("open", _("Open: every comment appears at once")),
-    ("hold-first", _("Hold the first comment of each author")),
-    ("hold-all", _("Hold every comment")),
-    ("members", _("Members only")),
-    ("closed", _("Closed")),
+    ("open", _("Comments appear at once")),
+    ("hold-first", _("The first comment of each author waits for approval")),
+    ("hold-all", _("Every comment waits for approval")),
+    ("members", _("Only members comment, and their comments appear at once")),
+    ("closed", _("Nobody can comment")),
 )
 
 
