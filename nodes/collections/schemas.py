@@ -52,6 +52,8 @@ _PHOTO_DETAIL = document(
         "dhash": TEXT,
         "alt": TEXT,
         "focal": optional(listed(NUMBER)),
+        "crop": optional(listed(NUMBER)),
+        "rotation": optional(INTEGER),
         "exif": listed(_PROPERTY),
         "comments": optional(TEXT),
     },

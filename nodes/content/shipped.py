@@ -1,11 +1,17 @@
 """The content types that come with the site."""
 
+from collections.abc import Sequence
+
+from django.core.exceptions import ValidationError
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 from django_mongodb_backend.fields import ArrayField
 
 from nodes.content.base import BY_NAME, PHOTOS, Content, Entry, Page, Section
 from nodes.content.registry import register
+
+# The least that a photo may show of its picture, in parts of width and height.
+LEAST_CROP = 0.01
 
 
 @register
@@ -62,6 +68,16 @@ class BlogEntry(Entry):
         verbose_name = _("Blog post")
 
 
+def check_crop(value: Sequence[float]) -> None:
+    """Raise ValidationError for a part of a picture, [left, top, width, height], that is not within it or hardly to be seen."""
+    left, top, width, height = value
+    if not (left >= 0 and top >= 0 and width >= LEAST_CROP and height >= LEAST_CROP):
+        raise ValidationError(_("The part of the picture that is shown is too small."))
+    # Sums of what was rounded may be a little too large.
+    if left + width > 1.0001 or top + height > 1.0001:
+        raise ValidationError(_("The part that is shown reaches beyond the picture."))
+
+
 @register
 class Photo(Content):
     """A photo: its file as it is shown, and what editors say of it."""
@@ -81,6 +97,17 @@ class Photo(Content):
     dhash = models.CharField(max_length=16, blank=True, editable=False)
     alt = models.CharField(_("Alternative text"), max_length=500, blank=True)
     focal = ArrayField(models.FloatField(), size=2, null=True, blank=True, verbose_name=_("Focal point"))
+    # Left, top, width, height in parts of the whole picture; empty shows all of it.
+    crop = ArrayField(
+        models.FloatField(), size=4, null=True, blank=True, verbose_name=_("Crop"), validators=[check_crop]
+    )
+    # Degrees clockwise, after the crop.
+    rotation = models.IntegerField(
+        _("Turned"),
+        null=True,
+        blank=True,
+        choices=[(90, _("a quarter turn right")), (180, _("upside down")), (270, _("a quarter turn left"))],
+    )
     # [{n, v}]: values of several types, searched by $elemMatch.
     exif = ArrayField(models.JSONField(), default=list, blank=True, editable=False)
     comments = models.CharField(_("Comments"), max_length=20, blank=True)

@@ -10,28 +10,64 @@ from django.utils.safestring import SafeString
 
 from nodes.models import Photo
 from nodes.photos.assets import renditions
+from nodes.photos.assets.framing import WHOLE, Cut, Focal
 from nodes.photos.assets.limits import limits
 from nodes.photos.assets.renditions import Spec
 
 ORIGINAL = "original"
+# What an address asks for that readers do not get: a file that was replaced, or all of a picture that was cut.
+FORMER = "former"
 # Where no layout says otherwise: the width of the text, or of the window if that is less.
 SIZES = "(min-width: 50rem) 46rem, 100vw"
 
 
+def cut(photo: Photo) -> Cut:
+    """Return what is shown of the photo's file, and how it is turned."""
+    return Cut.of(photo.metadata.detail.crop, photo.metadata.detail.rotation)
+
+
+def focal(photo: Photo) -> Focal | None:
+    """Return the photo's focal point in the whole picture."""
+    point = photo.metadata.detail.focal
+    return (point[0], point[1]) if point else None
+
+
+def size(photo: Photo) -> tuple[int, int]:
+    """Return the size (pixels) of what is shown of the photo."""
+    return cut(photo).size(photo.metadata.detail.resolution)
+
+
+def is_whole(photo: Photo) -> bool:
+    """Return whether the photo is shown as its file is: not cropped, and not turned by hand."""
+    return cut(photo) == WHOLE
+
+
 def original(photo: Photo) -> str:
-    """Return the path of the photo's file as it is stored."""
-    return _path(photo, ORIGINAL)
+    """Return the path of the file that readers may have: as it is stored, or the largest copy of a photo that was cut."""
+    return _path(photo, original_name(photo))
+
+
+def original_name(photo: Photo) -> str:
+    """Return the last part of that path. What was cut away is for editors alone."""
+    if is_whole(photo):
+        return ORIGINAL
+    return str(Spec(renditions.widths(size(photo), "jpg")[-1], "jpg", cut=cut(photo)))
+
+
+def uncut(photo: Photo, width: int = 0) -> str:
+    """Return the path, for editors, of the photo's file as it is stored, or of a copy of all of it."""
+    path = _path(photo, str(Spec(width, "jpg")) if width else ORIGINAL)
+    return path if is_whole(photo) else f"{path}?{FORMER}=1"
 
 
 def copy(photo: Photo, width: int, extension: str = "jpg") -> str:
     """Return the path of a copy in one of the widths that are made."""
-    return _path(photo, str(Spec(width, extension)))
+    return _path(photo, str(Spec(width, extension, cut=cut(photo))))
 
 
 def square(photo: Photo, width: int, extension: str = "jpg") -> str:
     """Return the path of a square copy, cut around the photo's focal point."""
-    focal = photo.metadata.detail.focal
-    return _path(photo, str(Spec.square(width, extension, tuple(focal) if focal else None)))
+    return _path(photo, str(Spec.square(width, extension, focal(photo), cut(photo))))
 
 
 def _path(photo: Photo, spec: str) -> str:
@@ -40,10 +76,9 @@ def _path(photo: Photo, spec: str) -> str:
 
 def srcset(photo: Photo, extension: str) -> str:
     """Return a srcset; what is narrower than asked for says how wide it really is. "" where the format cannot be so long."""
-    across, down = photo.metadata.detail.resolution
+    shown = size(photo)
     return ", ".join(
-        f"{copy(photo, width, extension)} {min(width, across)}w"
-        for width in renditions.widths((across, down), extension)
+        f"{copy(photo, width, extension)} {min(width, shown[0])}w" for width in renditions.widths(shown, extension)
     )
 
 
@@ -63,17 +98,16 @@ SHARED_WIDTH = 1200
 
 def shared(photo: Photo) -> Shared:
     """Return the photo's copy for link previews: a JPEG of SHARED_WIDTH or more where it is that wide."""
-    across, down = photo.metadata.detail.resolution
-    made = renditions.widths((across, down), "jpg")
+    made = renditions.widths(size(photo), "jpg")
     width = next((width for width in made if width >= SHARED_WIDTH), made[-1])
-    return Shared(copy(photo, width), *renditions.scaled((across, down), width), photo.metadata.detail.alt)
+    return Shared(copy(photo, width), *renditions.scaled(size(photo), width), photo.metadata.detail.alt)
 
 
 def picture(
     photo: Photo, *, sizes: str = SIZES, alt: str | None = None, eager: bool = False, css_class: str = ""
 ) -> SafeString:
     """Return the photo as <picture>: WebP where that is known, JPEG elsewhere, in the size that the layout needs."""
-    across, down = photo.metadata.detail.resolution
+    across, down = size(photo)
     made = renditions.widths((across, down), "jpg")
     middle = next((width for width in made if width >= 960), made[-1])
     webp = srcset(photo, "webp")

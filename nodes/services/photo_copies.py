@@ -5,16 +5,18 @@ from bson import ObjectId
 from mongo import jobs
 from mongo.jobs import Job
 from nodes.errors import TooBusy
+from nodes.photos import links
 from nodes.photos.assets import contents, reader, renditions
 from nodes.photos.assets.errors import BadPicture
+from nodes.photos.assets.framing import WHOLE, Cut
 from nodes.selectors import photos as selectors
 
 COPIES = "photos.copies"
 
 
-def put(photo_id: ObjectId, content_id: ObjectId) -> None:
-    """Have the worker make the copies of a content. Without a worker they are made when they are first asked for."""
-    jobs.put(COPIES, {"photo": photo_id, "content": content_id}, key=f"{COPIES}:{content_id}")
+def put(photo_id: ObjectId, content_id: ObjectId, cut: Cut = WHOLE) -> None:
+    """Have the worker make the copies of what is shown of a content. Without it they are made when first asked for."""
+    jobs.put(COPIES, {"photo": photo_id, "content": content_id}, key=f"{COPIES}:{content_id}{cut}")
 
 
 @jobs.handler(COPIES)
@@ -27,7 +29,7 @@ def make(job: Job) -> None:
     source, detail = contents.find(photo.pk, content_id), photo.metadata.detail
     if source is None:
         return
-    for spec in renditions.usual(tuple(detail.resolution), tuple(detail.focal) if detail.focal else None):
+    for spec in renditions.usual(detail.resolution, links.focal(photo), links.cut(photo)):
         try:
             renditions.get(source, detail.content_type, spec)
         except TooBusy as error:

@@ -1,4 +1,4 @@
-"""Photos: uploading, replacing and going back. What nodes do too (save, tags, trash…) is done by the same code."""
+"""Photos: uploading, replacing, going back, cutting. What nodes do too (tags, trash…) is done by the same code."""
 
 import functools
 import unicodedata
@@ -17,6 +17,7 @@ from nodes import merging
 from nodes.collections import ASSET_FILES, ASSETS, REVISIONS, standing
 from nodes.content import CONTENT, PHOTO, upgrading
 from nodes.errors import NodeError, NodeGone, SlugTaken, TooBusy
+from nodes.photos import links as photo_links
 from nodes.photos.assets import contents
 from nodes.photos.assets.errors import PhotoLocked, UploadLost
 from nodes.photos.assets.locks import Lock, free_or_stale
@@ -27,15 +28,32 @@ from nodes.services import derived, editing, photo_copies, trash
 from nodes.services.site import touch
 from nodes.services.write import check_id, check_place, check_ready, check_room, compare_and_set, insert_revision
 from nodes.texts.tags import unique
-from nodes.types import Actor, Saved, TagChange
+from nodes.types import NO_TAGS, Actor, Saved, TagChange
 
 LONGEST_NAME = 200
 # What belongs to the bytes and changes with them.
-OF_CONTENT = ("content_type", "filename", "resolution", "size", "sha256", "dhash", "exif")
+OF_CONTENT = ("content_type", "filename", "resolution", "size", "sha256", "dhash", "exif", "crop", "rotation")
+# What another picture does not take over: it would cut something else.
+UNCUT = {"detail.crop": None, "detail.rotation": None}
 
-save = functools.partial(editing.save, collection=ASSET_FILES)
 change_tags = functools.partial(editing.change_tags, collection=ASSET_FILES)
 throw_away = functools.partial(trash.trash, collection=ASSET_FILES)
+
+
+def save(
+    actor: Actor,
+    photo_id: ObjectId,
+    seen_nonce: ObjectId,
+    mine: Mapping[str, Any],
+    tags: TagChange = NO_TAGS,
+    **options: Any,
+) -> Saved:
+    """Save as `nodes.services.editing.save` does, and have the worker make the copies of what was cut anew."""
+    saved = editing.save(actor, photo_id, seen_nonce, mine, tags, collection=ASSET_FILES, **options)
+    photo = selectors.get(photo_id) if UNCUT.keys() & set(saved.changed) else None
+    if photo:
+        photo_copies.put(photo_id, photo.metadata.content_id, photo_links.cut(photo))
+    return saved
 
 
 @dataclass(frozen=True)
@@ -213,7 +231,8 @@ class Replacement:
         try:
             received = self._incoming.end()
             self._writer.finish()
-            saved = _show(self._actor, self._photo_id, self.id, _of_content(received, self._filename), self._lock)
+            detail = UNCUT | _of_content(received, self._filename)
+            saved = _show(self._actor, self._photo_id, self.id, detail, self._lock)
             photo_copies.put(self._photo_id, self.id)
             return saved
         except NodeError:

@@ -25,6 +25,7 @@ from nodes.collections import (
 )
 from nodes.content import CONTENT, PHOTO
 from nodes.photos.assets import contents, renditions
+from nodes.photos.assets.framing import Cut
 from nodes.photos.assets.limits import limits
 from nodes.photos.assets.locks import stale
 
@@ -236,14 +237,16 @@ def _unwanted(sources: list[ObjectId], moment: datetime) -> list[Document]:
 
 def _metadata(ids: list[ObjectId]) -> dict[ObjectId, Document]:
     fields = {"metadata.type": 1, "metadata.parent_id": 1, "metadata.detail.focal": 1}
+    fields |= {"metadata.detail.crop": 1, "metadata.detail.rotation": 1}
     return {one["_id"]: one.get("metadata", {}) for one in database()[ASSET_FILES].find({"_id": {"$in": ids}}, fields)}
 
 
 def _is_unnamed(copy: Document, photo: Document | None) -> bool:
     if photo is None or photo.get("type") != PHOTO:
         return False
-    focal = photo["detail"].get("focal")
-    return renditions.parse(copy["metadata"]["spec"], tuple(focal) if focal else None) is None
+    detail = photo["detail"]
+    focal, cut = detail.get("focal"), Cut.of(detail.get("crop"), detail.get("rotation"))
+    return renditions.parse(copy["metadata"]["spec"], tuple(focal) if focal else None, cut) is None
 
 
 def _orphans(files: str, ids: list[ObjectId]) -> list[ObjectId]:

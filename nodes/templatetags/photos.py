@@ -29,9 +29,24 @@ def photo_thumbnail(photo: Photo, width: int, alt: str | None = None) -> SafeStr
     return photo_links.thumbnail(photo, width, alt=alt)
 
 
+@register.filter
+def photo_size(photo: Photo) -> tuple[int, int]:
+    """{{ photo|photo_size }}: the width and height, in pixels, of what is shown of the photo."""
+    return photo_links.size(photo)
+
+
+@register.filter
+def photo_is_whole(photo: Photo) -> bool:
+    """{{ photo|photo_is_whole }}: whether it is shown as its file is, not cropped, and not turned by hand."""
+    return photo_links.is_whole(photo)
+
+
 @register.simple_tag
 def photo_original(photo: Photo) -> str:
-    """{% photo_original photo %}: the path of the photo's file as it was uploaded, but for what its metadata gave away."""
+    """{% photo_original photo %}: the path of the photo's file as it was uploaded, but for what its metadata gave away.
+
+    Of a photo that was cut, of its largest copy.
+    """
     return photo_links.original(photo)
 
 

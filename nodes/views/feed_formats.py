@@ -153,7 +153,9 @@ def _json_item(item: Item) -> dict[str, Any]:
     }
     if item.enclosure:
         file = item.enclosure
-        written["attachments"] = [{"url": file.url, "mime_type": file.content_type, "size_in_bytes": file.length}]
+        written["attachments"] = [{"url": file.url, "mime_type": file.content_type}]
+        if file.length:
+            written["attachments"][0]["size_in_bytes"] = file.length
         written["image"] = file.url
     if item.summary:
         written["summary"] = item.summary

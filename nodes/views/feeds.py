@@ -128,7 +128,9 @@ def _item(node: Node | Photo, request: HttpRequest) -> Item:
     if isinstance(node, Photo):
         html = format_html("<p>{}</p><p>{}</p>", photo_links.picture(node), metadata.summary)
         detail = metadata.detail
-        enclosure = Enclosure(origin + photo_links.original(node), detail.content_type, detail.size)
+        # How long the copy of what was cut is is not known before it is made: feeds say 0 then.
+        kind, length = (detail.content_type, detail.size) if photo_links.is_whole(node) else ("image/jpeg", 0)
+        enclosure = Enclosure(origin + photo_links.original(node), kind, length)
     values: dict[str, Any] = {"title": metadata.title, "link": link, "summary": node.blurb}
     return Item(
         id=f"urn:marginalia:{node.pk}",

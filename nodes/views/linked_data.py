@@ -84,9 +84,9 @@ def _file(origin: str, photo: Photo) -> dict[str, Any]:
     return {
         "contentUrl": origin + photo_links.original(photo),
         "thumbnailUrl": origin + photo_links.shared(photo).path,
-        "encodingFormat": detail.content_type,
-        "width": _pixels(detail.resolution[0]),
-        "height": _pixels(detail.resolution[1]),
+        "encodingFormat": detail.content_type if photo_links.is_whole(photo) else "image/jpeg",
+        "width": _pixels(photo_links.size(photo)[0]),
+        "height": _pixels(photo_links.size(photo)[1]),
         "caption": detail.alt,
     }
 

@@ -14,10 +14,12 @@ from mongo.clock import now
 from nodes.access import may_see_photos
 from nodes.errors import TooBusy
 from nodes.models import Photo, tree
+from nodes.photos import links as photo_links
 from nodes.photos.assets import contents, reader, renditions
 from nodes.photos.assets.errors import BadPicture
+from nodes.photos.assets.framing import WHOLE, Cut
 from nodes.photos.assets.responses import FOR_EVER, FOR_NOW, NOT_KEPT, File, FileRequest, answer
-from nodes.photos.links import ORIGINAL
+from nodes.photos.links import FORMER, ORIGINAL
 from nodes.selectors import photos as selectors
 from nodes.selectors.listing import is_public
 
@@ -35,24 +37,33 @@ def file(request: HttpRequest, photo_id: ObjectId, content_id: ObjectId, spec: s
     if not for_all and (not may_see_photos(request.user) or photo is None):
         raise Http404
     assert photo is not None
-    is_present = content_id == photo.metadata.content_id
-    if not is_present and not (request.GET.get("former") and may_see_photos(request.user)):
-        # Replaced since the page was made: what it shows now.
-        response = HttpResponseRedirect(reverse("photo-file", args=[photo_id, photo.metadata.content_id, spec]))
+    shown = photo.metadata.content_id, _shown(photo, spec)
+    is_present = shown == (content_id, spec)
+    if not is_present and not (request.GET.get(FORMER) and may_see_photos(request.user)):
+        # Replaced or cut since the page was made: what it shows now.
+        response = HttpResponseRedirect(reverse("photo-file", args=[photo_id, *shown]))
         response["Cache-Control"] = NOT_KEPT
         return response
     try:
-        stored, named, is_exact = _found(photo, content_id, spec)
+        stored, named, is_exact = _found(photo, content_id, spec, photo_links.cut(photo) if is_present else WHOLE)
     except TooBusy:
         return HttpResponse(status=503, headers={"Retry-After": "5", "Cache-Control": NOT_KEPT})
     except (BadPicture, reader.Missing) as error:
         raise Http404 from error
-    # What was replaced is for editors alone, however public the photo is.
+    # What was replaced or cut away is for editors alone, however public the photo is.
     cache = (FOR_EVER if is_exact else FOR_NOW) if for_all and is_present else NOT_KEPT
     return send(request, stored, named, cache=cache)
 
 
-def _found(photo: Photo, content_id: ObjectId, spec: str) -> tuple[contents.Stored, File, bool]:
+def _shown(photo: Photo, spec: str) -> str:
+    """Return what shows the present part of a photo in the place of a copy of another part, or of the whole file."""
+    if spec == ORIGINAL:
+        return photo_links.original_name(photo)
+    present = renditions.present(spec, photo_links.focal(photo), photo_links.cut(photo))
+    return str(present) if present else spec
+
+
+def _found(photo: Photo, content_id: ObjectId, spec: str, cut: Cut) -> tuple[contents.Stored, File, bool]:
     """Return the file asked for, what to say of it, and whether it is that one, not the nearest that is there.
 
     Raises Http404, and what renditions.get raises.
@@ -63,14 +74,15 @@ def _found(photo: Photo, content_id: ObjectId, spec: str) -> tuple[contents.Stor
     original = File(source.length, str(source.id), source.uploaded, detail.content_type, detail.filename)
     if spec == ORIGINAL:
         return source, original, True
-    wanted = renditions.parse(spec, tuple(detail.focal) if detail.focal else None)
+    wanted = renditions.parse(spec, photo_links.focal(photo), cut)
     if wanted is None:
         raise Http404
     try:
         made, shown = renditions.get(source, detail.content_type, wanted), wanted
     except TooBusy:
         nearest = renditions.nearest(source, wanted)
-        if nearest is None and source.length <= IN_PLACE_OF_COPIES and detail.content_type in SHOWN_EVERYWHERE:
+        is_light = source.length <= IN_PLACE_OF_COPIES and detail.content_type in SHOWN_EVERYWHERE
+        if nearest is None and is_light and cut == WHOLE:
             return source, original, False
         if nearest is None:
             raise

@@ -4,7 +4,7 @@ import io
 import struct
 import threading
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, BinaryIO
@@ -15,6 +15,7 @@ from PIL import Image, ImageOps
 from nodes.photos.assets import exif
 from nodes.photos.assets.errors import BadPicture, DecoderBusy
 from nodes.photos.assets.formats import Format
+from nodes.photos.assets.framing import WHOLE, Crop, Cut
 from nodes.photos.assets.limits import Limits
 from nodes.photos.assets.stream import Found
 
@@ -50,6 +51,18 @@ _TURNS = {
     7: Image.Transpose.TRANSVERSE,
     8: Image.Transpose.ROTATE_90,
 }
+# Where a point of a picture that lies so is stored: of parts (across, down) as seen, those in the file.
+_STORED: dict[int, Callable[[float, float], tuple[float, float]]] = {
+    2: lambda across, down: (1 - across, down),
+    3: lambda across, down: (1 - across, 1 - down),
+    4: lambda across, down: (across, 1 - down),
+    5: lambda across, down: (down, across),
+    6: lambda across, down: (down, 1 - across),
+    7: lambda across, down: (1 - down, 1 - across),
+    8: lambda across, down: (1 - down, across),
+}
+# How editors turn pictures, in degrees clockwise; Pillow counts the other way.
+_ROTATIONS = {90: Image.Transpose.ROTATE_270, 180: Image.Transpose.ROTATE_180, 270: Image.Transpose.ROTATE_90}
 
 
 @dataclass(frozen=True)
@@ -163,28 +176,37 @@ def resized(
     height: int | None,
     focal: tuple[float, float],
     to: str,
+    cut: Cut = WHOLE,
 ) -> bytes:
-    """Return the picture, turned upright, `width` pixels wide as a "WEBP" or "JPEG"; never larger than it is.
+    """Return what `cut` shows of the picture, upright, `width` pixels wide as a "WEBP" or "JPEG"; never larger than it is.
 
-    With a `height` it is cut to that shape around the `focal` point (parts of width and height from the top left).
+    With a `height` it is cut to that shape around the `focal` point (parts of width and height of what is shown).
     Raises BadPicture, DecoderBusy.
     """
     with opened(file, format_name, limits) as image:
         turned = image.getexif().get(exif.Base.Orientation, 1)
         lying = isinstance(turned, int) and turned >= 5
-        across, down = image.size[::-1] if lying else image.size
+        upright = image.size[::-1] if lying else image.size
+        across, down = cut.size(upright)
         # A square is filled also by smaller pictures, so that a grid is even.
         factor = max(width / across, height / down) if height else min(width / across, 1)
-        size = max(round(image.size[0] * factor), 1), max(round(image.size[1] * factor), 1)
+        size = max(round(across * factor), 1), max(round(down * factor), 1)
         if to == "WEBP" and not height and max(size) > LONGEST_WEBP:
             raise BadPicture("No page offers a WebP that long.")
-        # Twice what is wanted, so that the scaling after it is a good one.
-        image.draft(None, (min(size[0] * 2, image.size[0]), min(size[1] * 2, image.size[1])))
+        # Twice what is wanted, so that the scaling after it is a good one; of a small part no more than of the largest copy.
+        sharp = 2 * min(factor, max(limits.widths) / upright[0]) if cut.crop else 2 * factor
+        image.draft(
+            None, (min(round(image.size[0] * sharp), image.size[0]), min(round(image.size[1] * sharp), image.size[1]))
+        )
         image.load()
         profile = image.info.get("icc_profile") if image.mode in ("RGB", "RGBA", "P") else None
-        seen = _in_colour(image).resize(size, Image.Resampling.LANCZOS, reducing_gap=3.0)
+        stored_size = size[::-1] if lying != cut.lies else size
+        part = _stored_box(cut.crop, turned, image.size) if cut.crop else None
+        seen = _in_colour(image).resize(stored_size, Image.Resampling.LANCZOS, box=part, reducing_gap=3.0)
         if turned in _TURNS:
             seen = seen.transpose(_TURNS[turned])
+        if cut.rotation:
+            seen = seen.transpose(_ROTATIONS[cut.rotation])
         if height:
             seen = ImageOps.fit(seen, (width, height), Image.Resampling.LANCZOS, centering=focal)
         target = io.BytesIO()
@@ -193,6 +215,16 @@ def resized(
             seen, options["progressive"] = _on_white(seen), True
         seen.save(target, to, quality=limits.quality, **options)
         return target.getvalue()
+
+
+def _stored_box(crop: Crop, turned: Any, size: tuple[int, int]) -> tuple[float, float, float, float]:
+    """Return a part of the picture as seen as a box (left, top, right, bottom) of the pixels in the file."""
+    left, top, width, height = crop
+    corners = [(left, top), (min(left + width, 1), min(top + height, 1))]
+    if turned in _STORED:
+        corners = [_STORED[turned](*corner) for corner in corners]
+    (left, right), (top, bottom) = (sorted(side) for side in zip(*corners, strict=True))
+    return left * size[0], top * size[1], right * size[0], bottom * size[1]
 
 
 def _in_colour(image: Image.Image) -> Image.Image:

@@ -6,7 +6,8 @@ Each is made once. Only a few threads of a process make copies or wait for one; 
 import re
 import threading
 import time
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 from bson import ObjectId
@@ -18,7 +19,8 @@ from nodes.collections import RENDITION_CHUNKS, RENDITION_FILES, RENDITIONS
 from nodes.errors import TooBusy
 from nodes.photos.assets import images
 from nodes.photos.assets.contents import FILE, Stored
-from nodes.photos.assets.limits import Limits, limits
+from nodes.photos.assets.framing import CENTRE, WHOLE, Cut, Focal
+from nodes.photos.assets.limits import limits
 from nodes.photos.assets.locks import STALE
 from nodes.photos.assets.writer import Writer
 
@@ -30,58 +32,75 @@ PILLOW_NAMES = {
     "image/gif": "GIF",
     "image/avif": "AVIF",
 }
-_SPEC = re.compile(r"(?:w(\d{1,5})|s(\d{1,5})-(\d{1,3})x(\d{1,3}))\.(webp|jpg)", re.ASCII)
+_SPEC = re.compile(
+    r"(?:w(?P<width>\d{1,5})|s(?P<square>\d{1,5})-\d{1,3}x\d{1,3})"
+    r"(?P<cut>(?:-c\d{1,5}x\d{1,5}x\d{1,5}x\d{1,5})?(?:-r\d{2,3})?)\.(?P<extension>webp|jpg)",
+    re.ASCII,
+)
 # Seconds to wait for another process that makes the copy, and between looks.
 PATIENCE, LOOK = 25, 0.05
 # Threads of a process that make a copy or wait for one: pages need the others.
 AT_ONCE = 2
 _turns = threading.BoundedSemaphore(AT_ONCE)
-Focal = tuple[float, float]
-CENTRE: Focal = (0.5, 0.5)
 
 
 @dataclass(frozen=True)
 class Spec:
     """Which copy: as wide as `width`, or cut square around a point; "w640.webp", "s160-50x33.jpg" in addresses.
 
-    The point is in the address, so that an address always shows the same.
+    The point, in what is shown, and the cut are in the address, so that an address always shows the same:
+    "w640-c1000x0x5000x10000-r90.webp" is the part from a tenth of the width on, half as wide and as high as the whole, turned.
     """
 
     width: int
     extension: str
     focal: Focal | None = None
+    cut: Cut = WHOLE
 
     def __str__(self) -> str:
         if self.focal is None:
-            return f"w{self.width}.{self.extension}"
-        return f"s{self.width}-{round(self.focal[0] * 100)}x{round(self.focal[1] * 100)}.{self.extension}"
+            return f"w{self.width}{self.cut}.{self.extension}"
+        point = f"{round(self.focal[0] * 100)}x{round(self.focal[1] * 100)}"
+        return f"s{self.width}-{point}{self.cut}.{self.extension}"
 
     @classmethod
-    def square(cls, width: int, extension: str, focal: Focal | None) -> Self:
-        """Return the spec of a square of a photo with this focal point, or none."""
-        across, down = focal or CENTRE
-        return cls(width, extension, (round(across, 2), round(down, 2)))
+    def square(cls, width: int, extension: str, focal: Focal | None, cut: Cut) -> Self:
+        """Return the spec of a square of a photo with this focal point, or none, in the whole picture."""
+        across, down = cut.point(focal)
+        return cls(width, extension, (round(across, 2), round(down, 2)), cut)
 
     @property
     def content_type(self) -> str:
         return FORMATS[self.extension][1]
 
 
-def parse(text: str, focal: Focal | None, allowed: Limits | None = None) -> Spec | None:
-    """Return the spec that `text` spells if the site makes such copies of a photo with this focal point, else None.
+def parse(text: str, focal: Focal | None, cut: Cut) -> Spec | None:
+    """Return the spec that `text` spells if the site makes such copies of a photo with this focal point and cut, else None.
 
-    No request can make us store others: the sizes are a list, and a square has the photo's own point.
+    No request can make us store others: the sizes are a list, and a copy has the photo's own point and cut.
     """
-    allowed = allowed or limits()
+    spec = _sized(text, focal, cut)
+    return spec if str(spec) == text else None
+
+
+def present(text: str, focal: Focal | None, cut: Cut) -> Spec | None:
+    """Return the spec of a photo with this focal point and cut that shows what a spec with another cut showed in its size.
+
+    None for what is no such spec, and for one with the photo's own cut.
+    """
     match = _SPEC.fullmatch(text)
+    return _sized(text, focal, cut) if match and match["cut"] != str(cut) else None
+
+
+def _sized(text: str, focal: Focal | None, cut: Cut) -> Spec | None:
+    """Return the spec in the size and format that `text` says, None if the site makes no such copies."""
+    allowed, match = limits(), _SPEC.fullmatch(text)
     if match is None:
         return None
-    width, square, _across, _down, extension = match.groups()
+    width, square, extension = match["width"], match["square"], match["extension"]
     if width:
-        spec = Spec(int(width), extension) if int(width) in allowed.widths else None
-    else:
-        spec = Spec.square(int(square), extension, focal) if int(square) in allowed.squares else None
-    return spec if str(spec) == text else None
+        return Spec(int(width), extension, cut=cut) if int(width) in allowed.widths else None
+    return Spec.square(int(square), extension, focal, cut) if int(square) in allowed.squares else None
 
 
 def widths(size: tuple[int, int], extension: str) -> tuple[int, ...]:
@@ -102,11 +121,12 @@ def scaled(size: tuple[int, int], width: int) -> tuple[int, int]:
     return max(round(across * factor), 1), max(round(down * factor), 1)
 
 
-def usual(size: tuple[int, int], focal: Focal | None) -> list[Spec]:
-    """Return the copies that pages show of a picture of this size (pixels, as seen) with this focal point."""
+def usual(size: Sequence[int], focal: Focal | None, cut: Cut) -> list[Spec]:
+    """Return the copies that pages show of a picture of this size (pixels, of the whole) with this focal point and cut."""
+    shown = cut.size(size)
     return [
-        *(Spec(width, extension) for extension in FORMATS for width in widths(size, extension)),
-        *(Spec.square(width, extension, focal) for width in limits().squares for extension in FORMATS),
+        *(Spec(width, extension, cut=cut) for extension in FORMATS for width in widths(shown, extension)),
+        *(Spec.square(width, extension, focal, cut) for width in limits().squares for extension in FORMATS),
     ]
 
 
@@ -135,8 +155,11 @@ def nearest(source: Stored, spec: Spec) -> tuple[Stored, Spec] | None:
     )
     best: tuple[tuple[bool, int, bool], Document, Spec] | None = None
     for document in made:
-        other = parse(document["metadata"]["spec"], spec.focal)
-        if other is None or other.focal != spec.focal or other.extension not in (spec.extension, "jpg"):
+        text = document["metadata"]["spec"]
+        sized = _sized(text, None, WHOLE)
+        other = replace(spec, width=sized.width, extension=sized.extension) if sized else None
+        # Of the same shape, point and cut.
+        if other is None or str(other) != text or other.extension not in (spec.extension, "jpg"):
             continue
         rank = other.width < spec.width, abs(other.width - spec.width), other.extension != spec.extension
         if best is None or rank < best[0]:
@@ -193,6 +216,7 @@ def _resized(source: Stored, content_type: str, spec: Spec) -> bytes:
             height=spec.width if spec.focal else None,
             focal=spec.focal or CENTRE,
             to=FORMATS[spec.extension][0],
+            cut=spec.cut,
         )
 
 

@@ -1,0 +1,58 @@
+"""What editors cut out of a picture, and how they turned it. The file stays as it is: copies are made of what is shown.
+
+Every point is given in parts of the width and height of the whole picture, from the top left, as it lies before it is turned
+by hand: so cropping, turning and the focal point depend on each other in no way, and edits of them merge.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Self
+
+Size = tuple[int, int]
+Focal = tuple[float, float]
+# Left, top, width, height.
+Crop = tuple[float, float, float, float]
+CENTRE: Focal = (0.5, 0.5)
+# Addresses name parts as whole numbers of these: finer than the pixels of most pictures.
+STEPS = 10_000
+
+
+@dataclass(frozen=True)
+class Cut:
+    """The part of a picture that is shown (None: all of it), and by how many degrees it is turned clockwise after that."""
+
+    crop: Crop | None = None
+    rotation: int = 0
+
+    @classmethod
+    def of(cls, crop: Sequence[float] | None, rotation: int | None) -> Self:
+        """Return the cut that a photo's detail says."""
+        return cls((crop[0], crop[1], crop[2], crop[3]) if crop else None, rotation or 0)
+
+    def __str__(self) -> str:
+        cropped = f"-c{'x'.join(str(round(part * STEPS)) for part in self.crop)}" if self.crop else ""
+        return f"{cropped}-r{self.rotation}" if self.rotation else cropped
+
+    @property
+    def lies(self) -> bool:
+        """Whether width and height change places."""
+        return self.rotation in (90, 270)
+
+    def size(self, whole: Sequence[int]) -> Size:
+        """Return the size (pixels) of what is shown of a picture of this size."""
+        _left, _top, width, height = self.crop or (0, 0, 1, 1)
+        across, down = max(round(whole[0] * width), 1), max(round(whole[1] * height), 1)
+        return (down, across) if self.lies else (across, down)
+
+    def point(self, focal: Focal | None) -> Focal:
+        """Return where a point is in what is shown, at the edge if it was cut away; the middle for none."""
+        if focal is None:
+            return CENTRE
+        left, top, width, height = self.crop or (0, 0, 1, 1)
+        across, down = (min(max(part, 0), 1) for part in ((focal[0] - left) / width, (focal[1] - top) / height))
+        return {90: (1 - down, across), 180: (1 - across, 1 - down), 270: (down, 1 - across)}.get(
+            self.rotation, (across, down)
+        )
+
+
+WHOLE = Cut()
