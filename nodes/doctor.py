@@ -236,6 +236,9 @@ BROADCASTS = (
     ),
     Broadcast(NODES, ("metadata.updated",), "The admin lists what was changed last, over the whole site."),
     Broadcast(NODES, ("draft.saved_at",), "The admin lists open drafts over the whole site."),
+    Broadcast(
+        NODES, ("draft.due",), "Changes that are scheduled, of any section, are listed, and published by the worker."
+    ),
     Broadcast(NODES, ("comments.author.id",), "Embedded comments of one author lie in any post."),
     Broadcast(NODES, ("derived.refs", "draft.refs"), "What uses a node, a photo or an insert stands in any section."),
     Broadcast(NODES, ("derived.title_words",), "Editors choose by title what a text links to, wherever it stands."),

@@ -48,6 +48,14 @@ class DraftGone(NodeError):
         super().__init__(_("Another editor saved, published or discarded this draft. Look at it again."))
 
 
+class NotLive(NodeError):
+    """Changes were to be scheduled of a page that is not live: it has a time of its own to appear at."""
+
+    def __init__(self, node_id: ObjectId) -> None:
+        self.node_id = node_id
+        super().__init__(_("Only changes of a published page can be scheduled. Give this page a date to appear at."))
+
+
 class ChangedSince(NodeError):
     """The node is not what a list showed, and what is there now was to be seen before."""
 

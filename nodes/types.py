@@ -14,7 +14,7 @@ NEVER = datetime(9999, 12, 31, tzinfo=UTC)
 
 class Act(enum.StrEnum):
     """What a save did, for history. Revisions store those that they do not show by themselves (RESTORED, MERGED,
-    CHANGES_PUBLISHED); the others are told by two neighbouring revisions."""
+    CHANGES_PUBLISHED, SCHEDULED_CHANGES); the others are told by two neighbouring revisions."""
 
     CREATED = "created"
     IMPORTED = "imported"
@@ -23,6 +23,7 @@ class Act(enum.StrEnum):
     MERGED = "merged"
     PUBLISHED = "published"
     CHANGES_PUBLISHED = "changes-published"
+    SCHEDULED_CHANGES = "scheduled-changes-published"  # by themselves, when they were due
     SCHEDULED = "scheduled"
     UNPUBLISHED = "unpublished"
     MOVED = "moved"
@@ -127,9 +128,13 @@ class Submitted:
 
 @dataclass(frozen=True)
 class Saved:
-    """What a save came to: the nonce now stored, the fields written, and those merged with another writer's save."""
+    """What a save came to: the nonce now stored, the fields written, and those merged with another writer's save.
+
+    `unscheduled`: when the changes were to appear whose schedule the save ended; they are a draft as before.
+    """
 
     id: ObjectId
     nonce: ObjectId
     changed: tuple[str, ...] = ()
     merged: tuple[str, ...] = field(default=())
+    unscheduled: datetime | None = None

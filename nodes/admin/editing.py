@@ -30,6 +30,7 @@ from nodes.selectors import editing as selectors
 from nodes.selectors import slugs
 from nodes.selectors.editing import Editable, Version
 from nodes.services import drafts, editing
+from nodes.services.write import NOT_DRAFTED
 from nodes.types import Act, Saved
 
 
@@ -227,7 +228,7 @@ def _maker(request: HttpRequest, found: Editable) -> Callable[..., NodeForm]:
 
 
 def _drafted(form: NodeForm, drafting: bool) -> NodeForm:
-    for path in drafts.NOT_DRAFTED if drafting else ():
+    for path in NOT_DRAFTED if drafting else ():
         del form.fields[FIELDS[path]]
     return form
 
@@ -279,7 +280,7 @@ def publish_draft(
 
 def _check_place_left_alone(form: NodeForm, mine: dict[str, Any]) -> None:
     said = form.seen.fields if form.seen else {}
-    if any(path in mine and path in said and mine[path] != said[path] for path in drafts.NOT_DRAFTED):
+    if any(path in mine and path in said and mine[path] != said[path] for path in NOT_DRAFTED):
         raise InvalidPlace(_("A draft cannot change the address. Put section and slug back, or save them live."))
 
 

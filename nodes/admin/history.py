@@ -32,6 +32,7 @@ ACTS = {
     Act.MERGED: gettext_lazy("Merged"),
     Act.PUBLISHED: gettext_lazy("Published"),
     Act.CHANGES_PUBLISHED: gettext_lazy("Changes published"),
+    Act.SCHEDULED_CHANGES: gettext_lazy("Scheduled changes published"),
     Act.SCHEDULED: gettext_lazy("Scheduled"),
     Act.UNPUBLISHED: gettext_lazy("Unpublished"),
     Act.MOVED: gettext_lazy("Moved"),

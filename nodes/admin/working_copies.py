@@ -31,8 +31,8 @@ from nodes.selectors import editing, photos
 from nodes.selectors import working_copies as selectors
 from nodes.selectors.editing import Version
 from nodes.selectors.working_copies import WorkingCopy
-from nodes.services import drafts
 from nodes.services import working_copies as services
+from nodes.services.write import NOT_DRAFTED
 from nodes.types import NO_TAGS
 
 # An account keeps at most so many times in so many seconds: several tabs, each every few seconds.
@@ -196,7 +196,7 @@ def _difference(user: Any, copy: WorkingCopy) -> tuple[dict[str, Any], dict[str,
     stored = _stored(user, copy.type, node_id, drafting=drafting) if node_id else None
     seen = sent_forms.seen(posted, node_id) if node_id and stored else None
     form = _form(user, copy.type, posted, seen or stored)
-    for path in drafts.NOT_DRAFTED if drafting else ():
+    for path in NOT_DRAFTED if drafting else ():
         form.fields.pop(FIELDS[path], None)
     form.is_valid()
     mine, theirs, present = form.mine(), stored.fields if stored else {}, stored.tags if stored else ()

@@ -143,6 +143,8 @@ def collections() -> tuple[Collection, ...]:
                     ),
                 ),
                 Index("by_draft", (("draft.saved_at", -1), ("_id", -1)), sparse=True),
+                # Changes that are scheduled, which readers see from then on.
+                Index("by_due", (("draft.due", -1), ("_id", -1)), sparse=True),
                 # The values that a type's lists are filtered by, of all types: "recipe.course=dessert".
                 Index(
                     "by_facet",

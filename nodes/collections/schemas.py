@@ -174,7 +174,13 @@ def node() -> Schema:
                     "saved_at": DATE,
                     "saved_by": _AUTHOR,
                 },
-                {"base_tags": listed(TEXT), "refs": _REFS},
+                # Of changes that are scheduled: from when on readers see them, and what lists and search show of them.
+                {
+                    "base_tags": listed(TEXT),
+                    "refs": _REFS,
+                    "due": DATE,
+                    "derived": document({"excerpt": TEXT, "text": TEXT}),
+                },
             ),
         },
     )

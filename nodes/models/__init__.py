@@ -10,6 +10,7 @@ from nodes.models.documents import (
     PhotoMetadata,
     Placed,
     SiteSettings,
+    as_shown,
 )
 
 __all__ = [
@@ -22,4 +23,5 @@ __all__ = [
     "PhotoMetadata",
     "Placed",
     "SiteSettings",
+    "as_shown",
 ]

@@ -18,6 +18,23 @@ from nodes import content
 from nodes.content import Content, Missing, registry, upgrading
 from nodes.models import tree
 
+# What readers are not given of a draft whose time has come: lists are filtered and sorted by what stands beside it.
+_AS_LIVE = frozenset({"published", "expires"})
+
+
+def as_shown(document: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a document, read with the projection `listing.for_readers`, as readers see it: with what its scheduled changes say
+    where these are due. Only what was read is taken."""
+    if "due" not in document:
+        return document
+    live, draft = document["metadata"], document["due"]
+    said = {**draft["metadata"], "nonce": draft["nonce"], "updated": draft["due"]}
+    taken = {name: value for name, value in said.items() if name in live and name not in _AS_LIVE}
+    metadata = {**live, **taken, upgrading.VERSION: draft["metadata"].get(upgrading.VERSION)}
+    derived = {**document.get("derived", {}), **draft["derived"]}
+    rest = {name: value for name, value in document.items() if name != "due"}
+    return {**rest, "metadata": metadata, "derived": derived}
+
 
 class DocumentPart(EmbeddedModel):
     """An embedded model that can be built from a stored document, or from the part of one that a projection left."""
@@ -117,7 +134,8 @@ class Placed(ReadOnlyModel):
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any]) -> Self:
-        """Return the node that a raw document (with aware datetimes) stands for."""
+        """Return the node that a raw document (with aware datetimes) stands for, as readers see it if it was read for them."""
+        document = as_shown(document)
         metadata = cls._meta.get_field("metadata").embedded_model.from_document(document["metadata"])
         node = cls(pk=document["_id"], metadata=metadata)
         node.excerpt = document.get("derived", {}).get("excerpt", "")

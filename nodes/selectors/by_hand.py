@@ -16,7 +16,7 @@ from mongo.connection import Document, database
 from nodes.collections import NODES, POSITION
 from nodes.content import registry
 from nodes.models import Node
-from nodes.selectors.listing import LISTED, live, one_of
+from nodes.selectors.listing import LISTED, for_readers, live, one_of
 
 INDEX = "by_position"
 _SPOT = re.compile(r"([0-9a-f]*)\.(.+)", re.DOTALL)
@@ -66,18 +66,23 @@ def page(section_id: ObjectId, moment: datetime, *, size: int, cursor: str = "")
     Raises ValueError for a cursor that is none.
     """
     shown = {**live(moment), "metadata.type": one_of((*registry.sections(), *registry.leaves()))}
-    return everything(section_id, size=size, cursor=cursor, shown=shown)
+    return everything(section_id, size=size, cursor=cursor, shown=shown, fields=for_readers(LISTED, moment))
 
 
 def everything(
-    section_id: ObjectId, *, size: int, cursor: str = "", shown: Mapping[str, Any] | None = None
+    section_id: ObjectId,
+    *,
+    size: int,
+    cursor: str = "",
+    shown: Mapping[str, Any] | None = None,
+    fields: Mapping[str, Any] = LISTED,
 ) -> tuple[list[Node], str]:
     """Return `size` nodes of a section in whatever state, or those to be `shown`, and the cursor of those that follow.
 
     Raises ValueError for a cursor that is none.
     """
     beyond = Spot.parse(cursor).after() if cursor else {}
-    found = in_order(section_id, {**(shown or {}), **beyond}, LISTED, size + 1)
+    found = in_order(section_id, {**(shown or {}), **beyond}, fields, size + 1)
     nodes = [Node.from_document(document) for document in found[:size]]
     return nodes, str(Spot.of(found[size - 1])) if len(found) > size else ""
 
@@ -88,10 +93,11 @@ def neighbours(node: Node, moment: datetime) -> tuple[Node | None, Node | None]:
     if stored is None:
         return None, None
     wanted = {**live(moment), "metadata.type": one_of(registry.leaves())}
-    before = in_order(node.metadata.parent_id, wanted | stored.before(), LISTED, 1, backwards=True)
+    fields = for_readers(LISTED, moment)
+    before = in_order(node.metadata.parent_id, wanted | stored.before(), fields, 1, backwards=True)
     if stored.position and not before:
-        before = in_order(node.metadata.parent_id, wanted | {"position": None}, LISTED, 1, backwards=True)
-    after = in_order(node.metadata.parent_id, wanted | stored.after(), LISTED, 1)
+        before = in_order(node.metadata.parent_id, wanted | {"position": None}, fields, 1, backwards=True)
+    after = in_order(node.metadata.parent_id, wanted | stored.after(), fields, 1)
     first, last = (Node.from_document(found[0]) if found else None for found in (before, after))
     return first, last
 

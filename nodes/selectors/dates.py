@@ -15,7 +15,7 @@ from nodes.content import facets, registry
 from nodes.content import fields as content_fields
 from nodes.content.upgrading import FIRST
 from nodes.models import Node
-from nodes.selectors.listing import EVER, LISTED, Cursor, Listing, live
+from nodes.selectors.listing import EVER, LISTED, Cursor, Listing, for_readers, live
 from nodes.types import NEVER
 
 # Begins the cursors of what is past; by itself the first page of it.
@@ -102,7 +102,9 @@ def _beyond(
     if keys:
         condition["derived.facets"] = keys[0] if len(keys) == 1 else {"$all": keys}
     way = 1 if going_later else -1
-    documents = database()[NODES].find({**condition, **live(moment)}, {**LISTED, **_details(types)})
+    documents = database()[NODES].find(
+        {**condition, **live(moment)}, for_readers({**LISTED, **_details(types)}, moment)
+    )
     ordered = documents.sort([("derived.date", way), ("_id", way)]).limit(limit)
     return [Node.from_document(one) for one in ordered.hint("facet_by_date" if keys else "by_date")]
 

@@ -1,4 +1,5 @@
-"""When the site next changes by itself, and when it last changed: something appears, expires, or its discussion closes."""
+"""When the site next changes by itself, and when it last changed: something appears, changes as scheduled, expires,
+or its discussion closes."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -54,16 +55,21 @@ def _last(field: str, until: datetime) -> datetime | None:
 
 
 def _ends(field: str, span: dict[str, Any], direction: int) -> list[datetime]:
-    """Return the first `metadata.<field>` within a span, in this direction, of nodes and of photos."""
-    path = f"metadata.{field}"
-    query: dict[str, Any] = {path: span}
-    if field == "published":
-        query["metadata.type"] = {"$in": list(registry.names())}  # by_type, one scan a type, merged
-    one: list[dict[str, Any]] = [
-        {"$match": query},
-        {"$sort": {path: direction}},
-        {"$limit": 1},
-        {"$project": {path: 1, "_id": 0}},
-    ]
-    both = [*one, {"$unionWith": {"coll": ASSET_FILES, "pipeline": one}}]
-    return [found["metadata"][field] for found in database()[NODES].aggregate(both)]
+    """Return the first `metadata.<field>` within a span, in this direction, of nodes and of photos; beside what expires when
+    scheduled changes appear."""
+
+    def first(path: str, **more: Any) -> list[dict[str, Any]]:
+        return [
+            {"$match": {path: span, **more}},
+            {"$sort": {path: direction}},
+            {"$limit": 1},
+            {"$project": {"at": f"${path}", "_id": 0}},
+        ]
+
+    # by_type, one scan a type, merged.
+    of_types = {"metadata.type": {"$in": list(registry.names())}} if field == "published" else {}
+    one = first(f"metadata.{field}", **of_types)
+    every: list[dict[str, Any]] = [*one, {"$unionWith": {"coll": ASSET_FILES, "pipeline": one}}]
+    if field == "expires":
+        every.append({"$unionWith": {"coll": NODES, "pipeline": first("draft.due")}})
+    return [found["at"] for found in database()[NODES].aggregate(every)]

@@ -13,6 +13,7 @@ from nodes.collections import ASSET_FILES, NODES, standing
 from nodes.content import registry
 from nodes.models import Node, Photo
 from nodes.models.tree import Tree
+from nodes.types import NEVER
 
 # Never the draft, never embedded comments.
 WHOLE = {"metadata": 1, "derived.excerpt": 1}
@@ -35,6 +36,13 @@ OLDEST_FIRST = [("metadata.published", 1), ("_id", 1)]
 EARLIEST_MILLISECOND = -62_135_596_800_000  # of the year 1
 LATEST_MILLISECOND = 253_402_300_799_999  # of the year 9999
 EVER = datetime(1, 1, 1, tzinfo=UTC)
+
+
+def for_readers(fields: Mapping[str, Any], moment: datetime) -> dict[str, Any]:
+    """Return the projection `fields` of nodes for readers at `moment`: where scheduled changes are due, they come with it as
+    `due`, which Node.from_document takes (`as_shown`). No other command is sent for them, and none has to be written."""
+    is_due = {"$lte": [{"$ifNull": ["$draft.due", NEVER]}, {"$literal": moment}]}
+    return {**fields, "due": {"$cond": [is_due, "$draft", "$$REMOVE"]}}
 
 
 def one_of(types: Sequence[str]) -> Any:
@@ -175,6 +183,8 @@ def beside(
     The index is named so that a plan chosen for one section is never kept for another where it reads much more.
     """
     condition = {**base, **live(moment), **standing(collection)}
+    if collection == NODES:
+        fields = for_readers(fields, moment)
     since, until = (span.since, min(span.until, moment)) if span else (EVER, moment)
     if edge is not None:
         since, until = (max(since, edge.time), until) if edge.newer else (since, min(until, edge.time))

@@ -21,6 +21,7 @@ from nodes.selectors.listing import (
     Cursor,
     Listing,
     beside,
+    for_readers,
     having,
     is_public,
     listing,
@@ -45,7 +46,7 @@ def resolve(sections: Tree, path: str, moment: datetime) -> Node | Photo | None:
         section_id = _section_at(sections, section_id, slug, moment)
         if section_id is None:
             return None
-    node = _node_at(sections, section_id, parts[-1])
+    node = _node_at(sections, section_id, parts[-1], moment)
     if node is None or not is_public(node, sections, moment):
         moved = _moved_to(section_id, parts[-1])
         return live_by_id(sections, moved, moment) if moved else None
@@ -54,13 +55,13 @@ def resolve(sections: Tree, path: str, moment: datetime) -> Node | Photo | None:
 
 def live_by_id(sections: Tree, node_id: ObjectId, moment: datetime) -> Node | Photo | None:
     """Return the node or photo with an id if readers may see it."""
-    node = get(node_id) or photos.get(node_id)
+    node = get(node_id, moment) or photos.get(node_id)
     return node if node and is_public(node, sections, moment) else None
 
 
 def front_page(sections: Tree, moment: datetime) -> Node | Photo | None:
     """Return the live node at the top level with the slug `home`; None: the front page lists the newest posts."""
-    node = _node_at(sections, None, HOME)
+    node = _node_at(sections, None, HOME, moment)
     return node if node and is_public(node, sections, moment) else None
 
 
@@ -73,12 +74,12 @@ def _section_at(sections: Tree, parent_id: ObjectId | None, slug: str, moment: d
     return moved if moved in sections.sections else None
 
 
-def _node_at(sections: Tree, parent_id: ObjectId | None, slug: str) -> Node | Photo | None:
+def _node_at(sections: Tree, parent_id: ObjectId | None, slug: str, moment: datetime) -> Node | Photo | None:
     if child := sections.child(parent_id, slug):
-        return get(child.id)
+        return get(child.id, moment)
     if parent_id is not None and sections.sections[parent_id].content_type.lists == PHOTOS:
         return photos.find(parent_id, slug)
-    return find(parent_id, slug)
+    return find(parent_id, slug, moment)
 
 
 def _moved_to(parent_id: ObjectId | None, slug: str) -> ObjectId | None:
@@ -86,26 +87,30 @@ def _moved_to(parent_id: ObjectId | None, slug: str) -> ObjectId | None:
     return redirect["node_id"] if redirect else None
 
 
-def find(parent_id: ObjectId | None, slug: str) -> Node | None:
-    """Return the node at a place, live or not; None if there is none."""
-    document = database()[NODES].find_one({"metadata.parent_id": parent_id, "metadata.slug": slug}, WHOLE)
+def find(parent_id: ObjectId | None, slug: str, moment: datetime) -> Node | None:
+    """Return the node at a place, live or not, with the scheduled changes that are due at `moment`; None if there is none."""
+    place = {"metadata.parent_id": parent_id, "metadata.slug": slug}
+    document = database()[NODES].find_one(place, for_readers(WHOLE, moment))
     return Node.from_document(document) if document else None
 
 
-def get(node_id: ObjectId | str) -> Node | None:
-    """Return a node by id, live or not; None if there is none, also for an id that is none."""
+def get(node_id: ObjectId | str, moment: datetime | None = None) -> Node | None:
+    """Return a node by id, live or not; None if there is none, also for an id that is none.
+
+    With the scheduled changes that are due at `moment`, as readers see it; without one as it is stored.
+    """
     try:
         key = ObjectId(node_id)
     except (InvalidId, TypeError):
         return None
-    document = database()[NODES].find_one({"_id": key}, WHOLE)
+    document = database()[NODES].find_one({"_id": key}, for_readers(WHOLE, moment) if moment else WHOLE)
     return Node.from_document(document) if document else None
 
 
 def live_by_ids(sections: Tree, node_ids: Sequence[ObjectId], moment: datetime) -> list[Node]:
     """Return those of some nodes that readers may see, without their texts, in no order."""
     found = database()[NODES].find(
-        {"_id": {"$in": list(node_ids)}, **live(moment)}, LISTED | {"metadata.detail.comments": 1}
+        {"_id": {"$in": list(node_ids)}, **live(moment)}, for_readers(LISTED | {"metadata.detail.comments": 1}, moment)
     )
     nodes = (Node.from_document(document) for document in found)
     return [node for node in nodes if is_public(node, sections, moment)]
@@ -178,7 +183,13 @@ def pages_of(
         "metadata.slug": {"$gt": after},
         **live(moment),
     }
-    found = database()[NODES].find(wanted, LISTED).sort("metadata.slug", 1).limit(limit).hint("by_name")
+    found = (
+        database()[NODES]
+        .find(wanted, for_readers(LISTED, moment))
+        .sort("metadata.slug", 1)
+        .limit(limit)
+        .hint("by_name")
+    )
     return [Node.from_document(document) for document in found]
 
 

@@ -1,7 +1,7 @@
 """Search over what is live, pages and photos alike, on the text indexes. Bounded: in results, in words and in time."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -12,11 +12,11 @@ import pymongo
 from pymongo.errors import PyMongoError
 
 from markup import text
-from mongo.connection import Document, database
+from mongo.connection import database
 from nodes.collections import ASSET_FILES, NODES, standing
-from nodes.models import Node, Photo
+from nodes.models import Node, Photo, as_shown
 from nodes.models.tree import Tree
-from nodes.selectors.listing import FIELDS, MODELS, live
+from nodes.selectors.listing import FIELDS, MODELS, for_readers, live
 from nodes.texts import scripts
 
 COLLECTIONS = (NODES, ASSET_FILES)
@@ -81,8 +81,8 @@ def search(
         cut_short = False
     except TooSlow:
         found, all_words, cut_short = _any_ids(wanted, public, milliseconds), True, True
-    shown = found[(page - 1) * size : page * size]
-    return Results(words, _hits(shown, words), len(found), all_words, cut_short)
+    hits = _hits(found[(page - 1) * size : page * size], words, moment)
+    return Results(words, hits, len(found), all_words, cut_short)
 
 
 def every_word(query: str) -> str:
@@ -165,12 +165,15 @@ def at_most(milliseconds: float) -> Iterator[None]:
         raise
 
 
-def _hits(found: Sequence[Found], words: Sequence[str]) -> tuple[Hit, ...]:
-    documents: dict[Found, Document] = {}
+def _hits(found: Sequence[Found], words: Sequence[str], moment: datetime) -> tuple[Hit, ...]:
+    documents: dict[Found, Mapping[str, Any]] = {}
     for name in COLLECTIONS:
         if ids := [key for collection, key in found if collection == name]:
             fields = {**FIELDS[name], "derived.text": 1}
-            documents |= {(name, d["_id"]): d for d in database()[name].find({"_id": {"$in": ids}}, fields)}
+            read = database()[name].find(
+                {"_id": {"$in": ids}}, for_readers(fields, moment) if name == NODES else fields
+            )
+            documents |= {(name, document["_id"]): as_shown(document) for document in read}
     hits = []
     for name, document in ((one[0], documents[one]) for one in found if one in documents):
         node = MODELS[name].from_document(document)

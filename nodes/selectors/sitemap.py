@@ -11,10 +11,10 @@ from bson import ObjectId
 from mongo.connection import database
 from nodes.collections import ASSET_FILES, NODES, home_of
 from nodes.content import registry
-from nodes.models import version_cache
+from nodes.models import as_shown, version_cache
 from nodes.models.tree import Tree
 from nodes.selectors import due
-from nodes.selectors.listing import OLDEST_FIRST, live
+from nodes.selectors.listing import OLDEST_FIRST, for_readers, live
 
 # The protocol allows 50,000 addresses a file; so many are made in the time of any other page.
 SIZE = 2_000
@@ -95,8 +95,9 @@ def entries(sections: Tree, type: str, number: int, moment: datetime) -> Iterato
             {"metadata.published": start.published, "_id": {"$gte": start.id}},
         ],
     }
-    fields = {f"metadata.{name}": 1 for name in ("parent_id", "slug", "updated")}
+    fields = for_readers({f"metadata.{name}": 1 for name in ("parent_id", "slug", "updated")}, moment)
     found = (
         database()[home_of(type)].find(wanted, fields).sort(OLDEST_FIRST).hint("by_type").limit(SIZE).batch_size(SIZE)
     )
-    return (Entry(d["metadata"]["parent_id"], d["metadata"]["slug"], d["metadata"]["updated"]) for d in found)
+    said = (as_shown(document)["metadata"] for document in found)
+    return (Entry(one["parent_id"], one["slug"], one["updated"]) for one in said)

@@ -68,7 +68,8 @@ def publish(actor: Actor, chosen: Iterable[Chosen], moment: datetime, *, collect
     """
 
     def work(one: Chosen) -> None:
-        stored = database()[collection].find_one({"_id": one.id, **standing(collection)}, {"metadata": 1})
+        fields_read = {"metadata": 1, "draft.due": 1}
+        stored = database()[collection].find_one({"_id": one.id, **standing(collection)}, fields_read)
         if stored is None:
             raise NodeGone(one.id)
         fields = editing.made_public(stored["metadata"], moment)

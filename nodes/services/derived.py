@@ -44,6 +44,12 @@ def of(metadata: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
+def shown(metadata: Mapping[str, Any]) -> dict[str, str]:
+    """Return what lists and search show of a node's text: of scheduled changes that is stored beside them."""
+    found = of(metadata)
+    return {name: found[name] for name in ("excerpt", "text")}
+
+
 def references(metadata: Mapping[str, Any], inserts: Inserts | None = None) -> dict[str, list[Ref]]:
     """Return {"refs": […]}: what the texts and the other fields of a node use, each once; {} where that is nothing.
 

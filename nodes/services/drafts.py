@@ -1,6 +1,8 @@
-"""Drafts beside the live version: saved by a nonce of their own, published by a three-way merge and one update on both."""
+"""Drafts beside the live version: saved by a nonce of their own, published by a three-way merge and one update on both, at once
+or at a time of their own (nodes/services/scheduled.py)."""
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 
 from bson import ObjectId
@@ -8,26 +10,24 @@ from bson import ObjectId
 from mongo.clock import now
 from mongo.connection import Document, database
 from nodes import merging
-from nodes.collections import NODES, REVISIONS
+from nodes.collections import NODES
 from nodes.content import upgrading
-from nodes.errors import DraftGone, EditConflict, NodeGone, TooBusy
-from nodes.services import derived
+from nodes.errors import DraftGone, EditConflict, NodeGone, NotLive, TooBusy
+from nodes.merging import Merge
+from nodes.services import derived, scheduled
 from nodes.services.editing import ATTEMPTS, normalized
 from nodes.services.site import touch
 from nodes.services.write import (
+    NOT_DRAFTED,
     base_for,
     base_of,
     check_inserts,
     check_lengths,
     compare_and_set,
     insert_revision,
-    said_in,
     writable,
 )
 from nodes.types import NO_TAGS, Act, Actor, Expected, Saved, Submitted, TagChange
-
-# Where a node stands is not drafted: addresses are live or they are not.
-NOT_DRAFTED = frozenset({"slug", "parent_id"})
 
 
 def save_draft(
@@ -38,8 +38,12 @@ def save_draft(
     tags: TagChange = NO_TAGS,
     *,
     form: ObjectId | None = None,
+    may_publish: bool = False,
 ) -> Saved:
     """Save the fields `mine` as the node's draft; readers see the live version still.
+
+    What was scheduled stays so if `may_publish`; otherwise its schedule ends (`Saved.unscheduled`), as readers would see what
+    nobody who may publish has seen. What is due already is published before it.
 
     `seen_nonce` is the nonce that the form was rendered with: the draft's, or the node's where it had none. A draft that
     a concurrent editor saved is merged into as a node would be. Raises EditConflict, NodeGone, FieldRefused,
@@ -48,7 +52,9 @@ def save_draft(
     base: Mapping[str, Any] | None = None
     for _attempt in range(ATTEMPTS):
         stored = _read(node_id)
-        draft = stored.get("draft")
+        if scheduled.settle(stored):
+            continue
+        draft, due = stored.get("draft"), scheduled.due_of(stored)
         present = draft or stored["metadata"]
         said = _drafted(stored)
         type, theirs = said["type"], merging.fields(said)
@@ -74,15 +80,12 @@ def save_draft(
             "nonce": nonce,
             "base_nonce": draft["base_nonce"] if draft else stored["metadata"]["nonce"],
             # Tagging takes no nonce, so that the base's revision does not know what was tagged since.
-            "base_tags": _base_tags(node_id, draft) if draft else stored["metadata"]["tags"],
-            "metadata": after,
-            "saved_at": now(),
-            "saved_by": actor.as_document(),
-            **derived.references({**said, **after}),
+            "base_tags": scheduled.base_tags(node_id, draft) if draft else stored["metadata"]["tags"],
+            **_said(actor, {**said, **after}, after, due if may_publish else None),
         }
-        unchanged = {"draft.nonce": draft["nonce"]} if draft else {"draft": {"$exists": False}}
+        unchanged = {"draft.nonce": draft["nonce"], "draft.due": due} if draft else {"draft": {"$exists": False}}
         if database()[NODES].update_one({**_place(stored), **unchanged}, {"$set": {"draft": written}}).matched_count:
-            return Saved(node_id, nonce, tuple(merge.changes), merge.merged)
+            return Saved(node_id, nonce, tuple(merge.changes), merge.merged, None if may_publish else due)
     raise TooBusy
 
 
@@ -103,29 +106,15 @@ def publish_draft(
     """
     for _attempt in range(ATTEMPTS):
         stored = _read(node_id)
-        draft = stored.get("draft")
-        if draft is None or draft["nonce"] != seen_draft:
-            # Published already, perhaps: readers may not have been told.
-            touch()
-            raise DraftGone(node_id)
-        type = stored["metadata"]["type"]
-        if mine is None or seen_nonce is None:
-            wanted, since = merging.fields(upgrading.draft_of(stored)), draft["base_nonce"]
-            tags = _tags_of(node_id, draft)
-        else:
-            wanted, since = normalized(mine, type), seen_nonce
-        base = base_of(node_id, since)
-        merge = merging.merge(base, wanted, merging.fields(stored["metadata"]), type)
-        if merge.conflicts:
-            raise EditConflict(base, stored["metadata"], merge, tags)
+        merge, tags = _over_live(stored, seen_draft, seen_nonce, mine, tags)
         nonce = compare_and_set(
             actor,
             stored,
             merge.changes,
             tags,
-            more_filter={"draft.nonce": seen_draft},
+            more_filter={"draft.nonce": seen_draft, "draft.due": scheduled.due_of(stored)},
             more_update={"$unset": {"draft": ""}},
-            submitted=_said_last(node_id, draft["nonce"]),
+            submitted=scheduled.said_last(node_id, seen_draft),
             act=Act.CHANGES_PUBLISHED,
         )
         if nonce:
@@ -134,13 +123,107 @@ def publish_draft(
     raise TooBusy
 
 
-def discard_draft(node_id: ObjectId, seen_draft: ObjectId) -> None:
-    """Remove the draft if it is still `seen_draft`. Raises DraftGone, NodeGone."""
-    done = database()[NODES].update_one(
-        {**_place(_read(node_id)), "draft.nonce": seen_draft}, {"$unset": {"draft": ""}}
-    )
+def schedule(
+    actor: Actor,
+    node_id: ObjectId,
+    seen_draft: ObjectId,
+    due: datetime,
+    *,
+    seen_nonce: ObjectId | None = None,
+    mine: Mapping[str, Any] | None = None,
+    tags: TagChange = NO_TAGS,
+) -> Saved:
+    """Have readers see the draft from `due` on, in place of the live version; another time takes the place of one before.
+
+    It is merged now, with what was saved live since it was begun, so that nothing is left to decide when it is due; for
+    `seen_nonce`, `mine` and `tags` see publish_draft. When the page is public is not scheduled: that stays as it is.
+    Raises NotLive, and what publish_draft raises.
+    """
+    for _attempt in range(ATTEMPTS):
+        stored = _read(node_id)
+        if scheduled.settle(stored):
+            continue
+        merge, tags = _over_live(stored, seen_draft, seen_nonce, mine, tags)
+        live, moment = upgrading.upgraded(stored["metadata"]), now()
+        if live["published"] is None or live["published"] > moment or live["expires"] <= moment:
+            raise NotLive(node_id)
+        changes = {**merge.changes, "published": live["published"]}
+        check_lengths(changes)
+        whole = {**merging.fields(live), **changes}
+        after = merging.nested({path: value for path, value in whole.items() if path not in NOT_DRAFTED})
+        check_inserts(changes, {**live, **after})
+        after |= {"tags": tags.applied(live["tags"]), **upgrading.stamp(live["type"])}
+        said, nonce = {**live, **after}, ObjectId()
+        insert_revision(
+            node_id, seen_draft, {**said, "nonce": nonce}, actor, scheduled.said_last(node_id, seen_draft), draft=True
+        )
+        base = {"base_nonce": live["nonce"], "base_tags": live["tags"]}
+        written = {"nonce": nonce, **base, **_said(actor, said, after, due)}
+        unchanged = {**Expected.of(stored).as_filter(), "draft.nonce": seen_draft}
+        if database()[NODES].update_one(unchanged, {"$set": {"draft": written}}).matched_count:
+            # Pages are kept until what is next due.
+            touch()
+            return Saved(node_id, nonce, tuple(merge.changes), merge.merged)
+    raise TooBusy
+
+
+def unschedule(node_id: ObjectId, seen_draft: ObjectId) -> None:
+    """Make what is scheduled a mere draft again, if it is still `seen_draft` and readers do not see it yet. Raises DraftGone,
+    NodeGone."""
+    still = {**_place(_read(node_id)), "draft.nonce": seen_draft, "draft.due": {"$gt": now()}}
+    done = database()[NODES].update_one(still, {"$unset": {"draft.due": "", "draft.derived": ""}})
     if not done.modified_count:
         raise DraftGone(node_id)
+
+
+def discard_draft(node_id: ObjectId, seen_draft: ObjectId) -> None:
+    """Remove the draft if it is still `seen_draft`, also one that is scheduled. Raises DraftGone, NodeGone."""
+    stored = _read(node_id)
+    done = database()[NODES].update_one({**_place(stored), "draft.nonce": seen_draft}, {"$unset": {"draft": ""}})
+    if not done.modified_count:
+        raise DraftGone(node_id)
+    if scheduled.due_of(stored):
+        touch()
+
+
+def _over_live(
+    stored: Document,
+    seen_draft: ObjectId,
+    seen_nonce: ObjectId | None,
+    mine: Mapping[str, Any] | None,
+    tags: TagChange,
+) -> tuple[Merge, TagChange]:
+    """Return what the draft `seen_draft`, or what was decided in its place, changes of the live version, and of its tags.
+
+    Raises DraftGone, EditConflict, FieldRefused.
+    """
+    node_id, draft, type = stored["_id"], stored.get("draft"), stored["metadata"]["type"]
+    if draft is None or draft["nonce"] != seen_draft:
+        # Published already, perhaps: readers may not have been told.
+        touch()
+        raise DraftGone(node_id)
+    if mine is None or seen_nonce is None:
+        wanted, since = merging.fields(upgrading.draft_of(stored)), draft["base_nonce"]
+        tags = scheduled.tags_of(node_id, draft)
+    else:
+        wanted, since = normalized(mine, type), seen_nonce
+    base = base_of(node_id, since)
+    merge = merging.merge(base, wanted, merging.fields(stored["metadata"]), type)
+    if merge.conflicts:
+        raise EditConflict(base, stored["metadata"], merge, tags)
+    return merge, tags
+
+
+def _said(actor: Actor, said: Mapping[str, Any], after: Mapping[str, Any], due: datetime | None) -> dict[str, Any]:
+    """Return what is stored of a draft beside what it was begun on. `said`: the whole metadata that it makes, of which `after`
+    is its own; `due`: when readers are to see it."""
+    found: dict[str, Any] = {
+        "metadata": after,
+        "saved_at": now(),
+        "saved_by": actor.as_document(),
+        **derived.references(said),
+    }
+    return found | {"due": due, "derived": derived.shown(said)} if due else found
 
 
 def _read(node_id: ObjectId) -> Document:
@@ -167,26 +250,3 @@ def _drafted(stored: Document) -> dict[str, Any]:
     said = {**live, **drafted, "nonce": draft["nonce"], "updated": draft["saved_at"]}
     said["detail"] = {**(live.get("detail") or {}), **drafted["detail"]}
     return said
-
-
-def _said_last(node_id: ObjectId, draft_nonce: ObjectId) -> Submitted | None:
-    """Return what the form said that saved the draft, for the version that it becomes: the form goes on from that."""
-    saved = database()[REVISIONS].find_one({"_id": draft_nonce, "node_id": node_id})
-    if saved is None or "form" not in saved:
-        return None
-    tags = saved.get("form_tags")
-    return Submitted(saved["form"], said_in(saved), was_merged=True, tags=None if tags is None else frozenset(tags))
-
-
-def _tags_of(node_id: ObjectId, draft: Mapping[str, Any]) -> TagChange:
-    """Return what the draft did to the tags that it was begun with."""
-    said = draft["metadata"].get("tags")
-    return NO_TAGS if said is None else TagChange.between(_base_tags(node_id, draft), said)
-
-
-def _base_tags(node_id: ObjectId, draft: Mapping[str, Any]) -> list[str]:
-    """Return the live tags when the draft was begun; of a draft by an earlier release, those of the version below it."""
-    if "base_tags" in draft:
-        return list(draft["base_tags"])
-    base = database()[REVISIONS].find_one({"_id": draft["base_nonce"], "node_id": node_id}, {"metadata.tags": 1})
-    return list(base["metadata"]["tags"]) if base else []

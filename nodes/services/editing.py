@@ -17,7 +17,7 @@ from nodes.content import fields as content_fields
 from nodes.content import upgrading, values
 from nodes.errors import EditConflict, InvalidField, InvalidPlace, NodeGone, Published, SlugTaken, TooBusy
 from nodes.selectors import slugs
-from nodes.services import derived, ordering, placement
+from nodes.services import derived, ordering, placement, scheduled
 from nodes.services.site import touch
 from nodes.services.write import (
     base_for,
@@ -28,6 +28,7 @@ from nodes.services.write import (
     check_room,
     compare_and_set,
     insert_revision,
+    unschedules,
     writable,
 )
 from nodes.texts.tags import unique
@@ -133,17 +134,21 @@ def save(
 ) -> Saved:
     """Save the fields `mine` of a form that was rendered when the node had the nonce `seen_nonce`, merging by itself.
 
-    Only what differs is written. Place (slug, parent_id) is a field like others, checked. `form`: an id of the rendered form,
-    which goes on from what it saved last. `only_unpublished`: for authors, whose right ends when the node is published. `act`:
-    what history is to tell of it.
+    Only what differs is written. Changes that are scheduled are a mere draft again after it (`Saved.unscheduled`), those that
+    are due already are published before it. Place (slug, parent_id) is a field like others, checked. `form`: an id of the
+    rendered form, which goes on from what it saved last. `only_unpublished`: for authors, whose right ends when the node is
+    published. `act`: what history is to tell of it.
     Raises EditConflict, NodeGone, Published, SlugTaken, InvalidSlug, InvalidPlace, FieldRefused, NewerVersion, NotUpgraded,
     TooBusy.
     """
     base: Mapping[str, Any] | None = None
     for _attempt in range(ATTEMPTS):
-        stored = database()[collection].find_one({"_id": node_id, **standing(collection)}, {"metadata": 1})
+        fields = {"metadata": 1, "draft.due": 1}
+        stored = database()[collection].find_one({"_id": node_id, **standing(collection)}, fields)
         if stored is None:
             raise NodeGone(node_id)
+        if scheduled.settle(stored):
+            continue
         # Publishing after this look changes the nonce.
         if only_unpublished and stored["metadata"]["published"]:
             raise Published(node_id)
@@ -166,7 +171,8 @@ def save(
         done = act or (Act.MERGED if merge.merged else None)
         if nonce := write(actor, stored, merge.changes, tags, submitted=submitted, act=done):
             touch()
-            return Saved(node_id, nonce, tuple(merge.changes), merge.merged)
+            ended = scheduled.due_of(stored) if unschedules(merge.changes) else None
+            return Saved(node_id, nonce, tuple(merge.changes), merge.merged, ended)
     raise TooBusy
 
 

@@ -39,6 +39,9 @@ def trash(actor: Actor, node_id: ObjectId, seen_nonce: ObjectId, collection: str
         if stored is None or stored["metadata"]["nonce"] != seen_nonce:
             return stored
         database()[collection].delete_one(Expected.of(stored).as_filter(), session=session)
+        for name in ("due", "derived"):
+            # What comes back from the trash does so as it was seen: nothing of it appears by itself.
+            stored.get("draft", {}).pop(name, None)
         database()[TRASH].insert_one(
             {**stored, "trashed_at": now(), "trashed_by": actor.as_document()}, session=session
         )

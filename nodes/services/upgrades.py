@@ -137,6 +137,9 @@ def _change(stored: Document) -> Change | None:
         if refs != stored["draft"].get("refs"):
             changes |= {"draft.refs": refs} if refs else {}
             gone = {} if refs else {"draft.refs": ""}
+        if "due" in stored["draft"] and stored["draft"]["derived"] != (shown := derived.shown({**live, **draft})):
+            changes["draft.derived"] = shown
+        unchanged["draft.due"] = stored["draft"].get("due")
         unchanged["draft.nonce"] = stored["draft"]["nonce"]
         unchanged[f"draft.metadata.{upgrading.VERSION}"] = before.get(upgrading.VERSION)
     if not changes and not gone:

@@ -36,6 +36,8 @@ from nodes.types import NO_TAGS, Act, Actor, Expected, Submitted, TagChange
 
 # How many saves back a form looks for its own.
 LOOK_BACK = 200
+# Where a node stands is not drafted: addresses are live or they are not.
+NOT_DRAFTED = frozenset({"slug", "parent_id"})
 # What is wrong in a text is told at most so many times at once.
 TOLD = 10
 
@@ -56,7 +58,9 @@ def compare_and_set(
 
     The revision goes first, so that a later save finds this one as its base. `more_filter` and `more_update` join the
     same update: for what must change together with the node. `submitted`, what a form said, and `act` are kept with the
-    revision. Tags change in it too: a save that is refused has taken none. Raises SlugTaken, InvalidSlug, InvalidPlace,
+    revision. Tags change in it too: a save that is refused has taken none. `stored` was read with `draft.due`: changes that are
+    scheduled are a mere draft again if what they were begun on changes (`unschedules`), and no save goes past what is due
+    already, which is to be published first (scheduled.settle). Raises SlugTaken, InvalidSlug, InvalidPlace,
     NotReady, FieldRefused, NewerVersion, NotUpgraded.
     """
     seen, metadata = Expected.of(stored), writable(stored["metadata"])
@@ -72,7 +76,7 @@ def compare_and_set(
         if database()[home].find_one(taken, {"_id": 1}):
             raise SlugTaken(place[1], slugs.free(place[1], place[0], home))
         keep_old_address(seen, was_public=metadata["published"] is not None and metadata["published"] <= now())
-    nonce, moment = ObjectId(), now()
+    nonce, moment, due = ObjectId(), now(), stored.get("draft", {}).get("due")
     after = {**metadata, **merging.nested({**merging.fields(metadata), **changes}), "nonce": nonce, "updated": moment}
     after["tags"] = tags.applied(metadata["tags"])
     check_ready(after)
@@ -91,9 +95,12 @@ def compare_and_set(
             "derived": derived.of(after),
         },
     }
+    if due and unschedules(changes) and "$unset" not in extra:
+        update["$unset"] = {"draft.due": "", "draft.derived": ""}
     if place[0] != seen.parent_id:
         update = ordering.entering(update, place[0])
-    unchanged = {**seen.as_filter(), **(more_filter or {})}
+    not_due = {"draft.due": {"$eq": due, "$gt": moment} if due else None}
+    unchanged = {**seen.as_filter(), **not_due, **(more_filter or {})}
     if tags:
         # Tagging alone takes no nonce: the tags are in the filter too, and a save that lost against it reads them anew.
         unchanged["metadata.tags"] = metadata["tags"]
@@ -103,6 +110,12 @@ def compare_and_set(
     except DuplicateKeyError as error:
         raise SlugTaken(place[1], slugs.free(place[1], place[0], home)) from error
     return nonce if done.matched_count else None
+
+
+def unschedules(changes: Mapping[str, Any]) -> bool:
+    """Return whether a save of these fields (by path) of the live version ends the schedule of its draft: but for the place,
+    which a draft has not, what it was begun on is another then."""
+    return bool(changes.keys() - NOT_DRAFTED)
 
 
 def _written(stored: Mapping[str, Any], after: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:

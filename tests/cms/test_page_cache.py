@@ -13,7 +13,7 @@ from comments.posting import services as comments
 from comments.types import Author
 from mongo.clock import now
 from nodes.models import Node
-from nodes.services import editing
+from nodes.services import drafts, editing
 from nodes.services.site import save_settings
 from nodes.types import NO_TAGS
 from nodes.views import pages
@@ -156,6 +156,24 @@ def test_entry_ends_at_the_next_due_time_of_anything(post, client, field):
     client.get("/blog/post")
     (entry,) = page_cache.cache.entries.values()
     assert entry.until == soon
+
+
+def test_scheduled_changes_end_what_is_kept_and_show_in_time(post, client, monkeypatch):
+    """Nothing is written when they are due: the kept page ends, and its ETag with it."""
+    soon = now() + timedelta(seconds=30)
+    before = client.get("/blog/post")
+    drafted = drafts.save_draft(EDITOR, post, nonce(post), {"title": "From then on"})
+    drafts.schedule(EDITOR, post, drafted.nonce, soon)
+    etag = client.get("/blog/post")["ETag"]
+    assert etag == before["ETag"]
+    (entry,) = page_cache.cache.entries.values()
+    assert entry.until == soon
+    assert client.get("/blog/post", headers={"if-none-match": etag}).status_code == 304
+    monkeypatch.setattr(page_cache, "now", lambda: soon)
+    monkeypatch.setattr(pages, "now", lambda: soon)
+    changed = client.get("/blog/post", headers={"if-none-match": etag})
+    assert (changed.status_code, b"From then on" in changed.content) == (200, True)
+    assert changed["ETag"] != etag
 
 
 def test_what_falls_due_while_a_page_is_made_ends_it(post, client, monkeypatch):

@@ -10,7 +10,7 @@ from bson import ObjectId
 from mongo.clock import now
 from mongo.connection import database
 from nodes.models import tree
-from nodes.services import checking, drafts, editing, trash, write
+from nodes.services import checking, drafts, editing, scheduled, trash, write
 from nodes.types import Actor, TagChange
 from tests.support.crashing import killed_after
 from tests.support.nodes.build import node, nonce, stored
@@ -118,6 +118,30 @@ def test_draft_killed_after_any_write_is_old_or_new_and_publishes():
     assert killed_after(2, publish), "the site's version is set last"
     published()
     assert stored(node_id)["title"] == "Second"
+
+
+def test_scheduled_changes_killed_after_any_write_are_a_draft_or_scheduled_and_are_published_once():
+    node_id = node(title="Live", text="text")
+    draft = drafts.save_draft(ANN, node_id, nonce(node_id), {"title": "New"}).nonce
+
+    def is_whole() -> None:
+        document = database()["cms.nodes"].find_one()
+        assert (document["metadata"]["title"], document["draft"]["metadata"]["title"]) == ("Live", "New")
+        assert ("due" in document["draft"]) == ("derived" in document["draft"])
+
+    def schedule() -> None:
+        drafts.schedule(ANN, node_id, draft, now() - timedelta(seconds=1))
+
+    for writes in range(3):  # the revision, the draft, and the site's version last
+        assert killed_after(writes, schedule)
+        is_whole()
+
+    def published() -> None:
+        document = database()["cms.nodes"].find_one()
+        assert ("draft" in document, document["metadata"]["title"]) in ((True, "Live"), (False, "New"))
+
+    assert killed_at_each_write(scheduled.publish_due, published) >= 2
+    assert stored(node_id)["title"] == "New"
 
 
 @pytest.mark.slow  # the server ends a transaction whose client died after a minute

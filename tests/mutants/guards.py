@@ -48,9 +48,16 @@ MUTANTS = (
     Mutant(
         "version after write",
         "nodes/services/editing.py::save",
-        "if nonce := write(actor, stored, merge.changes, tags, submitted=submitted):\n    touch()",
-        "touch()\nif nonce := write(actor, stored, merge.changes, tags, submitted=submitted):",
+        "if nonce := write(actor, stored, merge.changes, tags, submitted=submitted, act=done):\n    touch()",
+        "touch()\nif nonce := write(actor, stored, merge.changes, tags, submitted=submitted, act=done):",
         "tests/cms/test_page_cache.py::test_readers_between_any_two_commands_of_a_save_leave_nothing_stale",
+    ),
+    Mutant(
+        "what is due counts as live",
+        "nodes/services/write.py::compare_and_set",
+        'not_due = {"draft.due": {"$eq": due, "$gt": moment} if due else None}',
+        "not_due = {}",
+        "tests/nodes/services/test_scheduled.py::test_saving_the_live_page_never_ends_a_schedule_that_falls_due_before_it_is_written",
     ),
     Mutant(
         "type check",

@@ -3,6 +3,7 @@
 import io
 import random
 from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 from threading import Event
 
 import pytest
@@ -109,6 +110,18 @@ def test_a_facet_that_is_none_any_more_goes_from_what_is_stored(blog, mongo):
         made = dish(blog)
     assert upgrade("dish") == (0, "Upgraded 0 documents and refreshed 1; 0 cannot be.\n")
     assert "facets" not in mongo["cms.nodes"].find_one({"_id": made})["derived"]
+
+
+def test_what_is_shown_of_scheduled_changes_is_brought_up_too(blog, mongo):
+    made = dish(blog)
+    saved = drafts.save_draft(EDITOR, made, nonce(made), {"detail.text": "Cold stew"})
+    drafts.schedule(EDITOR, made, saved.nonce, now() + timedelta(hours=1))
+    shown = mongo["cms.nodes"].find_one({"_id": made})["draft"]["derived"]
+    mongo["cms.nodes"].update_one({"_id": made}, {"$set": {"draft.derived": {"excerpt": "", "text": ""}}})
+    assert upgrade("dish")[0] == 0
+    draft = mongo["cms.nodes"].find_one({"_id": made})["draft"]
+    assert draft["derived"] == shown
+    assert "Cold stew" in shown["text"]
 
 
 def test_references_of_drafts_are_brought_up_too(blog, mongo):

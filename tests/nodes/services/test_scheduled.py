@@ -1,0 +1,310 @@
+"""Changes of live pages that are scheduled: what readers see and when, who ends a schedule, and that nothing typed is lost."""
+
+from datetime import timedelta
+
+import pytest
+
+from mongo.clock import now
+from nodes import errors
+from nodes.models import tree
+from nodes.selectors import due, history, nodes, search, sitemap
+from nodes.services import bulk_actions, drafts, editing, scheduled, trash
+from nodes.services.bulk_actions import Chosen
+from nodes.types import Act, Actor, TagChange
+from tests.support.between import before
+from tests.support.nodes.build import EDITOR, PAST, node, nonce, save, stored
+
+SOON = timedelta(hours=1)
+BOB = Actor(None, "Bob")
+
+
+def draft_of(mongo, page):
+    return mongo["cms.nodes"].find_one({"_id": page}).get("draft")
+
+
+def planned(page, at=None, /, **mine):
+    """Draft changes of a page and schedule them, in an hour unless told otherwise; return the draft's nonce."""
+    fields = {path.replace("__", "."): value for path, value in mine.items()}
+    saved = drafts.save_draft(EDITOR, page, nonce(page), fields)
+    return drafts.schedule(EDITOR, page, saved.nonce, at or now() + SOON).nonce
+
+
+def is_due(mongo, page):
+    """Bring the time of scheduled changes about."""
+    at = now() - timedelta(seconds=1)
+    assert (
+        mongo["cms.nodes"]
+        .update_one({"_id": page, "draft.due": {"$gt": at}}, {"$set": {"draft.due": at}})
+        .matched_count
+    )
+    return at
+
+
+def test_readers_see_the_changes_from_their_time_on(mongo):
+    blog = node("blog", "blog")
+    post = node("blog-entry", "post", parent=blog, title="Old", text="The old words.", tags=("a",))
+    at = now() + SOON
+    draft = planned(post, at, title="New", summary="Newer", detail__text="The new words.")
+    shown = []
+    for moment in (at - timedelta(milliseconds=1), at):
+        sections = tree.current()
+        page = nodes.resolve(sections, "blog/post", moment)
+        (listed,) = nodes.entries(blog, moment, size=5).nodes
+        (by_id,) = nodes.live_by_ids(sections, [post], moment)
+        (hit,) = search.search(sections, "words", moment, page=1, size=5).hits
+        (line,) = sitemap.entries(sections, "blog-entry", 1, moment)
+        assert (listed.metadata.detail, page.metadata.published, page.metadata.slug) == (None, PAST, "post")
+        assert {page.metadata.title, listed.metadata.title, by_id.metadata.title, hit.node.metadata.title} == {
+            page.metadata.title
+        }
+        assert page.metadata.updated == line.updated
+        said = "".join(piece for piece, _is_found in hit.pieces)
+        shown.append((page.metadata.title, page.metadata.detail.text, listed.excerpt, said, page.metadata.summary))
+    assert shown == [
+        ("Old", "The old words.", "The old words.", "The old words.", ""),
+        ("New", "The new words.", "The new words.", "The new words.", "Newer"),
+    ]
+    assert (page.metadata.nonce, page.metadata.updated) == (draft, at)
+    # Nothing was written for it.
+    assert (stored(post)["title"], draft_of(mongo, post)["due"]) == ("Old", at)
+
+
+def test_the_site_changes_by_itself_when_they_are_due(mongo):
+    at = now() + SOON
+    planned(node(), at, title="New")
+    assert due.next_due(now()) == at
+    assert due.last_change(at + timedelta(seconds=2)) == at.replace(microsecond=0) + timedelta(seconds=1)
+
+
+def test_the_worker_publishes_what_is_due_and_nothing_else(mongo):
+    page, other = node(title="Old", tags=("a", "b")), node(slug="other", title="Old")
+    saved = drafts.save_draft(EDITOR, page, nonce(page), {"title": "New"}, TagChange(frozenset("c"), frozenset("a")))
+    drafts.schedule(BOB, page, saved.nonce, now() + SOON)
+    planned(other, title="New")
+    editing.change_tags(page, TagChange(added=frozenset("d")))
+    assert scheduled.publish_due() == 0
+    is_due(mongo, page)
+    assert scheduled.publish_due() == 1
+    assert (stored(page)["title"], stored(page)["tags"], stored(page)["published"]) == ("New", ["b", "c", "d"], PAST)
+    assert draft_of(mongo, page) is None
+    assert (stored(other)["title"], draft_of(mongo, other)["metadata"]["title"]) == ("Old", "New")
+    (last, _first), _older = history.newest(page, nonce(page))
+    assert (last.acts, last.version.saved_by) == ((Act.SCHEDULED_CHANGES,), "Bob")
+    assert scheduled.publish_due() == 0
+
+
+def test_what_is_due_is_found_along_an_index(mongo):
+    planned(node(), title="New")
+    plan = mongo["cms.nodes"].find({"draft.due": {"$lte": now()}}, {"_id": 1}).sort("draft.due", 1).explain()
+    assert "by_due" in str(plan["queryPlanner"]["winningPlan"])
+    assert "SORT" not in str(plan["queryPlanner"]["winningPlan"]).replace("'sortPattern'", "")
+
+
+def test_scheduling_merges_what_was_saved_live_since(mongo):
+    page = node(title="Old", text="one\n\ntwo")
+    draft = drafts.save_draft(EDITOR, page, nonce(page), {"detail.text": "one of mine\n\ntwo"}).nonce
+    save(page, nonce(page), title="Corrected", detail__text="one\n\ntwo of theirs")
+    drafts.schedule(EDITOR, page, draft, now() + SOON)
+    said = draft_of(mongo, page)
+    assert (said["metadata"]["title"], said["metadata"]["detail"]["text"]) == (
+        "Corrected",
+        "one of mine\n\ntwo of theirs",
+    )
+    assert said["base_nonce"] == nonce(page)
+
+
+def test_what_both_changed_is_decided_before_it_is_scheduled(mongo):
+    page = node(title="Old")
+    draft = drafts.save_draft(EDITOR, page, nonce(page), {"title": "Mine"}).nonce
+    save(page, nonce(page), title="Theirs")
+    with pytest.raises(errors.EditConflict):
+        drafts.schedule(EDITOR, page, draft, now() + SOON)
+    assert "due" not in draft_of(mongo, page)
+    decided = {"seen_nonce": nonce(page), "mine": {"title": "Both"}}
+    drafts.schedule(EDITOR, page, draft, now() + SOON, **decided)
+    assert (draft_of(mongo, page)["metadata"]["title"], stored(page)["title"]) == ("Both", "Theirs")
+
+
+@pytest.mark.parametrize("published", [None, now() + timedelta(days=1)])
+def test_a_page_that_is_not_live_has_a_time_of_its_own(mongo, published):
+    page = node(published=published)
+    draft = drafts.save_draft(EDITOR, page, nonce(page), {"title": "New"}).nonce
+    with pytest.raises(errors.NotLive):
+        drafts.schedule(EDITOR, page, draft, now() + SOON)
+    assert "due" not in draft_of(mongo, page)
+
+
+def test_a_schedule_takes_no_page_down(mongo):
+    page = node(title="Old")
+    for published in (None, now() + timedelta(days=2)):
+        planned(page, title="New", published=published)
+        is_due(mongo, page)
+        assert scheduled.publish_due() == 1
+        assert stored(page)["published"] == PAST
+
+
+def test_another_time_takes_the_place_of_one_before(mongo):
+    page, later = node(title="Old"), now() + 2 * SOON
+    drafts.schedule(EDITOR, page, planned(page, title="New"), later)
+    assert draft_of(mongo, page)["due"] == later
+
+
+def test_a_schedule_is_cancelled_and_the_draft_stays(mongo):
+    page = node(title="Old")
+    draft = planned(page, title="New")
+    drafts.unschedule(page, draft)
+    assert draft_of(mongo, page).keys().isdisjoint({"due", "derived"})
+    assert draft_of(mongo, page)["metadata"]["title"] == "New"
+    with pytest.raises(errors.DraftGone):
+        drafts.unschedule(page, draft)
+
+
+def test_a_schedule_is_not_cancelled_once_readers_see_it(mongo):
+    page = node(title="Old")
+    draft = planned(page, title="New")
+    is_due(mongo, page)
+    with pytest.raises(errors.DraftGone):
+        drafts.unschedule(page, draft)
+    assert scheduled.publish_due() == 1
+
+
+def test_saving_the_live_page_ends_the_schedule_and_says_so(mongo):
+    page, at = node(title="Old", text="one"), now() + SOON
+    planned(page, at, title="New")
+    saved = save(page, nonce(page), detail__text="two")
+    assert saved.unscheduled == at
+    assert draft_of(mongo, page).keys().isdisjoint({"due", "derived"})
+    assert (draft_of(mongo, page)["metadata"]["title"], stored(page)["detail"]["text"]) == ("New", "two")
+
+
+def test_saving_the_live_page_leaves_it_where_only_the_place_or_the_tags_change(mongo):
+    folder, page, at = node("folder", "folder"), node(title="Old"), now() + SOON
+    planned(page, at, title="New")
+    moved = save(page, nonce(page), parent_id=folder, slug="moved")
+    tagged = save(page, nonce(page), tags=TagChange(added=frozenset("x")))
+    assert (moved.unscheduled, tagged.unscheduled, draft_of(mongo, page)["due"]) == (None, None, at)
+    is_due(mongo, page)
+    assert scheduled.publish_due() == 1
+    assert (stored(page)["title"], stored(page)["slug"], stored(page)["tags"]) == ("New", "moved", ["x"])
+
+
+def test_saving_the_live_page_goes_on_from_what_is_due_already(mongo):
+    page = node(title="Old", text="one\n\ntwo")
+    seen = nonce(page)
+    planned(page, detail__text="one of mine\n\ntwo")
+    is_due(mongo, page)
+    save(page, seen, BOB, detail__text="one\n\ntwo of Bob")
+    assert stored(page)["detail"]["text"] == "one of mine\n\ntwo of Bob"
+    assert draft_of(mongo, page) is None
+
+
+def test_saving_the_live_page_asks_where_both_changed_what_is_due_already(mongo):
+    page = node(title="Old")
+    seen = nonce(page)
+    planned(page, title="New")
+    is_due(mongo, page)
+    with pytest.raises(errors.EditConflict):
+        save(page, seen, title="Bob's")
+    assert stored(page)["title"] == "New"
+
+
+def test_saving_the_live_page_never_ends_a_schedule_that_falls_due_before_it_is_written(mongo):
+    page = node(title="Old", text="one")
+    planned(page, title="New")
+    with before("update", "cms.nodes", lambda: is_due(mongo, page)):
+        assert save(page, nonce(page), detail__text="two").unscheduled is None
+    assert (stored(page)["title"], stored(page)["detail"]["text"]) == ("New", "two")
+
+
+def test_saving_the_live_page_ends_a_schedule_made_while_it_is_written(mongo):
+    page = node(title="Old", text="one")
+    with before("update", "cms.nodes", lambda: planned(page, title="New")):
+        assert save(page, nonce(page), detail__text="two").unscheduled
+    assert (draft_of(mongo, page)["metadata"]["title"], stored(page)["title"]) == ("New", "Old")
+    assert "due" not in draft_of(mongo, page)
+
+
+def test_saving_the_live_page_in_bulk_does_the_same(mongo):
+    page = node(title="Old")
+    planned(page, title="New")
+    bulk_actions.change(EDITOR, [Chosen(page, nonce(page), "")], {"published": None})
+    assert (stored(page)["published"], "due" in draft_of(mongo, page)) == (None, False)
+
+
+def test_saving_the_draft_leaves_it_scheduled_by_who_may_publish(mongo):
+    page, at = node(title="Old", text="one"), now() + SOON
+    draft = planned(page, at, title="New")
+    saved = drafts.save_draft(BOB, page, draft, {"detail.text": "two"}, may_publish=True)
+    said = draft_of(mongo, page)
+    assert (saved.unscheduled, said["due"], said["derived"]["text"]) == (None, at, "two")
+
+
+def test_saving_the_draft_ends_the_schedule_by_who_may_not(mongo):
+    page, at = node(title="Old", text="one"), now() + SOON
+    draft = planned(page, at, title="New")
+    saved = drafts.save_draft(BOB, page, draft, {"detail.text": "two"})
+    assert (saved.unscheduled, "due" in draft_of(mongo, page)) == (at, False)
+    assert draft_of(mongo, page)["metadata"]["detail"]["text"] == "two"
+
+
+def test_saving_the_draft_shows_readers_nothing_that_is_saved_after_its_time(mongo):
+    page = node(title="Old", text="one")
+    draft = planned(page, title="New")
+    is_due(mongo, page)
+    drafts.save_draft(BOB, page, draft, {"detail.text": "two"}, may_publish=True)
+    assert (stored(page)["title"], stored(page)["detail"]["text"]) == ("New", "one")
+    assert draft_of(mongo, page)["metadata"]["detail"]["text"] == "two"
+    assert "due" not in draft_of(mongo, page)
+
+
+def test_saving_the_draft_does_not_schedule_what_a_live_save_took_off(mongo):
+    page = node(title="Old", text="one")
+    draft = planned(page, title="New")
+    with before("update", "cms.nodes", lambda: save(page, nonce(page), detail__text="two")):
+        drafts.save_draft(BOB, page, draft, {"summary": "More"}, may_publish=True)
+    said = draft_of(mongo, page)
+    assert ("due" in said, said["metadata"]["summary"], stored(page)["detail"]["text"]) == (False, "More", "two")
+
+
+def test_the_worker_and_an_editor_who_saves_the_draft_lose_nothing(mongo):
+    page = node(title="Old", text="one")
+    draft = planned(page, title="New")
+    is_due(mongo, page)
+
+    def saved() -> None:
+        drafts.save_draft(BOB, page, draft, {"detail.text": "two"}, may_publish=True)
+
+    with before("update", "cms.nodes", saved):
+        assert scheduled.publish_due() == 0
+    assert (stored(page)["title"], stored(page)["detail"]["text"]) == ("New", "one")
+    assert draft_of(mongo, page)["metadata"]["detail"]["text"] == "two"
+
+
+def test_of_two_workers_one_publishes(mongo):
+    page = node(title="Old")
+    planned(page, title="New")
+    is_due(mongo, page)
+    with before("update", "cms.nodes", lambda: scheduled.publish_due()):
+        assert scheduled.publish_due() == 0
+    assert stored(page)["title"] == "New"
+    assert len(history.newest(page, nonce(page))[0]) == 2
+
+
+def test_what_comes_back_from_the_trash_is_not_scheduled(mongo):
+    page = node(title="Old")
+    planned(page, title="New")
+    trash.trash(EDITOR, page, nonce(page))
+    trash.restore(EDITOR, page)
+    assert (draft_of(mongo, page)["metadata"]["title"], "due" in draft_of(mongo, page)) == ("New", False)
+
+
+def test_changes_that_cannot_be_published_are_shown_and_stop_no_others(mongo, caplog):
+    page, other = node(title="Old"), node(slug="other", title="Old")
+    for one in (page, other):
+        planned(one, title="New")
+        is_due(mongo, one)
+    mongo["cms.nodes"].update_one({"_id": page}, {"$set": {"draft.metadata.schema_version": 99}})
+    assert scheduled.publish_due() == 1
+    assert (stored(page)["title"], stored(other)["title"]) == ("Old", "New")
+    assert str(page) in caplog.text
+    assert nodes.resolve(tree.current(), "page", now()).metadata.title == "New"
