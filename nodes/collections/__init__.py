@@ -115,7 +115,7 @@ def collections() -> tuple[Collection, ...]:
             (
                 *node_indexes(),
                 SEARCH,
-                # What stands in a section as editors arranged it; what nobody gave a position comes first, by its slug.
+                # What stands in a section as editors arranged it; what has no position yet comes first, by its slug.
                 Index(
                     "by_position",
                     (

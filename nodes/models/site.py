@@ -32,7 +32,7 @@ COMMENT_POLICIES = (
     ("hold-first", _("The first comment of each author waits for approval")),
     ("hold-all", _("Every comment waits for approval")),
     ("members", _("Only members comment, and their comments appear at once")),
-    ("closed", _("Nobody can comment")),
+    ("closed", _("No one can comment")),
 )
 
 

@@ -1,7 +1,7 @@
 """Changes of live pages that appear at a time of their own: once they are due, the query that reads a page shows them.
 
 A scheduled draft was begun on the live version that is stored, but for where the page stands and its tags: any other save of
-the page ends the schedule. So publishing it never asks. What is due counts as live: whoever writes the page publishes it
+the page ends the schedule. So publishing it never asks. What is due counts as live: any save of the page publishes it
 first, and the worker does so for the others. Without a worker readers see it all the same.
 """
 
