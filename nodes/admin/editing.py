@@ -181,7 +181,10 @@ def _sent(request: HttpRequest, found: Editable, drafting: bool) -> HttpResponse
 def _taking_down(request: HttpRequest, found: Editable, form: NodeForm, drafting: bool) -> dict[str, Any]:
     """Return what is asked before readers get a public page no more; nothing if they do, or it was answered already."""
     is_live = "_publish" in request.POST or not (drafting or _is_draft_sent(request, found))
-    said = {**found.live.fields, **_said(request, form)}
+    # What was left alone stays as another editor has made it.
+    before = form.seen.fields if form.seen else {}
+    changed = {path: value for path, value in _said(request, form).items() if value != before.get(path)}
+    said = {**found.live.fields, **changed}
     question = desk.takes_down(found.node, said["published"], said["expires"])
     if not is_live or not question or uses.CONFIRMED in request.POST:
         return {}

@@ -6,7 +6,7 @@ Of each content type there is one class of it, with the fields that the type dec
 import builtins
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import Any, ClassVar
 
 from bson import ObjectId
@@ -240,7 +240,8 @@ class NodeForm(forms.Form):
         source, format = (str(self[name].value() or "") for name in ("text", "format"))
         source = newlines(source)
         sees_photos, sees_all = access.may_see_photos(self.user), access.sees_all(self.user)
-        return texts.broken(source, rendering.to_html(source, format), sees_photos=sees_photos, sees_all=sees_all)
+        render = partial(rendering.to_html, source, format)
+        return texts.broken(source, render, sees_photos=sees_photos, sees_all=sees_all)
 
 
 def _initial(data: Any, initial: Any) -> Any:

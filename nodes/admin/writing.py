@@ -41,7 +41,7 @@ def show_text(request: HttpRequest) -> JsonResponse:
     html = rendering.to_html(text, text_format)
     sees_photos, sees_all = access.may_see_photos(request.user), access.sees_all(request.user)
     shown = photo_texts.previewed(html, sees_photos=sees_photos, sees_all=sees_all)
-    broken = photo_texts.broken(text, html, sees_photos=sees_photos, sees_all=sees_all)
+    broken = photo_texts.broken(text, lambda: html, sees_photos=sees_photos, sees_all=sees_all)
     return JsonResponse({"html": shown, "broken": render_to_string("nodes/admin/_broken.html", {"broken": broken})})
 
 

@@ -5,7 +5,7 @@ up by one query of nodes and one of photos (one more where it names slugs), and 
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -167,10 +167,10 @@ class BrokenReference:
     reason: str
 
 
-def broken(source: str, html: str, *, sees_photos: bool, sees_all: bool) -> list[BrokenReference]:
+def broken(source: str, render: Callable[[], str], *, sees_photos: bool, sees_all: bool) -> list[BrokenReference]:
     """Return what a text and its inserts name that readers cannot see, at most MOST_BROKEN places, by line.
 
-    `html`: the text, clean; `sees_photos` and `sees_all` as for `previewed`.
+    `render`: returns the text as clean HTML, asked only if it names anything; `sees_photos` and `sees_all` as for `previewed`.
     """
     lines: dict[str, list[int]] = {}
     for number, line in enumerate(source.split("\n"), 1):
@@ -178,7 +178,7 @@ def broken(source: str, html: str, *, sees_photos: bool, sees_all: bool) -> list
             lines.setdefault(unquote(typed), []).append(number)
     if not lines:
         return []
-    inserts = Inserts(html)
+    inserts = Inserts(render())
     names = named(inserts)
     photos = selectors.named(names.photos) if sees_photos else _public(names).photos
     marks = _marks(names, photos, sees_all=sees_all)
