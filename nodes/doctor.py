@@ -178,6 +178,16 @@ HOT_QUERIES = (
         },
         example={"type": {"$exists": True}},
     ),
+    HotQuery(
+        "all that an editor has not saved",
+        WORKING_COPIES,
+        lambda copy: {
+            "filter": working_copies.of_editor(copy["_id"]["user"]),
+            "sort": {"updated": -1},
+            "limit": working_copies.OFFERED,
+        },
+        example={"type": {"$exists": True}},
+    ),
     HotQuery("a photo by its address", ASSET_FILES, lambda photo: {"filter": _place(photo)}, example=_PHOTOS),
     HotQuery(
         "the photos of a gallery",

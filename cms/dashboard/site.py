@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 from django.views.decorators.http import require_http_methods
 
-from cms.dashboard import start
+from cms.dashboard import navigation, start
 from mongo import jobs
 from nodes import access
 from nodes.models import site
@@ -24,7 +24,7 @@ SHOWN = 100
 class Site(AdminSite):
     """The admin; its pages say whose it is."""
 
-    index_title = gettext_lazy("What is there to do")
+    index_title = gettext_lazy("Dashboard")
     index_template = "admin/start.html"
 
     def each_context(self, request: HttpRequest) -> dict[str, Any]:
@@ -36,8 +36,12 @@ class Site(AdminSite):
         checked = [route for route in super().get_urls() if getattr(route, "name", "") != "view_on_site"]
         return [path("jobs/", self.admin_view(self.jobs), name="jobs"), *checked]
 
+    def get_app_list(self, request: HttpRequest, app_label: str | None = None) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = super().get_app_list(request, app_label)
+        return found if app_label else navigation.grouped(found, request.user)
+
     def index(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> TemplateResponse:
-        """Show what waits, and everything else below it."""
+        """Show what concerns the user first, and everything else below it."""
         return super().index(request, {**start.context(request.user), **(extra_context or {})})
 
     def jobs(self, request: HttpRequest) -> HttpResponse:

@@ -26,6 +26,11 @@ class WorkingCopy:
     node_id: ObjectId | None
     fields: tuple[tuple[str, str], ...]
 
+    @property
+    def title(self) -> str:
+        """The title as it was typed, "" for none."""
+        return dict(self.fields).get("title", "")
+
     @classmethod
     def of(cls, document: Mapping[str, Any]) -> Self:
         pairs = tuple((name, value) for name, value in document["fields"])
@@ -39,6 +44,12 @@ def newest(user_id: ObjectId, type: str, node_id: ObjectId | None) -> list[Worki
     return [WorkingCopy.of(document) for document in found]
 
 
+def unsaved(user_id: ObjectId) -> list[WorkingCopy]:
+    """Return the OFFERED newest that a user typed and did not save, into whatever form."""
+    found = database()[WORKING_COPIES].find(of_editor(user_id)).sort("updated", -1).limit(OFFERED)
+    return [WorkingCopy.of(document) for document in found]
+
+
 def get(user_id: ObjectId, copy_id: ObjectId) -> WorkingCopy | None:
     """Return one of a user's own; None if it is not there, or was saved."""
     key = {"user": user_id, "copy": copy_id}
@@ -49,6 +60,11 @@ def get(user_id: ObjectId, copy_id: ObjectId) -> WorkingCopy | None:
 def of_form(user_id: ObjectId, type: str, node_id: ObjectId | None) -> dict[str, Any]:
     """Return the filter of what a user typed into forms over a node of a type."""
     return {"_id.user": user_id, "type": type, "node_id": node_id, **_in_time()}
+
+
+def of_editor(user_id: ObjectId) -> dict[str, Any]:
+    """Return the filter of what a user typed into any form."""
+    return {"_id.user": user_id, "type": {"$exists": True}, **_in_time()}
 
 
 def _in_time() -> dict[str, Any]:

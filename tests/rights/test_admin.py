@@ -100,7 +100,7 @@ auth/user/<path:object_id>/delete/                     a       a
 auth/user/<path:object_id>/change/                     a       a
 auth/user/<path:object_id>/                            owema   owema
 auth/user/<id>/password/                               a       a
-^(?P<app_label>nodes|comments|auth)/$                  owea    owea
+^(?P<app_label>nodes|auth|comments)/$                  owea    owea
 (?P<url>.*)$                                           -       -
 """
 METHODS = ("get", "post")
@@ -164,7 +164,7 @@ class Samples:
             "<commentkey:pk>": target.pk,
             "<commentslug:slug>": slug,
             "<id>": user,
-            "^(?P<app_label>nodes|comments|auth)/$": "nodes/",
+            "^(?P<app_label>nodes|auth|comments)/$": "nodes/",
             "(?P<url>.*)$": "nowhere",
         }
 

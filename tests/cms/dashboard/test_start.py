@@ -1,4 +1,4 @@
-"""The admin's start page: what waits, for whom, and what it costs to tell."""
+"""The admin's start page: what it shows first, to whom, and what it costs to tell."""
 
 import re
 from datetime import timedelta
@@ -15,7 +15,7 @@ from comments.types import Author, Target
 from mongo import jobs
 from mongo.clock import now
 from mongo.connection import database
-from nodes.services import drafts, editing
+from nodes.services import drafts, editing, working_copies
 from nodes.types import Actor, TagChange
 from tests.support.nodes.build import EDITOR, node, nonce
 from tests.support.nodes.photo_build import document, gallery, upload
@@ -69,8 +69,8 @@ def test_everything_that_waits_is_counted(person):
         reasons=["links"],
     )
     assert cards(root) == {
-        "Comments that wait": "1", "Flagged comments": "0", "Not published": "1", "With a draft": "1", "Scheduled": "1",
-        "Expire within a week": "1",
+        "Pending comments": "1", "Flagged comments": "0", "Not published": "1", "Changes not published": "1",
+        "Scheduled": "1", "Expiring this week": "1",
     }  # fmt: skip
     html = root.get("/admin/").content.decode()
     for state in ("unpublished", "drafted", "scheduled", "expiring"):
@@ -92,21 +92,85 @@ def test_authors_see_their_own_and_no_more(person):
     assert "Unfinished" not in html
 
 
-def test_editors_are_told_which_are_theirs(person):
+def sections(client) -> list[str]:
+    """Return the headings of the start page in their order."""
+    return re.findall(r'<section aria-labelledby="(\w+)">', client.get("/admin/").content.decode())
+
+
+def test_the_page_begins_with_what_one_is_there_for(person):
+    node(published=None)
+    ends = ["changed", "everything"]
+    assert sections(person()) == ["attention", "pending", "drafts", *ends]
+    assert sections(person("Administrators")) == ["attention", "pending", "drafts", *ends]
+    assert sections(person("Editors")) == ["drafts", "attention", *ends]
+    assert sections(person("Authors")) == ["drafts", "attention", "everything"]
+    assert sections(person("Moderators")) == ["pending", "attention", "everything"]
+
+
+def test_drafts_are_ones_own_the_last_changed_first(person):
     editor = person("Editors")
+    assert "You have no drafts. Press one of the buttons above" in editor.get("/admin/").content.decode()
     node(slug="other", published=None)
-    editing.create(Actor.of(editor.user), type="basic-page", parent_id=None, slug="mine", title="Mine", fields={})
-    html = editor.get("/admin/").content.decode()
-    found = re.search(r'href="(/admin/nodes/node/\?state=unpublished&amp;author=\w+)">Yours: 1<', html)
-    listed = editor.get(found[1].replace("&amp;", "&"))
-    assert [row["node"].metadata.title for row in listed.context["rows"]] == ["Mine"]
+    editor_is = Actor.of(editor.user)
+    for name in ("first", "second"):
+        editing.create(editor_is, type="basic-page", parent_id=None, slug=name, title=name, fields={})
+    live = {"published": now() - timedelta(days=1)}
+    public = editing.create(editor_is, type="basic-page", parent_id=None, slug="public", title="public", fields=live).id
+    drafts.save_draft(editor_is, public, nonce(public), {"detail.text": "Drafted"}, TagChange())
+    html = editor.get("/admin/").content.decode().partition('id="drafts"')[2].partition("</section>")[0]
+    assert "You have no drafts" not in html
+    found = re.findall(r'change/">(\w+)</a><span>(Live|Not)', html)
+    assert set(found) == {("second", "Not"), ("first", "Not"), ("public", "Live")}
+    assert found.index(("second", "Not")) < found.index(("first", "Not"))
+
+
+def test_what_one_typed_and_did_not_save_is_offered(person):
+    author, other = person("Authors"), person("Editors")
+    copy = ObjectId()
+    typed = [("title", "Half a thought"), ("text", "And")]
+    working_copies.keep(author.user.pk, copy, 1, typed, type="basic-page", node_id=None)
+    html = author.get("/admin/").content.decode()
+    assert f'href="/admin/nodes/node/typed/{copy}/">Half a thought</a>' in html
+    assert author.get(f"/admin/nodes/node/typed/{copy}/").status_code == 200
+    assert "Half a thought" not in other.get("/admin/").content.decode()
+
+
+def test_moderators_see_the_comments_that_wait_longest(person):
+    moderator = person("Moderators")
+    assert "No comments are pending." in moderator.get("/admin/").content.decode()
+    target = Target("nodes.node", str(node(slug="discussed")))
+    held = [services.hold(target, author=Author("A"), source=f"Held {n}", token=f"h{n}").held for n in range(4)]
+    html = moderator.get("/admin/").content.decode()
+    assert f'href="/admin/comments/moderation/#held-{held[0].id}">A: Held 0</a>' in html
+    assert "Held 3" not in html
+
+
+STORED = {"/admin/comments/storeddiscussion/", "/admin/comments/storedcomment/", "/admin/comments/storedbucket/"}
+
+
+@pytest.mark.parametrize(
+    ("group", "groups", "sees_operations"),
+    [
+        ("Administrators", ["Content", "Settings and people", "Operations"], True),
+        ("Editors", ["Content"], False),
+        ("Moderators", ["Content"], False),
+    ],
+)
+def test_the_admin_lists_content_first_and_storage_for_those_who_set_up(person, group, groups, sees_operations):
+    client = person(group)
+    for page in ("/admin/", "/admin/password_change/"):
+        html = client.get(page).content.decode()
+        assert re.findall(r"<caption>(.*?)</caption>", html) == groups
+        listed = set(re.findall(r'<th scope="row"[^>]*><a href="(.*?)"', html))
+        assert listed >= STORED if sees_operations else not STORED & listed
+        assert ("/admin/jobs/" in listed) is sees_operations
 
 
 @pytest.mark.parametrize(
     ("group", "labels"),
     [
-        ("Moderators", {"Comments that wait", "Flagged comments"}),
-        ("Authors", {"Not published", "With a draft", "Scheduled", "Expire within a week"}),
+        ("Moderators", {"Pending comments", "Flagged comments"}),
+        ("Authors", {"Not published", "Changes not published", "Scheduled", "Expiring this week"}),
     ],
 )
 def test_cards_are_of_what_one_may_do(person, group, labels):
@@ -149,10 +213,10 @@ def test_a_new_site_says_how_to_begin(person):
         r'href="(/admin/nodes/[^"]*)"', html.partition('id="welcome"')[2].partition("</section>")[0]
     ):
         assert root.get(address).status_code == 200, address
-    assert "An editor makes the first section" in author.get("/admin/").content.decode()
+    assert "An editor adds the first section" in author.get("/admin/").content.decode()
     node()
     assert "There is nothing here yet" not in root.get("/admin/").content.decode()
-    assert "Nothing waits for you" in root.get("/admin/").content.decode()
+    assert "Nothing needs your attention" in root.get("/admin/").content.decode()
 
 
 def test_the_start_page_costs_the_same_at_any_size(person, commands):
