@@ -55,7 +55,7 @@ def context(user: Any) -> dict[str, Any]:
         "may_set": access.may_set_up(user),
         "may_write": may_write,
         "may_add_photos": access.may_add_photos(user),
-        "coming": waiting.soonest(Filters(state=lists.SCHEDULED, author=own), moment) if may_write else [],
+        "coming": waiting.coming(own, moment) if may_write else [],
         "changed": waiting.changed(own) if may_write else [],
         # Posts are written more often than pages.
         "quick": sorted(types, key=lambda type: not issubclass(type, content.Entry)),

@@ -95,13 +95,19 @@ def gone_until(node: Node, moment: datetime) -> str:
     return _("readers get 404 until it is published again.")
 
 
+def ahead(node: Node, at: datetime | None) -> datetime | None:
+    """Return `at`, said of when a node appears, if that is ahead and readers have it already: then its changes appear, and they
+    see the live version until then."""
+    moment = now()
+    return at if at and at > moment and node.is_live(moment) else None
+
+
 def takes_down(node: Node, published: datetime | None, expires: datetime) -> str:
     """Return what these dates do to a page that readers see, as a question; "" if they go on seeing it."""
     moment = now()
-    if standing(node, moment) is not Standing.LIVE or (published and published <= moment < expires):
+    stays = ahead(node, published) or (published and published <= moment)
+    if standing(node, moment) is not Standing.LIVE or (stays and moment < expires):
         return ""
-    if published and published > moment:
-        return _("This takes the page down: readers get 404 until %(when)s.") % {"when": point(published, moment)}
     return _("This takes the page down: readers get 404 until it is published again.")
 
 
@@ -117,17 +123,25 @@ def bar_of_new(*, may_publish: bool, is_gone: bool = False) -> Bar:
     return Bar(Standing.NEW, told, _("Not saved"), save, primary)
 
 
-def bar(found: Editable, can: Mapping[str, bool], *, drafting: bool, publishing: bool, unsaved: bool) -> Bar:
+def bar(
+    found: Editable, can: Mapping[str, bool], *, drafting: bool, publishing: bool, unsaved: bool, due: bool = False
+) -> Bar:
     """Return the bar of a page. `can`: what its editor may, by the names of actions. `drafting`: the form is over the draft.
 
-    `publishing`: what it says is about to be published. `unsaved`: the form shows what is not stored.
+    `publishing`: what it says is about to be published, or scheduled if `due`. `unsaved`: the form shows what is not stored.
     """
     moment = now()
     name, told = standing(found.node, moment), state(found.node, moment)
-    if found.draft:
+    if found.draft and (at := found.draft.due):
+        words = _("%(state)s · changes appear %(when)s") if at > moment else _("%(state)s · changes appeared %(when)s")
+        told = words % {"state": told, "when": point(at, moment)}
+    elif found.draft:
         told = _("%(state)s · changes not published") % {"state": told}
     version = found.draft if drafting and found.draft else found.live
     saved = _("Not saved") if unsaved else saved_at(version.saved_at, moment)
+    if publishing and due:
+        schedule = Button("_publish", _("Schedule changes"), _("Readers see the live version until then."))
+        return Bar(name, told, saved, None, schedule)
     save, primary, more = _buttons(name, can, drafting=drafting, publishing=publishing)
     return Bar(name, told, saved, save, primary, more)
 

@@ -1,5 +1,6 @@
 """What is done with drafts beside the form: publishing, discarding, previews, and links to show others."""
 
+from datetime import datetime
 from urllib.parse import urlencode
 
 from bson import ObjectId
@@ -13,10 +14,12 @@ from django.views.decorators.clickjacking import xframe_options_sameorigin
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 from django_mongodb_backend.forms import ObjectIdField
 
+from mongo.clock import now
 from nodes import access
 from nodes.access import Action
 from nodes.admin import desk, differences
 from nodes.admin.editing import publish_draft
+from nodes.admin.fields import MomentField
 from nodes.admin.site import admin_url, page
 from nodes.errors import NodeError
 from nodes.selectors.editing import Editable, Version
@@ -57,7 +60,50 @@ def publish(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
             form.add_error(None, str(error))
     dates = {**found.live.fields, **draft.fields}
     question = desk.takes_down(found.node, dates["published"], dates["expires"])
-    return _show(request, found, draft, form, _("Publish changes"), question)
+    title = _("Schedule changes") if desk.ahead(found.node, dates["published"]) else _("Publish changes")
+    return _show(request, found, draft, form, title, question)
+
+
+class ScheduleForm(DraftForm):
+    """The draft as it was shown, and when readers are to see it."""
+
+    due = MomentField(label=gettext_lazy("Changes appear"))
+
+    def clean_due(self) -> datetime:
+        due: datetime = self.cleaned_data["due"]
+        if due <= now():
+            raise forms.ValidationError(_("Choose a time ahead. To show the changes at once, publish them."))
+        return due
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def schedule(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
+    """Show what a draft changes; have readers see it from a time ahead on."""
+    found, draft = _with_draft(request, node_id, Action.PUBLISH)
+    given = {"draft": draft.nonce, "due": draft.due}
+    form = ScheduleForm(request.POST if request.method == "POST" else None, initial=given, label_suffix="")
+    if request.method == "POST" and form.is_valid():
+        try:
+            return publish_draft(request, found, form.cleaned_data["draft"], due=form.cleaned_data["due"])
+        except NodeError as error:
+            form.add_error(None, str(error))
+    return _show(request, found, draft, form, _("Schedule changes"))
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def unschedule(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
+    """Show what was scheduled; make a mere draft of it again."""
+    found, draft = _with_draft(request, node_id, Action.PUBLISH)
+    form = _form(request, draft)
+    if request.method == "POST" and form.is_valid():
+        try:
+            drafts.unschedule(node_id, form.cleaned_data["draft"])
+        except NodeError as error:
+            form.add_error(None, str(error))
+        else:
+            messages.success(request, _("Not scheduled any more. The changes are kept as a draft."))
+            return HttpResponseRedirect(admin_url("change", node_id))
+    return _show(request, found, draft, form, _("Cancel the schedule"))
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

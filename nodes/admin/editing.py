@@ -1,14 +1,15 @@
 """Making and changing a node: the form, what its buttons do, and what becomes of a refusal. Nothing typed is ever lost."""
 
 from collections.abc import Callable
+from datetime import datetime
 from functools import partial
 from typing import Any
 
 from bson import ObjectId
 from django.core.exceptions import PermissionDenied
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse, QueryDict
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_http_methods, require_safe
+from django.views.decorators.http import require_http_methods
 
 from mongo.clock import now
 from nodes import access, content
@@ -20,7 +21,6 @@ from nodes.admin.site import actor, admin_url, page
 from nodes.errors import (
     EditConflict,
     IdTaken,
-    InvalidPlace,
     NodeError,
     NodeGone,
     Published,
@@ -31,7 +31,7 @@ from nodes.selectors import slugs
 from nodes.selectors.editing import Editable, Version
 from nodes.services import drafts, editing
 from nodes.services.write import NOT_DRAFTED
-from nodes.types import Act, Saved
+from nodes.types import Act, Actor, Saved
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -120,9 +120,11 @@ def _create(request: HttpRequest, type: str, form: NodeForm) -> Saved:
     )
 
 
-def _said(request: HttpRequest, form: NodeForm) -> dict[str, Any]:
-    """Return what the form says, by path, made public where its button says so."""
-    return form.to_publish() if "_publish" in request.POST and "published" in form.fields else form.mine()
+def _said(request: HttpRequest, form: NodeForm, found: Editable | None = None) -> dict[str, Any]:
+    """Return what the form says, by path, made public where its button says so; a date ahead of what is public stays."""
+    mine = form.to_publish() if "_publish" in request.POST and "published" in form.fields else form.mine()
+    at = form.cleaned_data.get("published")
+    return {**mine, "published": at} if found and desk.ahead(found.node, at) else mine
 
 
 def _show_new(request: HttpRequest, type: str, form: NodeForm) -> HttpResponse:
@@ -183,7 +185,7 @@ def _taking_down(request: HttpRequest, found: Editable, form: NodeForm, drafting
     is_live = "_publish" in request.POST or not (drafting or _is_draft_sent(request, found))
     # What was left alone stays as another editor has made it.
     before = form.seen.fields if form.seen else {}
-    changed = {path: value for path, value in _said(request, form).items() if value != before.get(path)}
+    changed = {path: value for path, value in _said(request, form, found).items() if value != before.get(path)}
     said = {**found.live.fields, **changed}
     question = desk.takes_down(found.node, said["published"], said["expires"])
     if not is_live or not question or uses.CONFIRMED in request.POST:
@@ -238,18 +240,20 @@ def _drafted(form: NodeForm, drafting: bool) -> NodeForm:
 
 def _write(request: HttpRequest, found: Editable, form: NodeForm, drafting: bool) -> HttpResponse:
     """Do what the button says. Raises NodeError."""
-    mine, node_id, data, tags = _said(request, form), found.node.pk, form.cleaned_data, form.tag_change()
-    seen, who = data["nonce"] or ObjectId(), actor(request)
-    publishing = _id_or_none(request.POST.get("publishing", ""))
+    mine, node_id, data, tags = _said(request, form, found), found.node.pk, form.cleaned_data, form.tag_change()
+    seen, who, due = data["nonce"] or ObjectId(), actor(request), desk.ahead(found.node, mine.get("published"))
+    publishing, draft_sent = _id_or_none(request.POST.get("publishing", "")), _is_draft_sent(request, found)
     if publishing:
         access.node(request.user, node_id, Action.PUBLISH)
-        saved = drafts.publish_draft(who, node_id, publishing, seen_nonce=seen, mine=mine, tags=tags)
-        return _done(request, saved, form, found.node, Act.CHANGES_PUBLISHED)
-    if drafting or _is_draft_sent(request, found):
+        due = sent_forms.due(request.POST) or due
+        saved, act = _put_live(who, node_id, publishing, due, seen_nonce=seen, mine=mine, tags=tags)
+        return _done(request, saved, form, found.node, act)
+    if drafting or due or draft_sent:
         access.node(request.user, node_id, Action.DRAFT)
-        _check_place_left_alone(form, mine)
-        saved = drafts.save_draft(who, node_id, seen, mine, tags, form=data["form"])
-        if "_publish" in request.POST:
+        sent_forms.check_place_left_alone(form, mine)
+        may_publish = access.allowed(request.user, found.node, Action.PUBLISH)
+        saved = drafts.save_draft(who, node_id, seen, mine, tags, form=data["form"], may_publish=may_publish)
+        if "_publish" in request.POST or not (drafting or draft_sent):
             drafted = access.node(request.user, node_id, Action.PUBLISH)
             return publish_draft(request, drafted, saved.nonce, data["form"])
         return _done(request, saved, form, found.node, drafted=True)
@@ -263,28 +267,35 @@ def _write(request: HttpRequest, found: Editable, form: NodeForm, drafting: bool
 
 
 def publish_draft(
-    request: HttpRequest, found: Editable, draft_nonce: ObjectId, form: ObjectId | None = None
+    request: HttpRequest,
+    found: Editable,
+    draft_nonce: ObjectId,
+    form: ObjectId | None = None,
+    due: datetime | None = None,
 ) -> HttpResponse:
     """Publish the draft as stored, by a `form` that saved it; show what to decide where the live version has changed too.
 
-    Raises NodeError.
+    It is scheduled for `due`, or for a time ahead that it says itself of a page that is public. Raises NodeError.
     """
-    node_id = found.node.pk
+    due = due or desk.ahead(found.node, found.draft.fields.get("published") if found.draft else None)
     try:
-        saved = drafts.publish_draft(actor(request), node_id, draft_nonce)
+        saved, act = _put_live(actor(request), found.node.pk, draft_nonce, due)
     except EditConflict as error:
         seen = found.draft.base_nonce if found.draft else None
         return show_conflict(
-            request, found, error, form_id=ObjectId(), seen=seen, drafting=True, publishing=draft_nonce
+            request, found, error, form_id=ObjectId(), seen=seen, drafting=True, publishing=draft_nonce, due=due
         )
-    outcomes.tell(request, saved, found.node, Act.CHANGES_PUBLISHED, form=form)
+    outcomes.tell(request, saved, found.node, act, form=form)
     return HttpResponseRedirect(admin_url("change", saved.id))
 
 
-def _check_place_left_alone(form: NodeForm, mine: dict[str, Any]) -> None:
-    said = form.seen.fields if form.seen else {}
-    if any(path in mine and path in said and mine[path] != said[path] for path in NOT_DRAFTED):
-        raise InvalidPlace(_("A draft cannot change the address. Put section and slug back, or save them live."))
+def _put_live(
+    who: Actor, node_id: ObjectId, draft_nonce: ObjectId, due: datetime | None, **decided: Any
+) -> tuple[Saved, Act]:
+    """Publish a draft, or schedule it for `due`; return what that came to, and what it was. Raises NodeError."""
+    if due:
+        return drafts.schedule(who, node_id, draft_nonce, due, **decided), Act.SCHEDULED
+    return drafts.publish_draft(who, node_id, draft_nonce, **decided), Act.CHANGES_PUBLISHED
 
 
 def _done(
@@ -335,7 +346,8 @@ def show_conflict(
 def _page(request: HttpRequest, found: Editable, form: NodeForm, drafting: bool, **context: Any) -> HttpResponse:
     can = {action.value: access.allowed(request.user, found.node, action) for action in Action}
     unsaved, publishing = form.is_bound or "clashes" in context, "publishing" in context
-    bar = desk.bar(found, can, drafting=drafting, publishing=publishing, unsaved=unsaved)
+    due = context.get("due") is not None
+    bar = desk.bar(found, can, drafting=drafting, publishing=publishing, unsaved=unsaved, due=due)
     return _desk(
         request, found.node.metadata.title, form, found=found, bar=bar, can=can, drafting=drafting,
         content_type=found.node.content_type, uses=uses.of(request.user, [found.node.pk]),
@@ -378,16 +390,6 @@ def _show_gone(request: HttpRequest) -> HttpResponse:
         request, _("This page is gone"), form, bar=bar, content_type=content.get(type), is_new=True, is_gone=True,
         status=409,
     )  # fmt: skip
-
-
-@require_safe
-def propose_slug(request: HttpRequest) -> HttpResponse:
-    """Answer {"slug": …}: one made from ?title= that nothing in ?section= has that the asker sees."""
-    section = _id_or_none(request.GET.get("section", ""))
-    if not request.user.has_perm("nodes.add_node") or not access.may_place(request.user, section):
-        raise PermissionDenied
-    title, among = request.GET.get("title", "")[:300], access.seen_by(request.user)
-    return JsonResponse({"slug": slugs.free(title, section, among=among) if title.strip() else ""})
 
 
 def _id_or_none(text: str) -> ObjectId | None:

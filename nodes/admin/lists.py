@@ -37,6 +37,7 @@ STATES = {
     selectors.EXPIRING: gettext_lazy("Expires within a week"),
     selectors.EXPIRED: gettext_lazy("Expired"),
     selectors.DRAFTED: gettext_lazy("With a draft"),
+    selectors.DUE: gettext_lazy("Changes scheduled"),
 }
 NO_ACCOUNT = "none"
 # In an address, before the name of a field that the type's lists are filtered by.
@@ -177,6 +178,7 @@ def _row(row: selectors.Row, moment: Any) -> dict[str, Any]:
         "state": _state(row.node, moment),
         "hidden": hidden,
         "has_draft": row.has_draft,
+        "due": row.due,
     }
 
 

@@ -31,7 +31,7 @@ class NodeAdmin(admin.ModelAdmin):
         views = (
             ("", lists.changelist, "changelist"),
             ("add/", editing.add, "add"),
-            ("propose-slug/", editing.propose_slug, "propose_slug"),
+            ("propose-slug/", writing.propose_slug, "propose_slug"),
             ("undo/", undo.undo, "undo"),
             ("show-text/", writing.show_text, "show_text"),
             ("tags/", writing.complete_tags, "tags"),
@@ -56,6 +56,8 @@ class NodeAdmin(admin.ModelAdmin):
             ("<objectid:node_id>/history/<objectid:nonce>/", history.restore, "restore_version"),
             ("<objectid:node_id>/publish/", drafts.publish, "publish"),
             ("<objectid:node_id>/discard/", drafts.discard, "discard"),
+            ("<objectid:node_id>/schedule/", drafts.schedule, "schedule"),
+            ("<objectid:node_id>/unschedule/", drafts.unschedule, "unschedule"),
             ("<objectid:node_id>/preview-frame/", drafts.preview_frame, "preview_frame"),
             ("<objectid:node_id>/preview/", drafts.preview, "preview"),
             ("<objectid:node_id>/preview-link/", drafts.preview_link, "preview_link"),

@@ -1,5 +1,7 @@
 """What an act on a page came to, in words: what happened, what follows for readers, what merged with whose changes."""
 
+from datetime import datetime
+
 from bson import ObjectId
 from django.contrib import messages
 from django.http import HttpRequest
@@ -33,8 +35,15 @@ def tell(
     found = editing.load(saved.id)
     # Thrown away in between: what is told is that nothing was lost.
     told = _happened(before, found.node, act, drafted=drafted) if found else _("Saved.")
-    if found and not drafted and desk.standing(found.node, now()) is Standing.LIVE:
+    if found and found.draft and (due := found.draft.due) and (drafted or act is Act.SCHEDULED):
+        words = (
+            _("Saved. Readers see the changes from %(when)s on.") if drafted else _("Changes scheduled for %(when)s.")
+        )
+        told = " ".join((words % {"when": desk.point(due, now())}, _("Until then readers see the live version.")))
+    if found and not drafted and act is not Act.SCHEDULED and desk.standing(found.node, now()) is Standing.LIVE:
         told = format_html('{} <a href="{}">{}</a>', told, found.node.get_absolute_url(), _("View it."))
+    if saved.unscheduled:
+        told = format_html("{} {}", told, _unscheduled(saved.unscheduled))
     if found and saved.merged:
         told = format_html("{} {}", told, _merged(request, saved, seen, found.node.metadata.type))
     messages.success(request, told, extra_tags=f"saved-{form}" if form else "")
@@ -72,6 +81,12 @@ def _happened(before: Node | None, after: Node, act: Act, *, drafted: bool) -> s
         case _live if was is Standing.LIVE:
             return _("Changes published.") if act is Act.CHANGES_PUBLISHED else _("Updated.")
     return _("Published.")
+
+
+def _unscheduled(due: datetime) -> str:
+    return _("The changes planned for %(when)s are not scheduled any more. They are kept as a draft.") % {
+        "when": desk.point(due, now())
+    }
 
 
 def _merged(request: HttpRequest, saved: Saved, seen: ObjectId | None, type: str) -> str:

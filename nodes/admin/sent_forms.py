@@ -1,7 +1,12 @@
 """What the forms of nodes and photos share once they are sent: what they were rendered from, refusals, and who else saved."""
 
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
 from bson import ObjectId
 from django.http import HttpRequest, QueryDict
+from django.utils.translation import gettext as _
 
 from nodes.admin import conflict
 from nodes.admin.conflict import Decided
@@ -10,6 +15,7 @@ from nodes.admin.site import actor
 from nodes.errors import EditConflict, FieldRefused, InvalidPlace, InvalidSlug, NodeError, NotReady, SlugTaken
 from nodes.selectors import editing, history
 from nodes.selectors.editing import Version
+from nodes.services.write import NOT_DRAFTED
 
 # A form posted only to be shown again: after a log-in that had expired.
 KEPT = "_kept"
@@ -31,6 +37,22 @@ def is_to_be_saved(posted: QueryDict, form: NodeForm, decided: Decided) -> bool:
         for name in [name for name in form.errors if form.has_error(name, "required")]:
             del form.errors[name]
     return KEPT not in posted and valid and not decided.undecided
+
+
+def due(posted: QueryDict) -> datetime | None:
+    """Return the time that the page of a conflict carries: what was decided on it is scheduled for then."""
+    try:
+        moment = datetime.fromisoformat(posted.get("due", ""))
+    except ValueError:
+        return None
+    return moment if moment.tzinfo else None
+
+
+def check_place_left_alone(form: NodeForm, mine: Mapping[str, Any]) -> None:
+    """Raise InvalidPlace if what is to be a draft changes the address."""
+    said = form.seen.fields if form.seen else {}
+    if any(path in mine and path in said and mine[path] != said[path] for path in NOT_DRAFTED):
+        raise InvalidPlace(_("A draft cannot change the address. Put section and slug back, or save them live."))
 
 
 def refuse(form: NodeForm, error: NodeError) -> None:

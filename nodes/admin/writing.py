@@ -3,6 +3,7 @@
 import secrets
 from typing import Any
 
+from bson import ObjectId
 from django.conf import settings
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, JsonResponse
@@ -18,7 +19,7 @@ from nodes.content import HTML, MARKDOWN
 from nodes.models import site
 from nodes.photos import links as photo_links
 from nodes.photos import texts as photo_texts
-from nodes.selectors import picking
+from nodes.selectors import picking, slugs
 from nodes.selectors.lists import ANY
 from nodes.texts import rendering
 
@@ -73,6 +74,17 @@ def link_to(request: HttpRequest) -> JsonResponse:
         return JsonResponse({})
     chosen = choosing.choice(found)
     return JsonResponse({"ref": chosen.ref, "title": chosen.title})
+
+
+@require_safe
+def propose_slug(request: HttpRequest) -> JsonResponse:
+    """Answer {"slug": …}: one made from ?title= that nothing in ?section= has that the asker sees."""
+    given = request.GET.get("section", "")
+    section = ObjectId(given) if ObjectId.is_valid(given) else None
+    if not request.user.has_perm("nodes.add_node") or not access.may_place(request.user, section):
+        raise PermissionDenied
+    title, among = request.GET.get("title", "")[:300], access.seen_by(request.user)
+    return JsonResponse({"slug": slugs.free(title, section, among=among) if title.strip() else ""})
 
 
 def _choice(photo: Any) -> dict[str, Any]:

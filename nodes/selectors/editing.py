@@ -26,6 +26,8 @@ class Version:
     saved_by: str = ""
     # Of a draft: the nonce of the live version that it was begun on.
     base_nonce: ObjectId | None = None
+    # Of scheduled changes: from when on readers see them.
+    due: datetime | None = None
     # The version of the node's type that the fields are in the shape of: the present one, wherever they can be upgraded.
     schema_version: int = upgrading.FIRST
 
@@ -84,7 +86,9 @@ def editable(document: Mapping[str, Any]) -> Editable:
         return Editable(Node.from_document(document), live)
     said = {"tags": metadata["tags"], **upgrading.draft_of(document), "nonce": draft["nonce"]}
     drafted = Version.of(said, draft["saved_at"], draft["saved_by"]["name"])
-    return Editable(Node.from_document(document), live, replace(drafted, base_nonce=draft["base_nonce"]))
+    return Editable(
+        Node.from_document(document), live, replace(drafted, base_nonce=draft["base_nonce"], due=draft.get("due"))
+    )
 
 
 def version(node_id: ObjectId, nonce: ObjectId) -> Version | None:

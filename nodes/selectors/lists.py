@@ -26,8 +26,8 @@ FOUND = 100
 # Counts are exact up to here: "1,000+" costs the same in a site of a million nodes.
 COUNTED = 1_000
 LIVE, SCHEDULED, UNPUBLISHED, EXPIRED, DRAFTED = "live", "scheduled", "unpublished", "expired", "drafted"
-EXPIRING = "expiring"
-STATES = (LIVE, SCHEDULED, UNPUBLISHED, EXPIRING, EXPIRED, DRAFTED)
+EXPIRING, DUE = "expiring", "due"
+STATES = (LIVE, SCHEDULED, UNPUBLISHED, EXPIRING, EXPIRED, DRAFTED, DUE)
 # What ends within this time is pointed out to editors.
 SOON = timedelta(days=7)
 ANY = "any"
@@ -89,6 +89,7 @@ def _state(state: str, moment: datetime) -> dict[str, Any]:
         EXPIRING: {"metadata.expires": {"$gt": moment, "$lte": moment + SOON}, "metadata.published": {"$lte": moment}},
         EXPIRED: {"metadata.expires": {"$lte": moment}},
         DRAFTED: {"draft.saved_at": {"$gte": EPOCH}},
+        DUE: {"draft.due": {"$gte": EPOCH}},
     }
     return conditions.get(state, {})
 
@@ -100,6 +101,7 @@ _ORDER = {
     EXPIRING: "metadata.expires",
     EXPIRED: "metadata.expires",
     DRAFTED: "draft.saved_at",
+    DUE: "draft.due",
 }
 
 
@@ -109,6 +111,8 @@ class Row:
 
     node: Node | Photo
     has_draft: bool
+    # When readers see the changes that are scheduled.
+    due: datetime | None = None
 
 
 @dataclass(frozen=True)
@@ -122,7 +126,7 @@ class Page:
 
 # What rows are read of, and made into.
 _FIELDS: dict[str, dict[str, int]] = {
-    NODES: FIELDS[NODES] | {"draft.saved_at": 1},
+    NODES: FIELDS[NODES] | {"draft.saved_at": 1, "draft.due": 1},
     ASSET_FILES: FIELDS[ASSET_FILES] | {"metadata.locked": 1},
 }
 
@@ -165,7 +169,7 @@ def _fields(filters: Filters, collection: str) -> dict[str, int]:
 
 
 def _row(document: Mapping[str, Any], collection: str) -> Row:
-    return Row(MODELS[collection].from_document(document), "draft" in document)
+    return Row(MODELS[collection].from_document(document), "draft" in document, document.get("draft", {}).get("due"))
 
 
 def _best(filters: Filters, moment: datetime, collection: str) -> Page:

@@ -87,10 +87,10 @@ def _moved_to(parent_id: ObjectId | None, slug: str) -> ObjectId | None:
     return redirect["node_id"] if redirect else None
 
 
-def find(parent_id: ObjectId | None, slug: str, moment: datetime) -> Node | None:
-    """Return the node at a place, live or not, with the scheduled changes that are due at `moment`; None if there is none."""
+def find(parent_id: ObjectId | None, slug: str, moment: datetime | None = None) -> Node | None:
+    """Return the node at a place, live or not; None if there is none. For `moment` see `get`."""
     place = {"metadata.parent_id": parent_id, "metadata.slug": slug}
-    document = database()[NODES].find_one(place, for_readers(WHOLE, moment))
+    document = database()[NODES].find_one(place, for_readers(WHOLE, moment) if moment else WHOLE)
     return Node.from_document(document) if document else None
 
 

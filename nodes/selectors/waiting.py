@@ -9,7 +9,7 @@ from mongo.connection import database
 from nodes.collections import NODES, REVISIONS
 from nodes.models import Node
 from nodes.selectors.listing import LISTED
-from nodes.selectors.lists import ANY, COUNTED, Filters
+from nodes.selectors.lists import ANY, COUNTED, DUE, SCHEDULED, Filters
 
 # Of what is to come and what was changed: as many as are named.
 NAMED = 6
@@ -23,6 +23,15 @@ class Changed:
     by: str
 
 
+@dataclass(frozen=True)
+class Coming:
+    """A page that appears, or changes of which appear, at a time ahead."""
+
+    node: Node
+    at: datetime
+    is_change: bool
+
+
 def count(filters: Filters, moment: datetime) -> int:
     """Return how many nodes there are, COUNTED + 1 for more; not kept, so that one's own save is seen at once."""
     return int(database()[NODES].count_documents(filters.query(moment), limit=COUNTED + 1))
@@ -33,10 +42,16 @@ def anything() -> bool:
     return bool(database()[NODES].estimated_document_count())
 
 
-def soonest(filters: Filters, moment: datetime) -> list[Node]:
-    """Return the first NAMED nodes in the order of the time that makes their state, the earliest first."""
-    found = database()[NODES].find(filters.query(moment), LISTED)
-    return [Node.from_document(d) for d in found.sort([(filters.order, 1), ("_id", 1)]).limit(NAMED)]
+def coming(author: ObjectId | str | None, moment: datetime) -> list[Coming]:
+    """Return the NAMED pages (of an author) that are to appear, or changes of which are, the earliest first."""
+    found = []
+    for state in (SCHEDULED, DUE):
+        filters = Filters(state=state, author=author)
+        documents = database()[NODES].find(filters.query(moment), LISTED | {"draft.due": 1})
+        for document in documents.sort([(filters.order, 1), ("_id", 1)]).limit(NAMED):
+            at = document["metadata"]["published"] if state == SCHEDULED else document["draft"]["due"]
+            found.append(Coming(Node.from_document(document), at, is_change=state == DUE))
+    return sorted(found, key=lambda one: one.at)[:NAMED]
 
 
 def changed(author: ObjectId | str | None = ANY) -> list[Changed]:

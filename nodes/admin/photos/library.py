@@ -57,7 +57,7 @@ class PhotoFilterForm(forms.Form):
         super().__init__(data)
         every, version = [("", _("All"))], site.current().version
         self.fields["section"].choices = [*every, *section_choices(user, PHOTO)]
-        states = [(name, label) for name, label in STATES.items() if name != selectors.DRAFTED]
+        states = [(name, label) for name, label in STATES.items() if name not in (selectors.DRAFTED, selectors.DUE)]
         self.fields["state"].choices = [*every, *states]
         for name in ("camera", "lens"):
             known = photo_selectors.values(name, version)

@@ -98,16 +98,9 @@ def test_moving_and_going_back_are_told(editor):
 
 
 @pytest.mark.parametrize("button", ["_continue", "_publish"])
-@pytest.mark.parametrize(
-    ("typed", "until"),
-    [
-        (DUE, f"until {WHEN}."),
-        ({"expires_0": "2020-02-01", "expires_1": "00:00"}, "until it is published again."),
-    ],
-    ids=["ahead", "expired"],
-)
-def test_a_date_that_takes_a_page_down_is_asked_first(editor, client, typed, until, button):
+def test_a_date_that_takes_a_page_down_is_asked_first(editor, client, button):
     ann, node_id = editor(), node()
+    typed, until = {"expires_0": "2020-02-01", "expires_1": "00:00"}, "until it is published again."
     asked = ann.send(change(node_id), ann.open(change(node_id)), button, title="Typed", **typed)
     html = asked.content.decode()
     assert f"This takes the page down: readers get 404 {until}" in html
@@ -121,15 +114,27 @@ def test_a_date_that_takes_a_page_down_is_asked_first(editor, client, typed, unt
     assert client.get("/page").status_code == 404
 
 
-def test_a_draft_with_a_date_ahead_asks_when_it_is_published(editor, client):
+def test_a_draft_that_takes_a_page_down_asks_when_it_is_published(editor, client):
     ann, node_id = editor(), node()
-    question = f"This takes the page down: readers get 404 until {WHEN}"
-    assert ann.send(change(node_id), ann.open(change(node_id)), "_draft", title="Typed", **DUE).status_code == 302
+    question = "This takes the page down: readers get 404 until it is published again."
+    ended = {"expires_0": "2020-02-01", "expires_1": "00:00"}
+    assert ann.send(change(node_id), ann.open(change(node_id)), "_draft", title="Typed", **ended).status_code == 302
     assert question in ann.client.get(change(node_id, "publish")).content.decode()
     drafts.discard_draft(node_id, database()["cms.nodes"].find_one()["draft"]["nonce"])
     drafts.save_draft(EDITOR, node_id, nonce(node_id), {"title": "Other"})
     assert question not in ann.client.get(change(node_id, "publish")).content.decode()
-    assert question in ann.send(change(node_id), ann.open(change(node_id)), "_publish", **DUE).content.decode()
+    assert question in ann.send(change(node_id), ann.open(change(node_id)), "_publish", **ended).content.decode()
+    assert client.get("/page").status_code == 200
+
+
+@pytest.mark.parametrize("button", ["_continue", "_publish", "_save"])
+def test_a_date_ahead_of_a_live_page_schedules_its_changes(editor, client, button):
+    ann, node_id = editor(), node(title="Live")
+    words = f"Changes scheduled for {WHEN}. Until then readers see the live version."
+    assert sent(ann, change(node_id), button, title="Typed", **DUE) == words
+    document = database()["cms.nodes"].find_one()
+    assert (document["metadata"]["title"], document["metadata"]["published"]) == ("Live", PAST)
+    assert (document["draft"]["metadata"]["title"], document["draft"]["due"]) == ("Typed", AHEAD)
     assert client.get("/page").status_code == 200
 
 

@@ -1,0 +1,180 @@
+"""Scheduling changes of a live page in the admin: by a date, by its page, kept, moved and cancelled; and what is told of it."""
+
+from datetime import timedelta
+from html import unescape
+
+import pytest
+from django.contrib.auth.models import Group
+
+from mongo.clock import now
+from nodes.services import drafts, editing, scheduled
+from tests.nodes.admin.test_desk import AHEAD, LIVE, change, seen
+from tests.nodes.admin.test_outcomes import DUE, WHEN, sent, told
+from tests.support.nodes.build import EDITOR, node, nonce, stored
+from tests.support.nodes.editors import fields
+
+LIST = "/admin/nodes/node/"
+TIME = {"due_0": f"{AHEAD:%Y-%m-%d}", "due_1": "09:00"}
+
+
+@pytest.fixture
+def author(editor):
+    made = editor("jo", is_superuser=False)
+    made.user.groups.add(Group.objects.get(name="Authors"))
+    return made
+
+
+def drafted(page, **mine) -> None:
+    drafts.save_draft(EDITOR, page, nonce(page), mine or {"title": "Typed"})
+
+
+def draft_of(mongo, page):
+    return mongo["cms.nodes"].find_one({"_id": page}).get("draft")
+
+
+def scheduled_page(mongo, **made):
+    page = node(title="Live", **made)
+    drafted(page)
+    drafts.schedule(EDITOR, page, draft_of(mongo, page)["nonce"], AHEAD)
+    return page
+
+
+def confirmed(ann, address, **typed):
+    """Open a page that asks, and press its button; return the response."""
+    data = fields(ann.client.get(address).content.decode(), "confirm_form")
+    return ann.client.post(address, data | typed, follow=True)
+
+
+def test_changes_are_scheduled_by_a_page_that_shows_them(mongo, editor):
+    ann, page = editor(), node(title="Live")
+    drafted(page)
+    assert f'href="{change(page, "schedule")}">Schedule changes…' in ann.client.get(change(page)).content.decode()
+    shown = ann.client.get(change(page, "schedule")).content.decode()
+    assert "Typed" in shown
+    assert "due" not in draft_of(mongo, page)
+    words = f"Changes scheduled for {WHEN}. Until then readers see the live version."
+    assert told(confirmed(ann, change(page, "schedule"), **TIME)) == words
+    assert (draft_of(mongo, page)["due"], stored(page)["title"]) == (AHEAD, "Live")
+    assert draft_of(mongo, page)["saved_by"]["_id"] == ann.user.pk
+    assert seen(ann, change(page))[0] == f"{LIVE} · changes appear {WHEN}"
+
+
+@pytest.mark.parametrize(("day", "words"), [("2020-01-01", "Choose a time ahead."), ("", "This field is required.")])
+def test_a_time_that_is_past_or_none_is_refused(mongo, editor, day, words):
+    ann, page = editor(), node()
+    drafted(page)
+    response = confirmed(ann, change(page, "schedule"), due_0=day, due_1="09:00" if day else "")
+    assert words in response.content.decode()
+    assert "due" not in draft_of(mongo, page)
+
+
+def test_a_schedule_is_changed_and_cancelled(mongo, editor):
+    ann, page = editor(), scheduled_page(mongo)
+    later = AHEAD + timedelta(days=1)
+    confirmed(ann, change(page, "schedule"), due_0=f"{later:%Y-%m-%d}", due_1="09:00")
+    assert draft_of(mongo, page)["due"] == later
+    words = "Not scheduled any more. The changes are kept as a draft."
+    assert told(confirmed(ann, change(page, "unschedule"))) == words
+    assert "due" not in draft_of(mongo, page)
+    assert draft_of(mongo, page)["metadata"]["title"] == "Typed"
+    assert change(page, "unschedule") not in ann.client.get(change(page)).content.decode()
+
+
+def test_a_date_ahead_in_the_form_of_the_draft_schedules_it(mongo, editor):
+    ann, page = editor(), node(title="Live")
+    drafted(page)
+    assert sent(ann, change(page), "_publish", **DUE).startswith("Changes scheduled for")
+    assert (draft_of(mongo, page)["due"], stored(page)["title"]) == (AHEAD, "Live")
+
+
+def test_a_date_ahead_that_a_draft_keeps_schedules_it_when_it_is_published(mongo, editor):
+    for name, button in (("one", "form"), ("two", "page")):
+        ann, page = editor(name), node(slug=name, title="Live")
+        assert sent(ann, change(page), "_draft", title="Typed", **DUE).startswith("Draft saved.")
+        assert "due" not in draft_of(mongo, page)
+        if button == "form":
+            sent(ann, change(page), "_publish")
+        else:
+            confirmed(ann, change(page, "publish"))
+        assert (draft_of(mongo, page)["due"], stored(page)["title"]) == (AHEAD, "Live")
+
+
+def test_a_preview_schedules_nothing(mongo, editor):
+    ann, page = editor(), node()
+    ann.send(change(page), ann.open(change(page)), "_preview", title="Typed", **DUE)
+    assert draft_of(mongo, page)["metadata"]["title"] == "Typed"
+    assert "due" not in draft_of(mongo, page)
+
+
+def test_saving_the_draft_keeps_its_schedule_by_an_editor_and_ends_it_by_an_author(mongo, editor, author):
+    page = scheduled_page(mongo, author=author_of(author))
+    words = sent(editor(), change(page), "_draft", title="Again")
+    assert words == f"Saved. Readers see the changes from {WHEN} on. Until then readers see the live version."
+    assert draft_of(mongo, page)["due"] == AHEAD
+    words = sent(author, change(page), "_draft", title="By an author")
+    assert words.endswith(f"The changes planned for {WHEN} are not scheduled any more. They are kept as a draft.")
+    assert (draft_of(mongo, page)["metadata"]["title"], "due" in draft_of(mongo, page)) == ("By an author", False)
+
+
+def author_of(editor):
+    return {"_id": editor.user.pk, "name": "Jo"}
+
+
+def test_authors_schedule_nothing(mongo, author):
+    page = scheduled_page(mongo, author=author_of(author))
+    for what in ("schedule", "unschedule"):
+        assert author.client.get(change(page, what)).status_code == 403
+        assert (
+            author.client.post(change(page, what), {"draft": draft_of(mongo, page)["nonce"], **TIME}).status_code == 403
+        )
+    assert draft_of(mongo, page)["due"] == AHEAD
+
+
+def test_saving_the_live_version_says_that_the_schedule_ended(mongo, editor):
+    ann, page = editor(), scheduled_page(mongo)
+    address = f"{change(page)}?version=live"
+    assert "they stay a draft and are not scheduled any more" in ann.client.get(address).content.decode()
+    words = sent(ann, address, "_continue", summary="More")
+    assert words.endswith(f"The changes planned for {WHEN} are not scheduled any more. They are kept as a draft.")
+    assert "due" not in draft_of(mongo, page)
+
+
+def test_what_both_changed_is_decided_and_then_scheduled(mongo, editor):
+    ann, page = editor(), node(title="Live")
+    drafted(page)
+    editing.save(EDITOR, page, nonce(page), {"title": "Theirs"})
+    asked = confirmed(ann, change(page, "schedule"), **TIME)
+    assert asked.status_code == 409
+    html = asked.content.decode()
+    assert "Schedule changes</button>" in unescape(html)
+    decided = ann.client.post(change(page), {**fields(html), "choice-title": "mine", "_publish": "1"}, follow=True)
+    assert told(decided).startswith(f"Changes scheduled for {WHEN}.")
+    assert (stored(page)["title"], draft_of(mongo, page)["metadata"]["title"]) == ("Theirs", "Typed")
+    assert draft_of(mongo, page)["due"] == AHEAD
+
+
+def test_a_page_that_is_not_live_has_no_schedule_of_changes(mongo, editor):
+    ann, page = editor(), node(published=None)
+    drafted(page)
+    assert change(page, "schedule") not in ann.client.get(change(page)).content.decode()
+    response = confirmed(ann, change(page, "schedule"), **TIME)
+    assert "Only changes of a published page can be scheduled." in response.content.decode()
+    assert "due" not in draft_of(mongo, page)
+
+
+def test_history_tells_that_they_were_published_by_themselves(mongo, editor):
+    ann, page = editor(), scheduled_page(mongo)
+    mongo["cms.nodes"].update_one({"_id": page}, {"$set": {"draft.due": now() - timedelta(seconds=1)}})
+    assert " · changes appeared " in seen(ann, change(page))[0]
+    assert scheduled.publish_due() == 1
+    assert "Scheduled changes published" in ann.client.get(change(page, "history")).content.decode()
+    assert seen(ann, change(page))[0] == LIVE
+
+
+def test_lists_and_the_start_page_tell_what_is_scheduled(mongo, editor):
+    ann, page = editor(), scheduled_page(mongo)
+    node(slug="other", title="Other")
+    listed = ann.client.get(LIST, {"state": "due"}).content.decode()
+    assert ("Live" in listed, "Other" in listed, "changes scheduled" in listed) == (True, False, True)
+    start = ann.client.get("/admin/").content.decode().partition('id="coming"')[2]
+    assert change(page) in start.partition("</section>")[0]
