@@ -12,6 +12,8 @@ from nodes.content.registry import register
 
 # The least that a photo may show of its picture, in parts of width and height.
 LEAST_CROP = 0.01
+# Degrees clockwise.
+ROTATIONS = [(90, _("a quarter turn right")), (180, _("upside down")), (270, _("a quarter turn left"))]
 
 
 @register
@@ -99,14 +101,19 @@ class Photo(Content):
     focal = ArrayField(models.FloatField(), size=2, null=True, blank=True, verbose_name=_("Focal point"))
     # Left, top, width, height in parts of the whole picture; empty shows all of it.
     crop = ArrayField(
-        models.FloatField(), size=4, null=True, blank=True, verbose_name=_("Crop"), validators=[check_crop]
+        models.FloatField(),
+        size=4,
+        null=True,
+        blank=True,
+        verbose_name=_("Part that is shown"),
+        validators=[check_crop],
     )
     # Degrees clockwise, after the crop.
     rotation = models.IntegerField(
         _("Turned"),
         null=True,
         blank=True,
-        choices=[(90, _("a quarter turn right")), (180, _("upside down")), (270, _("a quarter turn left"))],
+        choices=ROTATIONS,
     )
     # [{n, v}]: values of several types, searched by $elemMatch.
     exif = ArrayField(models.JSONField(), default=list, blank=True, editable=False)

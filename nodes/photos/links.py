@@ -1,6 +1,7 @@
 """Addresses of photos' files, and photos as HTML: what templates, texts and feeds show of them."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +18,8 @@ from nodes.photos.assets.renditions import Spec
 ORIGINAL = "original"
 # What an address asks for that readers do not get: a file that was replaced, or all of a picture that was cut.
 FORMER = "former"
+# Across, in pixels: the copy for browsers that know no sets of them.
+MIDDLE = 960
 # Where no layout says otherwise: the width of the text, or of the window if that is less.
 SIZES = "(min-width: 50rem) 46rem, 100vw"
 
@@ -55,9 +58,14 @@ def original_name(photo: Photo) -> str:
 
 
 def uncut(photo: Photo, width: int = 0) -> str:
-    """Return the path, for editors, of the photo's file as it is stored, or of a copy of all of it."""
-    path = _path(photo, str(Spec(width, "jpg")) if width else ORIGINAL)
+    """Return the path, for editors, of the photo's file as it is stored; with a width of a copy of all of it, about as wide."""
+    made = renditions.widths(photo.metadata.detail.resolution, "jpg")
+    path = _path(photo, str(Spec(_about(made, width), "jpg")) if width else ORIGINAL)
     return path if is_whole(photo) else f"{path}?{FORMER}=1"
+
+
+def _about(made: Sequence[int], width: int) -> int:
+    return next((one for one in made if one >= width), made[-1])
 
 
 def copy(photo: Photo, width: int, extension: str = "jpg") -> str:
@@ -99,7 +107,7 @@ SHARED_WIDTH = 1200
 def shared(photo: Photo) -> Shared:
     """Return the photo's copy for link previews: a JPEG of SHARED_WIDTH or more where it is that wide."""
     made = renditions.widths(size(photo), "jpg")
-    width = next((width for width in made if width >= SHARED_WIDTH), made[-1])
+    width = _about(made, SHARED_WIDTH)
     return Shared(copy(photo, width), *renditions.scaled(size(photo), width), photo.metadata.detail.alt)
 
 
@@ -109,13 +117,12 @@ def picture(
     """Return the photo as <picture>: WebP where that is known, JPEG elsewhere, in the size that the layout needs."""
     across, down = size(photo)
     made = renditions.widths((across, down), "jpg")
-    middle = next((width for width in made if width >= 960), made[-1])
     webp = srcset(photo, "webp")
     source = format_html('<source type="image/webp" srcset="{}" sizes="{}">', webp, sizes) if webp else ""
     return format_html(
         '<picture>{}<img src="{}" srcset="{}" sizes="{}" width="{}" height="{}" alt="{}"{}{}></picture>',
         source,
-        copy(photo, middle),
+        copy(photo, _about(made, MIDDLE)),
         srcset(photo, "jpg"),
         sizes,
         across,

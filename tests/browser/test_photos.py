@@ -69,6 +69,38 @@ def test_a_photo_is_edited_and_its_focal_point_clicked(browsing, account):
     assert [round(part, 1) for part in detail["focal"]] in ([0.2, 0.7], [0.2, 0.8], [0.3, 0.8], [0.3, 0.7])
 
 
+@pytest.mark.slow
+def test_a_part_is_dragged_moved_by_keys_and_turned(browsing, account):
+    page = browsing(account("ann"))
+    photo_id = upload(gallery(), pictures.jpeg(1, pictures.image((600, 400))))
+    page.goto(f"/admin/nodes/photo/{photo_id}/change/")
+    image = page.locator(".photo-stage img")
+    expect(image).to_have_js_property("complete", True)
+    image.scroll_into_view_if_needed()
+    box = image.bounding_box()
+    page.mouse.move(box["x"] + box["width"] * 0.2, box["y"] + box["height"] * 0.2)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] * 0.5, box["y"] + box["height"] * 0.5)
+    page.mouse.move(box["x"] + box["width"] * 0.7, box["y"] + box["height"] * 0.8)
+    page.mouse.up()
+    assert 48 < float(page.input_value("#id_crop_2")) < 52
+    part = page.locator(".crop-part")
+    part.focus()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Shift+ArrowUp")
+    assert 20.5 < float(page.input_value("#id_crop_0")) < 21.5
+    assert 58 < float(page.input_value("#id_crop_3")) < 60
+    page.get_by_role("button", name="Turn right").click()
+    expect(page.locator("#id_rotation")).to_have_value("90")
+    page.click("[name=_continue]")
+    expect(page.locator(".messagelist")).to_contain_text("Saved: lake")
+    detail = document(photo_id)["metadata"]["detail"]
+    assert detail["rotation"] == 90
+    assert 0.48 < detail["crop"][2] < 0.52
+    page.get_by_role("button", name="Show all of it").click()
+    expect(page.locator("#id_crop_0")).to_have_value("")
+
+
 def test_a_picture_pasted_into_a_text_is_shown_by_the_post(browsing, account):
     page = browsing(account("ann"))
     gallery("pictures")

@@ -1,6 +1,7 @@
 """The form over a photo: that over a node, without a text, with what a photo has instead."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from django import forms
@@ -10,26 +11,69 @@ from django.utils.translation import gettext_lazy
 
 from nodes.admin.forms import PATHS, NodeForm
 from nodes.content import PHOTO
+from nodes.content.shipped import ROTATIONS, check_crop
 from nodes.selectors.editing import Version
 
 
-class FocalField(forms.CharField):
-    """A point as parts of width and height from the top left: "0.5 0.33"; empty for the middle."""
+class PercentsInput(forms.MultiWidget):
+    """Numbers in percent, each beside its label; or all of them hidden."""
+
+    def __init__(self, labels: Sequence[Any], *, is_kept: bool = False) -> None:
+        shown = {"min": 0, "max": 100, "step": "any", "inputmode": "decimal"}
+        super().__init__([forms.HiddenInput() if is_kept else forms.NumberInput(shown) for _label in labels])
+        self.labels = labels
+        if not is_kept:
+            self.template_name = "nodes/admin/percents.html"
+
+    def decompress(self, value: Any) -> list[Any]:
+        return [None] * len(self.widgets)
+
+    def get_context(self, name: str, value: Any, attrs: Any) -> dict[str, Any]:
+        context: dict[str, Any] = super().get_context(name, value, attrs)
+        for widget, label in zip(context["widget"]["subwidgets"], self.labels, strict=True):
+            widget["label"] = label
+        return context
+
+
+class PercentsField(forms.MultiValueField):
+    """Parts of a picture's width and height, typed in percent: all of them, or none."""
+
+    def __init__(self, labels: Sequence[Any], **kwargs: Any) -> None:
+        # Longer numbers than a picture has pixels are rounded.
+        fields = [forms.FloatField(min_value=0, max_value=100, required=False) for _label in labels]
+        super().__init__(fields, widget=PercentsInput(labels), required=False, require_all_fields=False, **kwargs)
+        self.hidden_widget = partial(PercentsInput, labels, is_kept=True)
 
     def prepare_value(self, value: Any) -> Any:
-        return f"{value[0]:g} {value[1]:g}" if isinstance(value, list | tuple) else value
+        if not isinstance(value, list | tuple):
+            return value
+        return [f"{part * 100:.6g}" if isinstance(part, int | float) else part for part in value]
 
-    def clean(self, value: Any) -> list[float] | None:
-        text = super().clean(value)
-        if not text:
+    def compress(self, values: list[Any]) -> list[float] | None:
+        if not values:
             return None
-        try:
-            point = [round(float(part), 2) for part in text.replace(",", " ").split()]
-        except ValueError as error:
-            raise forms.ValidationError(_("Type two numbers from 0 to 1, or leave it empty.")) from error
-        if len(point) != 2 or not all(0 <= part <= 1 for part in point):
-            raise forms.ValidationError(_("Type two numbers from 0 to 1, or leave it empty."))
-        return point
+        if None in values:
+            raise forms.ValidationError(_("Fill in all of these numbers, or none."))
+        return [round(part / 100, 4) for part in values]
+
+
+class CropField(PercentsField):
+    """The part of a picture that is shown; empty for all of it."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        labels = [gettext_lazy("Left"), gettext_lazy("Top"), gettext_lazy("Width"), gettext_lazy("Height")]
+        super().__init__(labels, validators=[check_crop], **kwargs)
+
+    def compress(self, values: list[Any]) -> list[float] | None:
+        part = super().compress(values)
+        return None if part == [0, 0, 1, 1] else part
+
+
+class FocalField(PercentsField):
+    """The point of a picture that must stay in it; empty for the middle."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__([gettext_lazy("From the left"), gettext_lazy("From the top")], **kwargs)
 
 
 class PhotoForm(NodeForm):
@@ -38,6 +82,8 @@ class PhotoForm(NodeForm):
     paths = {name: path for name, path in PATHS.items() if name not in ("text", "format")} | {
         "alt": "detail.alt",
         "focal": "detail.focal",
+        "crop": "detail.crop",
+        "rotation": "detail.rotation",
     }
     alt = forms.CharField(
         label=gettext_lazy("Alternative text"),
@@ -48,8 +94,20 @@ class PhotoForm(NodeForm):
     )
     focal = FocalField(
         label=gettext_lazy("Focal point"),
-        required=False,
         help_text=gettext_lazy("What must stay in the picture when it is cut square. Click on the picture to set it."),
+    )
+    crop = CropField(
+        label=gettext_lazy("Part that is shown"),
+        help_text=gettext_lazy(
+            "Empty: all of it. Drag over the picture to choose. Measured before the picture is turned; the file stays whole."
+        ),
+    )
+    rotation = forms.TypedChoiceField(
+        label=gettext_lazy("Turned"),
+        choices=[("", gettext_lazy("not at all")), *ROTATIONS],
+        coerce=int,
+        empty_value=None,
+        required=False,
     )
 
     def __init__(
@@ -74,6 +132,8 @@ class PhotoForm(NodeForm):
             "section",
             "slug",
             "focal",
+            "crop",
+            "rotation",
             "published",
             "expires",
             "author",

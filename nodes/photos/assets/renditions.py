@@ -103,7 +103,7 @@ def _sized(text: str, focal: Focal | None, cut: Cut) -> Spec | None:
     return Spec.square(int(square), extension, focal, cut) if int(square) in allowed.squares else None
 
 
-def widths(size: tuple[int, int], extension: str) -> tuple[int, ...]:
+def widths(size: Sequence[int], extension: str) -> tuple[int, ...]:
     """Return the widths that are worth making of a picture of this size (pixels, as seen): those below its own, and the
     first above; for WebP only as far as that format reaches."""
     across, down = size
@@ -114,7 +114,7 @@ def widths(size: tuple[int, int], extension: str) -> tuple[int, ...]:
     return tuple(offered)
 
 
-def scaled(size: tuple[int, int], width: int) -> tuple[int, int]:
+def scaled(size: Sequence[int], width: int) -> tuple[int, int]:
     """Return the size (pixels) of a copy `width` wide: never larger than the picture is."""
     across, down = size
     factor = min(width / across, 1)

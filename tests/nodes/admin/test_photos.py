@@ -128,13 +128,38 @@ class TestOnePhoto:
 
     def test_saving_changes_what_was_typed(self, editor):
         photo_id = upload(gallery(), tags=("lake",))
-        data = self.form(editor, photo_id, title="Evening", alt="A lake at night", tags="lake, night", focal="0.2, 0.9")
+        data = self.form(
+            editor, photo_id, title="Evening", alt="A lake at night", tags="lake, night", focal_0="20", focal_1="90"
+        )
         response = editor.post(in_admin(photo_id), {**data, "_save": "1"})
         assert response.status_code == 302
         metadata = document(photo_id)["metadata"]
         assert (metadata["title"], metadata["tags"]) == ("Evening", ["lake", "night"])
         assert (metadata["detail"]["alt"], metadata["detail"]["focal"]) == ("A lake at night", [0.2, 0.9])
         assert metadata["detail"]["sha256"]
+
+    def test_a_part_is_shown_and_then_all_of_it_again(self, editor):
+        photo_id = upload(gallery(), pictures.png(1, pictures.image((600, 400))), "a.png")
+        part = {"crop_0": "10", "crop_1": "20", "crop_2": "50", "crop_3": "40", "rotation": "90"}
+        assert editor.post(in_admin(photo_id), {**self.form(editor, photo_id), **part, "_save": "1"}).status_code == 302
+        metadata = document(photo_id)["metadata"]
+        assert (metadata["detail"]["crop"], metadata["detail"]["rotation"]) == ([0.1, 0.2, 0.5, 0.4], 90)
+        page = editor.get(in_admin(photo_id)).content.decode()
+        assert "160 × 300 (of 600 × 400)" in page
+        assert "readers get what is shown" in page
+        # Sent again as it is, it changes nothing.
+        editor.post(in_admin(photo_id), {**self.form(editor, photo_id), "_save": "1"})
+        assert document(photo_id)["metadata"]["nonce"] == metadata["nonce"]
+        beyond = editor.post(in_admin(photo_id), {**self.form(editor, photo_id), "crop_2": "95", "_save": "1"})
+        assert "reaches beyond the picture" in str(beyond.context["form"].errors["crop"])
+        lacking = editor.post(in_admin(photo_id), {**self.form(editor, photo_id), "crop_2": "", "_save": "1"})
+        assert "all of these numbers" in str(lacking.context["form"].errors["crop"])
+        nothing = dict.fromkeys(part, "")
+        assert (
+            editor.post(in_admin(photo_id), {**self.form(editor, photo_id), **nothing, "_save": "1"}).status_code == 302
+        )
+        assert document(photo_id)["metadata"]["detail"]["crop"] is None
+        assert document(photo_id)["metadata"]["detail"]["rotation"] is None
 
     def test_publishing_needs_words(self, editor):
         photo_id = upload(gallery(), fields={"published": None, "detail.alt": ""})
@@ -158,7 +183,7 @@ class TestOnePhoto:
 
     def test_a_clash_shows_both_and_loses_nothing(self, editor):
         photo_id = upload(gallery(), fields={"summary": "one\n\ntwo", "published": None})
-        mine = self.form(editor, photo_id, title="Mine", summary="one of mine\n\ntwo", focal="0.1 0.1")
+        mine = self.form(editor, photo_id, title="Mine", summary="one of mine\n\ntwo", focal_0="10", focal_1="10")
         theirs = {"title": "Theirs", "summary": "one\n\ntwo of theirs", "detail.alt": "Their words"}
         theirs |= {"published": build.PAST, "detail.comments": "closed", "detail.focal": [0.5, 0.2]}
         photos.save(Actor(None, "Bob"), photo_id, document(photo_id)["metadata"]["nonce"], theirs)
