@@ -17,7 +17,7 @@ from django.utils.translation import gettext as _
 from mongo.clock import now
 from nodes import content
 from nodes.content import PHOTO
-from nodes.models import Node, tree
+from nodes.models import Node, Photo, tree
 from nodes.selectors import editing, trash
 from nodes.selectors.editing import Editable
 from nodes.selectors.listing import live
@@ -192,6 +192,13 @@ def may_add_photos(user: Any) -> bool:
 def may_change_photos(user: Any) -> bool:
     """Return whether a user may change, replace, move and throw away photos."""
     return _is_staff(user) and any(user.has_perm(f"nodes.{name}") for name in ("change_photo", "publish_node"))
+
+
+def may_describe(user: Any, photo: Photo) -> bool:
+    """Return whether a user may say what a photo shows: also who has uploaded it, while it is not published."""
+    author = photo.metadata.author
+    is_own = author is not None and author.id == user.pk and photo.metadata.published is None
+    return may_change_photos(user) or (is_own and may_add_photos(user))
 
 
 def may_publish_photos(user: Any) -> bool:

@@ -1,10 +1,12 @@
-// Uploads in the admin: several files by drag and drop, a bar and a result for each; the focal point by click.
+// Uploads in the admin: several files by drag and drop, a bar and a result for each.
 (() => {
   "use strict";
   const AT_ONCE = 2;
 
   for (const form of document.querySelectorAll("form[data-upload]")) {
-    const results = form.querySelector(".photo-results");
+    // Where new photos are described beside the form, their rows take the place of those of their uploads.
+    const describing = form.querySelector(".photo-results") ? null : document.getElementById("describe");
+    const results = (describing || form).querySelector(".photo-results");
     const input = form.querySelector("input[type=file]");
     const gallery = form.querySelector("[data-gallery]");
     const queue = [];
@@ -25,7 +27,29 @@
       return item;
     };
 
-    const tell = (item, result) => {
+    // The same row as on the page that describes photos without a script.
+    const described = async (item, result) => {
+      let row = null;
+      try {
+        const answer = await fetch(result.describe);
+        row = answer.ok && new DOMParser().parseFromString(await answer.text(), "text/html").querySelector(".photo-row");
+      } catch {
+        // Without an answer the row links to the photo's own page.
+      }
+      if (!row) return false;
+      for (const text of [form.dataset.done, result.note]) {
+        if (!text) continue;
+        const note = document.createElement("small");
+        note.textContent = text;
+        row.querySelector(".photo-row-head").append(" ", note);
+      }
+      item.replaceWith(row);
+      describing.querySelector(".submit-row").hidden = false;
+      row.dispatchEvent(new Event("photo-row", { bubbles: true }));
+      return true;
+    };
+
+    const tell = async (item, result) => {
       const [picture, text, state] = item.children;
       state.textContent = result.ok ? form.dataset.done : "";
       if (!result.ok) {
@@ -37,6 +61,7 @@
         return;
       }
       anyDone = true;
+      if (describing && (await described(item, result))) return;
       const image = document.createElement("img");
       image.src = result.thumbnail;
       image.alt = "";
@@ -74,9 +99,10 @@
         } catch {
           // Not an answer of ours: told as a failure.
         }
-        tell(item, found[0] || { ok: false, name: file.name, reason: form.dataset.failed });
-        running -= 1;
-        next();
+        tell(item, found[0] || { ok: false, name: file.name, reason: form.dataset.failed }).then(() => {
+          running -= 1;
+          next();
+        });
       });
       request.send(body);
     };
@@ -116,27 +142,26 @@
     form.addEventListener("drop", (event) => add(event.dataTransfer.files));
   }
 
-  const preview = document.querySelector(".photo-preview[data-focal]");
-  const field = document.querySelector("#node_form [name=focal]");
-  if (preview && field) {
-    const image = preview.querySelector("img");
-    const mark = document.createElement("span");
-    mark.className = "focal-mark";
-    preview.append(mark);
-    const show = () => {
-      const [across, down] = field.value.trim().split(/[\s,]+/).map(Number);
-      mark.hidden = !field.value.trim() || !(across >= 0 && across <= 1 && down >= 0 && down <= 1);
-      mark.style.left = `${across * 100}%`;
-      mark.style.top = `${down * 100}%`;
+  const describe = document.getElementById("describe");
+  if (describe) {
+    let typed = false;
+    const lacking = describe.querySelector(".photo-lacking");
+    const count = () => {
+      const rows = [...describe.querySelectorAll(".photo-row")].filter((row) => !row.querySelector("textarea").value.trim());
+      const names = rows.map((row) => row.querySelector('[name$="title"]').value || row.querySelector(".photo-row-head a").textContent);
+      lacking.textContent = names.length ? `${describe.dataset.lacking} ${names.join(", ")}` : "";
     };
-    image.addEventListener("click", (event) => {
-      const box = image.getBoundingClientRect();
-      const part = (value) => Math.min(Math.max(value, 0), 1).toFixed(2);
-      field.value = `${part((event.clientX - box.left) / box.width)} ${part((event.clientY - box.top) / box.height)}`;
-      field.dispatchEvent(new Event("input", { bubbles: true }));
-      show();
+    describe.addEventListener("input", () => {
+      typed = true;
+      count();
     });
-    field.addEventListener("input", show);
-    show();
+    describe.addEventListener("photo-row", count);
+    describe.addEventListener("submit", () => {
+      typed = false;
+    });
+    window.addEventListener("beforeunload", (event) => {
+      if (typed) event.preventDefault();
+    });
+    count();
   }
 })();

@@ -210,4 +210,5 @@ EDITORS: dict[str, Callable[[Page, Site], Response]] = {
     "published comments": _at("/admin/comments/moderation/published"),
     "photo library": _at("/admin/nodes/photo/"),
     "photo form": _at(lambda site: f"/admin/nodes/photo/{site.photo}/change/"),
+    "photos to describe": _at(lambda site: f"/admin/nodes/photo/describe/?photo={site.photo}"),
 }

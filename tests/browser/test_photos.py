@@ -55,6 +55,97 @@ def test_several_files_are_dropped_and_each_has_its_result(browsing, account):
     expect(page.locator(".photo-grid img").first).to_have_js_property("complete", True)
 
 
+def ten() -> list[list[str]]:
+    drawn = [pictures.jpeg(1, pictures.image((240, 160), seed=number * 9)) for number in range(10)]
+    return [given(f"p{number}.jpg", data) for number, data in enumerate(drawn)]
+
+
+@pytest.mark.slow
+def test_ten_pictures_dropped_on_the_library_are_published_in_one_trip(browsing, account):
+    page = browsing(account("ann"))
+    gallery()
+    page.goto("/admin/nodes/photo/")
+    page.evaluate(GIVE, [".photo-drop", "drop", ten()])
+    rows = page.locator(".photo-row")
+    expect(rows).to_have_count(10, timeout=60_000)
+    expect(page.locator(".photo-lacking")).to_contain_text("p0, p1, p2")
+    for number in range(9):
+        rows.nth(number).get_by_label("Alternative text").fill(f"Lake {number}")
+    expect(page.locator(".photo-lacking")).to_have_text("Still without alternative text, so not published: p9")
+    rows.nth(9).get_by_label("Alternative text").fill("Lake 9")
+    expect(page.locator(".photo-lacking")).to_have_text("")
+    rows.nth(0).get_by_label("Tags").fill("lake")
+    image = rows.nth(0).locator("img")
+    expect(image).to_have_js_property("complete", True)
+    image.scroll_into_view_if_needed()
+    box = image.bounding_box()
+    page.mouse.click(box["x"] + box["width"] * 0.25, box["y"] + box["height"] * 0.75)
+    page.get_by_role("button", name="Publish all").click()
+    expect(page.locator(".messagelist")).to_contain_text("10 photos are published.")
+    expect(page.locator(".photo-grid li")).to_have_count(10)
+    stored = {d["metadata"]["title"]: d["metadata"] for d in database()["cms.assets.files"].find()}
+    assert sorted(one["detail"]["alt"] for one in stored.values()) == [f"Lake {number}" for number in range(10)]
+    assert all(one["published"] for one in stored.values())
+    assert stored["p0"]["tags"] == ["lake"]
+    assert [round(part, 1) for part in stored["p0"]["detail"]["focal"]] in (
+        [0.2, 0.7],
+        [0.2, 0.8],
+        [0.3, 0.8],
+        [0.3, 0.7],
+    )
+
+
+@pytest.mark.slow
+def test_ten_pictures_dropped_into_a_text_stand_there_in_order(browsing, account):
+    page = browsing(account("ann"))
+    page.expected.append("422")
+    gallery("pictures")
+    post = node("blog-entry", "post", parent=node("blog", "blog"), text="Before.")
+    page.goto(f"/admin/nodes/node/{post}/change/")
+    page.locator(".CodeMirror-code").click()
+    page.keyboard.press("Control+End")
+    bad = given("bad.jpg", b"<html>" * 50)
+    page.evaluate(GIVE, [".CodeMirror-code", "drop", [*ten()[:5], bad, *ten()[5:]]])
+    dialog = page.get_by_role("dialog", name="Put pictures into the text")
+    rows = dialog.locator(".photo-row")
+    expect(rows).to_have_count(11)
+    for number, row in enumerate(rows.all()):
+        row.get_by_label("Alternative text").fill(f"Lake {number}" if number != 7 else "")
+    dialog.get_by_role("button", name="Insert").click()
+    expect(dialog.locator(".photo-row.done")).to_have_count(10, timeout=60_000)
+    expect(rows.nth(5)).to_contain_text("This is a web page, not a picture")
+    rows.nth(5).get_by_role("button", name="Leave out").click()
+    dialog.get_by_role("button", name="Insert").click()
+    expect(dialog).to_be_hidden()
+    written = re.findall(r"!\[(.*?)\]\(photo:([0-9a-f]{24})\)", page.input_value("#id_text"))
+    assert [words for words, _id in written] == [f"Lake {n}" if n != 7 else "" for n in (0, 1, 2, 3, 4, 6, 7, 8, 9, 10)]
+    found = {str(d["_id"]): d["metadata"] for d in database()["cms.assets.files"].find()}
+    assert [found[photo_id]["title"] for _words, photo_id in written] == [f"p{number}" for number in range(10)]
+    assert [bool(found[photo_id]["published"]) for _words, photo_id in written] == [
+        bool(words) for words, _id in written
+    ]
+
+
+@pytest.mark.slow
+def test_without_script_new_photos_are_described_on_the_next_page(browsing, account):
+    page = browsing(account("ann"), java_script_enabled=False)
+    page.expected.append("422")
+    gallery()
+    page.goto("/admin/nodes/photo/")
+    sent = [{"name": f"{name}.jpg", "mimeType": "image/jpeg", "buffer": pictures.jpeg()} for name in ("one", "two")]
+    page.set_input_files("input[type=file]", sent)
+    page.get_by_role("button", name="Upload").click()
+    rows = page.locator(".photo-row")
+    expect(rows).to_have_count(2)
+    rows.nth(0).get_by_label("Alternative text").fill("A lake")
+    page.get_by_role("button", name="Publish all").click()
+    expect(rows.nth(0)).to_contain_text("published")
+    expect(rows.nth(1)).to_contain_text("alternative text")
+    rows.nth(1).get_by_label("Alternative text").fill("A wood")
+    page.get_by_role("button", name="Publish all").click()
+    expect(page.locator(".photo-grid li")).to_have_count(2)
+
+
 def test_a_photo_is_edited_and_its_focal_point_clicked(browsing, account):
     page = browsing(account("ann"))
     photo_id = upload(gallery(), pictures.jpeg(1, pictures.image((600, 400))))

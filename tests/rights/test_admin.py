@@ -58,6 +58,7 @@ nodes/node/<objectid:node_id>/preview-frame/           oea     -
 nodes/node/<objectid:node_id>/preview/                 oea     -
 nodes/node/<objectid:node_id>/preview-link/            -       oea
 nodes/photo/                                           owea    ea
+nodes/photo/describe/                                  ea      ea
 nodes/photo/stalled/                                   ea      ea
 nodes/photo/upload/<objectid:gallery_id>/              -       owea
 nodes/photo/<objectid:photo_id>/replace/               -       ea
@@ -109,11 +110,13 @@ STATE = {"restore": "trashed", "delete-for-good": "trashed", "publish": "drafted
 NOTHING = "0" * 24
 # What is asked for beside the path, and what is posted, where nothing at all would be refused to all.
 QUERIES = {
+    "nodes/photo/describe/": lambda s: f"?photo={s.photo.id}",
     "autocomplete/": lambda s: "?app_label=admin&model_name=logentry&field_name=user",
     "nodes/node/<objectid:node_id>/compare/": lambda s: f"?old={s.things['draft'].first}&new={s.nonce}",
 }
 POSTED: dict[str, Callable[["Samples"], dict[str, str]]] = {
     "nodes/node/undo/": lambda s: {"items": f"{s.things['trashed'].id}:{NOTHING}"},
+    "nodes/photo/describe/": lambda s: {"photo": str(s.photo.id)},
     "nodes/photo/<objectid:photo_id>/go-back/": lambda s: {"content": NOTHING},
     "nodes/photo/<objectid:photo_id>/trash/": lambda s: {"nonce": NOTHING},
 }

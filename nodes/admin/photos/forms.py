@@ -8,11 +8,19 @@ from django import forms
 from django.contrib.admin.widgets import AdminTextareaWidget
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
+from django_mongodb_backend.forms import ObjectIdField
 
+from nodes.admin.fields import TagsSeenField
 from nodes.admin.forms import PATHS, NodeForm
 from nodes.content import PHOTO
 from nodes.content.shipped import ROTATIONS, check_crop
+from nodes.models import Photo
 from nodes.selectors.editing import Version
+from nodes.texts import tags
+from nodes.types import NO_TAGS, TagChange
+
+# What rows of many photos say, by path.
+ROW_PATHS = {"title": "title", "alt": "detail.alt", "focal": "detail.focal"}
 
 
 class PercentsInput(forms.MultiWidget):
@@ -140,3 +148,51 @@ class PhotoForm(NodeForm):
             "comments",
         )
         self.order_fields(order)
+
+
+class RowForm(forms.Form):
+    """What is said of one photo among many. Of a photo that is there, under the nonce that the form was rendered with."""
+
+    alt = forms.CharField(
+        label=gettext_lazy("Alternative text"),
+        required=False,
+        max_length=500,
+        widget=forms.Textarea(attrs={"rows": 2}),
+    )
+    title = forms.CharField(label=gettext_lazy("Title"), max_length=300)
+    tags = forms.CharField(label=gettext_lazy("Tags"), required=False)
+    focal = FocalField(label=gettext_lazy("Focal point"))
+    nonce = ObjectIdField(required=False, widget=forms.HiddenInput)
+    tags_seen = TagsSeenField()
+
+    def __init__(
+        self,
+        data: Mapping[str, Any] | None = None,
+        *,
+        photo: Photo | None = None,
+        said: Mapping[str, Any] | None = None,
+        change: TagChange = NO_TAGS,
+    ) -> None:
+        """`said`: what to show instead of what is stored, by path, with the `change` of the tags. No photo: one to come."""
+        shown: dict[str, Any] = {}
+        if photo:
+            metadata = photo.metadata
+            stored = {"title": metadata.title, "detail.alt": metadata.detail.alt, "detail.focal": metadata.detail.focal}
+            stored |= said or {}
+            shown = {name: stored[path] for name, path in ROW_PATHS.items()} | {"nonce": metadata.nonce}
+            shown |= {"tags": ", ".join(change.applied(metadata.tags)), "tags_seen": list(metadata.tags)}
+        # No ids: there are many of each field, and labels stand around them.
+        super().__init__(data, initial=shown, auto_id=False, prefix=str(photo.pk) if photo else None)
+        if photo is None:
+            self.fields["title"].required = False
+
+    def clean_tags(self) -> tuple[str, ...]:
+        return tags.parse(self.cleaned_data["tags"])
+
+    def mine(self) -> dict[str, Any]:
+        """Return what the (valid) form says, by path, without its tags."""
+        return {path: self.cleaned_data[name] for name, path in ROW_PATHS.items()}
+
+    def tag_change(self) -> TagChange:
+        """Return what the editor did to the tags that the form was rendered with."""
+        return TagChange.between(self.cleaned_data["tags_seen"], self.cleaned_data["tags"])

@@ -10,7 +10,7 @@ from nodes import (
     access,
     converters,  # noqa: F401 - registers <objectid:…>
 )
-from nodes.admin.photos import editing, library, stalled, uploads
+from nodes.admin.photos import describing, editing, library, stalled, uploads
 
 
 class PhotoAdmin(admin.ModelAdmin):
@@ -19,6 +19,7 @@ class PhotoAdmin(admin.ModelAdmin):
     def get_urls(self) -> list[URLPattern]:
         views = (
             ("", library.library, "changelist"),
+            ("describe/", describing.describe, "describe"),
             ("stalled/", stalled.stalled, "stalled"),
             ("upload/<objectid:gallery_id>/", uploads.upload, "upload"),
             ("<objectid:photo_id>/replace/", uploads.replace, "replace"),

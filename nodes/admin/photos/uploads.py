@@ -19,18 +19,21 @@ from django.views.decorators.http import require_POST
 
 from mongo.clock import now
 from nodes import access
+from nodes.admin.photos import describing
+from nodes.admin.photos.forms import RowForm
 from nodes.admin.site import actor
 from nodes.errors import NodeError
 from nodes.photos import links as photo_links
 from nodes.selectors import photos as selectors
 from nodes.services.photos import Replacement, Upload, Uploaded
 from nodes.services.photos import file_name as clean_name
-from nodes.texts import tags
 from nodes.types import Saved
 
 Coming = Upload | Replacement
 Results = list[dict[str, Any]]
 Work = Callable[[HttpRequest, "PictureUploadHandler"], Results]
+# Where a form without script leads to, by the ids of the photos that have arrived.
+Then = Callable[[list[str]], str]
 
 
 @dataclass
@@ -102,11 +105,18 @@ class PictureUploadHandler(FileUploadHandler):
 @csrf_exempt
 @require_POST
 def upload(request: HttpRequest, gallery_id: ObjectId) -> HttpResponse:
-    """Take new photos for a gallery. Rights first, then the bytes, then the token, and only then do they become photos."""
+    """Take new photos for a gallery. Rights first, then the bytes, then the token, and only then do they become photos.
+
+    A page goes on to where they are described.
+    """
     if not access.may_add_photos(request.user) or not access.may_place(request.user, gallery_id):
         raise PermissionDenied
     who = actor(request)
-    return _receiving(request, lambda name: Upload(who, gallery_id, name), _uploaded, photo_links.library(gallery_id))
+
+    def then(arrived: list[str]) -> str:
+        return describing.address(arrived) if arrived else photo_links.library(gallery_id)
+
+    return _receiving(request, lambda name: Upload(who, gallery_id, name), _uploaded, then)
 
 
 @csrf_exempt
@@ -116,17 +126,18 @@ def replace(request: HttpRequest, photo_id: ObjectId) -> HttpResponse:
     if not access.may_change_photos(request.user):
         raise PermissionDenied
     who = actor(request)
-    return _receiving(request, lambda name: Replacement(who, photo_id, name), _replaced, photo_links.in_admin(photo_id))
+    page = photo_links.in_admin(photo_id)
+    return _receiving(request, lambda name: Replacement(who, photo_id, name), _replaced, lambda _arrived: page)
 
 
-def _receiving(request: HttpRequest, begin: Callable[[str], Coming], work: Work, back: str) -> HttpResponse:
+def _receiving(request: HttpRequest, begin: Callable[[str], Coming], work: Work, then: Then) -> HttpResponse:
     handler = PictureUploadHandler(request, begin)
     request.upload_handlers = [handler]
 
     def protected(checked: HttpRequest) -> HttpResponse:
         # Where the token was checked the body was read, through the handler; in a test it may not have been.
         checked.FILES  # noqa: B018
-        return _answer(checked, work(checked, handler), back)
+        return _answer(checked, work(checked, handler), then)
 
     try:
         return csrf_protect(protected)(request)
@@ -135,12 +146,14 @@ def _receiving(request: HttpRequest, begin: Callable[[str], Coming], work: Work,
 
 
 def _uploaded(request: HttpRequest, handler: PictureUploadHandler) -> Results:
-    fields = {"detail.alt": request.POST.get("alt", "").strip()[:500]}
-    if title := request.POST.get("title", "").strip()[:300]:
-        fields["title"] = title
+    form = RowForm(request.POST)
+    if not form.is_valid():
+        reason = " ".join(str(error) for errors in form.errors.values() for error in errors)
+        return [{"name": one.name, "ok": False, "reason": one.refusal or reason} for one in handler.arrived]
+    fields = {path: value for path, value in form.mine().items() if value}
     if request.POST.get("publish") and access.may_publish_photos(request.user):
         fields["published"] = now()
-    wanted = tags.parse(request.POST.get("tags", ""))
+    wanted = form.cleaned_data["tags"]
     return [_result(one, lambda coming: coming.finish(fields, wanted)) for one in handler.arrived]
 
 
@@ -165,6 +178,7 @@ def _result(one: Arrived, finish: Callable[[Any], Uploaded | Saved]) -> dict[str
         "id": str(photo.pk),
         "title": photo.metadata.title,
         "url": photo_links.in_admin(photo.pk),
+        "describe": describing.address([photo.pk]),
         "thumbnail": photo_links.square(photo, 160),
         "markdown": photo_links.markdown(photo),
     }
@@ -176,7 +190,7 @@ def _result(one: Arrived, finish: Callable[[Any], Uploaded | Saved]) -> dict[str
     return result
 
 
-def _answer(request: HttpRequest, results: Results, back: str) -> HttpResponse:
+def _answer(request: HttpRequest, results: Results, then: Then) -> HttpResponse:
     if not results:
         results = [{"name": "", "ok": False, "reason": _("No file was sent.")}]
     if "application/json" in request.headers.get("Accept", ""):
@@ -187,4 +201,5 @@ def _answer(request: HttpRequest, results: Results, back: str) -> HttpResponse:
             messages.success(request, format_html(_("{} is there. {}"), link, result.get("note", "")))
         else:
             messages.error(request, f"{result['name']}: {result['reason']}" if result["name"] else result["reason"])
-    return HttpResponseRedirect(back)
+    arrived = [result["id"] for result in results if result["ok"]]
+    return HttpResponseRedirect(then(arrived))

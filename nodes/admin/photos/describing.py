@@ -1,0 +1,135 @@
+"""Many photos described in one form, such as those that were just uploaded: a row for each, saved and told by itself."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlencode
+
+from bson import ObjectId
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+from django.views.decorators.http import require_http_methods
+
+from mongo.clock import now
+from nodes import access
+from nodes.admin import differences
+from nodes.admin.photos.forms import RowForm
+from nodes.admin.photos.site import page
+from nodes.admin.site import actor
+from nodes.collections import ASSET_FILES
+from nodes.content import PHOTO
+from nodes.errors import EditConflict, NodeError
+from nodes.models import Photo
+from nodes.photos import links as photo_links
+from nodes.selectors import photos as selectors
+from nodes.services import bulk_actions, photos
+from nodes.services.bulk_actions import Chosen
+
+# Photos in a form.
+MOST = 60
+
+
+@dataclass
+class Row:
+    """A photo in the form: what is typed of it, why it was not saved or published as asked, and the nonce it was saved as."""
+
+    photo: Photo
+    form: RowForm
+    problem: str = ""
+    saved: ObjectId | None = None
+
+    @property
+    def picture(self) -> str:
+        """The path of all of the picture, for the focal point."""
+        return photo_links.uncut(self.photo, 320)
+
+    @property
+    def is_done(self) -> bool:
+        return self.saved is not None and not self.problem
+
+
+def address(photo_ids: Iterable[Any]) -> str:
+    """Return the path of the page that describes these photos."""
+    return f"{reverse('admin:nodes_photo_describe')}?{urlencode([('photo', str(one)) for one in photo_ids])}"
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def describe(request: HttpRequest) -> HttpResponse:
+    """Show a row for each photo that the address names, or save them all, each by itself."""
+    found = _photos(request, request.POST if request.method == "POST" else request.GET)
+    if request.method != "POST":
+        return _show(request, [Row(photo, RowForm(photo=photo)) for photo in found])
+    rows = [_saved(request, photo) for photo in found]
+    published = _published(request, rows) if "_publish" in request.POST else 0
+    if not all(row.is_done for row in rows):
+        return _show(request, rows, status=422)
+    count = len(rows)
+    told = ngettext("%(n)d photo was saved.", "%(n)d photos were saved.", count) % {"n": count}
+    if published:
+        told = ngettext("%(n)d photo is published.", "%(n)d photos are published.", count) % {"n": count}
+    messages.success(request, told)
+    galleries = {row.photo.metadata.parent_id for row in rows}
+    return HttpResponseRedirect(photo_links.library(galleries.pop() if len(galleries) == 1 else None))
+
+
+def _photos(request: HttpRequest, said: QueryDict) -> list[Photo]:
+    """Return the photos that are named and that the user may describe, in this order. Raises Http404 where none is left."""
+    ids = list(dict.fromkeys(ObjectId(text) for text in said.getlist("photo") if ObjectId.is_valid(text)))[:MOST]
+    there = {photo.pk: photo for photo in selectors.by_ids(ids)}
+    found = [there[one] for one in ids if one in there and access.may_describe(request.user, there[one])]
+    if not found:
+        raise Http404(_("There is no such photo, or it is not yours to see."))
+    return found
+
+
+def _saved(request: HttpRequest, photo: Photo) -> Row:
+    """Save what was typed of a photo, merged with what others saved; return its row."""
+    form = RowForm(request.POST, photo=photo)
+    if not form.is_valid():
+        return Row(photo, form)
+    mine, tags = form.mine(), form.tag_change()
+    is_own = not access.may_change_photos(request.user)
+    try:
+        nonce = form.cleaned_data["nonce"] or ObjectId()
+        saved = photos.save(actor(request), photo.pk, nonce, mine, tags, only_unpublished=is_own)
+    except EditConflict as error:
+        there = selectors.get(photo.pk) or photo
+        clashes = {conflict.path: conflict for conflict in error.merge.conflicts}
+        shown = {**error.merge.changes, **{path: clash.mine for path, clash in clashes.items()}}
+        theirs = "; ".join(
+            f"{differences.label(path, PHOTO)}: “{differences.display(path, clash.theirs, PHOTO)}”"
+            for path, clash in clashes.items()
+        )
+        told = _("Changed since by somebody else (%(theirs)s). Save again to keep what stands here.") % {
+            "theirs": theirs
+        }
+        return Row(there, RowForm(photo=there, said=shown, change=error.tags), told)
+    except NodeError as error:
+        return Row(photo, form, str(error))
+    there = selectors.get(photo.pk) or photo
+    return Row(there, RowForm(photo=there), saved=saved.nonce)
+
+
+def _published(request: HttpRequest, rows: Sequence[Row]) -> int:
+    """Publish the photos that were saved; note at the others' rows why not. Return how many are published now."""
+    if not access.may_publish_photos(request.user):
+        return 0
+    chosen = {row.photo.pk: Chosen(row.photo.pk, row.saved, row.photo.metadata.title) for row in rows if row.saved}
+    summary = bulk_actions.publish(actor(request), chosen.values(), now(), collection=ASSET_FILES)
+    reasons = {refused.chosen.id: refused.reason for refused in summary.refused}
+    for row in rows:
+        row.problem = reasons.get(row.photo.pk, row.problem)
+        if row.saved:
+            row.photo = selectors.get(row.photo.pk) or row.photo
+            row.form = RowForm(photo=row.photo)
+    return summary.done
+
+
+def _show(request: HttpRequest, rows: Sequence[Row], *, status: int = 200) -> HttpResponse:
+    may_publish = access.may_publish_photos(request.user)
+    return page(
+        request, "photos_describe", _("Describe these photos"), rows=rows, may_publish=may_publish, status=status
+    )
