@@ -17,6 +17,7 @@ from nodes.access import TOP, Action, section_choices
 from nodes.admin import conflict, desk, differences, outcomes, sent_forms, uses, working_copies
 from nodes.admin.desk import Standing
 from nodes.admin.forms import FIELDS, NodeForm, form_of
+from nodes.admin.photos.forms import RowForm
 from nodes.admin.site import actor, admin_url, page
 from nodes.errors import (
     EditConflict,
@@ -360,9 +361,8 @@ def _desk(request: HttpRequest, title: str, form: NodeForm, **context: Any) -> H
     elsewhere = [clash.name for clash in context.get("clashes", ())]
     main, groups = form.main(elsewhere), list(form.groups(elsewhere))
     typed = working_copies.context(request, form.type, context["found"].node.pk if "found" in context else None)
-    return page(
-        request, "form", title, form=form, main=main, groups=groups, is_nav_sidebar_enabled=False, **typed, **context
-    )
+    shown = {**typed, **context, "main": main, "groups": groups, "new_photo": RowForm()}
+    return page(request, "form", title, form=form, is_nav_sidebar_enabled=False, **shown)
 
 
 def _show_kept(request: HttpRequest, found: Editable) -> HttpResponse:

@@ -63,12 +63,13 @@ def photo_facts(photo: Photo) -> list[tuple[Any, Any, str]]:
 
 
 @register.inclusion_tag("nodes/admin/_pictures.html", takes_context=True)
-def picture_dialog(context: Any) -> dict[str, Any]:
-    """{% picture_dialog %}: asks for gallery and alternative text of a picture that was dropped or pasted into a text."""
+def picture_dialog(context: Any, new_photo: Any) -> dict[str, Any]:
+    """{% picture_dialog form %}: asks by a form what each picture shows that was dropped or pasted into a text."""
     user = context["user"]
     galleries = section_choices(user, PHOTO) if access.may_add_photos(user) else []
     return {
         "galleries": galleries,
+        "blank": new_photo,
         "may_publish": access.may_publish_photos(user),
         "csrf_token": context.get("csrf_token"),
     }

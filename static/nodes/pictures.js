@@ -1,38 +1,99 @@
-// A picture dropped or pasted into a text: asks what it shows, uploads it into a gallery, and writes it where the cursor was.
+// Pictures dropped or pasted into a text: asks what each shows, uploads them into a gallery, and writes them where the cursor was.
 (() => {
   "use strict";
   const text = document.querySelector("#node_form textarea[name=text]");
   const dialog = document.getElementById("picture-dialog");
   if (!text || !dialog) return;
+  const AT_ONCE = 2;
+  // Pixels across of a picture in the dialog.
+  const SMALL = 320;
   const form = dialog.querySelector("form");
-  const problem = dialog.querySelector(".picture-problem");
-  const bar = dialog.querySelector("progress");
+  const list = dialog.querySelector(".photo-rows");
+  const blank = dialog.querySelector("template");
+  const insertButton = form.querySelector("[value=insert]");
   const token = document.querySelector("#node_form [name=csrfmiddlewaretoken]").value;
-  let file = null;
+  // {file, item, markdown}: the last once it is uploaded.
+  let rows = [];
 
   const pictures = (transfer) => [...(transfer?.files || [])].filter((one) => one.type.startsWith("image/"));
 
-  const ask = (picture) => {
-    file = picture;
-    problem.hidden = true;
-    form.elements.alt.value = "";
-    const image = document.createElement("img");
-    image.alt = "";
-    const reader = new FileReader();
-    reader.addEventListener("load", () => {
-      image.src = reader.result;
-    });
-    reader.readAsDataURL(picture);
-    dialog.querySelector(".picture-preview").replaceChildren(image);
-    dialog.showModal();
-    form.elements.alt.focus();
+  const preview = async (file, image) => {
+    try {
+      const bitmap = await createImageBitmap(file, { resizeWidth: SMALL });
+      const canvas = document.createElement("canvas");
+      [canvas.width, canvas.height] = [bitmap.width, bitmap.height];
+      canvas.getContext("2d").drawImage(bitmap, 0, 0);
+      image.src = canvas.toDataURL();
+      bitmap.close();
+    } catch {
+      // What this browser cannot show, the server may know.
+    }
   };
 
-  const refuse = (reason) => {
-    problem.textContent = reason;
-    problem.hidden = false;
-    bar.hidden = true;
+  const ask = (files) => {
+    rows = files.map((file) => ({ file, item: blank.content.firstElementChild.cloneNode(true), markdown: "" }));
+    list.replaceChildren(...rows.map((row) => row.item));
+    for (const row of rows) {
+      const { file, item } = row;
+      item.querySelector(".photo-row-name").textContent = file.name;
+      item.querySelector("[name=title]").placeholder = file.name.replace(/\.[^.]*$/, "");
+      item.querySelector("[data-remove]").addEventListener("click", () => {
+        rows = rows.filter((one) => one !== row);
+        item.remove();
+        if (rows.length) list.querySelector("textarea").focus();
+        else dialog.close();
+      });
+      item.dispatchEvent(new Event("photo-row", { bubbles: true }));
+      preview(file, item.querySelector("img"));
+    }
+    dialog.showModal();
+    list.querySelector("textarea").focus();
   };
+
+  const tell = (item, reason) => {
+    const problem = item.querySelector(".refused");
+    problem.textContent = reason;
+    problem.hidden = !reason;
+  };
+
+  const send = (row) =>
+    new Promise((done) => {
+      const { file, item } = row;
+      const body = new FormData();
+      body.append("csrfmiddlewaretoken", token);
+      for (const field of item.querySelectorAll("[name]")) body.append(field.name, field.value);
+      // Without its text a photo waits in the library, and the editor says that readers do not see it.
+      if (form.elements.publish?.checked && item.querySelector("[name=alt]").value.trim()) body.append("publish", "1");
+      body.append("files", file, file.name || "picture.png");
+      const bar = document.createElement("progress");
+      bar.max = 1;
+      bar.value = 0;
+      bar.setAttribute("aria-label", file.name);
+      item.querySelector(".photo-row-head").append(bar);
+      tell(item, "");
+      const request = new XMLHttpRequest();
+      request.open("POST", dialog.dataset.action.replace("0".repeat(24), form.elements.gallery.value));
+      request.setRequestHeader("Accept", "application/json");
+      request.upload.addEventListener("progress", (progress) => {
+        bar.value = progress.loaded / progress.total;
+      });
+      request.addEventListener("loadend", () => {
+        let result = null;
+        try {
+          [result] = JSON.parse(request.responseText).results;
+        } catch {
+          // Not an answer of ours: told as a failure.
+        }
+        bar.remove();
+        if (result?.ok) {
+          row.markdown = result.markdown;
+          item.classList.add("done");
+          for (const field of item.querySelectorAll("[name], [data-remove]")) field.disabled = true;
+        } else tell(item, result ? result.reason : dialog.dataset.failed);
+        done();
+      });
+      request.send(body);
+    });
 
   const insert = (markdown) => {
     // The editor, where there is one, puts it where its cursor is.
@@ -47,51 +108,41 @@
     text.focus();
   };
 
-  form.addEventListener("submit", (event) => {
+  form.addEventListener("submit", async (event) => {
     if (event.submitter && event.submitter.value === "cancel") return;
     event.preventDefault();
-    const body = new FormData();
-    body.append("csrfmiddlewaretoken", token);
-    body.append("alt", form.elements.alt.value);
-    if (form.elements.publish?.checked) body.append("publish", "1");
-    body.append("files", file, file.name || "picture.png");
-    const request = new XMLHttpRequest();
-    request.open("POST", dialog.dataset.action.replace("0".repeat(24), form.elements.gallery.value));
-    request.setRequestHeader("Accept", "application/json");
-    bar.hidden = false;
-    request.upload.addEventListener("progress", (progress) => {
-      bar.value = progress.loaded / progress.total;
-    });
-    request.addEventListener("loadend", () => {
-      let result = null;
-      try {
-        [result] = JSON.parse(request.responseText).results;
-      } catch {
-        // Not an answer of ours: told as a failure.
-      }
-      if (!result || !result.ok) return refuse(result ? result.reason : dialog.dataset.failed);
-      bar.hidden = true;
-      dialog.close();
-      insert(result.markdown);
-    });
-    request.send(body);
+    const asked = rows;
+    const waiting = rows.filter((row) => !row.markdown);
+    insertButton.disabled = true;
+    const work = async () => {
+      for (let row = waiting.shift(); row && dialog.open; row = waiting.shift()) await send(row);
+    };
+    await Promise.all(Array.from({ length: AT_ONCE }, work));
+    insertButton.disabled = false;
+    // Cancelled meanwhile: what is uploaded is in the library.
+    if (!dialog.open || rows[0]?.item !== asked[0]?.item) return;
+    const failed = rows.find((row) => !row.markdown);
+    if (failed) {
+      failed.item.scrollIntoView({ block: "nearest" });
+      return;
+    }
+    dialog.close();
+    insert(rows.map((row) => row.markdown).join("\n\n"));
   });
 
   text.addEventListener("put-picture", (event) => insert(event.detail));
-  text.addEventListener("ask-picture", (event) => ask(event.detail));
+  text.addEventListener("ask-picture", (event) => ask([event.detail].flat()));
 
   // The editor stands beside the textarea, in its place: listened to before it hears of it.
   const place = text.parentElement;
   const listen = (name, work) => place.addEventListener(name, work, true);
-  const taken = (event, picture) => {
+  const taken = (event, files) => {
+    if (!files.length) return;
     event.preventDefault();
     event.stopPropagation();
-    ask(picture);
+    ask(files);
   };
-  listen("paste", (event) => {
-    const [picture] = pictures(event.clipboardData);
-    if (picture) taken(event, picture);
-  });
+  listen("paste", (event) => taken(event, pictures(event.clipboardData)));
   listen("dragover", (event) => {
     if (![...(event.dataTransfer?.types || [])].includes("Files")) return;
     event.preventDefault();
@@ -99,8 +150,5 @@
     place.classList.add("over");
   });
   for (const name of ["dragleave", "drop"]) listen(name, () => place.classList.remove("over"));
-  listen("drop", (event) => {
-    const [picture] = pictures(event.dataTransfer);
-    if (picture) taken(event, picture);
-  });
+  listen("drop", (event) => taken(event, pictures(event.dataTransfer)));
 })();
