@@ -27,11 +27,13 @@ class Standing(enum.StrEnum):
 
 @dataclass(frozen=True)
 class Button:
-    """A button of the form. `asks`: what it does to what readers see, to be confirmed where it was not pressed itself."""
+    """A button of the form. `asks`: what it does to what readers see, to be confirmed where it was not pressed itself;
+    `schedule`: what it says instead while the form names a time ahead."""
 
     name: str
     label: str
     asks: str = ""
+    schedule: str = ""
 
 
 @dataclass(frozen=True)
@@ -173,7 +175,8 @@ def _buttons(name: Standing, can: Mapping[str, bool], *, drafting: bool, publish
         return Button("_continue", _("Save")), _publish(_("Publish again")), ()
     if name is Standing.DRAFT:
         return _save_draft("_continue"), _publish(), ()
-    return _save_draft("_draft"), Button("_continue", _("Update"), _("Readers see the changes at once.")), ()
+    asks, schedule = _("Readers see the changes at once."), _("Schedule changes…")
+    return _save_draft("_draft"), Button("_continue", _("Update"), asks, schedule), ()
 
 
 def _save_draft(name: str) -> Button:
@@ -181,4 +184,4 @@ def _save_draft(name: str) -> Button:
 
 
 def _publish(label: str = "") -> Button:
-    return Button("_publish", label or _("Publish"), _("Readers see it at once."))
+    return Button("_publish", label or _("Publish"), _("Readers see it at once."), _("Schedule…"))

@@ -120,7 +120,7 @@ class NodeForm(forms.Form):
     published = MomentField(
         label=_("Published"),
         required=False,
-        help_text=_("Empty: not published. Ahead: appears by itself at that time."),
+        help_text=_("Empty: not public. Ahead: the page, or what changed on a live one, appears at that time."),
     )
     expires = EndField(label=_("Expires"), required=False, help_text=_("Empty: never."))
     nonce = ObjectIdField(required=False, widget=forms.HiddenInput)

@@ -24,7 +24,7 @@
   const label = primary?.textContent;
   const ahead = () => {
     const [day, time] = [field("published_0")?.value || "", field("published_1")?.value || "00:00"];
-    if (primary?.name !== "_publish" || !/^\d{4}-\d{2}-\d{2}$/.test(day)) return null;
+    if (!primary?.dataset.schedule || !/^\d{4}-\d{2}-\d{2}$/.test(day)) return null;
     const at = Date.parse(`${day}T${time.length === 5 ? `${time}:00` : time}Z`) - Number(document.body.dataset.adminUtcOffset) * 1000;
     return at > Date.now() ? `${day} ${time.slice(0, 5)}` : null;
   };

@@ -73,6 +73,20 @@ def test_a_date_ahead_makes_the_button_schedule(ann):
     assert stored(node_id)["published"].date() == ahead.date()
 
 
+def test_a_date_ahead_on_a_live_page_schedules_its_changes(ann):
+    node_id, ahead = node(title="Live"), now() + timedelta(days=40)
+    ann.goto(change(node_id))
+    primary = ann.locator("[data-primary]")
+    expect(primary).to_have_text("Update")
+    ann.locator("#id_title").fill("Later")
+    ann.locator("#id_published_0").fill(f"{ahead:%Y-%m-%d}")
+    expect(primary).to_have_text("Schedule changes…")
+    primary.click()
+    ann.get_by_role("dialog", name="Schedule changes?").get_by_role("button", name="Schedule changes").click()
+    expect(state(ann)).to_contain_text("changes appear")
+    assert (stored(node_id)["title"], stored(node_id)["published"] < now()) == ("Live", True)
+
+
 def test_what_was_typed_is_previewed_and_readers_see_none_of_it(ann):
     node_id = node(title="Live", text="Old words.")
     ann.goto(change(node_id))
