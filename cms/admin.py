@@ -16,24 +16,29 @@ from cms.accounts import roles
 class RolesField(forms.ModelMultipleChoiceField):
     """Groups, each with what its members may do."""
 
-    widget = forms.CheckboxSelectMultiple
-
     def label_from_instance(self, group: Group) -> str:
         explained = roles.explained(group.name)
         return f"{group.name}: {explained}" if explained else group.name
 
 
 class AccountAdmin(UserAdmin):
-    filter_horizontal = ("user_permissions",)
+    filter_horizontal = ()
+    readonly_fields = ("last_login", "date_joined")
 
     def formfield_for_manytomany(self, db_field: ManyToManyField, request: HttpRequest, **kwargs: Any) -> Any:
         if db_field.name == "groups":
-            kwargs |= {"form_class": RolesField, "widget": RolesField.widget}
+            kwargs["form_class"] = RolesField
+        kwargs["widget"] = forms.CheckboxSelectMultiple
         return super().formfield_for_manytomany(db_field, request, **kwargs)
 
 
 class RoleAdmin(GroupAdmin):
     list_display = ("name", "explained")
+    filter_horizontal = ()
+
+    def formfield_for_manytomany(self, db_field: ManyToManyField, request: HttpRequest, **kwargs: Any) -> Any:
+        # Django's two boxes have labels that a screen reader is not told.
+        return super().formfield_for_manytomany(db_field, request, **kwargs, widget=forms.CheckboxSelectMultiple)
 
     @admin.display(description=_("What its members may do"))
     def explained(self, group: Group) -> str:

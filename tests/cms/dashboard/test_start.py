@@ -237,3 +237,12 @@ def test_the_start_page_costs_the_same_at_any_size(person, commands):
 def test_counts_stop_at_a_bound():
     assert start.number(1_000) == "1,000"
     assert start.number(1_001) == "1,000+"
+
+
+def test_lists_are_searched_by_a_box_with_a_label(person):
+    root = person()
+    person("Authors")
+    html = root.get("/admin/auth/user/?q=auth&is_superuser__exact=0").content.decode()
+    assert '<label for="searchbar">Search for</label>' in html
+    assert '<input type="hidden" name="is_superuser__exact" value="0">' in html
+    assert [user.username for user in root.get("/admin/auth/user/?q=auth").context["cl"].result_list] == ["Authors"]
