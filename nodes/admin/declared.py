@@ -18,8 +18,8 @@ from django_mongodb_backend.fields import ArrayField, EmbeddedModelArrayField, E
 
 from nodes.admin.fields import MomentField, ReferenceField, TextField, spelled
 from nodes.admin.parts import PartsField
+from nodes.content import NodeField, PhotoField, values
 from nodes.content import fields as content_fields
-from nodes.content import values
 
 # Rows of a box for a text, or for a list with an item a line.
 ROWS = {"rows": 6}
@@ -70,9 +70,9 @@ def form_field(field: models.Field) -> forms.Field:
 
 
 def _plain(field: models.Field) -> forms.Field:
-    if isinstance(field, content_fields.NodeField):
+    if isinstance(field, NodeField):
         named = {"label": capfirst(field.verbose_name), "help_text": field.help_text}
-        return ReferenceField(photos=isinstance(field, content_fields.PhotoField), required=not field.blank, **named)
+        return ReferenceField(photos=isinstance(field, PhotoField), required=not field.blank, **named)
     given: dict[str, Any] = {}
     if isinstance(field, models.DateTimeField):
         given = {"form_class": MomentField}
@@ -117,8 +117,8 @@ def display(field: models.Field, value: Any) -> str:
         return ("\n" if isinstance(field.base_field, models.CharField | models.TextField) else ", ").join(
             display(field.base_field, one) for one in value
         )
-    if isinstance(field, content_fields.NodeField) and isinstance(value, ObjectId):
-        return spelled(value, photos=isinstance(field, content_fields.PhotoField))
+    if isinstance(field, NodeField) and isinstance(value, ObjectId):
+        return spelled(value, photos=isinstance(field, PhotoField))
     if field.flatchoices:
         return str(dict(field.flatchoices).get(value, value))
     if isinstance(value, bool):

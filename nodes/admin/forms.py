@@ -59,10 +59,13 @@ MAIN = ("title", "text")
 GROUPS: tuple[tuple[Any, tuple[str, ...], bool], ...] = (
     (_("Details"), (), True),
     (_("Address"), ("section", "slug"), True),
+    (_("Picture"), ("picture",), True),
     (_("Summary and tags"), ("summary", "tags"), True),
     (_("Publication"), ("published", "expires", "author"), True),
+    (_("Search and sharing"), ("seo_title", "seo_description"), False),
     (_("Comments and format"), ("comments", "format"), False),
 )
+_GROUPED = frozenset(name for _heading, names, _is_open in GROUPS for name in names)
 # What only those may say who may publish, the author besides.
 _FOR_EDITORS = ("published", "expires", "comments")
 
@@ -86,7 +89,7 @@ class NodeForm(forms.Form):
 
     # Each field's path under `metadata`.
     paths: ClassVar[Mapping[str, str]] = PATHS
-    # The fields that the type declares, shown as its details.
+    # The fields that the type declares, or all texts have: those that no group names are shown as its details.
     details: ClassVar[tuple[str, ...]] = ()
 
     title = forms.CharField(
@@ -225,7 +228,7 @@ class NodeForm(forms.Form):
 
     def groups(self, without: Collection[str] = ()) -> Iterator[Group]:
         """Yield the groups of the panel, but for fields `without`, shown elsewhere. One with an error is open."""
-        chosen = tuple(name for name in self.details if not self._is_written(name))
+        chosen = tuple(name for name in self.details if name not in _GROUPED and not self._is_written(name))
         for heading, names, is_open in GROUPS:
             fields = [self[name] for name in names or chosen if name in self.fields and name not in without]
             if fields:
@@ -233,7 +236,7 @@ class NodeForm(forms.Form):
                 yield Group(heading, fields, is_open=is_open or wrong, is_wrong=wrong)
 
     def _is_written(self, name: str) -> bool:
-        return isinstance(self.fields.get(name), TextField | PartsField | declared.LinesField)
+        return name not in _GROUPED and isinstance(self.fields.get(name), TextField | PartsField | declared.LinesField)
 
     def broken_references(self) -> list[texts.BrokenReference]:
         """Return what the text, as the form shows it, names that readers cannot see."""
@@ -260,4 +263,6 @@ def _form_of(content_type: builtins.type[content.Content]) -> builtins.type[Node
         return NodeForm
     fields = {field.name: declared.form_field(field) for field in own.values()}
     paths = {**PATHS, **{field.name: path for path, field in own.items()}}
-    return type(f"{content_type.__name__}Form", (NodeForm,), {**fields, "paths": paths, "details": tuple(fields)})
+    # What every type has comes last.
+    details = tuple(sorted(fields, key=lambda name: name in _GROUPED))
+    return type(f"{content_type.__name__}Form", (NodeForm,), {**fields, "paths": paths, "details": details})

@@ -129,7 +129,10 @@ _CONTENT = document({"type": one_of(CONTENT), "parent_id": ID, "slug": TEXT, "lo
 # Ids of nodes and photos, names of inserts.
 _REFS = listed(either(ID, TEXT))
 _SEARCHED = dict.fromkeys(("excerpt", "text", "pairs", "title", "tags"), TEXT)
-_DERIVED = document({}, {**_SEARCHED, "title_words": listed(TEXT), "refs": _REFS, "facets": listed(TEXT), "date": DATE})
+_DERIVED = document(
+    {},
+    {**_SEARCHED, "title_words": listed(TEXT), "refs": _REFS, "facets": listed(TEXT), "date": DATE, "picture": ID},
+)
 _FILE: dict[str, Schema] = {"_id": ID, "length": INTEGER, "chunkSize": INTEGER, "uploadDate": DATE, "filename": TEXT}
 
 REDIRECT = document(
@@ -143,6 +146,7 @@ SITE = document(
             {
                 **dict.fromkeys(("name", "tagline", "language", "time_zone", "comment_policy"), TEXT),
                 **dict.fromkeys(("posts_per_page", "comments_close_after_days"), INTEGER),
+                "share_picture": optional(ID),
             },
         )
     },
@@ -179,7 +183,7 @@ def node() -> Schema:
                     "base_tags": listed(TEXT),
                     "refs": _REFS,
                     "due": DATE,
-                    "derived": document({"excerpt": TEXT, "text": TEXT}),
+                    "derived": document({"excerpt": TEXT, "text": TEXT}, {"picture": optional(ID)}),
                 },
             ),
         },

@@ -23,12 +23,14 @@ from nodes.content.base import (
     Content,
     Entry,
     Missing,
+    NodeField,
     Page,
     Part,
+    PhotoField,
     Section,
     upgrade,
 )
-from nodes.content.fields import MarkdownField, NodeField, PhotoField
+from nodes.content.fields import MarkdownField
 from nodes.content.registry import CONTENT, TOP_LEVEL, get, may_hold, register, types, unregister
 from nodes.content.shipped import PHOTO, BasicPage, Blog, BlogEntry, Folder, Gallery, Photo
 

@@ -66,6 +66,14 @@ class ContentBase(ModelBase):
         return made
 
 
+class NodeField(ObjectIdField):
+    """The id of a page, a post or a section. What it names may go: templates ask for it by {% referred %}."""
+
+
+class PhotoField(NodeField):
+    """The id of a photo."""
+
+
 class Part(EmbeddedModel, metaclass=ContentBase):
     """Base of what is nested in a type: an ingredient, a step. Each part of a list has an id, by which edits merge."""
 
@@ -180,6 +188,22 @@ class Written(Content):
         _("Written in"), max_length=20, default=MARKDOWN, choices=[(MARKDOWN, "Markdown"), (HTML, "HTML")]
     )
     comments = models.CharField(_("Comments"), max_length=20, blank=True)
+    # What stands for it in lists, above its text and where it is shared. `derived.picture` is a copy, which lists read.
+    picture = PhotoField(_("Picture"), null=True, blank=True)
+    # What search engines and link previews say in place of the title and the summary.
+    seo_title = models.CharField(
+        _("SEO title"),
+        max_length=300,
+        blank=True,
+        default="",
+        help_text=_("Search engines show about 60 characters. Left empty, the title serves."),
+    )
+    seo_description = models.TextField(
+        _("SEO description"),
+        blank=True,
+        default="",
+        help_text=_("Search engines show about 160 characters. Left empty, the summary serves."),
+    )
     # Where it was imported from, for the next import.
     source = models.JSONField(null=True, blank=True, editable=False)
 

@@ -6,13 +6,16 @@ from typing import Any, NamedTuple
 
 from bson import ObjectId
 from django.db import models
-from django_mongodb_backend.fields import ArrayField, EmbeddedModelArrayField, EmbeddedModelField, ObjectIdField
+from django_mongodb_backend.fields import ArrayField, EmbeddedModelArrayField, EmbeddedModelField
 
 from nodes.content import registry, values
+from nodes.content.base import NodeField
 
 # How two edits of a field merge: by paragraph, by item, by the ids of parts, by the names of a part's fields, or not at all.
 TEXT, ITEMS, PARTS, PART, VALUE = "text", "items", "parts", "part", "value"
 PREFIX = "detail."
+# What search finds nothing by: words that readers of a page do not see, or that it looks through by itself.
+_UNSEARCHED = frozenset({"detail.alt", "detail.seo_title", "detail.seo_description"})
 # What forms over nodes send besides the fields that a type declares.
 RESERVED = frozenset(
     {"title", "slug", "section", "parent_id", "summary", "tags", "tags_seen", "author", "published", "expires", "nonce"}
@@ -36,14 +39,6 @@ RESERVED = frozenset(
 
 class MarkdownField(models.TextField):
     """A text with Markdown and inserts, besides the one that every page has. Templates show it by the filter `markdown`."""
-
-
-class NodeField(ObjectIdField):
-    """The id of a page, a post or a section. What it names may go: templates ask for it by {% referred %}."""
-
-
-class PhotoField(NodeField):
-    """The id of a photo."""
 
 
 def declared(type: str) -> Mapping[str, models.Field]:
@@ -126,7 +121,7 @@ def words(
     """Yield (field, text) of the texts, beside the one that every page has, that search looks through in a stored detail;
     `names`: of the fields of these names alone."""
     for path, field in own(type):
-        if path != f"{PREFIX}alt" and (names is None or field.name in names):
+        if path not in _UNSEARCHED and (names is None or field.name in names):
             yield from values.words(field, detail.get(field.column))
 
 

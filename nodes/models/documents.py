@@ -123,8 +123,11 @@ class PhotoMetadata(CommonMetadata):
 class Placed(ReadOnlyModel):
     """What stands in a section under a slug: the code of nodes serves photos too."""
 
-    # The beginning of the text, where a selector read it.
+    # The beginning of the text, and the id of the picture that an editor chose, where a selector read them.
     excerpt = ""
+    picture_id: ObjectId | None = None
+    # The photo that lists show of it, where nodes.photos.pictures.read looked for it.
+    picture: "Photo | None" = None
 
     class Meta:
         abstract = True
@@ -138,7 +141,8 @@ class Placed(ReadOnlyModel):
         document = as_shown(document)
         metadata = cls._meta.get_field("metadata").embedded_model.from_document(document["metadata"])
         node = cls(pk=document["_id"], metadata=metadata)
-        node.excerpt = document.get("derived", {}).get("excerpt", "")
+        derived = document.get("derived", {})
+        node.excerpt, node.picture_id = derived.get("excerpt", ""), derived.get("picture")
         node._state.adding = False
         node._state.db = "default"
         return node
@@ -161,6 +165,16 @@ class Placed(ReadOnlyModel):
     def blurb(self) -> str:
         """What lists and previews say of the node: its summary or the beginning of its text."""
         return self.metadata.summary or self.excerpt
+
+    @property
+    def share_title(self) -> str:
+        """The title that search engines and link previews show: its own for them, or the node's. Of a node that is whole."""
+        return getattr(self.metadata.detail, "seo_title", "") or self.metadata.title
+
+    @property
+    def share_description(self) -> str:
+        """What search engines and link previews say of the node: words of its own for them, or the blurb."""
+        return getattr(self.metadata.detail, "seo_description", "") or self.blurb
 
     @property
     def date(self) -> date | None:

@@ -25,6 +25,8 @@ class SiteSettings:
     posts_per_page: int = 10
     comment_policy: str = "hold-first"
     comments_close_after_days: int = 0
+    # The photo for link previews of what has no picture.
+    share_picture: ObjectId | None = None
 
 
 COMMENT_POLICIES = (

@@ -22,6 +22,7 @@ FORMER = "former"
 MIDDLE = 960
 # Where no layout says otherwise: the width of the text, or of the window if that is less.
 SIZES = "(min-width: 50rem) 46rem, 100vw"
+_LATER = SafeString(' loading="lazy" decoding="async"')
 
 
 def cut(photo: Photo) -> Cut:
@@ -129,11 +130,11 @@ def picture(
         down,
         photo.metadata.detail.alt if alt is None else alt,
         _attributes({"class": css_class}),
-        SafeString(' fetchpriority="high"') if eager else SafeString(' loading="lazy" decoding="async"'),
+        SafeString(' fetchpriority="high"') if eager else _LATER,
     )
 
 
-def thumbnail(photo: Photo, width: int, *, alt: str | None = None) -> SafeString:
+def thumbnail(photo: Photo, width: int, *, alt: str | None = None, eager: bool = False) -> SafeString:
     """Return the photo as a square <picture> of `width` pixels, one of those that are made; sharper where there is a larger."""
     larger = max((w for w in limits().squares if w > width), default=width)
     sets = {
@@ -142,13 +143,14 @@ def thumbnail(photo: Photo, width: int, *, alt: str | None = None) -> SafeString
     }
     return format_html(
         '<picture><source type="image/webp" srcset="{}">'
-        '<img src="{}" srcset="{}" width="{}" height="{}" alt="{}" loading="lazy" decoding="async"></picture>',
+        '<img src="{}" srcset="{}" width="{}" height="{}" alt="{}"{}></picture>',
         sets["webp"],
         square(photo, width),
         sets["jpg"],
         width,
         width,
         photo.metadata.detail.alt if alt is None else alt,
+        "" if eager else _LATER,
     )
 
 

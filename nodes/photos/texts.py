@@ -19,7 +19,6 @@ from django.utils.translation import get_language, gettext_lazy
 from markup.html import references
 from markup.html.references import WORDS_ALONE, ImageRef, LinkRef, Names
 from mongo.clock import now
-from nodes.content import PhotoField
 from nodes.content import fields as content_fields
 from nodes.models import Photo, Placed, tree, version_cache
 from nodes.photos import links as photo_links
@@ -61,32 +60,19 @@ _REFERENCE = re.compile(r"(?i)\b(?:node|photo):\s*([^\s#()<>\[\]\"',}]+)")
 
 def body(node: Placed, *, is_feed: bool = False) -> SafeString:
     """Return the node's text as clean HTML, with the photos and inserts that readers may see now."""
-    return shown(_saved(node), is_feed=is_feed)
+    return shown(saved(node), is_feed=is_feed)
 
 
 def frames(node: Placed) -> list[str]:
     """Return the origins of other sites whose pages the node's texts may show in frames."""
     detail = node.metadata.detail
     fields = [written.text for written in content_fields.markdown(node.metadata.type, detail)]
-    texts = [_saved(node), *(rendering.of_field(text) for text in fields if may_have_any(text))]
+    texts = [saved(node), *(rendering.of_field(text) for text in fields if may_have_any(text))]
     return sorted(frozenset().union(*(Inserts(html).frames for html in texts)))
 
 
-def picture(node: Placed) -> Photo | None:
-    """Return the photo that stands for a node where it is linked to: itself, the first that a PhotoField of its type names, or
-    the first that its text shows readers."""
-    return node if isinstance(node, Photo) else _of_fields(node) or first(_saved(node))
-
-
-def _of_fields(node: Placed) -> Photo | None:
-    fields = (field for _path, field in content_fields.own(node.metadata.type))
-    named = (getattr(node.metadata.detail, one.attname, None) for one in fields if isinstance(one, PhotoField))
-    ids = tuple(str(one) for one in named if one)
-    public = _public(Names(ids, (), ())).photos if ids else {}
-    return next((public[one] for one in ids if one in public), None)
-
-
-def _saved(node: Placed) -> str:
+def saved(node: Placed) -> str:
+    """Return a node's text as clean HTML, as it is kept by nonce: "" where there is none."""
     detail = node.metadata.detail
     text = getattr(detail, "text", "")
     return rendering.saved(node.metadata.nonce, text, detail.format) if text else ""
@@ -96,14 +82,14 @@ def shown(html: str, *, is_feed: bool = False) -> SafeString:
     """Return a clean text as readers see it: of what is not public, its words alone. Kept in process."""
     inserts = Inserts(rendering.for_readers(html, get_language() or "en"))
     names = named(inserts)
-    targets = _public(names) if names else NONE
+    targets = readable(names) if names else NONE
     return SafeString(_resolved(inserts.shown(Readers(targets.photos), is_feed=is_feed), targets))
 
 
 def first(html: str) -> Photo | None:
     """Return the first photo that a clean text shows to readers; None if it shows none. Kept in process."""
     names = named(Inserts(html))
-    public = _public(names).photos if names.shown else {}
+    public = readable(names).photos if names.shown else {}
     return next((public[name] for name in names.shown if name in public), None)
 
 
@@ -121,7 +107,8 @@ def named(inserts: Inserts) -> Names:
     )
 
 
-def _public(names: Names) -> Targets:
+def readable(names: Names) -> Targets:
+    """Return what readers may see now of what these names stand for. Kept in process."""
     moment, sections = now(), tree.current()
 
     def read() -> tuple[Targets, datetime | None]:
@@ -140,7 +127,7 @@ def previewed(html: str, *, sees_photos: bool, sees_all: bool) -> SafeString:
     """
     inserts = Inserts(rendering.for_readers(html, get_language() or "en"))
     names = named(inserts)
-    public = _public(names) if names else NONE
+    public = readable(names) if names else NONE
     photos = selectors.named(names.photos) if sees_photos else public.photos
     targets = Targets(photos, public.nodes, _marks(names, photos, sees_all=sees_all))
     return SafeString(_resolved(inserts.shown(Readers(photos), faults=True), targets))
@@ -180,7 +167,7 @@ def broken(source: str, render: Callable[[], str], *, sees_photos: bool, sees_al
         return []
     inserts = Inserts(render())
     names = named(inserts)
-    photos = selectors.named(names.photos) if sees_photos else _public(names).photos
+    photos = selectors.named(names.photos) if sees_photos else readable(names).photos
     marks = _marks(names, photos, sees_all=sees_all)
     ids = {
         name: photos[name].pk if name in photos else ObjectId(name)

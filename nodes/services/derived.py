@@ -23,7 +23,8 @@ SEARCHED = 100_000
 
 def of(metadata: Mapping[str, Any]) -> dict[str, Any]:
     """Return the derived part of a node: `excerpt` for lists, `text`, `pairs`, `title` and `tags` for search, `title_words`
-    that it is chosen by, `refs` that it uses, `facets` that lists filter by, and the `date` that they go by."""
+    that it is chosen by, `refs` that it uses, `facets` that lists filter by, the `date` that they go by, and
+    the `picture` that they show."""
     detail, inserts = metadata.get("detail") or {}, Inserts(_html(metadata))
     html = inserts.plain()
     # A photo has no text, but words for those who cannot see it.
@@ -41,13 +42,15 @@ def of(metadata: Mapping[str, Any]) -> dict[str, Any]:
         **_facets(metadata["type"], detail),
         **_weighty(metadata["type"], detail),
         **_date(metadata["type"], detail),
+        **_picture(detail),
     }
 
 
-def shown(metadata: Mapping[str, Any]) -> dict[str, str]:
-    """Return what lists and search show of a node's text: of scheduled changes that is stored beside them."""
+def shown(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what lists and search show of a node's text, and its picture: of scheduled changes that is stored beside them."""
     found = of(metadata)
-    return {name: found[name] for name in ("excerpt", "text")}
+    # None where they take the picture away: what is live has one still.
+    return {name: found.get(name) for name in ("excerpt", "text", "picture")}
 
 
 def references(metadata: Mapping[str, Any], inserts: Inserts | None = None) -> dict[str, list[Ref]]:
@@ -96,6 +99,12 @@ def _date(type: str, detail: Mapping[str, Any]) -> dict[str, Any]:
     known = content.get(type)
     at = detail.get(known._meta.get_field(known.date_field).column) if known.date_field else None
     return {"date": at} if at else {}
+
+
+def _picture(detail: Mapping[str, Any]) -> dict[str, ObjectId]:
+    """Return the chosen picture: lists read it without the detail, which may be of an older version of the type."""
+    chosen = detail.get("picture")
+    return {"picture": chosen} if isinstance(chosen, ObjectId) else {}
 
 
 def _html(metadata: Mapping[str, Any]) -> str:

@@ -13,6 +13,8 @@ from nodes.content import PHOTO
 from nodes.models import Photo
 from nodes.photos import labels as photo_labels
 from nodes.photos import links as photo_links
+from nodes.photos import pictures
+from nodes.photos.links import Shared
 
 register = template.Library()
 
@@ -24,9 +26,16 @@ def photo_picture(photo: Photo, sizes: str = photo_links.SIZES, *, eager: bool =
 
 
 @register.simple_tag
-def photo_thumbnail(photo: Photo, width: int, alt: str | None = None) -> SafeString:
-    """{% photo_thumbnail photo 160 %}: the photo cut square around its focal point."""
-    return photo_links.thumbnail(photo, width, alt=alt)
+def photo_thumbnail(photo: Photo, width: int, alt: str | None = None, *, eager: bool = False) -> SafeString:
+    """{% photo_thumbnail photo 160 %}: the photo cut square around its focal point. `eager`: it is seen before scrolling."""
+    return photo_links.thumbnail(photo, width, alt=alt, eager=eager)
+
+
+@register.simple_tag
+def share_picture() -> Shared | None:
+    """{% share_picture as picture %}: the site's picture for link previews of pages that have none."""
+    photo = pictures.of_site()
+    return photo_links.shared(photo) if photo else None
 
 
 @register.filter

@@ -15,6 +15,9 @@ from django.utils.feedgenerator import Atom1Feed, Rss201rev2Feed, SyndicationFee
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
+_JPEG = "image/jpeg"
+
+
 @dataclass(frozen=True)
 class Channel:
     """A feed without its items. Addresses are absolute; `updated` is when it last changed."""
@@ -37,6 +40,15 @@ class Enclosure:
 
 
 @dataclass(frozen=True)
+class Picture:
+    """A JPEG that stands for an item, its size in pixels. How many bytes it has is known when it is asked for."""
+
+    url: str
+    width: int
+    height: int
+
+
+@dataclass(frozen=True)
 class Item:
     """One post. `id` never changes; `html` is its whole text, `summary` plain text."""
 
@@ -50,6 +62,7 @@ class Item:
     author: str
     tags: tuple[str, ...]
     enclosure: Enclosure | None = None
+    picture: Picture | None = None
 
     @property
     def enclosures(self) -> list[Enclosure]:
@@ -60,11 +73,20 @@ class _Rss(Rss201rev2Feed):
     """RSS with whole texts in content:encoded, and the author's name in dc:creator: <author> would be an e-mail address."""
 
     def rss_attributes(self) -> dict[str, str]:
-        return super().rss_attributes() | {"xmlns:content": "http://purl.org/rss/1.0/modules/content/"}
+        return super().rss_attributes() | {
+            "xmlns:content": "http://purl.org/rss/1.0/modules/content/",
+            "xmlns:media": "http://search.yahoo.com/mrss/",
+        }
 
     def add_item_elements(self, handler: Any, item: dict[str, Any]) -> None:
         super().add_item_elements(handler, item)
         handler.addQuickElement("content:encoded", item["html"])
+        if picture := item["picture"]:
+            # An <enclosure> would have to say its length.
+            size = {"width": str(picture.width), "height": str(picture.height)}
+            handler.addQuickElement(
+                "media:content", None, {"url": picture.url, "type": _JPEG, "medium": "image", **size}
+            )
 
     def latest_post_date(self) -> datetime:
         return self.feed["updated"]
@@ -78,6 +100,8 @@ class _Atom(Atom1Feed):
         if item["description"]:
             handler.addQuickElement("summary", item["description"])
         handler.addQuickElement("content", item["html"], {"type": "html"})
+        if picture := item["picture"]:
+            handler.addQuickElement("link", None, {"rel": "enclosure", "type": _JPEG, "href": picture.url})
 
     def latest_post_date(self) -> datetime:
         return self.feed["updated"]
@@ -100,6 +124,7 @@ def _xml(form: type[SyndicationFeed], channel: Channel, items: Sequence[Item]) -
             link=item.link,
             description=_text(item.summary or item.title),
             html=_text(item.html),
+            picture=item.picture,
             unique_id=item.id,
             unique_id_is_permalink=False,
             author_name=_text(item.author) or None,
@@ -157,6 +182,8 @@ def _json_item(item: Item) -> dict[str, Any]:
         if file.length:
             written["attachments"][0]["size_in_bytes"] = file.length
         written["image"] = file.url
+    if item.picture:
+        written["image"] = item.picture.url
     if item.summary:
         written["summary"] = item.summary
     if item.author:

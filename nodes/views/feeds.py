@@ -27,10 +27,11 @@ from nodes.content import NEWEST, PHOTOS
 from nodes.models import Node, Photo, tree
 from nodes.models import site as stored_site
 from nodes.photos import links as photo_links
+from nodes.photos import pictures
 from nodes.photos import texts as photo_texts
 from nodes.selectors import due
 from nodes.selectors import nodes as selectors
-from nodes.views.feed_formats import FORMS, Channel, Enclosure, Item
+from nodes.views.feed_formats import FORMS, Channel, Enclosure, Item, Picture
 from nodes.views.pages import moved_with, section_at
 
 ENTRIES = 20
@@ -95,6 +96,7 @@ def _answer(request: HttpRequest, form: str, read: Callable[[], Source]) -> Http
         raise Http404(_("There is no feed at this address."))
     write, content_type = FORMS[form]
     source = read()
+    pictures.read(source.nodes)
     items = [_item(node, request) for node in source.nodes]
     times = [time for item in items for time in (item.updated, item.published)]
     changed = max([*times, *([source.changed] if source.changed else [])], default=None)
@@ -124,18 +126,22 @@ def _channel(source: Source, changed: datetime | None, request: HttpRequest) -> 
 def _item(node: Node | Photo, request: HttpRequest) -> Item:
     metadata, origin = node.metadata, links.origin(request)
     link = origin + node.get_absolute_url()
-    html, enclosure = photo_texts.body(node, is_feed=True), None
+    html, enclosure, picture = photo_texts.body(node, is_feed=True), None, None
     if isinstance(node, Photo):
         html = format_html("<p>{}</p><p>{}</p>", photo_links.picture(node), metadata.summary)
         detail = metadata.detail
         # How long the copy of what was cut is is not known before it is made: feeds say 0 then.
         kind, length = (detail.content_type, detail.size) if photo_links.is_whole(node) else ("image/jpeg", 0)
         enclosure = Enclosure(origin + photo_links.original(node), kind, length)
+    elif node.picture:
+        shared = photo_links.shared(node.picture)
+        picture = Picture(origin + shared.path, shared.width, shared.height)
     values: dict[str, Any] = {"title": metadata.title, "link": link, "summary": node.blurb}
     return Item(
         id=f"urn:marginalia:{node.pk}",
         html=absolute(html, link),
         enclosure=enclosure,
+        picture=picture,
         published=metadata.published,
         updated=max(metadata.updated, metadata.published),
         author=metadata.author.name if metadata.author else "",

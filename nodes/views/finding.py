@@ -10,6 +10,7 @@ from django.views.decorators.http import require_safe
 from mongo.clock import now
 from nodes.content import NEWEST
 from nodes.models import Node, tree
+from nodes.photos import pictures
 from nodes.selectors import archives, search
 from nodes.views.pages import breadcrumbs, listed, moved_with, section_at
 
@@ -63,6 +64,7 @@ def search_page(request: HttpRequest) -> HttpResponse:
     results = search.search(tree.current(), query, now(), page=number, size=RESULTS)
     if number > 1 and not results.hits:
         return HttpResponsePermanentRedirect(reverse("search"))
+    pictures.read(hit.node for hit in results.hits)
     more = number + 1 if results.total > number * RESULTS else None
     context = {"query": query, "results": results, "page": number, "previous": number - 1, "more": more}
     return render(request, "nodes/search.html", context)

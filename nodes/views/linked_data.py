@@ -50,7 +50,7 @@ def _node(
         "@id": url,
         "url": url,
         "headline" if type in _ARTICLES else "name": metadata.title,
-        "description": node.blurb,
+        "description": node.share_description,
         "datePublished": metadata.published.isoformat() if metadata.published else None,
         "dateModified": metadata.updated.isoformat(),
         "inLanguage": site.language,

@@ -18,6 +18,7 @@ from nodes.models import Node, Photo, tree
 from nodes.models import site as stored_site
 from nodes.photos import labels as photo_labels
 from nodes.photos import links as photo_links
+from nodes.photos import pictures
 from nodes.photos import texts as photo_texts
 from nodes.selectors import by_hand, dates, search
 from nodes.selectors import facets as by_facet
@@ -115,14 +116,14 @@ def find_photos(request: HttpRequest) -> HttpResponse:
 def show(request: HttpRequest, shown: Node | Photo) -> HttpResponse:
     """Answer the page of a node; the caller has checked who may see it."""
     more, crumbs = _more(request, shown), breadcrumbs(shown)
-    listed_first = more["listing"].nodes[:1] if shown.content_type.lists == content.PHOTOS else ()
-    photo = next(iter(listed_first), None) or photo_texts.picture(shown)
+    photo = pictures.shared(shown, more["listing"].nodes[:1] if shown.content_type.lists == content.PHOTOS else ())
     picture = photo_links.shared(photo) if photo else None
     context = {
         "node": shown,
         "body": photo_texts.body(shown),
         "breadcrumbs": crumbs,
         "picture": picture,
+        "lead": pictures.lead(shown),
         "detail": shown.metadata.detail,
     }
     context["linked_data"] = linked_data.script(request, shown, crumbs, picture)
@@ -207,6 +208,7 @@ def _pages(request: HttpRequest, folder: Node, moment: Any) -> dict[str, Any]:
     """Return a folder's pages from ?from=SLUG on, and the slug that the next list begins after."""
     size = folder.content_type.page_size or selectors.PAGES_LISTED
     pages = selectors.pages_of(folder.pk, moment, after=request.GET.get("from", ""), limit=size + 1)
+    pictures.read(pages[:size])
     return {"pages": pages[:size], "pages_after": pages[size - 1].metadata.slug if len(pages) > size else None}
 
 
@@ -217,19 +219,22 @@ def _by_hand(request: HttpRequest, section: Node, moment: Any) -> dict[str, Any]
         pages, after = by_hand.page(section.pk, moment, size=size, cursor=request.GET.get("from", ""))
     except ValueError as error:
         raise Http404(_("There is no such page of this list.")) from error
+    pictures.read(pages)
     return {"pages": pages, "pages_after": after}
 
 
 def listed(request: HttpRequest, select: Callable[..., Listing], *arguments: Any, size: int = 0) -> Listing:
-    """Return the page of a list that the request asks for by ?from=CURSOR; Http404 where there is none."""
+    """Return the page of a list that the request asks for by ?from=CURSOR, with pictures; Http404 where there is none."""
     try:
-        return select(
+        found = select(
             *arguments,
             size=size or stored_site.current().settings.posts_per_page,
             cursor=request.GET.get("from") or None,
         )
     except ValueError as error:
         raise Http404(_("There is no such page of this list.")) from error
+    pictures.read(found.nodes)
+    return found
 
 
 def breadcrumbs(shown: Node | Photo) -> list[dict[str, str]]:

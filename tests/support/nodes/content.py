@@ -61,7 +61,6 @@ class Recipe(Entry):
     yields = EmbeddedModelField(Amount, null=True, blank=True)
     steps = EmbeddedModelArrayField(Step, null=True, blank=True)
     goes_with = NodeField(null=True, blank=True)
-    picture = PhotoField(null=True, blank=True)
 
     class Meta:
         verbose_name = "recipe"
@@ -138,7 +137,7 @@ class Everything(Entry):
     piece = EmbeddedModelField(Piece, null=True, blank=True)
     pieces = EmbeddedModelArrayField(Piece, null=True, blank=True)
     page = NodeField(null=True, blank=True)
-    picture = PhotoField(null=True, blank=True)
+    photo = PhotoField(null=True, blank=True)
 
 
 @contextmanager

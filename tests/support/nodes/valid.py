@@ -12,8 +12,8 @@ from hypothesis import find, settings
 from hypothesis import strategies as st
 
 from nodes import content
+from nodes.content import NodeField, values
 from nodes.content import fields as content_fields
-from nodes.content import values
 from nodes.services.editing import missing
 from tests.support.nodes.build import node
 
@@ -137,7 +137,7 @@ _CLASSES: list[tuple[type[models.Field], Any]] = [
     (models.DateField, lambda field: st.dates(date(1, 1, 1), date(9999, 12, 31))),
     (models.TimeField, lambda field: st.times().map(lambda t: t.replace(microsecond=t.microsecond // 1000 * 1000))),
     (models.DurationField, lambda field: st.integers(0, 10**9).map(lambda ms: timedelta(milliseconds=ms))),
-    (content_fields.NodeField, lambda field: st.binary(min_size=12, max_size=12).map(ObjectId)),
+    (NodeField, lambda field: st.binary(min_size=12, max_size=12).map(ObjectId)),
     (models.UUIDField, lambda field: st.uuids()),
     (models.EmailField, lambda field: st.sampled_from(["ann@example.org", "a.b+c@example.com"])),
     (models.URLField, lambda field: st.sampled_from(["https://example.org/a?b=c&d=%20", "http://a.example"])),
