@@ -185,6 +185,7 @@ class Importer:
             "detail.text": clean,
             "detail.format": HTML,
             "detail.source": self._source(export, entry, item),
+            "detail.picture": export.old.photo(item.picture),
         }
         if not item.comments_open and entry.kind != Folder.type_name:
             fields["detail.comments"] = "closed"

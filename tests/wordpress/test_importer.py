@@ -280,6 +280,9 @@ class TestMedia:
             "One",
             '<img src="/wp-content/uploads/2012/07/a-300x200.jpg"> <img src="http://else.example/x.png" alt="X">',
         ),
+        item(8, "Two", "Words alone.", meta("_thumbnail_id", "1")),
+        item(9, "Three", "Words alone.", meta("_thumbnail_id", "3")),
+        item(10, "Four", "Words alone.", meta("_thumbnail_id", "$ne")),
     )
 
     def test_found_by_the_end_of_the_path(self, run, tmp_path):
@@ -300,6 +303,8 @@ class TestMedia:
         [photo] = mongo["cms.assets.files"].find()
         assert (photo["metadata"]["title"], photo["metadata"]["detail"]["alt"]) == ("A", "A")
         assert f'src="photo:{photo["_id"]}"' in stored(mongo)["blog/post-7"]["detail"]["text"]
+        featured = [stored(mongo)[f"blog/post-{number}"]["detail"]["picture"] for number in (7, 8, 9, 10)]
+        assert featured == [None, photo["_id"], None, None]
         page = client.get("/blog/post-7").content.decode()
         assert f"/media/{photo['_id']}/{photo['_id']}/" in page
         assert not [secret for secret in pictures.SECRETS if secret in page.encode()]

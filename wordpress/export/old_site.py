@@ -6,6 +6,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from urllib.parse import parse_qs, unquote, urlsplit
 
+from bson import ObjectId
+
 from wordpress.export.records import Attachment
 from wordpress.texts.content import File
 
@@ -13,6 +15,8 @@ __all__ = ["OldSite", "View", "host_of", "locate"]
 
 # WordPress adds the size to the names of the copies it makes.
 SIZE = re.compile(r"-\d{1,5}x\d{1,5}(?=\.\w+\Z)")
+# How texts name the photos of the new site.
+PHOTO = "photo:"
 DATED = re.compile(r"/\d{4}/\d\d/(?:\d\d/)?([^/?]+)\Z")
 LONGEST_NAME = 255  # bytes
 DEAD_FRAGMENTS = re.compile(r"(?:more|comment)-\d+\Z")
@@ -65,6 +69,12 @@ class OldSite:
         normal = _normal(attachment.url.split("?")[0])
         if self.files.get(normal) is before:
             self.files[normal] = after
+
+    def photo(self, number: int) -> ObjectId | None:
+        """The photo that a file of the media library, by its id, has become here; None if it has not."""
+        file = self.by_id.get(number)
+        name = file.src.removeprefix(PHOTO) if file and file.src.startswith(PHOTO) else ""
+        return ObjectId(name) if ObjectId.is_valid(name) else None
 
     def find_page(self, url: str) -> int | None:
         """The id of the post or page at `url` (absolute), None if it is none of the export's."""

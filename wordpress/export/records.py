@@ -63,7 +63,8 @@ class Comment:
 @dataclass(frozen=True, slots=True)
 class Item:
     """A post, page or anything else that is no attachment. `type` and `status` are WordPress's own words. Times are
-    aware UTC; `posted` is None when no usable date is given. `protected` says that WordPress asked for a password."""
+    aware UTC; `posted` is None when no usable date is given. `protected` says that WordPress asked for a password. `picture` is
+    the id of its featured image, 0 without one."""
 
     id: int
     type: str
@@ -82,6 +83,7 @@ class Item:
     comments_open: bool
     terms: tuple[Term, ...]
     comments: tuple[Comment, ...]
+    picture: int
     line: int
 
     @property

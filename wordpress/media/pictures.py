@@ -16,6 +16,7 @@ from nodes.selectors import photos
 from nodes.services import photo_import
 from nodes.types import Actor
 from wordpress import old_links
+from wordpress.export.old_site import PHOTO
 from wordpress.export.records import Attachment
 from wordpress.export.scan import Export
 from wordpress.media.download import Downloader, DownloadError
@@ -103,7 +104,7 @@ class Pictures:
         """Tell the texts that a picture of the old site is this photo."""
         photo = photos.get(photo_id)
         page = photo.get_absolute_url() if photo and photo.is_live(self.moment) else ""
-        self.export.old.show_file(attachment, f"photo:{photo_id}", page)
+        self.export.old.show_file(attachment, f"{PHOTO}{photo_id}", page)
         if attachment.url in self.report.missing:
             self.report.missing.remove(attachment.url)
             self.report.found += 1
