@@ -25,6 +25,8 @@ class Item:
     tags: tuple[str, ...]
     days: float | None
     text: str
+    # The path of the plate that is its picture, "" for none.
+    picture: str = ""
 
     @property
     def id(self) -> ObjectId:
@@ -71,4 +73,5 @@ def _read(file: Path) -> Item:
         tags=tuple(tag.strip() for tag in fields.get("tags", "").split(",") if tag.strip()),
         days=None if days == "draft" else float(days),
         text=text.strip(),
+        picture=fields.get("picture", ""),
     )

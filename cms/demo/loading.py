@@ -64,6 +64,7 @@ def _create(item: Item, moment: datetime) -> bool:
         "summary": item.summary,
         "published": item.published(moment),
         "detail.text": item.text,
+        "detail.picture": identifier(item.picture) if item.picture else None,
         "author": {"_id": None, "name": item.author},
     }
     author = Actor(None, item.author)
