@@ -135,6 +135,16 @@ class TestWhatWasCutAway:
         assert "200 × 150" in page
         assert "/original" not in page
 
+    @pytest.mark.parametrize("form", ["rss", "atom", "json"])
+    def test_feeds_name_what_is_shown(self, client, form):
+        photo_id = upload(gallery(), pictures.png(1, pictures.image((600, 400))), "a.png")
+        assert "/original" in client.get(f"/gallery/feed/{form}").content.decode()
+        cut(photo_id, crop=CORNER)
+        feed = client.get(f"/gallery/feed/{form}").content.decode()
+        assert links.original(selectors.get(photo_id)) in feed
+        assert "image/jpeg" in feed
+        assert "/original" not in feed
+
 
 class TestSaving:
     def test_edits_of_crop_and_rotation_merge_and_two_crops_do_not(self):
