@@ -77,10 +77,10 @@
     show();
   });
   upload?.addEventListener("change", () => {
-    const [file] = upload.files;
-    if (!file) return;
+    const files = [...upload.files];
+    if (!files.length) return;
     dialog.close();
-    text.dispatchEvent(new CustomEvent("ask-picture", { detail: file }));
+    text.dispatchEvent(new CustomEvent("ask-picture", { detail: files }));
     upload.value = "";
   });
 })();

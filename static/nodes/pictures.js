@@ -131,7 +131,7 @@
   });
 
   text.addEventListener("put-picture", (event) => insert(event.detail));
-  text.addEventListener("ask-picture", (event) => ask([event.detail].flat()));
+  text.addEventListener("ask-picture", (event) => ask(event.detail));
 
   // The editor stands beside the textarea, in its place: listened to before it hears of it.
   const place = text.parentElement;
