@@ -9,7 +9,7 @@ from bson import ObjectId
 from django.db import models
 from django.utils import timezone
 
-from mongo.connection import database
+from mongo.connection import Document, database
 from nodes.collections import NODES
 from nodes.content import facets, registry
 from nodes.content import fields as content_fields
@@ -48,14 +48,15 @@ def by_date(
     edge = Cursor.parse(place) if place else None
     going_later = edge.newer if edge else not is_past
     found = _beyond(section_id, types, wanted, moment, size + 1, edge, is_past, going_later)
-    more, nodes = len(found) > size, found[:size]
+    more, documents = len(found) > size, found[:size]
     if going_later is is_past:
-        nodes.reverse()
-    if not nodes:
+        documents.reverse()
+    if not documents:
         return ByDate((), is_past=is_past)
     # Beside a page that was come to from one side there is what lies on that side.
     earlier, later = (edge is not None, more) if going_later else (more, edge is not None)
-    first, last = (nodes[-1], nodes[0]) if is_past else (nodes[0], nodes[-1])
+    first, last = (documents[-1], documents[0]) if is_past else (documents[0], documents[-1])
+    nodes = map(Node.from_document, documents)
     return ByDate(
         tuple(node for node in nodes if node.content_type.is_installed),
         _cursor(first, is_past, newer=False) if earlier else None,
@@ -83,7 +84,7 @@ def _beyond(
     edge: Cursor | None,
     is_past: bool,
     going_later: bool,
-) -> list[Node]:
+) -> list[Document]:
     turn = today(moment, types)
     since, until = (EVER, turn) if is_past else (turn, NEVER)
     condition: dict[str, Any] = {"metadata.parent_id": section_id, "derived.date": {"$gte": since, "$lt": until}}
@@ -102,11 +103,10 @@ def _beyond(
     if keys:
         condition["derived.facets"] = keys[0] if len(keys) == 1 else {"$all": keys}
     way = 1 if going_later else -1
-    documents = database()[NODES].find(
-        {**condition, **live(moment)}, for_readers({**LISTED, **_details(types)}, moment)
-    )
+    fields = for_readers({**LISTED, "derived.date": 1, **_details(types)}, moment)
+    documents = database()[NODES].find({**condition, **live(moment)}, fields)
     ordered = documents.sort([("derived.date", way), ("_id", way)]).limit(limit)
-    return [Node.from_document(one) for one in ordered.hint("facet_by_date" if keys else "by_date")]
+    return list(ordered.hint("facet_by_date" if keys else "by_date"))
 
 
 def _details(types: Sequence[Any]) -> dict[str, int]:
@@ -118,8 +118,6 @@ def _details(types: Sequence[Any]) -> dict[str, int]:
     return {f"metadata.{path}": 1 for path, field in fields.items() if not isinstance(field, models.TextField)}
 
 
-def _cursor(node: Node, is_past: bool, *, newer: bool) -> str:
-    at: Any = node.date
-    if not isinstance(at, datetime):
-        at = datetime(at.year, at.month, at.day, tzinfo=UTC)
-    return f"{PAST if is_past else ''}{Cursor(newer, at, node.pk)}"
+def _cursor(document: Document, is_past: bool, *, newer: bool) -> str:
+    # As it is sorted by: what a page says may be a change that is not written yet, or not be read by this version of its type.
+    return f"{PAST if is_past else ''}{Cursor(newer, document['derived']['date'], document['_id'])}"

@@ -122,6 +122,13 @@ def test_a_page_that_is_moved_to_another_date_is_listed_there(season, read):
     assert "date" not in database()["cms.nodes"].find_one({"_id": made})["derived"]
 
 
+def test_a_date_that_a_newer_version_keeps_elsewhere_breaks_no_page(season, read, mongo):
+    made = [concert(season, f"in-{days}", days) for days in (1, 2, 3, 4)]
+    newer = {"metadata.schema_version": 2, "metadata.detail": {"begins": now()}}
+    mongo["cms.nodes"].update_one({"_id": made[1]}, {"$set": newer})
+    assert slugs(read(read().newer)) == ["in-3", "in-4"]
+
+
 def test_lists_have_the_fields_but_for_long_texts(season, read):
     concert(season, "one", 1, hall="Opera", programme="Long.", text="Longer.")
     shown = read().nodes[0].metadata.detail
