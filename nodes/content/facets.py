@@ -48,7 +48,12 @@ def labels(field: models.Field) -> dict[str, str]:
 
 def key(type: str, name: str, value: str) -> str:
     """Return how a value of a field is stored among the facets of a node."""
-    return f"{type}.{name}={value[:LONGEST]}"
+    return f"{type}.{name}={normal(value)}"
+
+
+def normal(value: str) -> str:
+    """Return a value as it is stored and asked for: without space around it, also where it is cut."""
+    return value.strip()[:LONGEST].rstrip()
 
 
 def read(stored: str) -> tuple[str, str]:
@@ -69,4 +74,4 @@ def _each(value: Any) -> Iterator[str]:
     elif isinstance(value, Decimal128):
         yield f"{value.to_decimal().normalize():f}"
     elif value is not None:
-        yield str(value).strip()
+        yield normal(str(value))

@@ -57,7 +57,10 @@ class Narrowed:
 
     @cached_property
     def groups(self) -> list[Group]:
-        """The values that narrow the list further, those that it is narrowed to among them."""
+        """The values that narrow the list further, those that it is narrowed to among them. None where these are more than any
+        page has: each link says all others."""
+        if len(self.wanted) > facets.MOST:
+            return []
         shown = self.types if not self.wanted else [self.type] if self.type else []
         return [group for one in shown for group in self._groups(one.type_name)]
 
@@ -86,7 +89,7 @@ def asked(query: QueryDict, section: Node, moment: datetime) -> Narrowed:
     """Return what the query of a section's page narrows its list to. What is no facet of what may stand in it is ignored."""
     types = registry.listed_by_facets(section.metadata.type)
     names = {name for one in types for name in one.facets}
-    values = ((name, value.strip()[: facets.LONGEST]) for name in names for value in query.getlist(name))
+    values = ((name, facets.normal(value)) for name in names for value in query.getlist(name))
     wanted = sorted({(name, value) for name, value in values if value})
     # Of two types with a facet of one name the first has it.
     having_all = (one for one in types if {name for name, _value in wanted} <= set(one.facets))

@@ -70,6 +70,14 @@ def test_values_are_bounded():
     assert facets.read("recipe.course=a=b.c") == ("course", "a=b.c")
 
 
+def test_a_value_that_is_cut_at_a_space_is_found_by_its_link(cookbook, slugs):
+    long = f"{'x' * (facets.LONGEST - 1)} and more"
+    recipe(cookbook, "pie", ingredients=[long])
+    (stored,) = facets.of("recipe", {"ingredients": [long]})
+    assert facets.read(stored) == ("ingredients", "x" * (facets.LONGEST - 1))
+    assert slugs(*[facets.read(stored)]) == slugs(("ingredients", long)) == ["pie"]
+
+
 def test_what_has_all_values_is_listed_the_newest_first(cookbook, slugs):
     recipe(cookbook, "pie", "dessert", is_vegan=True, published=None)
     for n, (slug, course, vegan) in enumerate(

@@ -122,6 +122,13 @@ def test_what_nothing_has_is_said_with_a_link_to_all(read, client, query):
     assert "<script>alert" not in html
 
 
+def test_more_values_than_a_page_has_make_no_page_of_links(read):
+    """Each says all others: of a long address it would be some ten thousand times its length."""
+    most = "&".join(f"ingredients={n}" for n in range(50))
+    assert len(links(read(most))) == 50
+    assert links(read(f"{most}&ingredients=50")) == {}
+
+
 def test_further_pages_keep_the_facets_and_are_not_for_search_engines(cookbook, read, client, monkeypatch):
     monkeypatch.setattr(Cookbook, "page_size", 1)
     html = read("course=dessert")
