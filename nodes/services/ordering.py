@@ -5,7 +5,8 @@ it never meets who edits a text, and of two editors who arrange at once neither 
 """
 
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from difflib import SequenceMatcher
 from typing import Any
 
@@ -71,6 +72,11 @@ def arrange(section_id: ObjectId, seen: Sequence[ObjectId], wanted: Sequence[Obj
 
     Only what the editor moved is written: each goes behind what it shall follow, wherever that is by now. Raises TooBusy.
     """
+    with _touching():
+        return _arrange(section_id, seen, wanted)
+
+
+def _arrange(section_id: ObjectId, seen: Sequence[ObjectId], wanted: Sequence[ObjectId]) -> int:
     settle(section_id)
     inside = {"_id": {"$in": list(seen)}, "metadata.parent_id": section_id}
     there = {found["_id"] for found in database()[NODES].find(inside, {"_id": 1})}
@@ -84,25 +90,31 @@ def arrange(section_id: ObjectId, seen: Sequence[ObjectId], wanted: Sequence[Obj
             done = _put(section_id, one, behind=previous) if previous else _put(section_id, one, ahead_of=first)
             missed += not done
         previous = one
-    touch()
     return missed
 
 
 def to_start(section_id: ObjectId, node_id: ObjectId) -> bool:
     """Put a node before all others in its section; False if it does not stand there any more. Raises TooBusy."""
-    settle(section_id)
-    done = _put(section_id, node_id)
-    touch()
-    return done
+    with _touching():
+        settle(section_id)
+        return _put(section_id, node_id)
 
 
 def to_end(section_id: ObjectId, node_id: ObjectId) -> bool:
     """Put a node after all others in its section; False if it does not stand there any more. Raises TooBusy."""
-    settle(section_id)
-    last = in_order(section_id, {"_id": {"$ne": node_id}}, {}, 1, backwards=True)
-    done = _put(section_id, node_id, behind=last[0]["_id"] if last else None)
-    touch()
-    return done
+    with _touching():
+        settle(section_id)
+        last = in_order(section_id, {"_id": {"$ne": node_id}}, {}, 1, backwards=True)
+        return _put(section_id, node_id, behind=last[0]["_id"] if last else None)
+
+
+@contextmanager
+def _touching() -> Iterator[None]:
+    """Tell readers' caches of what was put elsewhere, also where only some of it was."""
+    try:
+        yield
+    finally:
+        touch()
 
 
 def settle(section_id: ObjectId) -> None:

@@ -8,7 +8,8 @@ from bson import ObjectId
 from django.db import connections
 
 from mongo.clock import now
-from nodes.models import Node, tree
+from nodes.errors import TooBusy
+from nodes.models import Node, site, tree
 from nodes.selectors import by_hand
 from nodes.services import duplicating, editing, ordering, trash
 from tests.support.nodes.build import EDITOR, node, nonce, save
@@ -125,6 +126,23 @@ def test_what_is_gone_is_told_and_the_others_are_moved(book, chapters):
     assert standing(book) == "eabc"
     assert not ordering.to_start(book, elsewhere)
     assert not ordering.to_end(book, chapters[3])
+
+
+def test_readers_are_told_of_what_was_moved_before_it_was_given_up(book, chapters, monkeypatch):
+    put, moved = ordering._put, []
+
+    def put_one(*args, **kwargs):
+        if moved:
+            raise TooBusy
+        moved.append(put(*args, **kwargs))
+        return moved[0]
+
+    version = site.read().version
+    monkeypatch.setattr(ordering, "_put", put_one)
+    with pytest.raises(TooBusy):
+        arrange(book, chapters, "edcba")
+    assert standing(book) != "abcde"
+    assert site.read().version != version
 
 
 def test_a_section_that_was_listed_by_name_is_arranged_from_that_order(mongo, book, chapters):
