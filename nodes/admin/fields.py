@@ -1,5 +1,6 @@
 """Form fields over what a node says: each has one path under `metadata`, and gives back unchanged what was left unchanged."""
 
+import json
 from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
@@ -38,7 +39,7 @@ class TextField(forms.CharField):
         return str(super().to_python(value)).replace("\r\n", "\n").replace("\r", "\n")
 
 
-class TagsSeenField(forms.JSONField):
+class TagsSeenField(forms.CharField):
     """The tags that a form was rendered with, hidden: what is done to tags is the difference to them."""
 
     widget = forms.HiddenInput
@@ -46,8 +47,14 @@ class TagsSeenField(forms.JSONField):
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(required=False, **kwargs)
 
+    def prepare_value(self, value: Any) -> Any:
+        return json.dumps(value, ensure_ascii=False) if isinstance(value, list) else value
+
     def clean(self, value: Any) -> list[str]:
-        seen = super().clean(value) or []
+        try:
+            seen = json.loads(super().clean(value) or "[]")
+        except (ValueError, RecursionError) as error:
+            raise ValidationError(forms.JSONField.default_error_messages["invalid"]) from error
         return [tag for tag in seen if isinstance(tag, str)] if isinstance(seen, list) else []
 
 

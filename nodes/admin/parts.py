@@ -13,8 +13,8 @@ from django.utils.translation import gettext as _
 
 # Empty rows below those that there are; a script adds more.
 EXTRA = 3
-# Rows that one form sends.
-MOST = 200
+# Rows that are saved, but for more that are there already; and rows that are read, so that what is too much is told.
+MOST, MOST_READ = 200, 10_000
 # A part as it was typed: by the names of its fields, "id" among them, what their widgets send.
 Row = dict[str, Any]
 
@@ -42,12 +42,12 @@ class PartsWidget(forms.Widget):
 
     def value_from_datadict(self, data: Any, files: Any, name: str) -> list[Row] | None:
         if name in data:
-            return _parsed(data[name])
+            return _parsed(data[name], self.fields)
         count = data.get(f"{name}-count", "")
-        if not (count.isascii() and count.isdecimal() and len(count) < 6):
+        if not (count.isascii() and count.isdecimal() and len(count) < 6 and int(count) <= MOST_READ):
             return None
         rows: list[tuple[float, Row]] = []
-        for number in range(min(int(count), MOST)):
+        for number in range(int(count)):
             prefix = f"{name}-{number}"
             if data.get(f"{prefix}-DELETE"):
                 continue
@@ -86,9 +86,6 @@ class HiddenParts(forms.HiddenInput):
     def format_value(self, value: Any) -> str:
         return json.dumps(value or [])
 
-    def value_from_datadict(self, data: Any, files: Any, name: str) -> list[Row] | None:
-        return _parsed(data.get(name, ""))
-
 
 class PartsField(forms.Field):
     """The parts of a node: a list of mappings, by the names of a part's fields; of one part the mapping, or None."""
@@ -119,6 +116,8 @@ class PartsField(forms.Field):
         if value is None:
             raise ValidationError(_("These rows cannot be read. Load the page again."))
         found, wrong, seen = [], [], self._seen()
+        if len(value) > (most := max(MOST, len(seen))):
+            raise ValidationError(_("At most %(most)d rows."), params={"most": most})
         for number, row in enumerate(value, 1):
             before, shown = seen.get(str(row.get("id")), (None, {}))
             part = {"_id": ObjectId(row["id"])} if ObjectId.is_valid(row.get("id")) else {}
@@ -178,10 +177,31 @@ def _place(typed: str, number: int) -> float:
         return MOST + number
 
 
-def _parsed(text: str) -> list[Row] | None:
+def _parsed(text: str, fields: Mapping[str, forms.Field]) -> list[Row] | None:
     try:
         rows = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
-    is_read = isinstance(rows, list) and len(rows) <= MOST and all(isinstance(row, dict) for row in rows)
-    return [{"id": "", **row} for row in rows] if is_read else None
+    if not isinstance(rows, list) or len(rows) > MOST_READ or not all(isinstance(row, dict) for row in rows):
+        return None
+    return [
+        {"id": _typed(row.get("id"))}
+        | {name: _as_sent(field, row[name]) for name, field in fields.items() if name in row}
+        for row in rows
+    ]
+
+
+def _as_sent(field: forms.Field, value: Any) -> Any:
+    """Return a value out of JSON as the widget of a field sends it; nothing where it is of another kind."""
+    if _is_mark(field):
+        return value is True
+    if isinstance(field.widget, forms.MultiWidget):
+        said = [_typed(one) for one in value] if isinstance(value, list) else []
+        count = len(field.widget.widgets)
+        return [*said, *[""] * count][:count]
+    return _typed(value)
+
+
+def _typed(value: Any) -> str:
+    # JSON spells characters that no encoding has.
+    return str(value).encode(errors="replace").decode() if isinstance(value, str | bool) else ""

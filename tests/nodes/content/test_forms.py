@@ -6,6 +6,7 @@ import pytest
 from bson import ObjectId
 
 from nodes.admin.forms import form_of
+from nodes.admin.parts import MOST
 from tests.support.nodes.build import node, nonce, save, stored
 from tests.support.nodes.editors import fields
 
@@ -209,6 +210,37 @@ class TestParts:
         ann, before = editor(), stored(cooked)["detail"]["steps"]
         form = ann.open(change(cooked)) | {"steps-count": [count]}
         ann.send(change(cooked), form)
+        assert stored(cooked)["detail"]["steps"] == before
+
+    def test_more_rows_than_are_saved_are_refused_and_none_is_dropped(self, cooked, editor):
+        ann, before = editor(), stored(cooked)["detail"]["steps"]
+        more = {f"steps-{n}-what": [f"Stir {n}"] for n in range(2, MOST + 1)}
+        answer = ann.send(change(cooked), ann.open(change(cooked)) | more, **{"steps-count": [str(MOST + 1)]})
+        assert "At most 200 rows." in answer.content.decode()
+        assert fields(answer.content.decode())[f"steps-{MOST}-what"] == [f"Stir {MOST}"]
+        assert stored(cooked)["detail"]["steps"] == before
+
+    def test_rows_that_are_there_already_are_kept_however_many(self, cooked, editor):
+        ann = editor()
+        save(cooked, nonce(cooked), detail__steps=[{"what": f"Stir {n}"} for n in range(MOST + 5)])
+        form = _with_rows(ann.open(change(cooked)), {"what": "Soak"})
+        assert ann.send(change(cooked), form).status_code == 302
+        assert [what for what, _minutes in self.told(cooked)] == ["Soak", *(f"Stir {n}" for n in range(1, MOST + 5))]
+
+    @pytest.mark.parametrize(
+        "forged",
+        [
+            "[" * 100_000,
+            "9" * 5_000,
+            "[1]",
+            r'[{"what": "\ud800", "minutes": {"$gt": 1}}]',
+            '[{"what": ["x"], "minutes": ["1"], "id": {"a": 1}}]',
+        ],
+    )
+    def test_forged_rows_and_tags_are_answered(self, cooked, editor, forged):
+        ann, before = editor(), stored(cooked)["detail"]["steps"]
+        for name in ("steps", "tags_seen"):
+            assert ann.send(change(cooked), ann.open(change(cooked)), **{name: forged}).status_code in (200, 302)
         assert stored(cooked)["detail"]["steps"] == before
 
     def test_two_editors_of_other_rows_are_merged(self, cooked, editor):
