@@ -68,3 +68,7 @@ def test_readers_meet_no_barrier_on_a_phone(looking, axe, site):
 @pytest.mark.slow
 def test_editors_meet_no_barrier(looking, account, axe, site):
     assert barriers(looking(account("ann")), axe, pages.EDITORS, site) == []
+
+
+def test_the_dashboard_has_no_barrier(looking, account, axe, site):
+    assert barriers(looking(account("ann")), axe, {"dashboard": pages.EDITORS["admin start"]}, site) == []
