@@ -121,6 +121,7 @@ def test_own_comment_is_edited_in_time_and_not_too_late(reader, target, rules):
     assert next(iter(selectors.iterate(target))).source == "With a typo"
 
 
+@pytest.mark.slow
 @SELDOM_WITHOUT
 def test_own_comment_is_deleted_after_asking(reader, target):
     open_form(reader)
@@ -153,6 +154,7 @@ def test_pages_and_orders_lead_on_in_place(reader, target):
     expect(reader.locator(".comment").first).to_contain_text("Number 50.")
 
 
+@pytest.mark.slow
 @SELDOM_WITHOUT
 def test_held_comment_is_shown_to_its_author_as_waiting(reader, target, rules, browsing):
     rules(MODE="hold-first")

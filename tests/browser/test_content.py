@@ -16,7 +16,13 @@ def stew(mongo):
         yield node("recipe", "stew", parent=node("cookbook", "cooking"), text="Hot", **fields)
 
 
-@pytest.mark.parametrize("viewport", [{"width": 1280, "height": 2400}, PHONE], ids=["desktop", "phone"])
+@pytest.mark.parametrize(
+    "viewport",
+    [
+        pytest.param({"width": 1280, "height": 2400}, marks=pytest.mark.slow, id="desktop"),
+        pytest.param(PHONE, id="phone"),
+    ],
+)
 def test_rows_are_added_and_saved(stew, browsing, account, viewport):
     ann = browsing(account("ann"), viewport=viewport)
     ann.goto(f"/admin/nodes/node/{stew}/change/")

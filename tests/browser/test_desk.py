@@ -56,6 +56,7 @@ def test_a_post_is_written_saved_and_published_by_the_keyboard(ann):
     expect(ann.locator("article")).to_contain_text("Words.")
 
 
+@pytest.mark.slow
 def test_a_date_ahead_makes_the_button_schedule(ann):
     node_id, ahead = node(published=None), now() + timedelta(days=40)
     ann.goto(change(node_id))
@@ -87,6 +88,7 @@ def test_a_date_ahead_on_a_live_page_schedules_its_changes(ann):
     assert (stored(node_id)["title"], stored(node_id)["published"] < now()) == ("Live", True)
 
 
+@pytest.mark.slow
 def test_what_was_typed_is_previewed_and_readers_see_none_of_it(ann):
     node_id = node(title="Live", text="Old words.")
     ann.goto(change(node_id))

@@ -76,6 +76,8 @@ def test_double_click_on_save_makes_one_page_and_one_save(browsing, account, mon
     assert mongo["cms.nodes"].find_one()["metadata"]["detail"]["text"] == "Text two"
 
 
+@pytest.mark.slow
+@pytest.mark.slow
 def test_back_and_save_raises_nothing(browsing, account):
     ann, node_id = browsing(account("ann")), node(title="Old", text="one")
     ann.goto(change(node_id))
@@ -100,6 +102,7 @@ def test_slug_is_proposed_while_the_title_is_typed(browsing, account):
     expect(ann.locator("#id_slug")).to_have_value("mine")
 
 
+@pytest.mark.slow
 def test_clash_of_slugs_offers_a_free_one(browsing, account):
     node(slug="news")
     ann = browsing(account("ann"))
@@ -134,6 +137,7 @@ def test_lost_connection_keeps_the_text_in_the_browser_until_saved(browsing, acc
     expect(other.locator(".unsaved")).to_have_count(0)
 
 
+@pytest.mark.slow
 def test_kept_text_is_another_account_s_business(browsing, account):
     ann, node_id = browsing(account("ann")), node(text="old")
     ann.goto(change(node_id))
@@ -160,6 +164,8 @@ def test_expired_log_in_is_renewed_on_the_spot(browsing, account):
     assert stored(node_id)["detail"]["text"] == "typed long ago"
 
 
+@pytest.mark.slow
+@pytest.mark.slow
 def test_page_thrown_away_meanwhile_gives_its_text_back(browsing, account, mongo):
     ann, node_id = browsing(account("ann")), node(text="old")
     ann.expected.append("409")

@@ -13,6 +13,7 @@ def change(node_id):
     return f"/admin/nodes/node/{node_id}/change/"
 
 
+@pytest.mark.slow
 def test_bulk_actions_from_the_list(browsing, account):
     ann = browsing(account("ann"))
     made = [node(slug=f"p{i}", title=f"Page {i}", published=None) for i in range(3)]

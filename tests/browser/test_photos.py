@@ -240,7 +240,9 @@ def lakes(*names: str) -> None:
         continue
 
 
-@pytest.mark.parametrize("scripts", [True, False], ids=["script", "no script"])
+@pytest.mark.parametrize(
+    "scripts", [pytest.param(True, marks=pytest.mark.slow, id="script"), pytest.param(False, id="no script")]
+)
 def test_readers_look_through_photos_by_keyboard_or_links(browsing, scripts):
     lakes("one", "two")
     page = browsing(java_script_enabled=scripts)
@@ -253,6 +255,7 @@ def test_readers_look_through_photos_by_keyboard_or_links(browsing, scripts):
         page.wait_for_url(f"**/lakes/{place}")
 
 
+@pytest.mark.slow
 @pytest.mark.slow
 def test_without_script_a_gallery_links_to_its_photos(browsing):
     lakes("one", "two")

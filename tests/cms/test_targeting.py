@@ -117,7 +117,7 @@ def test_what_readers_ask_for(client, mongo, commands):
 
 
 @pytest.mark.parametrize("schema", ["documents", "embedded", "buckets"])
-@pytest.mark.parametrize("order", ["oldest", "threaded"])
+@pytest.mark.parametrize("order", [pytest.param("oldest", marks=pytest.mark.slow), "threaded"])
 def test_what_posters_ask_for(post_page, rules, client, commands, moderator, schema, order):
     rules(TARGETS={"nodes.node": {"SCHEMA": schema, "ORDER": order}}, RATE=(1000, 600))
     with commands.recorded():

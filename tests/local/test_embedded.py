@@ -76,6 +76,8 @@ def test_who_does_not_know_the_password_reads_nothing_and_makes_no_user(server):
     assert has_the_document(state)
 
 
+@pytest.mark.slow
+@pytest.mark.slow
 def test_its_secrets_are_their_owner_s_alone(server):
     state = server.running()
     password = state.uri.partition("@")[0].rpartition(":")[2]
@@ -124,6 +126,7 @@ def test_of_two_starts_at_once_one_owns_it_and_the_other_finds_it(tmp_path):
     assert Embedded(tmp_path).running() is None
 
 
+@pytest.mark.slow
 def test_it_ends_with_an_owner_that_is_killed_and_loses_nothing(tmp_path):
     process = python(OWNER, VAR=str(tmp_path))
     uri = process.stdout.readline().strip()
@@ -157,6 +160,7 @@ def test_its_owner_starts_it_again_where_it_was(server, victims):
     assert has_the_document(after)
 
 
+@pytest.mark.slow
 @pytest.mark.slow
 def test_its_owner_tries_again_when_it_does_not_start(server):
     said = []
@@ -192,6 +196,7 @@ def test_a_copy_of_the_folder_has_a_server_of_its_own(server):
     assert has_the_document(server.running())
 
 
+@pytest.mark.slow
 def test_a_copy_of_a_running_server_s_folder_does_not_find_the_original(server):
     copy = Embedded(server.var.with_name("copy"))
     copy.var.mkdir()

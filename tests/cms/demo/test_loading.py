@@ -75,6 +75,8 @@ def test_removing_leaves_nothing(mongo):
     assert loading.load(now(), nothing).left == 0
 
 
+@pytest.mark.slow
+@pytest.mark.slow
 def test_removing_spares_what_others_wrote(mongo):
     loading.load(now(), nothing)
     essays = content.identifier("essays")
@@ -99,6 +101,8 @@ def test_loading_beside_other_content(mongo):
     assert stored_site.read().settings.name == "My own name"
 
 
+@pytest.mark.slow
+@pytest.mark.slow
 def test_trashed_part_of_the_demo_stays_trashed(mongo):
     loading.load(now(), nothing)
     about = content.identifier("about")

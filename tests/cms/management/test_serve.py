@@ -271,6 +271,7 @@ def test_a_replica_set_of_others_is_used(site):
 
 
 @pytest.mark.slow
+@pytest.mark.slow
 def test_an_unreachable_server_is_refused(site):
     site.environment["MONGODB_URI"] = "mongodb://127.0.0.1:9/"
     assert refusal(site).startswith("MongoDB at 127.0.0.1:9 cannot be reached")
@@ -282,6 +283,7 @@ def test_a_standalone_is_refused(site, tmp_path):
         assert "is a standalone server" in refusal(site)
 
 
+@pytest.mark.slow
 def test_a_port_that_a_stranger_holds_is_named(site):
     with socket.create_server(("127.0.0.1", site.port)):
         assert f"Port {site.port} is held by process {os.getpid()} (" in refusal(site)
