@@ -1,7 +1,7 @@
 """Texts as HTML. Kept under the nonce of the save that wrote them: a save makes a new nonce, so nothing kept is ever stale.
 
-Search, excerpts and references go by the clean HTML of a text. Readers get more, made of that and kept in process: formulas,
-names for the links of footnotes. None of it is stored, so that another release shows its own.
+Search, excerpts and references go by the clean HTML of a text. Readers get more, made of that and kept in process:
+punctuation, formulas, names for the links of footnotes. None of it is stored, so that another release shows its own.
 """
 
 import re
@@ -11,12 +11,12 @@ from typing import Final
 
 from bson import ObjectId
 from django.utils.html import format_html
+from django.utils.translation import get_language, override
 from django.utils.translation import gettext as _
-from django.utils.translation import override
 
 from markup import html, markdown
 from nodes.content import HTML, MARKDOWN
-from nodes.texts import maths
+from nodes.texts import maths, typography
 
 # Texts kept rendered, a process. At 20 KB each some 10 MB.
 KEPT = 512
@@ -50,11 +50,16 @@ def saved(nonce: ObjectId, text: str, text_format: str) -> str:
 
 @lru_cache(maxsize=KEPT)
 def for_readers(clean: str, language: str) -> str:
-    """Return clean HTML with maths as MathML, and names for the links of footnotes in `language`.
+    """Return clean HTML with maths as MathML, the punctuation of `language`, and names in it for the links of footnotes.
 
     Kept in process."""
     with override(language):
-        return _with_names(_MATHS.sub(_Maths(), clean))
+        return _with_names(_MATHS.sub(_Maths(), typography.smart_html(clean, language)))
+
+
+def line(text: str) -> str:
+    """Return a title or a summary with the punctuation of the site's language. It is text, not HTML."""
+    return typography.smart(text, get_language() or "en")
 
 
 class _Maths:

@@ -31,6 +31,7 @@ from nodes.photos import pictures
 from nodes.photos import texts as photo_texts
 from nodes.selectors import due
 from nodes.selectors import nodes as selectors
+from nodes.texts import rendering
 from nodes.views.feed_formats import FORMS, Channel, Enclosure, Item, Picture
 from nodes.views.pages import moved_with, section_at
 
@@ -136,7 +137,8 @@ def _item(node: Node | Photo, request: HttpRequest) -> Item:
     elif node.picture:
         shared = photo_links.shared(node.picture)
         picture = Picture(origin + shared.path, shared.width, shared.height)
-    values: dict[str, Any] = {"title": metadata.title, "link": link, "summary": node.blurb}
+    line = rendering.line
+    values: dict[str, Any] = {"title": line(metadata.title), "link": link, "summary": line(node.blurb)}
     return Item(
         id=f"urn:marginalia:{node.pk}",
         html=absolute(html, link),

@@ -14,6 +14,7 @@ from nodes.models import Node, Photo
 from nodes.models import site as stored_site
 from nodes.photos import links as photo_links
 from nodes.photos.links import Shared
+from nodes.texts import rendering
 
 # What has a headline there; all else has a name.
 _ARTICLES = frozenset({"Article", "BlogPosting", "NewsArticle", "Report", "TechArticle"})
@@ -49,8 +50,8 @@ def _node(
         "@type": type,
         "@id": url,
         "url": url,
-        "headline" if type in _ARTICLES else "name": metadata.title,
-        "description": node.share_description,
+        "headline" if type in _ARTICLES else "name": rendering.line(metadata.title),
+        "description": rendering.line(node.share_description),
         "datePublished": metadata.published.isoformat() if metadata.published else None,
         "dateModified": metadata.updated.isoformat(),
         "inLanguage": site.language,

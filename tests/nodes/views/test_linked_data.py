@@ -150,14 +150,19 @@ def test_photo_that_readers_do_not_see_is_in_no_preview(client, site):
 
 
 @pytest.mark.parametrize(
-    "evil", ["</script><script>alert(1)</script>", "<!-- <script>", "]]>", "\u2028 & \\u003c", '"}], "x": [{"']
+    ("evil", "shown"),
+    [
+        *((evil, evil) for evil in ("</script><script>alert(1)</script>", "]]>", "\u2028 & \\u003c")),
+        ("<!-- <script>", "<!– <script>"),
+        ('"}], "x": [{"', "“}], “x”: [{”"),
+    ],
 )
-def test_what_was_typed_stays_inside(client, mongo, evil):
+def test_what_was_typed_stays_inside(client, mongo, evil, shown):
     blog = node("blog", "news", title=evil)
     node("blog-entry", "post", parent=blog, title=evil, summary=evil, tags=(evil,))
     page = client.get("/news/post").content.decode()
     said = graph(client, "/news/post")
-    assert [said["BlogPosting"][name] for name in ("headline", "description")] == [evil, evil]
+    assert [said["BlogPosting"][name] for name in ("headline", "description")] == [shown, shown]
     assert said["BreadcrumbList"]["itemListElement"][0]["name"] == evil
     assert not re.search("[<>&\u2028]", BLOCK.search(page)[1])
 

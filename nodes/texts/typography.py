@@ -1,0 +1,167 @@
+"""Quotation marks, apostrophes, dashes and dots as printers set them, in the ways of a language, when a text is shown.
+
+What is stored stays as it was typed, and so does code. Each text is gone through once.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+from markup import tags
+
+_NARROW: Final = "\u202f"
+_MARKS_OF_ENGLISH: Final = ("“", "”", "‘", "’")
+# Opening and closing, double and single, by language; all others are set as in English.
+_MARKS: Final = {
+    "cs": ("„", "“", "‚", "‘"),
+    "de": ("„", "“", "‚", "‘"),
+    "de-ch": ("«", "»", "‹", "›"),
+    "es": ("«", "»", "“", "”"),
+    "fi": ("”", "”", "’", "’"),
+    "fr": (f"«{_NARROW}", f"{_NARROW}»", "“", "”"),
+    "it": ("«", "»", "“", "”"),
+    "pl": ("„", "”", "«", "»"),
+    "ru": ("«", "»", "„", "“"),
+    "sv": ("”", "”", "’", "’"),
+    "uk": ("«", "»", "„", "“"),
+}
+_SIGNS: Final = re.compile(r"[\"']|-{2,}|\.{3,}")
+# In French a space stands before these, at which no line ends.
+_FRENCH: Final = re.compile(_SIGNS.pattern + r"|[ ](?=[:;!?»])|(?<=«)[ ]")
+_APOSTROPHE: Final = "’"
+_OPENING: Final = frozenset("([{<«‹“„‘‚—–-/\u00a1\u00bf")
+# Scripts that put no spaces between words: Thai, Lao, Burmese, Khmer, Chinese, Japanese.
+_UNSPACED: Final = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u9fff\uf900-\ufaff\uff00-\uffef]")
+_ADDRESS: Final = re.compile(r"https?://|www\.|\S+@")
+_TAG: Final = re.compile(r"(<[^<>]*>)")
+_NAME: Final = re.compile(r"<(/?)([a-z0-9]+)")
+_KEPT: Final = tags.names("code kbd math pre samp var")
+# What goes on with the line; all else begins another.
+_INLINE: Final = _KEPT - {"pre"} | tags.names(
+    "a abbr b bdi bdo br cite del dfn em i img ins mark q rp rt ruby s small span strong sub sup time u wbr"
+)
+
+
+class _Sign(NamedTuple):
+    """A sign of a line, with the character before it and the one after, "" at its ends."""
+
+    at: int
+    typed: str
+    before: str
+    after: str
+
+
+# By the class of the text, too: what a template has marked as HTML is never given for the same words typed as text.
+@lru_cache(maxsize=4096, typed=True)
+def smart(text: str, language: str) -> str:
+    """Return a line of text, such as a title, with the punctuation of `language` ("fr", "de-at"). Kept in process."""
+    return pieces([text], language)[0]
+
+
+def smart_html(html: str, language: str) -> str:
+    """Return clean HTML with the punctuation of `language`, but for code, and for links that are addresses themselves."""
+    parts = _TAG.split(html)
+    line: list[int] = []
+    kept = 0
+    for at, part in enumerate(parts):
+        if at % 2 == 0:
+            if part and not kept and not (at and parts[at - 1].startswith("<a ") and _ADDRESS.match(part)):
+                line.append(at)
+            continue
+        found = _NAME.match(part)
+        name = found[2] if found else ""
+        if name in _KEPT:
+            kept += -1 if found and found[1] else 1
+        if name not in _INLINE:
+            _set(parts, line, language)
+            line = []
+    _set(parts, line, language)
+    return "".join(parts)
+
+
+def _set(parts: list[str], line: list[int], language: str) -> None:
+    for at, written in zip(line, pieces([parts[at] for at in line], language), strict=True):
+        parts[at] = written
+
+
+def pieces(texts: Sequence[str], language: str) -> list[str]:
+    """Return the pieces of one line with the punctuation of `language`: a mark that opens in one may close in another."""
+    signs = _FRENCH if language[:2] == "fr" else _SIGNS
+    found = [[*signs.finditer(text)] for text in texts]
+    if not any(found):
+        return list(texts)
+    marks = _MARKS.get(language.lower()) or _MARKS.get(language[:2].lower()) or _MARKS_OF_ENGLISH
+    written = _written([*_placed(texts, found)], marks)
+    result: list[str] = []
+    for text, matches in zip(texts, found, strict=True):
+        position, parts = 0, []
+        for match in matches:
+            parts += [text[position : match.start()], next(written)]
+            position = match.end()
+        result.append("".join([*parts, text[position:]]))
+    return result
+
+
+def _placed(texts: Sequence[str], found: Sequence[Sequence[re.Match[str]]]) -> Iterator[_Sign]:
+    line, begin = "".join(texts), 0
+    for text, matches in zip(texts, found, strict=True):
+        for match in matches:
+            at, end = begin + match.start(), begin + match.end()
+            before = " " if line.endswith("&nbsp;", 0, at) else line[at - 1 : at] if at else ""
+            yield _Sign(at, match[0], before, line[end : end + 1])
+        begin += len(text)
+
+
+def _written(signs: Sequence[_Sign], marks: tuple[str, str, str, str]) -> Iterator[str]:
+    """Return what takes the place of each sign of a line, in order."""
+    written = [sign.typed for sign in signs]
+    opened: list[tuple[str, int]] = []
+    count: Counter[str] = Counter()
+    begun = -1  # the place behind a mark that opens, and behind an apostrophe: another may open there
+    for number, sign in enumerate(signs):
+        typed, before, after = sign.typed, sign.before, sign.after
+        if typed not in "\"'":
+            written[number] = _other(sign)
+            continue
+        single = 2 * (typed == "'")
+        may_open = bool(after.strip()) and (not before.strip() or before in _OPENING)
+        may_open = may_open or (begun == sign.at and after.isalnum())
+        if typed == "'" and before.isalnum() and after.isalnum() and not _UNSPACED.search(before + after):
+            written[number], begun = _APOSTROPHE, sign.at + 1
+        elif count[typed] and not may_open and before.strip():
+            _close(opened, count, typed, written)
+            written[number] = marks[single + 1]
+        elif typed == "'" and (after.isdigit() if may_open else before.isalpha()):
+            written[number], begun = _APOSTROPHE, sign.at + 1
+        elif may_open or _UNSPACED.search(before + after):
+            opened.append((typed, number))
+            count[typed] += 1
+            written[number], begun = marks[single], sign.at + 1
+    _close(opened, count, "", written)
+    return iter(written)
+
+
+def _close(opened: list[tuple[str, int]], count: Counter[str], typed: str, written: list[str]) -> None:
+    """Forget what was opened up to the last `typed`: what was single and is not closed is an apostrophe, as in ’tis."""
+    while opened:
+        other, number = opened.pop()
+        count[other] -= 1
+        if other == typed:
+            return
+        if other == "'":
+            written[number] = _APOSTROPHE
+
+
+def _other(sign: _Sign) -> str:
+    """Return what takes the place of a space, of dots and of dashes."""
+    typed = sign.typed
+    if typed == " ":
+        return "\u00a0" if sign.after == ":" else _NARROW
+    if typed == "...":
+        return "…"
+    # "--force" is an option of a command.
+    if typed[0] == "." or len(typed) > 3 or (not sign.before.strip() and sign.after.isalnum()):
+        return typed
+    return "–" if len(typed) == 2 else "—"
