@@ -14,7 +14,7 @@ from django.views.decorators.http import require_http_methods
 from mongo.clock import now
 from nodes import access, content
 from nodes.access import TOP, Action, section_choices
-from nodes.admin import conflict, desk, differences, outcomes, sent_forms, uses, working_copies
+from nodes.admin import conflict, desk, differences, outcomes, sent_forms, sharing, uses, working_copies
 from nodes.admin.desk import Standing
 from nodes.admin.forms import FIELDS, NodeForm, form_of
 from nodes.admin.photos.forms import RowForm
@@ -360,8 +360,9 @@ def _desk(request: HttpRequest, title: str, form: NodeForm, **context: Any) -> H
     """Show a form in its page: what is written, the panel beside it, the bar above."""
     elsewhere = [clash.name for clash in context.get("clashes", ())]
     main, groups = form.main(elsewhere), list(form.groups(elsewhere))
+    shared = sharing.preview(request, form, context["found"].node if "found" in context else None)
     typed = working_copies.context(request, form.type, context["found"].node.pk if "found" in context else None)
-    shown = {**typed, **context, "main": main, "groups": groups, "new_photo": RowForm()}
+    shown = {**typed, **context, "main": main, "groups": groups, "shared": shared, "new_photo": RowForm()}
     return page(request, "form", title, form=form, is_nav_sidebar_enabled=False, **shown)
 
 

@@ -130,9 +130,9 @@ class ReferenceInput(ChooserInput):
     def get_context(self, name: str, value: Any, attrs: Any) -> dict[str, Any]:
         list_id = f"{(attrs or {}).get('id', name)}_list"
         context = super().get_context(name, value, {**(attrs or {}), "list": list_id})
-        return {**context, "chosen": self._chosen(value), "offered": self._offered()}
+        return {**context, "chosen": self.chosen(value), "offered": self._offered()}
 
-    def _chosen(self, value: Any) -> choosing.Choice | None:
+    def chosen(self, value: Any) -> choosing.Choice | None:
         """Return what a value stands for; of what readers do not see, that they do not. Kept in process."""
         if not value:
             return None

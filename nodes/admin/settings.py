@@ -16,6 +16,7 @@ from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods
 
 from nodes import access
+from nodes.admin.fields import ReferenceField
 from nodes.admin.sent_forms import KEPT
 from nodes.admin.site import page
 from nodes.errors import TooBusy
@@ -46,6 +47,12 @@ class SettingsForm(forms.Form):
         max_value=36_500,
         help_text=gettext_lazy("0: never."),
     )
+    share_picture = ReferenceField(
+        photos=True,
+        label=gettext_lazy("Share picture"),
+        required=False,
+        help_text=gettext_lazy("For link previews of pages without a picture: the address of a photo of this site."),
+    )
 
     def __init__(self, data: Any = None) -> None:
         super().__init__(data, initial=asdict(stored_site.read().settings))
@@ -58,6 +65,8 @@ class SettingsForm(forms.Form):
 
     def _seen(self, bound: forms.BoundField) -> Any:
         try:
+            if isinstance(bound.field, ReferenceField):
+                return bound.field.clean(self.data.get(bound.html_initial_name))
             return bound.field.to_python(self.data.get(bound.html_initial_name))
         except forms.ValidationError:
             return None

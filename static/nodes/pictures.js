@@ -14,6 +14,9 @@
   const token = document.querySelector("#node_form [name=csrfmiddlewaretoken]").value;
   // {file, item, markdown}: the last once it is uploaded.
   let rows = [];
+  // A function that wants the photo; without one the pictures go into the text.
+  let taker = null;
+  const inserting = insertButton.textContent;
 
   const pictures = (transfer) => [...(transfer?.files || [])].filter((one) => one.type.startsWith("image/"));
 
@@ -30,7 +33,9 @@
     }
   };
 
-  const ask = (files) => {
+  const ask = (files, take = null) => {
+    taker = take;
+    insertButton.textContent = take ? insertButton.dataset.take : inserting;
     rows = files.map((file) => ({ file, item: blank.content.firstElementChild.cloneNode(true), markdown: "" }));
     list.replaceChildren(...rows.map((row) => row.item));
     for (const row of rows) {
@@ -87,6 +92,7 @@
         bar.remove();
         if (result?.ok) {
           row.markdown = result.markdown;
+          row.photo = result;
           item.classList.add("done");
           for (const field of item.querySelectorAll("[name], [data-remove]")) field.disabled = true;
         } else tell(item, result ? result.reason : dialog.dataset.failed);
@@ -127,11 +133,12 @@
       return;
     }
     dialog.close();
-    insert(rows.map((row) => row.markdown).join("\n\n"));
+    if (taker) taker(rows[0].photo);
+    else insert(rows.map((row) => row.markdown).join("\n\n"));
   });
 
   text.addEventListener("put-picture", (event) => insert(event.detail));
-  text.addEventListener("ask-picture", (event) => ask(event.detail));
+  text.addEventListener("ask-picture", ({ detail }) => (detail.take ? ask(detail.files, detail.take) : ask(detail)));
 
   // The editor stands beside the textarea, in its place: listened to before it hears of it.
   const place = text.parentElement;

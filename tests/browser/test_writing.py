@@ -98,7 +98,7 @@ def test_a_photo_is_searched_and_put_where_the_cursor_is(ann):
     ann.locator(".CodeMirror-line").first.click()
     ann.keyboard.press("End")
     ann.get_by_role("button", name=re.compile("^Photo")).click()
-    picker = ann.get_by_role("dialog", name="Put a photo into the text")
+    picker = ann.get_by_role("dialog", name="Choose a photo")
     expect(picker.locator("li")).to_have_count(2)
     expect(picker.locator("li").filter(has_text="Harbour")).to_contain_text("not published yet")
     picker.get_by_role("searchbox").fill("daw")

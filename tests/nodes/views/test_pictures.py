@@ -2,16 +2,18 @@
 
 import json
 import re
+from datetime import timedelta
 
 import feedparser
 import pytest
 from bson import ObjectId
 
+from mongo.clock import now
 from mongo.connection import database
 from nodes.photos import links as photo_links
 from nodes.selectors import photos, references
-from nodes.services import editing, trash
-from nodes.services.site import save_settings
+from nodes.services import drafts, editing, trash
+from nodes.services.site import save_settings, touch
 from tests.support.nodes import photo_build, pictures
 from tests.support.nodes.build import EDITOR, node, nonce, save, stored
 from tests.support.nodes.photo_build import document
@@ -80,6 +82,24 @@ def test_one_that_is_not_public_is_shown_nowhere(client, post, photo, take_away)
     assert all(str(photo) in page(client, address) for address in addresses)
     take_away(photo)
     assert [address for address in addresses if str(photo) in page(client, address)] == []
+
+
+def test_scheduled_changes_bring_and_take_it_from_their_time_on(client, post, photo):
+    other = photo_build.upload(node("gallery", "walls"), pictures.jpeg(3), "other.jpg")
+    for before, after in ((photo, None), (photo, other)):
+        draft = drafts.save_draft(EDITOR, post, nonce(post), {"detail.picture": after})
+        drafts.schedule(EDITOR, post, draft.nonce, now() + timedelta(hours=1))
+        assert str(before) in page(client, "/news")
+        due = {"draft.due": now() - timedelta(seconds=1)}
+        assert (
+            database()["cms.nodes"].update_one({"_id": post, "draft.due": {"$gt": now()}}, {"$set": due}).matched_count
+        )
+        touch()
+        html = page(client, "/news")
+        assert str(before) not in html
+        assert bool(THUMBNAIL.findall(html)) == bool(after) == (str(other) in html)
+        database()["cms.nodes"].update_one({"_id": post}, {"$unset": {"draft": ""}})
+        touch()
 
 
 def test_a_list_asks_once_for_all_pictures(client, post, photo, commands):

@@ -1,0 +1,134 @@
+"""The picture of a page in its form, what is shown of it to search engines and link previews, and the site's own picture."""
+
+import re
+from html import unescape
+
+import pytest
+from bson import ObjectId
+
+from mongo.connection import database
+from nodes.services import trash
+from tests.support.nodes import photo_build, pictures
+from tests.support.nodes.build import EDITOR, node, stored
+from tests.support.nodes.editors import fields
+from tests.support.nodes.photo_build import document
+
+SETTINGS = "/admin/nodes/sitesettings/"
+WORDS = '<b>Find</b> "me" {{ now }}'
+
+
+@pytest.fixture
+def photo(mongo) -> ObjectId:
+    return photo_build.upload(photo_build.gallery("plates"), pictures.jpeg(), "boats.jpg")
+
+
+def change(node_id: ObjectId) -> str:
+    return f"/admin/nodes/node/{node_id}/change/"
+
+
+def preview(html: str) -> list[str]:
+    """Return the words and the address of the picture in the preview of a form."""
+    part = html.partition('<div class="shared"')[2].partition("</div>")[0]
+    image = re.search(r'<img src="([^"]*)" alt="" width="80" height="80">', part)
+    words = re.findall(r"<(?:strong|span) data-\w+>(.*?)</(?:strong|span)>", part)
+    return [*(unescape(word) for word in words[:2]), image[1] if image else ""]
+
+
+@pytest.mark.parametrize("type", ["blog-entry", "basic-page", "folder", "blog", "gallery"])
+def test_every_text_takes_one_by_its_address_or_id(photo, editor, type):
+    ann, place = editor(), node("blog" if type == "blog-entry" else "folder", "place")
+    page = change(node(type, "page", parent=place))
+    for typed in ("/plates/boats", f"photo:{photo}"):
+        assert ann.send(page, ann.open(page), picture=typed).status_code == 302
+        made = database()["cms.nodes"].find_one({"metadata.slug": "page"})
+        assert made["metadata"]["detail"]["picture"] == made["derived"]["picture"] == photo
+        assert made["derived"]["refs"] == [photo]
+        assert ann.open(page)["picture"] == ["/plates/boats"]
+        assert ann.send(page, ann.open(page), picture="").status_code == 302
+        assert stored(made["_id"])["detail"]["picture"] is None
+
+
+@pytest.mark.parametrize("typed", ["/place", "/nowhere", "$ne", "photo:$", "javascript:alert(1)", "photo:" + "0" * 23])
+def test_what_is_no_photo_is_refused_at_its_field(photo, editor, typed):
+    ann, page = editor(), change(node("folder", "place"))
+    refused = ann.send(page, ann.open(page), picture=typed, seo_title=WORDS)
+    assert refused.status_code == 200
+    assert "No public photo has this address." in refused.content.decode()
+    assert ann.fields(refused)["picture"] == [typed]
+    assert preview(refused.content.decode())[0] == WORDS
+    assert stored(database()["cms.nodes"].find_one({"metadata.slug": "place"})["_id"])["detail"]["seo_title"] == ""
+
+
+def test_two_editors_merge_and_a_draft_keeps_its_own(photo, editor):
+    page_id = node()
+    page, ann, bob = change(page_id), editor("ann"), editor("bob")
+    hers, his = ann.open(page), bob.open(page)
+    assert bob.send(page, his, seo_title="Bob's").status_code == 302
+    assert ann.send(page, hers, picture=f"photo:{photo}", seo_description="Ann's").status_code == 302
+    detail = stored(page_id)["detail"]
+    assert (detail["picture"], detail["seo_title"], detail["seo_description"]) == (photo, "Bob's", "Ann's")
+    assert ann.send(page, ann.open(page), "_draft", picture="").status_code == 302
+    drafted = database()["cms.nodes"].find_one({"_id": page_id})
+    assert (drafted["metadata"]["detail"]["picture"], drafted["draft"]["metadata"]["detail"]["picture"]) == (
+        photo,
+        None,
+    )
+
+
+def test_the_preview_says_what_is_shown_and_what_stands_in(photo, editor):
+    page, ann = change(node(title="Quay", text="Of the sea.")), editor()
+    html = ann.client.get(page).content.decode()
+    assert preview(html) == ["Quay", "Of the sea.", ""]
+    ann.send(page, ann.open(page), summary="A summary", picture=f"photo:{photo}")
+    title, description, image = preview(ann.client.get(page).content.decode())
+    assert (title, description) == ("Quay", "A summary")
+    assert f"/{photo}/" in image
+    ann.send(page, ann.open(page), seo_title=WORDS, seo_description="x" * 400)
+    html = ann.client.get(page).content.decode()
+    assert preview(html)[:2] == [WORDS, "x" * 159 + "…"]
+    assert WORDS not in html
+
+
+def test_one_that_went_to_the_trash_stays_named_and_is_told(photo, editor):
+    page_id, ann = node(**{"detail.picture": photo}), editor()
+    trash.trash(EDITOR, photo, document(photo)["metadata"]["nonce"], "cms.assets.files")
+    html = ann.client.get(change(page_id)).content.decode()
+    assert fields(html)["picture"] == [f"photo:{photo}"]
+    assert "in the trash" in html
+    assert preview(html)[2] == ""
+    assert ann.send(change(page_id), ann.open(change(page_id)), title="Other").status_code == 302
+    assert stored(page_id)["detail"]["picture"] == photo
+
+
+class TestSettings:
+    def form(self, editor) -> dict:
+        return fields(editor.client.get(SETTINGS).content.decode(), "settings_form")
+
+    def stored(self) -> dict:
+        return database()["cms.site"].find_one().get("settings", {})
+
+    def test_it_is_chosen_left_alone_and_dropped(self, photo, editor):
+        ann = editor()
+        assert ann.send(SETTINGS, self.form(ann), share_picture="/plates/boats").status_code == 302
+        assert self.stored() == {"share_picture": photo}
+        assert ann.send(SETTINGS, self.form(ann), tagline="More").status_code == 302
+        assert self.stored() == {"share_picture": photo, "tagline": "More"}
+        assert ann.send(SETTINGS, self.form(ann), share_picture="").status_code == 302
+        assert self.stored()["share_picture"] is None
+
+    def test_of_two_that_are_chosen_at_once_both_are_told(self, photo, editor):
+        other = photo_build.upload(photo_build.gallery("walls"), pictures.jpeg(2), "wall.jpg")
+        ann, bob = editor("ann"), editor("bob")
+        hers, his = self.form(ann), self.form(bob)
+        bob.send(SETTINGS, his, share_picture="/walls/wall")
+        answer = ann.send(SETTINGS, hers, share_picture="/plates/boats")
+        assert answer.status_code == 409
+        assert self.stored() == {"share_picture": other}
+        assert ann.send(SETTINGS, fields(answer.content.decode(), "settings_form")).status_code == 302
+        assert self.stored() == {"share_picture": photo}
+
+    def test_what_is_no_photo_is_refused(self, photo, editor):
+        ann = editor()
+        refused = ann.send(SETTINGS, self.form(ann), share_picture="/plates")
+        assert "No public photo has this address." in refused.content.decode()
+        assert "share_picture" not in self.stored()
