@@ -92,10 +92,10 @@ def choice(node: Node | Photo) -> Choice:
     )
 
 
-def unseen(node_id: ObjectId, ref: str, *, sees_all: bool) -> Choice:
-    """Return how a field shows what readers do not see; `sees_all`: with its title, and why."""
+def unseen(node_id: ObjectId, ref: str, *, sees_all: bool, sees_photos: bool) -> Choice:
+    """Return how a field shows what readers do not see; `sees_all`: with its title, of a photo if `sees_photos`, and why."""
     state = states(tree.current(), [node_id], now())[node_id] if sees_all else State.HIDDEN
-    title = titles([node_id]).get(node_id, "") if sees_all else ""
+    title = titles([node_id], of_photos=sees_photos).get(node_id, "") if sees_all else ""
     return Choice(ref, ref, title, kind="", note=str(texts.REASONS.get(state, "")))
 
 

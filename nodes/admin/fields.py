@@ -124,8 +124,8 @@ class ReferenceInput(ChooserInput):
     def __init__(self, *, photos: bool) -> None:
         super().__init__("photo" if photos else "node")
         self.photos = photos
-        # Whether the editor may know why something is not public, and its title.
-        self.sees_all = False
+        # Whether the editor may know why something is not public, and its title; of photos, too.
+        self.sees_all = self.sees_photos = False
 
     def get_context(self, name: str, value: Any, attrs: Any) -> dict[str, Any]:
         list_id = f"{(attrs or {}).get('id', name)}_list"
@@ -138,7 +138,8 @@ class ReferenceInput(ChooserInput):
             return None
         _scheme, colon, name = str(value).partition(":")
         if colon and ObjectId.is_valid(name):
-            return choosing.unseen(ObjectId(name), str(value), sees_all=self.sees_all)
+            key = ObjectId(name)
+            return choosing.unseen(key, str(value), sees_all=self.sees_all, sees_photos=self.sees_photos)
         moment = now()
 
         def read() -> tuple[choosing.Choice | None, datetime | None]:

@@ -156,7 +156,7 @@ class NodeForm(forms.Form):
             if isinstance(field, MomentField | PartsField):
                 field.seen = said.get(self.paths[name])
             elif isinstance(field, ReferenceField):
-                field.widget.sees_all = access.sees_all(user)
+                field.widget.sees_all, field.widget.sees_photos = access.sees_all(user), access.may_see_photos(user)
         if user.has_perm("nodes.publish_node"):
             # A new page gets who makes it; what was imported without an author may stay so.
             required = bool(said.get("author"))

@@ -40,7 +40,8 @@ def broken(request: HttpRequest) -> HttpResponse:
     except ValueError as error:
         raise Http404(_("There is no such page of this list.")) from error
     # What is not public has a name for those alone who may see it.
-    titles = selectors.titles([row["target"] for row in rows]) if access.sees_all(request.user) else {}
+    targets = [row["target"] for row in rows] if access.sees_all(request.user) else []
+    titles = selectors.titles(targets, of_photos=access.may_see_photos(request.user))
     for row in rows:
         row["title"] = titles.get(row["target"], "")
     return page(request, "broken_links", _("Broken links"), rows=rows, looked=looked, after=after)

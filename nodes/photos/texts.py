@@ -174,7 +174,7 @@ def broken(source: str, render: Callable[[], str], *, sees_photos: bool, sees_al
         for name in marks
         if name in photos or ObjectId.is_valid(name)
     }
-    titles = reference_selectors.titles(set(ids.values())) if sees_all and ids else {}
+    titles = reference_selectors.titles(set(ids.values()) if sees_all else (), of_photos=sees_photos)
     words: dict[str, list[str]] = {}
     for mention in references.mentions(inserts.html):
         words.setdefault(mention.name, []).append(mention.words)

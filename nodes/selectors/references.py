@@ -15,7 +15,7 @@ from bson import ObjectId
 from markup.html import references as markup_references
 from mongo.connection import Document, batched, database
 from nodes.collections import ASSET_FILES, NODES, REFERRING, TRASH, standing
-from nodes.content import MARKDOWN, registry
+from nodes.content import MARKDOWN, PHOTO, registry
 from nodes.content import fields as content_fields
 from nodes.models import Node
 from nodes.models.tree import Tree
@@ -143,14 +143,15 @@ def states(sections: Tree, ids: Collection[ObjectId], moment: datetime) -> dict[
     return {i: found.get(i, State.GONE) for i in ids}
 
 
-def titles(ids: Collection[ObjectId]) -> dict[ObjectId, str]:
-    """Return the titles of those nodes and photos that are there, in the trash too."""
+def titles(ids: Collection[ObjectId], *, of_photos: bool) -> dict[ObjectId, str]:
+    """Return the titles of those nodes, and photos where they are to be told too, that are there, in the trash too."""
     found: dict[ObjectId, str] = {}
     for collection in (NODES, ASSET_FILES, TRASH):
         for batch in batched([i for i in ids if i not in found], IDS_AT_ONCE):
             query = {"_id": {"$in": batch}, **standing(collection)}
-            named = database()[collection].find(query, {"metadata.title": 1})
-            found |= {document["_id"]: document["metadata"]["title"] for document in named}
+            named = database()[collection].find(query, {"metadata.title": 1, "metadata.type": 1})
+            known = [(document["_id"], document["metadata"]) for document in named]
+            found |= {i: said["title"] for i, said in known if of_photos or said["type"] != PHOTO}
     return found
 
 

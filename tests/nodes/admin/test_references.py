@@ -237,6 +237,18 @@ class TestReport:
         assert str(hidden) in page
         assert "Secret plan" not in page
 
+    @pytest.mark.parametrize("is_in_trash", [False, True])
+    def test_the_name_of_a_hidden_photo_is_for_those_who_see_photos(self, client, editor, is_in_trash):
+        photo = upload(gallery(), name="secret-lake.jpg", fields={"published": None})
+        plan, name = node(slug="plan", title="Secret plan", published=None), document(photo)["metadata"]["title"]
+        node(slug="page", text=f"![](photo:{photo}) [a](node:{plan})")
+        if is_in_trash:
+            trash.trash(EDITOR, photo, document(photo)["metadata"]["nonce"], "cms.assets.files")
+        assert name in text(editor.get(BROKEN))
+        client.force_login(user("view_node"))
+        page = text(client.get(BROKEN))
+        assert ("Secret plan" in page, str(photo) in page, name in page) == (True, True, False)
+
     def test_it_is_for_those_who_edit(self, client):
         client.force_login(user("view_photo"))
         assert client.get(BROKEN).status_code == 403
