@@ -125,6 +125,13 @@ def test_a_preview_of_what_was_typed_leaves_what_readers_see(mongo, editor):
     assert mongo["cms.nodes"].find_one({"_id": public})["draft"]["metadata"]["title"] == "Typed"
 
 
+@pytest.mark.parametrize("width", ["360", "768", "1200"])
+def test_the_page_is_previewed_as_wide_as_a_device(editor, width):
+    html = editor().client.get(f"/admin/nodes/node/{node()}/preview-frame/?width={width}").content.decode()
+    assert f'class="device device-{width}"' in html
+    assert html.count('aria-current="true"') == 1
+
+
 def test_fields_of_a_type_are_written_or_chosen(editor):
     with registered(Recipe, Cookbook):
         stew = node("recipe", "stew", parent=node("cookbook", "cooking"), **{"detail.course": "main"})
