@@ -22,6 +22,7 @@ from nodes.admin.editing import publish_draft
 from nodes.admin.fields import MomentField
 from nodes.admin.site import admin_url, page
 from nodes.errors import NodeError
+from nodes.photos import texts
 from nodes.selectors.editing import Editable, Version
 from nodes.services import drafts
 from nodes.views import previews
@@ -155,9 +156,12 @@ def preview_frame(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
 @xframe_options_sameorigin
 @csp_replace({"frame-ancestors": ["'self'"]})  # type: ignore[arg-type]
 def preview(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
-    """Show an editor the page as it would be, with its draft if there is one; ?version=live without."""
+    """Show an editor the page as it would be, with its draft if there is one; ?version=live without. What readers would not get
+    of its text is marked."""
     found = access.node(request.user, node_id, Action.VIEW)
-    return previews.show(request, found.node if request.GET.get("version") == "live" else found.drafted())
+    shown = found.node if request.GET.get("version") == "live" else found.drafted()
+    sees_photos, sees_all = access.may_see_photos(request.user), access.sees_all(request.user)
+    return previews.show(request, shown, texts.marked(shown, sees_photos=sees_photos, sees_all=sees_all))
 
 
 @require_POST

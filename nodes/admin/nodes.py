@@ -33,7 +33,7 @@ class NodeAdmin(admin.ModelAdmin):
             ("add/", editing.add, "add"),
             ("propose-slug/", writing.propose_slug, "propose_slug"),
             ("undo/", undo.undo, "undo"),
-            ("show-text/", writing.show_text, "show_text"),
+            ("show-typed/", writing.show_typed, "show_typed"),
             ("tags/", writing.complete_tags, "tags"),
             ("photos/", writing.pick_photos, "pick_photos"),
             ("keep-typed/", working_copies.keep, "keep_typed"),

@@ -1,4 +1,4 @@
-"""What the form asks for while an editor writes: the text as readers will see it, photos to put into it, tags in use."""
+"""What the form asks for while an editor writes: the page as readers will see it, photos to put into it, tags in use."""
 
 import secrets
 from typing import Any
@@ -13,15 +13,19 @@ from django.views.decorators.http import require_POST, require_safe
 from markup.characters import newlines
 from markup.markdown import limits
 from mongo import rate_limit
-from nodes import access
+from nodes import access, content
+from nodes.access import Action
 from nodes.admin import choosing
-from nodes.content import HTML, MARKDOWN
-from nodes.models import site
+from nodes.admin.forms import FIELDS, form_of
+from nodes.admin.site import actor
+from nodes.models import Node, site
 from nodes.photos import links as photo_links
 from nodes.photos import texts as photo_texts
-from nodes.selectors import picking, slugs
+from nodes.selectors import editing, picking, slugs
 from nodes.selectors.lists import ANY
+from nodes.services.write import NOT_DRAFTED
 from nodes.texts import rendering
+from nodes.views import previews
 
 # In so many seconds one account may ask for so many previews of texts with more than so many marks: each takes some 10 µs,
 # all together 20 seconds of a processor at most. The editor asks when its writer pauses.
@@ -30,20 +34,49 @@ PREVIEWS = {0: 120, 5_000: 20, 20_000: 4}
 
 
 @require_POST
-def show_text(request: HttpRequest) -> JsonResponse:
-    """Answer {"html": …, "broken": …}: a text as readers will see it, with photos that they do not see yet and links marked
-    that lead nowhere; and the list of these. Saves nothing."""
+def show_typed(request: HttpRequest) -> JsonResponse:
+    """Answer {"html": …, "broken": …}: the page as readers would see it if the form were saved and published now, with what
+    they do not see of its text marked; and the list of that. Saves nothing."""
     if not access.may_write(request.user):
         raise PermissionDenied
-    text = newlines(request.POST.get("text", "")[: settings.TEXT_MAX_BYTES])
-    if not _may_preview(request.user, text):
+    type, node = request.POST.get("type", ""), request.POST.get("_node", "")
+    if not content.get(type).is_installed or content.get(type).is_file:
+        return JsonResponse({}, status=400)
+    node_id = ObjectId(node) if ObjectId.is_valid(node) else None
+    access.check_may_type(request.user, type, node_id)
+    sent = newlines("\n".join(request.POST.values()))
+    if not _may_preview(request.user, sent):
         return JsonResponse({}, status=429, headers={"Retry-After": str(SECONDS)})
-    text_format = HTML if request.POST.get("format") == HTML else MARKDOWN
-    html = rendering.to_html(text, text_format)
+    shown = _typed(request, type, node_id)
     sees_photos, sees_all = access.may_see_photos(request.user), access.sees_all(request.user)
-    shown = photo_texts.previewed(html, sees_photos=sees_photos, sees_all=sees_all)
-    broken = photo_texts.broken(text, lambda: html, sees_photos=sees_photos, sees_all=sees_all)
-    return JsonResponse({"html": shown, "broken": render_to_string("nodes/admin/_broken.html", {"broken": broken})})
+    page = previews.show(request, shown, photo_texts.marked(shown, sees_photos=sees_photos, sees_all=sees_all))
+    text, nonce = getattr(shown.metadata.detail, "text", ""), shown.metadata.nonce
+    broken = photo_texts.broken(
+        text,
+        lambda: rendering.saved(nonce, text, shown.metadata.detail.format),
+        sees_photos=sees_photos,
+        sees_all=sees_all,
+    )
+    listed = render_to_string("nodes/admin/_broken.html", {"broken": broken})
+    return JsonResponse({"html": page.content.decode(), "broken": listed})
+
+
+def _typed(request: HttpRequest, type: str, node_id: ObjectId | None) -> Node:
+    """Return the node as its form says it; what is wrong with the form is as it is stored."""
+    found = editing.load(node_id) if node_id else None
+    if found and (found.node.metadata.type != type or not access.allowed(request.user, found.node, Action.VIEW)):
+        found = None
+    drafting = request.POST.get("version") == "draft"
+    stored = ((drafting and found.draft) or found.live) if found else None
+    form = form_of(type)(request.POST, user=request.user, type=type, seen=stored)
+    for path in NOT_DRAFTED if drafting else ():
+        form.fields.pop(FIELDS[path])
+    form.is_valid()
+    mine = form.mine()
+    if "detail.text" in mine:
+        mine["detail.text"] = mine["detail.text"][: settings.TEXT_MAX_BYTES]
+    mine["author"] = mine.get("author") or (stored.fields["author"] if stored else actor(request).as_document())
+    return editing.typed(type, mine, form.cleaned_data.get("tags", ()), found.node.pk if found else ObjectId(), stored)
 
 
 @require_safe

@@ -43,7 +43,7 @@ REASONS = {
 class Targets:
     """What a text names, by name: photos, and the paths of nodes. What is not in it stays words.
 
-    `marks`: for editors, why a link has no address.
+    `marks`: for editors, why readers do not see it.
     """
 
     photos: Mapping[str, Photo]
@@ -119,13 +119,13 @@ def readable(names: Names) -> Targets:
     return version_cache.under_version(("references", names), moment, read)
 
 
-def previewed(html: str, *, sees_photos: bool, sees_all: bool) -> SafeString:
-    """Return a clean text for its editor: with photos that readers do not see yet, with links marked that lead nowhere, and
-    with what is wrong with its inserts.
+def marked(node: Placed, *, sees_photos: bool, sees_all: bool) -> SafeString:
+    """Return the node's text for its editor: what readers do not see, photos and links, is marked, as is what is wrong with
+    its inserts.
 
     `sees_photos`, `sees_all`: whether the editor may see all photos, and may know why something is not public.
     """
-    inserts = Inserts(rendering.for_readers(html, get_language() or "en"))
+    inserts = Inserts(rendering.for_readers(saved(node), get_language() or "en"))
     names = named(inserts)
     public = readable(names) if names else NONE
     photos = selectors.named(names.photos) if sees_photos else public.photos
@@ -157,7 +157,7 @@ class BrokenReference:
 def broken(source: str, render: Callable[[], str], *, sees_photos: bool, sees_all: bool) -> list[BrokenReference]:
     """Return what a text and its inserts name that readers cannot see, at most MOST_BROKEN places, by line.
 
-    `render`: returns the text as clean HTML, asked only if it names anything; `sees_photos` and `sees_all` as for `previewed`.
+    `render`: returns the text as clean HTML, asked only if it names anything; `sees_photos` and `sees_all` as for `marked`.
     """
     lines: dict[str, list[int]] = {}
     for number, line in enumerate(source.split("\n"), 1):
@@ -231,7 +231,7 @@ class Readers:
 def _resolved(html: str, targets: Targets) -> str:
     def image(ref: ImageRef) -> str | None:
         photo = targets.photos.get(ref.slug)
-        return None if photo is None else _picture(ref, photo)
+        return None if photo is None else _picture(ref, photo, targets.marks.get(ref.slug, ""))
 
     def link(ref: LinkRef) -> tuple[str, str]:
         address, mark = _address(ref, targets), targets.marks.get(ref.name)
@@ -249,11 +249,12 @@ def _address(ref: LinkRef, targets: Targets) -> str:
     return photo.get_absolute_url() if photo else ""
 
 
-def _picture(ref: ImageRef, photo: Photo) -> str:
+def _picture(ref: ImageRef, photo: Photo, mark: str) -> str:
     picture = photo_links.picture(photo, alt=ref.alt or photo.metadata.detail.alt)
     if not ref.linked:
         picture = format_html('<a href="{}">{}</a>', photo.get_absolute_url(), picture)
+    told = format_html(' <small class="not-public">({})</small>', mark) if mark else ""
     if not ref.block:
-        return picture
-    caption = format_html("<figcaption>{}</figcaption>", ref.title) if ref.title else ""
+        return format_html("{}{}", picture, told)
+    caption = format_html("<figcaption>{}{}</figcaption>", ref.title, told) if ref.title or told else ""
     return format_html('<figure class="photo">{}{}</figure>', picture, caption)

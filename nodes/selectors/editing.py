@@ -7,12 +7,27 @@ from datetime import datetime
 from typing import Any, Self
 
 from bson import ObjectId
+from django.core.exceptions import ValidationError
 
+from mongo.clock import now
 from mongo.connection import database
 from nodes import merging
 from nodes.collections import NODES, REVISIONS
-from nodes.content import get, upgrading
+from nodes.content import fields as content_fields
+from nodes.content import get, upgrading, values
 from nodes.models import Metadata, Node
+from nodes.types import NEVER
+
+# What a new page says.
+_NOTHING = {
+    "parent_id": None,
+    "slug": "",
+    "title": "",
+    "summary": "",
+    "author": None,
+    "published": None,
+    "expires": NEVER,
+}
 
 
 @dataclass(frozen=True)
@@ -60,16 +75,40 @@ class Editable:
         fields = {**self.live.fields, **self.draft.fields}
         # Where either cannot be upgraded, neither can both together.
         shapes = {self.live.schema_version, self.draft.schema_version} - {self.node.content_type.schema_version}
-        whole = {
-            **merging.nested(fields),
-            "nonce": self.draft.nonce,
-            "type": self.node.metadata.type,
-            "created": self.node.metadata.created,
-            "updated": self.draft.saved_at,
-            "tags": list(self.draft.tags),
-            upgrading.VERSION: next(iter(shapes), self.node.content_type.schema_version),
-        }
-        return Node(pk=self.node.pk, metadata=Metadata.from_document(whole))
+        shape = next(iter(shapes), self.node.content_type.schema_version)
+        drafted = replace(self.draft, fields=fields, schema_version=shape)
+        return _node(self.node.pk, self.node.metadata.type, drafted, self.node.metadata.created)
+
+
+def _node(node_id: ObjectId, type: str, said: Version, created: datetime) -> Node:
+    whole = {
+        **merging.nested(said.fields),
+        "nonce": said.nonce,
+        "type": type,
+        "created": created,
+        "updated": said.saved_at,
+        "tags": list(said.tags),
+        upgrading.VERSION: said.schema_version,
+    }
+    return Node(pk=node_id, metadata=Metadata.from_document(whole))
+
+
+def typed(type: str, mine: Mapping[str, Any], tags: tuple[str, ...], node_id: ObjectId, stored: Version | None) -> Node:
+    """Return the node as it would be if what a form says, `mine` by path, were saved now: over what is stored, if anything.
+
+    What a field of its type does not take is as it was.
+    """
+    declared, moment = content_fields.declared(type), now()
+    fields = {
+        **_NOTHING,
+        **merging.as_stored({"detail": content_fields.defaults(type)}),
+        **(stored.fields if stored else {}),
+    }
+    for path, value in mine.items():
+        with suppress(ValidationError):
+            fields[path] = values.cleaned(declared[path], value) if path in declared else value
+    said = Version(ObjectId(), fields, tags, moment, schema_version=get(type).schema_version)
+    return _node(node_id, type, said, moment)
 
 
 def load(node_id: ObjectId) -> Editable | None:

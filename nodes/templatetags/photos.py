@@ -87,7 +87,7 @@ def picture_dialog(context: Any, new_photo: Any) -> dict[str, Any]:
 @register.inclusion_tag("nodes/admin/_editor.html")
 def editor_settings() -> dict[str, Any]:
     """{% editor_settings %}: what the script of the editor of Markdown needs to know, and its help."""
-    return {"words": {**_words(), "show": reverse("admin:nodes_node_show_text")}}
+    return {"words": {**_words(), "show": reverse("admin:nodes_node_show_typed")}}
 
 
 def _words() -> dict[str, str]:
@@ -112,7 +112,6 @@ def _words() -> dict[str, str]:
         "text": _("Text"),
         "tools": _("Formatting"),
         "shown": _("Preview"),
-        "empty": _("Nothing to show yet."),
         "failed": _("The preview cannot be shown now. Your text is safe: save it as usual."),
         "words": _("%(n)s words"),
         "minutes": _("%(n)s min to read"),

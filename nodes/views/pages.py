@@ -9,6 +9,7 @@ from urllib.parse import quote, unquote
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponsePermanentRedirect
 from django.shortcuts import render
 from django.urls import Resolver404, resolve
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
@@ -113,18 +114,24 @@ def find_photos(request: HttpRequest) -> HttpResponse:
     return render(request, "nodes/found-photos.html", context | {"listing": found})
 
 
-def show(request: HttpRequest, shown: Node | Photo) -> HttpResponse:
-    """Answer the page of a node; the caller has checked who may see it."""
+def show(
+    request: HttpRequest, shown: Node | Photo, body: SafeString | None = None, *, is_preview: bool = False
+) -> HttpResponse:
+    """Answer the page of a node; the caller has checked who may see it.
+
+    `body`: its text, where that is not what readers get of it; `is_preview`: without comments and forms.
+    """
     more, crumbs = _more(request, shown), breadcrumbs(shown)
     photo = pictures.shared(shown, more["listing"].nodes[:1] if shown.content_type.lists == content.PHOTOS else ())
     picture = photo_links.shared(photo) if photo else None
     context = {
         "node": shown,
-        "body": photo_texts.body(shown),
+        "body": photo_texts.body(shown) if body is None else body,
         "breadcrumbs": crumbs,
         "picture": picture,
         "lead": pictures.lead(shown),
         "detail": shown.metadata.detail,
+        "is_preview": is_preview,
     }
     context["linked_data"] = linked_data.script(request, shown, crumbs, picture)
     return _framing(render(request, shown.content_type.templates(), context | more), shown)

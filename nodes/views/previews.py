@@ -11,6 +11,7 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils.cache import add_never_cache_headers
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
@@ -65,10 +66,11 @@ def by_link(request: HttpRequest, token: str) -> HttpResponse:
     return _private(render(request, "nodes/preview-gone.html", status=410))
 
 
-def show(request: HttpRequest, node: Node) -> HttpResponse:
-    """Answer a page as readers would see it if it were published now. Its address must not leak to what it links to."""
+def show(request: HttpRequest, node: Node, body: SafeString | None = None) -> HttpResponse:
+    """Answer a page as readers would see it if it were published now, or with `body` for its text. Its address must not leak to
+    what it links to."""
     node.metadata.published = node.metadata.published or now()
-    return _private(pages.show(request, node))
+    return _private(pages.show(request, node, body, is_preview=True))
 
 
 def _private(response: HttpResponse) -> HttpResponse:

@@ -8,7 +8,6 @@
   if (!text || text.tagName !== "TEXTAREA" || !settings || !window.EasyMDE) return;
   const words = JSON.parse(settings.textContent);
   const format = form.elements.namedItem("format");
-  const token = form.elements.namedItem("csrfmiddlewaretoken").value;
   const BESIDE = "marginalia-beside";
   const WAIT = 400;
 
@@ -80,33 +79,56 @@
     return window.matchMedia("(min-width: 1400px)").matches;
   };
 
-  // What readers will see, from the server, a moment after the last key: one question at a time, the last answer counts.
+  // The page as readers will see it, in a frame in which no script runs; it stays where it was scrolled to.
+  const show = (pane, html) => {
+    const page = new DOMParser().parseFromString(html, "text/html");
+    for (const needless of page.querySelectorAll("script, .theme-switch")) needless.remove();
+    for (const link of page.querySelectorAll("a[href]:not([href^='#'])")) link.target = "_blank";
+    page.documentElement.dataset.theme = document.documentElement.dataset.theme || "auto";
+    const shown = pane.querySelector("iframe")?.contentDocument;
+    if (shown?.querySelector("main")) {
+      const { scrollX, scrollY } = shown.defaultView;
+      shown.body.replaceWith(shown.adoptNode(page.body));
+      shown.defaultView.scrollTo({ left: scrollX, top: scrollY, behavior: "instant" });
+      return;
+    }
+    const frame = document.createElement("iframe");
+    frame.title = words.shown;
+    frame.setAttribute("sandbox", "allow-same-origin allow-popups allow-popups-to-escape-sandbox");
+    frame.srcdoc = `<!doctype html>${page.documentElement.outerHTML}`;
+    pane.replaceChildren(frame);
+  };
+
+  // From the server, a moment after the last key: one question at a time, the last answer counts.
+  const typed = () => {
+    const sent = new URLSearchParams([...new FormData(form)].filter(([, value]) => typeof value === "string"));
+    sent.set("text", editor ? editor.value() : text.value);
+    return sent;
+  };
   let asked = null;
   let timer = 0;
   let running = null;
-  const render = (source, pane) => {
-    if (source === asked) return null;
-    asked = source;
+  const render = (_source, pane) => {
+    const body = typed();
+    if (`${body}` === asked) return null;
+    asked = `${body}`;
     clearTimeout(timer);
     timer = setTimeout(async () => {
       running?.abort();
       running = new AbortController();
       try {
-        const body = new URLSearchParams({ csrfmiddlewaretoken: token, text: source, format: "markdown" });
         const answer = await fetch(words.show, { method: "POST", body, headers: { Accept: "application/json" }, signal: running.signal });
         if (!answer.ok) throw new Error(answer.status);
         const { html, broken } = await answer.json();
-        pane.innerHTML = html; // cleaned by the server
+        show(pane, html);
         const list = document.getElementById("broken-references");
         if (list && list.innerHTML !== broken) list.innerHTML = broken;
-        if (!pane.textContent.trim() && !pane.querySelector("img")) pane.textContent = words.empty;
-        for (const link of pane.querySelectorAll("a[href]")) link.target = "_blank";
       } catch (error) {
         if (error.name === "AbortError") return;
         asked = null;
-        pane.textContent = words.failed;
+        pane.replaceChildren(Object.assign(document.createElement("p"), { textContent: words.failed }));
       }
-    }, pane.textContent ? WAIT : 0);
+    }, pane.firstChild ? WAIT : 0);
     return null;
   };
 
@@ -154,7 +176,8 @@
       indentWithTabs: false,
       minHeight: "22rem",
       maxHeight: "min(70vh, 44rem)",
-      previewClass: ["editor-preview", "editor-prose"],
+      previewClass: ["editor-preview"],
+      syncSideBySidePreviewScroll: false,
       previewRender: render,
       promptURLs: false,
       insertTexts: { table: ["", `\n\n| ${words.column} | ${words.column} |\n| --- | --- |\n| ${words.cell} | ${words.cell} |\n\n`] },
@@ -193,7 +216,6 @@
       if (change.origin !== "setValue") text.dispatchEvent(new Event("input", { bubbles: true }));
     });
     const pane = codemirror.getWrapperElement().nextSibling;
-    pane.tabIndex = 0;
     pane.setAttribute("role", "region");
     pane.setAttribute("aria-label", words.shown);
     reachable(editor.gui.toolbar);
@@ -211,6 +233,14 @@
     editor.toTextArea();
     editor = null;
   };
+
+  // Of the other fields, too.
+  const again = () => {
+    const pane = editor?.codemirror.getWrapperElement().nextSibling;
+    if (pane?.classList.contains("editor-preview-active-side")) render(editor.value(), pane);
+  };
+  form.addEventListener("input", again);
+  form.addEventListener("change", again);
 
   // Others that write into the textarea: what was kept in this browser, a picture that was dropped.
   for (const name of ["change", "input"]) {

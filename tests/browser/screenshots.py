@@ -76,7 +76,7 @@ def test_take_the_editors_pages(browsing, account):
     post = Node.objects.get(metadata__slug="the-wide-margin").pk
     form = f"/admin/nodes/node/{post}/change/"
     ines.goto(form)
-    expect(ines.locator(".editor-preview-side h2").first).to_be_visible()
+    expect(ines.frame_locator(".editor-preview-side iframe").locator("h2").first).to_be_visible()
     keep("admin-editor", seen(ines), taken(phone, form))
     text = stored(post)["detail"]["text"]
     editing.save(

@@ -229,8 +229,8 @@ MUTANTS = (
     ),
     Mutant(
         "rate of previews",
-        "nodes/admin/writing.py::show_text",
-        "if not _may_preview(request.user, text):",
+        "nodes/admin/writing.py::show_typed",
+        "if not _may_preview(request.user, sent):",
         "if False:",
         "tests/nodes/admin/test_writing.py",
     ),

@@ -31,7 +31,7 @@ nodes/node/                                            owea    owea
 nodes/node/add/                                        owea    owea
 nodes/node/propose-slug/                               owea    -
 nodes/node/undo/                                       -       owema
-nodes/node/show-text/                                  -       owea
+nodes/node/show-typed/                                 -       owea
 nodes/node/keep-typed/                                 -       owea
 nodes/node/typed/<objectid:copy_id>/                   -       -
 nodes/node/typed/<objectid:copy_id>/discard/           -       -
@@ -115,6 +115,7 @@ QUERIES = {
     "nodes/node/<objectid:node_id>/compare/": lambda s: f"?old={s.things['draft'].first}&new={s.nonce}",
 }
 POSTED: dict[str, Callable[["Samples"], dict[str, str]]] = {
+    "nodes/node/show-typed/": lambda s: {"type": "basic-page"},
     "nodes/node/undo/": lambda s: {"items": f"{s.things['trashed'].id}:{NOTHING}"},
     "nodes/photo/describe/": lambda s: {"photo": str(s.photo.id)},
     "nodes/photo/<objectid:photo_id>/go-back/": lambda s: {"content": NOTHING},

@@ -7,7 +7,7 @@ from nodes.services import drafts
 from nodes.types import NO_TAGS
 from tests.support.nodes.build import EDITOR, node, nonce, save, stored
 
-SHOW = "/admin/nodes/node/show-text/"
+SHOW = "/admin/nodes/node/show-typed/"
 WRONG = "Fine.\n\n::gallery{colour=red}\n\n:::note\nnot ended"
 SAYS = ("Line 3: “gallery” has no attribute “colour”", "Line 5: “:::note” is not ended")
 
@@ -52,6 +52,6 @@ def test_an_unknown_insert_is_kept(mongo):
 
 
 def test_a_preview_tells_what_is_wrong_in_its_place(editor):
-    html = editor().client.post(SHOW, {"text": WRONG}).json()["html"]
+    html = editor().client.post(SHOW, {"type": "basic-page", "title": "New", "text": WRONG}).json()["html"]
     assert all(said in html for said in SAYS)
     assert html.index("Fine.") < html.index("Line 3") < html.index("Line 5") < html.index("not ended</p>")

@@ -8,13 +8,19 @@ import pytest
 from django.contrib.auth.models import Group
 from django.test import Client
 
+from comments.posting import services
+from comments.types import Author, Target
 from markup.markdown import limits
 from nodes.admin import writing
+from nodes.views import previews
+from nodes.views.previews import Preview
 from tests.support.nodes import pictures
-from tests.support.nodes.build import node
+from tests.support.nodes.build import PAST, node, nonce
+from tests.support.nodes.content import Cookbook, Recipe, registered
 from tests.support.nodes.photo_build import gallery, upload
 
-SHOW, TAGS, PHOTOS = (f"/admin/nodes/node/{name}/" for name in ("show-text", "tags", "photos"))
+SHOW, TAGS, PHOTOS = (f"/admin/nodes/node/{name}/" for name in ("show-typed", "tags", "photos"))
+NEW = {"type": "basic-page", "title": "New", "text": "x"}
 STATIC = Path(__file__).parents[3] / "static"
 
 
@@ -27,15 +33,74 @@ def moderator(editor):
 
 
 def test_a_preview_is_what_readers_will_see(editor):
-    answer = editor().client.post(SHOW, {"text": "## Hello\n\n*there* <script>alert(1)</script>"})
-    assert answer.json()["html"].strip() == '<h2 id="s-hello">Hello</h2>\n<p><em>there</em> </p>'
-    answer = editor("bob").client.post(SHOW, {"text": "*no*<b onclick=x>yes</b>", "format": "html"})
-    assert answer.json()["html"] == "*no*<b>yes</b>"
+    typed = {**NEW, "title": "Typed", "text": "## Hello\n\n*there* <script>alert(1)</script>"}
+    html = editor().client.post(SHOW, typed).json()["html"]
+    assert '<h2 id="s-hello">Hello</h2>\n<p><em>there</em> </p>' in html
+    assert "<h1>Typed</h1>" in html
+    assert "site/site.css" in html
+    typed = {**NEW, "text": "*no*<b onclick=x>yes</b>", "format": "html"}
+    assert "*no*<b>yes</b>" in editor("bob").client.post(SHOW, typed).json()["html"]
+
+
+def test_a_preview_is_of_the_form_over_what_is_stored_and_stores_nothing(mongo, editor):
+    ann, node_id = editor(), node(title="Stored", text="Stored words.", summary="Stored summary.")
+    form = ann.open(f"/admin/nodes/node/{node_id}/change/")
+    before = mongo["cms.nodes"].find_one({"_id": node_id})
+    answer = ann.client.post(SHOW, {**form, "_node": str(node_id), "title": "", "text": "Typed words."})
+    html = answer.json()["html"]
+    assert "<h1>Stored</h1>" in html, "what is wrong with the form is as it is stored"
+    assert "Typed words." in html
+    assert "Stored summary." in html
+    assert "Stored words." not in html
+    assert mongo["cms.nodes"].find_one({"_id": node_id}) == before
+
+
+def test_a_preview_is_of_the_fields_of_a_type(editor):
+    with registered(Recipe, Cookbook):
+        stew = node("recipe", "stew", parent=node("cookbook", "cooking"), **{"detail.course": "main"})
+        ann = editor()
+        form = ann.open(f"/admin/nodes/node/{stew}/change/")
+        answer = ann.client.post(SHOW, {**form, "_node": str(stew), "title": "Hot stew"})
+        assert "<h1>Hot stew</h1>" in answer.json()["html"]
+
+
+def test_a_preview_is_of_what_its_asker_may_see(editor):
+    typed = {"type": "basic-page", "_node": str(node(title="Zqsecret", published=None)), "title": ""}
+    author = editor("author", is_superuser=False)
+    author.user.groups.add(Group.objects.get(name="Authors"))
+    assert "<h1>Zqsecret</h1>" in editor().client.post(SHOW, typed).json()["html"]
+    assert "Zqsecret" not in author.client.post(SHOW, typed).json()["html"]
+    assert editor("bob").client.post(SHOW, {"text": "x", "type": "none"}).status_code == 400
+
+
+@pytest.mark.parametrize("published", [None, PAST])
+def test_a_preview_asks_for_no_comments(editor, published):
+    post = node("blog-entry", "post", parent=node("blog", "news"), published=published)
+    client = editor().client
+    for _time in range(2):
+        html = client.get(f"/admin/nodes/node/{post}/preview/").content.decode()
+        assert "data-comments-form" not in html
+    assert "Comments appear here on the published page" in html
+    services.post(Target("nodes.node", str(post)), author=Author("A"), source="Said", token="x" * 24)
+    html = client.get(f"/admin/nodes/node/{post}/preview/").content.decode()
+    assert "1 comment stands here on the published page." in html
+    assert "data-comments-form" not in html
+
+
+def test_the_previewed_page_marks_what_readers_do_not_see(editor):
+    photo, hidden = upload(gallery(), fields={"published": None}), node(slug="hidden", published=None)
+    page = node(text=f"![](photo:{photo})\n\n[there](node:{hidden})")
+    html = editor().client.get(f"/admin/nodes/node/{page}/preview/").content.decode()
+    assert '<small class="not-public">(not public)</small></figcaption>' in html
+    assert '<span class="broken-link">there <small>(not public)</small></span>' in html
+    assert "not-public" not in Client().get("/page").content.decode()
+    link = previews.link(Preview(page, nonce(page)))
+    assert "not-public" not in Client().get(link).content.decode(), "nor to whom it is shown by a link"
 
 
 def test_a_preview_shows_photos_that_are_not_public(editor):
     photo = upload(gallery(), fields={"published": None})
-    html = editor().client.post(SHOW, {"text": f"![](photo:{photo})"}).json()["html"]
+    html = editor().client.post(SHOW, {**NEW, "text": f"![](photo:{photo})"}).json()["html"]
     assert f"/{photo}/" in html
     assert 'alt="A lake"' in html
 
@@ -46,7 +111,7 @@ def test_previews_are_bounded_by_account(editor, monkeypatch):
     monkeypatch.setattr(writing, "PREVIEWS", {0: 20, 5_000: 8, 20_000: 3})
     ann, bob = editor().client, editor("bob").client
     (_any, often), (_long, sometimes), (longest, seldom) = writing.PREVIEWS.items()
-    costly, cheap = {"text": "|\r" * (longest // 8 + 1)}, {"text": "*a*"}
+    costly, cheap = {**NEW, "text": "|\r" * (longest // 8 + 1)}, {**NEW, "text": "*a*"}
 
     def statuses(client, data, times):
         return [client.post(SHOW, data).status_code for _ in range(times)]
@@ -55,7 +120,7 @@ def test_previews_are_bounded_by_account(editor, monkeypatch):
     refused = ann.post(SHOW, costly)
     assert refused["Retry-After"] == str(writing.SECONDS)
     assert statuses(ann, cheap, 3) == [200] * 3
-    assert statuses(bob, {"text": "|" * (longest // 6 - 1)}, sometimes + 1) == [200] * sometimes + [429]
+    assert statuses(bob, {**NEW, "text": "|" * (longest // 6 - 1)}, sometimes + 1) == [200] * sometimes + [429]
     assert statuses(bob, cheap, often)[-1] == 429
 
 
@@ -66,12 +131,12 @@ def test_all_previews_of_a_minute_take_a_third_of_a_processor_at_most():
 
 
 def test_previews_need_rights_and_a_token(editor, moderator):
-    assert moderator.client.post(SHOW, {"text": "x"}).status_code == 403
-    assert Client().post(SHOW, {"text": "x"})["Location"].startswith("/admin/login/")
+    assert moderator.client.post(SHOW, NEW).status_code == 403
+    assert Client().post(SHOW, NEW)["Location"].startswith("/admin/login/")
     assert editor().client.get(SHOW).status_code == 405
     strict = Client(enforce_csrf_checks=True)
     strict.force_login(editor("eve").user)
-    assert strict.post(SHOW, {"text": "x"}).status_code == 403
+    assert strict.post(SHOW, NEW).status_code == 403
 
 
 def test_photos_are_found_by_words_and_by_their_beginnings(editor, moderator):

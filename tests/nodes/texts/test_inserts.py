@@ -3,6 +3,7 @@
 from html.parser import HTMLParser
 
 import pytest
+from bson import ObjectId
 from django import forms
 from django.core.exceptions import ImproperlyConfigured
 
@@ -10,7 +11,7 @@ from markup import directives
 from markup.html import links
 from markup.html.links import LINK_SCHEMES
 from nodes.photos import texts
-from nodes.selectors import photos
+from nodes.selectors import editing, photos
 from nodes.texts import rendering
 from nodes.texts.inserts import base
 from nodes.texts.inserts.fields import AddressField, NodeIdField, PhotoIdField
@@ -167,9 +168,11 @@ def test_a_text_of_nothing_else_costs_and_tells_no_more(mongo):
 
 
 def test_an_unknown_insert_is_shown_to_editors_alone(mongo):
-    html = rendering.to_html("a\n\n:::map{x=1}\nb\n:::", "markdown")
+    source = "a\n\n:::map{x=1}\nb\n:::"
+    html = rendering.to_html(source, "markdown")
     assert texts.shown(html) == "<p>a</p>\n\n<p>b</p>\n"
-    assert "Line 3: There is no insert “map”" in texts.previewed(html, sees_photos=True, sees_all=True)
+    typed = editing.typed("basic-page", {"detail.text": source}, (), ObjectId(), None)
+    assert "Line 3: There is no insert “map”" in texts.marked(typed, sees_photos=True, sees_all=True)
     assert isinstance(Inserts(html).faults[0], Unknown)
 
 
