@@ -191,11 +191,11 @@ def test_search_engines_and_previews_read_words_of_their_own(client, post, addre
     assert said(html, "og:title") != "To <find> it"
     key = {"/news/harbour": post, "/news": stored(post)["parent_id"]}.get(address)
     key = key or database()["cms.nodes"].find_one({"metadata.slug": "about"})["_id"]
-    save(key, nonce(key), detail__seo_title="To <find> it", detail__seo_description='What "they" read')
+    save(key, nonce(key), detail__seo_title="To <find> it", detail__seo_description="What <they> read")
     html = page(client, address)
     assert "<title>To &lt;find&gt; it · " in html
     assert said(html, "og:title") == "To &lt;find&gt; it"
-    assert said(html, "description") == said(html, "og:description") == "What &quot;they&quot; read"
+    assert said(html, "description") == said(html, "og:description") == "What &lt;they&gt; read"
     assert "<h1>To" not in html
     assert not client.get("/search?q=they").context["results"].hits
 
