@@ -147,8 +147,8 @@ def changelist(request: HttpRequest) -> HttpResponse:
     context: dict[str, Any] = {
         "columns": [capfirst(field.verbose_name) for field in columns],
         "rows": [{**_row(row, moment), "values": _values(row, columns)} for row in found.rows],
-        "older": _address(request, found.older),
-        "newer": _address(request, found.newer),
+        "older": address_of(request, found.older),
+        "newer": address_of(request, found.newer),
         "total": total(filters, found, version, moment),
         "tags": selectors.tags(version, author=ANY if access.sees_all(user) else user.pk),
         "bulk": bulk_forms.BulkForm(user),
@@ -175,7 +175,7 @@ def _row(row: selectors.Row, moment: Any) -> dict[str, Any]:
         "nonce": metadata.nonce,
         "type": row.node.type_label,
         "sections": " › ".join(section.title for section in chain or ()),
-        "state": _state(row.node, moment),
+        "state": state_of(row.node, moment),
         "hidden": hidden,
         "has_draft": row.has_draft,
         "due": row.due,
@@ -188,7 +188,7 @@ def _values(row: selectors.Row, columns: list[models.Field]) -> list[str]:
     return [declared.display(field, getattr(detail, field.attname, None)) for field in columns]
 
 
-def _state(node: Any, moment: Any) -> tuple[str, Any]:
+def state_of(node: Any, moment: Any) -> tuple[str, Any]:
     """Return the state of a node by itself: its name and how it is called."""
     if node.metadata.published is None:
         name = selectors.UNPUBLISHED
@@ -201,7 +201,8 @@ def _state(node: Any, moment: Any) -> tuple[str, Any]:
     return name, STATES[name]
 
 
-def _address(request: HttpRequest, cursor: str) -> str:
+def address_of(request: HttpRequest, cursor: str) -> str:
+    """Return the address of the request's list from a cursor on; "" where there is none."""
     if not cursor:
         return ""
     query = request.GET.copy()

@@ -13,7 +13,7 @@ from django.views.decorators.http import require_http_methods
 from mongo.clock import now
 from nodes import access
 from nodes.access import Action
-from nodes.admin.lists import _state
+from nodes.admin.lists import state_of
 from nodes.admin.site import admin_url, page
 from nodes.content import BY_HAND
 from nodes.errors import NodeError
@@ -39,7 +39,7 @@ def order(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
         nodes, after = by_hand.everything(node_id, size=SIZE, cursor=cursor)
     except ValueError as error:
         raise Http404(_("There is no such page of this list.")) from error
-    rows = [{"node": node, "place": place, "state": _state(node, moment)} for place, node in enumerate(nodes, 1)]
+    rows = [{"node": node, "place": place, "state": state_of(node, moment)} for place, node in enumerate(nodes, 1)]
     context: dict[str, Any] = {
         "rows": rows,
         "seen": ",".join(str(node.pk) for node in nodes),

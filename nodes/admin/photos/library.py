@@ -18,7 +18,7 @@ from mongo.clock import now
 from nodes import access
 from nodes.access import section_choices
 from nodes.admin import bulk_forms, bulk_progress, undo, uses
-from nodes.admin.lists import STATES, _address, _state, total
+from nodes.admin.lists import STATES, address_of, state_of, total
 from nodes.admin.photos.site import page
 from nodes.admin.site import actor
 from nodes.collections import ASSET_FILES
@@ -113,9 +113,9 @@ def library(request: HttpRequest) -> HttpResponse:
     except ValueError as error:
         raise Http404(_("There is no such page of this list.")) from error
     context: dict[str, Any] = {
-        "rows": [{"photo": row.node, "state": _state(row.node, moment)} for row in found.rows],
-        "older": _address(request, found.older),
-        "newer": _address(request, found.newer),
+        "rows": [{"photo": row.node, "state": state_of(row.node, moment)} for row in found.rows],
+        "older": address_of(request, found.older),
+        "newer": address_of(request, found.newer),
         "total": total(filters, found, version, moment, ASSET_FILES),
         "tags": selectors.tags(version, ASSET_FILES),
         "layout": LIST if request.GET.get("layout") == LIST else GRID,
