@@ -1,7 +1,7 @@
 """Texts as HTML. Kept under the nonce of the save that wrote them: a save makes a new nonce, so nothing kept is ever stale.
 
 Search, excerpts and references go by the clean HTML of a text. Readers get more, made of that and kept in process:
-punctuation, formulas, names for the links of footnotes. None of it is stored, so that another release shows its own.
+punctuation, formulas, colours of code, names for the links of footnotes. None of it is stored: another release shows its own.
 """
 
 import re
@@ -16,14 +16,16 @@ from django.utils.translation import gettext as _
 
 from markup import html, markdown
 from nodes.content import HTML, MARKDOWN
-from nodes.texts import maths, typography
+from nodes.texts import code, maths, typography
 
 # Texts kept rendered, a process. At 20 KB each some 10 MB.
 KEPT = 512
 # Characters of a text of which formulas are made: some 0.25 ms each, at worst.
 MOST_MATHS: Final = 10_000
+# Characters of code of a text that are coloured: some 30 µs each, at worst.
+MOST_CODE: Final = 20_000
 # As the sanitizer writes them.
-_MATHS: Final = re.compile(r'(<pre>)?<code class="language-math">([^<]*)</code>(?(1)</pre>)')
+_CODE: Final = re.compile(r'(<pre>)?<code class="language-([^" ]+)">([^<]*)</code>(?(1)</pre>)')
 _NOTES: Final = '<div class="footnotes">'
 _BACK: Final = re.compile(r'<a class="footnote-back" href="#[^"]*?(?:\.(\d+))?">')
 _REF: Final = '<sup class="footnote-ref"><a '
@@ -50,11 +52,11 @@ def saved(nonce: ObjectId, text: str, text_format: str) -> str:
 
 @lru_cache(maxsize=KEPT)
 def for_readers(clean: str, language: str) -> str:
-    """Return clean HTML with maths as MathML, the punctuation of `language`, and names in it for the links of footnotes.
+    """Return clean HTML with formulas, coloured code, the punctuation of `language`, and names in it for links of footnotes.
 
     Kept in process."""
     with override(language):
-        return _with_names(_MATHS.sub(_Maths(), typography.smart_html(clean, language)))
+        return _with_names(_CODE.sub(_Code(), typography.smart_html(clean, language)))
 
 
 def line(text: str) -> str:
@@ -62,17 +64,23 @@ def line(text: str) -> str:
     return typography.smart(text, get_language() or "en")
 
 
-class _Maths:
-    """Returns what takes the place of each formula of one text, as long as its bound lasts."""
+class _Code:
+    """Returns what takes the place of each formula and of each block of code of one text, as long as its bounds last."""
 
     def __init__(self) -> None:
-        self._left = MOST_MATHS
+        self._maths, self._code = MOST_MATHS, MOST_CODE
 
     def __call__(self, found: re.Match[str]) -> str:
-        typed = unescape(found[2])
-        self._left -= len(typed)
-        formula = maths.mathml(typed.strip(), is_block=bool(found[1])) if self._left >= 0 else None
-        return formula or found[0]
+        is_block, language, typed = bool(found[1]), found[2], unescape(found[3])
+        if language == "math":
+            self._maths -= len(typed)
+            formula = maths.mathml(typed.strip(), is_block=is_block) if self._maths >= 0 else None
+            return formula or found[0]
+        if not is_block or len(typed) > self._code:
+            return found[0]
+        coloured = code.highlighted(typed, language)
+        self._code -= len(typed) if coloured else 0
+        return f'<pre><code class="language-{language}">{coloured}</code></pre>' if coloured else found[0]
 
 
 def _with_names(clean: str) -> str:

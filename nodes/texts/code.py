@@ -1,0 +1,81 @@
+"""Code in a text, coloured by Pygments when the text is shown: classes, whose colours stand in the theme.
+
+Lexers are slow on hostile texts, some in the square of a line or of a run of blanks. Only those are used that took less than
+0.1 s for the worst of some 100 texts at the bounds below; all else is shown plain.
+"""
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+from html import escape
+from typing import Final
+
+from pygments.lexer import Lexer
+from pygments.lexers import get_lexer_by_name
+from pygments.token import Comment, Generic, Keyword, Name, Number, Operator, String, _TokenType
+
+LONGEST: Final = 3_000  # characters of a block
+_SLOW: Final = re.compile(r"\s{50}|[^\n]{301}")
+# By what is written after ```, the lexer of Pygments. Java's is too slow: 0.5 s.
+LANGUAGES: Final = {
+    **{name: name for name in ("bash", "c", "css", "diff", "go", "html", "javascript", "json", "python", "rust")},
+    **{name: name for name in ("sql", "toml", "xml", "yaml")},
+    "golang": "go",
+    "js": "javascript",
+    "py": "python",
+    "rs": "rust",
+    "sh": "bash",
+    "shell": "bash",
+    "svg": "xml",
+    "yml": "yaml",
+}
+# Pygments' own short names; of all else nothing is said.
+_CLASSES: Final[dict[_TokenType, str]] = {
+    Comment: "c",
+    Keyword: "k",
+    Operator.Word: "k",
+    String: "s",
+    Number: "m",
+    Name.Attribute: "na",
+    Name.Builtin: "nb",
+    Name.Class: "nc",
+    Name.Decorator: "nd",
+    Name.Function: "nf",
+    Name.Tag: "nt",
+    Generic.Deleted: "gd",
+    Generic.Inserted: "gi",
+}
+
+
+def highlighted(code: str, language: str) -> str | None:
+    """Return code as HTML with its parts in classes; None where it is shown plain."""
+    name = LANGUAGES.get(language.lower())
+    if not name or len(code) > LONGEST or _SLOW.search(code):
+        return None
+    return "".join(_spans(code, name))
+
+
+def _spans(code: str, name: str) -> Iterator[str]:
+    run, kind = "", ""
+    for token, text in _lexer(name).get_tokens(code):
+        found = _class(token)
+        if found != kind:
+            yield _span(run, kind)
+            run, kind = "", found
+        run += text
+    yield _span(run, kind)
+
+
+def _span(text: str, kind: str) -> str:
+    escaped = escape(text, quote=False)
+    return f'<span class="{kind}">{escaped}</span>' if kind and escaped else escaped
+
+
+@lru_cache
+def _class(token: _TokenType) -> str:
+    return next((_CLASSES[one] for one in reversed(token.split()) if one in _CLASSES), "")
+
+
+@lru_cache
+def _lexer(name: str) -> Lexer:
+    return get_lexer_by_name(name, stripnl=False, ensurenl=False)
