@@ -103,7 +103,7 @@ def _saved(request: HttpRequest, photo: Photo) -> Row:
             f"{differences.label(path, PHOTO)}: “{differences.display(path, clash.theirs, PHOTO)}”"
             for path, clash in clashes.items()
         )
-        told = _("Changed since by somebody else (%(theirs)s). Save again to keep what stands here.") % {
+        told = _("Changed since by another editor (%(theirs)s). Save again to keep what stands here.") % {
             "theirs": theirs
         }
         return Row(there, RowForm(photo=there, said=shown, change=error.tags), told)
