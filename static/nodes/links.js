@@ -47,6 +47,14 @@
     const cm = event.target.closest(".CodeMirror")?.CodeMirror;
     const pasted = event.clipboardData?.getData("text/plain").trim() || "";
     const address = cm && own(pasted);
+    const words = cm?.getSelection() || "";
+    // An address of the web, pasted over words, is where they lead.
+    if (!address && /^https?:\/\/\S+$/.test(pasted) && words.trim() && !/[\n[\]`]|:\/\//.test(words) && !/comment|string|tag|link/.test(cm.getTokenTypeAt(cm.getCursor("to")) || "")) {
+      event.preventDefault();
+      event.stopPropagation();
+      cm.replaceSelection(`[${words}](${pasted.replace(/[()<>]/g, (sign) => `%${sign.charCodeAt(0).toString(16)}`)})`, "end", "paste");
+      return;
+    }
     // Code stays as it is, and so does HTML, where an address stands in quotes.
     if (!address || /comment|string|tag/.test(cm.getTokenTypeAt(cm.getCursor("from")) || "") && !cm.getSelection()) return;
     event.preventDefault();
