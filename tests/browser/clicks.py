@@ -1,0 +1,81 @@
+"""The clicks and keys that a post takes, as docs/explanation/writing-desk.md says: all but the words themselves.
+
+Not a test of the quick or slow ones; asked for by its name only: `python -m pytest -q tests/browser/clicks.py`.
+"""
+
+from pathlib import Path
+
+from playwright.sync_api import Locator, Page, expect
+
+from nodes.models import Node
+from tests.browser.test_photos import GIVE, given
+from tests.browser.test_writing import PASTE
+from tests.support.nodes import pictures
+from tests.support.nodes.build import node, stored
+from tests.support.nodes.photo_build import gallery
+
+DOCUMENT = Path(__file__).parents[2] / "docs/explanation/writing-desk.md"
+
+
+class Counting:
+    """A person at a page: each click and each key, chords as one, is counted under the step that it is part of."""
+
+    def __init__(self, page: Page) -> None:
+        self.page = page
+        # By step, in the order of the steps: clicks, keys.
+        self.counts: dict[str, list[int]] = {}
+
+    def _count(self, step: str, column: int) -> None:
+        self.counts.setdefault(step, [0, 0])[column] += 1
+
+    def click(self, step: str, what: Locator) -> None:
+        self._count(step, 0)
+        what.click()
+
+    def press(self, step: str, key: str) -> None:
+        self._count(step, 1)
+        self.page.keyboard.press(key)
+
+    def paste(self, step: str, script: str, what: object) -> None:
+        """Paste what stands in the clipboard: a browser without a screen has none, so its event is sent."""
+        self._count(step, 1)
+        self.page.evaluate(script, what)
+
+    def rows(self) -> list[str]:
+        """Return the rows of the document's table."""
+        clicks, keys = (sum(counts) for counts in zip(*self.counts.values(), strict=True))
+        rows = [f"| {step} | {clicks} | {keys} |" for step, (clicks, keys) in self.counts.items()]
+        return [*rows, f"| **All** | **{clicks}** | **{keys}** |"]
+
+
+def test_count_a_post_with_a_picture_and_two_links(browsing, account):
+    node("blog", "news")
+    gallery("pictures")
+    page = browsing(account("ann"))
+    ann = Counting(page)
+    page.goto("/admin/")
+    ann.click("begin a post", page.get_by_role("link", name="Add blog post").first)
+    expect(page.locator("#id_title")).to_be_focused()
+    page.keyboard.type("On lakes")
+    ann.press("go from the title to the text", "Enter")
+    for step, words, address in (
+        ("first link", "Read the guide", "https://example.org/guide"),
+        ("second link", " and the map", "https://example.org/map"),
+    ):
+        page.keyboard.type(words)
+        ann.press(step, "Control+Shift+ArrowLeft")
+        ann.paste(step, PASTE, address)
+    ann.paste("picture", GIVE, [".CodeMirror-code", "paste", [given("lake.png", pictures.png(), "image/png")]])
+    dialog = page.locator("#picture-dialog")
+    expect(dialog.locator("[name=alt]")).to_be_focused()
+    page.keyboard.type("A lake at night")
+    ann.click("picture", dialog.locator("[value=insert]"))
+    expect(dialog).to_be_hidden()
+    ann.press("publish", "Control+Enter")
+    ann.press("publish", "Enter")
+    expect(page.locator(".messagelist")).to_contain_text("Published.")
+    text = stored(Node.objects.get(metadata__slug="on-lakes").pk)["detail"]["text"]
+    assert "[guide](https://example.org/guide) and the [map](https://example.org/map)" in text
+    assert "![A lake at night](photo:" in text
+    measured = DOCUMENT.read_text().partition("| begin")[1:]
+    assert ann.rows() == "".join(measured).partition("\n\n")[0].splitlines()
