@@ -71,7 +71,8 @@ class Changing(Part):
         made: set[ObjectId | None] = {stored["change"]}
         found = []
         entries = self.store.history.find({"discussion_id": target.id, "slug": slug})
-        for entry in entries.sort([("rev", -1), ("_id", 1)]):
+        # Of the entries of one rev at most one was made: the index on rev orders all that is kept here.
+        for entry in entries.sort("rev", -1):
             if entry["_id"] in made:
                 made.add(entry["change"])
                 found.append(Replaced(comment(target, entry), entry["at"], entry["by"]))

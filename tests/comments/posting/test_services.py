@@ -11,6 +11,7 @@ from comments.operations import importing, privacy
 from comments.posting import services
 from comments.reading import selectors
 from comments.types import Author, NewComment, Target
+from tests.support.commands import explain, stages
 from tests.support.comments.holders import account
 
 TARGET = Target("auth.user", "650000000000000000000001")
@@ -82,6 +83,16 @@ def test_removed_is_restored_with_its_history(mongo):
     restored = services.restore(TARGET, first.slug)
     assert (restored.source, restored.author, selectors.count(TARGET)) == ("Hello", ANN, 1)
     assert [entry.comment.source for entry in selectors.history(TARGET, first.slug)] == ["", "Hello"]
+
+
+def test_history_is_read_in_the_order_of_its_index(mongo, commands):
+    first = post("One").comment
+    for rev, source in enumerate(("Two", "Three"), 1):
+        services.edit(TARGET, first.slug, source=source, rev=rev, token=source)
+    with commands.recorded():
+        assert [entry.comment.source for entry in selectors.history(TARGET, first.slug)] == ["Two", "One"]
+    (asked,) = [event for event in commands.sent if event.command.get("find") == "comments.history"]
+    assert not {"SORT", "COLLSCAN"} & set(stages(explain(mongo, asked)))
 
 
 def test_approved_comment_takes_its_original_place_once(mongo):
