@@ -187,7 +187,9 @@ def test_get_decides_nothing(staff, post_page):
 
 
 def test_looking_at_the_queue_shows_what_waits_and_takes_nothing(staff, post_page, commands):
-    assert "No comments are pending." in queue(staff)
+    page = queue(staff)
+    assert "No comments are pending." in page
+    assert "Pending <b>0</b></a>" in page
     hold(post_page, 2)
     with commands.recorded():
         page = queue(staff)
