@@ -23,8 +23,7 @@ PENDING = 3
 
 @dataclass(frozen=True)
 class Card:
-    """Something that can wait: how many there are, where they are listed, and what it means or what to do when
-    there are none."""
+    """Something that waits: how many there are, where they are listed, and what it means."""
 
     label: str
     count: str
@@ -32,21 +31,15 @@ class Card:
     text: str
     is_trouble: bool = False
 
-    @property
-    def waits(self) -> bool:
-        return self.count != "0"
-
 
 def context(user: Any) -> dict[str, Any]:
     """Return what the start page shows to a user."""
     moment, may_write = now(), _may_write(user)
     own = ANY if access.sees_all(user) else user.pk
     types = [type for type in content.types() if access.may_create(user, type.type_name) and not type.is_section]
-    found = list(_cards(user, moment))
     return {
         "sections": [f"admin/start/_{name}.html" for name in _sections(user)],
-        "cards": found,
-        "nothing_waits": found and not any(card.waits for card in found),
+        "cards": list(_cards(user, moment)),
         "is_new": not waiting.anything(),
         "pending": moderation.open_to(str(user.pk), PENDING) if is_moderator(user) else (),
         "unsaved": working_copies.unsaved(user.pk) if may_write else [],
@@ -102,41 +95,29 @@ def _cards(user: Any, moment: datetime) -> Iterator[Card]:
 
 def _comments() -> Iterator[Card]:
     counts = moderation.counts()
-    url = reverse("admin:comments_moderation_changelist")
-    text = _("Approve them, and they appear.") if counts["waiting"] else _("No comments are pending.")
-    yield Card(_("Pending comments"), number(counts["waiting"], moderation.COUNTED - 1), url, text)
-    text = _("Readers reported them.") if counts["flagged"] else _("Readers reported none.")
-    url = reverse("admin:comments_moderation_published")
-    yield Card(_("Flagged comments"), number(counts["flagged"], moderation.COUNTED - 1), url, text)
+    if waits := counts["waiting"]:
+        url = reverse("admin:comments_moderation_changelist")
+        text = _("Approve them, and they appear.")
+        yield Card(_("Pending comments"), number(waits, moderation.COUNTED - 1), url, text)
+    if flagged := counts["flagged"]:
+        url = reverse("admin:comments_moderation_published")
+        yield Card(_("Flagged comments"), number(flagged, moderation.COUNTED - 1), url, _("Readers reported them."))
 
 
 def _pages(user: Any, moment: datetime) -> Iterator[Card]:
     told = {
-        lists.UNPUBLISHED: (
-            _("Not published"),
-            _("Only editors and their authors see them."),
-            _("New pages stay here until you publish them."),
-        ),
+        lists.UNPUBLISHED: (_("Not published"), _("Only editors and their authors see them.")),
         lists.DRAFTED: (
             _("Changes not published"),
             _("Readers see the live version until you publish the changes."),
-            _("To change a live page bit by bit, press “Save draft” in its form."),
         ),
-        lists.SCHEDULED: (
-            _("Scheduled"),
-            _("They appear at their time."),
-            _("Give a page a time to come, and it appears by itself."),
-        ),
-        lists.EXPIRING: (
-            _("Expiring this week"),
-            _("Readers no longer see them from then on."),
-            _("No page expires soon."),
-        ),
+        lists.SCHEDULED: (_("Scheduled"), _("They appear at their time.")),
+        lists.EXPIRING: (_("Expiring this week"), _("Readers no longer see them from then on.")),
     }
     author = ANY if access.sees_all(user) else user.pk
-    for state, (label, some, none) in told.items():
-        found = waiting.count(Filters(state=state, author=author), moment)
-        yield Card(label, number(found), _listed(state=state), some if found else none)
+    for state, (label, text) in told.items():
+        if found := waiting.count(Filters(state=state, author=author), moment):
+            yield Card(label, number(found), _listed(state=state), text)
 
 
 def _listed(**query: str) -> str:
