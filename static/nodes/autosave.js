@@ -85,7 +85,7 @@
       state.setAttribute("aria-live", isWrong ? "polite" : "off");
       if (state.textContent !== text) state.textContent = text;
     };
-    const time = () => new Date().toLocaleTimeString(document.documentElement.lang || undefined, { hour: "2-digit", minute: "2-digit" });
+    const time = () => new Date().toLocaleTimeString(document.documentElement.lang || undefined, { hour: "numeric", minute: "2-digit" });
 
     // Returns whether this browser has what is typed now.
     const keep = () => {
