@@ -93,7 +93,7 @@ def point(when: datetime, moment: datetime) -> str:
 def gone_until(node: Node, moment: datetime) -> str:
     """Return how long readers get nothing of a node that is not public."""
     if standing(node, moment) is Standing.SCHEDULED:
-        return _("readers get 404 until %(when)s.") % {"when": point(node.metadata.published, moment)}
+        return _("until %(when)s readers get 404.") % {"when": point(node.metadata.published, moment)}
     return _("readers get 404 until it is published again.")
 
 

@@ -36,9 +36,10 @@ def tell(
     # Thrown away in between: what is told is that nothing was lost.
     told = _happened(before, found.node, act, drafted=drafted) if found else _("Saved.")
     if found and found.draft and (due := found.draft.due) and (drafted or act is Act.SCHEDULED):
-        words = (
-            _("Saved. Readers see the changes from %(when)s on.") if drafted else _("Changes scheduled for %(when)s.")
-        )
+        # Times may end with a full stop ("9 a.m."): no sentence ends with one.
+        words = _("Saved. Readers see the changes from %(when)s on.")
+        if not drafted:
+            words = _("Scheduled. Readers see the changes from %(when)s on.")
         told = " ".join((words % {"when": desk.point(due, now())}, _("Until then readers see the live version.")))
     if found and not drafted and act is not Act.SCHEDULED and desk.standing(found.node, now()) is Standing.LIVE:
         told = format_html('{} <a href="{}">{}</a>', told, found.node.get_absolute_url(), _("View it."))
@@ -69,7 +70,7 @@ def _happened(before: Node | None, after: Node, act: Act, *, drafted: bool) -> s
             return _("Draft saved.")
         case Standing.SCHEDULED:
             when = desk.point(after.metadata.published, moment)
-            return _("Scheduled for %(when)s.") % {"when": when}
+            return _("Scheduled. Readers see it from %(when)s on.") % {"when": when}
         case Standing.EXPIRED:
             return _("Saved. Readers get 404: the page expired %(when)s.") % {
                 "when": desk.day(after.metadata.expires, moment)

@@ -69,7 +69,7 @@ def test_a_date_ahead_makes_the_button_schedule(ann):
     asked = ann.get_by_role("dialog", name="Schedule?")
     expect(asked).to_contain_text(f"{ahead:%Y-%m-%d} 09:00")
     asked.get_by_role("button", name="Schedule").click()
-    expect(ann.locator(".messagelist")).to_contain_text("Scheduled for")
+    expect(ann.locator(".messagelist")).to_contain_text("Scheduled. Readers see it from")
     expect(state(ann)).to_contain_text("Appears")
     assert stored(node_id)["published"].date() == ahead.date()
 
@@ -159,7 +159,7 @@ def test_without_scripts_a_page_is_published_changed_and_taken_down(browsing, ac
     assert stored(node_id)["detail"]["text"] == "More words."
     page.fill("#id_published_0", "2099-06-01")
     page.get_by_role("button", name="Update").click()
-    expect(page.get_by_role("alert")).to_contain_text("This takes the page down: readers get 404 until June 1, 2099")
+    expect(page.get_by_role("alert")).to_contain_text("This takes the page down: until June 1, 2099")
     page.get_by_role("link", name="Keep it public").click()
     expect(state(page)).to_contain_text("Live since")
     menu(page)

@@ -43,10 +43,10 @@ VIEW = " View it.[/page]"
     [
         ({"published": None}, "_continue", {}, "Draft saved."),
         ({"published": None}, "_publish", {}, "Published." + VIEW),
-        ({"published": None}, "_publish", DUE, f"Scheduled for {WHEN}."),
+        ({"published": None}, "_publish", DUE, f"Scheduled. Readers see it from {WHEN} on."),
         ({}, "_continue", {}, "Updated." + VIEW),
         ({}, "_draft", {}, "Draft saved. Readers still see the live version."),
-        ({"published": AHEAD}, "_continue", {}, f"Scheduled for {WHEN}."),
+        ({"published": AHEAD}, "_continue", {}, f"Scheduled. Readers see it from {WHEN} on."),
         ({"published": AHEAD}, "_publish", {}, "Published." + VIEW),
         ({"published": AHEAD}, "_continue", NEVER_PUBLISHED, "Not scheduled any more. The page is a draft."),
         (
@@ -69,7 +69,7 @@ def test_what_a_save_came_to_is_told(mongo, editor, dates, button, typed, words)
 def test_a_new_page_is_told(editor):
     assert sent(editor(), ADD, title="One", slug="one") == "Draft saved."
     assert sent(editor("bob"), ADD, "_publish", title="Two", slug="two") == "Published. View it.[/two]"
-    assert sent(editor("cy"), ADD, "_publish", title="Three", **DUE) == f"Scheduled for {WHEN}."
+    assert sent(editor("cy"), ADD, "_publish", title="Three", **DUE) == f"Scheduled. Readers see it from {WHEN} on."
 
 
 def test_publishing_changes_is_told(editor):
@@ -130,7 +130,7 @@ def test_a_draft_that_takes_a_page_down_asks_when_it_is_published(editor, client
 @pytest.mark.parametrize("button", ["_continue", "_publish", "_save"])
 def test_a_date_ahead_of_a_live_page_schedules_its_changes(editor, client, button):
     ann, node_id = editor(), node(title="Live")
-    words = f"Changes scheduled for {WHEN}. Until then readers see the live version."
+    words = f"Scheduled. Readers see the changes from {WHEN} on. Until then readers see the live version."
     assert sent(ann, change(node_id), button, title="Typed", **DUE) == words
     document = database()["cms.nodes"].find_one()
     assert (document["metadata"]["title"], document["metadata"]["published"]) == ("Live", PAST)

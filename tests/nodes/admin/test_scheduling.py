@@ -52,7 +52,7 @@ def test_changes_are_scheduled_by_a_page_that_shows_them(mongo, editor):
     shown = ann.client.get(change(page, "schedule")).content.decode()
     assert "Typed" in shown
     assert "due" not in draft_of(mongo, page)
-    words = f"Changes scheduled for {WHEN}. Until then readers see the live version."
+    words = f"Scheduled. Readers see the changes from {WHEN} on. Until then readers see the live version."
     assert told(confirmed(ann, change(page, "schedule"), **TIME)) == words
     assert (draft_of(mongo, page)["due"], stored(page)["title"]) == (AHEAD, "Live")
     assert draft_of(mongo, page)["saved_by"]["_id"] == ann.user.pk
@@ -83,7 +83,7 @@ def test_a_schedule_is_changed_and_cancelled(mongo, editor):
 def test_a_date_ahead_in_the_form_of_the_draft_schedules_it(mongo, editor):
     ann, page = editor(), node(title="Live")
     drafted(page)
-    assert sent(ann, change(page), "_publish", **DUE).startswith("Changes scheduled for")
+    assert sent(ann, change(page), "_publish", **DUE).startswith("Scheduled. Readers see the changes from")
     assert (draft_of(mongo, page)["due"], stored(page)["title"]) == (AHEAD, "Live")
 
 
@@ -148,7 +148,7 @@ def test_what_both_changed_is_decided_and_then_scheduled(mongo, editor):
     html = asked.content.decode()
     assert "Schedule changes</button>" in unescape(html)
     decided = ann.client.post(change(page), {**fields(html), "choice-title": "mine", "_publish": "1"}, follow=True)
-    assert told(decided).startswith(f"Changes scheduled for {WHEN}.")
+    assert told(decided).startswith(f"Scheduled. Readers see the changes from {WHEN} on.")
     assert (stored(page)["title"], draft_of(mongo, page)["metadata"]["title"]) == ("Theirs", "Typed")
     assert draft_of(mongo, page)["due"] == AHEAD
 
