@@ -4,6 +4,8 @@ from typing import Any, NoReturn
 
 from django.db import models
 
+from mongo.connection import database
+
 
 class WrittenByServices(TypeError):
     """A document was to be written through the ORM, past the rules that the services keep."""
@@ -17,6 +19,10 @@ class ReadOnlyQuerySet(models.QuerySet):
 
     create = get_or_create = update_or_create = bulk_create = bulk_update = update = delete = _refuse
     acreate = aget_or_create = aupdate_or_create = abulk_create = abulk_update = aupdate = adelete = _refuse
+
+    def estimated_total(self) -> int:
+        """Return how many documents the whole collection has, as MongoDB keeps the figure: a count reads each of them."""
+        return database(self.db)[self.model._meta.db_table].estimated_document_count()
 
 
 class ReadOnlyModel(models.Model):

@@ -5,8 +5,10 @@ from typing import Any
 
 from django.contrib import admin, messages
 from django.contrib.admin.views.main import ChangeList
+from django.core.paginator import Paginator
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
+from django.utils.functional import cached_property
 from django.utils.html import format_html
 from django.utils.text import capfirst
 from django.utils.translation import gettext as _
@@ -21,6 +23,16 @@ from comments.posting.policy import is_moderator
 from comments.types import Order, Target
 
 
+class Pages(Paginator):
+    """Pages of a list that counts what a search or filter finds, and nothing else."""
+
+    @cached_property
+    def count(self) -> int:
+        """How many rows there are; of a whole collection, what MongoDB estimates."""
+        rows = self.object_list
+        return int(rows.count() if rows.query.where else rows.estimated_total())
+
+
 class StoredAdmin(admin.ModelAdmin):
     """Moderators look at it; no form changes it."""
 
@@ -32,6 +44,7 @@ class StoredAdmin(admin.ModelAdmin):
 
     list_per_page = 50
     show_full_result_count = False
+    paginator = Pages
 
     def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return is_moderator(request.user) or super().has_view_permission(request, obj)

@@ -16,7 +16,7 @@ STATIC = (
     Collection(
         "discussions",
         (
-            Index("by_newest", (("newest", -1),)),
+            Index("by_newest", (("newest", -1), ("_id", -1))),
             # For the worker, each minute: only what is open, moving or left over is in these.
             Index("by_claim", (("claims.at", 1),), sparse=True),
             Index("by_beat", (("moving.beat", 1),), sparse=True),

@@ -71,6 +71,20 @@ def test_admin_lists_search_and_filter(mongo, settings, target, moderator, name)
     assert "@example.org" not in moderator.get(url).content.decode()
 
 
+@pytest.mark.parametrize("name", ["storeddiscussion", "storedcomment", "storedbucket"])
+def test_admin_lists_neither_count_nor_sort_a_collection(mongo, settings, target, moderator, commands, name):
+    backend = configure(settings)
+    lively(backend, target)
+    backend.convert(target, "buckets", Order.OLDEST)
+    with commands.recorded():
+        listed = moderator.get(reverse(f"admin:comments_{name}_changelist")).context["cl"]
+    collection = listed.model._meta.db_table
+    assert listed.result_count == len(listed.result_list) == mongo[collection].count_documents({}) > 0
+    asked = [event for event in commands.sent if event.command.get(event.command_name) == collection]
+    assert [event.command_name for event in asked] == ["count", "aggregate"]
+    assert not {"SORT", "COLLSCAN"} & stages(explain(mongo, asked[1]))
+
+
 def test_admin_list_names_what_is_discussed(mongo, moderator, post_page):
     backend = MongoBackend()
     backend.post(post_page, new("one"))
