@@ -51,12 +51,12 @@ def save_draft(
     """
     base: Mapping[str, Any] | None = None
     for _attempt in range(ATTEMPTS):
-        stored = _read(node_id)
+        stored = read(node_id)
         if scheduled.settle(stored):
             continue
         draft, due = stored.get("draft"), scheduled.due_of(stored)
         present = draft or stored["metadata"]
-        said = _drafted(stored)
+        said = drafted(stored)
         type, theirs = said["type"], merging.fields(said)
         if base is None:
             mine = {path: value for path, value in normalized(mine, type).items() if path not in NOT_DRAFTED}
@@ -105,7 +105,7 @@ def publish_draft(
     NotUpgraded, TooBusy.
     """
     for _attempt in range(ATTEMPTS):
-        stored = _read(node_id)
+        stored = read(node_id)
         merge, tags = _over_live(stored, seen_draft, seen_nonce, mine, tags)
         nonce = compare_and_set(
             actor,
@@ -140,7 +140,7 @@ def schedule(
     Raises NotLive, and what publish_draft raises.
     """
     for _attempt in range(ATTEMPTS):
-        stored = _read(node_id)
+        stored = read(node_id)
         if scheduled.settle(stored):
             continue
         merge, tags = _over_live(stored, seen_draft, seen_nonce, mine, tags)
@@ -170,7 +170,7 @@ def schedule(
 def unschedule(node_id: ObjectId, seen_draft: ObjectId) -> None:
     """Make what is scheduled a mere draft again, if it is still `seen_draft` and readers do not see it yet. Raises DraftGone,
     NodeGone."""
-    still = {**_place(_read(node_id)), "draft.nonce": seen_draft, "draft.due": {"$gt": now()}}
+    still = {**_place(read(node_id)), "draft.nonce": seen_draft, "draft.due": {"$gt": now()}}
     done = database()[NODES].update_one(still, {"$unset": {"draft.due": "", "draft.derived": ""}})
     if not done.modified_count:
         raise DraftGone(node_id)
@@ -178,7 +178,7 @@ def unschedule(node_id: ObjectId, seen_draft: ObjectId) -> None:
 
 def discard_draft(node_id: ObjectId, seen_draft: ObjectId) -> None:
     """Remove the draft if it is still `seen_draft`, also one that is scheduled. Raises DraftGone, NodeGone."""
-    stored = _read(node_id)
+    stored = read(node_id)
     done = database()[NODES].update_one({**_place(stored), "draft.nonce": seen_draft}, {"$unset": {"draft": ""}})
     if not done.modified_count:
         raise DraftGone(node_id)
@@ -226,7 +226,8 @@ def _said(actor: Actor, said: Mapping[str, Any], after: Mapping[str, Any], due: 
     return found | {"due": due, "derived": derived.shown(said)} if due else found
 
 
-def _read(node_id: ObjectId) -> Document:
+def read(node_id: ObjectId) -> Document:
+    """Return a node with its draft, as both are stored. Raises NodeGone, NewerVersion, NotUpgraded."""
     stored = database()[NODES].find_one({"_id": node_id}, {"metadata": 1, "draft": 1})
     if stored is None:
         raise NodeGone(node_id)
@@ -241,12 +242,12 @@ def _place(stored: Document) -> dict[str, Any]:
     return {"_id": seen.id, "metadata.parent_id": seen.parent_id, "metadata.slug": seen.slug}
 
 
-def _drafted(stored: Document) -> dict[str, Any]:
+def drafted(stored: Document) -> dict[str, Any]:
     """Return the metadata that the draft would make, under the draft's nonce; that of the node if there is no draft."""
     live, draft = upgrading.upgraded(stored["metadata"]), stored.get("draft")
     if draft is None:
         return dict(live)
-    drafted = upgrading.upgraded(upgrading.draft_of(stored))
-    said = {**live, **drafted, "nonce": draft["nonce"], "updated": draft["saved_at"]}
-    said["detail"] = {**(live.get("detail") or {}), **drafted["detail"]}
+    changed = upgrading.upgraded(upgrading.draft_of(stored))
+    said = {**live, **changed, "nonce": draft["nonce"], "updated": draft["saved_at"]}
+    said["detail"] = {**(live.get("detail") or {}), **changed["detail"]}
     return said

@@ -3,13 +3,10 @@
 from bson import ObjectId
 from django.utils.translation import gettext as _
 
-from mongo.connection import database
 from nodes import merging
-from nodes.collections import NODES
 from nodes.content import fields as content_fields
-from nodes.errors import NodeGone
+from nodes.services import drafts
 from nodes.services.editing import create
-from nodes.services.write import writable
 from nodes.types import Actor, Saved
 
 _NOT_COPIED = frozenset({"slug", "parent_id", "title", "published", "author", "detail.source"})
@@ -23,17 +20,15 @@ def duplicate(
     new_id: ObjectId | None = None,
     only_unpublished: bool = False,
 ) -> Saved:
-    """Copy a node into a section, as a draft by `actor`. A section is copied without what stands in it.
+    """Copy a node into a section, as a draft by `actor`, with the changes of its draft. A section is copied without what
+    stands in it.
 
     `new_id`: the copy's id, chosen beforehand: repeated with the same, it makes no other; with `only_unpublished` it leaves
     alone what was published since. Raises NodeGone, IdTaken, InvalidPlace, Published,
     NewerVersion, NotUpgraded.
     """
-    stored = database()[NODES].find_one({"_id": node_id}, {"metadata": 1})
-    if stored is None:
-        raise NodeGone(node_id)
-    # Of a newer version a copy would lack what is not known.
-    metadata = writable(stored["metadata"])
+    # Of a newer version a copy would lack what is not known: reading refuses it.
+    metadata = drafts.drafted(drafts.read(node_id))
     known = content_fields.known(metadata["type"], merging.fields(metadata))
     kept = {path: value for path, value in known.items() if path not in _NOT_COPIED}
     return create(
