@@ -90,7 +90,7 @@ def trash_seen_by(user: Any) -> dict[str, Any] | None:
 
 def _checked(user: Any, found: Editable | None, action: Action) -> Editable:
     if found is None or not allowed(user, found.node, Action.VIEW):
-        raise Http404(_("There is no such page, or it is not yours to see."))
+        raise Http404(_("There is no such page, or you may not see it."))
     if not allowed(user, found.node, action):
         raise PermissionDenied
     return found

@@ -6,7 +6,7 @@ ROLES = {
     "Authors": _("Write pages and posts of their own and add photos. An editor publishes what they write."),
     "Editors": _("Write, change, publish and arrange all pages, posts and photos."),
     "Moderators": _("Approve, reject and remove comments."),
-    "Administrators": _("Do everything: also change the settings, give roles and delete for good."),
+    "Administrators": _("Do everything: also change the settings, give roles and delete permanently."),
 }
 
 

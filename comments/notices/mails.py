@@ -105,7 +105,7 @@ def send_confirm(job: Job) -> None:
         "obj": obj,
         "link": job.payload["origin"] + _link("comments-subscribe", subscription, subscriptions.CONFIRM),
     }
-    subject = _("Do you want to hear of replies on “%(title)s”?") % {"title": obj}
+    subject = _("Do you want an e-mail for each reply on “%(title)s”?") % {"title": obj}
     _send(job, "confirm", subject, context, [subscription.email], subscription)
 
 

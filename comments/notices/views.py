@@ -20,8 +20,8 @@ def subscribe(request: HttpRequest, signed: str) -> HttpResponse:
         raise Http404(_("This link is too old, or you have left already.")) from error
     if request.method == "POST":
         subscriptions.confirm(subscription)
-        return _said(request, _("You will hear of replies."))
-    return _asked(request, _("Do you want to hear of replies by mail?"), _("Yes, write to me"))
+        return _said(request, _("You will get an e-mail for each reply."))
+    return _asked(request, _("Do you want an e-mail for each reply?"), _("Subscribe"))
 
 
 @csrf_exempt
@@ -35,7 +35,7 @@ def unsubscribe(request: HttpRequest, signed: str) -> HttpResponse:
     if request.method == "POST":
         subscriptions.end(subscription.id)
         return _said(request, _("You will get no more mails about this discussion."))
-    return _asked(request, _("No more mails about this discussion?"), _("Write no more"))
+    return _asked(request, _("No more mails about this discussion?"), _("Unsubscribe"))
 
 
 def _asked(request: HttpRequest, question: str, answer: str) -> HttpResponse:

@@ -34,7 +34,7 @@ class CommentForm(forms.Form):
         help_text=_("Optional, and never shown."),
         widget=forms.EmailInput(attrs={"autocomplete": "email"}),
     )
-    notify = forms.BooleanField(label=_("Tell me of replies by mail"), required=False)
+    notify = forms.BooleanField(label=_("Notify me of replies by e-mail"), required=False)
     text = forms.CharField(
         label=_("Comment"),
         widget=forms.Textarea(attrs={"rows": 8}),

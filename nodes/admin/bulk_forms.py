@@ -26,7 +26,7 @@ from nodes.types import TagChange
 PUBLISH, UNPUBLISH, TAG, UNTAG, MOVE, TRASH = "publish", "unpublish", "tag", "untag", "move", "trash"
 LABELS = {
     PUBLISH: gettext_lazy("Publish"),
-    UNPUBLISH: gettext_lazy("Take back from the public"),
+    UNPUBLISH: gettext_lazy("Unpublish"),
     TAG: gettext_lazy("Add tags"),
     UNTAG: gettext_lazy("Remove tags"),
     MOVE: gettext_lazy("Move to a section"),
@@ -104,7 +104,7 @@ def _asked(request: HttpRequest, action: str, chosen: list[Chosen]) -> HttpRespo
     if action == TRASH:
         title = ngettext("Move %(n)d page to the trash?", "Move %(n)d pages to the trash?", count)
     else:
-        title = ngettext("Take %(n)d page back from the public?", "Take %(n)d pages back from the public?", count)
+        title = ngettext("Unpublish %(n)d page?", "Unpublish %(n)d pages?", count)
     return page(
         request, "bulk_confirm", title % {"n": count}, chosen=chosen, named=chosen[:NAMED], inside=lists.standing_in(ids),
         uses=used, action=action, button=LABELS[action],
@@ -124,7 +124,7 @@ def _chosen(request: HttpRequest, needed: Action) -> tuple[list[Chosen], list[Re
         except Http404:
             denied.append(Refused(one, _("It is not there (any more).")))
         except PermissionDenied:
-            denied.append(Refused(one, _("This is not yours to do.")))
+            denied.append(Refused(one, _("Your account does not allow this.")))
         else:
             found.append(replace(one, title=title))
     return found, denied

@@ -31,7 +31,7 @@ class LinesField(forms.CharField):
     def __init__(self, item: forms.Field, **kwargs: Any) -> None:
         self.item = item
         kwargs.setdefault("widget", AdminTextareaWidget(attrs=ROWS))
-        kwargs["help_text"] = kwargs.get("help_text") or gettext_lazy("One a line.")
+        kwargs["help_text"] = kwargs.get("help_text") or gettext_lazy("One per line.")
         super().__init__(**kwargs)
 
     def prepare_value(self, value: Any) -> Any:

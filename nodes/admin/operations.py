@@ -149,7 +149,7 @@ def throw_away(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
             told = format_html(_("“{}” is in the trash."), found.node.metadata.title)
             messages.success(request, format_html("{} {}", told, undo.button([(node_id, form.cleaned_data["nonce"])])))
             return HttpResponseRedirect(admin_url("changelist"))
-    text = " ".join([_("Readers do not see it any more. It can be put back from the trash."), _goes_with(found)])
+    text = " ".join([_("Readers do not see it any more. You can restore it from the trash."), _goes_with(found)])
     used = uses.of_leaving(request.user, [node_id])
     return _confirm(request, found, form, _("Move to the trash"), button=_("Move to the trash"), text=text, uses=used)
 
@@ -188,9 +188,9 @@ def restore(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
             is_photo = found.node.content_type.is_file
             page_of = photo_links.in_admin(node_id) if is_photo else admin_url("change", node_id)
             link = format_html("<a href='{}'>{}</a>", page_of, found.node.metadata.title)
-            messages.success(request, format_html(_("{} was put back."), link))
+            messages.success(request, format_html(_("Restored: {}."), link))
             return HttpResponseRedirect(admin_url("trash"))
-    return _confirm(request, found, form, _("Put back"), button=_("Put back"), text="", in_trash=True)
+    return _confirm(request, found, form, _("Restore"), button=_("Restore"), text="", in_trash=True)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -204,10 +204,10 @@ def delete(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
         except NodeError as error:
             _refuse(form, error)
         else:
-            messages.success(request, _("Deleted for good."))
+            messages.success(request, _("Deleted permanently."))
             return HttpResponseRedirect(admin_url("trash"))
     text = _("Its text, its history and its comments are deleted. This cannot be undone.")
     return _confirm(
-        request, found, form, _("Delete for good"), button=_("Delete for good"), text=text, in_trash=True, is_final=True,
+        request, found, form, _("Delete permanently"), button=_("Delete permanently"), text=text, in_trash=True, is_final=True,
         uses=uses.of(request.user, [node_id]),
     )  # fmt: skip

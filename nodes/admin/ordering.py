@@ -98,5 +98,5 @@ def _number(text: str, otherwise: float) -> float:
 
 def _id(text: str) -> ObjectId:
     if not ObjectId.is_valid(text):
-        raise Http404(_("There is no such page, or it is not yours to see."))
+        raise Http404(_("There is no such page, or you may not see it."))
     return ObjectId(text)

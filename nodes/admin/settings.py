@@ -39,7 +39,7 @@ class SettingsForm(forms.Form):
     time_zone = forms.ChoiceField(
         label=gettext_lazy("Time zone"), choices=_time_zones, help_text=gettext_lazy("Editors type times of this zone.")
     )
-    posts_per_page = forms.IntegerField(label=gettext_lazy("Posts a page"), min_value=1, max_value=100)
+    posts_per_page = forms.IntegerField(label=gettext_lazy("Posts per page"), min_value=1, max_value=100)
     comment_policy = forms.ChoiceField(label=gettext_lazy("Comments"), choices=stored_site.COMMENT_POLICIES)
     comments_close_after_days = forms.IntegerField(
         label=gettext_lazy("Close comments after days"),

@@ -46,10 +46,10 @@ def undo(request: HttpRequest) -> HttpResponse:
             found = access.trashed(request.user, node_id, Action.TRASH)
             trash.restore(actor(request), node_id, nonce)
         except (Http404, PermissionDenied):
-            messages.error(request, _("One is not in the trash any more, or not yours to put back."))
+            messages.error(request, _("One is not in the trash any more, or you may not restore it."))
         except NodeError as error:
             title = found.node.metadata.title
-            messages.error(request, _("“%(title)s” could not be put back: %(why)s") % {"title": title, "why": error})
+            messages.error(request, _("“%(title)s” could not be restored: %(why)s") % {"title": title, "why": error})
         else:
             done += 1
             was_photo = found.node.metadata.type == PHOTO

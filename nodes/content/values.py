@@ -103,13 +103,13 @@ def cleaned(field: models.Field, value: Any) -> Any:
     try:
         return _cleaned(field, value)
     except _NO_VALUE as error:
-        raise ValidationError(_("This is no value for the field.")) from error
+        raise ValidationError(_("The field does not take this value.")) from error
 
 
 def _cleaned(field: models.Field, value: Any) -> Any:
     if isinstance(field, ArrayField) and value is not None:
         if not isinstance(value, list | tuple):
-            raise ValidationError(_("This is no list."))
+            raise ValidationError(_("This is not a list."))
         if isinstance(field, EmbeddedModelArrayField):
             items = [_cleaned_part(field.embedded_model, one, number) for number, one in enumerate(value, 1)]
             _identify(items)
@@ -127,7 +127,7 @@ def _cleaned(field: models.Field, value: Any) -> Any:
         bson.encode({"value": value})
         return value
     if isinstance(value, Mapping | list | tuple):
-        raise ValidationError(_("This is no value for the field."))
+        raise ValidationError(_("The field does not take this value."))
     # It may come from an older version, as it was stored.
     value = from_stored(field, value)
     # A field that may be null is, without a value: "" stands for that in texts alone.
@@ -161,7 +161,7 @@ def _cleaned_part(model: Any, value: Any, number: int = 0) -> dict[str, Any]:
     elif isinstance(value, Mapping):
         given = {"id" if name == "_id" else name: part for name, part in value.items()}
     else:
-        raise ValidationError(_("This is no value for the field."))
+        raise ValidationError(_("The field does not take this value."))
     found: dict[str, Any] = {}
     for field in stored_fields(model):
         if field.primary_key:
@@ -206,7 +206,7 @@ def _to_stored(field: models.Field, value: Any) -> Any:
 def _check_number(value: float) -> None:
     """Raise ValidationError of what is no number: it equals nothing, not even itself, and so would conflict at every save."""
     if not math.isfinite(value):
-        raise ValidationError(_("This is no value for the field."))
+        raise ValidationError(_("The field does not take this value."))
 
 
 def _check_keys(value: Any) -> None:

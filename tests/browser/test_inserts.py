@@ -22,7 +22,7 @@ def ann(browsing, account):
 def choose(page, label):
     """Open the menu and the form of one of its inserts; return the dialog."""
     page.get_by_role("button", name=re.compile("^Insert")).click()
-    page.get_by_role("dialog", name="Put into the text").get_by_role("button", name=label).click()
+    page.get_by_role("dialog", name="Insert into the text").get_by_role("button", name=label).click()
     return page.get_by_role("dialog", name=label).locator("form:not([hidden])")
 
 
@@ -63,7 +63,7 @@ def test_a_photo_comes_from_the_library_and_the_menu_goes_back_by_keyboard(ann):
     ann.goto(change(""))
     form = choose(ann, "Note")
     form.get_by_role("button", name="Back").press("Enter")
-    menu = ann.get_by_role("dialog", name="Put into the text")
+    menu = ann.get_by_role("dialog", name="Insert into the text")
     menu.get_by_role("button", name="Photo with caption").press("Enter")
     form = ann.get_by_role("dialog", name="Photo with caption").locator("form:not([hidden])")
     form.get_by_role("button", name="Choose a photo").click()
@@ -104,7 +104,7 @@ def test_what_each_form_makes_can_be_read(browsing, account):
 def test_without_scripts_the_form_says_how_they_are_written(browsing, account):
     page = browsing(account("ann"), java_script_enabled=False)
     page.goto(change(""))
-    page.get_by_text("What can be put into the text").click()
+    page.get_by_text("What you can insert").click()
     for made in base.registered():
         expect(page.locator(".insert-spellings")).to_contain_text(base.example(made).split("\n")[0])
 

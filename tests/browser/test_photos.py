@@ -108,7 +108,7 @@ def test_ten_pictures_dropped_into_a_text_stand_there_in_order(browsing, account
     page.get_by_role("button", name="Photo", exact=True).click()
     sent = [{"name": f"{name}.jpg", "mimeType": "image/jpeg", "buffer": pictures.jpeg()} for name in ("one", "two")]
     page.set_input_files("#photo-picker input[type=file]", sent)
-    dialog = page.get_by_role("dialog", name="Put pictures into the text")
+    dialog = page.get_by_role("dialog", name="Insert images")
     expect(dialog.locator(".photo-row")).to_have_count(2)
     dialog.get_by_role("button", name="Cancel").click()
     bad = given("bad.jpg", b"<html>" * 50)

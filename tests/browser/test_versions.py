@@ -54,8 +54,8 @@ def test_history_difference_and_going_back(browsing, account):
     ann.get_by_role("button", name="Show the difference").click()
     expect(ann.locator(".difference-of").filter(has_text="Text").locator("ins")).to_have_text("three")
     ann.go_back()
-    ann.get_by_role("link", name="Look, go back").click()
-    ann.get_by_role("button", name="Go back to this version").click()
+    ann.get_by_role("link", name="View, restore").click()
+    ann.get_by_role("button", name="Restore this version").click()
     expect(ann.locator("#id_title")).to_have_value("First")
     assert stored(node_id)["detail"]["text"] == "one two"
     ann.goto(f"/admin/nodes/node/{node_id}/history/")

@@ -81,7 +81,7 @@ def _photos(request: HttpRequest, said: QueryDict) -> list[Photo]:
     there = {photo.pk: photo for photo in selectors.by_ids(ids)}
     found = [there[one] for one in ids if one in there and access.may_describe(request.user, there[one])]
     if not found:
-        raise Http404(_("There is no such photo, or it is not yours to see."))
+        raise Http404(_("There is no such photo, or you may not see it."))
     return found
 
 

@@ -176,7 +176,7 @@ def _photo(request: HttpRequest, photo_id: ObjectId, may: Any) -> Photo:
     """Return the photo for a user who may do that. Raises Http404, PermissionDenied."""
     photo = selectors.get(photo_id) if access.may_see_photos(request.user) else None
     if photo is None:
-        raise Http404(_("There is no such photo, or it is not yours to see."))
+        raise Http404(_("There is no such photo, or you may not see it."))
     if not may(request.user):
         raise PermissionDenied
     return photo

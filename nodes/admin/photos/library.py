@@ -166,9 +166,7 @@ def ask(request: HttpRequest, action: str, chosen: list[Chosen], used: uses.Uses
     if action == bulk_forms.TRASH:
         title = ngettext("Move %(n)d photo to the trash?", "Move %(n)d photos to the trash?", len(chosen))
     else:
-        title = ngettext(
-            "Take %(n)d photo back from the public?", "Take %(n)d photos back from the public?", len(chosen)
-        )
+        title = ngettext("Unpublish %(n)d photo?", "Unpublish %(n)d photos?", len(chosen))
     return page(
         request, "photos_confirm", title % {"n": len(chosen)}, chosen=chosen, named=chosen[: bulk_forms.NAMED], uses=used,
         action=action, button=bulk_forms.LABELS[action],

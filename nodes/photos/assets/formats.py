@@ -101,4 +101,4 @@ def _reason(head: bytes) -> str:
         name = _BRANDS.get(head[8:12], "MP4")
     if name:
         return _("%(format)s files are not taken. Use JPEG, PNG, WebP, AVIF or GIF.") % {"format": name}
-    return _("This is no picture that the site knows. Use JPEG, PNG, WebP, AVIF or GIF.")
+    return _("The site does not know this kind of picture. Use JPEG, PNG, WebP, AVIF or GIF.")

@@ -152,7 +152,7 @@ class Embed(Insert):
         url = str(self.cleaned_data["url"])
         if players.find(url) is None:
             raise forms.ValidationError(
-                _("This is no address of a video or post of YouTube, Vimeo, PeerTube or Mastodon.")
+                _("This is not the address of a video or post on YouTube, Vimeo, PeerTube or Mastodon.")
             )
         return url
 

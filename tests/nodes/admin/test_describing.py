@@ -51,7 +51,7 @@ def test_a_form_without_script_leads_to_where_they_are_described(editor):
     )
     page = response.content.decode()
     assert [row.photo.metadata.title for row in response.context["rows"]] == ["a", "b"]
-    assert "This is no picture that the site knows" in page
+    assert "The site does not know this kind of picture" in page
     assert page.count('class="photo-row"') == 2
 
 

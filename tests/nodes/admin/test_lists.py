@@ -276,7 +276,7 @@ def test_undo_keeps_off_what_took_the_place(mongo, editor):
     bulk(ann, "trash", (page, seen := nonce(page)), confirmed="1")
     node(slug="page", title="Second")
     told = ann.client.post("/admin/nodes/node/undo/", {"items": f"{page}:{seen}"}, follow=True).content.decode()
-    assert "“First” could not be put back" in told
+    assert "“First” could not be restored" in told
     assert mongo["cms.trash"].count_documents({}) == 1
 
 

@@ -73,7 +73,7 @@ class TestUploading:
         assert response.redirect_chain == [(address([photo_id]), 302)]
         text = unescape(response.content.decode())
         assert "lake" in text
-        assert "Bad.png: This is no picture that the site knows" in text
+        assert "Bad.png: The site does not know this kind of picture" in text
 
     def test_words_and_publication_come_with_the_file(self, editor):
         result = send(editor, gallery(), files(a__jpg=pictures.jpeg()), alt="A lake", publish="1", tags="x, y").json()

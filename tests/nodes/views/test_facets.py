@@ -81,14 +81,14 @@ def test_each_link_adds_a_value_or_takes_it_away(read):
     assert listed(html) == ["cake", "tart"]
     assert "<title>Dessert · Cooking" in html
     assert meta(html) == (dessert, False)
-    assert links(html)["Dessert 2, take away"] == "/cooking"
+    assert links(html)["Dessert 2, remove"] == "/cooking"
     assert 'aria-current="true"' in html
     vegan = links(html)["Yes 1"]
     assert vegan == "/cooking?course=dessert&is_vegan=true"
     html = read(path=vegan)
     assert listed(html) == ["tart"]
     assert meta(html) == (vegan, True)
-    assert links(html)["Dessert 1, take away"] == "/cooking?is_vegan=true"
+    assert links(html)["Dessert 1, remove"] == "/cooking?is_vegan=true"
     assert listed(read("ingredients=flour&ingredients=eggs")) == ["cake"]
 
 
