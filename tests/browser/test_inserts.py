@@ -67,7 +67,7 @@ def test_a_photo_comes_from_the_library_and_the_menu_goes_back_by_keyboard(ann):
     menu.get_by_role("button", name="Photo with caption").press("Enter")
     form = ann.get_by_role("dialog", name="Photo with caption").locator("form:not([hidden])")
     form.get_by_role("button", name="Choose a photo").click()
-    ann.get_by_role("dialog", name="Put a photo").get_by_role("button", name="Lake").click()
+    ann.get_by_role("dialog", name="Choose a photo").get_by_role("button", name="Lake").click()
     expect(form.get_by_label("Photo", exact=True)).to_have_value(f"photo:{lake}")
     form.get_by_label("Width").select_option("wide")
     form.get_by_role("button", name="Insert").click()
