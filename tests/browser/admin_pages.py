@@ -1,0 +1,128 @@
+"""Every page of the admin beside those of `pages.EDITORS`, in the same form: for checks that look at all of them."""
+
+from collections.abc import Callable
+
+from bson import ObjectId
+from django.contrib.auth import get_user_model
+from django.contrib.auth.models import Group
+from playwright.sync_api import Page, Response
+
+from comments.models import StoredBucket, StoredComment, StoredDiscussion
+from comments.moderation import pending
+from comments.operations import converting
+from comments.posting import flags, services
+from comments.reading import selectors
+from comments.types import Author, Order, Target, Verdict
+from mongo import jobs
+from mongo.connection import database
+from nodes.collections import NODES
+from nodes.services import drafts, trash, working_copies
+from nodes.types import TagChange
+from tests.browser.pages import EDITORS, Site, _at
+from tests.support.nodes.build import EDITOR, node, nonce
+
+
+def prepare(site: Site) -> None:
+    """Have something on each page: what failed, was decided, flagged, arranged, drafted, typed and not saved.
+
+    The content types of handbooks are registered by whoever looks.
+    """
+    jobs.put("unheard-of", {})
+    database()["jobs"].update_many({"kind": "unheard-of"}, {"$set": {"state": jobs.FAILED, "error": "no such kind"}})
+    for verdict in (Verdict.SPAM, Verdict.REJECTED):
+        reasons = ["links", "policy: hold-first"]
+        held = services.hold(site.target, author=Author("A"), source="No", token=verdict.value, reasons=reasons).held
+        pending.reject(held.id, verdict=verdict)
+    flags.flag(selectors.recent(1)[0], "ip_hash:x")
+    other = Target("nodes.node", str(site.folder_page))
+    services.post(other, author=Author("A"), source="In a bucket", token="bucket")
+    converting.convert(other, "buckets", Order.OLDEST)
+    node("chapter", "first", parent=node("handbook", "handbook", title="Handbook"), title="First")
+    drafts.save_draft(EDITOR, site.post, nonce(site.post), {"detail.text": "A [link](/nowhere)."}, TagChange())
+    thrown = node(slug="thrown", title="Thrown away")
+    trash.trash(EDITOR, thrown, nonce(thrown), NODES)
+    ann = get_user_model().objects.get(username="ann")
+    working_copies.keep(ann.pk, ObjectId(), 1, [("title", "Typed")], type="basic-page", node_id=None)
+
+
+def _of_node(name: str) -> Callable[[Page, Site], Response]:
+    return _at(lambda site: f"/admin/nodes/node/{site.post}/{name}/")
+
+
+def _of_handbook(page: Page, site: Site) -> Response:
+    section = database()[NODES].find_one({"metadata.slug": "handbook"})["_id"]
+    return _at(f"/admin/nodes/node/{section}/order/")(page, site)
+
+
+def _of_thrown(name: str) -> Callable[[Page, Site], Response]:
+    def go(page: Page, site: Site) -> Response:
+        return _at(f"/admin/nodes/node/{database()['cms.trash'].find_one()['_id']}/{name}/")(page, site)
+
+    return go
+
+
+def _of_version(page: Page, site: Site) -> Response:
+    first = database()["cms.revisions"].find_one({"node_id": site.post})["_id"]
+    return _at(f"/admin/nodes/node/{site.post}/history/{first}/")(page, site)
+
+
+def _typed(page: Page, site: Site) -> Response:
+    copy = database()["cms.working_copies"].find_one({"type": "basic-page"})["_id"]["copy"]
+    return _at(f"/admin/nodes/node/typed/{copy}/")(page, site)
+
+
+def _one(listed: str, model: type, name: str) -> Callable[[Page, Site], Response]:
+    return lambda page, site: _at(f"/admin/{listed}/{model.objects.first().pk}/{name}/")(page, site)  # type: ignore[attr-defined]
+
+
+# By the names of their routes, in which the test sees that none is left out.
+ADMIN: dict[str, Callable[[Page, Site], Response]] = {
+    **EDITORS,
+    "jobs": _at("/admin/jobs/"),
+    "app_list": _at("/admin/nodes/"),
+    "password_change": _at("/admin/password_change/"),
+    "password_change_done": _at("/admin/password_change/done/"),
+    "nodes_node_add": _at("/admin/nodes/node/add/"),
+    "nodes_node_typed": _typed,
+    "nodes_node_trash": _at("/admin/nodes/node/trash/"),
+    "nodes_node_broken_links": _at("/admin/nodes/node/broken-links/"),
+    "nodes_node_move": _of_node("move"),
+    "nodes_node_order": _of_handbook,
+    "nodes_node_unpublish": _of_node("unpublish"),
+    "nodes_node_duplicate": _of_node("duplicate"),
+    "nodes_node_delete": _of_node("delete"),
+    "nodes_node_restore": _of_thrown("restore"),
+    "nodes_node_delete_for_good": _of_thrown("delete-for-good"),
+    "nodes_node_history": _of_node("history"),
+    "nodes_node_restore_version": _of_version,
+    "nodes_node_publish": _of_node("publish"),
+    "nodes_node_schedule": _of_node("schedule"),
+    "nodes_node_unschedule": _of_node("unschedule"),
+    "nodes_node_discard": _of_node("discard"),
+    "nodes_node_preview": _of_node("preview"),
+    "nodes_photo_stalled": _at("/admin/nodes/photo/stalled/"),
+    "nodes_sitesettings_changelist": _at("/admin/nodes/sitesettings/"),
+    "queue of spam": _at("/admin/comments/moderation/?state=spam"),
+    "queue of rejected": _at("/admin/comments/moderation/?state=rejected"),
+    "comments_moderation_comment": _at(lambda site: "/admin" + site.comment("moderation/comment", f"/{site.deep}")),
+    "comments_storeddiscussion_changelist": _at("/admin/comments/storeddiscussion/"),
+    "comments_storeddiscussion_change": _one("comments/storeddiscussion", StoredDiscussion, "change"),
+    "comments_storeddiscussion_history": _one("comments/storeddiscussion", StoredDiscussion, "history"),
+    "comments_storedcomment_changelist": _at("/admin/comments/storedcomment/"),
+    "comments_storedcomment_change": _one("comments/storedcomment", StoredComment, "change"),
+    "comments_storedcomment_history": _one("comments/storedcomment", StoredComment, "history"),
+    "comments_storedbucket_changelist": _at("/admin/comments/storedbucket/"),
+    "comments_storedbucket_change": _one("comments/storedbucket", StoredBucket, "change"),
+    "comments_storedbucket_history": _one("comments/storedbucket", StoredBucket, "history"),
+    "auth_group_changelist": _at("/admin/auth/group/"),
+    "auth_group_add": _at("/admin/auth/group/add/"),
+    "auth_group_change": _one("auth/group", Group, "change"),
+    "auth_group_history": _one("auth/group", Group, "history"),
+    "auth_group_delete": _one("auth/group", Group, "delete"),
+    "auth_user_changelist": _at("/admin/auth/user/"),
+    "auth_user_add": _at("/admin/auth/user/add/"),
+    "auth_user_change": _one("auth/user", get_user_model(), "change"),
+    "auth_user_history": _one("auth/user", get_user_model(), "history"),
+    "auth_user_delete": _one("auth/user", get_user_model(), "delete"),
+    "auth_user_password_change": _one("auth/user", get_user_model(), "password"),
+}
