@@ -8,6 +8,7 @@ from bson import ObjectId
 from mongo.clock import now
 from mongo.connection import database
 from nodes.collections import ASSET_FILES, NODES, standing
+from nodes.content import PHOTO
 from nodes.models import Node, Photo
 from nodes.selectors import lists, search
 from nodes.selectors.listing import FIELDS, MODELS
@@ -62,7 +63,7 @@ def photos(query: str) -> list[Photo]:
     """Return photos to choose from, whatever their state: the newest, or those with the words typed so far."""
     moment, words = now(), query.casefold().split()
     if not words:
-        found = lists.page(Filters(), moment, size=OFFERED, collection=ASSET_FILES)
+        found = lists.page(Filters(type=PHOTO), moment, size=OFFERED, collection=ASSET_FILES)
         return [row.node for row in found.rows]
     best = lists.page(Filters(search=query), moment, collection=ASSET_FILES).rows if _has_word(query) else ()
     chosen = {row.node.pk: row.node for row in best[:OFFERED]}

@@ -58,6 +58,7 @@ def test_a_container_is_put_around_what_is_selected(ann):
     expect(ann.locator("#id_text")).to_have_value(":::note{kind=warning}\nMind the gap.\n:::\n\n")
 
 
+@pytest.mark.slow
 def test_a_photo_comes_from_the_library_and_the_menu_goes_back_by_keyboard(ann):
     lake = upload(gallery(), pictures.jpeg(1), fields={"title": "Lake", "detail.alt": "Mist", "published": PAST})
     ann.goto(change(""))

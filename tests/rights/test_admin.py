@@ -45,6 +45,8 @@ nodes/node/<objectid:node_id>/change/                  oea     oea
 nodes/node/<objectid:node_id>/move/                    oea     oea
 nodes/node/<objectid:node_id>/order/                   ea      ea
 nodes/node/<objectid:node_id>/unpublish/               ea      ea
+nodes/node/<objectid:node_id>/schedule/                ea      ea
+nodes/node/<objectid:node_id>/unschedule/              ea      ea
 nodes/node/<objectid:node_id>/duplicate/               oea     oea
 nodes/node/<objectid:node_id>/delete/                  oea     oea
 nodes/node/<objectid:node_id>/restore/                 ea      ea
@@ -106,7 +108,9 @@ auth/user/<id>/password/                               a       a
 """
 METHODS = ("get", "post")
 # Of what state the node is that a route is asked about; a draft without one.
-STATE = {"restore": "trashed", "delete-for-good": "trashed", "publish": "drafted", "discard": "drafted"}
+STATE = {"restore": "trashed", "delete-for-good": "trashed"} | dict.fromkeys(
+    ("publish", "discard", "schedule", "unschedule"), "drafted"
+)
 NOTHING = "0" * 24
 # What is asked for beside the path, and what is posted, where nothing at all would be refused to all.
 QUERIES = {
