@@ -77,7 +77,6 @@ def test_double_click_on_save_makes_one_page_and_one_save(browsing, account, mon
 
 
 @pytest.mark.slow
-@pytest.mark.slow
 def test_back_and_save_raises_nothing(browsing, account):
     ann, node_id = browsing(account("ann")), node(title="Old", text="one")
     ann.goto(change(node_id))
@@ -90,6 +89,7 @@ def test_back_and_save_raises_nothing(browsing, account):
     assert stored(node_id)["detail"]["text"] == "one two three"
 
 
+@pytest.mark.slow
 def test_slug_is_proposed_while_the_title_is_typed(browsing, account):
     node(slug="über-uns-关于")
     ann = browsing(account("ann"))
@@ -165,7 +165,6 @@ def test_expired_log_in_is_renewed_on_the_spot(browsing, account):
 
 
 @pytest.mark.slow
-@pytest.mark.slow
 def test_page_thrown_away_meanwhile_gives_its_text_back(browsing, account, mongo):
     ann, node_id = browsing(account("ann")), node(text="old")
     ann.expected.append("409")
@@ -179,6 +178,7 @@ def test_page_thrown_away_meanwhile_gives_its_text_back(browsing, account, mongo
     assert mongo["cms.nodes"].find_one()["metadata"]["detail"]["text"] == "typed"
 
 
+@pytest.mark.slow
 def test_form_whose_answer_is_long_in_coming_shows_that_something_goes_on(browsing, account):
     ann, sent, shown = browsing(account("ann")), [], []
     # Nothing can be asked of a page that waits for the next: it tells by itself.

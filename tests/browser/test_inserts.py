@@ -47,7 +47,6 @@ def test_an_insert_is_put_where_the_cursor_is(ann):
 
 
 @pytest.mark.slow
-@pytest.mark.slow
 def test_a_container_is_put_around_what_is_selected(ann):
     ann.goto(change("Mind the gap."))
     ann.locator(".CodeMirror-code").click()

@@ -256,7 +256,6 @@ def test_readers_look_through_photos_by_keyboard_or_links(browsing, scripts):
 
 
 @pytest.mark.slow
-@pytest.mark.slow
 def test_without_script_a_gallery_links_to_its_photos(browsing):
     lakes("one", "two")
     page = browsing(java_script_enabled=False)
@@ -270,6 +269,7 @@ def test_without_script_a_gallery_links_to_its_photos(browsing):
     page.wait_for_url("**/lakes")
 
 
+@pytest.mark.slow
 def test_a_gallery_shows_photos_large_in_place(browsing):
     lakes("one", "two", "three")
     page = browsing()

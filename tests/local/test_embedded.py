@@ -77,7 +77,6 @@ def test_who_does_not_know_the_password_reads_nothing_and_makes_no_user(server):
 
 
 @pytest.mark.slow
-@pytest.mark.slow
 def test_its_secrets_are_their_owner_s_alone(server):
     state = server.running()
     password = state.uri.partition("@")[0].rpartition(":")[2]
@@ -90,6 +89,7 @@ def test_its_secrets_are_their_owner_s_alone(server):
     assert password not in server.log.read_text()
 
 
+@pytest.mark.slow
 def test_a_folder_that_was_open_is_closed(tmp_path):
     var = tmp_path / "var"
     (var / "mongod").mkdir(parents=True)
@@ -161,7 +161,6 @@ def test_its_owner_starts_it_again_where_it_was(server, victims):
 
 
 @pytest.mark.slow
-@pytest.mark.slow
 def test_its_owner_tries_again_when_it_does_not_start(server):
     said = []
     (server.var / "mongod.key").chmod(0o644)
@@ -175,6 +174,7 @@ def test_its_owner_tries_again_when_it_does_not_start(server):
     assert server.running()
 
 
+@pytest.mark.slow
 def test_a_copy_of_the_folder_has_a_server_of_its_own(server):
     """Copied while the server is down, as the documents say; then both run, whichever starts first."""
     keep_a_document(server)

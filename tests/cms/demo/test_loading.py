@@ -76,7 +76,6 @@ def test_removing_leaves_nothing(mongo):
 
 
 @pytest.mark.slow
-@pytest.mark.slow
 def test_removing_spares_what_others_wrote(mongo):
     loading.load(now(), nothing)
     essays = content.identifier("essays")
@@ -89,6 +88,7 @@ def test_removing_spares_what_others_wrote(mongo):
     assert selectors.get(trashed).get_absolute_url() == "/workshop/mine-too"
 
 
+@pytest.mark.slow
 def test_loading_beside_other_content(mongo):
     node("folder", "essays")
     site = stored_site.read()
@@ -102,7 +102,6 @@ def test_loading_beside_other_content(mongo):
 
 
 @pytest.mark.slow
-@pytest.mark.slow
 def test_trashed_part_of_the_demo_stays_trashed(mongo):
     loading.load(now(), nothing)
     about = content.identifier("about")
@@ -113,6 +112,7 @@ def test_trashed_part_of_the_demo_stays_trashed(mongo):
     assert documents(mongo) == {}
 
 
+@pytest.mark.slow
 def test_bulk_content_is_what_the_editor_would_have_made(mongo, client):
     moment = now()
     assert sum(volume.load(300, moment)) == 300

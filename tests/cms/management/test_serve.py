@@ -271,12 +271,12 @@ def test_a_replica_set_of_others_is_used(site):
 
 
 @pytest.mark.slow
-@pytest.mark.slow
 def test_an_unreachable_server_is_refused(site):
     site.environment["MONGODB_URI"] = "mongodb://127.0.0.1:9/"
     assert refusal(site).startswith("MongoDB at 127.0.0.1:9 cannot be reached")
 
 
+@pytest.mark.slow
 def test_a_standalone_is_refused(site, tmp_path):
     with Member(tmp_path / "data", replset="") as server:
         site.environment["MONGODB_URI"] = server.uri
