@@ -79,6 +79,7 @@ def test_a_link_is_chosen_by_title_address_or_brackets(ann, server):
     expect(text).to_have_value("`[[a`")
 
 
+@pytest.mark.slow
 def test_fields_and_inserts_are_filled_by_title(browsing, account):
     with registered(Recipe, Cookbook):
         place = node("cookbook", "cooking")

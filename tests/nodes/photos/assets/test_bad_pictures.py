@@ -42,7 +42,7 @@ def _bad() -> dict[str, tuple[str, bytes, str]]:
     comment = pictures.segment(0xFE, html)
     return {
         "nothing": ("a.jpg", b"", "empty"),
-        "text": ("a.jpg", b"Lorem ipsum dolor sit amet" * 9, "no picture"),
+        "text": ("a.jpg", b"Lorem ipsum dolor sit amet" * 9, "kind of picture"),
         "SVG": ("a.svg", svg, "SVG"),
         "SVG as PNG": ("a.png", b'<?xml version="1.0"?>\n' + svg, "SVG"),
         "SVG behind a byte order mark": ("a.jpg", b"\xef\xbb\xbf  " + svg, "SVG"),
