@@ -3,6 +3,7 @@
 import pytest
 from playwright.sync_api import Page, expect
 
+from mongo.connection import database
 from tests.browser.people import PHONE
 from tests.support.nodes.build import node
 from tests.support.nodes.content import Cookbook, Recipe, registered
@@ -18,6 +19,11 @@ def write(page: Page, node_id: object) -> None:
     page.goto(f"/admin/nodes/node/{node_id}/change/")
     page.wait_for_load_state()
     page.locator(".CodeMirror-code").click()
+
+
+def kept(node_id: object) -> dict[str, object]:
+    """Return the fields of the node's draft."""
+    return database()["cms.nodes"].find_one({"_id": node_id})["draft"]["metadata"]["detail"]
 
 
 def test_a_link_is_chosen_by_title_address_or_brackets(ann, server):
@@ -85,7 +91,7 @@ def test_fields_and_inserts_are_filled_by_title(browsing, account):
         place = node("cookbook", "cooking")
         stew = node("recipe", "stew", parent=place, title="Stew", **{"detail.course": "main"})
         soup = node("recipe", "soup", parent=place, title="Soup", published=None, **{"detail.course": "main"})
-        upload(gallery(), name="lake.jpg")
+        photo = upload(gallery(), name="lake.jpg")
         ann = browsing(account("ann"), viewport=PHONE)
         write(ann, stew)
         ann.evaluate("document.querySelectorAll('details.desk-group').forEach((group) => { group.open = true; })")
@@ -97,11 +103,30 @@ def test_fields_and_inserts_are_filled_by_title(browsing, account):
         expect(ann.locator(".field-goes_with .chosen")).to_contain_text("Soup")
         picture.click()
         ann.keyboard.press("ArrowDown")
+        offered = ann.locator(".field-picture").get_by_role("option")
+        expect(offered).to_have_count(1)
         ann.keyboard.press("ArrowDown")
+        expect(offered).to_have_attribute("aria-selected", "true")
         ann.keyboard.press("Enter")
         expect(picture).to_have_value("/gallery/lake")
         assert ann.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
         ann.keyboard.press("Control+s")
         expect(ann.locator(".messagelist")).to_contain_text("Draft saved.")
+        assert kept(stew)["goes_with"] == soup
+        assert kept(stew)["picture"] == photo
         # What readers do not see is named to its editors.
         expect(ann.locator(".field-goes_with .chosen")).to_contain_text("Soup")
+        expect(ann.locator(".field-picture .chosen img")).to_have_js_property("complete", True)
+        ann.evaluate("document.querySelectorAll('details.desk-group').forEach((group) => { group.open = true; })")
+        ann.locator(".field-goes_with").get_by_role("button", name="Clear").click()
+        expect(ann.locator(".field-goes_with .chosen")).to_be_hidden()
+        ann.get_by_role("button", name="Insert").click()
+        ann.get_by_role("button", name="Photo with caption").click()
+        ann.locator("#insert-photo-photo").click()
+        ann.keyboard.type("lak")
+        ann.get_by_role("option", name="lake").click()
+        ann.locator("form[data-insert=photo]").get_by_role("button", name="Insert").click()
+        expect(ann.locator("#id_text")).to_have_value(f"::photo{{photo=photo:{photo}}}\n\n")
+        with ann.expect_navigation():
+            ann.keyboard.press("Control+s")
+        assert kept(stew)["goes_with"] is None
