@@ -129,7 +129,7 @@ def test_on_a_phone_the_bar_is_in_reach_and_the_settings_follow(browsing, accoun
         assert PHONE["height"] / 2 < box["y"] < PHONE["height"] - box["height"]
         assert box["height"] >= 44
         page.mouse.wheel(0, 2_000)
-    expect(page.locator(".desk-group[open]")).to_have_count(0 if scripts else 3)
+    expect(page.locator(".desk-group[open]")).to_have_count(0 if scripts else 4)
     page.get_by_role("link", name="Settings").click()
     expect(page.locator(".desk-group").first).to_be_in_viewport()
     if scripts:

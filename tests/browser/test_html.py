@@ -38,7 +38,7 @@ def test_pages_are_valid_html(browsing, account, site, tmp_path):
             assert answer.headers["content-type"].startswith("text/html")
             (tmp_path / f"{name.replace(' ', '-')}.html").write_bytes(answer.body())
     assert len(list(tmp_path.iterdir())) == len(pages.READERS) + len(pages.EDITORS)
-    assert errors(tmp_path) == []
+    assert not errors(tmp_path), "\n".join(errors(tmp_path))
 
 
 @pytest.mark.slow

@@ -31,6 +31,7 @@ def row(page, slug):
 def test_rows_are_dragged_and_saved(browsing, account, book):
     ann = browsing(account("ann"))
     ann.goto(f"/admin/nodes/node/{book}/change/")
+    ann.get_by_label("More", exact=True).click()
     ann.get_by_role("link", name="Order").click()
     row(ann, "e").locator(".grip").drag_to(row(ann, "b"), target_position={"x": 200, "y": 2})
     expect(row(ann, "e").get_by_role("spinbutton")).to_have_value("2")
@@ -55,4 +56,4 @@ def test_places_and_arrows_without_javascript(browsing, account, book):
     ann.goto("/book")
     expect(ann.locator(".contents h2")).to_have_text([f"Chapter {slug}" for slug in "ebacd"])
     ann.get_by_role("link", name="Chapter b").click()
-    expect(ann.locator(".neighbours a")).to_have_text(["Before Chapter e", "After Chapter a"])
+    expect(ann.locator(".neighbours a")).to_have_text(["Previous Chapter e", "Next Chapter a"])
