@@ -30,5 +30,36 @@ for name in codemirror marked codemirror-spell-checker; do
     cp "$found" "$to/LICENSE-$name"
 done
 chmod 644 "$to"/*
-(cd static/vendor && sha256sum easymde/*) > "$work/sums" && mv "$work/sums" static/vendor/SHA256SUMS
+
+# Fonts, as their author published them, and cut down to what Latin texts need.
+package source-serif 4.5.1 'NUAh5IzF7KiUu2gTpqE+ed9MNbMe4st7LIIXZ0OHHSPc6gg86H67j04M8sIhU2qqFd26btXaFQ2ge5u/p72j0Q=='
+package source-sans 3.52.0 'xsm7qlMI/JwxwNdp6pvpR6l+aZjn90fzOzoeUz/qoohIYbKbDwQNRIz5/ItYs7/hvqLirQNUoDFGXSVA3TU9tw=='
+python3 -m venv "$work/python"
+"$work/python/bin/pip" install --quiet --disable-pip-version-check fonttools==4.68.0 brotli==1.2.1
+
+latin=U+20-7E,U+A0-FF,U+131,U+152-153,U+2C6,U+2DA,U+2DC,U+2009-200D,U+2010-2015,U+2018-201E,U+2020-2022,U+2026
+latin+=,U+202F,U+2030,U+2032-2033,U+2039-203A,U+2044,U+20AC,U+2116,U+2122,U+2190-2193,U+2212,U+2260,U+2264-2265
+extended=U+100-130,U+132-151,U+154-17F,U+218-21B,U+1E9E,U+2C7,U+2D8-2D9,U+2DB,U+2DD
+
+# cut FONT NAME: write NAME.woff2, and NAME-extended.woff2 that is loaded where a page has a letter of it. What is changed may
+# not be called "Source": the names within go, author and licence stay.
+cut() {
+    local part
+    for part in latin extended; do
+        "$work/python/bin/pyftsubset" "$work/$1" --unicodes="${!part}" --flavor=woff2 --no-hinting \
+            --layout-features=kern,mark,mkmk,ccmp,locl,liga,onum,lnum,pnum,tnum --name-IDs=0,1,2,3,4,6,13,14 --obfuscate-names \
+            --output-file="$to/$2$([ $part = latin ] || echo -extended).woff2"
+    done
+}
+to=static/vendor/fonts
+mkdir -p "$to"
+cut source-serif/TTF/SourceSerif4-Regular.ttf serif
+cut source-serif/TTF/SourceSerif4-It.ttf serif-italic
+cut source-serif/TTF/SourceSerif4-Semibold.ttf serif-semibold
+cut source-sans/TTF/SourceSans3-Regular.ttf sans
+cut source-sans/TTF/SourceSans3-Semibold.ttf sans-semibold
+cp "$work/source-serif/LICENSE.md" "$to/LICENSE-source-serif"
+cp "$work/source-sans/LICENSE.md" "$to/LICENSE-source-sans"
+chmod 644 "$to"/*
+(cd static/vendor && sha256sum easymde/* fonts/*) > "$work/sums" && mv "$work/sums" static/vendor/SHA256SUMS
 chmod 644 static/vendor/SHA256SUMS

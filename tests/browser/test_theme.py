@@ -98,7 +98,8 @@ def weight(suffix: str) -> int:
 
 
 def test_the_theme_is_light():
-    assert weight(".css") <= 30_000
+    # A first view with its HTML is held to 60 kB by tests/cms/test_style_sheet.py.
+    assert weight(".css") <= 42_000
     assert weight(".js") <= 15_000
 
 

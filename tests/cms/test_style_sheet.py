@@ -1,9 +1,12 @@
-"""The reader's style sheet: what its custom properties promise."""
+"""The reader's style sheet and fonts: what its custom properties promise, and how little a page weighs."""
 
 import re
 from pathlib import Path
 
 import pytest
+from django.contrib.staticfiles import finders
+
+from tests.support.nodes.build import node
 
 SITE = Path(__file__).parents[2] / "static" / "site"
 SHEET = (SITE / "site.css").read_text()
@@ -34,3 +37,42 @@ def test_sizes_of_letters_are_those_of_the_scale():
     written = re.findall(r"font(?:-size)?: (?:\w+ )*([\d.]+(?:rem|px|pt))", SHEET)
     assert written == ["11pt"]  # paper's
     assert set(re.findall(r"var\((--step-[^)]*)\)", SHEET)) <= {f"--step-{step}" for step in range(-1, 5)}
+
+
+def loaded(html: str) -> dict[str, list[str]]:
+    """Return the addresses that a page's head loads, by kind."""
+    head = html.partition("</head>")[0]
+    return {
+        "css": re.findall(r'<link rel="stylesheet" href="([^"]+)"', head),
+        "js": re.findall(r'<script [^>]*src="([^"]+)"', head),
+        "fonts": re.findall(r'<link rel="preload" href="([^"]+)" as="font" type="font/woff2" crossorigin>', head),
+    }
+
+
+def size(address: str) -> int:
+    """Return the bytes of a static file, as it is stored."""
+    file = finders.find(address.removeprefix("/static/").partition("?")[0])
+    assert file, address
+    return Path(file).stat().st_size
+
+
+def test_a_first_view_is_light_and_asks_no_other_site_for_anything(client, mongo):
+    blog = node("blog", "news", title="News")
+    for number in range(20):
+        node("blog-entry", f"p{number}", parent=blog, title="A title of usual length", text="Some *words*. " * 200)
+    for address in ("/", "/news", "/news/p1"):
+        html = client.get(address).content.decode()
+        found = loaded(html)
+        assert len(found["fonts"]) == 2
+        assert len(html.encode()) + sum(map(size, found["css"] + found["js"])) <= 60_000
+        assert all(one.startswith("/static/") for some in found.values() for one in some)
+
+
+def test_fonts_are_few_and_come_from_here():
+    files = re.findall(r'url\("([^"]+)"\)', SHEET)
+    assert files
+    assert all((SITE / file).is_file() for file in files)
+    assert "//" not in re.sub(r"/\*.*?\*/", "", SHEET, flags=re.DOTALL)
+    # What most texts need: words, stressed words, details. Bold ones come where a page has them.
+    fonts = SITE.parent / "vendor" / "fonts"
+    assert sum((fonts / f"{name}.woff2").stat().st_size for name in ("serif", "serif-italic", "sans")) <= 60 * 1024
