@@ -1,5 +1,6 @@
 """What is done with drafts beside the form: publishing, discarding, previews, and links to show others."""
 
+from collections.abc import Callable
 from datetime import datetime
 from urllib.parse import urlencode
 
@@ -94,33 +95,37 @@ def schedule(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 def unschedule(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
     """Show what was scheduled; make a mere draft of it again."""
-    found, draft = _with_draft(request, node_id, Action.PUBLISH)
-    form = _form(request, draft)
-    if request.method == "POST" and form.is_valid():
-        try:
-            drafts.unschedule(node_id, form.cleaned_data["draft"])
-        except NodeError as error:
-            form.add_error(None, str(error))
-        else:
-            messages.success(request, _("Not scheduled any more. The changes are kept as a draft."))
-            return HttpResponseRedirect(admin_url("change", node_id))
-    return _show(request, found, draft, form, _("Cancel the schedule"))
+    told = _("Not scheduled any more. The changes are kept as a draft.")
+    return _confirmed(request, node_id, Action.PUBLISH, drafts.unschedule, _("Cancel the schedule"), told)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def discard(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
     """Show what a draft changes; remove it."""
-    found, draft = _with_draft(request, node_id, Action.DRAFT)
+    told = _("The draft was discarded. The live version is as it was.")
+    return _confirmed(request, node_id, Action.DRAFT, drafts.discard_draft, _("Discard the draft"), told)
+
+
+def _confirmed(
+    request: HttpRequest,
+    node_id: ObjectId,
+    action: Action,
+    service: Callable[[ObjectId, ObjectId], None],
+    title: str,
+    told: str,
+) -> HttpResponse:
+    """Show what a draft changes; do to it, once that is confirmed, what `service` does, and say so: `told`."""
+    found, draft = _with_draft(request, node_id, action)
     form = _form(request, draft)
     if request.method == "POST" and form.is_valid():
         try:
-            drafts.discard_draft(node_id, form.cleaned_data["draft"])
+            service(node_id, form.cleaned_data["draft"])
         except NodeError as error:
             form.add_error(None, str(error))
         else:
-            messages.success(request, _("The draft was discarded. The live version is as it was."))
+            messages.success(request, told)
             return HttpResponseRedirect(admin_url("change", node_id))
-    return _show(request, found, draft, form, _("Discard the draft"))
+    return _show(request, found, draft, form, title)
 
 
 def _show(

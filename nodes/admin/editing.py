@@ -256,7 +256,7 @@ def _write(request: HttpRequest, found: Editable, form: NodeForm, drafting: bool
         saved = drafts.save_draft(who, node_id, seen, mine, tags, form=data["form"], may_publish=may_publish)
         if "_publish" in request.POST or not (drafting or draft_sent):
             drafted = access.node(request.user, node_id, Action.PUBLISH)
-            return publish_draft(request, drafted, saved.nonce, data["form"])
+            return publish_draft(request, drafted, saved.nonce)
         return _done(request, saved, form, found.node, drafted=True)
     access.node(request.user, node_id, Action.EDIT)
     mine["slug"] = mine["slug"] or slugs.free(mine["title"], mine["parent_id"])
@@ -268,13 +268,9 @@ def _write(request: HttpRequest, found: Editable, form: NodeForm, drafting: bool
 
 
 def publish_draft(
-    request: HttpRequest,
-    found: Editable,
-    draft_nonce: ObjectId,
-    form: ObjectId | None = None,
-    due: datetime | None = None,
+    request: HttpRequest, found: Editable, draft_nonce: ObjectId, due: datetime | None = None
 ) -> HttpResponse:
-    """Publish the draft as stored, by a `form` that saved it; show what to decide where the live version has changed too.
+    """Publish the draft as stored; show what to decide where the live version has changed too.
 
     It is scheduled for `due`, or for a time ahead that it says itself of a page that is public. Raises NodeError.
     """
@@ -286,7 +282,7 @@ def publish_draft(
         return show_conflict(
             request, found, error, form_id=ObjectId(), seen=seen, drafting=True, publishing=draft_nonce, due=due
         )
-    outcomes.tell(request, saved, found.node, act, form=form)
+    outcomes.tell(request, saved, found.node, act)
     return HttpResponseRedirect(admin_url("change", saved.id))
 
 
@@ -308,8 +304,7 @@ def _done(
     *,
     drafted: bool = False,
 ) -> HttpResponse:
-    seen, form_id = form.cleaned_data["nonce"], form.cleaned_data["form"]
-    outcomes.tell(request, saved, before, act, drafted=drafted, seen=seen, form=form_id)
+    outcomes.tell(request, saved, before, act, drafted=drafted, seen=form.cleaned_data["nonce"])
     return HttpResponseRedirect(admin_url("preview_frame" if "_preview" in request.POST else "change", saved.id))
 
 

@@ -25,9 +25,8 @@ def tell(
     *,
     drafted: bool = False,
     seen: ObjectId | None = None,
-    form: ObjectId | None = None,
 ) -> None:
-    """Say what a save came to, and to the browser which form needs not be kept any more.
+    """Say what a save came to.
 
     `before`: the node as it was, None if there was none. `act`: what was done, where the node before and after it does not
     tell; `drafted`: a draft was saved. `seen`: the nonce on which the save went on.
@@ -47,7 +46,7 @@ def tell(
         told = format_html("{} {}", told, _unscheduled(saved.unscheduled))
     if found and saved.merged:
         told = format_html("{} {}", told, _merged(request, saved, seen, found.node.metadata.type))
-    messages.success(request, told, extra_tags=f"saved-{form}" if form else "")
+    messages.success(request, told)
 
 
 def _happened(before: Node | None, after: Node, act: Act, *, drafted: bool) -> str:

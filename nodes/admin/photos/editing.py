@@ -76,8 +76,7 @@ def _sent(request: HttpRequest, photo: Photo, present: Version) -> HttpResponse:
 def _save(request: HttpRequest, photo_id: ObjectId, form: PhotoForm, nonce: ObjectId) -> HttpResponse:
     """Save what the form says, and go on to where its button leads. Raises NodeError."""
     fields = form.to_publish() if "_publish" in request.POST else form.mine()
-    form_id = form.cleaned_data["form"]
-    saved = photos.save(actor(request), photo_id, nonce, fields, form.tag_change(), form=form_id)
+    saved = photos.save(actor(request), photo_id, nonce, fields, form.tag_change(), form=form.cleaned_data["form"])
     working_copies.saved(request)
     link = format_html("<a href='{}'>{}</a>", photo_links.in_admin(photo_id), form.cleaned_data["title"])
     told = _("Saved: {}.")
@@ -85,7 +84,7 @@ def _save(request: HttpRequest, photo_id: ObjectId, form: PhotoForm, nonce: Obje
         told = _("Published: {}.")
     if saved.merged:
         told = _("Saved: {}, merged with another editor's changes.")
-    messages.success(request, format_html(told, link), extra_tags=f"saved-{form_id}")
+    messages.success(request, format_html(told, link))
     stays = "_continue" in request.POST
     return HttpResponseRedirect(photo_links.in_admin(photo_id) if stays else photo_links.library(fields["parent_id"]))
 
