@@ -67,13 +67,19 @@ class VersionField(forms.IntegerField):
         return initial
 
 
+class MomentInput(AdminSplitDateTime):
+    """A day and a time, each under its label."""
+
+    template_name = "nodes/admin/moment.html"
+
+
 class MomentField(forms.SplitDateTimeField):
     """A time in the site's zone. `seen`: the time that the form was rendered with, kept to the millisecond if left alone.
 
     Left alone, it also needs no reading: an hour that the clocks go through twice cannot be read back.
     """
 
-    widget = AdminSplitDateTime
+    widget = MomentInput
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)

@@ -21,7 +21,7 @@
   form.addEventListener("change", change);
 
   // A time ahead schedules. The site's zone is that of the server: what the body says.
-  const label = primary?.textContent;
+  const label = primary?.dataset.label;
   const ahead = () => {
     const [day, time] = [field("published_0")?.value || "", field("published_1")?.value || "00:00"];
     if (!primary?.dataset.schedule || !/^\d{4}-\d{2}-\d{2}$/.test(day)) return null;

@@ -98,6 +98,16 @@ def test_a_draft_beside_the_page_is_told(editor, dates, state, primary):
         assert (told, offered) == (f"{state} · changes not published", UPDATE)
 
 
+def test_without_scripts_a_button_says_that_a_time_may_schedule(editor, author):
+    ann, live = editor(), change(node(slug="live"))
+    for address, words in ((live, "Update"), (ADD, "Publish")):
+        assert f">{words}<noscript> or schedule</noscript></button>" in ann.client.get(address).content.decode()
+    assert "or schedule" not in author.client.get(ADD).content.decode()
+    html = ann.client.get(live).content.decode()
+    for number, label in enumerate(("Date", "Time")):
+        assert f'<label for="id_published_{number}">{label}</label> <input type="text" name="published_{number}"' in html
+
+
 def test_a_page_in_a_section_that_is_not_public_is_not_called_live(editor):
     page = node(parent=node("folder", "closed", published=None))
     assert seen(editor(), change(page))[0] == "Not public, as its section is not"
