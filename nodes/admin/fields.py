@@ -1,6 +1,7 @@
 """Form fields over what a node says: each has one path under `metadata`, and gives back unchanged what was left unchanged."""
 
 import json
+import re
 from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
@@ -37,6 +38,15 @@ class TextField(forms.CharField):
 
     def to_python(self, value: Any) -> str:
         return str(super().to_python(value)).replace("\r\n", "\n").replace("\r", "\n")
+
+
+class TitleField(forms.CharField):
+    """A title: one line, shown in as many as it needs."""
+
+    widget = forms.Textarea({"class": "vTextField", "rows": 1, "placeholder": _("Title")})
+
+    def to_python(self, value: Any) -> str:
+        return re.sub(r"\s*[\r\n]\s*", " ", str(super().to_python(value)))
 
 
 class TagsSeenField(forms.CharField):

@@ -27,6 +27,7 @@ from nodes.admin.fields import (
     SectionField,
     TagsSeenField,
     TextField,
+    TitleField,
     VersionField,
 )
 from nodes.admin.parts import PartsField, is_left_alone
@@ -92,9 +93,7 @@ class NodeForm(forms.Form):
     # The fields that the type declares, or all texts have: those that no group names are shown as its details.
     details: ClassVar[tuple[str, ...]] = ()
 
-    title = forms.CharField(
-        label=_("Title"), max_length=300, widget=AdminTextInputWidget(attrs={"placeholder": _("Title")})
-    )
+    title = TitleField(label=_("Title"), max_length=300)
     text = TextField(label=_("Text"), required=False, widget=AdminTextareaWidget(attrs={"rows": 24}))
     slug = forms.CharField(
         label=_("Slug"),

@@ -74,14 +74,6 @@
     else form.requestSubmit(primary);
   }, true);
 
-  // Enter in the title goes on to the text.
-  field("title")?.addEventListener("keydown", (event) => {
-    if (event.key !== "Enter" || event.isComposing || event.ctrlKey || event.metaKey) return;
-    event.preventDefault();
-    const label = form.querySelector('label[for="id_text"]');
-    if (label) label.click();
-  });
-
   // What was typed is saved, as a draft, before it is looked at.
   bar.querySelector("a[data-preview]")?.addEventListener("click", (event) => {
     if (!changed || !save || event.ctrlKey || event.metaKey || event.shiftKey) return;

@@ -1,4 +1,4 @@
-// The form over a node: proposes a slug while the title is typed, takes a proposed one, ticks "Write it myself" when writing.
+// The form over a node: keeps the title one line, in a box as high as it needs; proposes a slug while the title is typed, takes a proposed one, ticks "Write it myself" when writing.
 (() => {
   "use strict";
   const form = document.getElementById("node_form");
@@ -18,6 +18,22 @@
       clash.querySelector("input[type=radio][value=edit]").checked = true;
     });
   }
+
+  const title = field("title");
+  const fit = () => {
+    if (/[\r\n]/.test(title.value)) title.value = title.value.replace(/\s*[\r\n]+\s*/g, " ");
+    if (CSS.supports("field-sizing", "content")) return;
+    title.style.height = "auto";
+    title.style.height = `${title.scrollHeight}px`;
+  };
+  title?.addEventListener("input", fit);
+  if (title?.scrollHeight) fit();
+  // Enter in the title goes on to the text; where there is none, it saves.
+  title?.addEventListener("keydown", (event) => {
+    if (event.key !== "Enter" || event.isComposing || event.ctrlKey || event.metaKey) return;
+    event.preventDefault();
+    (form.querySelector('label[for="id_text"]') || form.querySelector("[name=_save]"))?.click();
+  });
 
   // Ctrl-S saves and stays; it never changes what readers see where there is a button that does not.
   document.addEventListener("keydown", (event) => {

@@ -108,6 +108,13 @@ def test_without_scripts_a_button_says_that_a_time_may_schedule(editor, author):
         assert f'<label for="id_published_{number}">{label}</label> <input type="text" name="published_{number}"' in html
 
 
+def test_a_title_is_one_line_in_a_box_that_shows_all_of_it(editor):
+    ann, node_id = editor(), node(title="Long")
+    assert re.search(r'<textarea name="title"[^>]* rows="1"', ann.client.get(change(node_id)).content.decode())
+    assert ann.send(change(node_id), ann.open(change(node_id)), title=" A long \r\n title\nin lines ").status_code == 302
+    assert stored(node_id)["title"] == "A long title in lines"
+
+
 def test_a_page_in_a_section_that_is_not_public_is_not_called_live(editor):
     page = node(parent=node("folder", "closed", published=None))
     assert seen(editor(), change(page))[0] == "Not public, as its section is not"
