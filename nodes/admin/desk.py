@@ -5,12 +5,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.utils import formats, timezone
+from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from mongo.clock import now
 from nodes.models import Node, tree
 from nodes.selectors.editing import Editable
+from nodes.texts.times import day, point, time
 from nodes.types import NEVER
 
 
@@ -78,18 +79,6 @@ def state(node: Node, moment: datetime) -> str:
     return _("%(since)s, until %(when)s") % {"since": since, "when": point(metadata.expires, moment)}
 
 
-def day(when: datetime, moment: datetime) -> str:
-    """Return a day in the site's zone, without the year if it is that of `moment`."""
-    local, today = timezone.localtime(when), timezone.localtime(moment)
-    return formats.date_format(local, "MONTH_DAY_FORMAT" if local.year == today.year else "DATE_FORMAT")
-
-
-def point(when: datetime, moment: datetime) -> str:
-    """Return a day and a time in the site's zone."""
-    time = formats.date_format(timezone.localtime(when), "TIME_FORMAT")
-    return _("%(day)s, %(time)s") % {"day": day(when, moment), "time": time}
-
-
 def gone_until(node: Node, moment: datetime) -> str:
     """Return how long readers get nothing of a node that is not public."""
     if standing(node, moment) is Standing.SCHEDULED:
@@ -150,10 +139,13 @@ def bar(
 
 def saved_at(when: datetime, moment: datetime) -> str:
     """Return when something was saved, the time alone if it was today."""
-    local = timezone.localtime(when)
-    if local.date() == timezone.localtime(moment).date():
-        return _("Saved %(when)s") % {"when": formats.date_format(local, "TIME_FORMAT")}
-    return _("Saved %(when)s") % {"when": point(when, moment)}
+    is_today = timezone.localtime(when).date() == timezone.localtime(moment).date()
+    return _("Saved %(when)s") % {"when": time(when) if is_today else point(when, moment)}
+
+
+def kept_at(when: datetime) -> str:
+    """Return when what was typed and is not saved was kept, in the words of the bar."""
+    return _("Kept %(when)s, not saved") % {"when": time(when)}
 
 
 _Buttons = tuple[Button | None, Button | None, tuple[Button, ...]]

@@ -31,7 +31,7 @@ from nodes.selectors import lists as selectors
 from nodes.selectors.lists import ANY, Filters
 
 STATES = {
-    selectors.LIVE: gettext_lazy("Public"),
+    selectors.LIVE: gettext_lazy("Live"),
     selectors.SCHEDULED: gettext_lazy("Scheduled"),
     selectors.UNPUBLISHED: gettext_lazy("Not published"),
     selectors.EXPIRING: gettext_lazy("Expires within a week"),
@@ -39,6 +39,8 @@ STATES = {
     selectors.DRAFTED: gettext_lazy("With a draft"),
     selectors.DUE: gettext_lazy("Changes scheduled"),
 }
+# Of what would be live, but for its section: no list is filtered by it.
+HIDDEN = ("hidden", gettext_lazy("in a hidden section"))
 NO_ACCOUNT = "none"
 # In an address, before the name of a field that the type's lists are filtered by.
 FACET = "facet-"
@@ -189,13 +191,15 @@ def _values(row: selectors.Row, columns: list[models.Field]) -> list[str]:
 
 
 def state_of(node: Any, moment: Any) -> tuple[str, Any]:
-    """Return the state of a node by itself: its name and how it is called."""
+    """Return the state of a node: its name and how it is called."""
     if node.metadata.published is None:
         name = selectors.UNPUBLISHED
     elif node.metadata.published > moment:
         name = selectors.SCHEDULED
     elif node.metadata.expires <= moment:
         name = selectors.EXPIRED
+    elif not tree.current().is_live(node.metadata.parent_id, moment):
+        return HIDDEN
     else:
         name = selectors.LIVE
     return name, STATES[name]

@@ -14,6 +14,7 @@ from nodes.admin.desk import Standing
 from nodes.admin.site import actor
 from nodes.models import Node
 from nodes.selectors import editing, history
+from nodes.texts.times import day, point
 from nodes.types import Act, Saved
 
 
@@ -39,7 +40,7 @@ def tell(
         words = _("Saved. Readers see the changes from %(when)s on.")
         if not drafted:
             words = _("Scheduled. Readers see the changes from %(when)s on.")
-        told = " ".join((words % {"when": desk.point(due, now())}, _("Until then readers see the live version.")))
+        told = " ".join((words % {"when": point(due, now())}, _("Until then readers see the live version.")))
     if found and not drafted and act is not Act.SCHEDULED and desk.standing(found.node, now()) is Standing.LIVE:
         told = format_html('{} <a href="{}">{}</a>', told, found.node.get_absolute_url(), _("View it."))
     if saved.unscheduled:
@@ -68,11 +69,11 @@ def _happened(before: Node | None, after: Node, act: Act, *, drafted: bool) -> s
         case Standing.DRAFT:
             return _("Draft saved.")
         case Standing.SCHEDULED:
-            when = desk.point(after.metadata.published, moment)
+            when = point(after.metadata.published, moment)
             return _("Scheduled. Readers see it from %(when)s on.") % {"when": when}
         case Standing.EXPIRED:
             return _("Saved. Readers get 404: the page expired %(when)s.") % {
-                "when": desk.day(after.metadata.expires, moment)
+                "when": day(after.metadata.expires, moment)
             }
         case Standing.HIDDEN if was is name:
             return _("Updated. Readers see the page once its section is public.")
@@ -85,7 +86,7 @@ def _happened(before: Node | None, after: Node, act: Act, *, drafted: bool) -> s
 
 def _unscheduled(due: datetime) -> str:
     return _("The changes planned for %(when)s are not scheduled any more. They are kept as a draft.") % {
-        "when": desk.point(due, now())
+        "when": point(due, now())
     }
 
 

@@ -21,11 +21,12 @@ from django_mongodb_backend.forms import ObjectIdField
 from mongo import rate_limit
 from mongo.clock import now
 from nodes import access, content, merging
-from nodes.admin import conflict, differences, sent_forms
+from nodes.admin import conflict, desk, differences, sent_forms
 from nodes.admin.conflict import MINE, THEIRS
 from nodes.admin.forms import FIELDS, NodeForm, form_of
 from nodes.admin.photos.forms import PhotoForm
 from nodes.admin.site import admin_url, page
+from nodes.content import MARKDOWN
 from nodes.photos import links as photo_links
 from nodes.selectors import editing, photos
 from nodes.selectors import working_copies as selectors
@@ -33,7 +34,7 @@ from nodes.selectors.editing import Version
 from nodes.selectors.working_copies import WorkingCopy
 from nodes.services import working_copies as services
 from nodes.services.write import NOT_DRAFTED
-from nodes.types import NO_TAGS
+from nodes.types import NEVER, NO_TAGS, Actor
 
 # An account keeps at most so many times in so many seconds: several tabs, each every few seconds.
 LIMIT, SECONDS = 120, 60
@@ -72,7 +73,7 @@ class Unsaved:
 
 @require_POST
 def keep(request: HttpRequest) -> JsonResponse:
-    """Keep what is typed into a form, for its editor alone; answer {"at": when}."""
+    """Keep what is typed into a form, for its editor alone; answer {"told": so in words}."""
     if not (access.may_list(request.user) or access.may_see_photos(request.user)):
         raise PermissionDenied
     said = _Kept(request.POST)
@@ -88,7 +89,7 @@ def keep(request: HttpRequest) -> JsonResponse:
     services.keep(user_id, copy_id, seq, _fields(request.POST, _form_class(type)), type=type, node_id=node_id)
     _settle(request, "_continued")
     html = {"html": _offers(request, type, node_id)} if "_offer" in request.POST else {}
-    return JsonResponse({"at": now().isoformat(), **html})
+    return JsonResponse({"told": desk.kept_at(now()), **html})
 
 
 @require_safe
@@ -96,8 +97,13 @@ def show(request: HttpRequest, copy_id: ObjectId) -> HttpResponse:
     """Show what saving it would change."""
     copy = _own(request, copy_id)
     unsaved = _unsaved(request.user, copy)
+    title = _("What you have not saved")
+    if copy.node_id is None and not any(unsaved.old.values()):
+        labels, display = differences.label, differences.display
+        said = [(labels(path, copy.type), display(path, value, copy.type)) for path, value in unsaved.new.items()]
+        return page(request, "typed", title, copy=unsaved, said=said)
     changes = differences.changes(unsaved.old, unsaved.new, copy.type, request.user)
-    return page(request, "typed", _("What you have not saved"), copy=unsaved, changes=changes)
+    return page(request, "typed", title, copy=unsaved, changes=changes)
 
 
 @require_POST
@@ -201,8 +207,9 @@ def _difference(user: Any, copy: WorkingCopy) -> tuple[dict[str, Any], dict[str,
     form.is_valid()
     mine, theirs, present = form.mine(), stored.fields if stored else {}, stored.tags if stored else ()
     if copy.node_id is None:
-        # Of a new one what is empty says nothing, as a slug that is made from the title.
-        mine = {path: value for path, value in mine.items() if value not in (None, "")}
+        # Of a new one what is empty says nothing, as a slug that is made from the title; nor what its form begins with.
+        begun = {"author": Actor.of(user).as_document(), "expires": NEVER, "detail.format": MARKDOWN}
+        mine = {path: value for path, value in mine.items() if value not in (None, "", [], begun.get(path))}
     merge = merging.merge(seen.fields if seen else None, mine, theirs, copy.type)
     new = {**merge.changes, **{one.path: one.mine for one in merge.conflicts}}
     old = {path: theirs.get(path) for path in new}

@@ -1,8 +1,11 @@
-"""{% load times %}: points in time for programs that read a page."""
+"""{% load times %}: points in time, for programs that read a page and for editors."""
 
 from datetime import datetime
 
 from django import template
+
+from mongo.clock import now
+from nodes.texts import times
 
 register = template.Library()
 
@@ -11,3 +14,9 @@ register = template.Library()
 def iso(moment: datetime | None) -> str:
     """{{ moment|iso }}: with its offset and to the second, as HTML wants it: no stored moment is finer than a reader's."""
     return moment.isoformat(timespec="seconds") if moment else ""
+
+
+@register.filter
+def point(moment: datetime | None) -> str:
+    """{{ moment|point }}: a day and a time, without the year if it is this one."""
+    return times.point(moment, now()) if moment else ""

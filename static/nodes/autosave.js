@@ -85,7 +85,6 @@
       state.setAttribute("aria-live", isWrong ? "polite" : "off");
       if (state.textContent !== text) state.textContent = text;
     };
-    const time = () => new Date().toLocaleTimeString(document.documentElement.lang || undefined, { hour: "numeric", minute: "2-digit" });
 
     // Returns whether this browser has what is typed now.
     const keep = () => {
@@ -118,9 +117,11 @@
       if (said === sent || (busy && !more)) return;
       const number = next();
       let answer = null;
+      let told = "";
       busy = true;
       try {
         answer = await send(numbered(now, number), more);
+        if (answer.ok) ({ told } = await answer.json());
       } catch {
         // No connection.
       }
@@ -129,7 +130,7 @@
       [sent, since] = [said, 0];
       const entry = read(key);
       if (entry && Number(new Map(entry.fields).get("_seq")) <= number) store.removeItem(key);
-      if (plain(fields()) === said) tell(words.saved.replace("%(time)s", time()));
+      if (plain(fields()) === said) tell(told);
       else later(QUIET);
       return undefined;
     };

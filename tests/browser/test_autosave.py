@@ -19,7 +19,7 @@ def change(node_id):
 
 def kept(page):
     """Wait until what is typed is on the server."""
-    expect(page.locator("#saved-state")).to_have_text(re.compile(r"^Saved \d"))
+    expect(page.locator("#saved-state")).to_have_text(re.compile(r"^Kept \d.*, not saved$"))
 
 
 def test_what_a_killed_tab_had_is_offered_on_another_device(browsing, account):

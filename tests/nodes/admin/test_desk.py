@@ -105,13 +105,17 @@ def test_without_scripts_a_button_says_that_a_time_may_schedule(editor, author):
     assert "or schedule" not in author.client.get(ADD).content.decode()
     html = ann.client.get(live).content.decode()
     for number, label in enumerate(("Date", "Time")):
-        assert f'<label for="id_published_{number}">{label}</label> <input type="text" name="published_{number}"' in html
+        assert (
+            f'<label for="id_published_{number}">{label}</label> <input type="text" name="published_{number}"' in html
+        )
 
 
 def test_a_title_is_one_line_in_a_box_that_shows_all_of_it(editor):
     ann, node_id = editor(), node(title="Long")
     assert re.search(r'<textarea name="title"[^>]* rows="1"', ann.client.get(change(node_id)).content.decode())
-    assert ann.send(change(node_id), ann.open(change(node_id)), title=" A long \r\n title\nin lines ").status_code == 302
+    assert (
+        ann.send(change(node_id), ann.open(change(node_id)), title=" A long \r\n title\nin lines ").status_code == 302
+    )
     assert stored(node_id)["title"] == "A long title in lines"
 
 

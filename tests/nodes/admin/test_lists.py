@@ -63,6 +63,14 @@ def test_filters(site, editor, query, found):
     assert titles(editor(), **query) == found
 
 
+def test_the_list_calls_live_what_readers_see(site, editor):
+    node(slug="inside", title="Inside", parent=node("folder", "closed", published=None))
+    html = editor().client.get(LIST).content.decode()
+    states = dict(re.findall(r'/change/">([^<]*)</a></th>.*?<span class="state state-\w+">([^<]*)<', html, re.S))
+    assert (states["Live"], states["Scheduled"], states["Inside"]) == ("Live", "Scheduled", "in a hidden section")
+    assert ">Live</option>" in html
+
+
 def test_filters_by_section_and_author(site, editor):
     ann = editor()
     assert len(titles(ann, section=str(site))) == 5

@@ -1,5 +1,7 @@
 """What forms send every few seconds, and what their editor finds when coming back."""
 
+import re
+
 import pytest
 from bson import ObjectId
 from django.contrib.auth.models import Group
@@ -35,7 +37,7 @@ def test_what_is_typed_is_kept_and_changes_nothing(mongo, editor):
     before = stored(node_id)
     answer = ann.client.post(KEEP, typed(ann, node_id, title="Typed", text="one\r\ntwo"))
     assert answer.status_code == 200
-    assert answer.json()["at"].startswith("20")
+    assert re.fullmatch(r"Kept (\d+(:\d\d)? [ap]\.m\.|noon|midnight), not saved", answer.json()["told"])
     (said,) = kept(mongo)
     assert (said["title"], said["text"]) == ("Typed", "one\r\ntwo")
     assert stored(node_id) == before
@@ -163,6 +165,16 @@ def test_coming_back_one_is_offered_what_was_not_saved_and_goes_on_with_it(mongo
     assert (stored(node_id)["detail"]["text"], stored(node_id)["tags"]) == ("one of Ann\n\ntwo", ["x"])
     assert "that were not saved" not in page(ann, change(node_id))
     assert kept(mongo) == []
+
+
+def test_of_a_new_page_what_was_typed_is_shown_as_text(mongo, editor):
+    ann = editor()
+    type_into(ann, ann.open(ADD), title="Begun", text="One & two.\n\nThree.", tags="x, y")
+    shown = page(ann, f"/admin/nodes/node/typed/{copy_id(mongo)}/").partition('id="content-main"')[2]
+    assert re.findall(r"<h2>(.*?)</h2>", shown) == ["Title", "Text", "Tags"]
+    assert "<p>One &amp; two.</p>\n\n<p>Three.</p>" in shown
+    assert 'class="difference"' not in shown
+    assert "Kept, not saved" in page(ann, "/admin/")
 
 
 def test_what_is_continued_merges_from_where_it_was_begun(mongo, editor):

@@ -1,0 +1,22 @@
+"""Points in time as editors read them, in the site's zone: "June 1, 9 a.m.", "10:42 a.m."."""
+
+from datetime import datetime
+
+from django.utils import formats, timezone
+from django.utils.translation import gettext as _
+
+
+def day(when: datetime, moment: datetime) -> str:
+    """Return a day, without the year if it is that of `moment`."""
+    local, today = timezone.localtime(when), timezone.localtime(moment)
+    return formats.date_format(local, "MONTH_DAY_FORMAT" if local.year == today.year else "DATE_FORMAT")
+
+
+def time(when: datetime) -> str:
+    """Return a time of the day."""
+    return formats.date_format(timezone.localtime(when), "TIME_FORMAT")
+
+
+def point(when: datetime, moment: datetime) -> str:
+    """Return a day, as `day` does, and a time."""
+    return _("%(day)s, %(time)s") % {"day": day(when, moment), "time": time(when)}
