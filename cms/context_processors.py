@@ -1,5 +1,6 @@
 """What every template may show."""
 
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 from urllib.parse import quote
@@ -12,20 +13,32 @@ from mongo.clock import now
 from nodes import links
 from nodes.models import site as stored_site
 from nodes.models import tree
+from nodes.models.look import fonts
+from nodes.models.site import DOCUMENTATION
+from nodes.photos import links as photo_links
+from nodes.photos import pictures
+from nodes.selectors import menus, slugs
 from nodes.selectors import nodes as selectors
+from nodes.selectors.menus import MenuLink
+from nodes.selectors.outline import outline
+from nodes.views import look
 
 
 def site(request: HttpRequest) -> dict[str, Any]:
     """Add what the page around every text shows.
 
-    `site`: the settings. `menu`: live sections. `links_at_top`: pages that no section leads to. `canonical`, `origin`: absolute
-    addresses. `is_personal`: only then may a template look at `user`, `perms` or `messages`.
+    `site`: the settings. `look`: what they change of the theme. `menu`: live sections, or what the settings name.
+    `links_at_top`: pages that no section leads to, or what the settings name for the footer. `sidebar`: where a theme has
+    one. `canonical`, `origin`: absolute addresses. `is_personal`: only then may a template look at `user`, `perms` or
+    `messages`.
     """
     return {
         "site": stored_site.current().settings,
+        "look": SimpleLazyObject(cache(_look)),
         "menu": SimpleLazyObject(cache(lambda: _menu(request))),
         "canonical": SimpleLazyObject(lambda: links.canonical(request)),
         "origin": SimpleLazyObject(lambda: links.origin(request)),
+        "sidebar": SimpleLazyObject(cache(lambda: _sidebar(request))),
         "links_at_top": SimpleLazyObject(_links_at_top),
         "is_personal": is_personal(request),
     }
@@ -36,21 +49,49 @@ def is_personal(request: HttpRequest) -> bool:
     return settings.SESSION_COOKIE_NAME in request.COOKIES or "messages" in request.COOKIES
 
 
-def _links_at_top() -> list[dict[str, str]]:
+def _look() -> dict[str, Any]:
+    """Return {sheet, fonts, logo, logo_dark, icons, social}: a path or "", names of fonts to load first, photos or None, paths
+    by use, links."""
+    named = stored_site.current().settings
+    light, dark = pictures.logos()
+    icons = {name.replace("-", "_"): photo_links.icon(light, name) for name in photo_links.ICONS} if light else {}
+    files = {"sheet": look.address(named), "fonts": fonts(named)}
+    return {**files, "logo": light, "logo_dark": dark, "icons": icons, "social": named.social}
+
+
+def _links_at_top() -> list[MenuLink]:
+    moment = now()
+    if named := stored_site.current().settings.footer_links:
+        return menus.arranged(named, moment)
     sections = tree.current()
-    return [{"title": title, "url": sections.url(None, slug)} for title, slug in selectors.links_at_top(now())]
+    return [MenuLink(title, sections.url(None, slug)) for title, slug in selectors.links_at_top(moment)]
 
 
 def _menu(request: HttpRequest) -> dict[str, Any]:
-    """Return {entries, inside}: the live sections of the top level, and those in the one that the reader is in."""
+    """Return {entries, inside}: what the settings name or else the live sections of the top level, and those in the one that
+    the reader is in."""
     sections, moment = tree.current(), now()
-    entries = _marked(sections.live_children(None, moment), request)
+    named = stored_site.current().settings.menu
+    entries = _marked(menus.arranged(named, moment) if named else sections.live_children(None, moment), request)
     current = next((entry for entry in entries if entry["current"]), None)
-    inside = _marked(sections.live_children(current["id"], moment), request) if current else []
+    inside = _marked(sections.live_children(current["id"], moment), request) if current and current["id"] else []
     return {"entries": entries, "inside": inside}
 
 
-def _marked(links: list[tree.Link], request: HttpRequest) -> list[dict[str, Any]]:
+def _sidebar(request: HttpRequest) -> dict[str, Any] | None:
+    """Return {title, url, current, entries}: all that stands in the section of the top level that the reader is in."""
+    if stored_site.current().settings.theme != DOCUMENTATION:
+        return None
+    sections, moment = tree.current(), now()
+    section = sections.child(None, slugs.normalized(request.path.split("/")[1]))
+    if section is None or not section.is_live(moment):
+        return None
+    url, here = sections.url(None, section.slug), quote(request.path)
+    entries = [{"entry": one, "current": one.url == here} for one in outline(section.id, moment)]
+    return {"title": section.title, "url": url, "current": url == here, "entries": entries}
+
+
+def _marked(links: Sequence[tree.Link | MenuLink], request: HttpRequest) -> list[dict[str, Any]]:
     """Return links with `current`: "page" where the reader is, "true" where the reader is below, "" elsewhere."""
     here = quote(request.path)
 

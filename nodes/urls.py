@@ -3,7 +3,7 @@
 from django.urls import path
 
 from nodes import sitemaps
-from nodes.views import feeds, finding, pages, photo_files, previews
+from nodes.views import feeds, finding, look, pages, photo_files, previews
 
 urlpatterns = [
     path("", pages.home, name="home"),
@@ -16,6 +16,8 @@ urlpatterns = [
     path("tag/<tag:tag>/feed/<slug:form>", feeds.tag, name="tag-feed"),
     path("tag/<tag:tag>", pages.tag, name="tag"),
     path("media/find", pages.find_photos, name="find-photos"),
+    path("media/look/<str:name>.css", look.sheet, name="look-sheet"),
+    path("media/look/<objectid:content_id>/<str:icon>.png", look.icon, name="look-icon"),
     path("media/<objectid:photo_id>/<objectid:content_id>/<str:spec>", photo_files.file, name="photo-file"),
     path("<nodepath:path>/feed/<slug:form>", feeds.blog, name="blog-feed"),
     path("<nodepath:path>/archive", finding.archive, name="archive"),

@@ -1,7 +1,8 @@
 """The site's settings, one page in the admin: what two people changed at once merges, unless it is the same setting."""
 
+import re
 import zoneinfo
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from django import forms
@@ -11,24 +12,30 @@ from django.contrib.admin.widgets import AdminTextInputWidget
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import URLPattern, path
+from django.utils import timezone, translation
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
-from django.views.decorators.http import require_http_methods
+from django.views.decorators.http import require_http_methods, require_POST
 
 from nodes import access
 from nodes.admin.fields import ReferenceField
+from nodes.admin.link_rows import told_by
+from nodes.admin.look import LookForm, Swatch, swatches
 from nodes.admin.sent_forms import KEPT
 from nodes.admin.site import page
 from nodes.errors import TooBusy
 from nodes.models import site as stored_site
 from nodes.services.site import SettingsConflict, save_settings
+from nodes.views import previews
+
+_COLOUR = re.compile("#[0-9a-f]{6}")
 
 
 def _time_zones() -> list[tuple[str, str]]:
     return [(name, name.replace("_", " ")) for name in sorted(zoneinfo.available_timezones())]
 
 
-class SettingsForm(forms.Form):
+class SettingsForm(LookForm):
     """The settings; each field also sends what it was rendered with, so that only what was changed is saved."""
 
     name = forms.CharField(label=gettext_lazy("Name"), max_length=100, widget=AdminTextInputWidget)
@@ -54,10 +61,28 @@ class SettingsForm(forms.Form):
         help_text=gettext_lazy("For link previews of pages without a picture: the address of a photo of this site."),
     )
 
+    FIELDSETS = (
+        (gettext_lazy("Site"), ("name", "tagline", "language", "time_zone", "share_picture")),
+        (gettext_lazy("Look"), ("theme", "logo", "logo_dark", "accent", "fonts")),
+        (gettext_lazy("Home and lists"), ("home", "posts_per_page")),
+        (gettext_lazy("Menu"), ("menu",)),
+        (gettext_lazy("Footer"), ("footer", "footer_links", "social")),
+        (gettext_lazy("Comments"), ("comment_policy", "comments_close_after_days")),
+    )
+
     def __init__(self, data: Any = None) -> None:
         super().__init__(data, initial=asdict(stored_site.read().settings))
         for field in self.fields.values():
             field.show_hidden_initial = True
+
+    def fieldsets(self) -> list[tuple[Any, list[forms.BoundField]]]:
+        """Return the fields in groups, each with its name."""
+        return [(name, [self[field] for field in fields]) for name, fields in self.FIELDSETS]
+
+    def swatches(self) -> list[Swatch]:
+        """Return how the accent that the form shows looks in both schemes."""
+        typed = str(self["accent"].value())
+        return swatches(typed if _COLOUR.fullmatch(typed) else "")
 
     def seen(self) -> dict[str, Any]:
         """Return what each field was rendered with; None for what no browser of ours sent."""
@@ -96,12 +121,29 @@ def edit(request: HttpRequest) -> HttpResponse:
     return _show(request, form)
 
 
+@require_POST
+def preview(request: HttpRequest) -> HttpResponse:
+    """Show the home page as it would be with what was typed; nothing is stored."""
+    if not access.may_set_up(request.user):
+        raise PermissionDenied
+    form = SettingsForm(request.POST)
+    if not form.is_valid():
+        return _show(request, form)
+    stored = stored_site.read()
+    typed = replace(stored.settings, **form.changes())
+    # Without a version nothing of it is kept in process.
+    stored_site.begin_request(replace(stored, version=None, settings=typed))
+    with timezone.override(zoneinfo.ZoneInfo(typed.time_zone)), translation.override(typed.language):
+        return previews.home(request)
+
+
 def _conflicted(form: SettingsForm, conflict: SettingsConflict) -> SettingsForm:
     """Say at each field what another administrator made of it; saving again replaces that."""
     stored = asdict(stored_site.read().settings)
     again = form.data.copy()
     for name in conflict.names:
-        told = dict(getattr(form.fields[name], "choices", ())).get(stored[name], stored[name])
+        told = told_by(stored[name]) if isinstance(stored[name], list) else stored[name]
+        told = dict(getattr(form.fields[name], "choices", ())).get(told, told)
         reason = _("Another editor has changed this to “%(value)s”. Save again to replace that.")
         form.add_error(name, reason % {"value": told})
         again[form[name].html_initial_name] = stored[name]
@@ -117,7 +159,11 @@ class SettingsAdmin(admin.ModelAdmin):
     """The settings in the admin's index."""
 
     def get_urls(self) -> list[URLPattern]:
-        return [path("", self.admin_site.admin_view(edit), name="nodes_sitesettings_changelist")]
+        view = self.admin_site.admin_view
+        return [
+            path("", view(edit), name="nodes_sitesettings_changelist"),
+            path("preview/", view(preview), name="nodes_sitesettings_preview"),
+        ]
 
     def has_module_permission(self, request: HttpRequest) -> bool:
         return access.may_set_up(request.user)

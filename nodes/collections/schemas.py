@@ -146,7 +146,9 @@ SITE = document(
             {
                 **dict.fromkeys(("name", "tagline", "language", "time_zone", "comment_policy"), TEXT),
                 **dict.fromkeys(("posts_per_page", "comments_close_after_days"), INTEGER),
-                "share_picture": optional(ID),
+                **dict.fromkeys(("theme", "accent", "fonts", "home", "footer"), TEXT),
+                **dict.fromkeys(("share_picture", "logo", "logo_dark"), optional(ID)),
+                **dict.fromkeys(("menu", "footer_links", "social"), listed(document({"label": TEXT, "target": TEXT}))),
             },
         )
     },

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from bson import ObjectId
@@ -27,6 +27,20 @@ class SiteSettings:
     comments_close_after_days: int = 0
     # The photo for link previews of what has no picture.
     share_picture: ObjectId | None = None
+    theme: str = "magazine"
+    # Photos; the second one is for dark colours.
+    logo: ObjectId | None = None
+    logo_dark: ObjectId | None = None
+    # "#rrggbb"; "" is the theme's own (nodes.models.look).
+    accent: str = ""
+    fonts: str = ""
+    home: str = "lead"
+    # Links as {label, target}; the target is "node:ID", a path or an address elsewhere; "" for the label is the page's title.
+    # None in the menu: the sections. None in the footer: the pages at the top level.
+    menu: list[dict[str, str]] = field(default_factory=list)
+    footer: str = ""
+    footer_links: list[dict[str, str]] = field(default_factory=list)
+    social: list[dict[str, str]] = field(default_factory=list)
 
 
 COMMENT_POLICIES = (
@@ -35,6 +49,15 @@ COMMENT_POLICIES = (
     ("hold-all", _("Every comment waits for approval")),
     ("members", _("Only members comment, and their comments appear at once")),
     ("closed", _("No one can comment")),
+)
+DOCUMENTATION = "documentation"
+THEMES = (
+    ("magazine", _("Magazine: a menu above, one column of text")),
+    (DOCUMENTATION, _("Documentation: all pages of a section beside the text")),
+)
+HOMES = (
+    ("lead", _("The newest post large, the others below")),
+    ("list", _("All posts alike")),
 )
 
 

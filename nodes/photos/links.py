@@ -154,6 +154,37 @@ def thumbnail(photo: Photo, width: int, *, alt: str | None = None, eager: bool =
     )
 
 
+# Copies of a logo that a header shows: for screens of one dot and of two.
+LOGO_COPIES = 2
+
+
+def logo(photo: Photo, *, alt: str, css_class: str) -> SafeString:
+    """Return the photo as a <picture> for the header of every page: with what shines through it where WebP is known."""
+    across, down = size(photo)
+    made = renditions.widths((across, down), "jpg")[:LOGO_COPIES]
+    sets = [", ".join(f"{copy(photo, w, one)} {min(w, across)}w" for w in made) for one in ("webp", "jpg")]
+    return format_html(
+        '<picture class="{}"><source type="image/webp" srcset="{}" sizes="12rem">'
+        '<img src="{}" srcset="{}" sizes="12rem" width="{}" height="{}" alt="{}"></picture>',
+        css_class,
+        sets[0],
+        copy(photo, made[0]),
+        sets[1],
+        across,
+        down,
+        alt,
+    )
+
+
+# What an icon is for, by its name: tabs, home screens of phones, larger places; with its size in pixels.
+ICONS = {"icon": 32, "touch-icon": 180, "large-icon": 512}
+
+
+def icon(photo: Photo, name: str) -> str:
+    """Return the path of an icon made of a logo. What is shown of the photo is in it, so that it can be kept for ever."""
+    return reverse("look-icon", args=[photo.metadata.content_id, f"{name}{cut(photo)}"])
+
+
 def _attributes(values: dict[str, Any]) -> SafeString:
     return format_html_join("", ' {}="{}"', ((name, value) for name, value in values.items() if value))
 

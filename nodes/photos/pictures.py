@@ -62,6 +62,15 @@ def of_site() -> Photo | None:
     return _public([named]).get(named) if named else None
 
 
+def logos() -> tuple[Photo | None, Photo | None]:
+    """Return the logos that the settings name for light and for dark colours, as far as readers may see them."""
+    named = site.current().settings
+    wanted = [one for one in (named.logo, named.logo_dark) if one]
+    found = _public(wanted) if wanted else {}
+    light = found.get(named.logo) if named.logo else None
+    return light, (found.get(named.logo_dark) if named.logo_dark and light else None)
+
+
 def _public(ids: Sequence[ObjectId]) -> dict[ObjectId | None, Photo]:
     names = tuple(sorted({str(one) for one in ids}))
     photos = texts.readable(Names(names, (), ())).photos if names else {}

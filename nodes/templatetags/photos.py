@@ -38,6 +38,12 @@ def share_picture() -> Shared | None:
     return photo_links.shared(photo) if photo else None
 
 
+@register.simple_tag
+def photo_logo(photo: Photo, alt: str, css_class: str) -> SafeString:
+    """{% photo_logo photo site.name "logo" %}: the photo as a logo, which keeps what shines through it."""
+    return photo_links.logo(photo, alt=alt, css_class=css_class)
+
+
 @register.filter
 def photo_size(photo: Photo) -> tuple[int, int]:
     """{{ photo|photo_size }}: the width and height, in pixels, of what is shown of the photo."""

@@ -33,12 +33,17 @@ PHOTOS_LISTED = 24
 
 @require_safe
 def home(request: HttpRequest) -> HttpResponse:
-    """Show the top-level page with the slug `home` or, without one, the newest posts of all blogs."""
+    """Show the front page."""
+    return front(request)
+
+
+def front(request: HttpRequest, *, is_preview: bool = False) -> HttpResponse:
+    """Answer the top-level page with the slug `home` or, without one, the newest posts of all blogs."""
     sections, moment = tree.current(), now()
     if page := selectors.front_page(sections, moment):
-        return show(request, page)
+        return show(request, page, is_preview=is_preview)
     newest = listed(request, selectors.newest_entries, sections, moment)
-    return render(request, "nodes/home.html", {"listing": newest})
+    return render(request, "nodes/home.html", {"listing": newest, "is_preview": is_preview})
 
 
 @require_safe

@@ -73,6 +73,11 @@ def show(request: HttpRequest, node: Node, body: SafeString | None = None) -> Ht
     return _private(pages.show(request, node, body, is_preview=True))
 
 
+def home(request: HttpRequest) -> HttpResponse:
+    """Answer the front page with the settings that the request was given (nodes.admin.settings)."""
+    return _private(pages.front(request, is_preview=True))
+
+
 def _private(response: HttpResponse) -> HttpResponse:
     add_never_cache_headers(response)
     response["X-Robots-Tag"] = "noindex"

@@ -68,6 +68,7 @@ nodes/photo/<objectid:photo_id>/go-back/               -       ea
 nodes/photo/<objectid:photo_id>/trash/                 -       ea
 nodes/photo/<objectid:photo_id>/change/                owea    ea
 nodes/sitesettings/                                    a       a
+nodes/sitesettings/preview/                            -       a
 comments/moderation/                                   ma      ma
 comments/moderation/decide                             -       ma
 comments/moderation/published                          ma      ma

@@ -217,6 +217,21 @@ def resized(
         return target.getvalue()
 
 
+def icon(file: BinaryIO, format_name: str, limits: Limits, *, width: int, on: tuple[int, int, int] | None) -> bytes:
+    """Return the whole picture in the middle of a square PNG, on nothing or, with a margin, `on` a colour.
+
+    Raises BadPicture, DecoderBusy.
+    """
+    with opened(file, format_name, limits) as image:
+        inside = round(width * 0.8) if on else width
+        drawn = ImageOps.contain(_in_colour(image).convert("RGBA"), (inside, inside), Image.Resampling.LANCZOS)
+        square = Image.new("RGBA", (width, width), (*on, 255) if on else (0, 0, 0, 0))
+        square.alpha_composite(drawn, ((width - drawn.width) // 2, (width - drawn.height) // 2))
+        target = io.BytesIO()
+        (square.convert("RGB") if on else square).save(target, "PNG", optimize=True)
+        return target.getvalue()
+
+
 def _stored_box(crop: Crop, turned: Any, size: tuple[int, int]) -> tuple[float, float, float, float]:
     """Return a part of the picture as seen as a box (left, top, right, bottom) of the pixels in the file."""
     left, top, width, height = crop

@@ -1,5 +1,8 @@
 """The site's settings in the admin."""
 
+import pytest
+
+from tests.support.nodes.build import node
 from tests.support.nodes.editors import fields
 
 PAGE = "/admin/nodes/sitesettings/"
@@ -58,3 +61,92 @@ def test_settings_that_others_keep_changing_are_shown_again(mongo, editor, monke
     assert answer.status_code == 200
     assert "Please try again" in html
     assert fields(html, "settings_form")["name"] == ["Kept"]
+
+
+def test_the_settings_that_were_left_alone_are_not_stored(mongo, editor):
+    node("blog", "news", title="News")
+    ann = editor()
+    form = settings_form(ann)
+    assert form["menu-0-target"] == ["/news"]
+    node("blog", "later", title="Later")
+    assert ann.send(PAGE, form, tagline="Said").status_code == 302
+    assert stored(mongo) == {"tagline": "Said"}
+
+
+def test_a_menu_is_arranged_by_rows(mongo, editor):
+    news, about = node("blog", "news", title="News"), node("basic-page", "about", title="About")
+    ann = editor()
+    typed = {
+        "menu-0-label": "All posts", "menu-0-place": "3",
+        "menu-1-target": "/about", "menu-1-place": "1",
+        "menu-2-target": "https://example.org/", "menu-2-label": "Elsewhere", "menu-2-place": "2",
+    }  # fmt: skip
+    assert ann.send(PAGE, settings_form(ann), **typed).status_code == 302
+    assert stored(mongo)["menu"] == [
+        {"label": "", "target": f"node:{about}"},
+        {"label": "Elsewhere", "target": "https://example.org/"},
+        {"label": "All posts", "target": f"node:{news}"},
+    ]
+    again = settings_form(ann)
+    assert [again[f"menu-{row}-target"] for row in range(3)] == [["/about"], ["https://example.org/"], ["/news"]]
+    assert ann.send(PAGE, again, tagline="x").status_code == 302
+    emptied = {name: "" for name in again if name.startswith("menu-") and name.endswith(("label", "target"))}
+    assert ann.send(PAGE, settings_form(ann), **emptied).status_code == 302
+    assert stored(mongo)["menu"] == []
+
+
+@pytest.mark.parametrize(
+    ("typed", "reason"),
+    [
+        ({"menu-0-target": "javascript:alert(1)", "menu-0-label": "x"}, "is no address"),
+        ({"menu-0-target": "//evil.example/", "menu-0-label": "x"}, "is no address"),
+        ({"menu-0-target": "/nowhere", "menu-0-label": "x"}, "No public page has the address"),
+        ({"social-0-target": "https://example.org/"}, "needs a label"),
+        ({"social-0-label": "Mastodon"}, "needs an address"),
+        ({"accent": "#ffe066"}, "The nearest colour that can be read is #"),
+        ({"accent": "red; } body {"}, "six digits"),
+    ],
+)
+def test_what_cannot_be_shown_is_refused_with_the_reason(mongo, editor, typed, reason):
+    ann = editor()
+    answer = ann.send(PAGE, settings_form(ann), **typed)
+    assert answer.status_code == 200
+    assert reason in answer.content.decode()
+    assert (mongo["cms.site"].find_one() or {}).get("settings", {}) == {}
+    assert ann.send(PAGE, settings_form(ann), accent="#7a1f5c").status_code == 302
+    assert stored(mongo) == {"accent": "#7a1f5c"}
+    # The theme's own colour, chosen again, is no colour of the site's own.
+    assert ann.send(PAGE, settings_form(ann), accent="#1F4E8C").status_code == 302
+    assert stored(mongo) == {"accent": ""}
+
+
+def test_two_menus_saved_at_once_conflict(mongo, editor):
+    ann, bob = editor("ann"), editor("bob")
+    hers, his = settings_form(ann), settings_form(bob)
+    row = {"menu-0-label": "A", "menu-0-target": "https://a.example/"}
+    bob.send(PAGE, his, **row)
+    answer = ann.send(PAGE, hers, **{**row, "menu-0-label": "B"})
+    assert answer.status_code == 409
+    assert stored(mongo)["menu"] == [{"label": "A", "target": "https://a.example/"}]
+    assert ann.send(PAGE, fields(answer.content.decode(), "settings_form")).status_code == 302
+    assert stored(mongo)["menu"] == [{"label": "B", "target": "https://a.example/"}]
+
+
+def test_a_preview_shows_what_was_typed_and_stores_nothing(mongo, editor, client):
+    ann = editor()
+    before = mongo["cms.site"].find_one()
+    public = client.get("/").content
+    answer = ann.send(f"{PAGE}preview/", settings_form(ann), name="Previewed", accent="#7a1f5c", footer="Below")
+    html = answer.content.decode()
+    assert answer.status_code == 200
+    assert all(part in html for part in ("Previewed", "/media/look/7a1f5c-own.css", "<p>Below</p>"))
+    assert "no-store" in answer["Cache-Control"]
+    assert mongo["cms.site"].find_one() == before
+    assert client.get("/").content == public
+    assert (
+        "needs a label"
+        in ann.send(f"{PAGE}preview/", settings_form(ann), **{"social-0-target": "https://x.example"}).content.decode()
+    )
+    stranger = editor("stranger", is_superuser=False)
+    assert stranger.client.post(f"{PAGE}preview/", settings_form(ann)).status_code == 403
+    assert ann.client.get(f"{PAGE}preview/").status_code == 405

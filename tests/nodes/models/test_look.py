@@ -1,0 +1,63 @@
+"""Accents that can be read, in both schemes, and what style sheets say of them."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from nodes.models import look
+from nodes.models.site import SiteSettings
+
+SHEET = (Path(__file__).parents[3] / "static/site/site.css").read_text()
+# Hues all around, from nearly white to nearly black, and grey.
+COLOURS = [
+    "#ffffff",
+    "#000000",
+    "#808080",
+    "#ffff00",
+    "#00ff00",
+    "#00ffff",
+    "#ff00ff",
+    "#ff0000",
+    "#0000ff",
+    "#ffd7a0",
+    "#123456",
+]
+
+
+def test_surfaces_and_accent_are_those_of_the_theme():
+    said = dict(re.findall(r"--(\w+): light-dark\((#\w{6}, #\w{6})\);", SHEET))
+    assert (said["paper"], said["raised"]) == tuple(f"{a}, {b}" for a, b in zip(look.LIGHT, look.DARK, strict=True))
+    assert said["accent"].partition(",")[0] == look.ACCENT
+    assert look.is_accent(look.ACCENT)
+
+
+def test_contrast_is_that_of_the_guidelines():
+    assert look.contrast("#000000", "#ffffff") == pytest.approx(21)
+    assert look.contrast("#767676", "#ffffff") == pytest.approx(4.54, abs=0.01)
+
+
+@pytest.mark.parametrize("colour", COLOURS)
+def test_what_is_corrected_can_be_read_on_every_surface(colour):
+    light = look.readable(colour, look.LIGHT, look.CONTRAST)
+    assert look.is_accent(light)
+    assert (light == colour) == look.is_accent(colour)
+    assert look.lowest_contrast(look.in_dark(light), look.DARK) >= look.CONTRAST_IN_DARK
+
+
+def test_sheets_say_what_differs_from_the_theme_and_no_more():
+    assert look.name(SiteSettings()) == ""
+    name = look.name(SiteSettings(accent="#7a1f5c", fonts="sans"))
+    assert (
+        look.sheet(name)
+        == f":root {{ --serif: var(--sans); --accent: light-dark(#7a1f5c, {look.in_dark('#7a1f5c')}); }}\n"
+    )
+    assert look.sheet(look.name(SiteSettings(fonts="serif"))) == ":root { --sans: var(--serif); }\n"
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["", "-", "own-own", "own-", "ffff00-own", "7a1f5c-other", "7A1F5C-own", "7a1f5-own", "};x{-own", "١٢٣٤٥٦-own"],
+)
+def test_other_names_have_no_sheet(name):
+    assert look.sheet(name) is None
