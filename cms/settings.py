@@ -28,6 +28,11 @@ if (BASE_DIR / ".env").is_file():
 
 VAR_DIR = Path(env.str("VAR_DIR", default=str(BASE_DIR / "var"))).absolute()
 
+# A site's own templates and static files, which win over those that it comes with (docs/how-to/change-the-look.md).
+THEME_DIR = BASE_DIR / env.str("THEME", default="theme")
+if "THEME" in env.ENVIRON and not THEME_DIR.is_dir():
+    raise ImproperlyConfigured(f"THEME names no folder: {THEME_DIR}.")
+
 # What `manage.py serve` does (make run).
 PORT = natural(env, "PORT", default=8_000)
 # What takes in requests (cms.serving.workers).
@@ -134,12 +139,14 @@ FORCE_SCRIPT_NAME = ""
 # A page's own path is its address: /about, not /about/. nodes.views.pages redirects what ends in a slash.
 APPEND_SLASH = False
 
+_LOADERS = ["django.template.loaders.filesystem.Loader", "django.template.loaders.app_directories.Loader"]
 TEMPLATES = [
     {
         "BACKEND": "django.template.backends.django.DjangoTemplates",
-        "DIRS": [BASE_DIR / "templates"],
-        "APP_DIRS": True,
+        "DIRS": [THEME_DIR / "templates", BASE_DIR / "templates"],
         "OPTIONS": {
+            # Kept parsed, but while a theme is worked on.
+            "loaders": _LOADERS if DEBUG else [("django.template.loaders.cached.Loader", _LOADERS)],
             "context_processors": [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
@@ -175,7 +182,7 @@ USE_TZ = True
 
 STATIC_URL = "/static/"
 STATIC_ROOT = VAR_DIR / "static"
-STATICFILES_DIRS = [BASE_DIR / "static"]
+STATICFILES_DIRS = [folder for folder in (THEME_DIR / "static", BASE_DIR / "static") if folder.is_dir()]
 # What is asked for by name at the root of a host.
 WHITENOISE_ROOT = BASE_DIR / "static" / "root"
 # Seconds that files are kept which have no digest in their names; those that have one are kept for ever.

@@ -1,0 +1,27 @@
+"""`manage.py check_theme`: whether a theme still fits the site."""
+
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError
+
+from cms.management import themes
+from mongo.management.base import COULD_NOT_RUN, found_wrong
+
+
+class Command(BaseCommand):
+    help = (
+        "Name what the theme folder (THEME) overrides or uses that the site does not have (any more): templates, blocks, static"
+        " files, custom properties. Ends with 1 if there is any, with 2 if there is no theme."
+    )
+    requires_system_checks: list[str] = []
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        if not settings.THEME_DIR.is_dir():
+            raise CommandError(f"There is no theme: {settings.THEME_DIR}.", returncode=COULD_NOT_RUN)
+        found = list(themes.faults(settings.THEME_DIR))
+        for fault in found:
+            self.stdout.write(fault)
+        if found:
+            raise found_wrong(f"{len(found)} faults in {settings.THEME_DIR}.")
+        self.stdout.write(f"{settings.THEME_DIR}: nothing is wrong.")

@@ -1,0 +1,25 @@
+"""`manage.py start_theme`: a folder for a look of one's own."""
+
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError
+
+from cms.management import themes
+from mongo.management.base import COULD_NOT_RUN
+
+
+class Command(BaseCommand):
+    help = (
+        "Make a theme folder (THEME) with a template and a style sheet to begin with. Nothing that is there is changed."
+    )
+    requires_system_checks: list[str] = []
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        try:
+            made = themes.start(settings.THEME_DIR)
+        except OSError as error:
+            raise CommandError(f"No theme was made: {error}.", returncode=COULD_NOT_RUN) from error
+        for name in made:
+            self.stdout.write(f"  {settings.THEME_DIR / name}")
+        self.stdout.write(f"{len(made)} files made. Start the site again to see them.")

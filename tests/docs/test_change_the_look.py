@@ -1,0 +1,178 @@
+"""The page on themes, followed: what it says is there is there, and a theme made by it works."""
+
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from cms import page_cache
+from cms.context_processors import site as shown_everywhere
+from cms.management import themes
+from nodes.services.site import save_settings
+from tests.docs.pages import ROOT, blocks
+from tests.support.nodes.build import node
+from tests.support.site_settings import loaded
+
+NAME = "change-the-look.md"
+PAGE = (ROOT / "docs/how-to" / NAME).read_text()
+
+
+def rows(heading: str) -> list[list[str]]:
+    """Return the cells of the table below a heading or a line, without its first two rows."""
+    table = re.search(rf"{re.escape(heading)}\n.*?\n(\|.*?)\n(?:\n|$)", PAGE + "\n", re.DOTALL)[1]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()[2:]]
+
+
+def named(cell: str) -> list[str]:
+    return re.findall(r"`([^`]+)`", cell)
+
+
+@pytest.fixture
+def theme(settings, tmp_path):
+    """A folder that is the site's theme, as if it had been there at the start."""
+    folder = settings.THEME_DIR = tmp_path / "theme"
+
+    def load() -> Path:
+        page_cache.cache.clear()
+        options = settings.TEMPLATES[0]
+        settings.TEMPLATES = [{**options, "DIRS": [folder / "templates", settings.BASE_DIR / "templates"]}]
+        settings.STATICFILES_DIRS = [folder / "static", settings.BASE_DIR / "static"]
+        return folder
+
+    return load
+
+
+def followed(load) -> Path:
+    """Return the folder of the theme that the page describes."""
+    call_command("start_theme", verbosity=0)
+    folder = load()
+    css, html = ([block.text for block in blocks(NAME) if block.language == language] for language in ("css", "html"))
+    for path, text in (
+        ("static/theme.css", css[0]),
+        ("templates/base.html", html[0]),
+        ("templates/nodes/basic-page.html", html[1]),
+    ):
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(text)
+    return folder
+
+
+def checked(capsys) -> list[str]:
+    """Return the lines that check_theme prints, and whether it found anything."""
+    capsys.readouterr()
+    with pytest.raises(CommandError) as ended:
+        call_command("check_theme")
+    assert ended.value.returncode == 1
+    return capsys.readouterr().out.splitlines()
+
+
+def test_every_template_and_block_is_in_the_table():
+    folder, listed = ROOT / "templates", {}
+    for path in sorted(folder.rglob("*.html")):
+        name, text = str(path.relative_to(folder)), path.read_text()
+        if not name.startswith("admin/"):
+            extended = re.findall(r'{% extends "([^"]+)"', text)
+            listed[name] = (extended, set(re.findall(r"{% block ([\w-]+)", text)))
+    told = {
+        named(cells[0])[0]: (named(cells[1]), set(named(cells[2]))) for cells in rows("## Templates and their blocks")
+    }
+    assert told == listed
+
+
+def test_every_custom_property_is_in_the_table():
+    sheet = re.sub(r"/\*.*?\*/", "", (ROOT / "static/site/site.css").read_text(), flags=re.DOTALL)
+    told = {name for cells in rows("## Custom properties") for name in named(cells[0])}
+    assert told == set(re.findall(r"(?:^|[{;\s])(--[\w-]+)\s*:", sheet))
+
+
+def test_every_variable_is_in_a_table(mongo, client, rf):
+    node("basic-page", "about", title="About")
+    request = rf.get("/about")
+    everywhere = {named(cells[0])[0] for cells in rows("In every template:")}
+    assert everywhere == set(shown_everywhere(request))
+    context = client.get("/about").context[0].flatten()
+    told = {named(cells[0])[0] for cells in rows("(`nodes/base.html` and what extends it), besides what a list needs:")}
+    assert told <= set(context)
+
+
+def test_a_theme_made_by_the_page_works_and_is_whole(mongo, client, theme, capsys):
+    node("basic-page", "about", title="About us")
+    assert "masthead" not in client.get("/about").content.decode()
+    folder = followed(theme)
+    html = client.get("/about").content.decode()
+    assert '<div class="masthead"><a class="site-name" href="/">Marginalia</a></div>' in html
+    assert "Something wrong on “About us”?" in html
+    assert html.index("site/site.css") < html.index("theme.css")
+    assert 'class="site-menu"' in html  # what it does not name stays
+    assert "masthead" in client.get("/").content.decode()
+    save_settings({"accent": "#7a1f5c"}, {"accent": ""})
+    html = client.get("/about").content.decode()
+    assert html.index("media/look/") < html.index("theme.css")
+    call_command("check_theme")
+    assert "nothing is wrong" in capsys.readouterr().out
+    with pytest.raises(CommandError):
+        call_command("start_theme")
+    assert "masthead" in (folder / "templates/base.html").read_text()
+
+
+def test_what_the_command_makes_is_whole(theme, capsys):
+    call_command("start_theme")
+    theme()
+    call_command("check_theme")
+    assert "nothing is wrong" in capsys.readouterr().out
+
+
+WRONG = [
+    ("templates/base.html", '{% extends "base.html" %}{% block masthead %}{% endblock %}',
+     "block “masthead” is in no template that it extends."),
+    ("templates/nodes/base.html", '{% extends "base.html" %}{% block content %}{% block margin %}{% endblock %}{% endblock %}',
+     "block “more” is missing, which nodes/folder.html fills."),
+    ("templates/nodes/blog-post.html", "x", "the site has no such template, and no other of the theme uses it."),
+    ("templates/nodes/tag.html", '{% include "nodes/_list.html" %}', "there is no template “nodes/_list.html”."),
+    ("templates/nodes/tag.html", '{% load static %}{% static "gone.css" %}', "there is no static file “gone.css”."),
+    ("templates/nodes/tag.html", "{% block x %}", "Unclosed tag on line 1: 'block'. Looking for one of: endblock."),
+    ("static/theme.css", ".a { color: var(--acent); }", "nothing sets “--acent”."),
+    ("static/theme.css", ":root { --acent: red; }", "nothing reads “--acent”."),
+]  # fmt: skip
+
+
+def test_what_does_not_fit_is_named(theme, capsys):
+    folder = followed(theme)
+    for path, text, words in WRONG:
+        before = (folder / path).read_text() if (folder / path).exists() else None
+        (folder / path).write_text(text)
+        assert f"{path}: {words}" in checked(capsys)
+        (folder / path).unlink() if before is None else (folder / path).write_text(before)
+    call_command("check_theme")
+
+
+def test_without_a_theme_there_is_nothing_to_check(settings, tmp_path):
+    settings.THEME_DIR = tmp_path / "none"
+    with pytest.raises(CommandError) as ended:
+        call_command("check_theme")
+    assert ended.value.returncode == 2
+
+
+def test_the_folder_is_found_and_survives_an_upgrade(tmp_path):
+    assert "/theme/" in (ROOT / ".gitignore").read_text().splitlines()
+    environment = {"VAR_DIR": str(tmp_path / "var"), "THEME": str(tmp_path / "theme")}
+    refused = loaded(environment, "manage.py", "check_theme")
+    assert refused.returncode != 0
+    assert "THEME names no folder" in refused.stderr
+    for name, text in themes.FILES.items():
+        (tmp_path / "theme" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "theme" / name).write_text(text)
+    answer = loaded(environment, "manage.py", "check_theme")
+    assert (answer.returncode, answer.stderr) == (0, "")
+
+
+@pytest.mark.slow
+def test_a_theme_is_collected_with_digests_and_wins(tmp_path):
+    environment = {"VAR_DIR": str(tmp_path / "var"), "THEME": str(tmp_path / "theme")}
+    shutil.copytree(ROOT / "static/site", tmp_path / "theme/static/site")
+    (tmp_path / "theme/static/site/site.css").write_text("body { color: red; }")
+    assert loaded(environment, "manage.py", "collectstatic", "--noinput").returncode == 0
+    made = list((tmp_path / "var/static/site").glob("site.*.css"))
+    assert [path.read_text() for path in made] == ["body { color: red; }"]
