@@ -41,8 +41,9 @@ def _reference(state: StateInline, silent: bool) -> bool:
 
 
 def _definition(state: StateBlock, start: int, end: int, silent: bool) -> bool:
-    # A note within a note, a list or a quotation would be taken apart.
-    is_at_top = state.level == 0 and _has_name(state.src, state.bMarks[start] + state.tShift[start])
+    # A note within a note, a list or a quotation would be taken apart; the next one ends it.
+    is_next = silent and state.sCount[start] < state.blkIndent
+    is_at_top = (state.level == 0 or is_next) and _has_name(state.src, state.bMarks[start] + state.tShift[start])
     return is_at_top and footnote_def(state, start, end, silent)
 
 

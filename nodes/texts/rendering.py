@@ -16,7 +16,7 @@ from django.utils.translation import gettext as _
 
 from markup import html, markdown
 from nodes.content import HTML, MARKDOWN
-from nodes.texts import code, maths, typography
+from nodes.texts import code, margin, maths, typography
 
 # Texts kept rendered, a process. At 20 KB each some 10 MB.
 KEPT = 512
@@ -26,7 +26,6 @@ MOST_MATHS: Final = 10_000
 MOST_CODE: Final = 20_000
 # As the sanitizer writes them.
 _CODE: Final = re.compile(r'(<pre>)?<code class="language-([^" ]+)">([^<]*)</code>(?(1)</pre>)')
-_NOTES: Final = '<div class="footnotes">'
 _BACK: Final = re.compile(r'<a class="footnote-back" href="#[^"]*?(?:\.(\d+))?">')
 _REF: Final = '<sup class="footnote-ref"><a '
 
@@ -51,12 +50,13 @@ def saved(nonce: ObjectId, text: str, text_format: str) -> str:
 
 
 @lru_cache(maxsize=KEPT)
-def for_readers(clean: str, language: str) -> str:
+def for_readers(clean: str, language: str, *, has_margin: bool = False) -> str:
     """Return clean HTML with formulas, coloured code, the punctuation of `language`, and names in it for links of footnotes.
 
-    Kept in process."""
+    `has_margin`: whether footnotes stand beside their lines; they are a list at the end otherwise. Kept in process."""
+    smart = typography.smart_html(clean, language)
     with override(language):
-        return _with_names(_CODE.sub(_Code(), typography.smart_html(clean, language)))
+        return _with_names(_CODE.sub(_Code(), margin.noted(smart) if has_margin else smart))
 
 
 def line(text: str) -> str:
@@ -84,7 +84,7 @@ class _Code:
 
 
 def _with_names(clean: str) -> str:
-    if _NOTES not in clean:
+    if _REF not in clean:
         return clean
     notes = format_html('<div class="footnotes" role="doc-endnotes" aria-label="{}">', _("Footnotes"))
 
@@ -92,4 +92,4 @@ def _with_names(clean: str) -> str:
         name = _("Back to the text") + (f" ({found[1]})" if found[1] else "")
         return format_html('<a role="doc-backlink" aria-label="{}"', name) + found[0].removeprefix("<a")
 
-    return _BACK.sub(back, clean).replace(_NOTES, notes).replace(_REF, f'{_REF}role="doc-noteref" ')
+    return _BACK.sub(back, clean).replace(margin.START, notes).replace(_REF, f'{_REF}role="doc-noteref" ')

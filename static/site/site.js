@@ -3,6 +3,7 @@
   "use strict";
 
   const root = document.documentElement;
+  const words = document.currentScript.dataset;
   const button = document.querySelector(".theme-switch");
   const bars = [...document.querySelectorAll("meta[name=theme-color]")].map((meta) => [meta, meta.content]);
 
@@ -37,6 +38,52 @@
       else wide.removeAttribute("tabindex");
     }
   };
+
+  // Where there is no margin a note unfolds below its line: without a script by its address, here without a jump.
+  const hasMargin = matchMedia("(min-width: 60rem)");
+  for (const link of document.querySelectorAll(".prose .footnote-ref a")) {
+    const number = link.parentElement;
+    const note = [number.nextElementSibling, number.closest(".prose > *")?.nextElementSibling].find(
+      (next) => next?.matches(".margin-note") && next.querySelector(".margin-number").textContent === link.textContent,
+    );
+    const unfold = (event, isOpen) => {
+      if (hasMargin.matches || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
+      event.preventDefault();
+      note.classList.toggle("is-open", isOpen);
+      link.setAttribute("aria-expanded", isOpen);
+      link.focus();
+    };
+    if (!note) continue;
+    link.addEventListener("click", (event) => unfold(event, !note.classList.contains("is-open")));
+    note.querySelector(".footnote-back")?.addEventListener("click", (event) => unfold(event, false));
+  }
+
+  // Code is copied by a button; browsers allow that on safe addresses only.
+  for (const code of navigator.clipboard ? document.querySelectorAll(".prose pre") : []) {
+    const block = document.createElement("div");
+    const copy = document.createElement("button");
+    const said = document.createElement("span");
+    block.className = "code-block";
+    copy.className = "copy";
+    copy.type = "button";
+    copy.textContent = words.copy;
+    said.className = "visually-hidden";
+    said.setAttribute("role", "status");
+    code.replaceWith(block);
+    block.append(code, copy, said);
+    copy.addEventListener("click", async () => {
+      try {
+        await navigator.clipboard.writeText(code.textContent);
+      } catch {
+        return; // The browser was told not to: there is the keyboard's way.
+      }
+      copy.textContent = said.textContent = words.copied;
+      setTimeout(() => {
+        copy.textContent = words.copy;
+        said.textContent = "";
+      }, 2000);
+    });
+  }
 
   // What stands on another site is fetched from there once a reader asks for it.
   for (const link of document.querySelectorAll("a[data-player]")) {

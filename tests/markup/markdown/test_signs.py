@@ -73,6 +73,13 @@ def test_a_footnote_leads_to_its_note_and_back():
     )
 
 
+def test_notes_may_follow_each_other_line_by_line():
+    html = render("a[^a] b[^b]\n\n[^a]: First\nand on.\n[^b]: Second.\n\n> quoted\n> [^a]: is typed", "article")
+    assert '<li id="s-fn:a"><p>First\nand on. <a' in html
+    assert '<li id="s-fn:b"><p>Second. <a' in html
+    assert "<p>quoted\n<sup" in html
+
+
 def test_ids_of_footnotes_stay_when_another_is_put_before():
     before = render("One[^a]\n\n[^a]: x", "article")
     after = render("New[^new] one[^a]\n\n[^a]: x\n\n[^new]: y", "article")
