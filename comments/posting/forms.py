@@ -14,6 +14,7 @@ from comments.types import Author, Comment, Held, Target
 
 # Of a revision: more than any author makes, fewer than are too many for the database.
 MOST_DIGITS = 9
+_NOTHING = _("Please write something.")
 
 
 def measured(text: str) -> None:
@@ -27,18 +28,24 @@ def measured(text: str) -> None:
 class CommentForm(forms.Form):
     """A new comment. For a logged-in user it asks for the text alone."""
 
-    name = forms.CharField(label=_("Name"), max_length=MAX_NAME, widget=forms.TextInput(attrs={"autocomplete": "name"}))
+    name = forms.CharField(
+        label=_("Name"),
+        max_length=MAX_NAME,
+        widget=forms.TextInput(attrs={"autocomplete": "name"}),
+        error_messages={"required": _("Please enter your name.")},
+    )
     email = forms.EmailField(
         label=_("E-mail"),
         required=False,
         help_text=_("Optional, and never shown."),
         widget=forms.EmailInput(attrs={"autocomplete": "email"}),
+        error_messages={"invalid": _("Please enter an e-mail address such as name@example.org, or none.")},
     )
     notify = forms.BooleanField(label=_("Notify me of replies by e-mail"), required=False)
     text = forms.CharField(
         label=_("Comment"),
         widget=forms.Textarea(attrs={"rows": 8}),
-        error_messages={"required": _("Please write something.")},
+        error_messages={"required": _NOTHING},
         validators=[measured],
     )
     token = forms.CharField(widget=forms.HiddenInput)
@@ -62,6 +69,12 @@ class CommentForm(forms.Form):
         if data.get("notify") and "email" not in self.errors and not self.reply_to():
             self.add_error("email" if "email" in self.fields else "notify", _("An address is needed to write to."))
         return data
+
+    def point(self) -> None:
+        """Have the page open at the first field that has an error."""
+        for name in filter(self.errors.__contains__, self.fields):
+            self.fields[name].widget.attrs["autofocus"] = True
+            break
 
     def reply_to(self) -> str:
         """Return where notices of replies go, "" if there is no e-mail address."""
@@ -87,7 +100,12 @@ KEPT = "_kept"
 class EditForm(forms.Form):
     """A comment's new text. `rev` is the revision that the author saw, `nonce` names the change."""
 
-    text = forms.CharField(label=_("Comment"), widget=forms.Textarea(attrs={"rows": 8}), validators=[measured])
+    text = forms.CharField(
+        label=_("Comment"),
+        widget=forms.Textarea(attrs={"rows": 8}),
+        error_messages={"required": _NOTHING},
+        validators=[measured],
+    )
     # What the server takes for a number: none of ours comes near it.
     rev = forms.IntegerField(min_value=0, max_value=2**31 - 1, widget=forms.HiddenInput)
     nonce = forms.CharField(max_length=64, widget=forms.HiddenInput)

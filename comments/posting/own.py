@@ -49,8 +49,23 @@ class Mine:
         """The element that shows it."""
         return f"c-{self.comment.slug.rpartition('/')[2]}"
 
+    @property
+    def waiting_anchor(self) -> str:
+        """The element that shows it to its author while it waits."""
+        return waiting_anchor(self.comment.slug)
+
+    @property
+    def answered_anchor(self) -> str:
+        """The element of the comment that it answers, "" for none."""
+        return f"c-{self.comment.parent.rpartition('/')[2]}" if self.comment.parent else ""
+
     def _url(self, name: str) -> str:
         return reverse(name, args=[self.comment.target.label, self.comment.target.pk, self.comment.slug])
+
+
+def waiting_anchor(slug: str) -> str:
+    """Return the element that shows a comment to its author while it waits."""
+    return f"w-{slug.rpartition('/')[2]}"
 
 
 def in_discussion(own: Iterable[Own], target: Target, user: Any) -> list[Mine]:

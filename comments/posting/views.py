@@ -130,6 +130,8 @@ def _around(
         "is_closed": rules.is_closed(selectors.discussion(target)),
         "needs_login": rules.mode is Mode.MEMBERS and not forms.user_key(request.user),
         "own": own.in_discussion(own_of(request), target, request.user),
+        # A script fetched the form into the page: it shows there what waits.
+        "is_in_place": "fragment" in request.GET or "in_place" in request.POST,
     }
 
 
@@ -143,6 +145,7 @@ def _again(
         parent = _parent(token.target, token.parent)
     except InvalidParent:
         parent, fresh = None, FormToken.new(token.target, user=fresh.user)
+    form.point()
     form.data = form.data.copy()
     form.data["token"] = fresh.signed()
     context = {**_around(request, token.target, obj, form, parent), "refused": refused, "is_closed": False}
@@ -166,6 +169,9 @@ def _done(request: HttpRequest, token: FormToken, obj: Model, posted: Posted) ->
     slug = posted.comment.slug if posted.comment else posted.held.slug if posted.held else ""
     if posted.comment:
         where = whereabouts(token.target, obj, slug)
+    elif "in_place" in request.POST:
+        page_of = whereabouts(token.target, obj, token.parent) if token.parent else obj.get_absolute_url()
+        where = f"{page_of.partition('#')[0]}#{own.waiting_anchor(slug)}"
     else:
         where = own.done_url(token.target, slug)
     response = HttpResponseRedirect(where)

@@ -25,7 +25,16 @@
         const actions = document.querySelector(`#${own.dataset.commentsOwn} .comment-actions`);
         if (actions) {
           own.querySelectorAll("a").forEach((link) => actions.append(" ", link));
+          actions.closest(".comment").classList.add("comment-own");
           own.remove();
+        }
+      }
+      // What waits stands where it will stand, below what it answers.
+      for (const waiting of form.querySelectorAll("[data-comments-below]")) {
+        document.getElementById(waiting.dataset.commentsBelow)?.append(waiting);
+        if (location.hash === `#${waiting.id}`) {
+          waiting.scrollIntoView();
+          waiting.focus({ preventScroll: true });
         }
       }
     } catch {
@@ -47,8 +56,10 @@
       form.querySelectorAll("[id]").forEach((field) => {
         // The form at the end of the page has the same ids.
         const label = form.querySelector(`label[for="${field.id}"]`);
+        const described = form.querySelector(`[aria-describedby="${field.id}"]`);
         field.id += `-${comment.id}`;
         if (label) label.htmlFor = field.id;
+        described?.setAttribute("aria-describedby", field.id);
       });
       form.querySelector("input:not([type=hidden]), textarea")?.focus();
     } catch {
@@ -57,6 +68,8 @@
   };
 
   // Another page or order of the comments, in place.
+  const bare = (url) => url.split("#")[0];
+  let shown = bare(location.href);
   const turn = async (url, push) => {
     const old = document.querySelector("[data-comments]");
     try {
@@ -65,6 +78,7 @@
       const list = page.querySelector("[data-comments]");
       if (!list) throw new Error("no list");
       old.replaceWith(document.adoptNode(list));
+      shown = bare(url);
       if (push) {
         history.replaceState({ comments: true }, "");
         history.pushState({ comments: true }, "", url);
@@ -72,17 +86,19 @@
       list.tabIndex = -1;
       list.focus({ preventScroll: true });
       list.scrollIntoView();
-      reveal();
+      reveal(true);
     } catch {
       location.href = url;
     }
   };
 
-  // A comment that an address names may lie in a folded part.
-  const reveal = () => {
+  // A comment that an address names may lie in folded parts. What is on view already stays where it is: who goes back is at the
+  // place that was left.
+  const reveal = (isNew) => {
     const named = location.hash.length > 1 ? document.getElementById(location.hash.slice(1)) : null;
-    named?.closest("details:not([open])")?.setAttribute("open", "");
-    if (named?.classList.contains("comment")) named.scrollIntoView();
+    let moved = isNew === true;
+    for (let fold = named; (fold = fold?.parentElement.closest("details:not([open])")); moved = true) fold.open = true;
+    if (moved && named?.classList.contains("comment")) named.scrollIntoView();
   };
 
   document.addEventListener("click", (event) => {
@@ -92,6 +108,8 @@
     if (link.dataset.commentsReply) {
       event.preventDefault();
       reply(link);
+    } else if (link.classList.contains("comment-parent")) {
+      history.replaceState({ ...history.state, commentsFrom: link.closest(".comment").id }, "");
     } else if (link.closest(".comments-pager, .comments-orders") && link.closest("[data-comments]") && !link.type) {
       event.preventDefault();
       turn(link.href, true);
@@ -106,7 +124,13 @@
     form.dataset.sent = "1";
   });
   addEventListener("pageshow", () => document.querySelectorAll("form[data-sent]").forEach((form) => delete form.dataset.sent));
-  addEventListener("popstate", (event) => event.state?.comments && turn(location.href, false));
+  addEventListener("popstate", ({ state }) => {
+    if (bare(location.href) !== shown) {
+      if (state?.comments) turn(location.href, false);
+    } else {
+      document.getElementById(state?.commentsFrom)?.querySelector(".comment-parent")?.focus({ preventScroll: true });
+    }
+  });
   addEventListener("hashchange", reveal);
   document.querySelectorAll("[data-comments-form]").forEach(fill);
   reveal();

@@ -41,7 +41,7 @@ def test_name_is_cleaned_of_what_no_page_should_carry(client, post_page, more):
 def test_name_of_nothing_else_is_none(client, post_page):
     refused = site.post(client, post_page, "My text", name="\x08\u202e")
     assert refused.status_code == 422
-    assert "This field is required." in refused.content.decode()
+    assert "Please enter your name." in refused.content.decode()
     assert site.fields_of(refused.content.decode())["text"] == "My text"
 
 

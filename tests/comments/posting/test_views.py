@@ -165,6 +165,37 @@ def test_held_comment_is_shown_to_its_author_alone(client, post_page, rules):
     assert selectors.count(post_page) == 0
 
 
+def test_held_comment_of_a_form_in_place_is_shown_in_place(client, post_page, rules):
+    rules(MODE="hold-all")
+    parent = one(post_page, "First")
+    answers = {}
+    for answered in ("", parent.slug):
+        url = site.form_url(post_page, answered)
+        shown = client.get(url + ("&" if answered else "?") + "fragment=1").content.decode()
+        response = site.send(client, {**site.fields_of(shown), "name": "Ann", "text": f"After {answered}"})
+        answers[answered] = response["Location"]
+    html = client.get(site.form_url(post_page) + "?fragment=1").content.decode()
+    for answered, address in answers.items():
+        page, anchor = address.split("#")
+        below = f"c-{parent.part}" if answered else ""
+        assert f'id="{anchor}" tabindex="-1" data-comments-below="{below}"' in html
+        assert f'id="c-{parent.part}"' in client.get(page).content.decode()
+    # Without a script nothing would show it there.
+    assert "/posted/" in site.post(client, post_page, "On a page of its own")["Location"]
+
+
+def test_empty_fields_are_answered_beside_them_in_our_words(client, post_page):
+    refused = site.post(client, post_page, "", name="", email="nonsense")
+    html = refused.content.decode()
+    assert (refused.status_code, " novalidate " in html) == (422, True)
+    for field, words in (("name", "Please enter your name."), ("text", "Please write something.")):
+        assert f'<strong class="comment-error" id="comment-{field}_error">{words}</strong>' in html
+    assert "Please enter an e-mail address such as name@example.org, or none." in html
+    for ids in re.findall(r'aria-describedby="([^"]*)"', html):
+        assert [html.count(f'id="{id}"') for id in ids.split()] == [1] * len(ids.split())
+    assert re.findall(r'<[^>]*name="(\w+)"[^>]*autofocus', html) == ["name"]
+
+
 def test_author_is_known_once_a_comment_was_approved(client, post_page, rules):
     rules(MODE="hold-first")
     site.post(client, post_page, "First words")
