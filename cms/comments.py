@@ -59,6 +59,12 @@ def _own_mode(node: Placed) -> str:
     return next((mode for chosen, type in said for mode in (chosen, type.comment_policy) if mode in tuple(Mode)), "")
 
 
+def authors(obj: Any) -> frozenset[str]:
+    """Return the account that wrote a node, if any: COMMENTS["AUTHORS"]."""
+    author = obj.metadata.author if isinstance(obj, Placed) else None
+    return frozenset({str(author.id)}) if author and author.id else frozenset()
+
+
 def layout(target: Target) -> str:
     """Return the storage layout in which the discussion of a node is begun: its type's, else that of the nearest section whose
     type says one; "" for the one in settings, and for what is no node."""

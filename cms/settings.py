@@ -279,6 +279,7 @@ COMMENTS = {
     # Nodes may hold their discussions: one is converted into its post by an operator, and goes to the trash with it.
     "TARGETS": {"nodes.node": {"EMBEDDED": {"TRASH": "cms.trash"}}},
     "POLICY": "cms.comments.policy",
+    "AUTHORS": "cms.comments.authors",
     "LAYOUT": "cms.comments.layout",
     "ADDRESS": "comments.posting.ip_hash.forwarded" if BEHIND_PROXY else "comments.posting.ip_hash.remote",
     "ORIGIN": "nodes.links.origin",

@@ -71,7 +71,7 @@ def _storage() -> Iterator[CheckMessage]:
 
 
 def _paths() -> Iterator[CheckMessage]:
-    for key in ("RENDERER", "POLICY", "LAYOUT", "ADDRESS", "ORIGIN"):
+    for key in ("RENDERER", "POLICY", "AUTHORS", "LAYOUT", "ADDRESS", "ORIGIN"):
         try:
             conf.imported(key)
         except ImproperlyConfigured as error:

@@ -29,6 +29,8 @@ DEFAULTS: dict[str, Any] = {
     # Import path: object → comments.posting.policy.Policy; the stock one says MODE for every object.
     "POLICY": "comments.posting.policy.stock",
     "MODE": "hold-first",
+    # Import path: object → the accounts, by their primary keys as str, whose comments on it bear the badge “Author”.
+    "AUTHORS": "comments.targets.no_authors",
     # Minutes in which authors may change and delete their comments.
     "EDIT_MINUTES": 15,
     # Of the form: hours after which it must be sent again, seconds below which only a program can have filled it in.

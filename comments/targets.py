@@ -29,6 +29,11 @@ def unregister(model: type[Model]) -> None:
     del _registered[model]
 
 
+def no_authors(obj: Model) -> frozenset[str]:
+    """Return no account: the stock COMMENTS["AUTHORS"]."""
+    return frozenset()
+
+
 def registered() -> tuple[type[Model], ...]:
     """Return the models whose objects may be discussed."""
     return tuple(_registered)

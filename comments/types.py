@@ -69,12 +69,13 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Author:
-    """Who wrote: `id` is a user's primary key as a str, None without an account. The e-mail address is not here: see
-    `selectors.email_of`."""
+    """Who wrote: `id` is a user's primary key as a str, None without an account; `is_moderator`: whether the account was a
+    moderator's then. The e-mail address is not here: see `selectors.email_of`."""
 
     name: str
     id: str | None = None
     url: str = ""
+    is_moderator: bool = False
 
 
 @dataclass(frozen=True, slots=True)

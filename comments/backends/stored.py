@@ -45,8 +45,10 @@ class Storage:
 
 
 def author_document(author: Author, email: str) -> Document:
-    """Return an author as stored; the address is left out where there is none."""
+    """Return an author as stored; the address is left out where there is none, and what few are."""
     stored: Document = {"id": author.id, "name": author.name, "url": author.url}
+    if author.is_moderator:
+        stored["moderator"] = True
     if email:
         stored["email"] = email.lower()  # it may be asked for in other letters
     return stored
@@ -54,7 +56,7 @@ def author_document(author: Author, email: str) -> Document:
 
 def author(document: Mapping[str, Any]) -> Author:
     """Return who wrote, without the address."""
-    return Author(document["name"], document["id"], document["url"])
+    return Author(document["name"], document["id"], document["url"], document.get("moderator", False))
 
 
 def body(new: NewComment) -> Document:

@@ -3,7 +3,7 @@
 from comments.types import Kind, Order, State, Verdict
 from mongo.schemas import ANYTHING, DATE, ID, INTEGER, TEXT, YES_NO, Schema, document, either, listed, one_of, optional
 
-_AUTHOR = document({"id": optional(TEXT), "name": TEXT, "url": TEXT}, {"email": TEXT})
+_AUTHOR = document({"id": optional(TEXT), "name": TEXT, "url": TEXT}, {"email": TEXT, "moderator": YES_NO})
 _PLACED: dict[str, Schema] = {
     "slug": TEXT,
     "full_slug": TEXT,

@@ -109,5 +109,6 @@ def _row(found: Comment | Held | Replaced) -> dict[str, Any]:
         "posted": one.posted.isoformat(),
         "name": one.author.name,
         "url": one.author.url,
+        "moderator": one.author.is_moderator,
         "text": one.source,
     }

@@ -134,6 +134,7 @@ def _row(comment: Comment, email: str) -> dict[str, Any]:
         "name": comment.author.name,
         "user": comment.author.id,
         "url": comment.author.url,
+        "moderator": comment.author.is_moderator,
         "email": email,
         "text": comment.source,
     }
@@ -151,7 +152,7 @@ def _comment(row: dict[str, Any], number: int) -> NewComment:
         if not f"{answers}/".startswith(slugs.join(slugs.parent_of(slug), "")):
             raise ValueError("it lies elsewhere than below what it answers")
         return NewComment(
-            author=Author(texts["name"], row["user"], texts["url"]),
+            author=Author(texts["name"], row["user"], texts["url"], row.get("moderator") is True),
             source=texts["text"],
             html=preparation.render(texts["text"]) if texts["text"] else "",
             token="",

@@ -7,7 +7,7 @@ from django.utils.translation import gettext_lazy as _
 
 from comments import conf
 from comments.errors import InvalidComment
-from comments.posting import preparation
+from comments.posting import policy, preparation
 from comments.posting.preparation import MAX_NAME
 from comments.posting.tokens import FormToken
 from comments.types import Author, Comment, Held, Target
@@ -148,5 +148,5 @@ def shown_name(user: Any) -> str:
 def author_of(user: Any, name: str) -> Author:
     """Return who writes: the account, or a name without one."""
     if key := user_key(user):
-        return Author(name=shown_name(user), id=key)
+        return Author(name=shown_name(user), id=key, is_moderator=policy.is_moderator(user))
     return Author(name=name)

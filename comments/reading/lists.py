@@ -1,24 +1,23 @@
 """A page of a discussion, ready for templates: read, shown, folded, linked."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import groupby
 from typing import Any
 
 from django.db.models import Model
-from django.template.loader import select_template
 from django.urls import reverse
 from django.utils.safestring import SafeString
 
 from comments import conf, targets
 from comments.errors import TargetNotFound
 from comments.reading import paging
-from comments.reading.presenter import CommentView, Presenter, comments_html, joined
+from comments.reading.presenter import CommentView, Folds, Presenter, comments_html, joined
 from comments.types import Comment, Discussion, Order, Page, Target
-from comments.views import template_names
 
 ANCHOR = "comments"
-# Replies to one comment above which a threaded page folds the rest away, and how many it leaves.
+# Comments of one thread above which a threaded page folds the rest away, and how many it leaves.
 FOLD_ABOVE, FOLD_LEAVES = 12, 8
 
 
@@ -34,8 +33,9 @@ class Subject:
         """Return the subject that an object or a target is."""
         return cls(targets.of(obj), obj if isinstance(obj, Model) else None)
 
+    @cached_property
     def object(self) -> Model | None:
-        """Return the object, looked up if need be; None if readers may not see it."""
+        """The object, looked up if need be; None if readers may not see it."""
         if self.obj is not None:
             return self.obj
         try:
@@ -45,8 +45,12 @@ class Subject:
 
     def is_open(self, discussion: Discussion) -> bool:
         """Return whether comments are taken now."""
-        obj = self.object()
-        return obj is not None and not conf.imported("POLICY")(obj).is_closed(discussion)
+        return self.object is not None and not conf.imported("POLICY")(self.object).is_closed(discussion)
+
+    def authors(self) -> Collection[str]:
+        """Return the accounts that wrote the object, as COMMENTS["AUTHORS"] says."""
+        found: Collection[str] = conf.imported("AUTHORS")(self.object) if self.object is not None else ()
+        return found
 
 
 def listing(subject: Subject, page: Page, *, at: str = "", path: str = "") -> dict[str, Any]:
@@ -58,6 +62,7 @@ def listing(subject: Subject, page: Page, *, at: str = "", path: str = "") -> di
         order=page.order,
         may_reply=is_open,
         is_own_order=page.order is page.discussion.order,
+        authors=subject.authors(),
     )
     return {
         **described(subject, page),
@@ -101,7 +106,8 @@ class LazyComments(Sequence[CommentView]):
 
 
 def rendered(presenter: Presenter, at: str = "") -> SafeString:
-    """Return the list's HTML; in threads what is beyond the first replies is folded, unless the comment `at` is in it."""
+    """Return the list's HTML; in threads replies can be folded, and those beyond the first are, unless the comment `at` is
+    among them."""
     html = comments_html(presenter)
     if presenter.order is not Order.THREADED:
         return joined(html)
@@ -109,20 +115,18 @@ def rendered(presenter: Presenter, at: str = "") -> SafeString:
 
 
 def _folded(presenter: Presenter, pairs: Iterable[tuple[Comment, str]], at: str) -> Iterator[str]:
+    folds = Folds(presenter.target)
     for _root, thread in groupby(pairs, key=lambda pair: pair[0].slug.partition("/")[0]):
-        together = list(thread)
-        if len(together) <= FOLD_ABOVE:
-            yield from (html for _, html in together)
+        (_first, html), *replies = thread
+        yield html
+        if not replies:
             continue
-        yield from (html for _, html in together[:FOLD_LEAVES])
-        rest = together[FOLD_LEAVES:]
-        yield select_template(template_names(presenter.target, "folded")).render(
-            {
-                "count": len(rest),
-                "rendered": joined(html for _, html in rest),
-                "is_open": any(comment.slug == at for comment, _ in rest),
-            }
-        )
+        shown = replies if len(replies) < FOLD_ABOVE else replies[: FOLD_LEAVES - 1]
+        inside = [html for _, html in shown]
+        if rest := replies[len(shown) :]:
+            is_open = any(comment.slug == at for comment, _ in rest)
+            inside.append(folds.html([html for _, html in rest], len(rest), is_open=is_open, is_rest=True))
+        yield folds.html(inside, len(replies), is_open=True, is_rest=False)
 
 
 def scattered(found: Iterable[tuple[Comment, Model]]) -> list[CommentView]:

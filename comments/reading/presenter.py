@@ -5,13 +5,16 @@ combination of flags (a reply? edited? removed? …), with marks in place of the
 string formatting. A project's own template may do anything with the values, so it is rendered comment by comment.
 """
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from html import escape
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
+from zlib import crc32
 
 from django.db.models import Model
 from django.template import Context, Template
@@ -28,11 +31,14 @@ from comments.views import template_names
 SHIPPED = Path(__file__).resolve().parents[1] / "templates"
 # Stands for a slug while a URL is made; no slug can contain "1".
 _SLUG = "1" * 16
+_MARK = re.compile("\x00(\\w+)\x01")
 # What a form may be filled with, each as it stands in HTML.
 VALUES = (
-    "anchor", "permalink", "name", "url", "html", "posted_iso", "posted_exact", "posted_ago", "edited_exact",
-    "depth", "level", "answers_name", "answers_link", "reply_link", "thread_link", "flag_link",
+    "anchor", "permalink", "name", "initials", "hue", "url", "html", "posted_iso", "posted_exact", "posted_ago",
+    "edited_exact", "depth", "level", "answers_name", "answers_link", "reply_link", "thread_link", "flag_link",
 )  # fmt: skip
+# The colours of avatars: classes of comments.css.
+HUES = 12
 
 
 class Flags(NamedTuple):
@@ -42,6 +48,10 @@ class Flags(NamedTuple):
     edited: bool
     has_url: bool
     answers: bool
+    # It answers one that stands beside it, not above: no thread goes deeper.
+    is_beside: bool
+    by_author: bool
+    by_moderator: bool
     may_reply: bool
     has_replies: bool
     is_ping: bool
@@ -111,9 +121,17 @@ class Presenter:
     """Comments that are shown together."""
 
     def __init__(
-        self, target: Target, comments: Sequence[Comment], *, order: Order, may_reply: bool, is_own_order: bool = True
+        self,
+        target: Target,
+        comments: Sequence[Comment],
+        *,
+        order: Order,
+        may_reply: bool,
+        is_own_order: bool = True,
+        authors: Collection[str] = (),
     ) -> None:
-        self.target, self.order, self.may_reply = target, order, may_reply
+        """`authors`: the accounts that wrote what is discussed, as COMMENTS["AUTHORS"] says."""
+        self.target, self.order, self.may_reply, self.authors = target, order, may_reply, authors
         self.urls = CommentUrls.of(target, "" if is_own_order else order.value)
         self.clock = Clock()
         self.by_slug = {comment.slug: comment for comment in comments}
@@ -136,23 +154,32 @@ class Presenter:
     def flags(self, comment: Comment) -> Flags:
         """Return how a comment is shown."""
         public = not comment.removed
+        author = comment.author
+        # A page makes a hundred of these: by position.
         return Flags(
-            removed=not public,
-            edited=public and comment.edited is not None,
-            has_url=public and comment.author.url.startswith(("http://", "https://")),
-            answers=bool(comment.answers),
-            may_reply=public and self.may_reply,
-            has_replies=comment.slug in self.answered,
-            is_ping=comment.kind is not Kind.COMMENT,
+            not public,
+            public and comment.edited is not None,
+            public and author.url.startswith(("http://", "https://")),
+            bool(comment.answers),
+            comment.answers != comment.parent,
+            author.id in self.authors,
+            author.is_moderator,
+            public and self.may_reply,
+            comment.slug in self.answered,
+            comment.kind is not Kind.COMMENT,
         )
 
     def values(self, comment: Comment, flags: Flags) -> dict[str, str]:
         """Return VALUES of one comment, as HTML."""
         urls, clock, slug, author = self.urls, self.clock, comment.slug, comment.author
+        name = author.name or _("Anonymous")
+        initials, hue = avatar(name)
         values = {
             "anchor": f"c-{comment.part}",
             "permalink": f"{urls.permalink}{slug}{urls.permalink_tail}",
-            "name": escape(author.name) if author.name else _("Anonymous"),
+            "name": escape(name),
+            "initials": initials,
+            "hue": hue,
             "url": escape(author.url) if flags.has_url else "",
             "html": comment.html,
             "posted_iso": comment.posted.isoformat(timespec="seconds"),
@@ -175,13 +202,52 @@ class Presenter:
         return values
 
 
+@lru_cache(maxsize=10_000)
+def avatar(name: str) -> tuple[str, str]:
+    """Return what stands for a name in a small circle: the initials of its first and last word, safe in HTML, and the number of
+    a colour, 1 … HUES, which is the same wherever the name stands."""
+    letters = [next(filter(str.isalnum, word), "") for word in name.split()]
+    words = [letter.upper()[:1] for letter in letters if letter]
+    return "".join(words[:1] + words[1:][-1:]) or "?", str(crc32(name.encode()) % HUES + 1)
+
+
 def comments_html(presenter: Presenter) -> list[str]:
     """Return the HTML of each comment of a presenter, by `comments/comment.html` or what overrides it."""
     template = select_template(template_names(presenter.target, "comment"))
-    inner: Template | None = getattr(template, "template", None)
-    if isinstance(inner, Template) and SHIPPED in Path(inner.origin.name).parents:
-        return _filled(inner, presenter)
+    if shipped := _shipped(template):
+        return _filled(shipped, presenter)
     return [template.render({"comment": view, "target": presenter.target}) for view in presenter.views()]
+
+
+def _shipped(template: Any) -> Template | None:
+    """Return a template that came with the app as what its forms are kept under; None for a project's own."""
+    inner: Template | None = getattr(template, "template", None)
+    return inner if isinstance(inner, Template) and SHIPPED in Path(inner.origin.name).parents else None
+
+
+class Folds:
+    """Replies that can be folded away, by `comments/folded.html` or what overrides it; made once for a list."""
+
+    def __init__(self, target: Target) -> None:
+        self._template = select_template(template_names(target, "folded"))
+        shipped = _shipped(self._template)
+        self._forms = _folds.setdefault(shipped, {}) if shipped else None
+
+    def html(self, replies: Iterable[str], count: int, *, is_open: bool, is_rest: bool) -> str:
+        """Return `count` replies, folded or open; `is_rest`: others of their thread stand before them."""
+        context = {"count": count, "is_open": is_open, "is_rest": is_rest}
+        if self._forms is None:
+            return str(self._template.render({**context, "rendered": joined(replies)}))
+        key = (get_language() or "", count, is_open, is_rest)
+        if key not in self._forms:
+            before, _, after = self._template.render({**context, "rendered": "\x00"}).partition("\x00")
+            self._forms[key] = before, after
+        before, after = self._forms[key]
+        return f"{before}{''.join(replies)}{after}"
+
+
+# By template: {(language, count, is_open, is_rest): what stands before the replies and after them}.
+_folds: WeakKeyDictionary[Template, dict[tuple[str, int, bool, bool], tuple[str, str]]] = WeakKeyDictionary()
 
 
 def _filled(template: Template, presenter: Presenter) -> list[str]:
@@ -193,18 +259,22 @@ def _filled(template: Template, presenter: Presenter) -> list[str]:
         form = forms.get((language, flags))
         if form is None:
             form = forms[language, flags] = _form(template, flags)
-        html.append(form % presenter.values(comment, flags))
+        text, chosen = form
+        html.append(text % chosen(presenter.values(comment, flags)))
     return html
 
 
-# By template: {(language, flags): a string to be formatted}. Where templates are reloaded, the forms go with the old one.
-_forms: WeakKeyDictionary[Template, dict[tuple[str, Flags], str]] = WeakKeyDictionary()
+# A string to be formatted, and what chooses the values for it.
+Form = tuple[str, Callable[[dict[str, str]], tuple[str, ...]]]
+# By template: {(language, flags): a form}. Where templates are reloaded, the forms go with the old one.
+_forms: WeakKeyDictionary[Template, dict[tuple[str, Flags], Form]] = WeakKeyDictionary()
 
 
-def _form(template: Template, flags: Flags) -> str:
+def _form(template: Template, flags: Flags) -> Form:
     marks = {name: SafeString(f"\x00{name}\x01") for name in VALUES}
     form = template.render(Context({"comment": {**marks, **flags._asdict()}})).replace("%", "%%")
-    return form.replace("\x00", "%(").replace("\x01", ")s")
+    # By position, which is quicker than by name. Every form shows more than one value: itemgetter makes a tuple.
+    return _MARK.sub("%s", form), itemgetter(*_MARK.findall(form))
 
 
 def joined(parts: Iterable[str]) -> SafeString:

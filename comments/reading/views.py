@@ -84,7 +84,7 @@ def thread(request: HttpRequest, label: str, pk: str, slug: str) -> HttpResponse
         raise Http404(_("This comment is not here.")) from error
     subject = Subject(target, obj)
     is_open = subject.is_open(found.discussion)
-    presenter = Presenter(target, found.comments, order=found.order, may_reply=is_open)
+    presenter = Presenter(target, found.comments, order=found.order, may_reply=is_open, authors=subject.authors())
     context = {
         **lists.described(subject, found),
         "obj": obj,

@@ -78,6 +78,44 @@ def test_reply_stands_below_what_it_answers(reader, target):
     ]
 
 
+@pytest.mark.slow
+def test_parent_is_shown_and_back_returns_to_the_place_that_was_left(reader, target):
+    parent = say(target, "What do you say?", "a")
+    replies = [say(target, "A line.\n\n" * 12, f"r{n}", parent=parent.slug) for n in range(5)]
+    reader.goto(f"{URL}#c-{parent.part}")
+    left = reader.locator(f"#c-{replies[-1].part}")
+    actions = left.locator(".comment-actions")
+    expect(actions).to_have_css("opacity", "0")
+    left.get_by_role("link", name="Show parent").focus()
+    expect(actions).to_have_css("opacity", "1")
+    reader.keyboard.press("Enter")
+    expect(reader.locator(f"#c-{parent.part}")).to_be_in_viewport()
+    expect(left).not_to_be_in_viewport()
+    reader.go_back()
+    expect(left).to_be_in_viewport()
+    if reader.runs_scripts:
+        expect(left.get_by_role("link", name="Show parent")).to_be_focused()
+    reader.locator("summary", has_text="5 replies").press("Enter")
+    expect(left).to_be_hidden()
+
+
+@pytest.mark.slow
+def test_held_reply_is_shown_below_what_it_answers(browsing, target, rules):
+    rules(MODE="hold-all")
+    parent = say(target, "What do you say?", "a")
+    # Where nothing hovers, what can be done is always in sight.
+    phone = browsing(viewport=PHONE, has_touch=True, is_mobile=True)
+    phone.goto(URL)
+    answered = phone.locator(f"#c-{parent.part}")
+    expect(answered.locator(".comment-actions")).to_have_css("opacity", "1")
+    answered.get_by_role("link", name="Reply").click()
+    write(answered, "Let me in")
+    answered.get_by_role("button", name="Post").click()
+    expect(phone.locator(f"#c-{parent.part} .comment-mine")).to_contain_text("Let me in")
+    expect(phone.locator(".comment-mine")).to_be_focused()
+    expect(phone.locator(".comment-mine")).to_be_in_viewport()
+
+
 def test_refused_comment_keeps_its_text(reader, target):
     open_form(reader)
     write(reader, "A long text, typed with love")

@@ -194,6 +194,7 @@ def variants(post_page):
     services.edit(post_page, reply.slug, source="Two, edited", rev=1, token="e")
     services.remove(post_page, gone.slug)
     services.post(post_page, author=Author("x", url="javascript:alert(1)"), source="Five", token="f")
+    services.post(post_page, author=Author("m", id="7", is_moderator=True), source="Six", token="g")
 
 
 def test_filled_forms_say_what_the_template_says(post_page):
@@ -207,19 +208,31 @@ def test_filled_forms_say_what_the_template_says(post_page):
     assert fast == slow
     assert "&lt;Bea&gt; &amp; 50%" in fast[0]
     assert "javascript:" not in "".join(fast)
-    assert len(fast) == 5
+    assert len(fast) == 6
 
 
 def test_long_thread_is_folded_and_opened_for_the_comment_asked_for(node, post_page):
     top = say(post_page, "Top", "top")
     replies = [say(post_page, f"Reply {n}", f"r{n}", parent=top.slug) for n in range(20)]
     folded = render('{% render_comment_list for node order="threaded" %}', node=node)
-    assert "<details>" in folded
-    assert "13 more replies" in folded
+    assert folded.count("<details>") == folded.count("<details open>") == 1
+    assert "<summary>20 replies<" in folded
+    assert "<summary>13 more replies<" in folded
     opened = render(
         "{% render_comment_list for node %}", node=node, query={"comments": f"threaded.at.{replies[15].slug}"}
     )
-    assert "<details open>" in opened
+    assert (opened.count("<details>"), opened.count("<details open>")) == (0, 2)
+
+
+def test_thread_can_be_folded_and_says_how_many_replies_it_has(node, three, settings, tmp_path):
+    html = render('{% render_comment_list for node order="threaded" %}', node=node)
+    before, replies = html.split("<details open><summary>1 reply</summary>")
+    assert ("One" in before, "Re: one" in before, "Re: one" in replies.split("</details>")[0]) == (True, False, True)
+    assert "<details" not in render('{% render_comment_list for node order="oldest" %}', node=node)
+    (tmp_path / "comments").mkdir()
+    (tmp_path / "comments/folded.html").write_text("<li>mine: {{ count }}{{ rendered }}</li>")
+    with override_settings(TEMPLATES=[settings.TEMPLATES[0] | {"DIRS": [tmp_path]}]):
+        assert "<li>mine: 1<li" in render('{% render_comment_list for node order="threaded" %}', node=node)
 
 
 def test_list_with_the_link_costs_two_commands(node, three, commands):
