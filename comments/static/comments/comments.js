@@ -128,7 +128,9 @@
     if (bare(location.href) !== shown) {
       if (state?.comments) turn(location.href, false);
     } else {
-      document.getElementById(state?.commentsFrom)?.querySelector(".comment-parent")?.focus({ preventScroll: true });
+      // After the browser has scrolled, wherever to.
+      const left = document.getElementById(state?.commentsFrom)?.querySelector(".comment-parent");
+      if (left) requestAnimationFrame(() => left.focus());
     }
   });
   addEventListener("hashchange", reveal);
