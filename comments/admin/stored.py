@@ -34,7 +34,7 @@ class Pages(Paginator):
 
 
 class StoredAdmin(admin.ModelAdmin):
-    """Moderators look at it; no form changes it."""
+    """Who has the right to view it looks at it, which moderators need not; no form changes it."""
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         """Show the list under the name of what is listed."""
@@ -46,11 +46,8 @@ class StoredAdmin(admin.ModelAdmin):
     show_full_result_count = False
     paginator = Pages
 
-    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return is_moderator(request.user) or super().has_view_permission(request, obj)
-
     def has_module_permission(self, request: HttpRequest) -> bool:
-        return self.has_view_permission(request)
+        return bool(self.has_view_permission(request))
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False
@@ -105,7 +102,7 @@ class DiscussionAdmin(StoredAdmin):
         return format_html(bar, row.pk, done, max(total, 1), text, text)
 
     def get_actions(self, request: HttpRequest) -> dict[str, Any]:
-        """One action a layout and order, for moderators."""
+        """One action a layout and order, for those of them who moderate."""
         if not is_moderator(request.user):
             return {}
         return {

@@ -17,11 +17,14 @@ from tests.support.commands import explain, stages
 from tests.support.comments.layouts import configure, lively
 from tests.support.comments.making import ANN, new
 
+STORED = ("storeddiscussion", "storedcomment", "storedbucket")
+
 
 @pytest.fixture
-def moderator(mongo, client):
-    user = get_user_model().objects.create_user("mod", password="secret", is_staff=True)
-    user.user_permissions.add(Permission.objects.get(codename="can_moderate"))
+def operator(mongo, client):
+    user = get_user_model().objects.create_user("op", password="secret", is_staff=True)
+    codenames = ["can_moderate", *(f"view_{name}" for name in STORED)]
+    user.user_permissions.add(*Permission.objects.filter(codename__in=codenames))
     client.force_login(user)
     return client
 
@@ -59,25 +62,25 @@ def test_comments_of_a_discussion_are_found_by_an_index(mongo, settings, target,
     assert "COLLSCAN" not in stages(explain(mongo, commands.sent[0]))
 
 
-@pytest.mark.parametrize("name", ["storeddiscussion", "storedcomment", "storedbucket"])
-def test_admin_lists_search_and_filter(mongo, settings, target, moderator, name):
+@pytest.mark.parametrize("name", STORED)
+def test_admin_lists_search_and_filter(mongo, settings, target, operator, name):
     backend = configure(settings)
     lively(backend, target)
     backend.convert(target, "buckets", Order.OLDEST)
     url = reverse(f"admin:comments_{name}_changelist")
-    assert target.id in moderator.get(url).content.decode()
-    assert target.id in moderator.get(url, {"q": target.id}).content.decode()
-    assert target.id not in moderator.get(url, {"q": "auth.user:nobody"}).content.decode().replace("nobody", "")
-    assert "@example.org" not in moderator.get(url).content.decode()
+    assert target.id in operator.get(url).content.decode()
+    assert target.id in operator.get(url, {"q": target.id}).content.decode()
+    assert target.id not in operator.get(url, {"q": "auth.user:nobody"}).content.decode().replace("nobody", "")
+    assert "@example.org" not in operator.get(url).content.decode()
 
 
-@pytest.mark.parametrize("name", ["storeddiscussion", "storedcomment", "storedbucket"])
-def test_admin_lists_neither_count_nor_sort_a_collection(mongo, settings, target, moderator, commands, name):
+@pytest.mark.parametrize("name", STORED)
+def test_admin_lists_neither_count_nor_sort_a_collection(mongo, settings, target, operator, commands, name):
     backend = configure(settings)
     lively(backend, target)
     backend.convert(target, "buckets", Order.OLDEST)
     with commands.recorded():
-        listed = moderator.get(reverse(f"admin:comments_{name}_changelist")).context["cl"]
+        listed = operator.get(reverse(f"admin:comments_{name}_changelist")).context["cl"]
     collection = listed.model._meta.db_table
     assert listed.result_count == len(listed.result_list) == mongo[collection].count_documents({}) > 0
     asked = [event for event in commands.sent if event.command.get(event.command_name) == collection]
@@ -85,46 +88,46 @@ def test_admin_lists_neither_count_nor_sort_a_collection(mongo, settings, target
     assert not {"SORT", "COLLSCAN"} & stages(explain(mongo, asked[1]))
 
 
-def test_admin_list_names_what_is_discussed(mongo, moderator, post_page):
+def test_admin_list_names_what_is_discussed(mongo, operator, post_page):
     backend = MongoBackend()
     backend.post(post_page, new("one"))
     gone = Target("nodes.node", "0" * 24)
     backend.post(gone, new("two"))
-    html = moderator.get(reverse("admin:comments_storeddiscussion_changelist")).content.decode()
+    html = operator.get(reverse("admin:comments_storeddiscussion_changelist")).content.decode()
     assert "Hello<br><small>" + post_page.id in html
     assert gone.id in html
 
 
-def test_admin_searches_comments_by_discussion_and_author_along_an_index(mongo, settings, target, moderator, commands):
+def test_admin_searches_comments_by_discussion_and_author_along_an_index(mongo, settings, target, operator, commands):
     lively(configure(settings), target)
     url = reverse("admin:comments_storedcomment_changelist")
     for wanted in (target.id, ANN.id):
         with commands.recorded():
-            assert moderator.get(url, {"q": wanted}).context["cl"].result_count
+            assert operator.get(url, {"q": wanted}).context["cl"].result_count
         asked = [event for event in commands.sent if event.command.get(event.command_name) == "comments"]
         assert asked
         assert [event.command for event in asked if "COLLSCAN" in stages(explain(mongo, event))] == []
-    assert not moderator.get(url).context["cl"].has_filters, "no index serves one"
+    assert not operator.get(url).context["cl"].has_filters, "no index serves one"
 
 
-def test_admin_action_converts_a_discussion(mongo, settings, target, moderator):
+def test_admin_action_converts_a_discussion(mongo, settings, target, operator):
     backend = configure(settings)
     lively(backend, target)
     url = reverse("admin:comments_storeddiscussion_changelist")
-    answer = moderator.post(url, {"action": "convert_to_buckets_threaded", "_selected_action": [target.id]})
+    answer = operator.post(url, {"action": "convert_to_buckets_threaded", "_selected_action": [target.id]})
     assert answer.status_code == 302
     found = backend.discussion(target)
     assert (found.schema, found.order) == ("buckets", Order.THREADED)
 
 
-def test_admin_action_leaves_a_long_conversion_to_a_worker(mongo, settings, target, moderator, monkeypatch):
+def test_admin_action_leaves_a_long_conversion_to_a_worker(mongo, settings, target, operator, monkeypatch):
     backend = configure(settings)
     lively(backend, target)
     monkeypatch.setattr(converting, "AT_ONCE", 3)
     url = reverse("admin:comments_storeddiscussion_changelist")
     sent = {"action": "convert_to_buckets_threaded", "_selected_action": [target.id]}
     for _again in range(2):
-        told = moderator.post(url, sent, follow=True).content.decode()
+        told = operator.post(url, sent, follow=True).content.decode()
         assert "1 is long, and goes on by itself" in told
     assert backend.discussion(target).schema == "documents"
     assert jobs.work().kind == converting.CONVERT
@@ -133,19 +136,21 @@ def test_admin_action_leaves_a_long_conversion_to_a_worker(mongo, settings, targ
     assert (found.schema, found.order) == ("buckets", Order.THREADED)
 
 
-def test_admin_list_says_how_far_a_conversion_is(mongo, settings, target, moderator):
+def test_admin_list_says_how_far_a_conversion_is(mongo, settings, target, operator):
     backend = configure(settings)
     lively(backend, target)
     url, seen = reverse("admin:comments_storeddiscussion_changelist"), []
 
     def look(copied: int) -> None:
-        seen.append(moderator.get(url).content.decode())
+        seen.append(operator.get(url).content.decode())
 
     backend.convert(target, "buckets", Order.THREADED, progress=look)
     assert re.search(r'data-live><progress value="\d+" max="\d+" aria-label="to buckets: \d+ of \d+">', seen[0])
-    assert "data-live" not in moderator.get(url).content.decode()
+    assert "data-live" not in operator.get(url).content.decode()
 
 
-def test_strangers_see_no_admin(mongo, settings, target, client):
-    client.force_login(get_user_model().objects.create_user("staff", is_staff=True))
-    assert client.get(reverse("admin:comments_storedcomment_changelist")).status_code == 403
+@pytest.mark.parametrize("name", STORED)
+def test_neither_strangers_nor_moderators_see_what_is_stored(client, moderator, name):
+    for account in (get_user_model().objects.create_user("staff", is_staff=True), moderator):
+        client.force_login(account)
+        assert client.get(reverse(f"admin:comments_{name}_changelist")).status_code == 403

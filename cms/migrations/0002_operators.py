@@ -1,0 +1,27 @@
+"""Administrators may look at what is stored for comments, under "Operations"; moderators need not."""
+
+from django.db import migrations
+
+# Codename → name; the framework makes the same rows after migrating, unless they are there.
+PERMISSIONS = {
+    "storeddiscussion": "Can view discussion",
+    "storedcomment": "Can view comment (one document each)",
+    "storedbucket": "Can view bucket",
+}
+
+
+def let_administrators_look(apps, schema_editor):
+    content_types, permissions = apps.get_model("contenttypes", "ContentType"), apps.get_model("auth", "Permission")
+    group = apps.get_model("auth", "Group").objects.filter(name="Administrators").first()
+    for model, name in PERMISSIONS.items():
+        content_type, _new = content_types.objects.get_or_create(app_label="comments", model=model)
+        permission, _new = permissions.objects.get_or_create(
+            content_type=content_type, codename=f"view_{model}", defaults={"name": name}
+        )
+        if group:
+            group.permissions.add(permission)
+
+
+class Migration(migrations.Migration):
+    dependencies = [("cms", "0001_groups")]
+    operations = [migrations.RunPython(let_administrators_look, migrations.RunPython.noop)]
