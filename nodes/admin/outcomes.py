@@ -1,6 +1,7 @@
 """What an act on a page came to, in words: what happened, what follows for readers, what merged with whose changes."""
 
 from datetime import datetime
+from functools import partial
 
 from bson import ObjectId
 from django.contrib import messages
@@ -9,13 +10,21 @@ from django.utils.html import format_html
 from django.utils.translation import gettext as _
 
 from mongo.clock import now
+from nodes import access
 from nodes.admin import desk, differences
 from nodes.admin.desk import Standing
-from nodes.admin.site import actor
+from nodes.admin.site import actor, admin_url
+from nodes.content import MARKDOWN
 from nodes.models import Node
+from nodes.photos import texts
 from nodes.selectors import editing, history
+from nodes.selectors.editing import Version
+from nodes.texts import rendering
 from nodes.texts.times import day, point
 from nodes.types import Act, Saved
+
+# Of links that lead nowhere.
+NAMED = 3
 
 
 def tell(
@@ -48,6 +57,25 @@ def tell(
     if found and saved.merged:
         told = format_html("{} {}", told, _merged(request, saved, seen, found.node.metadata.type))
     messages.success(request, told)
+    if found and not drafted and found.node.metadata.published:
+        _warn(request, found.node, (found.draft if act is Act.SCHEDULED else None) or found.live)
+
+
+def _warn(request: HttpRequest, node: Node, said: Version) -> None:
+    """Say what a text that readers see, or are to see, leads to that they cannot."""
+    text, format = said.fields.get("detail.text") or "", said.fields.get("detail.format") or MARKDOWN
+    sees_photos, sees_all = access.may_see_photos(request.user), access.sees_all(request.user)
+    render = partial(rendering.to_html, text, format)
+    found = texts.broken(text, render, sees_photos=sees_photos, sees_all=sees_all)
+    if not found:
+        return
+    named = [_("“%(words)s” (%(reason)s)") % {"words": one.called, "reason": one.reason} for one in found[:NAMED]]
+    told = _("Readers cannot see what these lead to: %(links)s.")
+    if len(found) > NAMED:
+        told = _("Readers cannot see what these lead to: %(links)s, and more.")
+    place = f"{admin_url('change', node.pk)}#broken-references"
+    told %= {"links": ", ".join(named)}
+    messages.warning(request, format_html('{} <a href="{}">{}</a>', told, place, _("Show them.")))
 
 
 def _happened(before: Node | None, after: Node, act: Act, *, drafted: bool) -> str:

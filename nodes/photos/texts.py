@@ -155,6 +155,11 @@ class BrokenReference:
     title: str
     reason: str
 
+    @property
+    def called(self) -> str:
+        """Return what editors know it by: its words, else the title of what it names, else how it is named."""
+        return self.words or self.title or self.name
+
 
 def broken(source: str, render: Callable[[], str], *, sees_photos: bool, sees_all: bool) -> list[BrokenReference]:
     """Return what a text and its inserts name that readers cannot see, at most MOST_BROKEN places, by line.

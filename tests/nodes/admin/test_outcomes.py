@@ -5,6 +5,7 @@ from datetime import timedelta
 from html import unescape
 
 import pytest
+from bson import ObjectId
 
 from mongo.clock import now
 from mongo.connection import database
@@ -77,6 +78,20 @@ def test_publishing_changes_is_told(editor):
     drafts.save_draft(EDITOR, node_id, nonce(node_id), {"title": "Other"})
     assert sent(ann, change(node_id), "_publish") == "Changes published. View it.[/page]"
     assert stored(node_id)["title"] == "Other"
+
+
+def test_links_that_lead_nowhere_are_told_in_words_where_readers_see_them(editor):
+    ann, node_id = editor(), node(published=None)
+    hidden = node(slug="hidden", title="Plans", published=None)
+    text = f"[our & plans](node:{hidden}) [gone](node:{ObjectId()})"
+    assert sent(ann, change(node_id), text=text) == "Draft saved."
+    assert sent(ann, change(node_id), "_publish") == (
+        "Readers cannot see what these lead to: “our & plans” (not public), “gone” (not there any more). "
+        f"Show them.[{change(node_id)}#broken-references]"
+    )
+    more = sent(ann, change(node_id), text=text + f" [gone](node:{ObjectId()})" * 2)
+    assert "“gone” (not there any more), “gone” (not there any more), and more." in more
+    assert sent(ann, change(node_id), text=f"[fine](node:{node(slug='fine')})") == "Updated. View it.[/page]"
 
 
 def test_publishing_into_a_closed_section_promises_nothing(editor):
