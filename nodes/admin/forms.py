@@ -172,9 +172,13 @@ class NodeForm(forms.Form):
                 field.required, field.bound_data = False, _initial
 
     def clean(self) -> dict[str, Any] | None:
-        """Refuse what another release's form says, and name what it says of fields that there are no more."""
+        """Refuse an end before the beginning, and what another release's form says, naming what it says of former fields."""
         if not self.is_of_another_version:
-            return super().clean()
+            said: dict[str, Any] = super().clean() or self.cleaned_data
+            published, expires = said.get("published"), said.get("expires")
+            if published and expires and now() < published >= expires:
+                self.add_error("expires", _("It would expire before it appears."))
+            return said
         told = [
             _("The site was updated in between, and this form with it. Nothing was saved: look at it and save again.")
         ]

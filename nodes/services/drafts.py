@@ -6,13 +6,14 @@ from datetime import datetime
 from typing import Any
 
 from bson import ObjectId
+from django.utils.translation import gettext as _
 
 from mongo.clock import now
 from mongo.connection import Document, database
 from nodes import merging
 from nodes.collections import NODES
 from nodes.content import upgrading
-from nodes.errors import DraftGone, EditConflict, NodeGone, NotLive, TooBusy
+from nodes.errors import DraftGone, EditConflict, FieldRefused, NodeGone, NotLive, TooBusy
 from nodes.merging import Merge
 from nodes.services import derived, scheduled
 from nodes.services.editing import ATTEMPTS, normalized
@@ -137,7 +138,7 @@ def schedule(
 
     It is merged now, with what was saved live since it was begun, so that nothing is left to decide when it is due; for
     `seen_nonce`, `mine` and `tags` see publish_draft. When the page is public is not scheduled: that stays as it is.
-    Raises NotLive, and what publish_draft raises.
+    Raises NotLive, FieldRefused (it expires before then), and what publish_draft raises.
     """
     for _attempt in range(ATTEMPTS):
         stored = read(node_id)
@@ -150,6 +151,10 @@ def schedule(
         changes = {**merge.changes, "published": live["published"]}
         check_lengths(changes)
         whole = {**merging.fields(live), **changes}
+        if whole["expires"] <= due:
+            raise FieldRefused(
+                "expires", _("The page expires before its changes appear: choose an earlier time for them.")
+            )
         after = merging.nested({path: value for path, value in whole.items() if path not in NOT_DRAFTED})
         check_inserts(changes, {**live, **after})
         after |= {"tags": tags.applied(live["tags"]), **upgrading.stamp(live["type"])}

@@ -3,6 +3,7 @@
 Transactions, so that a comment that is stored in the node's document and arrives in between is not lost.
 """
 
+from contextlib import suppress
 from typing import Any
 
 from bson import ObjectId
@@ -15,12 +16,12 @@ from mongo.connection import Document, database, transaction
 from nodes import content
 from nodes.collections import ASSET_FILES, NODES, REDIRECTS, REVISIONS, TRASH, home_of, standing
 from nodes.content import CONTENT, PHOTO
-from nodes.errors import EditConflict, InvalidPlace, NodeGone, SlugTaken, TooBusy
+from nodes.errors import EditConflict, InvalidPlace, NodeError, NodeGone, SlugTaken, TooBusy
 from nodes.merging import Merge
 from nodes.models import site as stored_site
 from nodes.photos.assets import contents
 from nodes.selectors import slugs
-from nodes.services import ordering, placement
+from nodes.services import ordering, placement, scheduled
 from nodes.services.site import touch
 from nodes.services.write import check_place, check_room, insert_revision, keep_old_address
 from nodes.signals import node_deleted
@@ -30,8 +31,13 @@ from nodes.types import Act, Actor, Expected
 def trash(actor: Actor, node_id: ObjectId, seen_nonce: ObjectId, collection: str = NODES) -> None:
     """Move a node to the trash if it still has the nonce `seen_nonce`. What stands in a trashed section shows nowhere.
 
+    Scheduled changes that are due count as live: they are published first, and what was seen before is not thrown away.
     Raises NodeGone, EditConflict.
     """
+    if collection == NODES and (due := database()[NODES].find_one({"_id": node_id}, {"draft.due": 1})):
+        # What cannot be published is kept beside it, as a draft.
+        with suppress(NodeError):
+            scheduled.settle(due)
 
     def work(session: ClientSession) -> Document | None:
         wanted = {"_id": node_id, **standing(collection)}

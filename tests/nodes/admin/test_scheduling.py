@@ -68,6 +68,17 @@ def test_a_time_that_is_past_or_none_is_refused(mongo, editor, day, words):
     assert "due" not in draft_of(mongo, page)
 
 
+def test_a_page_that_expires_before_its_changes_appear_is_refused(mongo, editor):
+    ann, page = editor(), node(title="Live", expires=AHEAD - timedelta(days=1))
+    response = ann.send(change(page), ann.open(change(page)), title="Typed", **DUE)
+    assert "It would expire before it appears." in response.content.decode()
+    assert (draft_of(mongo, page), stored(page)["title"]) == (None, "Live")
+    drafted(page)
+    asked = confirmed(ann, change(page, "schedule"), **TIME).content.decode()
+    assert "The page expires before its changes appear: choose an earlier time for them." in asked
+    assert "due" not in draft_of(mongo, page)
+
+
 def test_a_schedule_is_changed_and_cancelled(mongo, editor):
     ann, page = editor(), scheduled_page(mongo)
     later = AHEAD + timedelta(days=1)

@@ -298,6 +298,38 @@ def test_what_comes_back_from_the_trash_is_not_scheduled(mongo):
     assert (draft_of(mongo, page)["metadata"]["title"], "due" in draft_of(mongo, page)) == ("New", False)
 
 
+def test_what_is_due_and_seen_by_readers_is_published_before_it_is_thrown_away(mongo):
+    page = node(title="Old")
+    planned(page, title="New")
+    is_due(mongo, page)
+    with pytest.raises(errors.EditConflict):
+        trash.trash(EDITOR, page, nonce(page))
+    assert (stored(page)["title"], draft_of(mongo, page)) == ("New", None)
+    trash.trash(EDITOR, page, nonce(page))
+    trash.restore(EDITOR, page)
+    assert nodes.resolve(tree.current(), "page", now()).metadata.title == "New"
+
+
+def test_what_is_due_and_cannot_be_published_is_thrown_away_with_its_draft(mongo):
+    page = node(title="Old")
+    planned(page, title="New")
+    is_due(mongo, page)
+    mongo["cms.nodes"].update_one({"_id": page}, {"$set": {"draft.metadata.schema_version": 99}})
+    trash.trash(EDITOR, page, nonce(page))
+    assert mongo["cms.trash"].find_one({"_id": page})["draft"]["metadata"]["title"] == "New"
+
+
+def test_no_changes_are_scheduled_for_when_the_page_has_expired(mongo):
+    page = node(expires=now() + SOON)
+    end = stored(page)["expires"]
+    draft = drafts.save_draft(EDITOR, page, nonce(page), {"title": "New"}).nonce
+    with pytest.raises(errors.FieldRefused) as refused:
+        drafts.schedule(EDITOR, page, draft, end)
+    assert (refused.value.path, "due" in draft_of(mongo, page)) == ("expires", False)
+    drafts.schedule(EDITOR, page, draft, end - timedelta(minutes=1))
+    assert "due" in draft_of(mongo, page)
+
+
 def test_changes_that_cannot_be_published_are_shown_and_stop_no_others(mongo, caplog):
     page, other = node(title="Old"), node(slug="other", title="Old")
     for one in (page, other):
