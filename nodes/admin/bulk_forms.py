@@ -99,7 +99,7 @@ def _asked(request: HttpRequest, action: str, chosen: list[Chosen]) -> HttpRespo
         return None
     ids, count = [one.id for one in chosen], len(chosen)
     used = uses.of_leaving(request.user, ids, NAMED)
-    if action == UNPUBLISH and not used.count:
+    if action == UNPUBLISH and not used.is_used:
         return None
     if action == TRASH:
         title = ngettext("Move %(n)d page to the trash?", "Move %(n)d pages to the trash?", count)

@@ -11,7 +11,7 @@ from mongo.clock import now
 from nodes import access
 from nodes.access import Action
 from nodes.admin.site import admin_url
-from nodes.models import Node, Photo, tree
+from nodes.models import Node, Photo, site, tree
 from nodes.selectors import references as selectors
 from nodes.selectors.listing import is_public
 from nodes.types import NEVER
@@ -31,10 +31,16 @@ class Named:
 
 @dataclass(frozen=True)
 class Uses:
-    """The pages that use something: those that are named, and how many there are in all."""
+    """The pages that use something: those that are named, and how many there are in all. `is_shared`: it is the site's share
+    picture, too."""
 
     named: tuple[Named, ...]
     count: int
+    is_shared: bool = False
+
+    @property
+    def is_used(self) -> bool:
+        return self.count > 0 or self.is_shared
 
     @property
     def others(self) -> int:
@@ -56,7 +62,7 @@ def of(user: Any, ids: Sequence[ObjectId], most: int = selectors.LISTED_USES) ->
     found = selectors.used_on(ids)
     count = len(found) if len(found) < selectors.LISTED_USES else selectors.count_uses(ids)
     named = [one for use in found if (one := _named(user, use))]
-    return Uses(tuple(named[:most]), count)
+    return Uses(tuple(named[:most]), count, site.current().settings.share_picture in ids)
 
 
 def of_leaving(user: Any, ids: Sequence[ObjectId], most: int = selectors.LISTED_USES) -> Uses:
@@ -74,7 +80,7 @@ def of_taken_back(user: Any, node: Node | Photo, form: forms.Form, sent: Mapping
     if published and published <= moment < expires or "_publish" in sent:
         return None
     uses = of_leaving(user, [node.pk])
-    return uses if uses.count else None
+    return uses if uses.is_used else None
 
 
 def _named(user: Any, use: selectors.Use) -> Named | None:

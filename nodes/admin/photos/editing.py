@@ -158,7 +158,7 @@ def throw_away(request: HttpRequest, photo_id: ObjectId) -> HttpResponse:
     if not ObjectId.is_valid(nonce):
         raise Http404
     used = uses.of(request.user, [photo_id])
-    if used.count and uses.CONFIRMED not in request.POST:
+    if used.is_used and uses.CONFIRMED not in request.POST:
         chosen = Chosen(photo_id, ObjectId(nonce), photo.metadata.title)
         return library.ask(request, bulk_forms.TRASH, [chosen], used)
     try:

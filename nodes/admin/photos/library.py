@@ -158,7 +158,7 @@ def _asked(request: HttpRequest, action: str, chosen: list[Chosen]) -> HttpRespo
     if action not in (bulk_forms.TRASH, bulk_forms.UNPUBLISH) or not chosen or uses.CONFIRMED in request.POST:
         return None
     used = uses.of(request.user, [one.id for one in chosen], bulk_forms.NAMED)
-    return None if action == bulk_forms.UNPUBLISH and not used.count else ask(request, action, chosen, used)
+    return None if action == bulk_forms.UNPUBLISH and not used.is_used else ask(request, action, chosen, used)
 
 
 def ask(request: HttpRequest, action: str, chosen: list[Chosen], used: uses.Uses) -> HttpResponse:

@@ -116,6 +116,21 @@ class TestSettings:
         assert ann.send(SETTINGS, self.form(ann), share_picture="").status_code == 302
         assert self.stored()["share_picture"] is None
 
+    def test_its_photo_says_so_and_is_not_thrown_away_unasked(self, photo, editor):
+        ann, address, told = editor(), f"/admin/nodes/photo/{photo}/", "It is the share picture of the site"
+        throw = {"nonce": document(photo)["metadata"]["nonce"]}
+        assert told not in ann.client.get(f"{address}change/").content.decode()
+        ann.send(SETTINGS, self.form(ann), share_picture="/plates/boats")
+        shown = ann.client.get(f"{address}change/").content.decode()
+        assert told in shown
+        assert "No text shows it." not in shown
+        assert told in ann.client.post(f"{address}trash/", throw).content.decode()
+        bulk = {"action": "unpublish", "chosen": str(photo), f"nonce-{photo}": throw["nonce"]}
+        assert told in ann.client.post("/admin/nodes/photo/", bulk).content.decode()
+        assert document(photo)["metadata"]["published"]
+        assert ann.client.post(f"{address}trash/", throw | {"confirmed": "1"}).status_code == 302
+        assert database()["cms.trash"].find_one({"_id": photo})
+
     def test_of_two_that_are_chosen_at_once_both_are_told(self, photo, editor):
         other = photo_build.upload(photo_build.gallery("walls"), pictures.jpeg(2), "wall.jpg")
         ann, bob = editor("ann"), editor("bob")
