@@ -1,5 +1,7 @@
 """A node's history: who saved what, the difference of any two versions, and going back, which is a save like any other."""
 
+from typing import Any
+
 from bson import ObjectId
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.translation import gettext as _
@@ -45,12 +47,15 @@ ACTS = {
 def index(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
     """List the saves of a node, newest first: those of one sitting as one, unless ?each= is given."""
     found = access.node(request.user, node_id, Action.VIEW)
-    after = request.GET.get("after", "")
-    revisions, has_older = history.newest(
-        node_id, found.live.nonce, skip_until=ObjectId(after) if ObjectId.is_valid(after) else None
-    )
-    type = found.node.metadata.type
-    each = "each" in request.GET
+    listed = saves(request, node_id, found.live.nonce, found.node.metadata.type)
+    return page(request, "history", _("History"), found=found, **listed)
+
+
+def saves(request: HttpRequest, node_id: ObjectId, present: ObjectId, type: str) -> dict[str, Any]:
+    """Return what a page shows of the saves that led to the nonce `present`, from ?after= on, the newest first."""
+    after, each = request.GET.get("after", ""), "each" in request.GET
+    skip_until = ObjectId(after) if ObjectId.is_valid(after) else None
+    revisions, has_older = history.newest(node_id, present, skip_until=skip_until)
     sittings = [history.Sitting((r,)) for r in revisions] if each else history.sittings(revisions)
     rows = [
         {
@@ -63,7 +68,7 @@ def index(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
         for sitting in sittings
     ]
     older = str(revisions[-1].version.nonce) if has_older else ""
-    return page(request, "history", _("History"), found=found, rows=rows, older=older, each=each, after=after)
+    return {"rows": rows, "older": older, "each": each, "after": after}
 
 
 @require_safe

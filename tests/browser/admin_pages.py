@@ -100,6 +100,7 @@ ADMIN: dict[str, Callable[[Page, Site], Response]] = {
     "nodes_node_unschedule": _of_node("unschedule"),
     "nodes_node_discard": _of_node("discard"),
     "nodes_node_preview": _of_node("preview"),
+    "nodes_photo_history": _at(lambda site: f"/admin/nodes/photo/{site.photo}/history/"),
     "nodes_photo_stalled": _at("/admin/nodes/photo/stalled/"),
     "nodes_sitesettings_changelist": _at("/admin/nodes/sitesettings/"),
     "queue of spam": _at("/admin/comments/moderation/?state=spam"),

@@ -66,6 +66,7 @@ nodes/photo/upload/<objectid:gallery_id>/              -       owea
 nodes/photo/<objectid:photo_id>/replace/               -       ea
 nodes/photo/<objectid:photo_id>/go-back/               -       ea
 nodes/photo/<objectid:photo_id>/trash/                 -       ea
+nodes/photo/<objectid:photo_id>/history/               owea    -
 nodes/photo/<objectid:photo_id>/change/                owea    ea
 nodes/sitesettings/                                    a       a
 nodes/sitesettings/preview/                            -       a

@@ -10,13 +10,14 @@ from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.html import format_html
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_http_methods, require_POST
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from mongo.clock import now
 from nodes import access
 from nodes.admin import bulk_forms, conflict, sent_forms, undo, uses, working_copies
 from nodes.admin.conflict import Clash, Decided, Deciding
 from nodes.admin.forms import NodeForm
+from nodes.admin.history import saves
 from nodes.admin.photos import library
 from nodes.admin.photos.forms import PhotoForm
 from nodes.admin.photos.site import page
@@ -133,6 +134,14 @@ def _show(
         **working_copies.context(request, PHOTO, photo.pk),
     }
     return page(request, "photo", title, form=form, status=status, **context, **more)
+
+
+@require_safe
+def history(request: HttpRequest, photo_id: ObjectId) -> HttpResponse:
+    """List the saves of a photo, newest first: those of one sitting as one, unless ?each= is given."""
+    photo = _photo(request, photo_id, access.may_see_photos)
+    listed = saves(request, photo_id, photo.metadata.nonce, PHOTO)
+    return page(request, "photo_history", _("History"), photo=photo, **listed)
 
 
 @require_POST

@@ -25,6 +25,7 @@ class PhotoAdmin(admin.ModelAdmin):
             ("<objectid:photo_id>/replace/", uploads.replace, "replace"),
             ("<objectid:photo_id>/go-back/", editing.go_back, "go_back"),
             ("<objectid:photo_id>/trash/", editing.throw_away, "trash"),
+            ("<objectid:photo_id>/history/", editing.history, "history"),
             ("<objectid:photo_id>/change/", editing.change, "change"),
         )
         named = [(route, view, f"nodes_photo_{name}") for route, view, name in views]

@@ -250,6 +250,17 @@ class TestOnePhoto:
         assert "A long &lt;description&gt;</textarea>" in gone.content.decode()
         assert editor.get(in_admin(photo_id)).status_code == 404
 
+    def test_its_history_says_who_did_what(self, editor):
+        photo = upload(gallery())
+        form = fields(editor.get(in_admin(photo)).content.decode())
+        editor.post(in_admin(photo), {**form, "title": "Dawn", "_save": "x"})
+        address = reverse("admin:nodes_photo_history", args=[photo])
+        assert address in editor.get(in_admin(photo)).content.decode()
+        answer = editor.get(address)
+        saved = [(row["revision"].version.saved_by, row["acts"], row["changed"]) for row in answer.context["rows"]]
+        assert saved == [("editor", ["Saved"], "Title"), ("Editor", ["Created"], "")]
+        assert "<strong>Created</strong>" in answer.content.decode()
+
     def test_replacing_keeps_the_photo(self, editor):
         photo_id = upload(gallery())
         url = reverse("admin:nodes_photo_replace", args=[photo_id])
