@@ -145,7 +145,7 @@ def test_without_script_new_photos_are_described_on_the_next_page(browsing, acco
     expect(rows).to_have_count(2)
     rows.nth(0).get_by_label("Alternative text").fill("A lake")
     page.get_by_role("button", name="Publish all").click()
-    expect(rows.nth(0)).to_contain_text("published")
+    expect(rows.nth(0)).to_contain_text("Live")
     expect(rows.nth(1)).to_contain_text("alternative text")
     rows.nth(1).get_by_label("Alternative text").fill("A wood")
     page.get_by_role("button", name="Publish all").click()

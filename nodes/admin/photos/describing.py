@@ -16,6 +16,7 @@ from django.views.decorators.http import require_http_methods
 from mongo.clock import now
 from nodes import access
 from nodes.admin import differences
+from nodes.admin.lists import state_of
 from nodes.admin.photos.forms import RowForm
 from nodes.admin.photos.site import page
 from nodes.admin.site import actor
@@ -45,6 +46,11 @@ class Row:
     def picture(self) -> str:
         """The path of all of the picture, for the focal point."""
         return photo_links.uncut(self.photo, 320)
+
+    @property
+    def state(self) -> tuple[str, Any]:
+        """The name of how it stands towards readers, and how that is called."""
+        return state_of(self.photo, now())
 
     @property
     def is_done(self) -> bool:

@@ -83,6 +83,7 @@ def test_what_lacks_its_text_is_saved_and_named_and_the_others_are_published(edi
     assert response.status_code == 422
     first, second = response.context["rows"]
     assert (first.problem, "alternative text" in second.problem) == ("", True)
+    assert response.content.decode().count('class="state state-live">Live<') == 1
     assert document(one)["metadata"]["published"]
     assert document(two)["metadata"]["published"] is None
     assert said(two)[0] == "Second"

@@ -258,8 +258,8 @@ class TestOnePhoto:
         assert address in editor.get(in_admin(photo)).content.decode()
         answer = editor.get(address)
         saved = [(row["revision"].version.saved_by, row["acts"], row["changed"]) for row in answer.context["rows"]]
-        assert saved == [("editor", ["Saved"], "Title"), ("Editor", ["Created"], "")]
-        assert "<strong>Created</strong>" in answer.content.decode()
+        assert saved == [("editor", ["Saved"], "Title"), ("Ann", ["Imported", "Published"], "")]
+        assert "<strong>Imported</strong>" in answer.content.decode()
 
     def test_replacing_keeps_the_photo(self, editor):
         photo_id = upload(gallery())

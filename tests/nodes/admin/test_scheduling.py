@@ -51,6 +51,7 @@ def test_changes_are_scheduled_by_a_page_that_shows_them(mongo, editor):
     assert f'href="{change(page, "schedule")}">Schedule changes…' in ann.client.get(change(page)).content.decode()
     shown = ann.client.get(change(page, "schedule")).content.decode()
     assert "Typed" in shown
+    assert "DateTimeShortcuts.js" in shown
     assert "due" not in draft_of(mongo, page)
     words = f"Scheduled. Readers see the changes from {WHEN} on. Until then readers see the live version."
     assert told(confirmed(ann, change(page, "schedule"), **TIME)) == words
