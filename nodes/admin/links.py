@@ -52,7 +52,7 @@ def _row(request: HttpRequest, one: Broken) -> dict[str, Any]:
     state = one.state if access.sees_all(request.user) else State.HIDDEN
     return {
         "node": one.node,
-        "words": one.words[:WORDS],
+        "words": [words for words in one.words if words][:WORDS],
         "target": one.target,
         "reason": texts.REASONS[state],
         "is_draft": one.is_draft,
