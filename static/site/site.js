@@ -40,14 +40,13 @@
   };
 
   // Where there is no margin a note unfolds below its line: without a script by its address, here without a jump.
-  const hasMargin = matchMedia("(min-width: 60rem)");
   for (const link of document.querySelectorAll(".prose .footnote-ref a")) {
     const number = link.parentElement;
     const note = [number.nextElementSibling, number.closest(".prose > *")?.nextElementSibling].find(
       (next) => next?.matches(".margin-note") && next.querySelector(".margin-number").textContent === link.textContent,
     );
     const unfold = (event, isOpen) => {
-      if (hasMargin.matches || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
+      if (getComputedStyle(note).float !== "none" || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
       event.preventDefault();
       note.classList.toggle("is-open", isOpen);
       link.setAttribute("aria-expanded", isOpen);
