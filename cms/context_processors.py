@@ -88,7 +88,7 @@ def _sidebar(request: HttpRequest) -> dict[str, Any] | None:
         return None
     url, here = sections.url(None, section.slug), quote(request.path)
     entries = [{"entry": one, "current": one.url == here} for one in outline(section.id, moment)]
-    return {"title": section.title, "url": url, "current": url == here, "entries": entries}
+    return {"title": section.title, "url": url, "current": url == here, "entries": entries} if entries else None
 
 
 def _marked(links: Sequence[tree.Link | MenuLink], request: HttpRequest) -> list[dict[str, Any]]:

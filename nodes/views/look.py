@@ -5,7 +5,8 @@ from functools import lru_cache
 from urllib.parse import quote
 
 from bson import ObjectId
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.templatetags.static import static
 from django.urls import reverse
 from django.utils.cache import get_conditional_response
 from django.utils.http import quote_etag
@@ -54,7 +55,8 @@ def icon(request: HttpRequest, content_id: ObjectId, icon: str) -> HttpResponse:
         copy = renditions.get(source, logo.metadata.detail.content_type, _source(logo))
         return _kept(request, _drawn(copy, name), "image/png")
     except TooBusy:
-        return HttpResponse(status=503, headers={"Retry-After": "5", "Cache-Control": NOT_KEPT})
+        # Tabs ask once, and have no use for an error: the theme's own, until the copy is made.
+        return HttpResponseRedirect(static("site/icon.svg"), headers={"Cache-Control": NOT_KEPT})
     except (BadPicture, reader.Missing) as error:
         raise Http404 from error
 

@@ -8,8 +8,9 @@ from urllib.parse import urlsplit
 import pytest
 from django.contrib import admin
 from django.urls import URLPattern, URLResolver, resolve
-from playwright.sync_api import Page
+from playwright.sync_api import Page, expect
 
+from nodes.services.site import save_settings
 from tests.browser import admin_pages, pages
 from tests.browser.people import PHONE
 from tests.support.nodes.content import Chapter, Handbook, registered
@@ -67,6 +68,24 @@ def test_readers_meet_no_barrier_on_a_phone(looking, axe, site):
     chosen = ("home", "inserts", "post with threaded comments", "reply form", "gallery", "photo", "search results")
     scenes = {name: pages.READERS[name] for name in chosen}
     assert barriers(looking(viewport=PHONE), axe, scenes, site) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("viewport", [{"width": 1280, "height": 800}, PHONE], ids=["desktop", "phone"])
+def test_readers_of_documentation_meet_no_barrier(looking, axe, site, viewport):
+    save_settings({"theme": "documentation"}, {"theme": "magazine"})
+    chosen = ("home", "section", "page", "typography", "gallery", "post with threaded comments")
+    page = looking(viewport=viewport)
+    assert barriers(page, axe, {name: pages.READERS[name] for name in chosen}, site) == []
+    pages.READERS["page"](page, site)
+    here = page.locator(".sidebar a[aria-current=page]")
+    # Beside the text it is open; above it, folded until asked for.
+    if viewport == PHONE:
+        expect(here).to_be_hidden()
+        page.locator(".sidebar summary").click()
+    expect(here).to_have_text("Start here")
+    expect(here).to_be_visible()
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
 def test_the_dashboard_has_no_barrier(looking, account, axe, site):

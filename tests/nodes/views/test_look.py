@@ -2,13 +2,15 @@
 
 import io
 import re
+import threading
 
 import pytest
 from PIL import Image
 
 from cms import page_cache
 from mongo.connection import database
-from nodes.photos.assets.responses import FOR_EVER
+from nodes.photos.assets import renditions
+from nodes.photos.assets.responses import FOR_EVER, NOT_KEPT
 from nodes.services.site import save_settings
 from tests.support.nodes import photo_build, pictures
 from tests.support.nodes.build import node
@@ -101,6 +103,18 @@ def test_icons_are_made_of_no_other_photo(client, logo):
     set_up(logo=logo)
     assert client.get(f"/media/look/{content}/icon.png").status_code == 404
     assert client.get(f"/media/look/{photo_build.document(logo)['metadata']['content_id']}/icon.png").status_code == 200
+
+
+def test_while_no_copy_can_be_made_the_icon_is_that_of_the_theme(client, logo, monkeypatch):
+    set_up(logo=logo)
+    path = next(path for path in requests_of(page(client)) if "/media/look/" in path)
+    with monkeypatch.context() as busy:
+        busy.setattr(renditions, "_turns", threading.BoundedSemaphore(1))
+        assert renditions._turns.acquire(blocking=False)
+        answer = client.get(path)
+    assert (answer.status_code, answer["Cache-Control"]) == (302, NOT_KEPT)
+    assert answer["Location"].endswith("icon.svg")
+    assert client.get(path).status_code == 200
 
 
 def test_a_logo_that_is_not_public_is_not_shown(client, logo):
