@@ -139,7 +139,7 @@ def test_a_preview_shows_what_was_typed_and_stores_nothing(mongo, editor, client
     answer = ann.send(f"{PAGE}preview/", settings_form(ann), name="Previewed", accent="#7a1f5c", footer="Below")
     html = answer.content.decode()
     assert answer.status_code == 200
-    assert all(part in html for part in ("Previewed", "/media/look/7a1f5c-own.css", "<p>Below</p>"))
+    assert all(part in html for part in ("Previewed", "/media/look/7a1f5c-own.css", "<p>Below</p>", "site/preview.css"))
     assert "no-store" in answer["Cache-Control"]
     assert mongo["cms.site"].find_one() == before
     assert client.get("/").content == public

@@ -57,6 +57,7 @@ def logo(blog):
 def test_the_theme_as_it_comes_asks_for_nothing_more(client, blog):
     asked = requests_of(page(client))
     assert not [path for path in asked if "/media/" in path]
+    assert [path for path in asked if path.endswith(".css")] == ["/static/site/site.css"]
     assert any(path.endswith("icon.svg") for path in asked)
 
 
@@ -83,6 +84,7 @@ def test_the_logo_stands_in_place_of_the_name_and_icons_are_made_of_it(client, l
     html = page(client)
     assert str(logo) in html.partition('class="site-name has-logo"')[2].partition("</a>")[0]
     assert 'alt="Marginalia"' in html
+    assert "/static/site/logo.css" in requests_of(html)
     icons = [path for path in requests_of(html) if "/media/look/" in path]
     sizes = {}
     for path in icons:
