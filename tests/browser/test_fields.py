@@ -35,7 +35,7 @@ from tests.browser.poking import POKE
 from tests.support import wxr
 from tests.support.database import empty
 from tests.support.nodes import build, photo_build, pictures
-from tests.support.payloads import ALL
+from tests.support.payloads import ALL, arrived
 
 # Payloads that share a page. More would make longer pages, fewer more of them.
 TOGETHER = 60
@@ -53,11 +53,6 @@ def batches(payloads: list[str]) -> Iterator[list[str]]:
     rest = iter(payloads)
     while batch := [arrived(payload) for payload in islice(rest, TOGETHER)]:
         yield batch
-
-
-def arrived(payload: str) -> str:
-    """Return what of a payload comes out of a form: no NUL, and for half a pair of surrogates the sign for what is no text."""
-    return payload.encode("utf-16", "surrogatepass").decode("utf-16", "replace").replace("\x00", "")
 
 
 class Typed:
