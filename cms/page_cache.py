@@ -38,12 +38,14 @@ KEPT: Mapping[str, frozenset[str]] = {
     "home": frozenset({"from"}),
     "node": frozenset({"from", paging.PARAMETER}),
     "tag": frozenset({"from"}),
+    "author": frozenset({"from"}),
     "archive": frozenset(),
     "archive-year": frozenset({"from"}),
     "archive-month": frozenset({"from"}),
     "site-feed": frozenset(),
     "blog-feed": frozenset(),
     "tag-feed": frozenset(),
+    "author-feed": frozenset(),
     "sitemap": frozenset(),
 }
 # However well an entry compares, it ends this long after it was made: relative times on it grow old.

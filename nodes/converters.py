@@ -26,6 +26,12 @@ class NodePathConverter(StringConverter):
     regex = f"[^{_NO_SLUG}]+(?:/[^{_NO_SLUG}]+)*"
 
 
+class NodePartConverter(StringConverter):
+    """One part of such a path."""
+
+    regex = f"[^{_NO_SLUG}]+"
+
+
 class TagConverter(StringConverter):
     """A tag, which may contain slashes ("TCP/IP") but does not begin or end with one."""
 
@@ -58,6 +64,7 @@ class MonthConverter:
 
 register_converter(ObjectIdConverter, "objectid")
 register_converter(NodePathConverter, "nodepath")
+register_converter(NodePartConverter, "nodepart")
 register_converter(TagConverter, "tag")
 register_converter(YearConverter, "year")
 register_converter(MonthConverter, "month")

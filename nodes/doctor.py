@@ -96,6 +96,21 @@ HOT_QUERIES = (
         example={"metadata.type": BlogEntry.type_name},
     ),
     HotQuery(
+        "what an author wrote",
+        NODES,
+        lambda node: {
+            "filter": {
+                "metadata.author.name": (node["metadata"]["author"] or {}).get("name"),
+                "metadata.type": BlogEntry.type_name,
+                "metadata.parent_id": {"$in": [node["metadata"]["parent_id"]]},
+                **live(now()),
+            },
+            "sort": _SORT,
+            "limit": 10,
+        },
+        example={"metadata.type": BlogEntry.type_name, "metadata.author.name": {"$type": "string"}},
+    ),
+    HotQuery(
         "what carries a tag",
         NODES,
         lambda node: {
@@ -253,7 +268,9 @@ BROADCASTS = (
     Broadcast(NODES, ("derived.refs", "draft.refs"), "What uses a node, a photo or an insert stands in any section."),
     Broadcast(NODES, ("derived.title_words",), "Editors choose by title what a text links to, wherever it stands."),
     Broadcast(
-        NODES, (), "The admin's list of everything, how much that is, which tags there are, and its full-text search."
+        NODES,
+        (),
+        "The admin's list of everything, how much that is, which tags and authors there are, and its full-text search.",
     ),
     Broadcast(
         ASSET_FILES,
@@ -272,7 +289,9 @@ BROADCASTS = (
         "Uploads that stopped are looked for in every gallery; only those are locked.",
     ),
     Broadcast(ASSET_FILES, ("derived.title_words",), "Editors choose photos of any gallery by title."),
-    Broadcast(ASSET_FILES, (), "Which tags photos have, for the library's filter."),
+    Broadcast(
+        ASSET_FILES, (), "Which tags and authors photos have, for the library's filter and the pages of authors."
+    ),
 )
 
 

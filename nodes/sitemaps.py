@@ -13,8 +13,8 @@ from mongo.clock import now
 from nodes import links
 from nodes.content import NEWEST, registry
 from nodes.models import tree
+from nodes.selectors import authors, sitemap
 from nodes.selectors import nodes as selectors
-from nodes.selectors import sitemap
 from nodes.selectors.listing import EVER
 
 XML = "application/xml; charset=utf-8"
@@ -48,7 +48,7 @@ def page(request: HttpRequest, kind: str, number: int) -> HttpResponse:
 
 
 def _sections(moment: datetime) -> Iterator[tuple[str, datetime | None]]:
-    """Yield the paths of the front page and of all live sections, each with the last change of what it shows."""
+    """Yield the paths of the front page, of all live sections and of authors, each with the last change of what it shows."""
     sections = tree.current()
     newest = sitemap.newest(sections, moment)
     posts = (at for section_id, at in newest.items() if sections.sections[section_id].content_type.lists == NEWEST)
@@ -58,6 +58,11 @@ def _sections(moment: datetime) -> Iterator[tuple[str, datetime | None]]:
         if section_id is not None:
             section = sections.sections[section_id]
             yield sections.url(section.parent_id, section.slug), max(section.updated, newest.get(section_id, EVER))
+    # Those of whom a page of their own tells are in the sitemap with that.
+    told_of = authors.pages(sections, moment)
+    for slug, at in sorted(authors.newest(sections, moment).items()):
+        if slug not in told_of:
+            yield reverse("author", args=[slug]), at
 
 
 def _line(origin: str, path: str, changed: datetime | None = None) -> str:

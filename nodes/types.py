@@ -40,8 +40,8 @@ class Actor:
 
     @classmethod
     def of(cls, user: Any) -> Self:
-        """Return the actor that a logged-in Django user is."""
-        return cls(user.pk, user.get_full_name() or user.get_username())
+        """Return the actor that a logged-in Django user is: readers see the name, so that it is never an address for mails."""
+        return cls(user.pk, user.get_full_name() or user.get_username().partition("@")[0])
 
     def as_document(self) -> dict[str, Any]:
         return {"_id": self.id, "name": self.name}

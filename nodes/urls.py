@@ -3,7 +3,7 @@
 from django.urls import path
 
 from nodes import sitemaps
-from nodes.views import feeds, finding, look, pages, photo_files, previews
+from nodes.views import authors, feeds, finding, look, pages, photo_files, previews
 
 urlpatterns = [
     path("", pages.home, name="home"),
@@ -15,6 +15,8 @@ urlpatterns = [
     path("feed/<slug:form>", feeds.site, name="site-feed"),
     path("tag/<tag:tag>/feed/<slug:form>", feeds.tag, name="tag-feed"),
     path("tag/<tag:tag>", pages.tag, name="tag"),
+    path("author/<nodepart:slug>/feed/<slug:form>", feeds.author, name="author-feed"),
+    path("author/<nodepart:slug>", authors.author, name="author"),
     path("media/find", pages.find_photos, name="find-photos"),
     path("media/look/<str:name>.css", look.sheet, name="look-sheet"),
     path("media/look/<objectid:content_id>/<str:icon>.png", look.icon, name="look-icon"),

@@ -261,7 +261,8 @@ class AuthorField(forms.MultiValueField):
         if not values:
             return None
         account, name = values
-        name = name or (self.accounts[account] if account else "")
+        # Readers see the name: of an account that is called by its address for mails, what stands before the @.
+        name = name or (self.accounts[account].partition("@")[0] if account else "")
         if not name:
             raise ValidationError(_("Choose an account, or type a name."))
         return {"_id": ObjectId(account) if account else None, "name": name}

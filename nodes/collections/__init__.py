@@ -66,6 +66,17 @@ def node_indexes() -> tuple[Index, ...]:
         ),
         Index("by_type", (("metadata.type", 1), *NEWEST, ("metadata.expires", 1), ("metadata.parent_id", 1))),
         Index("by_tag", (("metadata.tags", 1), *NEWEST, ("metadata.expires", 1), ("metadata.parent_id", 1))),
+        # What readers see under an author's name.
+        Index(
+            "by_byline",
+            (
+                ("metadata.author.name", 1),
+                *NEWEST,
+                ("metadata.expires", 1),
+                ("metadata.parent_id", 1),
+                ("metadata.type", 1),
+            ),
+        ),
         # What has expired, for editors; and when the site next changes by itself.
         Index("by_expiry", (("metadata.expires", -1), ("_id", -1))),
         # What has a word in its title that begins with what an editor types: the last changed with the same word first.

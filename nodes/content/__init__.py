@@ -32,7 +32,7 @@ from nodes.content.base import (
 )
 from nodes.content.fields import MarkdownField
 from nodes.content.registry import CONTENT, TOP_LEVEL, get, may_hold, register, types, unregister
-from nodes.content.shipped import PHOTO, BasicPage, Blog, BlogEntry, Folder, Gallery, Photo
+from nodes.content.shipped import PHOTO, Author, BasicPage, Blog, BlogEntry, Folder, Gallery, Photo
 
 __all__ = [
     "BY_HAND",
@@ -45,6 +45,7 @@ __all__ = [
     "PHOTOS",
     "TOP_LEVEL",
     "UPCOMING",
+    "Author",
     "BasicPage",
     "Blog",
     "BlogEntry",

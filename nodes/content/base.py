@@ -115,6 +115,8 @@ class Content(EmbeddedModel, metaclass=ContentBase):
     # The comment policy of its pages, of a section of all that stands in it, where editors choose none; "" for that of the
     # section above, or the site's.
     comment_policy: ClassVar[str] = ""
+    # Whether it tells of an author: what readers see under the names that it has is listed below it.
+    is_of_author: ClassVar[bool] = False
     # In which storage layout the discussions of its pages, of a section of all that stands in it, are begun; "" for that of the
     # section above, or the one in settings.
     comment_layout: ClassVar[str] = ""

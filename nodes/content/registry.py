@@ -86,6 +86,11 @@ def dated() -> tuple[str, ...]:
     return names(_is_dated)
 
 
+def authors() -> tuple[str, ...]:
+    """Return the names of the types that tell of an author."""
+    return names(_is_of_author)
+
+
 def leaves() -> tuple[str, ...]:
     """Return the names of all that others cannot stand in, files too."""
     return names(_is_leaf)
@@ -126,6 +131,10 @@ def _is_page(type: type[Content]) -> bool:
 
 def _is_dated(type: type[Content]) -> bool:
     return type.is_dated and not type.is_file
+
+
+def _is_of_author(type: type[Content]) -> bool:
+    return type.is_of_author
 
 
 def _is_leaf(type: type[Content]) -> bool:

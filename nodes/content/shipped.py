@@ -123,4 +123,24 @@ class Photo(Content):
         verbose_name = _("Photo")
 
 
+@register
+class Author(Page):
+    """Tells who an author is, above all that the author wrote."""
+
+    description = _("Tells who an author is, above all that the author wrote.")
+    schema_org = "ProfilePage"
+    is_of_author = True
+
+    names = ArrayField(
+        models.CharField(max_length=200),
+        default=list,
+        blank=True,
+        verbose_name=_("Also writes as"),
+        help_text=_("Other names that posts are signed with, one per line. The title is the first."),
+    )
+
+    class Meta:
+        verbose_name = _("Author")
+
+
 PHOTO = Photo.type_name

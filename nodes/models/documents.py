@@ -14,7 +14,7 @@ from django_mongodb_backend.fields import ArrayField, EmbeddedModelField, Object
 from django_mongodb_backend.models import EmbeddedModel
 
 from mongo.models import ReadOnlyModel
-from nodes import content
+from nodes import content, links
 from nodes.content import Content, Missing, registry, upgrading
 from nodes.models import tree
 
@@ -61,6 +61,10 @@ class Author(DocumentPart):
 
     def __str__(self) -> str:
         return self.name
+
+    def get_absolute_url(self) -> str:
+        """Return the path of the page with what this author wrote; "" for a name that makes no address."""
+        return links.author(self.name or "")
 
 
 class DetailField(models.Field):

@@ -61,6 +61,8 @@ class Item:
     updated: datetime
     author: str
     tags: tuple[str, ...]
+    # The page of the author, "" where there is none.
+    author_url: str = ""
     enclosure: Enclosure | None = None
     picture: Picture | None = None
 
@@ -128,6 +130,7 @@ def _xml(form: type[SyndicationFeed], channel: Channel, items: Sequence[Item]) -
             unique_id=item.id,
             unique_id_is_permalink=False,
             author_name=_text(item.author) or None,
+            author_link=item.author_url or None,
             pubdate=item.published,
             updateddate=item.updated,
             categories=[_text(tag) for tag in item.tags],
@@ -187,7 +190,7 @@ def _json_item(item: Item) -> dict[str, Any]:
     if item.summary:
         written["summary"] = item.summary
     if item.author:
-        written["authors"] = [{"name": item.author}]
+        written["authors"] = [{"name": item.author} | ({"url": item.author_url} if item.author_url else {})]
     return written
 
 

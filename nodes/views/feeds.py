@@ -29,7 +29,7 @@ from nodes.models import site as stored_site
 from nodes.photos import links as photo_links
 from nodes.photos import pictures
 from nodes.photos import texts as photo_texts
-from nodes.selectors import due
+from nodes.selectors import authors, due
 from nodes.selectors import nodes as selectors
 from nodes.texts import rendering
 from nodes.views.feed_formats import FORMS, Channel, Enclosure, Item, Picture
@@ -73,6 +73,19 @@ def _of_tag(tag: str) -> Source:
     return Source(title, description, reverse("tag", args=[tag]), listing.nodes)
 
 
+def _of_author(slug: str) -> Source:
+    sections, moment = tree.current(), now()
+    page = authors.pages(sections, moment).get(slug)
+    names = authors.names(authors.slugs_of(page) if page else [slug], moment)
+    listing = authors.posts(sections, names, moment, size=ENTRIES, whole=True)
+    if not listing.nodes:
+        raise Http404(_("Nothing was published under this name."))
+    name = page.metadata.title if page else names[0]
+    title = f"{name} · {stored_site.current().settings.name}"
+    description = (page.blurb if page else "") or _("Written by %(name)s") % {"name": name}
+    return Source(title, description, page.get_absolute_url() if page else links.author(name), listing.nodes)
+
+
 @require_safe
 def site(request: HttpRequest, form: str) -> HttpResponse:
     """Answer the feed of all blogs."""
@@ -90,6 +103,12 @@ def blog(request: HttpRequest, path: str, form: str) -> HttpResponse:
 def tag(request: HttpRequest, tag: str, form: str) -> HttpResponse:
     """Answer the feed of what carries a tag."""
     return _answer(request, form, lambda: _of_tag(tag))
+
+
+@require_safe
+def author(request: HttpRequest, slug: str, form: str) -> HttpResponse:
+    """Answer the feed of what is signed with a name."""
+    return _answer(request, form, lambda: _of_author(slug))
 
 
 def _answer(request: HttpRequest, form: str, read: Callable[[], Source]) -> HttpResponse:
@@ -126,6 +145,7 @@ def _channel(source: Source, changed: datetime | None, request: HttpRequest) -> 
 
 def _item(node: Node | Photo, request: HttpRequest) -> Item:
     metadata, origin = node.metadata, links.origin(request)
+    author = metadata.author.get_absolute_url() if metadata.author else ""
     link = origin + node.get_absolute_url()
     html, enclosure, picture = photo_texts.body(node, is_feed=True), None, None
     if isinstance(node, Photo):
@@ -147,6 +167,7 @@ def _item(node: Node | Photo, request: HttpRequest) -> Item:
         published=metadata.published,
         updated=max(metadata.updated, metadata.published),
         author=metadata.author.name if metadata.author else "",
+        author_url=author and origin + author,
         tags=tuple(metadata.tags),
         **values,
     )

@@ -59,7 +59,9 @@ def _node(
         "publisher": {"@type": "Organization", "name": site.name, "url": f"{origin}/"},
     }
     if metadata.author and metadata.author.name:
-        said["author"] = {"@type": "Person", "name": metadata.author.name}
+        said["author"] = _person(metadata.author.name, origin, metadata.author.get_absolute_url())
+    if node.content_type.is_of_author:
+        said["mainEntity"] = _person(metadata.title, origin, node.get_absolute_url())
     if breadcrumbs:
         section = breadcrumbs[-1]
         said["isPartOf"] = {
@@ -70,6 +72,11 @@ def _node(
     said |= _file(origin, node) if isinstance(node, Photo) else {"image": _image(origin, picture)}
     said |= metadata.detail.linked_data()
     return {name: value for name, value in said.items() if value not in _NOTHING}
+
+
+def _person(name: str, origin: str, path: str) -> dict[str, str]:
+    person = {"@type": "Person", "name": name}
+    return person | {"url": origin + path} if path else person
 
 
 def _image(origin: str, picture: Shared | None) -> dict[str, Any] | None:

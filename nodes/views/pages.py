@@ -1,8 +1,9 @@
 """Pages for readers: an address, a selector, a template."""
 
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
+from datetime import datetime
 from typing import Any
 from urllib.parse import quote, unquote
 
@@ -21,7 +22,7 @@ from nodes.photos import labels as photo_labels
 from nodes.photos import links as photo_links
 from nodes.photos import pictures
 from nodes.photos import texts as photo_texts
-from nodes.selectors import by_hand, dates, search
+from nodes.selectors import authors, by_hand, dates, search
 from nodes.selectors import facets as by_facet
 from nodes.selectors import nodes as selectors
 from nodes.selectors.listing import Listing
@@ -151,6 +152,8 @@ def _framing(response: HttpResponse, shown: Node | Photo) -> HttpResponse:
 
 def _more(request: HttpRequest, shown: Node | Photo) -> dict[str, Any]:
     moment = now()
+    if shown.content_type.is_of_author:
+        return signed(request, authors.slugs_of(shown), moment)
     match shown.content_type.lists:
         case content.NEWEST:
             return _by_date(request, shown, moment)
@@ -174,18 +177,12 @@ def _more(request: HttpRequest, shown: Node | Photo) -> dict[str, Any]:
     return {}
 
 
-def _by_date(request: HttpRequest, section: Node, moment: Any) -> dict[str, Any]:
-    """Return a section's posts, or those that have all facets that the query names, with links that narrow the list.
+def _narrowed(request: HttpRequest, narrowed: facets.Narrowed, found: Listing) -> dict[str, Any]:
+    """Return a list that facets may narrow, and what it tells search engines: one address, whatever the order of the facets.
 
-    Two facets and more, further pages of a facet, and what matches nothing are not for search engines.
+    Two facets and more, further pages of a facet, and what matches nothing are not for them.
     """
-    narrowed, size = facets.asked(request.GET, section, moment), section.content_type.page_size or 0
-    if not narrowed.wanted:
-        return {"listing": listed(request, selectors.entries, section.pk, moment, size=size), "facets": narrowed}
-    found = Listing(())
-    if narrowed.type is not None:
-        type = narrowed.type.type_name
-        found = listed(request, by_facet.having, section.pk, type, narrowed.wanted, moment, size=size)
+    is_alone = len(narrowed.wanted) == 1 and bool(found.nodes) and "from" not in request.GET
     if found.nodes:
         # What matches nothing is not worth a place among the pages that are kept: of that there is any number.
         request.facets_read = {name for name, _value in narrowed.wanted}
@@ -194,29 +191,41 @@ def _by_date(request: HttpRequest, section: Node, moment: Any) -> dict[str, Any]
         "facets": replace(narrowed, is_matched=bool(found.nodes)),
         "query": narrowed.query,
         "canonical": links.canonical(request, narrowed.query),
-        "is_noindex": len(narrowed.wanted) > 1 or "from" in request.GET or not found.nodes,
+        "is_noindex": bool(narrowed.wanted) and not is_alone,
     }
 
 
-def _upcoming(request: HttpRequest, section: Node, moment: Any) -> dict[str, Any]:
+def _by_date(request: HttpRequest, section: Node, moment: datetime) -> dict[str, Any]:
+    """Return a section's posts, or those that have all facets that the query names, with links that narrow the list."""
+    narrowed, size = facets.asked(request.GET, section, moment), section.content_type.page_size or 0
+    if not narrowed.wanted:
+        return {"listing": listed(request, selectors.entries, section.pk, moment, size=size), "facets": narrowed}
+    found = Listing(())
+    if narrowed.type is not None:
+        type = narrowed.type.type_name
+        found = listed(request, by_facet.having, section.pk, type, narrowed.wanted, moment, size=size)
+    return _narrowed(request, narrowed, found)
+
+
+def _upcoming(request: HttpRequest, section: Node, moment: datetime) -> dict[str, Any]:
     """Return what a section lists by a date of its own: what is to come or, from ?from=past on, what is past; both may be
     narrowed by facets."""
     narrowed, size = facets.asked(request.GET, section, moment), section.content_type.page_size or 0
     type = narrowed.type.type_name if narrowed.type else ""
     wanted = [(type, name, value) for name, value in narrowed.wanted]
     found = listed(request, dates.by_date, section.pk, section.metadata.type, wanted, moment, size=size)
-    if found.nodes:
-        request.facets_read = {name for name, _value in narrowed.wanted}
-    return {
-        "listing": found,
-        "facets": replace(narrowed, is_matched=bool(found.nodes)),
-        "query": narrowed.query,
-        "canonical": links.canonical(request, narrowed.query),
-        "is_noindex": len(narrowed.wanted) > 1 or bool(narrowed.wanted and ("from" in request.GET or not found.nodes)),
-    }
+    return _narrowed(request, narrowed, found)
 
 
-def _pages(request: HttpRequest, folder: Node, moment: Any) -> dict[str, Any]:
+def signed(request: HttpRequest, slugs: Collection[str], moment: datetime) -> dict[str, Any]:
+    """Return what readers see under the names with these slugs: posts from ?from=CURSOR on, and on the first page photos."""
+    sections, names = tree.current(), authors.names(slugs, moment)
+    found = listed(request, authors.posts, sections, names, moment)
+    photos = authors.photos(sections, names, moment).nodes if "from" not in request.GET else ()
+    return {"listing": found, "photos": photos, "feeds": links.author(names[0]) if found.nodes else ""}
+
+
+def _pages(request: HttpRequest, folder: Node, moment: datetime) -> dict[str, Any]:
     """Return a folder's pages from ?from=SLUG on, and the slug that the next list begins after."""
     size = folder.content_type.page_size or selectors.PAGES_LISTED
     pages = selectors.pages_of(folder.pk, moment, after=request.GET.get("from", ""), limit=size + 1)
@@ -224,7 +233,7 @@ def _pages(request: HttpRequest, folder: Node, moment: Any) -> dict[str, Any]:
     return {"pages": pages[:size], "pages_after": pages[size - 1].metadata.slug if len(pages) > size else None}
 
 
-def _by_hand(request: HttpRequest, section: Node, moment: Any) -> dict[str, Any]:
+def _by_hand(request: HttpRequest, section: Node, moment: datetime) -> dict[str, Any]:
     """Return what stands in a section as editors arranged it, from ?from=CURSOR on, and the cursor of what follows."""
     size = section.content_type.page_size or selectors.PAGES_LISTED
     try:

@@ -21,9 +21,10 @@ COMMANDS = {
     "/folder": (7, 3, 1, 1),
     "/folder/page": (6, 2, 1, 1),
     "/tag/paper": (7, 3, 1, 1),
+    "/author/ann": (10, 3, 1, 1),
     "/blog/archive": (7, 2, 1, 1),
     "/feed/atom": (7, 2, 1, 1),
-    "/sitemap.xml": (7, 1, 1, 1),
+    "/sitemap.xml": (8, 1, 1, 1),
     "/sitemap-blog-entry-1.xml": (6, 2, None, None),
     "/search?q=margin": (8, 4, None, None),
 }

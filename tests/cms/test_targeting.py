@@ -76,7 +76,15 @@ def readers(client: Client) -> set[str]:
     content = document(lake)["metadata"]["content_id"]
     return {
         *("/", "/news", "/news/post-1", "/about", "/about/us", "/about/old", "/photos", "/photos/lake", "/photos/hill"),
-        *("/tag/water", "/tag/water/feed/atom", "/search?q=water", "/feed/rss", "/news/feed/atom", "/news/feed/json"),
+        *(
+            "/tag/water",
+            "/tag/water/feed/atom",
+            "/author/ann",
+            "/search?q=water",
+            "/feed/rss",
+            "/news/feed/atom",
+            "/news/feed/json",
+        ),
         *(
             "/news/archive",
             "/news/archive/2020",

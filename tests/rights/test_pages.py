@@ -26,6 +26,7 @@ its section          +     -        -      -          -        -        -
 neighbour's page     +     -        -      -          -        -        -
 search               +     -        -      -          -        -        -
 tag page             +     -        -      -          -        -        -
+author's page        +     -        -      -          -        -        -
 its own tag          +     -        -      -          -        -        -
 archive of the month +     -        -      -          -        -        -
 archive of the year  +     -        -      -          -        -        -
@@ -36,8 +37,11 @@ section RSS          +     -        -      -          -        -        -
 section Atom         +     -        -      -          -        -        -
 section JSON Feed    +     -        -      -          -        -        -
 tag RSS              +     -        -      -          -        -        -
+author RSS           +     -        -      -          -        -        -
 tag Atom             +     -        -      -          -        -        -
+author Atom          +     -        -      -          -        -        -
 tag JSON Feed        +     -        -      -          -        -        -
+author JSON Feed     +     -        -      -          -        -        -
 sitemap              +     +        -      -          -        -        -
 discussion           +     +        -      -          -        -        -
 discussion, as Node  -     -        -      -          -        -        -
@@ -133,6 +137,7 @@ PATHS: dict[str, Callable[[World, Thing, str], str]] = {
     "neighbour's page": lambda w, t, s: _beside[0].path,
     "search": lambda w, t, s: f"/search?q=w{s}",
     "tag page": lambda w, t, s: "/tag/shared",
+    "author's page": lambda w, t, s: "/author/owner",
     "its own tag": lambda w, t, s: f"/tag/tag{s}",
     "archive of the month": lambda w, t, s: f"{t.path.rpartition('/')[0]}/archive/{own_month(s)}",
     "archive of the year": lambda w, t, s: f"{t.path.rpartition('/')[0]}/archive/{own_month(s)[:4]}",
@@ -142,6 +147,7 @@ PATHS: dict[str, Callable[[World, Thing, str], str]] = {
             ("site", lambda t: ""),
             ("section", lambda t: t.path.rpartition("/")[0]),
             ("tag", lambda t: "/tag/shared"),
+            ("author", lambda t: "/author/owner"),
         )
         for label, form in (("RSS", "rss"), ("Atom", "atom"), ("JSON Feed", "json"))
     },

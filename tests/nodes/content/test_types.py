@@ -22,9 +22,9 @@ from tests.support.nodes.content import Cookbook, Recipe, registered
 
 
 def test_shipped_types_are_declared_like_others():
-    assert registry.names()[:6] == ("folder", "blog", "gallery", "basic-page", "blog-entry", "photo")
+    assert registry.names()[:7] == ("folder", "blog", "gallery", "basic-page", "blog-entry", "photo", "author")
     assert registry.sections() == ("folder", "blog", "gallery")
-    assert registry.pages() == ("basic-page",)
+    assert registry.pages() == ("basic-page", "author")
     assert registry.dated() == ("blog-entry",)
 
 

@@ -24,6 +24,7 @@ WARM = {
     "/folder": 3,
     "/folder/page-3": 2,
     "/tag/t": 3,  # nodes and photos
+    "/author/ann": 3,  # posts and photos
     "/none": 6,  # whether an old site had it; suggestions, of nodes and photos
     "/sitemap.xml": 1,
 }
@@ -62,13 +63,14 @@ def row(type: str, parent: ObjectId | None, slug: str, published: datetime | Non
 def addresses(client) -> list[str]:
     """Every kind of page, lists also further down and upwards again."""
     further = []
-    for path in ("/", "/live", "/tag/t", "/live/archive/2022"):
+    for path in ("/", "/live", "/tag/t", "/author/ann", "/live/archive/2022"):
         listing = client.get(path).context["listing"]
         further.append(f"{path}?from={listing.older}")
         middle = client.get(further[-1]).context["listing"]
         further.append(f"{path}?from={middle.newer}")
     return [
         "/", "/live", "/folder", "/folder/page-3", "/live/post-3", "/live/post-0", f"/live/post-{POSTS - 1}", "/tag/t",
+        "/author/ann", "/author/ann/feed/atom",
         "/live/archive", "/live/archive/2022", "/live/archive/2022/02", "/feed/rss", "/live/feed/atom", "/tag/t/feed/json",
         "/sitemap.xml", "/sitemap-sections-1.xml", "/sitemap-blog-entry-1.xml", "/sitemap-basic-page-1.xml", "/robots.txt",
         "/folder/moved", "/folder?from=page-2", *further,

@@ -74,7 +74,7 @@ def test_json_feed_has_what_version_1_1_asks_for(client, blog, address):
     assert feed["home_page_url"].startswith("http://testserver/")
     newest, first = feed["items"]
     assert newest["title"] == "红楼梦"
-    assert newest["authors"] == [{"name": "Ann"}]
+    assert newest["authors"] == [{"name": "Ann", "url": "http://testserver/author/ann"}]
     assert 'href="http://testserver/elsewhere"' in first["content_html"]
     assert first["date_published"] == "2022-01-01T00:00:00+00:00"
     assert set(first) >= {"id", "url", "title", "content_html", "date_published", "date_modified", "tags"}
