@@ -32,10 +32,14 @@ _SPACES: Final = re.compile(r"[ \t\n\r\f]+")
 
 _WORD: Final = re.compile(rf"[{IDEOGRAPHS}]|[^\s{IDEOGRAPHS}]+")
 _UNSPACED_CHARACTER: Final = re.compile(f"[{UNSPACED}]")
+_IDEOGRAPH: Final = re.compile(f"[{IDEOGRAPHS}]")
 _SINGLE: Final = re.compile(f"[{IDEOGRAPHS}{UNSPACED}]")
 _LETTERS_IN_UNSPACED_WORD: Final = 5
 # A longer run of letters is no word of any language (an address, a hash, a prank): it counts as several.
 _LONGEST_WORD: Final = 40
+# The editor's own count goes by as many.
+_WORDS_A_MINUTE: Final = 220
+_CHARACTERS_A_MINUTE: Final = 400
 # Of Latin, Greek, Cyrillic, Hebrew and Arabic letters. Elsewhere a mark makes another letter, as in Japanese or Hindi.
 _ACCENTS: Final = re.compile("[\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0670]")
 _LOOKED_THROUGH: Final = 20_000  # characters, for the beginning of a text
@@ -46,6 +50,7 @@ _MOST_MATCHES: Final = 1_000
 
 # Stand-ins while text is collected, for what may follow only once the whole line is known. scrub() leaves none of
 # them in a text.
+_CELLS, _ROWS = " · ", " / "
 _LINE: Final = "\x01"
 _PARAGRAPH: Final = "\x02"
 _TAB: Final = "\x03"
@@ -87,7 +92,7 @@ def highlight(text: str, terms: Sequence[str], around: int = 80, extracts: int =
     with about `around` characters on either side and "…" for what is left out; without any, the start of the text.
     Pieces are text, for the template to escape.
     """
-    text = " ".join(scrub(text[:_MOST_SEARCHED]).split())
+    text = _one_line(scrub(text[:_MOST_SEARCHED]))
     matches = _matches(text, terms)
     if not matches:
         end = _word_end(text, 2 * around)
@@ -109,6 +114,24 @@ def highlight(text: str, terms: Sequence[str], around: int = 80, extracts: int =
     if position < len(text):
         _add(pieces, " …", marked=False)
     return pieces
+
+
+def minutes(text: str) -> int:
+    """Return in how many minutes a text is read, at least one; 0 for a text without words.
+
+    Chinese and Japanese are counted by characters, all else by words.
+    """
+    characters = words = 0
+    for found in _WORD.finditer(text):
+        # Thai, say, has no spaces between words either: a run of it weighs as many.
+        weight = _weight(found[0])
+        if _IDEOGRAPH.match(found[0]):
+            characters += weight
+        else:
+            words += weight
+    if not characters + words:
+        return 0
+    return max(round(characters / _CHARACTERS_A_MINUTE + words / _WORDS_A_MINUTE), 1)
 
 
 def slugify(text: str) -> str:
@@ -178,6 +201,17 @@ def _plain(html: str, passed_over: frozenset[str], most: int | None) -> str:
 
 def _preformatted(text: str) -> str:
     return scrub(unescape(text)).expandtabs(4).replace(" ", _INDENT)
+
+
+def _one_line(text: str) -> str:
+    """Return a text of `plain` as one line: cells of a table stand apart by a dot, its rows by a slash."""
+    parts: list[str] = []
+    between = ""
+    for line in text.split("\n"):
+        if said := _CELLS.join(filter(None, (" ".join(cell.split()) for cell in line.split("\t")))):
+            parts += [between, said]
+            between = _ROWS if "\t" in line else " "
+    return "".join(parts)
 
 
 def _weight(word: str) -> int:

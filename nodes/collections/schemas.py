@@ -131,7 +131,15 @@ _REFS = listed(either(ID, TEXT))
 _SEARCHED = dict.fromkeys(("excerpt", "text", "pairs", "title", "tags"), TEXT)
 _DERIVED = document(
     {},
-    {**_SEARCHED, "title_words": listed(TEXT), "refs": _REFS, "facets": listed(TEXT), "date": DATE, "picture": ID},
+    {
+        **_SEARCHED,
+        "title_words": listed(TEXT),
+        "refs": _REFS,
+        "facets": listed(TEXT),
+        "date": DATE,
+        "picture": ID,
+        "minutes": INTEGER,
+    },
 )
 _FILE: dict[str, Schema] = {"_id": ID, "length": INTEGER, "chunkSize": INTEGER, "uploadDate": DATE, "filename": TEXT}
 
@@ -185,7 +193,9 @@ def node() -> Schema:
                     "base_tags": listed(TEXT),
                     "refs": _REFS,
                     "due": DATE,
-                    "derived": document({"excerpt": TEXT, "text": TEXT}, {"picture": optional(ID)}),
+                    "derived": document(
+                        {"excerpt": TEXT, "text": TEXT}, {"picture": optional(ID), "minutes": optional(INTEGER)}
+                    ),
                 },
             ),
         },

@@ -130,6 +130,8 @@ class Placed(ReadOnlyModel):
     # The beginning of the text, and the id of the picture that an editor chose, where a selector read them.
     excerpt = ""
     picture_id: ObjectId | None = None
+    # In how many minutes its text is read; 0 where that is not known.
+    minutes = 0
     # The photo that lists show of it, where nodes.photos.pictures.read looked for it.
     picture: "Photo | None" = None
 
@@ -147,6 +149,7 @@ class Placed(ReadOnlyModel):
         node = cls(pk=document["_id"], metadata=metadata)
         derived = document.get("derived", {})
         node.excerpt, node.picture_id = derived.get("excerpt", ""), derived.get("picture")
+        node.minutes = derived.get("minutes") or 0
         node._state.adding = False
         node._state.db = "default"
         return node

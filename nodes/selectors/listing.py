@@ -16,7 +16,7 @@ from nodes.models.tree import Tree
 from nodes.types import NEVER
 
 # Never the draft, never embedded comments.
-WHOLE = {"metadata": 1, "derived.excerpt": 1, "derived.picture": 1}
+WHOLE = {"metadata": 1, "derived.excerpt": 1, "derived.picture": 1, "derived.minutes": 1}
 # Of lists: everything but the text.
 LISTED = {
     f"metadata.{name}": 1
@@ -24,7 +24,7 @@ LISTED = {
         "nonce", "type", "parent_id", "slug", "title",
         "created", "updated", "published", "expires", "author", "tags", "summary", "schema_version",
     )
-} | {"derived.excerpt": 1, "derived.picture": 1}  # fmt: skip
+} | {"derived.excerpt": 1, "derived.picture": 1, "derived.minutes": 1}  # fmt: skip
 # What the documents of each collection are read for in lists, and made into.
 FIELDS: dict[str, dict[str, int]] = {
     NODES: LISTED,

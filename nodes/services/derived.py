@@ -23,13 +23,14 @@ SEARCHED = 100_000
 
 def of(metadata: Mapping[str, Any]) -> dict[str, Any]:
     """Return the derived part of a node: `excerpt` for lists, `text`, `pairs`, `title` and `tags` for search, `title_words`
-    that it is chosen by, `refs` that it uses, `facets` that lists filter by, the `date` that they go by, and
-    the `picture` that they show."""
+    that it is chosen by, `refs` that it uses, `facets` that lists filter by, the `date` that they go by, the
+    `picture` that they show, and the `minutes` that reading takes."""
     detail, inserts = metadata.get("detail") or {}, Inserts(_html(metadata))
     html = inserts.plain()
     # A photo has no text, but words for those who cannot see it.
     alt = detail.get("alt") or ""
-    plain = text.plain(html, 2 * SEARCHED)[:SEARCHED] or alt
+    whole = text.plain(html, 2 * SEARCHED)
+    plain = whole[:SEARCHED] or alt
     if said := " ".join(_words(metadata["type"], detail)):
         plain = f"{plain}\n\n{said}"[:SEARCHED] if plain else said[:SEARCHED]
     everything = " ".join((metadata["title"], metadata.get("summary") or "", *metadata.get("tags", ()), plain))
@@ -38,6 +39,7 @@ def of(metadata: Mapping[str, Any]) -> dict[str, Any]:
         "text": plain,
         "pairs": " ".join(sorted(scripts.pairs(everything))),
         "title_words": titles.words(metadata["title"]),
+        **_minutes(whole),
         **references(metadata, inserts),
         **_facets(metadata["type"], detail),
         **_weighty(metadata["type"], detail),
@@ -50,7 +52,7 @@ def shown(metadata: Mapping[str, Any]) -> dict[str, Any]:
     """Return what lists and search show of a node's text, and its picture: of scheduled changes that is stored beside them."""
     found = of(metadata)
     # None where they take the picture away: what is live has one still.
-    return {name: found.get(name) for name in ("excerpt", "text", "picture")}
+    return {name: found.get(name) for name in ("excerpt", "text", "minutes", "picture")}
 
 
 def references(metadata: Mapping[str, Any], inserts: Inserts | None = None) -> dict[str, list[Ref]]:
@@ -99,6 +101,11 @@ def _date(type: str, detail: Mapping[str, Any]) -> dict[str, Any]:
     known = content.get(type)
     at = detail.get(known._meta.get_field(known.date_field).column) if known.date_field else None
     return {"date": at} if at else {}
+
+
+def _minutes(said: str) -> dict[str, int]:
+    found = text.minutes(said)
+    return {"minutes": found} if found else {}
 
 
 def _picture(detail: Mapping[str, Any]) -> dict[str, ObjectId]:

@@ -1,5 +1,7 @@
 """Pages that help readers to find others: archives, search, and what stands where nothing is."""
 
+import re
+
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponsePermanentRedirect
 from django.shortcuts import render
 from django.urls import reverse
@@ -11,13 +13,16 @@ from mongo.clock import now
 from nodes.content import NEWEST
 from nodes.models import Node, tree
 from nodes.photos import pictures
-from nodes.selectors import archives, search
+from nodes.selectors import archives, related, search
+from nodes.texts import titles
 from nodes.views.pages import breadcrumbs, listed, moved_with, section_at
 
 RESULTS = 10
 SUGGESTIONS = 5
-# Of each step of the search (up to three): a wrong address must not cost much more than a right one.
-SUGGESTING_MILLISECONDS = 200
+# A wrong address must not cost much more than a right one.
+SUGGESTING_MILLISECONDS = 100
+SUGGESTING_WORDS = 8
+LONGEST_ADDRESS = 200
 
 
 @require_safe
@@ -71,10 +76,21 @@ def search_page(request: HttpRequest) -> HttpResponse:
 
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """Answer 404 with what the reader may have meant: pages whose words are those of the address."""
-    words = " ".join(request.path.rsplit("/", 1)[-1].replace("-", " ").split())
-    found: tuple[search.Hit, ...] = ()
-    if words and "." not in words:
-        arguments = {"page": 1, "size": SUGGESTIONS, "milliseconds": SUGGESTING_MILLISECONDS}
-        found = search.search(tree.current(), words, now(), **arguments).hits
-    return render(request, "404.html", {"suggestions": [hit.node for hit in found], "words": words}, status=404)
+    """Answer 404 with what the reader may have meant: pages whose titles have words of the address, and what to search for."""
+    words, sections, moment = _words_of(request.path), tree.current(), now()
+    asked = {"size": SUGGESTIONS, "milliseconds": SUGGESTING_MILLISECONDS}
+    found = related.titled(sections, titles.typed(words), moment, **asked) if words else []
+    context = {"suggestions": found, "words": words, "sections": sections.live_children(None, moment)}
+    return render(request, "404.html", context, status=404)
+
+
+def _words_of(path: str) -> str:
+    """Return the words of the last part of an address; "" for that of a file, which robots ask for, not readers.
+
+    Numbers, addresses for mails and what may be a key are no words.
+    """
+    last = path.rstrip("/").rsplit("/", 1)[-1][:LONGEST_ADDRESS]
+    if not set(last).isdisjoint(".@%="):
+        return ""
+    words = re.split(r"[^\w'’]+|_", last)
+    return " ".join([word for word in words if word and not any(c.isdecimal() for c in word)][:SUGGESTING_WORDS])

@@ -22,7 +22,7 @@ from nodes.photos import labels as photo_labels
 from nodes.photos import links as photo_links
 from nodes.photos import pictures
 from nodes.photos import texts as photo_texts
-from nodes.selectors import authors, by_hand, dates, search
+from nodes.selectors import authors, by_hand, dates, related, search
 from nodes.selectors import facets as by_facet
 from nodes.selectors import nodes as selectors
 from nodes.selectors.listing import Listing
@@ -173,7 +173,8 @@ def _more(request: HttpRequest, shown: Node | Photo) -> dict[str, Any]:
         shown.content_type.is_dated or tree.current().is_by_hand(shown.metadata.parent_id)
     ):
         older, newer = selectors.neighbours(shown, moment)
-        return {"older": older, "newer": newer}
+        like = related.related(tree.current(), shown, moment) if isinstance(shown, Node) else None
+        return {"older": older, "newer": newer, "related": like}
     return {}
 
 

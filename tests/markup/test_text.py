@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from markup.characters import scrub
-from markup.text import SLUG_LENGTH, excerpt, highlight, plain, slugify
+from markup.text import SLUG_LENGTH, excerpt, highlight, minutes, plain, slugify
 from tests.markup.properties import holds, soup
 
 
@@ -92,11 +92,35 @@ def marked(text, terms, **options):
         ("one two three four five six seven", ["zzz", " ", ""], 6, "one two …"),
         ("a\n\n<b>x</b>", ["x"], 80, "a <b>[x]</b>"),
         ("", ["x"], 80, ""),
+        (
+            "Sorts:\n\nPaper\tWeight\nRag\t120 g\n\nAll else.",
+            ["rag"],
+            80,
+            "Sorts: Paper · Weight / [Rag] · 120 g / All else.",
+        ),
         ("1+1 (x)", ["+1", "(x"], 80, "1[+1] [(x])"),
     ],
 )
 def test_highlight(text, terms, around, expected):
     assert marked(text, terms, around=around) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", 0),
+        ("… – *", 0),
+        ("word", 1),
+        ("word " * 320, 1),
+        ("word " * 340, 2),
+        ("word " * 2_200, 10),
+        ("字" * 4_000, 10),
+        ("字。" * 2_000 + "word " * 1_100, 10),
+        ("ก" * 11_000, 10),
+    ],
+)
+def test_minutes(text, expected):
+    assert minutes(text) == expected
 
 
 def test_highlight_shows_as_many_places_as_asked_for():

@@ -25,7 +25,7 @@ WARM = {
     "/folder/page-3": 2,
     "/tag/t": 3,  # nodes and photos
     "/author/ann": 3,  # posts and photos
-    "/none": 6,  # whether an old site had it; suggestions, of nodes and photos
+    "/none": 5,  # whether an old site had it; suggestions
     "/sitemap.xml": 1,
 }
 

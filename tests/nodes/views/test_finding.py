@@ -290,7 +290,32 @@ class TestNotFound:
         assert answer.status_code == 404
         assert 'href="/news/the-wide-margin"' in answer.content.decode()
 
-    def test_wrong_files_search_nothing(self, client, blog, commands):
+    def test_those_with_the_most_of_its_words_come_first_and_none_that_is_not_public(self, client, blog):
+        post(blog, "paper", 2021, 1, 1, title="Margin")
+        post(blog, "both", 2021, 1, 1, title="Marks in a wide margin")
+        node("blog-entry", "draft", parent=blog, title="Wide margin", published=None)
+        node("blog-entry", "there", parent=node("blog", "hidden", published=None), title="Wide margin")
+        answer = client.get("/old/Wide_margin%20")
+        assert [one.metadata.slug for one in answer.context["suggestions"]] == ["both", "paper"]
+        page = answer.content.decode()
+        assert 'value="Wide margin"' in page
+        assert '<a href="/news">News</a></li>' in page
+
+    @pytest.mark.parametrize(
+        "last", ["wp-login.php", "mary@example.org", "token=margin", "x%2540margin", "3f2a9margin77"]
+    )
+    def test_files_addresses_for_mails_and_keys_are_no_words(self, client, blog, commands, last):
+        post(blog, "margin", 2021, 1, 1, title="Margin php mary example org token")
+        client.get("/warm-up.x")
         with commands.recorded():
-            assert client.get("/wp-login.php").status_code == 404
+            answer = client.get(f"/{last}")
+        assert (answer.status_code, answer.context["words"], answer.context["suggestions"]) == (404, "", [])
+        assert not [e for e in commands.sent if "derived.title_words" in e.command.get("filter", {})]
+
+    def test_suggesting_is_one_query_of_few_documents(self, client, blog, commands):
+        with commands.recorded():
+            assert client.get("/news/wide-margin").status_code == 404
+        (sent,) = [e.command for e in commands.sent if "derived.title_words" in e.command.get("filter", {})]
+        assert (sent["limit"], sent["hint"]) == (50, "by_title_word")
+        assert sent["maxTimeMS"] <= 100
         assert not [e for e in commands.sent if "$text" in e.command.get("filter", {})]

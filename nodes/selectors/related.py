@@ -1,0 +1,96 @@
+"""What is like a page: what shares its tags, the most alike first; and pages whose titles have words that are asked for."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from math import log
+from typing import Any
+
+from mongo.connection import Document, database
+from nodes.collections import NODES
+from nodes.models import Node, version_cache
+from nodes.models.tree import Tree
+from nodes.selectors import due, search
+from nodes.selectors.listing import LISTED, NEWEST_FIRST, for_readers, live
+from nodes.texts import titles
+
+# The newest with the same tags that are compared, and those that are shown.
+COMPARED, SHOWN = 50, 4
+# A tag that two share says as much as so many words.
+WORTH_OF_A_TAG = 3
+
+
+@dataclass(frozen=True)
+class Related:
+    """What is like a page, and the tag that most of it shares with it."""
+
+    nodes: tuple[Node, ...] = ()
+    tag: str = ""
+
+
+def related(sections: Tree, node: Node, moment: datetime) -> Related:
+    """Return up to SHOWN live pages, posts and sections that share tags with a node, and never itself. Kept in process.
+
+    Of the COMPARED newest those come first that share the most of what few of them have: tags, and words of title and summary.
+    """
+
+    def read() -> tuple[Related, datetime | None]:
+        base = {
+            "metadata.tags": {"$in": node.metadata.tags},
+            "metadata.parent_id": {"$in": sections.live_ids(moment)},
+            "_id": {"$ne": node.pk},
+            **live(moment),
+        }
+        found = database()[NODES].find(base, for_readers(LISTED, moment)).sort(NEWEST_FIRST).limit(COMPARED)
+        others = [Node.from_document(document) for document in found.hint("by_tag")]
+        shown = _alike(node, [other for other in others if other.content_type.is_installed])[:SHOWN]
+        tags = Counter(tag for other in shown for tag in other.metadata.tags if tag in node.metadata.tags)
+        return Related(tuple(shown), tags.most_common(1)[0][0] if tags else ""), due.next_due(moment)
+
+    if not node.metadata.tags:
+        return Related()
+    return version_cache.under_version(("related", node.pk, node.metadata.nonce), moment, read)
+
+
+def _alike(node: Node, others: Sequence[Node]) -> list[Node]:
+    """Return nodes by how much they share with one, the newest first of those that share as much, as they come."""
+    tags, words = set(node.metadata.tags), _words(node)
+    shared = [(tags & set(other.metadata.tags), words & _words(other)) for other in others]
+    # What few have says more than what all have: "the", say.
+    common = Counter(one for both in shared for part in both for one in part)
+
+    def weight(part: Iterable[str]) -> float:
+        return sum(log(1 + len(others) / common[one]) for one in part)
+
+    scores = {other.pk: WORTH_OF_A_TAG * weight(t) + weight(w) for other, (t, w) in zip(others, shared, strict=True)}
+    return sorted(others, key=lambda other: -scores[other.pk])
+
+
+def _words(node: Node) -> set[str]:
+    return set(titles.words(f"{node.metadata.title} {node.blurb}"))
+
+
+def titled(sections: Tree, words: Sequence[str], moment: datetime, *, size: int, milliseconds: float) -> list[Node]:
+    """Return up to `size` live pages whose titles have words (as nodes.texts.titles keeps them), the most of them first.
+
+    One query along an index, of COMPARED documents at most; [] where it takes longer than it may.
+    """
+    wanted = {
+        "derived.title_words": {"$in": list(words)},
+        "metadata.parent_id": {"$in": sections.live_ids(moment)},
+        **live(moment),
+    }
+    fields = for_readers({**LISTED, "derived.title_words": 1}, moment)
+    documents: list[Document] = []
+    try:
+        with search.at_most(milliseconds):
+            documents += database()[NODES].find(wanted, fields).hint("by_title_word").limit(COMPARED) if words else ()
+    except search.TooSlow:
+        return []
+
+    def missing(document: dict[str, Any]) -> int:
+        return len(set(words) - set(document["derived"]["title_words"]))
+
+    nodes = map(Node.from_document, sorted(documents, key=missing))
+    return [node for node in nodes if node.content_type.is_installed][:size]
