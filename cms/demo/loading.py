@@ -1,7 +1,7 @@
 """Putting the demo site up and taking it away again, through the services that editors use."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from cms.demo.content import Item, identifier, items
@@ -29,6 +29,8 @@ class Counts:
 
     done: int = 0
     left: int = 0
+    # The addresses of what was left where the demo was removed.
+    kept: list[str] = field(default_factory=list)
 
 
 def load(moment: datetime, step: Callable[[], object]) -> Counts:
@@ -132,8 +134,9 @@ def remove(step: Callable[[], object]) -> Counts:
     for item in reversed(items()):
         if _delete(item):
             counts.done += 1
-        elif selectors.get(item.id):
+        elif node := selectors.get(item.id):
             counts.left += 1
+            counts.kept.append(node.get_absolute_url())
         step()
     volume_data.forget_places([item.id for item in items()] + [plate.id for plate in PLATES])
     _name_the_site(NAMED, UNNAMED)

@@ -27,6 +27,8 @@ NEWEST = (("metadata.published", -1), ("_id", -1))
 OWN_DATE = (("derived.date", 1), ("_id", 1), ("metadata.expires", 1), ("metadata.published", 1))
 # What its section lists by a date of its own.
 DATED = {"derived.date": {"$exists": True}}
+# What stands first in its section.
+PINNED = {"metadata.detail.is_pinned": True}
 POSITION = (("position", 1), ("metadata.slug", 1))
 # What uses something at all.
 REFERRING = {"derived.refs": {"$exists": True}}
@@ -170,6 +172,8 @@ def collections() -> tuple[Collection, ...]:
                 # What a section lists by a date of its pages' own, also filtered by facets.
                 Index("by_date", (("metadata.parent_id", 1), *OWN_DATE), partial=DATED),
                 Index("facet_by_date", (("derived.facets", 1), ("metadata.parent_id", 1), *OWN_DATE), partial=DATED),
+                # What stands first among the posts of a section: few.
+                Index("by_pin", (("metadata.parent_id", 1), *NEWEST, ("metadata.expires", 1)), partial=PINNED),
                 # What uses a node, a photo or an insert, live and in drafts: the two are read side by side, in one order.
                 Index("by_ref", (("derived.refs", 1), *CHANGED), partial=REFERRING),
                 Index("by_draft_ref", (("draft.refs", 1), *CHANGED), partial={"draft.refs": {"$exists": True}}),

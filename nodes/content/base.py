@@ -221,6 +221,10 @@ class Entry(Written):
     schema_org = "BlogPosting"
     is_dated = True
 
+    is_pinned = models.BooleanField(
+        _("Pinned"), default=False, help_text=_("It stands first in its section, before newer posts.")
+    )
+
     class Meta:
         abstract = True
 

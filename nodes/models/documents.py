@@ -130,6 +130,8 @@ class Placed(ReadOnlyModel):
     # The beginning of the text, and the id of the picture that an editor chose, where a selector read them.
     excerpt = ""
     picture_id: ObjectId | None = None
+    # Whether it stands first in its section, where a list was read that says so.
+    is_pinned = False
     # In how many minutes its text is read; 0 where that is not known.
     minutes = 0
     # The photo that lists show of it, where nodes.photos.pictures.read looked for it.

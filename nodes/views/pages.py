@@ -22,7 +22,7 @@ from nodes.photos import labels as photo_labels
 from nodes.photos import links as photo_links
 from nodes.photos import pictures
 from nodes.photos import texts as photo_texts
-from nodes.selectors import authors, by_hand, dates, related, search
+from nodes.selectors import authors, by_hand, dates, pinned, related, search
 from nodes.selectors import facets as by_facet
 from nodes.selectors import nodes as selectors
 from nodes.selectors.listing import Listing
@@ -169,12 +169,12 @@ def _more(request: HttpRequest, shown: Node | Photo) -> dict[str, Any]:
                     request, selectors.photos_of, shown.pk, moment, size=shown.content_type.page_size or PHOTOS_LISTED
                 )
             }
-    if shown.metadata.published and (
-        shown.content_type.is_dated or tree.current().is_by_hand(shown.metadata.parent_id)
-    ):
+    sections = tree.current()
+    if shown.metadata.published and (shown.content_type.is_dated or sections.is_by_hand(shown.metadata.parent_id)):
         older, newer = selectors.neighbours(shown, moment)
-        like = related.related(tree.current(), shown, moment) if isinstance(shown, Node) else None
-        return {"older": older, "newer": newer, "related": like}
+        like = related.related(sections, shown, moment) if isinstance(shown, Node) else None
+        by_date = not sections.is_by_hand(shown.metadata.parent_id)
+        return {"older": older, "newer": newer, "is_by_date": by_date, "related": like}
     return {}
 
 
@@ -200,7 +200,7 @@ def _by_date(request: HttpRequest, section: Node, moment: datetime) -> dict[str,
     """Return a section's posts, or those that have all facets that the query names, with links that narrow the list."""
     narrowed, size = facets.asked(request.GET, section, moment), section.content_type.page_size or 0
     if not narrowed.wanted:
-        return {"listing": listed(request, selectors.entries, section.pk, moment, size=size), "facets": narrowed}
+        return {"listing": listed(request, pinned.entries, section.pk, moment, size=size), "facets": narrowed}
     found = Listing(())
     if narrowed.type is not None:
         type = narrowed.type.type_name

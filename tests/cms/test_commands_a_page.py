@@ -17,7 +17,7 @@ COMMANDS = {
     "/blog/post?comments=oldest": (11, 4, 1, 1),
     "/gallery/lake": (9, 3, 1, 1),
     "/": (7, 3, 1, 1),
-    "/blog": (7, 3, 1, 1),
+    "/blog": (8, 3, 1, 1),
     "/folder": (7, 3, 1, 1),
     "/folder/page": (6, 2, 1, 1),
     "/tag/paper": (7, 3, 1, 1),

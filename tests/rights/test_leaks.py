@@ -118,7 +118,7 @@ def test_a_preview_of_a_draft_leaves_nothing_behind_for_readers(site, client):
     drafts.save_draft(site.chief, late, nonce(late), {"published": build.PAST + timedelta(hours=30), "title": "Zqplan"})
     site.clients["editor"].get(f"/admin/nodes/node/{late}/preview/")
     shown = body(client.get("/news/late"))
-    assert 'rel="prev" href="/news/middle"' in shown
+    assert 'rel="next" href="/news/middle"' in shown
     assert "Zqplan" not in shown
     assert middle != early
 

@@ -40,6 +40,8 @@ class Command(MongoCommand):
         with self._bar(loading.size()) as bar:
             counts = loading.remove(bar.update)
         self._say(f"Demo: {counts.done} deleted, {counts.left} kept for what others put there; bulk: {made} deleted.")
+        for address in counts.kept:
+            self._say(f"Kept: {address}")
 
     def _count(self, total: int | None, batches: Iterator[int]) -> int:
         done = 0

@@ -117,6 +117,9 @@ def test_post_shows_its_text_its_tags_and_its_neighbours(client, blog):
     answer = client.get("/news/second")
     page = answer.content.decode()
     assert (answer.context["older"].metadata.title, answer.context["newer"].metadata.title) == ("First", "Third")
+    # The same words and sides as in lists: what is newer comes first.
+    assert '<a rel="prev" href="/news/third"><span>Newer</span> Third</a>' in page
+    assert '<a rel="next" href="/news/first"><span>Older</span> First</a>' in page
     assert 'href="/tag/R&amp;D"' in page
     assert 'href="/tag/TCP/IP"' in page
     assert '<a href="/news">News</a>' in page.partition("<main")[2]
