@@ -1,5 +1,6 @@
 """Archives of a blog: which months have posts, and the posts of a year or month."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Any
@@ -44,6 +45,13 @@ def months(blog_id: ObjectId, moment: datetime, zone: tzinfo) -> tuple[Month, ..
         return found, due.next_due(moment)
 
     return version_cache.under_version(("months", blog_id, str(zone)), moment, read)
+
+
+def by_year(months: Iterable[Month]) -> list[tuple[int, list[Month]]]:
+    """Return years, in the order in which their months come, each with all of its twelve from January on: some of nothing."""
+    counts = {(month.year, month.month): month.count for month in months}
+    years = dict.fromkeys(year for year, _month in counts)
+    return [(year, [Month(year, number, counts.get((year, number), 0)) for number in range(1, 13)]) for year in years]
 
 
 def entries_of(

@@ -4,10 +4,12 @@ from typing import Any
 
 from bson import ObjectId
 from django import template
+from django.utils import timezone
 from django.utils.safestring import SafeString
 
 from mongo.clock import now
-from nodes.models import tree
+from nodes.content import NEWEST
+from nodes.models import Placed, tree
 from nodes.photos import texts
 from nodes.selectors import nodes
 from nodes.texts import rendering
@@ -19,6 +21,17 @@ register = template.Library()
 def referred(node_id: ObjectId | None) -> Any:
     """{% referred detail.see_also as other %}: the node or photo that a field names; None where readers do not see it."""
     return nodes.live_by_id(tree.current(), node_id, now()) if node_id else None
+
+
+@register.filter
+def month_url(node: Placed) -> str:
+    """{{ entry|month_url }}: the path of what its blog published in the same month; "" for what no blog lists."""
+    sections, published = tree.current(), node.metadata.published
+    section = sections.sections.get(node.metadata.parent_id)
+    if section is None or section.content_type.lists != NEWEST or not (published and node.content_type.is_dated):
+        return ""
+    day = timezone.localtime(published)
+    return f"{sections.url(section.parent_id, section.slug)}/archive/{day:%Y/%m}" if day.year >= 1000 else ""
 
 
 @register.filter

@@ -32,8 +32,8 @@ def archive(request: HttpRequest, path: str) -> HttpResponse:
     if moved := moved_with(request, blog, path):
         return moved
     months = archives.months(blog.pk, now(), timezone.get_current_timezone())
-    crumbs = _crumbs(blog)
-    return render(request, "nodes/archive.html", {"node": blog, "months": months, "breadcrumbs": crumbs})
+    context = {"node": blog, "months": months, "years": archives.by_year(months), "breadcrumbs": _crumbs(blog)}
+    return render(request, "nodes/archive.html", context)
 
 
 @require_safe
@@ -47,7 +47,9 @@ def archive_of(request: HttpRequest, path: str, year: int, month: int | None = N
     if not posts.nodes:
         raise Http404(_("Nothing was published here then."))
     first_day = archives.Month(year, month or 1, 0).first_day
+    months = (one for one in archives.months(blog.pk, now(), zone) if one.year == year)
     context = {"node": blog, "listing": posts, "first_day": first_day, "by_month": month is not None}
+    context["years"] = archives.by_year(months)
     return render(request, "nodes/archive-of.html", context | {"breadcrumbs": _crumbs(blog, with_archive=True)})
 
 

@@ -40,6 +40,22 @@ class TestArchive:
         assert [(m.year, m.month, m.count) for m in months] == [(2023, 1, 1), (2021, 12, 1), (2021, 5, 2)]
         page = client.get("/news").content.decode()
         assert 'href="/news/archive"' in page
+        page = client.get("/news/archive").content.decode()
+        assert (page.count('<ol class="months">'), page.count("<li><a href=") >= 3) == (2, True)
+        assert '<a href="/news/archive/2021/05"><span aria-hidden="true">May</span>' in page
+        assert '<span class="visually-hidden">May 2021:</span> <span class="count">2</span></a>' in page
+        assert '<li><span aria-hidden="true">Jun</span></li>' in page
+
+    def test_dates_lead_to_their_month_and_a_month_to_the_others_of_its_year(self, client, blog):
+        post(blog, "a", 2021, 5, 31, 23, 30, tags=("t",))
+        post(blog, "b", 2021, 8, 1)
+        save_settings({"time_zone": "Europe/Berlin"}, {"time_zone": "UTC"})
+        for address in ("/", "/news", "/news/a", "/tag/t"):
+            assert '<a class="date" href="/news/archive/2021/06"><time' in client.get(address).content.decode(), address
+        page = client.get("/news/archive/2021/06").content.decode()
+        assert 'href="/news/archive/2021/06" aria-current="page"' in page
+        assert '<a href="/news/archive/2021/08"><span aria-hidden="true">Aug</span>' in page
+        assert 'aria-current="page"' not in client.get("/news/archive/2021").content.decode().partition('"months"')[2]
 
     def test_a_year_and_a_month(self, client, blog):
         for slug, *when in (
