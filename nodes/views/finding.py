@@ -20,7 +20,7 @@ from nodes.views.pages import breadcrumbs, listed, moved_with, section_at
 RESULTS = 10
 SUGGESTIONS = 5
 # A wrong address must not cost much more than a right one.
-SUGGESTING_MILLISECONDS = 100
+SUGGESTING_MILLISECONDS = 200
 SUGGESTING_WORDS = 8
 LONGEST_ADDRESS = 200
 

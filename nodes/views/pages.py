@@ -172,7 +172,8 @@ def _more(request: HttpRequest, shown: Node | Photo) -> dict[str, Any]:
     sections = tree.current()
     if shown.metadata.published and (shown.content_type.is_dated or sections.is_by_hand(shown.metadata.parent_id)):
         older, newer = selectors.neighbours(shown, moment)
-        like = related.related(sections, shown, moment) if isinstance(shown, Node) else None
+        is_post = isinstance(shown, Node) and shown.content_type.is_dated
+        like = related.related(sections, shown, moment) if is_post else None
         by_date = not sections.is_by_hand(shown.metadata.parent_id)
         return {"older": older, "newer": newer, "is_by_date": by_date, "related": like}
     return {}

@@ -28,7 +28,7 @@ class TestRelated:
         post(blog, "this", 1, "ink", "paper", title="Ink on rag paper")
         post(blog, "one-tag", 5, "ink")
         post(blog, "both-tags", 2, "ink", "paper")
-        post(blog, "words-too", 3, "ink", title="On rag paper")
+        post(blog, "words-too", 3, "ink", title="Rag paper")
         post(blog, "others", 6, "glass")
         assert below(client, "/news/this") == ["both-tags", "words-too", "one-tag"]
         page = client.get("/news/this").content.decode()
