@@ -92,10 +92,10 @@ def test_a_file_that_a_client_kept_is_not_confirmed_once_its_photo_is_hidden(sit
 @pytest.mark.parametrize("how", HOW[:3])
 def test_counts_leave_out_what_is_hidden(site, client, how):
     shown, hidden = site.thing("live"), site.thing("live")
-    assert "<span>2</span>" in body(client.get("/news/archive"))
+    assert '<span class="count">2</span>' in body(client.get("/news/archive"))
     assert "2 results" in body(client.get("/search?q=common"))
     hide(site, hidden, how)
-    assert "<span>1</span>" in body(client.get("/news/archive"))
+    assert '<span class="count">1</span>' in body(client.get("/news/archive"))
     assert "1 result<" in body(client.get("/search?q=common"))
     assert shown.slug in body(client.get("/search?q=common"))
 
