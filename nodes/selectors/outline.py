@@ -14,7 +14,7 @@ from nodes.models import Node, tree, version_cache
 from nodes.selectors import due
 from nodes.selectors.listing import LISTED, for_readers, live, one_of
 
-# Of an outline: a list that nobody can take in helps nobody, and every page of the section carries it.
+# Of an outline: a list that is too long to take in helps no reader, and every page of the section carries it.
 MOST_SECTIONS, MOST_PAGES = 60, 240
 DEEPEST = 5
 

@@ -2,7 +2,7 @@
 
 Screens show a note where it is first referred to, paper the list: the page has both, and the style sheet shows one of them. A
 note within a paragraph may hold no blocks; one that does follows the block that refers to it. Nothing is made but spans and
-asides around whole elements, so that what was clean and balanced stays so. Whoever types HTML may write the same classes: a
+asides around whole elements, so that what was clean and balanced stays so. Who types HTML may write the same classes: a
 list that is not as `markup.markdown` makes it, or a note that nothing refers to, leaves the text as it is.
 """
 
