@@ -4,7 +4,9 @@
 POKE = """() => {
     const left = [];
     for (const element of document.querySelectorAll('body *')) {
-        for (const name of element.getAttributeNames())
+        // The preview beside a text: a document of its own, in which no script may run.
+        const isPreview = element.sandbox?.length && !element.sandbox.contains('allow-scripts');
+        for (const name of element.getAttributeNames().filter((name) => !(isPreview && name === 'srcdoc')))
             if (name.startsWith('on') || ['style', 'srcdoc', 'formaction'].includes(name)) left.push(name);
         if (element.protocol && !['http:', 'https:', 'mailto:', 'tel:', 'about:', ':'].includes(element.protocol))
             left.push(element.href);

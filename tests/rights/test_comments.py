@@ -159,7 +159,9 @@ def test_where_it_shows(world, said, action, row):
 
 
 def do(world: World, one: Said, action: str, kind: str) -> None:
-    chosen = {"chosen": one.held_id, "action": action.partition(" ")[0]}
+    # The list from which it is decided: of what waits, or of spam.
+    listed = "spam" if one.state == "spam" else ""
+    chosen = {"chosen": one.held_id, "action": action.partition(" ")[0], "state": listed}
     match action:
         case "edit":
             world.ask(kind, one.one("edit"), {"text": "Changed", "rev": "1", "nonce": f"n{kind}"})
