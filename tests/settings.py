@@ -11,8 +11,8 @@ if "VAR_DIR" not in os.environ:
     atexit.register(shutil.rmtree, os.environ["VAR_DIR"], ignore_errors=True)
 os.environ["MONGODB_URI"] = os.environ.get("TEST_MONGODB_URI", "mongodb://127.0.0.1:9/?serverSelectionTimeoutMS=1")
 os.environ["MONGODB_DATABASE"] = os.environ.get("TEST_MONGODB_NAME", "marginalia")
-# No theme of whoever runs the tests: a folder without templates.
-os.environ["THEME"] = os.environ["VAR_DIR"]
+# No theme of whoever runs the tests: an empty folder.
+os.environ["THEME"] = tempfile.mkdtemp(prefix="theme-", dir=os.environ["VAR_DIR"])
 os.environ.pop("ALLOWED_HOSTS", None)
 os.environ.pop("DEBUG", None)
 

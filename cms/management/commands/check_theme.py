@@ -3,13 +3,13 @@
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
 from cms.management import themes
-from mongo.management.base import COULD_NOT_RUN, found_wrong
+from mongo.management.base import COULD_NOT_RUN, MongoCommand, found_wrong
 
 
-class Command(BaseCommand):
+class Command(MongoCommand):
     help = (
         "Name what the theme folder (THEME) overrides or uses that the site does not have (any more): templates, blocks, static"
         " files, custom properties. Ends with 1 if there is any, with 2 if there is no theme."

@@ -3,13 +3,13 @@
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
 from cms.management import themes
-from mongo.management.base import COULD_NOT_RUN
+from mongo.management.base import COULD_NOT_RUN, MongoCommand
 
 
-class Command(BaseCommand):
+class Command(MongoCommand):
     help = (
         "Make a theme folder (THEME) with a template and a style sheet to begin with. Nothing that is there is changed."
     )
