@@ -25,8 +25,9 @@ _LONGEST_ID: Final = 100
 _LONGEST_HEADING: Final = 2_000  # characters of HTML that are looked at
 
 
-MOST_HEADINGS: Final = 200  # of a table of contents
+MOST_HEADINGS: Final = 200  # of a table of contents, and with a link to themselves
 _HEADING: Final = re.compile(r'<h([1-6])(?= )[^<>]* id="([^"]*)"[^<>]*>')
+_LINK_OR_HEADING: Final = re.compile(r'<(/?)a(?=[ >])|<h([2-4])(?= )[^<>]* id="([^"]*)"[^<>]*>')
 
 
 class Heading(NamedTuple):
@@ -45,6 +46,27 @@ def headings(html: str) -> list[Heading]:
         if end >= 0 and (text := " ".join(plain(html[match.end() : end]).split())):
             found.append(Heading(int(match[1]), unescape(match[2]), text))
     return found
+
+
+def linked(html: str, name: str) -> str:
+    """Return clean `html` whose first headings of the levels 2 to 4 end in a link to themselves, called `name`.
+
+    It holds no words, so that what a heading says stays what it said. None is made within another link.
+    """
+    pieces, at, links_around = list[str](), 0, 0
+    for found in _LINK_OR_HEADING.finditer(html):
+        closes, level, identifier = found.groups()
+        if not level:
+            links_around += -1 if closes else 1
+            continue
+        end = html.find(f"</h{level}>", found.end(), found.end() + _LONGEST_HEADING)
+        if end <= at or links_around:
+            continue
+        pieces.append(f'{html[at:end]}<a class="anchor" href="#{identifier}" aria-label="{quote(name)}"></a>')
+        at = end
+        if len(pieces) == MOST_HEADINGS:
+            break
+    return "".join(pieces) + html[at:]
 
 
 def anchor(html: str) -> str:

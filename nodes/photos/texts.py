@@ -61,8 +61,8 @@ _REFERENCE = re.compile(r"(?i)\b(?:node|photo):\s*([^\s#()<>\[\]\"',}]+)")
 def body(node: Placed, *, is_feed: bool = False) -> SafeString:
     """Return the node's text as clean HTML, with the photos and inserts that readers may see now.
 
-    On pages its footnotes stand in the margin, in feeds at the end."""
-    return shown(saved(node), is_feed=is_feed, has_margin=not is_feed)
+    On pages its footnotes stand in the margin, in feeds at the end, and its headings have links to themselves."""
+    return shown(saved(node), is_feed=is_feed, is_page=not is_feed)
 
 
 def frames(node: Placed) -> list[str]:
@@ -80,9 +80,9 @@ def saved(node: Placed) -> str:
     return rendering.saved(node.metadata.nonce, text, detail.format) if text else ""
 
 
-def shown(html: str, *, is_feed: bool = False, has_margin: bool = False) -> SafeString:
+def shown(html: str, *, is_feed: bool = False, is_page: bool = False) -> SafeString:
     """Return a clean text as readers see it: of what is not public, its words alone. Kept in process."""
-    inserts = Inserts(rendering.for_readers(html, get_language() or "en", has_margin=has_margin))
+    inserts = Inserts(rendering.for_readers(html, get_language() or "en", is_page=is_page))
     names = named(inserts)
     targets = readable(names) if names else NONE
     return SafeString(_resolved(inserts.shown(Readers(targets.photos), is_feed=is_feed), targets))
@@ -127,7 +127,7 @@ def marked(node: Placed, *, sees_photos: bool, sees_all: bool) -> SafeString:
 
     `sees_photos`, `sees_all`: whether the editor may see all photos, and may know why something is not public.
     """
-    inserts = Inserts(rendering.for_readers(saved(node), get_language() or "en", has_margin=True))
+    inserts = Inserts(rendering.for_readers(saved(node), get_language() or "en", is_page=True))
     names = named(inserts)
     public = readable(names) if names else NONE
     photos = selectors.named(names.photos) if sees_photos else public.photos

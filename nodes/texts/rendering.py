@@ -15,6 +15,7 @@ from django.utils.translation import get_language, override
 from django.utils.translation import gettext as _
 
 from markup import html, markdown
+from markup.html import anchors
 from nodes.content import HTML, MARKDOWN
 from nodes.texts import code, margin, maths, typography
 
@@ -50,13 +51,15 @@ def saved(nonce: ObjectId, text: str, text_format: str) -> str:
 
 
 @lru_cache(maxsize=KEPT)
-def for_readers(clean: str, language: str, *, has_margin: bool = False) -> str:
+def for_readers(clean: str, language: str, *, is_page: bool = False) -> str:
     """Return clean HTML with formulas, coloured code, the punctuation of `language`, and names in it for links of footnotes.
 
-    `has_margin`: whether footnotes stand beside their lines; they are a list at the end otherwise. Kept in process."""
+    `is_page`: whether it is the text of a page: its footnotes stand beside their lines, not in a list at the end, and its
+    headings have links to themselves. Kept in process."""
     smart = typography.smart_html(clean, language)
     with override(language):
-        return _with_names(_CODE.sub(_Code(), margin.noted(smart) if has_margin else smart))
+        placed = anchors.linked(margin.noted(smart), _("Link to this section")) if is_page else smart
+        return _with_names(_CODE.sub(_Code(), placed))
 
 
 def line(text: str) -> str:

@@ -35,7 +35,10 @@ def moderator(editor):
 def test_a_preview_is_what_readers_will_see(editor):
     typed = {**NEW, "title": "Typed", "text": "## Hello\n\n*there* <script>alert(1)</script>"}
     html = editor().client.post(SHOW, typed).json()["html"]
-    assert '<h2 id="s-hello">Hello</h2>\n<p><em>there</em> </p>' in html
+    assert (
+        'Hello<a class="anchor" href="#s-hello" aria-label="Link to this section"></a></h2>\n<p><em>there</em> </p>'
+        in html
+    )
     assert "<h1>Typed</h1>" in html
     assert "site/site.css" in html
     typed = {**NEW, "text": "*no*<b onclick=x>yes</b>", "format": "html"}

@@ -12,7 +12,7 @@ SPAN = re.compile(r'<span class="margin-note" id="s-fn:\w+" role="doc-footnote">
 
 
 def on_pages(source: str, text_format: str = "markdown") -> str:
-    return rendering.for_readers(rendering.to_html(source, text_format), "en", has_margin=True)
+    return rendering.for_readers(rendering.to_html(source, text_format), "en", is_page=True)
 
 
 class Nesting(HTMLParser):

@@ -7,8 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from markup.html import anchors
 from nodes.texts import maths, rendering
 from tests.markup.properties import holds
+from tests.support.nodes.build import node
 from tests.support.payloads import ALL
 
 TEX = [
@@ -101,3 +103,23 @@ def test_links_of_footnotes_have_names_in_the_language_of_the_site():
 def test_references_in_a_formula_bring_in_no_character_that_pages_do_not_carry():
     assert "\u202e" not in (maths.mathml("\\text{a&#x202e;b}", is_block=False) or "\u202e")
     assert "\u202e" not in (maths.mathml("\\text{a\u202eb}", is_block=False) or "\u202e")
+
+
+def test_headings_link_to_themselves_on_pages_alone(client, mongo):
+    text = '::contents\n\n## On *lakes*\n\n### [Fish](/x)\n\n<a href="/y">\n<h2>In a link</h2>\n</a>\n\n##### Small'
+    node("blog-entry", "on-water", parent=node("blog", "news"), text=text)
+    html = client.get("/news/on-water").content.decode()
+    link = '<a class="anchor" href="#{}" aria-label="Link to this section"></a></h'
+    assert f'<h2 id="s-on-lakes">On <em>lakes</em>{link.format("s-on-lakes")}2>' in html
+    assert f"Fish</a>{link.format('s-fish')}3>" in html
+    assert html.count('<a class="anchor"') == 2
+    # A heading says elsewhere what it said.
+    assert '<a href="#s-on-lakes">On lakes</a>' in html
+    assert "anchor" not in rendering.for_readers(rendering.to_html(text, "markdown"), "en")
+
+
+def test_the_first_headings_alone_have_links():
+    html = rendering.to_html("## A\n\n" * (anchors.MOST_HEADINGS + 1), "markdown")
+    shown = rendering.for_readers(html, "en", is_page=True)
+    assert shown.count('class="anchor"') == anchors.MOST_HEADINGS
+    assert re.sub(r'<a class="anchor"[^<>]*></a>', "", shown) == html
