@@ -15,6 +15,8 @@ from tests.faults.harness.traffic import INSISTING, Editor, Guest, Photographer,
 
 # Seconds of peace between two faults: an error in them is the site's own.
 PEACE = (1.5, 4.0)
+# Seconds beyond its time for which a trial goes on, as long as something was never done.
+MORE = 120.0
 KINDS = {
     "saves", "tags", "posts", "held posts", "uploads", "replaces", "conversions", "decisions", "reads",
     "reads without the database", "posts to short discussions", "conversions to embedded", "conversions from embedded",
@@ -39,6 +41,10 @@ def trial(place: OnEmbedded | OnReplicaSet, faults: Sequence[str], *, seconds: f
             time.sleep(dice.uniform(*PEACE))
             breaking.inject(name)
         time.sleep(max(PEACE[0], seconds - (time.monotonic() - began)))
+        # A slow machine comes to its rarer acts later.
+        patience = time.monotonic() + MORE
+        while idle(ledger) and time.monotonic() < patience:
+            time.sleep(PEACE[0])
     finally:
         over.set()
         for one in people:
