@@ -82,6 +82,7 @@ def test_reply_stands_below_what_it_answers(reader, target):
 def test_actions_come_in_sight_by_keyboard_and_lead_to_the_parent(reader, target):
     parent = say(target, "What do you say?", "a")
     replies = [say(target, "A line.\n\n" * 12, f"r{n}", parent=parent.slug) for n in range(5)]
+    reader.emulate_media(reduced_motion="reduce")
     reader.goto(f"{URL}#c-{replies[0].part}")
     left = reader.locator(f"#c-{replies[-1].part}")
     actions = left.locator(".comment-actions")
@@ -90,8 +91,31 @@ def test_actions_come_in_sight_by_keyboard_and_lead_to_the_parent(reader, target
     expect(actions).to_have_css("opacity", "1")
     reader.keyboard.press("Enter")
     expect(reader.locator(f"#c-{parent.part}")).to_be_in_viewport()
+    expect(left).not_to_be_in_viewport()
+    reader.go_back()
+    if reader.runs_scripts:
+        expect(left.get_by_role("link", name="Show parent")).to_be_focused()
+        expect(left.get_by_role("link", name="Show parent")).to_be_in_viewport()
     reader.locator("summary", has_text="5 replies").press("Enter")
     expect(left).to_be_hidden()
+
+
+@pytest.mark.slow
+def test_back_stays_on_a_page_whose_address_names_the_parent_already(page, target):
+    parent = say(target, "What do you say?", "a")
+    reply = say(target, "A line.\n\n" * 40, "b", parent=parent.slug)
+    page.emulate_media(reduced_motion="reduce")
+    page.goto("/search")
+    page.goto(f"{URL}#c-{parent.part}")
+    link = page.locator(f"#c-{reply.part}").get_by_role("link", name="Show parent")
+    link.focus()
+    page.keyboard.press("Enter")
+    expect(page.locator(f"#c-{parent.part}")).to_be_in_viewport()
+    expect(link).not_to_be_in_viewport()
+    page.go_back()
+    assert page.url.endswith(f"{URL}#c-{parent.part}")
+    expect(link).to_be_focused()
+    expect(link).to_be_in_viewport()
 
 
 @pytest.mark.slow

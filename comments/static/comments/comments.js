@@ -110,6 +110,13 @@
       reply(link);
     } else if (link.classList.contains("comment-parent")) {
       history.replaceState({ ...history.state, commentsFrom: link.closest(".comment").id }, "");
+      // To where the address leads already a browser adds no step: going back would leave the page.
+      const named = link.href === location.href && document.getElementById(link.hash.slice(1));
+      if (!named) return;
+      event.preventDefault();
+      history.pushState(null, "", link.href);
+      named.focus({ preventScroll: true });
+      named.scrollIntoView();
     } else if (link.closest(".comments-pager, .comments-orders") && link.closest("[data-comments]") && !link.type) {
       event.preventDefault();
       turn(link.href, true);
