@@ -37,17 +37,18 @@ package source-sans 3.52.0 'xsm7qlMI/JwxwNdp6pvpR6l+aZjn90fzOzoeUz/qoohIYbKbDwQN
 python3 -m venv "$work/python"
 "$work/python/bin/pip" install --quiet --disable-pip-version-check fonttools==4.68.0 brotli==1.2.1
 
-latin=U+20-7E,U+A0-FF,U+131,U+152-153,U+2C6,U+2DA,U+2DC,U+2009-200D,U+2010-2015,U+2018-201E,U+2020-2022,U+2026
-latin+=,U+202F,U+2030,U+2032-2033,U+2039-203A,U+2044,U+20AC,U+2116,U+2122,U+2190-2193,U+2212,U+2260,U+2264-2265
-extended=U+100-130,U+132-151,U+154-17F,U+218-21B,U+1E9E,U+2C7,U+2D8-2D9,U+2DB,U+2DD
+latin=U+20-7E,U+A0-A1,U+A3,U+A7-AD,U+B0,U+B7,U+BB,U+BF-FF,U+152-153,U+2009-200D,U+2010-2015,U+2018-201E,U+2020-2022
+latin+=,U+2026,U+202F,U+2030,U+2032-2033,U+2039-203A,U+2044,U+20AC,U+2190-2193,U+2212
+extended=U+A2,U+A4-A6,U+AE-AF,U+B1-B6,U+B8-BA,U+BC-BE,U+100-151,U+154-17F,U+218-21B,U+1E9E,U+2C6-2C7,U+2D8-2DD
+extended+=,U+2116,U+2122,U+2260,U+2264-2265
 
-# cut FONT NAME: write NAME.woff2, and NAME-extended.woff2 that is loaded where a page has a letter of it. What is changed may
+# cut FONT NAME: write NAME.woff2, and NAME-extended.woff2 that is loaded where a page has a letter or sign of it. What is changed may
 # not be called "Source": the names within go, author and licence stay.
 cut() {
     local part
     for part in latin extended; do
         "$work/python/bin/pyftsubset" "$work/$1" --unicodes="${!part}" --flavor=woff2 --no-hinting \
-            --layout-features=kern,mark,mkmk,ccmp,locl,liga,onum,lnum,pnum,tnum --name-IDs=0,1,2,3,4,6,13,14 --obfuscate-names \
+            --layout-features=kern,liga,onum,lnum,tnum --name-IDs=0,1,2,3,4,6,13,14 --obfuscate-names \
             --output-file="$to/$2$([ $part = latin ] || echo -extended).woff2"
     done
 }

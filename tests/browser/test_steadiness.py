@@ -14,8 +14,10 @@ new PerformanceObserver(list => { for (const entry of list.getEntries()) window.
 # Two frames later all that is painted has been counted.
 SUM = """() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() =>
   done(window.moved.reduce((sum, value) => sum + value, 0)))))"""
-# What the web's own measure calls good is 0.1.
-MOST = 0.01
+
+
+# Words beside a bold or italic one may stand some pixels further once its letters have come: 0 in three decimals.
+MOST = 0.0005
 
 
 @pytest.fixture
@@ -39,8 +41,12 @@ def moved(page: Page, address: str) -> float:
 def test_pages_do_not_move_while_they_load(browsing, site, viewport):
     page = browsing(viewport=viewport)
     page.add_init_script(OBSERVE)
-    for address in ("/", "/news", "/news/hello", "/news/p12", "/lakes", "/lakes/lake-2", "/tag/paper"):
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    for address in ("/", "/news", "/news/hello", "/news/p12", "/inserts", "/lakes", "/lakes/lake-2", "/tag/paper"):
         assert moved(page, address) < MOST, address
+    assert len(asked) > 20
+    assert [url for url in asked if not url.startswith(browsing.server + "/")] == []
 
 
 def test_the_measure_sees_what_moves(page, site):

@@ -1,5 +1,6 @@
 """The reader's own choice of colours, and how little the theme weighs."""
 
+import itertools
 import re
 from pathlib import Path
 
@@ -7,6 +8,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser import pages
+from tests.support.nodes.build import node
 
 pytestmark = pytest.mark.slow
 
@@ -120,3 +122,78 @@ def test_pages_load_nothing_else(page, site):
     }
     assert used
     assert used <= known
+
+
+def test_a_page_loads_few_letters(browsing, site):
+    """Bold words included; bold sans is for tables' own bold words and the documentation theme."""
+    for name in ("home", "typography", "inserts", "post with threaded comments", "comment form", "gallery"):
+        page = browsing()
+        pages.READERS[name](page, site)
+        page.evaluate("document.fonts.ready")
+        urls = page.evaluate("performance.getEntriesByType('resource').map(entry => entry.name)")
+        files = {url.rpartition("/")[2] for url in urls if url.endswith(".woff2")}
+        assert {"serif.woff2", "sans.woff2"} <= files, name
+        sizes = {file: (ROOT / "static/vendor/fonts" / file).stat().st_size for file in files}
+        assert "sans-semibold.woff2" not in files, name
+        assert sum(sizes.values()) <= 60_000, (name, sizes)
+
+
+NOTES = """
+First[^a] and second[^b] in one line.
+
+Third[^c].
+
+[^a]: %s
+
+[^b]: Short.
+
+[^c]: Listed:
+
+    - one
+    - two
+""" % ("Words upon words. " * 20)
+
+
+@pytest.fixture
+def noted(mongo) -> str:
+    node(slug="noted", title="Noted", text=f"{NOTES}\n```python\nx = 1\n```")
+    return "/noted"
+
+
+def test_notes_stand_in_the_margin_beside_their_lines_and_never_upon_each_other(browsing, noted):
+    page = browsing(java_script_enabled=False, viewport={"width": 1280, "height": 900})
+    page.goto(noted)
+    boxes = [note.bounding_box() for note in page.locator(".margin-note").all()]
+    text = page.locator(".prose").bounding_box()
+    line = page.locator(".footnote-ref").first.bounding_box()
+    assert len(boxes) == 3
+    assert all(box["x"] + box["width"] < text["x"] and box["width"] > 150 for box in boxes)
+    assert all(upper["y"] + upper["height"] <= lower["y"] for upper, lower in itertools.pairwise(boxes))
+    assert abs(boxes[0]["y"] - line["y"]) < 24
+    page.emulate_media(media="print")
+    expect(page.locator(".margin-note").first).to_be_hidden()
+    expect(page.locator(".for-paper > ol > li")).to_have_count(3)
+    expect(page.locator(".for-paper")).to_be_visible()
+
+
+@pytest.mark.parametrize("has_script", [True, False])
+def test_a_note_unfolds_below_its_line_on_a_phone_and_folds_again(browsing, noted, has_script):
+    page = browsing(java_script_enabled=has_script, viewport={"width": 360, "height": 740})
+    page.goto(noted)
+    note = page.locator(".margin-note", has_text="Listed")
+    expect(note).to_be_hidden()
+    page.get_by_role("link", name="3", exact=True).focus()
+    page.keyboard.press("Enter")
+    expect(note).to_be_visible()
+    expect(page.locator(".for-paper")).to_be_hidden()
+    note.locator(".footnote-back").click()
+    expect(note).to_be_hidden()
+
+
+def test_code_is_copied_by_a_button_that_says_so(browsing, noted):
+    page = browsing(permissions=["clipboard-read", "clipboard-write"])
+    page.goto(noted)
+    page.get_by_role("button", name="Copy").press("Enter")
+    expect(page.get_by_role("button", name="Copied")).to_be_visible()
+    expect(page.locator(".code-block [role=status]")).to_have_text("Copied")
+    assert page.evaluate("navigator.clipboard.readText()").strip() == "x = 1"

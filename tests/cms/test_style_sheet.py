@@ -73,6 +73,10 @@ def test_fonts_are_few_and_come_from_here():
     assert files
     assert all((SITE / file).is_file() for file in files)
     assert "//" not in re.sub(r"/\*.*?\*/", "", SHEET, flags=re.DOTALL)
-    # What most texts need: words, stressed words, details. Bold ones come where a page has them.
-    fonts = SITE.parent / "vendor" / "fonts"
-    assert sum((fonts / f"{name}.woff2").stat().st_size for name in ("serif", "serif-italic", "sans")) <= 60 * 1024
+    # What a page of the magazine loads at most: words, stressed and bold ones, details.
+    fonts, names = SITE.parent / "vendor" / "fonts", ("serif", "serif-italic", "serif-semibold", "sans")
+    assert sum((fonts / f"{name}.woff2").stat().st_size for name in names) <= 60_000
+    # Details are not bold.
+    comments = Path(finders.find("comments/comments.css") or "").read_text()
+    assert not re.findall(r"font: [6-9]00[^;}]*--sans", SHEET + comments)
+    assert "font-weight" not in comments
