@@ -11,7 +11,7 @@ TESTERS := $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
 
 export PORT
 
-.PHONY: help run test test-slow lint bench soak mutants screenshots vendor clean chromium wrk checkers java
+.PHONY: help run test test-slow lint bench soak mutants screenshots vendor clean chromium wrk checkers java lighthouse
 .DEFAULT_GOAL := help
 
 help: ## list these targets
@@ -35,6 +35,9 @@ lint: .venv/dev.stamp ## style, types and who may import whom
 
 bench: .venv/dev.stamp wrk ## the measurements that the documents quote (ARGS=name for one, QUICK=1 for two minutes)
 	$(BIN)/python -m benchmarks $(ARGS)
+
+lighthouse: .venv/dev.stamp chromium checkers ## Lighthouse's scores of a home page, a post and a gallery: medians of five
+	$(BIN)/python -m benchmarks.lighthouse
 
 soak: .venv/dev.stamp ## an hour of mixed traffic while the site is broken (ARGS="--minutes 10"); MACHINE=30000: of random steps
 	$(if $(MACHINE),MACHINE_STEPS=$(MACHINE) $(BIN)/python -m pytest -q -m slow tests/comments/backends/test_machine.py,$(BIN)/python -m benchmarks.soak $(ARGS))
@@ -82,7 +85,7 @@ wrk:
 
 checkers: $(NPM)/.stamp
 
-# axe-core, schema-dts and the Nu HTML checker, at the versions of the lock file; none of their own scripts is run.
+# axe-core, schema-dts, the Nu HTML checker and Lighthouse, at the versions of the lock file; none of their own scripts is run.
 $(NPM)/.stamp: tests/browser/package.json tests/browser/package-lock.json
 	@command -v npm >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
 		apt-get update -qq && apt-get install -y -qq --no-install-recommends npm; } || \

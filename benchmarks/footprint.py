@@ -40,6 +40,7 @@ def main() -> None:
         site.set_up(pages.NODES)
         from benchmarks import web
 
+        web.require_wrk()
         paths = dict(pages.addresses())
         tables = [_commands(counter, paths)]
         with web.started("cms.wsgi:application", folder) as server:

@@ -54,6 +54,7 @@ def main() -> None:
         from benchmarks import web
         from mongo.connection import database
 
+        web.require_wrk()
         paths = dict(addresses())
         bare = servers.enter_context(web.started("benchmarks.bare:application", folder))
         cold = servers.enter_context(web.started("cms.wsgi:application", folder, {"PAGE_CACHE_MB": "0"}))

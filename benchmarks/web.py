@@ -90,7 +90,6 @@ def _milliseconds(text: str, name: str) -> float:
 @contextmanager
 def started(application: str, folder: Path, environment: Mapping[str, str] | None = None) -> Iterator[Web]:
     """Serve an application with gunicorn, set as `manage.py serve` sets it, but WORKERS workers. Its lines go to the folder."""
-    require_wrk()
     port = _free_port()
     log = folder / f"web-{port}.log"
     mongod = Embedded(folder).running()

@@ -42,6 +42,7 @@ def test_help_lists_every_target(make):
         "test-slow",
         "lint",
         "bench",
+        "lighthouse",
         "soak",
         "mutants",
         "screenshots",
