@@ -4,9 +4,10 @@
 POKE = """() => {
     const left = [];
     for (const element of document.querySelectorAll('body *')) {
-        // The preview beside a text: a document of its own, in which no script may run.
+        // The preview beside a text is a document of its own, in which no script may run; a button may lead to another page.
         const isPreview = element.sandbox?.length && !element.sandbox.contains('allow-scripts');
-        for (const name of element.getAttributeNames().filter((name) => !(isPreview && name === 'srcdoc')))
+        const isOurs = {srcdoc: isPreview, formaction: element.getAttribute('formaction')?.startsWith('/admin/')};
+        for (const name of element.getAttributeNames().filter((name) => !isOurs[name]))
             if (name.startsWith('on') || ['style', 'srcdoc', 'formaction'].includes(name)) left.push(name);
         if (element.protocol && !['http:', 'https:', 'mailto:', 'tel:', 'about:', ':'].includes(element.protocol))
             left.push(element.href);

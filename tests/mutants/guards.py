@@ -75,7 +75,7 @@ MUTANTS = (
     ),
     Mutant(
         "what matches nothing is not kept",
-        "nodes/views/pages.py::_by_date",
+        "nodes/views/pages.py::_narrowed",
         "if found.nodes:",
         "if True:",
         "tests/nodes/views/test_facets.py::test_what_matches_nothing_is_neither_counted_nor_kept",
