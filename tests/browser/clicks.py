@@ -8,8 +8,7 @@ from pathlib import Path
 from playwright.sync_api import Locator, Page, expect
 
 from nodes.models import Node
-from tests.browser.test_photos import GIVE, given
-from tests.browser.test_writing import PASTE
+from tests.browser.giving import GIVE, PASTE, given
 from tests.support.nodes import pictures
 from tests.support.nodes.build import node, stored
 from tests.support.nodes.photo_build import gallery

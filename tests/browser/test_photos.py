@@ -1,6 +1,5 @@
 """Photos in a browser: dropped on the library, pasted into a text, looked through by keyboard."""
 
-import base64
 import re
 
 import pytest
@@ -8,25 +7,10 @@ from playwright.sync_api import expect
 
 from mongo import jobs
 from mongo.connection import database
+from tests.browser.giving import GIVE, given
 from tests.support.nodes import pictures
 from tests.support.nodes.build import PAST, node, nonce, stored
 from tests.support.nodes.photo_build import document, gallery, upload
-
-# Gives an element files as if they had been dropped or pasted.
-GIVE = """([selector, kind, files]) => {
-  const transfer = new DataTransfer();
-  for (const [name, type, data] of files) {
-    transfer.items.add(new File([Uint8Array.from(atob(data), (c) => c.charCodeAt(0))], name, { type }));
-  }
-  const options = { bubbles: true, cancelable: true };
-  const event = kind === "paste" ? new ClipboardEvent(kind, { ...options, clipboardData: transfer })
-    : new DragEvent(kind, { ...options, dataTransfer: transfer });
-  document.querySelector(selector).dispatchEvent(event);
-}"""
-
-
-def given(name: str, data: bytes, type: str = "image/jpeg") -> list[str]:
-    return [name, type, base64.b64encode(data).decode()]
 
 
 def test_several_files_are_dropped_and_each_has_its_result(browsing, account):

@@ -6,8 +6,8 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from mongo import jobs
+from tests.browser.giving import GIVE, given
 from tests.browser.people import PHONE
-from tests.browser.test_photos import GIVE, given
 from tests.support.nodes import pictures
 from tests.support.nodes.build import node, stored
 from tests.support.nodes.photo_build import document, gallery, upload

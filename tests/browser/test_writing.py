@@ -9,6 +9,7 @@ from comments.posting import services
 from comments.types import Author, Target
 from nodes.models import Node
 from nodes.selectors import editing as selectors
+from tests.browser.giving import PASTE
 from tests.browser.people import PHONE, write
 from tests.support.nodes import pictures
 from tests.support.nodes.build import PAST, node, stored
@@ -213,12 +214,6 @@ def test_without_scripts_one_writes_uploads_and_moderates(browsing, account):
 
 
 # Pastes words as if they came from another window.
-PASTE = """(words) => {
-  const clipboardData = new DataTransfer();
-  clipboardData.setData("text/plain", words);
-  const event = new ClipboardEvent("paste", { bubbles: true, cancelable: true, clipboardData });
-  document.querySelector(".CodeMirror-code").dispatchEvent(event);
-}"""
 
 
 def test_a_pasted_address_of_the_site_becomes_a_link_by_id(ann, server):

@@ -1,0 +1,28 @@
+"""What is dropped on a page or pasted: `page.evaluate(GIVE, [".photo-drop", "drop", [given("a.jpg", data)]])`."""
+
+import base64
+
+# Gives an element files as if they had been dropped or pasted.
+GIVE = """([selector, kind, files]) => {
+  const transfer = new DataTransfer();
+  for (const [name, type, data] of files) {
+    transfer.items.add(new File([Uint8Array.from(atob(data), (c) => c.charCodeAt(0))], name, { type }));
+  }
+  const options = { bubbles: true, cancelable: true };
+  const event = kind === "paste" ? new ClipboardEvent(kind, { ...options, clipboardData: transfer })
+    : new DragEvent(kind, { ...options, dataTransfer: transfer });
+  document.querySelector(selector).dispatchEvent(event);
+}"""
+
+# Pastes words into the editor of Markdown.
+PASTE = """(words) => {
+  const clipboardData = new DataTransfer();
+  clipboardData.setData("text/plain", words);
+  const event = new ClipboardEvent("paste", { bubbles: true, cancelable: true, clipboardData });
+  document.querySelector(".CodeMirror-code").dispatchEvent(event);
+}"""
+
+
+def given(name: str, data: bytes, type: str = "image/jpeg") -> list[str]:
+    """Return a file as GIVE takes it."""
+    return [name, type, base64.b64encode(data).decode()]
