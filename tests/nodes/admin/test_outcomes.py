@@ -2,7 +2,6 @@
 
 import re
 from datetime import timedelta
-from html import unescape
 
 import pytest
 from bson import ObjectId
@@ -11,29 +10,12 @@ from mongo.clock import now
 from mongo.connection import database
 from nodes.services import drafts, editing
 from nodes.types import Actor
-from tests.nodes.admin.test_desk import AHEAD, change
 from tests.support.nodes.build import EDITOR, PAST, node, nonce, stored
+from tests.support.nodes.desk import AHEAD, DUE, WHEN, change, sent, told
 from tests.support.nodes.editors import fields
 
 ADD = "/admin/nodes/node/add/?type=basic-page"
-DUE = {"published_0": f"{AHEAD:%Y-%m-%d}", "published_1": "09:00"}
 NEVER_PUBLISHED = {"published_0": "", "published_1": ""}
-WHEN = f"June 1, {AHEAD.year}, 9 a.m."
-
-
-def told(response):
-    """Return what was told last of a page, as text; its links in brackets."""
-    assert response.status_code == 200
-    html = response.content.decode().partition('class="messagelist"')[2].partition("</ul>")[0]
-    said = re.findall(r"<li[^>]*>(.*?)</li>", html, re.S)
-    text = re.sub(r'<a href="([^"]*)">(.*?)</a>', r"\2[\1]", said[-1])
-    return unescape(text).strip()
-
-
-def sent(editor, address, button="_continue", **typed):
-    """Press a button of the form at an address; return what is told."""
-    data = {**editor.open(address), **typed, button: "1"}
-    return told(editor.client.post(address, data, follow=True))
 
 
 VIEW = " View it.[/page]"

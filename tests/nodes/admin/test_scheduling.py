@@ -4,24 +4,15 @@ from datetime import timedelta
 from html import unescape
 
 import pytest
-from django.contrib.auth.models import Group
 
 from mongo.clock import now
 from nodes.services import drafts, editing, scheduled
-from tests.nodes.admin.test_desk import AHEAD, LIVE, change, seen
-from tests.nodes.admin.test_outcomes import DUE, WHEN, sent, told
 from tests.support.nodes.build import EDITOR, node, nonce, stored
+from tests.support.nodes.desk import AHEAD, DUE, LIVE, WHEN, change, seen, sent, told
 from tests.support.nodes.editors import fields
 
 LIST = "/admin/nodes/node/"
 TIME = {"due_0": f"{AHEAD:%Y-%m-%d}", "due_1": "09:00"}
-
-
-@pytest.fixture
-def author(editor):
-    made = editor("jo", is_superuser=False)
-    made.user.groups.add(Group.objects.get(name="Authors"))
-    return made
 
 
 def drafted(page, **mine) -> None:

@@ -1,0 +1,12 @@
+import pytest
+from django.contrib.auth.models import Group
+
+from tests.support.nodes.editors import Editor
+
+
+@pytest.fixture
+def author(editor) -> Editor:
+    """An author, who publishes nothing."""
+    made = editor("jo", is_superuser=False)
+    made.user.groups.add(Group.objects.get(name="Authors"))
+    return made
