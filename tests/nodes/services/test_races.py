@@ -1,8 +1,5 @@
 """Many at once, for long: one wins each round, all edits survive, no move makes a cycle."""
 
-from concurrent.futures import ThreadPoolExecutor
-from threading import Barrier
-
 import pytest
 
 from mongo.clock import now
@@ -12,19 +9,8 @@ from nodes.models import tree
 from nodes.services import bulk_actions, editing, write
 from nodes.services.bulk_actions import Chosen
 from nodes.types import Actor
+from tests.support.at_once import at_once
 from tests.support.nodes.build import EDITOR, node, nonce, stored
-
-
-def at_once(count, work):
-    """Run work(0), work(1)… in threads that begin together; return what they returned."""
-    barrier = Barrier(count)
-
-    def begin(i):
-        barrier.wait()
-        return work(i)
-
-    with ThreadPoolExecutor(count) as pool:
-        return list(pool.map(begin, range(count)))
 
 
 @pytest.mark.parametrize("rounds", [3, pytest.param(50, marks=pytest.mark.slow)])

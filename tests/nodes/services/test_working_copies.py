@@ -9,7 +9,7 @@ from mongo.clock import now
 from nodes.collections import WORKING_COPIES, collections
 from nodes.selectors import working_copies as selectors
 from nodes.services import working_copies
-from tests.nodes.services.test_races import at_once
+from tests.support.at_once import at_once
 from tests.support.commands import explain, stages
 
 ANN, BOB = ObjectId(), ObjectId()
