@@ -13,19 +13,7 @@ from nodes.content import UPCOMING, Page, Section
 from nodes.selectors import dates
 from tests.support.commands import explain, stages
 from tests.support.nodes.build import node, nonce, save
-from tests.support.nodes.content import registered
-
-
-class Concert(Page):
-    """Begins at a time."""
-
-    stands_in = ["season"]
-    date_field = "starts"
-    facets = ["hall"]
-
-    starts = models.DateTimeField(null=True, blank=True)
-    hall = models.CharField(max_length=50, blank=True)
-    programme = models.TextField(blank=True)
+from tests.support.nodes.content import Concert, Season, registered
 
 
 class Holiday(Page):
@@ -35,13 +23,6 @@ class Holiday(Page):
     date_field = "day"
 
     day = models.DateField()
-
-
-class Season(Section):
-    """Lists concerts by when they begin."""
-
-    lists = UPCOMING
-    page_size = 2
 
 
 class Holidays(Section):

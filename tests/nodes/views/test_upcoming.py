@@ -6,9 +6,8 @@ import pytest
 
 from cms import page_cache
 from mongo.clock import now
-from tests.nodes.selectors.test_dates import Concert, Season
 from tests.support.nodes.build import node
-from tests.support.nodes.content import registered
+from tests.support.nodes.content import Concert, Season, registered
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ from django_mongodb_backend.fields import ArrayField, EmbeddedModelArrayField, E
 
 from nodes.content import (
     BY_HAND,
+    UPCOMING,
     Blog,
     Content,
     Entry,
@@ -138,6 +139,25 @@ class Everything(Entry):
     pieces = EmbeddedModelArrayField(Piece, null=True, blank=True)
     page = NodeField(null=True, blank=True)
     photo = PhotoField(null=True, blank=True)
+
+
+class Concert(Page):
+    """Begins at a time."""
+
+    stands_in = ["season"]
+    date_field = "starts"
+    facets = ["hall"]
+
+    starts = models.DateTimeField(null=True, blank=True)
+    hall = models.CharField(max_length=50, blank=True)
+    programme = models.TextField(blank=True)
+
+
+class Season(Section):
+    """Lists concerts by when they begin."""
+
+    lists = UPCOMING
+    page_size = 2
 
 
 @contextmanager
