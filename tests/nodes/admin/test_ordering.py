@@ -8,21 +8,15 @@ from bson import ObjectId
 from nodes.admin import ordering as view
 from nodes.selectors import by_hand
 from nodes.services import ordering, trash
-from tests.support.nodes.build import EDITOR, node, nonce, stored
-from tests.support.nodes.content import Chapter, Handbook, News, registered
+from tests.support.nodes.build import EDITOR, node, nonce, save, stored
 from tests.support.nodes.editors import fields
 
 
 @pytest.fixture
-def book(mongo):
-    with registered(Handbook, Chapter, News):
-        yield node("handbook", "book")
-
-
-@pytest.fixture
-def chapters(book):
+def chapters(chapters):
     """The ids of the chapters a to e; c is not published."""
-    return [node("chapter", slug, parent=book, **({"published": None} if slug == "c" else {})) for slug in "abcde"]
+    save(chapters[2], nonce(chapters[2]), published=None)
+    return chapters
 
 
 def address(section) -> str:

@@ -13,19 +13,6 @@ from nodes.models import Node, site, tree
 from nodes.selectors import by_hand
 from nodes.services import duplicating, editing, ordering, trash
 from tests.support.nodes.build import EDITOR, node, nonce, save
-from tests.support.nodes.content import Chapter, Handbook, News, registered
-
-
-@pytest.fixture
-def book(mongo):
-    with registered(Handbook, Chapter, News):
-        yield node("handbook", "book")
-
-
-@pytest.fixture
-def chapters(book):
-    """The ids of the chapters a to e."""
-    return [node("chapter", slug, parent=book) for slug in "abcde"]
 
 
 def standing(section: ObjectId) -> str:
