@@ -10,19 +10,13 @@ from django.urls import reverse
 from nodes.admin.photos.describing import address
 from nodes.photos.links import in_admin, library
 from nodes.services import photos
-from tests.nodes.admin.test_photos import files, user
 from tests.support.nodes import build, pictures
 from tests.support.nodes.editors import fields
 from tests.support.nodes.photo_build import document, gallery, upload
+from tests.support.nodes.photo_forms import files, user
 
 pytestmark = pytest.mark.usefixtures("mongo")
 DRAFT = {"published": None, "detail.alt": ""}
-
-
-@pytest.fixture
-def editor(client) -> Client:
-    client.force_login(user("publish_node", "change_node"))
-    return client
 
 
 def drafts(*names: str) -> list[ObjectId]:

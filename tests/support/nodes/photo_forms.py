@@ -1,0 +1,29 @@
+"""The forms of photos in the admin, without a browser."""
+
+from typing import Any
+
+from bson import ObjectId
+from django.contrib.auth.models import Permission, User
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client
+from django.urls import reverse
+
+JSON = {"accept": "application/json"}
+
+
+def user(*permissions: str, name: str = "editor") -> User:
+    """Make an account with some permissions, by their codenames."""
+    account = User.objects.create_user(name, is_staff=True)
+    for codename in permissions:
+        account.user_permissions.add(Permission.objects.get(codename=codename))
+    return account
+
+
+def files(**named: bytes) -> list[SimpleUploadedFile]:
+    """Return files as a form takes them: files(lake__jpg=data)."""
+    return [SimpleUploadedFile(name.replace("__", "."), data) for name, data in named.items()]
+
+
+def send(client: Client, parent: ObjectId, sent: list[SimpleUploadedFile], **more: Any) -> Any:
+    """Upload files into a gallery as a script does; return the response."""
+    return client.post(reverse("admin:nodes_photo_upload", args=[parent]), {"files": sent, **more}, headers=JSON)
