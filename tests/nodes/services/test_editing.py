@@ -10,7 +10,6 @@ from django.urls import URLResolver, get_resolver
 
 from nodes import errors
 from nodes.services import editing, placement, trash, write
-from nodes.types import Actor
 from tests.support.nodes.build import EDITOR, node, nonce, save, stored
 
 
@@ -142,22 +141,6 @@ def test_stale_compare_and_set_changes_nothing(mongo):
     assert stored(node_id)["title"] == "Theirs"
 
 
-def test_one_of_many_wins_each_round(mongo):
-    node_id = node(text="0")
-    with ThreadPoolExecutor(16) as pool:
-        for round_ in range(8):
-            seen = mongo["cms.nodes"].find_one()
-            barrier = Barrier(16)
-
-            def attempt(i, seen=seen, barrier=barrier, round_=round_):
-                barrier.wait()
-                return write.compare_and_set(EDITOR, seen, {"detail.text": f"{round_}/{i}"})
-
-            won = [nonce for nonce in pool.map(attempt, range(16)) if nonce]
-            assert len(won) == 1
-            assert won[0] == nonce(node_id)
-
-
 def test_disjoint_fields_merge(mongo):
     node_id = node(title="Title", summary="Summary")
     seen = nonce(node_id)
@@ -254,24 +237,6 @@ def test_two_moves_at_once_make_no_cycle(mongo):
             moved = list(pool.map(move, (a, b), (b, a)))
             assert sorted(moved) == [False, True]
             assert {stored(a)["parent_id"], stored(b)["parent_id"]} in ({None, a}, {None, b})
-
-
-def test_eight_editors_of_different_paragraphs_all_survive(mongo):
-    node_id = node(text="\n\n".join(f"paragraph {i}" for i in range(8)))
-    with ThreadPoolExecutor(8) as pool:
-        for round_ in range(3):
-            seen = nonce(node_id)
-            before = stored(node_id)["detail"]["text"].split("\n\n")
-            barrier = Barrier(8)
-
-            def edit(i, seen=seen, before=before, barrier=barrier, round_=round_):
-                mine = [*before[:i], f"{before[i]} +{round_}", *before[i + 1 :]]
-                barrier.wait()
-                save(node_id, seen, Actor(None, str(i)), detail__text="\n\n".join(mine))
-
-            list(pool.map(edit, range(8)))
-    paragraphs = stored(node_id)["detail"]["text"].split("\n\n")
-    assert paragraphs == [f"paragraph {i} +0 +1 +2" for i in range(8)]
 
 
 def test_move_refuses_a_section_in_the_trash(mongo):
