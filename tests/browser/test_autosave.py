@@ -22,6 +22,7 @@ def kept(page):
     expect(page.locator("#saved-state")).to_have_text(re.compile(r"^Kept \d.*, not saved$"))
 
 
+@pytest.mark.slow
 def test_what_a_killed_tab_had_is_offered_on_another_device(browsing, account):
     user, node_id = account("ann"), node(text="one\n\ntwo")
     ann = browsing(user)

@@ -88,6 +88,7 @@ def test_readers_of_documentation_meet_no_barrier(looking, axe, site, viewport):
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
+@pytest.mark.slow
 def test_the_dashboard_has_no_barrier(looking, account, axe, site):
     assert barriers(looking(account("ann")), axe, {"dashboard": pages.EDITORS["admin start"]}, site) == []
 

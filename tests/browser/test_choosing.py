@@ -26,6 +26,7 @@ def kept(node_id: object) -> dict[str, object]:
     return database()["cms.nodes"].find_one({"_id": node_id})["draft"]["metadata"]["detail"]
 
 
+@pytest.mark.slow
 def test_a_link_is_chosen_by_title_address_or_brackets(ann, server):
     fees, page = node(slug="fees", title="Our [new] fees"), node(slug="page", text="")
     photo = upload(gallery(), name="lake.jpg", tags=("lake district",))

@@ -74,6 +74,7 @@ def test_a_date_ahead_makes_the_button_schedule(ann):
     assert stored(node_id)["published"].date() == ahead.date()
 
 
+@pytest.mark.slow
 def test_a_date_ahead_on_a_live_page_schedules_its_changes(ann):
     node_id, ahead = node(title="Live"), now() + timedelta(days=40)
     ann.goto(change(node_id))
@@ -143,6 +144,7 @@ def test_on_a_phone_the_bar_is_in_reach_and_the_settings_follow(browsing, accoun
         assert page.evaluate(widths)[0] <= PHONE["width"]
 
 
+@pytest.mark.slow
 def test_without_scripts_a_page_is_published_changed_and_taken_down(browsing, account):
     page = browsing(account("bob"), java_script_enabled=False)
     page.goto(ADD)

@@ -20,6 +20,7 @@ def two(browsing, account):
     return browsing(account("ann")), browsing(account("bob"))
 
 
+@pytest.mark.slow
 def test_disjoint_edits_both_survive(two):
     ann, bob = two
     node_id = node(title="Old", text="one\n\ntwo\n\nthree")
@@ -62,6 +63,7 @@ def test_the_same_paragraph_shows_both_and_one_decides(browsing, account, script
     assert stored(node_id)["detail"]["text"].startswith("The cat and the dog slept")
 
 
+@pytest.mark.slow
 def test_double_click_on_save_makes_one_page_and_one_save(browsing, account, mongo):
     ann = browsing(account("ann"))
     ann.goto(ADD)
@@ -148,6 +150,7 @@ def test_kept_text_is_another_account_s_business(browsing, account):
     expect(ann.locator(".unsaved")).to_have_count(0)
 
 
+@pytest.mark.slow
 def test_expired_log_in_is_renewed_on_the_spot(browsing, account):
     ann, node_id = browsing(account("ann")), node(text="old")
     ann.expected.append("403")

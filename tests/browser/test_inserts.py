@@ -101,6 +101,7 @@ def test_what_each_form_makes_can_be_read(browsing, account):
     assert inserts.names == {made.name for made in base.registered()}
 
 
+@pytest.mark.slow
 def test_without_scripts_the_form_says_how_they_are_written(browsing, account):
     page = browsing(account("ann"), java_script_enabled=False)
     page.goto(change(""))

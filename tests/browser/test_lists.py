@@ -31,7 +31,9 @@ def test_bulk_actions_from_the_list(browsing, account):
     expect(ann.locator(".messagelist")).to_contain_text("2 are back in their places")
 
 
-@pytest.mark.parametrize("stops", [False, True], ids=["to the end", "stopped"])
+@pytest.mark.parametrize(
+    "stops", [pytest.param(False, marks=pytest.mark.slow, id="to the end"), pytest.param(True, id="stopped")]
+)
 def test_bulk_actions_show_how_far_they_are_and_can_be_stopped(browsing, account, stops):
     ann, sent = browsing(account("ann")), []
     made = [node(slug=f"p{i}", title=f"Page {i}", published=None) for i in range(12)]

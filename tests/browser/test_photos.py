@@ -136,6 +136,7 @@ def test_without_script_new_photos_are_described_on_the_next_page(browsing, acco
     expect(page.locator(".photo-grid li")).to_have_count(2)
 
 
+@pytest.mark.slow
 def test_a_photo_is_edited_and_its_focal_point_clicked(browsing, account):
     page = browsing(account("ann"))
     photo_id = upload(gallery(), pictures.jpeg(1, pictures.image((600, 400))))
@@ -182,6 +183,7 @@ def test_a_part_is_dragged_moved_by_keys_and_turned(browsing, account):
     expect(page.locator("#id_crop_0")).to_have_value("")
 
 
+@pytest.mark.slow
 def test_a_picture_pasted_into_a_text_is_shown_by_the_post(browsing, account):
     page = browsing(account("ann"))
     gallery("pictures")

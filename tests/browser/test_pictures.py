@@ -23,6 +23,7 @@ def opened(page: Page, node_id: object) -> None:
     page.evaluate("document.querySelectorAll('details.desk-group').forEach((group) => { group.open = true; })")
 
 
+@pytest.mark.slow
 def test_a_picture_is_chosen_dropped_and_taken_away(ann):
     lake = upload(gallery(), pictures.jpeg(1), "lake.jpg", fields={"title": "Lake at dawn", "detail.alt": "Mist"})
     post = node("blog-entry", "post", parent=node("blog", "blog"), text="Before.", title="A post")

@@ -122,7 +122,9 @@ def test_a_wrong_address_helps(page, site):
     expect(page.get_by_role("searchbox")).to_be_visible()
 
 
-@pytest.mark.parametrize("scripts", [True, False], ids=["script", "no script"])
+@pytest.mark.parametrize(
+    "scripts", [pytest.param(True, id="script"), pytest.param(False, marks=pytest.mark.slow, id="no script")]
+)
 def test_a_reader_logs_in_and_out(browsing, account, site, scripts):
     account("ann")
     page = browsing(java_script_enabled=scripts)

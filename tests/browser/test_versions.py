@@ -1,5 +1,6 @@
 """Editors at drafts, previews and history."""
 
+import pytest
 from playwright.sync_api import expect
 
 from nodes.services import editing
@@ -11,6 +12,7 @@ def change(node_id):
     return f"/admin/nodes/node/{node_id}/change/"
 
 
+@pytest.mark.slow
 def test_draft_preview_publish(browsing, account):
     ann, node_id = browsing(account("ann")), node(slug="page", title="Live", text="Live text")
     reader = browsing()
@@ -43,6 +45,7 @@ def test_draft_preview_publish(browsing, account):
     expect(reader.locator("article")).to_contain_text("Drafted text")
 
 
+@pytest.mark.slow
 def test_history_difference_and_going_back(browsing, account):
     ann, node_id = browsing(account("ann")), node(title="First", text="one two")
     editing.save(EDITOR, node_id, nonce(node_id), {"title": "Second", "detail.text": "one three"})

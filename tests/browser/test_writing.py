@@ -62,6 +62,7 @@ def test_the_keyboard_is_not_trapped_and_finds_the_tools(ann):
     expect(ann.locator("#id_text")).to_have_value("text")
 
 
+@pytest.mark.slow
 def test_preview_beside_the_text_follows_what_is_typed(ann):
     ann.goto(change(node(text="## First\n\n<script>alert(1)</script>")))
     pane = ann.get_by_role("region", name="Preview")

@@ -7,6 +7,7 @@ import sys
 from io import StringIO
 from pathlib import Path
 
+import pytest
 from django.core.management import call_command
 
 from mongo import doctor
@@ -19,6 +20,7 @@ def found(**options) -> dict[str, str]:
     return {finding.name: finding.level for finding in doctor.examine(**options)}
 
 
+@pytest.mark.slow
 def test_demo_site_has_no_errors_and_no_warnings(mongo):
     call_command("load_demo", verbosity=0)
     call_command("work", "--once", stdout=StringIO())

@@ -5,6 +5,8 @@ import re
 import subprocess
 import sys
 
+import pytest
+
 from tests.support.site_settings import ROOT
 
 GUIDE = (ROOT / "docs/how-to/add-a-content-type.md").read_text()
@@ -16,13 +18,19 @@ EVERY_TYPE = [
 ]
 
 
-def test_recipes():
+@pytest.mark.parametrize(
+    "tests",
+    [
+        pytest.param(["-m", "not slow", "examples/recipes"], id="their own"),
+        pytest.param(["-m", "", "-k", "recipe", *EVERY_TYPE], marks=pytest.mark.slow, id="every type"),
+    ],
+)
+def test_recipes(tests):
     environment = os.environ | {
         "DJANGO_SETTINGS_MODULE": "examples.recipes.settings_for_tests",
         "TEST_MONGODB_NAME": f"recipes_{os.getpid()}",
     }
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", "not slow", "-k", "recipe"]
-    command += ["examples/recipes", *EVERY_TYPE]
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests]
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert re.search(r"\b[1-9]\d* passed", done.stdout)

@@ -51,7 +51,10 @@ def hide(site, thing, how):
 HOW = ("unpublished", "expired", "trashed", "its section unpublished", "its section expired", "its section trashed")
 
 
-@pytest.mark.parametrize("how", HOW)
+# A look at each way is long: two of them each time, the rest in `make test-slow`.
+@pytest.mark.parametrize(
+    "how", [pytest.param(how, marks=() if "unpublished" in how else pytest.mark.slow) for how in HOW]
+)
 def test_what_a_client_kept_is_not_confirmed_once_it_is_hidden(site, client, how):
     """No 304 for what is not public any more, by entity tag or by time, from any page that showed it."""
     thing = site.thing("live")

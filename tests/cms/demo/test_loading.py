@@ -66,6 +66,7 @@ def test_holds_what_a_visitor_should_meet(mongo, client):
     assert mongo["comments.pending"].count_documents({}) == 2
 
 
+@pytest.mark.slow
 def test_removing_leaves_nothing(mongo):
     loading.load(now(), nothing)
     assert loading.remove(nothing).left == 0

@@ -52,6 +52,15 @@ def test_from_nothing_to_a_site_and_back(site):
     assert kept.read_text() not in said, "what is no terminal may have other readers"
     assert kept.stat().st_mode & 0o077 == 0
 
+    assert site.stop() == 0
+    assert "Traceback" not in site.output.read_text()
+    assert site.left() == []
+    assert is_free(site.port)
+
+
+@pytest.mark.slow
+def test_a_site_is_served_once_does_its_jobs_and_outlives_its_mongod(site):
+    site.start()
     assert refusal(site) == f"Process {site.run.pid} serves this site already, at {site.url}."
     neighbour = Site(site.var.with_name("neighbour"))
     neighbour.environment["PORT"] = str(site.port)
@@ -70,11 +79,6 @@ def test_from_nothing_to_a_site_and_back(site):
     until(lambda: site.mongod and site.mongod != before)
     assert site.fetch("admin/login/") == 200
     assert f"it runs again as process {site.mongod.pid}" in site.output.read_text()
-
-    assert site.stop() == 0
-    assert "Traceback" not in site.output.read_text()
-    assert site.left() == []
-    assert is_free(site.port)
 
 
 @pytest.mark.slow
@@ -109,6 +113,7 @@ def test_commands_without_a_database_start_none(site, words):
     assert not (site.var / "mongod.json").exists()
 
 
+@pytest.mark.slow
 def test_a_command_starts_the_server_for_its_own_duration(site):
     result = site.manage("migrate", "-v0")
     assert result.returncode == 0, result.stderr

@@ -46,11 +46,19 @@ def _quick(*quick):
     return [pytest.param(form, marks=() if form in quick else pytest.mark.slow, id="-".join(form)) for form in FORMS]
 
 
-EACH = _quick(THREADED_BUCKETS)
+EACH = pytest.mark.parametrize("form", _quick(THREADED_BUCKETS))
+# Each third call each time, every one in `make test-slow`.
+SOME = pytest.mark.parametrize(
+    ("form", "every"),
+    [
+        pytest.param(THREADED_BUCKETS, 3, id="now and then"),
+        *(pytest.param(form, 1, marks=pytest.mark.slow, id="-".join(form)) for form in FORMS),
+    ],
+)
 
 
-@pytest.mark.parametrize("form", EACH)
 class TestStopped:
+    @EACH
     def test_poster(self, mongo, settings, target, form):
         backend = configure(settings, *form)
 
@@ -67,6 +75,7 @@ class TestStopped:
             check,
         )
 
+    @EACH
     def test_editor(self, mongo, settings, target, form):
         backend = configure(settings, *form)
 
@@ -80,7 +89,8 @@ class TestStopped:
 
         stopped_everywhere(mongo, target, lambda: fresh(backend, target, 5), edit, check)
 
-    def test_remover_and_restorer(self, mongo, settings, target, form):
+    @SOME
+    def test_remover_and_restorer(self, mongo, settings, target, form, every):
         backend = configure(settings, *form)
 
         def there_and_back(stopping, first):
@@ -91,9 +101,10 @@ class TestStopped:
             stored = {item["slug"]: item for item in audit.stored(target, "auth_user", crashed=True)}[first.slug]
             assert (stored["source"], stored["rev"], stored["author"]["email"]) == ("first", 3, "first@example.org")
 
-        stopped_everywhere(mongo, target, lambda: fresh(backend, target, 5), there_and_back, check)
+        stopped_everywhere(mongo, target, lambda: fresh(backend, target, 5), there_and_back, check, every)
 
-    def test_moderator(self, mongo, settings, target, form):
+    @SOME
+    def test_moderator(self, mongo, settings, target, form, every):
         backend = configure(settings, *form)
 
         def hold_and_approve(stopping, first):
@@ -107,9 +118,10 @@ class TestStopped:
             assert [item["source"] for item in audit.stored(target, "auth_user", crashed=True)].count("held") == 1
             assert backend.held(target=target) == ()
 
-        stopped_everywhere(mongo, target, lambda: fresh(backend, target, 5), hold_and_approve, check)
+        stopped_everywhere(mongo, target, lambda: fresh(backend, target, 5), hold_and_approve, check, every)
 
-    def test_importer(self, mongo, settings, target, form):
+    @SOME
+    def test_importer(self, mongo, settings, target, form, every):
         backend = configure(settings, *form)
         old = [imported(n) for n in (1, 2)]
 
@@ -118,7 +130,7 @@ class TestStopped:
             assert [item["source"] for item in stored if item["posted"].year == 2020] == ["1", "2"]
 
         stopped_everywhere(
-            mongo, target, lambda: backend.forget(target), lambda b, prepared: b.import_(target, old), check
+            mongo, target, lambda: backend.forget(target), lambda b, prepared: b.import_(target, old), check, every
         )
 
 

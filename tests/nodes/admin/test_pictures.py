@@ -34,7 +34,13 @@ def preview(html: str) -> list[str]:
     return [*(unescape(word) for word in words[:2]), image[1] if image else ""]
 
 
-@pytest.mark.parametrize("type", ["blog-entry", "basic-page", "folder", "blog", "gallery"])
+@pytest.mark.parametrize(
+    "type",
+    [
+        "blog-entry",
+        *(pytest.param(type, marks=pytest.mark.slow) for type in ("basic-page", "folder", "blog", "gallery")),
+    ],
+)
 def test_every_text_takes_one_by_its_address_or_id(photo, editor, type):
     ann, place = editor(), node("blog" if type == "blog-entry" else "folder", "place")
     page = change(node(type, "page", parent=place))

@@ -33,7 +33,7 @@ holds = settings(
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 # A test of few examples, and a slow one of many.
-AMOUNTS = [pytest.param(6, id="few"), pytest.param(150, id="many", marks=pytest.mark.slow)]
+AMOUNTS = [pytest.param(4, id="few"), pytest.param(150, id="many", marks=pytest.mark.slow)]
 
 
 @pytest.fixture

@@ -81,7 +81,12 @@ def place(mongo, request):
     indexes.ensure()
 
 
-every_type = pytest.mark.parametrize("place", NAMES, indirect=True)
+# The type with a field of every class each time, the rest in `make test-slow`.
+every_type = pytest.mark.parametrize(
+    "place",
+    [pytest.param(name, marks=() if name == Everything.type_name else pytest.mark.slow) for name in NAMES],
+    indirect=True,
+)
 
 
 def names_in(value: Any) -> set[str]:

@@ -374,9 +374,9 @@ class Endless(io.RawIOBase):
         return data
 
 
-@pytest.mark.parametrize("posts", [400, pytest.param(4000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("posts", [200, pytest.param(4000, marks=pytest.mark.slow)])
 def test_flat_memory(posts):
-    """The reader's own peak is that of some records and one piece of the file, whether that has 5 MB or 50 MB."""
+    """The reader's own peak is that of some records and one piece of the file, whether that has 2.5 MB or 50 MB."""
     stream = Endless(posts)
     count = 0
     tracemalloc.start()
