@@ -41,7 +41,7 @@ def taken_out(mutant: Mutant, source: str) -> str:
     found = [n for n in range(len(words) - len(wanted) + 1) if [t.string for t in words[n : n + len(wanted)]] == wanted]
     if len(found) != 1:
         raise Outdated(
-            f"{mutant.where} has the code of “{mutant.guard}” {len(found)} times: adapt tests/mutants/guards.py"
+            f"{mutant.where} has the code of “{mutant.guard}” {len(found)} times: adapt tests/mutants/guards/"
         )
     begin, end = words[found[0]], words[found[0] + len(wanted) - 1]
     lines = source.splitlines(keepends=True)
@@ -58,7 +58,7 @@ def _lines(mutant: Mutant, source: str) -> tuple[int, int]:
     for name in filter(None, mutant.where.partition("::")[2].split(".")):
         inner = [child for child in ast.walk(node) if getattr(child, "name", "") == name and hasattr(child, "body")]
         if not inner:
-            raise Outdated(f"{mutant.where} is not there: adapt “{mutant.guard}” in tests/mutants/guards.py")
+            raise Outdated(f"{mutant.where} is not there: adapt “{mutant.guard}” in tests/mutants/guards/")
         node = inner[0]
     return getattr(node, "lineno", 1), getattr(node, "end_lineno", source.count("\n") + 1)
 
