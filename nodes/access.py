@@ -1,7 +1,7 @@
 """Who may do what with which node: asked by every page of the admin, previews and links included.
 
 Authors write: their own nodes until published, and drafts beside them afterwards. Editors (who may publish) do everything but
-delete for good, which administrators may. To all others a node does not exist: 404, so that ids cannot be guessed.
+delete permanently, which administrators may. To all others a node does not exist: 404, so that ids cannot be guessed.
 Photos have no owner: writers see the library and add to it; with the right to publish, or to change photos,
 one changes what is in it.
 """

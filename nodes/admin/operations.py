@@ -1,4 +1,4 @@
-"""Moving, copying, throwing away, putting back, deleting for good: a page that says what will happen, then one POST."""
+"""Moving, copying, throwing away, restoring, deleting permanently: a page that says what will happen, then one POST."""
 
 from typing import Any
 
@@ -195,7 +195,7 @@ def restore(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def delete(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
-    """Delete a node in the trash for good."""
+    """Delete a node in the trash permanently."""
     found = access.trashed(request.user, node_id, Action.DELETE)
     form = Confirmation(request, found)
     if request.method == "POST" and form.is_valid():
