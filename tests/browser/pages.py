@@ -197,6 +197,12 @@ READERS: dict[str, Callable[[Page, Site], Response]] = {
     "refused log-in": _refused_log_in,
 }
 
+# Those that the documentation theme shows otherwise.
+DOCUMENTATION = {
+    name: READERS[name]
+    for name in ("home", "section", "page", "typography", "inserts", "gallery", "post with threaded comments")
+}
+
 EDITORS: dict[str, Callable[[Page, Site], Response]] = {
     "admin start": _at("/admin/"),
     "list of pages": _at("/admin/nodes/node/"),

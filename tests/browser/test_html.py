@@ -3,10 +3,13 @@
 import json
 import shutil
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import Page, Response
 
+from nodes.services.site import save_settings
 from tests.browser import pages
 
 JAR = Path(__file__).parent / "node_modules" / "vnu-jar" / "build" / "dist" / "vnu.jar"
@@ -32,12 +35,17 @@ def errors(folder: Path) -> list[str]:
 
 @pytest.mark.slow
 def test_pages_are_valid_html(browsing, account, site, tmp_path):
-    for person, scenes in ((browsing(), pages.READERS), (browsing(account("ann")), pages.EDITORS)):
+    def keep(person: Page, scenes: dict[str, Callable[..., Response]], theme: str = "") -> None:
         for name, go in scenes.items():
             answer = go(person, site)
             assert answer.headers["content-type"].startswith("text/html")
-            (tmp_path / f"{name.replace(' ', '-')}.html").write_bytes(answer.body())
-    assert len(list(tmp_path.iterdir())) == len(pages.READERS) + len(pages.EDITORS)
+            (tmp_path / f"{name.replace(' ', '-')}{theme}.html").write_bytes(answer.body())
+
+    keep(browsing(), pages.READERS)
+    keep(browsing(account("ann")), pages.EDITORS)
+    save_settings({"theme": "documentation"}, {"theme": "magazine"})
+    keep(browsing(), pages.DOCUMENTATION, "-of-documentation")
+    assert len(list(tmp_path.iterdir())) == len(pages.READERS) + len(pages.EDITORS) + len(pages.DOCUMENTATION)
     assert not errors(tmp_path), "\n".join(errors(tmp_path))
 
 
