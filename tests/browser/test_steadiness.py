@@ -3,6 +3,7 @@
 import pytest
 from playwright.sync_api import Page, expect
 
+from nodes.services.site import save_settings
 from tests.browser import pages
 from tests.browser.people import DESKTOP, PHONE
 
@@ -14,8 +15,6 @@ new PerformanceObserver(list => { for (const entry of list.getEntries()) window.
 # Two frames later all that is painted has been counted.
 SUM = """() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() =>
   done(window.moved.reduce((sum, value) => sum + value, 0)))))"""
-
-
 # Words beside a bold or italic one may stand some pixels further once its letters have come: 0 in three decimals.
 MOST = 0.0005
 
@@ -35,10 +34,10 @@ def moved(page: Page, address: str) -> float:
     return page.evaluate(SUM)
 
 
-@pytest.mark.parametrize(
-    "viewport", [pytest.param(DESKTOP, marks=pytest.mark.slow, id="desktop"), pytest.param(PHONE, id="phone")]
-)
-def test_pages_do_not_move_while_they_load(browsing, site, viewport):
+@pytest.mark.parametrize("theme", ["magazine", "documentation"])
+@pytest.mark.parametrize("viewport", [DESKTOP, PHONE], ids=["desktop", "phone"])
+def test_pages_do_not_move_while_they_load(browsing, site, viewport, theme):
+    save_settings({"theme": theme}, {"theme": "magazine"})
     page = browsing(viewport=viewport)
     page.add_init_script(OBSERVE)
     asked: list[str] = []
