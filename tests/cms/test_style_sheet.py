@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from django.contrib.staticfiles import finders
+from PIL import Image
 
 from tests.support.nodes.build import node
 
@@ -37,6 +38,13 @@ def test_sizes_of_letters_are_those_of_the_scale():
     written = re.findall(r"font(?:-size)?: (?:\w+ )*([\d.]+(?:rem|px|pt))", SHEET)
     assert written == ["11pt"]  # paper's
     assert set(re.findall(r"var\((--step-[^)]*)\)", SHEET)) <= {f"--step-{step}" for step in range(-1, 5)}
+
+
+def test_the_icons_have_the_colour_of_links():
+    accent = PAIRS["accent"].split(", ")[0]
+    assert f'stroke="{accent}"' in (SITE / "icon.svg").read_text()
+    icon = Image.open(SITE.parent / "root" / "favicon.ico").convert("RGB")
+    assert "#{:02x}{:02x}{:02x}".format(*icon.getpixel((icon.width * 9 // 32, icon.height // 2))) == accent
 
 
 def loaded(html: str) -> dict[str, list[str]]:
