@@ -85,6 +85,9 @@ def test_readers_of_documentation_meet_no_barrier(looking, axe, site, viewport):
     expect(here).to_have_text("Start here")
     expect(here).to_be_visible()
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    pages.READERS["inserts"](page, site)
+    photo, text = (page.locator(part).bounding_box() for part in (".insert-photo.full", ".prose"))
+    assert (photo["x"], photo["width"]) == (text["x"], text["width"])
 
 
 @pytest.mark.slow
