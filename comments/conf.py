@@ -69,6 +69,12 @@ def entries(label: str) -> tuple[dict[str, Any], dict[str, Any]]:
     return {**DEFAULTS["DEFAULT"], **get("DEFAULT")}, get("TARGETS").get(label, {})
 
 
+def entry(label: str) -> dict[str, Any]:
+    """Return how COMMENTS says that new discussions of `label` are kept: DEFAULT, and what its own entry says otherwise."""
+    default, own = entries(label)
+    return {**default, **own}
+
+
 @lru_cache(maxsize=32)
 def imported(key: str) -> Any:
     """Return what the import path COMMENTS[key] names. Raises ImproperlyConfigured with the setting's name."""

@@ -191,16 +191,11 @@ class Discussions:
         # A third submit may hold a later claim of the same op: the op alone would commit that.
         is_it = [{"$eq": ["$$this.op", {"$literal": claim.op}]}, {"$eq": ["$$this.change", claim.change]}]
         entries = [{"slug": {"$literal": slug}, "id": ObjectId()} for slug in claim.slugs or (claim.slug,)]
+        is_moving = {"$eq": [{"$type": "$moving"}, "object"]}
         changes: Document = {
             "claims": {"$filter": {"input": "$claims", "cond": {"$not": [{"$and": is_it}]}}},
             # While the discussion is moving, the converter copies again what is named here.
-            "touched": {
-                "$cond": [
-                    {"$eq": [{"$type": "$moving"}, "object"]},
-                    {"$concatArrays": ["$touched", entries]},
-                    "$touched",
-                ]
-            },
+            "touched": {"$cond": [is_moving, {"$concatArrays": ["$touched", entries]}, "$touched"]},
             "version": ObjectId(),
         }
         if delta:

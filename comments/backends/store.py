@@ -45,14 +45,10 @@ class Store:
         approval, or of a change."""
         if claim.kind == "post":
             return bool(stored["number"] == claim.number)
-        if stored["rev"] == claim.rev + 1:
+        rev = claim.rev + 1
+        if stored["rev"] == rev:
             return bool(stored["change"] == claim.change)
-        entry = {
-            "discussion_id": claim.place.target.id,
-            "slug": claim.slug,
-            "rev": claim.rev + 1,
-            "change": claim.change,
-        }
+        entry = {"discussion_id": claim.place.target.id, "slug": claim.slug, "rev": rev, "change": claim.change}
         return self.history.find_one(entry, {"_id": 1}) is not None
 
 

@@ -44,28 +44,27 @@ for _layout in (Documents, Embedded, Buckets, ThreadedBuckets):
 
 def storage(label: str) -> Storage:
     """Return how new discussions of `label` are kept, as COMMENTS says. Raises ImproperlyConfigured."""
-    default, own = conf.entries(label)
-    entry = {**default, **own}
-    if entry["SCHEMA"] not in layout_classes():
-        known = ", ".join(layout_classes())
-        raise ImproperlyConfigured(f"COMMENTS: {entry['SCHEMA']!r}, for {label}, is none of {known}.")
+    entry = conf.entry(label)
     try:
         order = Order(entry["ORDER"])
     except ValueError as error:
         raise ImproperlyConfigured(f"COMMENTS: {label} has an ORDER that does not exist.") from error
-    return Storage(entry["SCHEMA"], order.native, order, bucket_size(label))
+    return Storage(_known(entry["SCHEMA"], label), order.native, order, bucket_size(label))
 
 
 def storage_of(target: Target) -> Storage:
     """Return how the discussion of a target is kept that is begun now: in the layout that COMMENTS["LAYOUT"] says for it, else
     as `storage` of its label. Raises ImproperlyConfigured."""
     kept, wanted = storage(target.label), conf.imported("LAYOUT")(target)
-    if not wanted:
-        return kept
-    if wanted not in layout_classes():
-        known = ", ".join(layout_classes())
-        raise ImproperlyConfigured(f"COMMENTS['LAYOUT'] says {wanted!r} for {target.id}, which is none of {known}.")
-    return replace(kept, schema=wanted) if may_keep(wanted, target.label) else kept
+    is_used = wanted and may_keep(_known(wanted, target.id), target.label)
+    return replace(kept, schema=wanted) if is_used else kept
+
+
+def _known(layout: str, whose: str) -> str:
+    """Return the name of a layout. Raises ImproperlyConfigured where there is none of this name."""
+    if layout not in layout_classes():
+        raise ImproperlyConfigured(f"COMMENTS: {layout!r}, for {whose}, is none of {', '.join(layout_classes())}.")
+    return layout
 
 
 def may_keep(layout: str, label: str) -> bool:
@@ -80,10 +79,8 @@ def stock(target: Target) -> str:
 
 
 def bucket_size(label: str) -> int:
-    """Return how many comments a bucket of a new discussion has: the option SIZE of the layout that has one."""
-    return next(
-        int(layout.options_of(label)["SIZE"]) for layout in layout_classes().values() if "SIZE" in layout.options
-    )
+    """Return how many comments a bucket of a new discussion has: the option SIZE of buckets."""
+    return int(Buckets.options_of(label)["SIZE"])
 
 
 def may_embed(label: str) -> bool:

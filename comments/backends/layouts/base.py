@@ -166,8 +166,7 @@ class Layout(ABC):
     @classmethod
     def is_named_for(cls, label: str) -> bool:
         """Return whether COMMENTS names this layout for discussions of `label`: for new ones, or by `setting`."""
-        default, own = conf.entries(label)
-        entry = {**default, **own}
+        entry = conf.entry(label)
         return entry["SCHEMA"] == cls.name or cls.setting in entry
 
     @classmethod

@@ -50,11 +50,7 @@ class InBuckets(Layout):
         if slug not in found.hint:
             return False
         changed = self.stored.update_one(
-            {
-                **self.of(place),
-                "page": found.hint[slug],
-                "comments": {"$elemMatch": {"slug": slug, "rev": revs}},
-            },
+            {**self.of(place), "page": found.hint[slug], "comments": {"$elemMatch": {"slug": slug, "rev": revs}}},
             {"$set": {f"comments.$.{name}": value for name, value in fields.items()}},
         )
         return bool(changed.modified_count)

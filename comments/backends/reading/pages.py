@@ -10,8 +10,10 @@ from dataclasses import replace
 from typing import TypeVar, Unpack
 
 from comments import slugs
+from comments.backends.discussions import BRIEF
 from comments.backends.layouts import storage
 from comments.backends.layouts.base import Layout
+from comments.backends.layouts.buckets import page_of
 from comments.backends.store import Part
 from comments.backends.stored import Document, Place, comment, discussion, place
 from comments.errors import CommentNotFound, DiscussionBusy, DiscussionDamaged
@@ -33,8 +35,7 @@ class Reading(Part):
 
     def discussions(self, targets: Iterable[Target]) -> dict[Target, Discussion]:
         wanted = list(dict.fromkeys(targets))
-        brief = {"claims": {"$slice": 1}, "touched": 0}
-        cursor = self.store.discussions.collection.find({"_id": {"$in": [target.id for target in wanted]}}, brief)
+        cursor = self.store.discussions.collection.find({"_id": {"$in": [target.id for target in wanted]}}, BRIEF)
         found = {}
         for document in cursor:
             with suppress(DiscussionDamaged):  # a list of many shows it as empty; its own page, and audits, say so
@@ -167,19 +168,10 @@ def _by_number(layout: Layout, found: Discussion, where: Place, order: Order, si
             break
     if backwards:
         documents.reverse()
-    earlier = str(number - 1) if number > 1 else ""
-    later = str(number + 1) if number < pages else ""
-    return Page(
-        found,
-        _comments(where, documents),
-        order,
-        order,
-        size,
-        number=number,
-        pages=pages,
-        previous=later if backwards else earlier,
-        next=earlier if backwards else later,
-    )
+    ends = [str(number - 1) if number > 1 else "", str(number + 1) if number < pages else ""]
+    previous, later = reversed(ends) if backwards else ends
+    shown = _comments(where, documents)
+    return Page(found, shown, order, order, size, previous=previous, next=later, number=number, pages=pages)
 
 
 def _threaded(layout: Layout, found: Discussion, where: Place, size: int, after: str, before: str) -> Page:
@@ -223,11 +215,6 @@ def _cut(
 
 def _comments(where: Place, documents: list[Document]) -> tuple[Comment, ...]:
     return tuple(comment(where.target, document) for document in documents)
-
-
-def page_of(number: int, size: int) -> int:
-    """Return the page of `size` numbers in which a number lies."""
-    return (int(number) - 1) // size + 1
 
 
 def _just_below(full_slug: str) -> str:

@@ -8,7 +8,6 @@ be writing under it.
 from collections import Counter
 from collections.abc import Callable, Iterator
 from datetime import timedelta
-from typing import Any
 
 from bson import Int64
 
@@ -111,9 +110,7 @@ class Repairing(Part):
         if found is None or found["claims"]:
             return 0
         tally = self._tally(place(found))
-        raised: dict[str, Any] = {"last_number": Int64(tally.highest)}
-        if tally.newest is not None:
-            raised["newest"] = tally.newest
+        raised = {"last_number": Int64(tally.highest), "newest": tally.newest}
         changed = self.store.discussions.collection.update_one(
             {"_id": target.id, "version": found["version"], "claims": []},
             {"$set": {"count": tally.public}, "$max": raised},
@@ -140,7 +137,7 @@ class Tally:
 
     def __init__(self) -> None:
         self.public = self.highest = 0
-        self.newest: Any = None
+        self.newest = times.BEGINNING
         self.paths: dict[int, int] = {}
         self.needed: list[tuple[int, int, str]] = []
         self.bad: list[str] = []
@@ -164,7 +161,7 @@ class Tally:
         self.hundreds[(int(document["number"]) - 1) // HUNDRED] += 1
         if document["state"] == State.PUBLIC.value:
             self.public += 1
-            self.newest = document["posted"] if self.newest is None else max(self.newest, document["posted"])
+            self.newest = max(self.newest, document["posted"])
 
     def faults(self, discussion: Document) -> Iterator[Fault]:
         """Yield what does not fit together."""
@@ -179,5 +176,5 @@ class Tally:
             yield Fault(name, "crowded", f"more than {HUNDRED + CROWD} comments share {HUNDRED} numbers")
         if discussion["last_number"] < self.highest:
             yield Fault(name, "numbers", f"number {self.highest} is above the last one given")
-        if self.newest is not None and discussion["newest"] < self.newest:
+        if discussion["newest"] < self.newest:
             yield Fault(name, "numbers", "its newest comment is not known as such")

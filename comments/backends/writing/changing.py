@@ -49,9 +49,8 @@ class Changing(Part):
         entry = {"discussion_id": target.id, "slug": slug, "rev": rev - 1, "_id": tombstone and tombstone["change"]}
         kept = self.store.history.find_one({**entry, "state": State.PUBLIC.value})
         fields = {name: kept[name] for name in BLANK} if kept else {}
-        return comment(
-            target, self._change(target, slug, rev, token, Change("restore", State.REMOVED, fields, delta=1), by)
-        )
+        change = Change("restore", State.REMOVED, fields, delta=1)
+        return comment(target, self._change(target, slug, rev, token, change, by))
 
     def blank(self, target: Target, document: Document) -> Document:
         """Take text and author from a comment, and keep nothing of them, however often it is changed in between; return what is
@@ -128,13 +127,8 @@ class Changing(Part):
         return stored
 
     def _keep(self, claim: Claim, stored: Document, by: str) -> None:
-        entry = {
-            "_id": claim.change,
-            "discussion_id": claim.place.target.id,
-            **{name: stored[name] for name in FIELDS},
-            "at": now(),
-            "by": by,
-        }
+        old = {name: stored[name] for name in FIELDS}
+        entry = {"_id": claim.change, "discussion_id": claim.place.target.id, **old, "at": now(), "by": by}
         try:
             self.store.history.insert_one(entry)
         except DuplicateKeyError:  # a submit that shares this claim kept it

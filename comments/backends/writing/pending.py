@@ -106,8 +106,8 @@ class Pending(Posting):
             "slug": wanted.get("slug"),
             "lease.by": by,
         }
-        verdict = wanted.get("verdict", Verdict.WAITING)
-        query: Document = {"state": verdict.value, **{path: value for path, value in exact.items() if value}}
+        state = wanted.get("verdict", Verdict.WAITING).value
+        query: Document = {"state": state, **{path: value for path, value in exact.items() if value}}
         if by:
             query["lease.until"] = {"$gt": now()}
         if moderator := wanted.get("open_to"):
