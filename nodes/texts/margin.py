@@ -19,7 +19,8 @@ _LIST: Final = re.compile(rf"{START}\s*<ol>(.*)</ol>\s*</div>", re.DOTALL)
 _NOTE: Final = re.compile(r'<li id="([^"]+)">(.*)</li>', re.DOTALL)
 _REF: Final = re.compile(r'<sup class="footnote-ref"><a id="[^"]+" href="#([^"]+)">(\d+)</a></sup>')
 _BACK: Final = re.compile(r' ?<a class="footnote-back" href="[^"]*">[^<]*(?:<sup>\d+</sup>)?</a>')
-_ID: Final = re.compile(r' id="[^"]*"')
+# Each attribute whole: what one says may end as another begins.
+_ATTRIBUTE: Final = re.compile(r' ([a-z-]+)="[^"]*"')
 _PHRASING: Final = tags.names(
     "a abbr b bdi bdo br cite code del dfn em i img ins kbd mark q s samp small span strong sub sup time u var wbr"
 )
@@ -79,7 +80,8 @@ def _notes(html: str) -> dict[str, str]:
     found = _LIST.fullmatch(html)
     if not found:
         return {}
-    items = [_NOTE.fullmatch(found[1], item.start, item.end) for item in _elements(found[1])]
+    listed = found[1]
+    items = [_NOTE.fullmatch(listed, item.start, item.end) for item in _elements(listed)]
     return {item[1]: item[2].strip() for item in items if item} if all(items) else {}
 
 
@@ -105,5 +107,9 @@ def _note(element: str, found: re.Match[str], said: str) -> str:
 
 def _for_paper(html: str) -> str:
     """Return the list without what it shares with the notes on screens: ids, and the ways back."""
-    bare = _TAG.sub(lambda tag: _ID.sub("", tag[0]), _BACK.sub("", html))
+    bare = _TAG.sub(lambda tag: _ATTRIBUTE.sub(_unless_id, tag[0]), _BACK.sub("", html))
     return bare.replace(START, '<div class="footnotes for-paper">', 1)
+
+
+def _unless_id(attribute: re.Match[str]) -> str:
+    return "" if attribute[1] == "id" else attribute[0]

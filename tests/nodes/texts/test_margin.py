@@ -108,6 +108,19 @@ def test_hostile_notes_make_nothing_that_is_not_balanced():
     assert re.findall('<(?:aside|span) class="margin-note" id="(.*?)"', html) == ["s-x", "s-y", "s-z"]
 
 
+def test_the_list_for_paper_says_what_the_clean_text_said():
+    link = '<a href="java id=" title="script:alert(1)">x</a>'
+    typed = (
+        '<p>a<sup class="footnote-ref"><a id="r" href="#n">1</a></sup></p><div class="footnotes"><ol>'
+        f'<li id="n"><p>{link.replace("<a", "<a id=q")}</p></li></ol></div>'
+    )
+    html = on_pages(typed, "html")
+    assert 'class="margin-note"' in html
+    assert "javascript:" not in html
+    # Nothing but the id is gone.
+    assert f"<p>{link}</p>" in html.partition('<div class="footnotes for-paper">')[2]
+
+
 def test_pages_have_notes_in_the_margin_and_feeds_a_list(client, mongo):
     blog = node("blog", "news", title="News")
     node("blog-entry", "post", parent=blog, text="A word[^a].\n\n[^a]: Said.")
