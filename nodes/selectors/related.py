@@ -44,11 +44,14 @@ def related(sections: Tree, node: Node, moment: datetime) -> Related:
         }
         found = database()[NODES].find(base, for_readers(LISTED, moment)).sort(NEWEST_FIRST).limit(COMPARED)
         others = [Node.from_document(document) for document in found.hint("by_tag")]
-        shown = _alike(node, [other for other in others if other.content_type.is_installed])[:SHOWN]
-        tags = Counter(tag for other in shown for tag in other.metadata.tags if tag in node.metadata.tags)
+        # Changes that are due may have taken the tags away.
+        alike = [one for one in others if one.content_type.is_installed and own & set(one.metadata.tags)]
+        shown = _alike(node, alike)[:SHOWN]
+        tags = Counter(tag for other in shown for tag in other.metadata.tags if tag in own)
         return Related(tuple(shown), tags.most_common(1)[0][0] if tags else ""), due.next_due(moment)
 
-    if not node.metadata.tags:
+    own = set(node.metadata.tags)
+    if not own:
         return Related()
     return version_cache.under_version(("related", node.pk, node.metadata.nonce), moment, read)
 

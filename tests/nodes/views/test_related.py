@@ -1,13 +1,17 @@
 """What stands below a post: what is like it; and how long it takes to read."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from bson import ObjectId
 
+from cms import page_cache
+from mongo.clock import now
 from nodes.models import version_cache
 from nodes.selectors import related
-from tests.support.nodes.build import node, nonce, save
+from nodes.services import drafts
+from nodes.types import TagChange
+from tests.support.nodes.build import EDITOR, node, nonce, save
 
 
 @pytest.fixture
@@ -43,6 +47,18 @@ class TestRelated:
         assert "More like this" not in client.get("/news/this").content.decode()
         node("basic-page", "page", tags=("ink",))
         assert below(client, "/news/this") == ["page"]
+
+    def test_what_is_due_goes_by_the_tags_that_readers_see(self, client, mongo, blog):
+        post(blog, "this", 1, "ink")
+        other = post(blog, "other", 2, "ink", "paper")
+        saved = drafts.save_draft(EDITOR, other, nonce(other), {}, TagChange(removed=frozenset({"ink"})))
+        drafts.schedule(EDITOR, other, saved.nonce, now() + timedelta(hours=1))
+        assert below(client, "/news/this") == ["other"]
+        mongo["cms.nodes"].update_one({"_id": other}, {"$set": {"draft.due": now() - timedelta(seconds=1)}})
+        version_cache.clear()
+        page_cache.cache.clear()
+        assert below(client, "/news/this") == []
+        assert "More like this" not in client.get("/news/this").content.decode()
 
     def test_is_never_stale(self, client, blog):
         post(blog, "this", 1, "ink")
