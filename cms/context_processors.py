@@ -56,7 +56,7 @@ def _look() -> dict[str, Any]:
     light, dark = pictures.logos()
     icons = {name.replace("-", "_"): photo_links.icon(light, name) for name in photo_links.ICONS} if light else {}
     files = {"sheet": look.address(named), "fonts": fonts(named)}
-    return {**files, "logo": light, "logo_dark": dark, "icons": icons, "social": named.social}
+    return {**files, "logo": light, "logo_dark": dark, "icons": icons, "social": menus.arranged(named.social, now())}
 
 
 def _links_at_top() -> list[MenuLink]:

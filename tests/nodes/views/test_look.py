@@ -151,12 +151,17 @@ def test_the_footer_has_text_links_and_profiles(client, blog):
     set_up(
         footer="Made <b>by hand</b>\n\nin Ghent",
         footer_links=[{"label": "Imprint", "target": "/imprint"}],
-        social=[{"label": "Mastodon", "target": "https://social.example/@me"}],
+        social=[
+            {"label": "Mastodon", "target": "https://social.example/@me"},
+            {"label": "", "target": f"node:{node(slug='about', title='About me')}"},
+            {"label": "Hidden", "target": f"node:{node(slug='hidden', published=None)}"},
+        ],
     )
     footer = page(client).partition('class="site-footer"')[2]
     assert "<p>Made &lt;b&gt;by hand&lt;/b&gt;</p>" in footer
     assert '<a href="/imprint">Imprint</a>' in footer
-    assert '<a rel="me" href="https://social.example/@me">Mastodon</a>' in footer
+    mine = '<li><a rel="me" href="https://social.example/@me">Mastodon</a></li>'
+    assert f'{mine}<li><a rel="me" href="/about">About me</a></li></ul>' in footer
 
 
 def test_the_home_page_lists_all_alike(client, blog):
