@@ -1,5 +1,6 @@
 """Addresses of photos' files, and photos as HTML: what templates, texts and feeds show of them."""
 
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -152,6 +153,52 @@ def thumbnail(photo: Photo, width: int, *, alt: str | None = None, eager: bool =
         photo.metadata.detail.alt if alt is None else alt,
         "" if eager else _LATER,
     )
+
+
+# How many times as wide as high lists show photos at most, and how wide (pixels) the widest copy is that they need.
+WIDEST_IN_LISTS, LARGEST_IN_LISTS = 1.5, 1280
+# Where pictures are cropped around when they have no focal point, in tenths.
+MIDDLE_TENTH = 5
+# Shapes for which the style sheet has a class: width to height, in hundredths.
+SHAPES = (50, 56, 67, 75, 80, 100, 125, 133, 150, 167, 178, 200, 250, 300)
+
+
+def crop(
+    photo: Photo, *, sizes: str, alt: str | None = None, eager: bool = False, widest: float = WIDEST_IN_LISTS
+) -> SafeString:
+    """Return the photo as <picture> for a box that the style sheet fills with it, cropped around its focal point.
+
+    `sizes`: how wide the box is. `widest`: width to height of the widest box; of photos wider than that only a part is seen,
+    and the srcset says how wide that part is.
+    """
+    across, down = size(photo)
+    seen = min(widest * down / across, 1)
+    made = renditions.widths((across, down), "webp")
+    copies = [width for width in made if width * seen <= LARGEST_IN_LISTS] or made[:1]
+    offered = ", ".join(f"{copy(photo, width, 'webp')} {max(int(min(width, across) * seen), 1)}w" for width in copies)
+    source = format_html('<source type="image/webp" srcset="{}" sizes="{}">', offered, sizes) if offered else ""
+    return format_html(
+        '<picture>{}<img src="{}" width="{}" height="{}" alt="{}"{}{}></picture>',
+        source,
+        copy(photo, _about(renditions.widths((across, down), "jpg"), LARGEST_IN_LISTS // 2)),
+        across,
+        down,
+        photo.metadata.detail.alt if alt is None else alt,
+        _attributes({"class": _focus(photo)}),
+        SafeString(' fetchpriority="high"') if eager else _LATER,
+    )
+
+
+def shape(photo: Photo) -> int:
+    """Return which of SHAPES is nearest to that of the photo."""
+    across, down = size(photo)
+    return min(SHAPES, key=lambda one: abs(math.log(one / 100 * down / across)))
+
+
+def _focus(photo: Photo) -> str:
+    """Return the classes that say in tenths where the photo's focal point is: "across-3 down-7"; "" for the middle."""
+    across, down = (round(part * 10) for part in cut(photo).point(focal(photo)))
+    return " ".join(f"{name}-{at}" for name, at in (("across", across), ("down", down)) if at != MIDDLE_TENTH)
 
 
 # Copies of a logo that a header shows: for screens of one dot and of two.

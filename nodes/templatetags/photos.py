@@ -31,6 +31,37 @@ def photo_thumbnail(photo: Photo, width: int, alt: str | None = None, *, eager: 
     return photo_links.thumbnail(photo, width, alt=alt, eager=eager)
 
 
+# How wide the boxes of photos are in lists: of the newest post, of two in a row, beside words.
+_BOXES = {
+    "lead": "(min-width: 76rem) 42rem, (min-width: 48rem) 56vw, 100vw",
+    "card": "(min-width: 76rem) 34rem, (min-width: 48rem) 46vw, 100vw",
+    "row": "(min-width: 40rem) 17rem, 7rem",
+}
+
+
+@register.simple_tag
+def photo_crop(photo: Photo, box: str, alt: str | None = None, *, eager: bool = False) -> SafeString:
+    """{% photo_crop photo "row" %}: the photo for a box of a list, "lead", "card" or "row", cropped around its focal point."""
+    return photo_links.crop(photo, sizes=_BOXES[box], alt=alt, eager=eager)
+
+
+# How wide (pixels) a square photo is in a row of photos, where all of them are equally high.
+_ROW = 330
+
+
+@register.simple_tag
+def photo_in_row(photo: Photo) -> SafeString:
+    """{% photo_in_row photo %}: the photo for a row of photos, next to nothing cut off."""
+    shape = photo_links.shape(photo)
+    return photo_links.crop(photo, sizes=f"min(100vw, {shape * _ROW // 100}px)", widest=shape / 100)
+
+
+@register.filter
+def photo_shape(photo: Photo) -> int:
+    """{{ photo|photo_shape }}: its width to its height in hundredths, the nearest for which the style sheet has a class."""
+    return photo_links.shape(photo)
+
+
 @register.simple_tag
 def share_picture() -> Shared | None:
     """{% share_picture as picture %}: the site's picture for link previews of pages that have none."""

@@ -3,10 +3,10 @@
 (() => {
   "use strict";
 
-  const grid = document.querySelector(".gallery-grid");
+  const rows = document.querySelector("main > .photo-rows");
   const dialog = document.querySelector("dialog.lightbox");
-  if (!grid || !dialog?.showModal) return;
-  const links = [...grid.querySelectorAll("a[data-large]")];
+  if (!rows || !dialog?.showModal) return;
+  const links = [...rows.querySelectorAll("a[data-large]")];
   const [title, count] = [".lightbox-title", ".lightbox-count"].map((part) => dialog.querySelector(part));
   const image = new Image();
   dialog.prepend(image);
@@ -23,11 +23,11 @@
     image.sizes = "100vw";
     image.srcset = link.dataset.large;
     title.href = link.href;
-    title.textContent = link.title;
+    title.textContent = link.querySelector(".caption").textContent;
     count.textContent = `${at + 1} / ${links.length}`;
   };
 
-  grid.addEventListener("click", (event) => {
+  rows.addEventListener("click", (event) => {
     const link = event.target.closest("a[data-large]");
     if (!link || event.button || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
     event.preventDefault();

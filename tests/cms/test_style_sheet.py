@@ -7,6 +7,7 @@ import pytest
 from django.contrib.staticfiles import finders
 from PIL import Image
 
+from nodes.photos import links
 from tests.support.nodes.build import node
 
 SITE = Path(__file__).parents[2] / "static" / "site"
@@ -45,6 +46,17 @@ def test_the_icons_have_the_colour_of_links():
     assert f'stroke="{accent}"' in (SITE / "icon.svg").read_text()
     icon = Image.open(SITE.parent / "root" / "favicon.ico").convert("RGB")
     assert "#{:02x}{:02x}{:02x}".format(*icon.getpixel((icon.width * 9 // 32, icon.height // 2))) == accent
+
+
+def test_there_is_a_class_for_every_shape_and_focal_point_of_photos():
+    assert tuple(int(shape) for shape in re.findall(r"\.shape-(\d+) {", SHEET)) == links.SHAPES
+    assert all(
+        round(float(ratio) * 100) == int(shape)
+        for shape, ratio in re.findall(r"\.shape-(\d+) { --shape: ([\d.]+)", SHEET)
+    )
+    for name in ("across", "down"):
+        found = re.findall(rf"\.{name}-(\d+) {{ --{name}: (\d+)%; }}", SHEET)
+        assert found == [(str(tenth), str(tenth * 10)) for tenth in range(11) if tenth != links.MIDDLE_TENTH]
 
 
 def loaded(html: str) -> dict[str, list[str]]:

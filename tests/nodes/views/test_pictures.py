@@ -15,7 +15,7 @@ from nodes.selectors import photos, references
 from nodes.services import drafts, editing, trash
 from nodes.services.site import save_settings, touch
 from tests.support.nodes import photo_build, pictures
-from tests.support.nodes.build import EDITOR, node, nonce, save, stored
+from tests.support.nodes.build import EDITOR, PAST, node, nonce, save, stored
 from tests.support.nodes.photo_build import document
 
 LISTS = ["/", "/news", "/tag/t", "/news/archive/2020", "/search?q=harbour"]
@@ -62,11 +62,25 @@ def test_lists_show_it_cut_around_its_focal_point(client, post, photo, address):
     [(link, picture)] = THUMBNAIL.findall(page(client, address))
     assert link == "/news/harbour"
     assert 'alt=""' in picture
-    assert 'width="160" height="160"' in picture
+    width, height = photo_links.size(photos.get(photo))
+    assert f'width="{width}" height="{height}"' in picture
+    assert 'class="across-2 down-8"' in picture
     assert f"/{photo}/" in picture
     assert client.get(re.search(r'<img src="([^"]*)"', picture)[1]).status_code == 200
-    assert photo_links.square(photos.get(photo), 160) in picture
+    offered = re.search(r'srcset="([^"]*)" sizes="([^"]*)"', picture)
+    assert client.get(offered[1].split()[0]).headers["Content-Type"] == "image/webp"
+    assert "vw" in offered[2] or "rem" in offered[2]
     assert photos.get(photo).metadata.detail.focal == [0.2, 0.8]
+
+
+def test_the_newest_post_of_the_front_page_has_the_largest_picture(client, post, photo):
+    earlier = PAST - timedelta(days=1)
+    node("blog-entry", "older", parent=stored(post)["parent_id"], published=earlier, **{"detail.picture": photo})
+    sizes = re.findall(r'sizes="([^"]*)"', "".join(picture for _link, picture in THUMBNAIL.findall(page(client, "/"))))
+    assert len(sizes) == len(set(sizes)) == 2
+    assert "42rem" in sizes[0]
+    save_settings({"home": "list"}, {"home": "lead"})
+    assert set(re.findall(r'sizes="([^"]*)"', page(client, "/"))) == {"(min-width: 40rem) 17rem, 7rem"}
 
 
 def test_lists_by_name_and_by_hand_show_it(client, photo):
