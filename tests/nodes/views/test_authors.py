@@ -178,3 +178,12 @@ def test_no_address_for_mails_is_shown_as_a_name():
     assert Actor.of(user).name == "mary"
     user.first_name = "Mary"
     assert Actor.of(user).name == "Mary"
+
+
+def test_the_portrait_is_a_copy_that_is_made(client, mongo):
+    photo = photo_build.upload(node("gallery", "faces"))
+    node("author", "ann", parent=node("folder", "people"), **{"detail.picture": photo})
+    html = client.get("/people/ann").content.decode()
+    [portrait] = re.findall(r'<p class="portrait">(.*?)</p>', html)
+    assert str(photo) in portrait
+    assert all(client.get(copy).status_code == 200 for copy in re.findall(r"/media/[^ \"]+", portrait))
