@@ -36,7 +36,7 @@ lint: .venv/dev.stamp ## style, types and who may import whom
 bench: .venv/dev.stamp wrk ## the measurements that the documents quote (ARGS=name for one, QUICK=1 for two minutes)
 	$(BIN)/python -m benchmarks $(ARGS)
 
-lighthouse: .venv/dev.stamp chromium checkers ## Lighthouse's scores of a home page, a post and a gallery: medians of five
+lighthouse: .venv/dev.stamp chromium benchmarks/node_modules/.stamp ## Lighthouse's scores of a home page, a post and a gallery: medians of five
 	$(BIN)/python -m benchmarks.lighthouse
 
 soak: .venv/dev.stamp ## an hour of mixed traffic while the site is broken (ARGS="--minutes 10"); MACHINE=30000: of random steps
@@ -85,12 +85,13 @@ wrk:
 
 checkers: $(NPM)/.stamp
 
-# axe-core, schema-dts, the Nu HTML checker and Lighthouse, at the versions of the lock file; none of their own scripts is run.
-$(NPM)/.stamp: tests/browser/package.json tests/browser/package-lock.json
+# axe-core, schema-dts and the Nu HTML checker for the tests, Lighthouse for the measurements, at the versions of the lock files;
+# none of their own scripts is run.
+%/node_modules/.stamp: %/package.json %/package-lock.json
 	@command -v npm >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
 		apt-get update -qq && apt-get install -y -qq --no-install-recommends npm; } || \
 		{ echo "The tests need npm: on Debian, apt-get install npm" >&2; exit 1; }
-	@npm ci --prefix tests/browser --ignore-scripts --no-audit --no-fund --loglevel error
+	@npm ci --prefix $* --ignore-scripts --no-audit --no-fund --loglevel error
 	@touch $@
 
 java:
