@@ -51,6 +51,14 @@ class TestWithoutAPage:
         assert "<h1>Mary Écrivain</h1>" in page
         assert f'href="{ADDRESS}/feed/atom"' in page
 
+    def test_lists_lead_there_from_what_it_lists_alone(self, client, blog):
+        post(blog, "post", tags=("ink",))
+        node("basic-page", "page", author={"_id": None, "name": "John"}, tags=("ink",))
+        page = client.get("/tag/ink").content.decode()
+        assert f'href="{ADDRESS}"' in page
+        assert ">Page</a>" in page
+        assert "/author/john" not in page
+
     def test_of_whom_readers_see_nothing_there_is_none(self, client, blog):
         post(blog, "draft", published=None)
         assert client.get(ADDRESS).status_code == 404
