@@ -1,16 +1,22 @@
 """Reading the demo's texts: Markdown files whose folders are the sections, with a few `name: value` lines at their head."""
 
 import hashlib
+import re
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path, PurePosixPath
 
 from bson import ObjectId
 
+from nodes import content
 from nodes.content import BasicPage, Blog, BlogEntry
 
 FOLDER = Path(__file__).parent / "content"
 SECTION_FILE = "_section"
+# Who writes the magazine, and who looks after its discussions.
+PEOPLE = ("Ines Okafor", "Ada Lindqvist", "Tomás Ferreira", "Jun Watanabe", "Lena Brandt")
+# In texts: what stands for the id of the demo's node or picture at a path.
+_PATH = re.compile(r"\b(node|photo):demo:([\w/-]+)")
 
 
 @dataclass(frozen=True)
@@ -27,6 +33,7 @@ class Item:
     text: str
     # The path of the plate that is its picture, "" for none.
     picture: str = ""
+    is_pinned: bool = False
 
     @property
     def id(self) -> ObjectId:
@@ -37,6 +44,10 @@ class Item:
         above = str(self.path.parent)
         return None if above == "." else identifier(above)
 
+    @property
+    def is_section(self) -> bool:
+        return content.get(self.type).is_section
+
     def published(self, moment: datetime) -> datetime | None:
         """Return when it was, or will be, published for a demo that is loaded at `moment`."""
         return None if self.days is None else moment - timedelta(days=self.days)
@@ -45,6 +56,11 @@ class Item:
 def identifier(path: str) -> ObjectId:
     """Return the id of the demo's node at a path: always the same, so that loading twice changes nothing."""
     return ObjectId(hashlib.sha256(f"marginalia demo {path}".encode()).digest()[:12])
+
+
+def account(name: str) -> ObjectId | None:
+    """Return the account that one of the magazine's people signs with, None for others. No one logs in with it."""
+    return identifier(f"account {name}") if name in PEOPLE else None
 
 
 def items() -> list[Item]:
@@ -72,6 +88,7 @@ def _read(file: Path) -> Item:
         author=fields.get("author", "Marginalia"),
         tags=tuple(tag.strip() for tag in fields.get("tags", "").split(",") if tag.strip()),
         days=None if days == "draft" else float(days),
-        text=text.strip(),
+        text=_PATH.sub(lambda found: f"{found[1]}:{identifier(found[2])}", text.strip()),
         picture=fields.get("picture", ""),
+        is_pinned=fields.get("pinned") == "yes",
     )

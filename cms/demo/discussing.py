@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from cms.demo.content import Item
+from cms.demo.content import Item, account
 from comments import slugs
 from comments.operations import importing, maintenance
 from comments.posting import preparation, services
@@ -20,6 +20,9 @@ CONVERTED = {
     PurePosixPath("workshop/a-pamphlet-in-an-hour"): ("embedded", Order.THREADED),
 }
 
+# Comments of the account that wrote a page are marked as its author's, and those of a moderator as such.
+MODERATOR = "Lena Brandt"
+
 FILE = Path(__file__).parent / "discussions.toml"
 
 
@@ -31,7 +34,7 @@ def discussions() -> dict[PurePosixPath, list[dict[str, Any]]]:
 def discuss(item: Item, rows: list[dict[str, Any]], moment: datetime) -> int:
     """Add the comments on an item that was published already; return how many were new."""
     began = item.published(moment)
-    if began is None or began > moment:
+    if not rows or began is None or began > moment:
         return 0
     target = Target(Node._meta.label_lower, str(item.id))
     public = [row for row in rows if not row.get("held")]
@@ -43,6 +46,11 @@ def discuss(item: Item, rows: list[dict[str, Any]], moment: datetime) -> int:
     return added
 
 
+def _author(name: str) -> Author:
+    known = account(name)
+    return Author(name, str(known) if known else None, is_moderator=name == MODERATOR)
+
+
 def _comments(item: Item, rows: list[dict[str, Any]], began: datetime, moment: datetime) -> Iterator[NewComment]:
     paths: list[str] = []
     for number, row in enumerate(rows, 1):
@@ -50,7 +58,7 @@ def _comments(item: Item, rows: list[dict[str, Any]], began: datetime, moment: d
         parent = paths[row["to"] - 1] if "to" in row else ""
         paths.append(slugs.join(parent, slugs.part(token)))
         yield NewComment(
-            author=Author(row["by"]),
+            author=_author(row["by"]),
             source=row["text"],
             html=preparation.render(row["text"]),
             token=token,

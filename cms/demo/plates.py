@@ -1,26 +1,24 @@
-"""The demo's gallery: pictures drawn on the spot, the same each time."""
+"""The demo's pictures: what each shows and says. They are drawn where the demo is loaded, the same each time."""
 
-import io
-import math
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from bson import ObjectId
-from PIL import Image, ImageDraw, ImageFilter
+from PIL import Image
 
+from cms.demo import landscapes, motifs
 from cms.demo.content import identifier
+from cms.demo.engraving import printed
 
-GALLERY = "plates"
+GALLERY, PORTRAITS = "plates", "authors/portraits"
 AUTHOR = "Jun Watanabe"
-WIDTH, HEIGHT = 1_500, 1_000
-
-Colour = tuple[int, int, int]
 
 
 @dataclass(frozen=True)
 class Plate:
-    """One picture of the gallery, published so many `days` before the demo is loaded. `motif` is drawn over the hills."""
+    """One picture of a gallery, published so many `days` before the demo is loaded. Lists cut it around its focal point."""
 
     slug: str
     title: str
@@ -28,13 +26,13 @@ class Plate:
     summary: str
     tags: tuple[str, ...]
     days: float
-    sky: tuple[Colour, Colour]
-    land: tuple[Colour, Colour]
-    motif: Callable[[ImageDraw.ImageDraw, random.Random], None]
+    motif: Callable[[random.Random], Image.Image]
+    focal: tuple[float, float] = (0.5, 0.5)
+    gallery: str = GALLERY
 
     @property
     def id(self) -> ObjectId:
-        return identifier(f"{GALLERY}/{self.slug}")
+        return identifier(f"{self.gallery}/{self.slug}")
 
     @property
     def filename(self) -> str:
@@ -42,79 +40,7 @@ class Plate:
 
     def drawn(self) -> bytes:
         """Return the picture as a JPEG."""
-        chance = random.Random(self.slug)
-        picture = _sky(*self.sky)
-        draw = ImageDraw.Draw(picture)
-        self.motif(draw, chance)
-        for distance in range(5):
-            _ridge(draw, chance, distance, _mixed(*self.land, distance / 4))
-        target = io.BytesIO()
-        picture.filter(ImageFilter.SMOOTH).save(target, "JPEG", quality=84)
-        return target.getvalue()
-
-
-def _mixed(first: Colour, last: Colour, part: float) -> Colour:
-    red, green, blue = (round(a + (b - a) * part) for a, b in zip(first, last, strict=True))
-    return red, green, blue
-
-
-def _sky(top: Colour, horizon: Colour) -> Image.Image:
-    column = Image.new("RGB", (1, HEIGHT))
-    for y in range(HEIGHT):
-        column.putpixel((0, y), _mixed(top, horizon, min(1.0, y / (0.75 * HEIGHT))))
-    return column.resize((WIDTH, HEIGHT))
-
-
-def _ridge(draw: ImageDraw.ImageDraw, chance: random.Random, distance: int, colour: Colour) -> None:
-    """Draw one line of hills, the farthest (0) first: a sum of four waves, each shorter and lower than the one before."""
-    level = HEIGHT * (0.52 + 0.1 * distance)
-    waves = [(chance.uniform(0.6, 1.6) * 2**n, chance.uniform(0, math.tau), 55 / 1.7**n) for n in range(4)]
-    line = [
-        (x, level - sum(high * math.sin(math.tau * often * x / WIDTH + shift) for often, shift, high in waves))
-        for x in range(0, WIDTH + 10, 10)
-    ]
-    draw.polygon([*line, (WIDTH + 10, HEIGHT), (0, HEIGHT)], fill=colour)
-
-
-def _disc(x: int, y: int, radius: int, colour: Colour) -> Callable[[ImageDraw.ImageDraw, random.Random], None]:
-    return lambda draw, _chance: draw.circle((x, y), radius, fill=colour)
-
-
-def _swifts(draw: ImageDraw.ImageDraw, chance: random.Random) -> None:
-    for _ in range(23):
-        x, y, span = chance.uniform(80, 1_420), chance.uniform(60, 430), chance.uniform(14, 46)
-        for side in (-1, 1):
-            draw.line(
-                [(x, y), (x + side * span * 0.5, y - span * 0.35), (x + side * span, y)], (40, 38, 48), 5, "curve"
-            )
-
-
-def _stars(draw: ImageDraw.ImageDraw, chance: random.Random) -> None:
-    for _ in range(160):
-        draw.circle((chance.uniform(0, WIDTH), chance.uniform(0, 520)), chance.uniform(0.8, 2.6), fill=(236, 232, 214))
-    draw.circle((1_130, 210), 84, fill=(240, 230, 196))
-    draw.circle((1_098, 190), 78, fill=(27, 34, 62))
-
-
-def _rain(draw: ImageDraw.ImageDraw, chance: random.Random) -> None:
-    for _ in range(420):
-        x, y, long = chance.uniform(0, WIDTH), chance.uniform(0, 640), chance.uniform(20, 60)
-        draw.line([(x, y), (x - long * 0.25, y + long)], (196, 205, 211), 2)
-
-
-def _pages(draw: ImageDraw.ImageDraw, chance: random.Random) -> None:
-    for number in range(3):
-        left, top = 300 + 300 * number, 90 + 50 * (number % 2)
-        draw.rectangle((left, top, left + 250, top + 350), fill=(250, 246, 236), outline=(206, 196, 176), width=2)
-        for line in range(13):
-            draw.line(
-                [(left + 30, top + 45 + 22 * line), (left + chance.uniform(150, 190), top + 45 + 22 * line)],
-                (96, 88, 78),
-                4,
-            )
-        draw.line(
-            [(left + 205, top + 120), (left + 225, top + 112), (left + 216, top + 140)], (172, 58, 40), 4, "curve"
-        )
+        return printed(self.motif(random.Random(self.slug)))
 
 
 PLATES = (
@@ -125,9 +51,13 @@ PLATES = (
         "Ten to seven, from the road above the bench. The farthest range is a cloud; it took me a year to notice.",
         ("fog", "landscape"),
         6,
-        ((196, 208, 212), (244, 240, 230)),
-        ((206, 214, 212), (54, 84, 76)),
-        _disc(430, 240, 70, (255, 253, 246)),
+        partial(
+            landscapes.landscape,
+            sky=((196, 208, 212), (244, 240, 230)),
+            land=((206, 214, 212), (54, 84, 76)),
+            over=landscapes.disc(430, 240, 70, (255, 253, 246)),
+        ),
+        (0.3, 0.3),
     ),
     Plate(
         "swifts-over-the-mill",
@@ -136,9 +66,13 @@ PLATES = (
         "They are gone by the first of August. No one tells them the date.",
         ("swifts", "summer"),
         11,
-        ((240, 190, 120), (252, 236, 190)),
-        ((226, 178, 122), (84, 52, 44)),
-        _swifts,
+        partial(
+            landscapes.landscape,
+            sky=((240, 190, 120), (252, 236, 190)),
+            land=((226, 178, 122), (84, 52, 44)),
+            over=landscapes.swifts,
+        ),
+        (0.35, 0.3),
     ),
     Plate(
         "from-the-night-train",
@@ -147,9 +81,13 @@ PLATES = (
         "Through a window, at ninety kilometres an hour, with the lamp off.",
         ("night", "train", "landscape"),
         19,
-        ((14, 19, 44), (58, 66, 104)),
-        ((60, 70, 110), (9, 12, 26)),
-        _stars,
+        partial(
+            landscapes.landscape,
+            sky=((14, 19, 44), (58, 66, 104)),
+            land=((60, 70, 110), (9, 12, 26)),
+            over=landscapes.stars,
+        ),
+        (0.76, 0.25),
     ),
     Plate(
         "three-pages-drying",
@@ -158,20 +96,28 @@ PLATES = (
         "Proofs from the workshop. The marks are mine; the mistakes were, too.",
         ("paper", "letterpress"),
         27,
-        ((222, 212, 196), (238, 230, 214)),
-        ((214, 176, 150), (120, 56, 44)),
-        _pages,
+        partial(
+            landscapes.landscape,
+            sky=((222, 212, 196), (238, 230, 214)),
+            land=((214, 176, 150), (120, 56, 44)),
+            over=motifs.drying,
+        ),
+        (0.5, 0.3),
     ),
     Plate(
         "rain-in-the-margin",
         "Rain in the margin",
         "Slanting rain over blue-grey hills.",
-        "",
+        "The third day of it. You can hear where the gutter ends.",
         ("rain", "landscape"),
         40,
-        ((108, 122, 134), (176, 188, 194)),
-        ((150, 164, 172), (40, 54, 66)),
-        _rain,
+        partial(
+            landscapes.landscape,
+            sky=((108, 122, 134), (176, 188, 194)),
+            land=((150, 164, 172), (40, 54, 66)),
+            over=landscapes.rain,
+        ),
+        (0.5, 0.6),
     ),
     Plate(
         "the-last-warm-evening",
@@ -180,8 +126,101 @@ PLATES = (
         "The bench is in this picture, if you know where to look.",
         ("summer", "landscape"),
         58,
-        ((104, 74, 122), (246, 176, 130)),
-        ((206, 126, 126), (52, 34, 66)),
-        _disc(900, 470, 150, (244, 104, 76)),
+        partial(
+            landscapes.landscape,
+            sky=((104, 74, 122), (246, 176, 130)),
+            land=((206, 126, 126), (52, 34, 66)),
+            over=landscapes.disc(900, 470, 150, (244, 104, 76)),
+        ),
+        (0.62, 0.5),
+    ),
+    Plate(
+        "a-book-with-room",
+        "A book with room in it",
+        "A book lies open on a dark table; its text takes half of each page, and someone has written in red beside it.",
+        "Ours, from the second shelf. The red is not ours.",
+        ("paper", "margins"),
+        2,
+        motifs.open_book,
+        (0.68, 0.4),
+    ),
+    Plate(
+        "arches-at-six",
+        "Arches at six in the evening",
+        "Five dark arches in a wall of warm stone; before one of them a small table, two chairs and a sheet of paper.",
+        "She had gone home. The umbrella shop keeps the table.",
+        ("letters", "summer"),
+        9,
+        landscapes.arcade,
+        (0.93, 0.75),
+    ),
+    Plate(
+        "still-water",
+        "Still water above the lock",
+        "A low orange sun over a canal; round trees on the far bank stand on their heads in the water.",
+        "From the bench, looking the way that nobody looks.",
+        ("landscape", "walks"),
+        119,
+        landscapes.still_water,
+        (0.66, 0.42),
+    ),
+    Plate(
+        "the-lay-of-the-case",
+        "The lay of the case",
+        "A type case from above: two halves full of wooden boxes, large and small, each filled with grey metal.",
+        "The largest box is the e. Do not ask which one is the q.",
+        ("letterpress", "type"),
+        17,
+        motifs.type_case,
+        (0.5, 0.5),
+    ),
+    Plate(
+        "oak-with-galls",
+        "Oak, with three galls",
+        "A twig of oak with eight lobed green leaves and three round brown galls, drawn with the pen.",
+        "The wasp builds the house, the tree pays, we write with it.",
+        ("ink", "plants"),
+        66,
+        motifs.oak,
+        (0.5, 0.5),
+    ),
+    Plate(
+        "a-pressed-fern",
+        "A fern, pressed",
+        "One large frond of fern, green on cream paper, with a pale vein in each of its many leaves.",
+        "Found in a notebook, beside the words “Ask M. about the blue one.”",
+        ("notes", "plants"),
+        24,
+        motifs.fern,
+        (0.5, 0.45),
+    ),
+    Plate(
+        "bamboo-two-inks",
+        "Bamboo, in two inks",
+        "Two stalks of bamboo in grey and black ink, their leaves hanging, and a small red seal in the corner.",
+        "The pale one is the same ink, an hour later.",
+        ("ink", "plants"),
+        21,
+        motifs.bamboo,
+        (0.5, 0.45),
+    ),
+    *(
+        Plate(
+            slug,
+            name,
+            f"{name} from the side: a black silhouette in an oval frame.",
+            "",
+            ("people",),
+            400,
+            partial(motifs.silhouette, hair, tint),
+            (0.55, 0.4),
+            PORTRAITS,
+        )
+        for slug, name, hair, tint in (
+            ("ines", "Ines Okafor", motifs.CURLS, (196, 150, 120)),
+            ("ada", "Ada Lindqvist", motifs.BUN, (150, 170, 180)),
+            ("tomas", "Tomás Ferreira", motifs.BEARD, (180, 176, 140)),
+            ("jun", "Jun Watanabe", motifs.BOB, (190, 160, 170)),
+        )
     ),
 )

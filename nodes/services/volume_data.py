@@ -1,7 +1,7 @@
 """Many new nodes at once, for measurements: the documents that `editing.create` would write, in batches, one revision each."""
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -12,6 +12,7 @@ from mongo.clock import now
 from mongo.connection import Document, batched, database
 from nodes.collections import NODES, REDIRECTS, REVISIONS, TRASH
 from nodes.content import MARKDOWN, upgrading
+from nodes.content import fields as content_fields
 from nodes.selectors import slugs
 from nodes.services import derived
 from nodes.services.editing import NEVER
@@ -37,6 +38,9 @@ class Row:
     created: datetime
     tags: tuple[str, ...]
     text: str
+    summary: str = ""
+    # Further fields of its type.
+    detail: Mapping[str, Any] = field(default_factory=dict)
 
 
 def insert(rows: Iterable[Row]) -> Iterator[int]:
@@ -71,8 +75,8 @@ def _document(row: Row) -> Document:
         "expires": NEVER,
         "author": row.author.as_document(),
         "tags": sorted(set(row.tags)),
-        "summary": "",
-        "detail": {"text": row.text, "format": MARKDOWN},
+        "summary": row.summary,
+        "detail": {**content_fields.defaults(row.type), "text": row.text, "format": MARKDOWN, **row.detail},
         **upgrading.stamp(row.type),
     }
     return {"_id": row.id, "metadata": metadata, "derived": derived.of(metadata)}

@@ -10,7 +10,7 @@ from cms.demo import loading
 from mongo.clock import now
 
 ORIGIN = "http://testserver"
-MOST = 600
+MOST = 800
 
 
 class Links(HTMLParser):

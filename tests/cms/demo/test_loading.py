@@ -9,8 +9,10 @@ from cms.demo import content, loading, plates, volume
 from mongo import jobs
 from mongo.clock import now
 from nodes.models import site as stored_site
+from nodes.models.site import SiteSettings
 from nodes.selectors import nodes as selectors
 from nodes.services import editing, trash, volume_data
+from nodes.services.site import save_settings
 from tests.support.database import KEPT
 from tests.support.nodes.build import EDITOR, node, nonce
 
@@ -53,7 +55,7 @@ def test_holds_what_a_visitor_should_meet(mongo, client):
     assert post.index("gravy counts as illustrations") < post.index("The flour shows up beautifully.")
     assert "Old Compositor" in post
     gallery = client.get("/plates").content.decode()
-    assert gallery.count('<img src="') == len(plates.PLATES)
+    assert gallery.count('<img src="') == sum(plate.gallery == plates.GALLERY for plate in plates.PLATES)
     photo = client.get("/plates/from-the-night-train")
     assert b"with the lamp off" in photo.content
     assert set(mongo.discussions.distinct("schema")) == {"documents", "embedded", "buckets"}
@@ -67,13 +69,55 @@ def test_holds_what_a_visitor_should_meet(mongo, client):
 
 
 @pytest.mark.slow
+def test_shows_what_a_magazine_needs(mongo, client):
+    loading.load(now(), nothing)
+    posts = [item for item in content.items() if item.type == "blog-entry"]
+    assert sum(bool(item.picture) for item in posts) > len(posts) / 2
+    assert all(plate.alt and plate.focal for plate in plates.PLATES)
+    paths = {f"{plate.gallery}/{plate.slug}" for plate in plates.PLATES}
+    assert {item.picture for item in content.items()} - {""} <= paths
+    post = client.get("/essays/the-wide-margin").content.decode()
+    assert post.count('class="comment-badge') == 3, "two answers of its author, one of the moderator"
+    sum_of_it = client.get("/workshop/how-long-is-a-line").content.decode()
+    for shown in ("<math", "<table", '<span class="k', "a stopwatch", "A note on a note"):
+        assert shown in sum_of_it
+    assert "More like this" in client.get("/workshop/the-awl").content.decode()
+    workshop = client.get("/workshop").content.decode()
+    assert workshop.index("Pinned") < workshop.index("Ink from oak galls") < workshop.index("A pamphlet in an hour")
+    author = client.get("/author/ada-lindqvist", follow=True).content.decode()
+    assert "Has glue on her sleeve." in author
+    assert "A defence of the footnote" in author
+    assert client.get("/tag/one tool at a time").content.decode().count("One tool at a time:") >= 3
+    pictures = client.get("/handbook/4-pictures").content.decode()
+    assert "The sun is the focal point here." in pictures
+    assert 'href="/plates"' in pictures
+    home = client.get("/").content.decode()
+    assert home.index('href="/handbook"') < home.index('href="/authors"'), "the menu, the footer"
+    assert "Made at a kitchen table." in home
+    save_settings({"theme": "documentation"}, {"theme": "magazine"})
+    handbook = client.get("/handbook/4-pictures").content.decode()
+    assert handbook.index("1. A piece") < handbook.index("2. Signs") < handbook.index("Before it is out")
+
+
+@pytest.mark.slow
 def test_removing_leaves_nothing(mongo):
     loading.load(now(), nothing)
     assert loading.remove(nothing).left == 0
     assert documents(mongo) == {}
-    settings = stored_site.read().settings
-    assert (settings.name, settings.tagline) == ("Marginalia", "")
+    assert stored_site.read().settings == SiteSettings()
     assert loading.load(now(), nothing).left == 0
+
+
+@pytest.mark.slow
+def test_settings_of_an_operator_are_left_alone(mongo):
+    node("folder", "mine")
+    loading.load(now(), nothing)
+    settings = stored_site.read().settings
+    assert (settings.menu, bool(settings.footer_links)) == ([], True), "a menu would hide a section of others"
+    save_settings({"footer": "Mine."}, {"footer": settings.footer})
+    assert loading.load(now(), nothing).done == 0
+    assert loading.remove(nothing).left == 0
+    assert stored_site.read().settings == SiteSettings(footer="Mine.")
 
 
 @pytest.mark.slow
@@ -97,8 +141,6 @@ def test_loading_beside_other_content(mongo):
     node("folder", "essays")
     site = stored_site.read()
     editing_name = {"name": "My own name"}
-    from nodes.services.site import save_settings
-
     save_settings(editing_name, {"name": site.settings.name})
     loading.load(now(), nothing)
     assert selectors.get(content.identifier("essays")).metadata.slug == "essays-2"
@@ -141,8 +183,11 @@ def test_bulk_content_is_what_the_editor_would_have_made(mongo, client):
 
 def test_command_says_what_it_did(mongo, capsys):
     call_command("load_demo", nodes=20)
-    assert "Demo: 36 created, 0 left as they were; bulk: 20 created." in capsys.readouterr().out
+    assert f"Demo: {loading.size()} created, 0 left as they were; bulk: 20 created." in capsys.readouterr().out
     call_command("load_demo", remove=True)
-    assert "Demo: 36 deleted, 0 kept for what others put there; bulk: 20 deleted." in capsys.readouterr().out
+    assert (
+        f"Demo: {loading.size()} deleted, 0 kept for what others put there; bulk: 20 deleted."
+        in capsys.readouterr().out
+    )
     with pytest.raises(CommandError, match="must not be negative"):
         call_command("load_demo", nodes=-1)
