@@ -137,7 +137,7 @@ PLATES = (
     Plate(
         "a-book-with-room",
         "A book with room in it",
-        "A book lies open on a dark table; its text takes half of each page, and someone has written in red beside it.",
+        "A book lies open on a dark table; its text takes half of each page, and notes in red stand beside it.",
         "Ours, from the second shelf. The red is not ours.",
         ("paper", "margins"),
         2,
@@ -158,7 +158,7 @@ PLATES = (
         "still-water",
         "Still water above the lock",
         "A low orange sun over a canal; round trees on the far bank stand on their heads in the water.",
-        "From the bench, looking the way that nobody looks.",
+        "From the bench, looking away from the view.",
         ("landscape", "walks"),
         119,
         landscapes.still_water,

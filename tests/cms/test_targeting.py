@@ -115,6 +115,9 @@ def test_what_readers_ask_for(client, mongo, commands):
     used = judged(commands)
     # Beside what is kept under the site's version, only addresses that name an id alone ask every shard.
     assert {(b.collection, b.paths) for b in used} <= {
+        # The names of all authors.
+        ("cms.nodes", ()),
+        ("cms.assets.files", ()),
         ("cms.nodes", ("_id",)),
         ("cms.nodes", ("metadata.type",)),
         ("cms.nodes", ("metadata.published",)),
