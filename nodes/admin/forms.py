@@ -62,7 +62,7 @@ GROUPS: tuple[tuple[Any, tuple[str, ...], bool], ...] = (
     (_("Address"), ("section", "slug"), True),
     (_("Picture"), ("picture",), True),
     (_("Summary and tags"), ("summary", "tags"), True),
-    (_("Publication"), ("published", "expires", "author"), True),
+    (_("Publication"), ("published", "expires", "author", "is_pinned"), True),
     (_("Search and sharing"), ("seo_title", "seo_description"), False),
     (_("Comments and format"), ("comments", "format"), False),
 )
