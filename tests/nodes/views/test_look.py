@@ -57,7 +57,7 @@ def logo(blog):
 def test_the_theme_as_it_comes_asks_for_nothing_more(client, blog):
     asked = requests_of(page(client))
     assert not [path for path in asked if "/media/" in path]
-    assert [path for path in asked if path.endswith(".css")] == ["/static/site/site.css"]
+    assert [path for path in asked if path.endswith(".css")] == ["/static/site/site.css", "/static/site/front.css"]
     assert any(path.endswith("icon.svg") for path in asked)
 
 
