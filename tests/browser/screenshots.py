@@ -31,6 +31,9 @@ def taken(page: Page, address: str, *, at: str | None = None) -> Image.Image:
     page.wait_for_load_state("networkidle")
     if at:
         page.locator(at).first.evaluate("element => element.scrollIntoView({behavior: 'instant'})")
+    page.wait_for_function(
+        "[...document.images].every((image) => image.complete || image.getBoundingClientRect().top > innerHeight)"
+    )
     return Image.open(BytesIO(page.screenshot())).convert("RGB")
 
 
