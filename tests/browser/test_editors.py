@@ -84,6 +84,7 @@ def test_back_and_save_raises_nothing(browsing, account):
     ann.goto(change(node_id))
     write(ann, "one two")
     ann.click("[name=_continue]")
+    expect(ann.locator(".messagelist")).to_contain_text("Updated.")
     ann.go_back()
     write(ann, "one two three")
     ann.click("[name=_continue]")
