@@ -18,16 +18,18 @@ ID_PREFIX: Final = "s-"
 # The sanitizer's own output: names in lower case, all values in double quotes, no "<" or ">" inside them.
 _WITH_ID: Final = re.compile(r'<(h[1-6](?=[ >])|[a-z][a-z0-9]*(?= [^<>]*\bid="))([^<>]*)>')
 _LINK: Final = re.compile(r"<a( [^<>]*)>")
-_ID: Final = re.compile(r' id="([^"]*)"')
-_HREF: Final = re.compile(r' href="([^"]*)"')
+# Whole attributes before: what one says may look like another.
+_BEFORE: Final = r'(?: [a-z-]+="[^"]*")*?'
+_ID: Final = re.compile(rf'({_BEFORE})( id="[^"]*")')
+_HREF: Final = re.compile(rf'({_BEFORE})( href="[^"]*")')
 _NOT_IN_IDS: Final = re.compile(r"[^\w.:-]+")
 _LONGEST_ID: Final = 100
 _LONGEST_HEADING: Final = 2_000  # characters of HTML that are looked at
 
 
 MOST_HEADINGS: Final = 200  # of a table of contents, and with a link to themselves
-_HEADING: Final = re.compile(r'<h([1-6])(?= )[^<>]* id="([^"]*)"[^<>]*>')
-_LINK_OR_HEADING: Final = re.compile(r'<(/?)a(?=[ >])|<h([2-4])(?= )[^<>]* id="([^"]*)"[^<>]*>')
+_HEADING: Final = re.compile(rf'<h([1-6]){_BEFORE} id="([^"]*)"[^<>]*>')
+_LINK_OR_HEADING: Final = re.compile(rf'<(/?)a(?=[ >])|<h([2-4]){_BEFORE} id="([^"]*)"[^<>]*>')
 
 
 class Heading(NamedTuple):
@@ -87,8 +89,8 @@ def _identified(found: re.Match[str], used: dict[str, int]) -> str:
     """
     name, text = found[1], found[2]
     heading = name[0] == "h" and name[1:].isdigit()
-    typed = _ID.search(text)
-    wanted = _prefixed(attributes(typed[0])["id"]) if typed else ""
+    typed = _ID.match(text)
+    wanted = _prefixed(attributes(typed[2])["id"]) if typed else ""
     if not wanted and heading:
         end = found.string.find(f"</{name}>", found.end(), found.end() + _LONGEST_HEADING)
         wanted = _prefixed(slugify(plain(found.string[found.end() : end]))) if end >= 0 else ""
@@ -98,7 +100,7 @@ def _identified(found: re.Match[str], used: dict[str, int]) -> str:
     written = "" if not wanted or wanted in used else f' id="{quote(wanted)}"'
     if written:
         used[wanted] = 1
-    before, after = (text[: typed.start()], text[typed.end() :]) if typed else (text, "")
+    before, after = (typed[1], text[typed.end() :]) if typed else (text, "")
     return f"<{name}{before}{written}{after}>"
 
 
@@ -118,12 +120,12 @@ def _prefixed(identifier: str) -> str:
 
 
 def _linked(found: re.Match[str], used: dict[str, int]) -> str:
-    href = _HREF.search(found[1])
+    href = _HREF.match(found[1])
     if not href:
         return found[0]
-    url = attributes(href[0])["href"]
+    url = attributes(href[2])["href"]
     if links.is_external(url):
         return f'<a{found[1]} rel="noopener">'
     if url.startswith("#") and (fragment := unquote(url[1:])) not in used and (target := _prefixed(fragment)) in used:
-        return f'<a{found[1][: href.start()]} href="#{quote(target)}"{found[1][href.end() :]}>'
+        return f'<a{href[1]} href="#{quote(target)}"{found[1][href.end() :]}>'
     return found[0]
