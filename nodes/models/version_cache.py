@@ -19,13 +19,15 @@ MOST = 5_000
 # How long anything is kept under one version, the section tree too.
 LONGEST = timedelta(seconds=60)
 
-_version: ObjectId | None = None
-_answers: dict[Hashable, tuple[datetime, Any]] = {}
+_Answers = dict[Hashable, tuple[datetime, Any]]
+# A version and what was answered under it: one value, since threads swap it.
+_kept: tuple[ObjectId | None, _Answers] = (None, {})
 
 
 def clear() -> None:
     """Forget every answer, as a new process would have none."""
-    _answers.clear()
+    global _kept
+    _kept = (None, {})
 
 
 def under_version(key: Hashable, moment: datetime, work: Callable[[], tuple[T, datetime | None]]) -> T:
@@ -33,13 +35,14 @@ def under_version(key: Hashable, moment: datetime, work: Callable[[], tuple[T, d
 
     `work` returns (answer, when it changes by itself or None). The version was read before the data that `work` reads.
     """
-    global _version, _answers
+    global _kept
     version = site.current().version
     if version is None:
         return work()[0]
-    if version != _version or len(_answers) >= MOST:
-        _version, _answers = version, {}
-    answers = _answers
+    kept_under, answers = _kept
+    if version != kept_under or len(answers) >= MOST:
+        answers = {}
+        _kept = version, answers
     if key in answers:
         due, answer = answers[key]
         if moment < due:
