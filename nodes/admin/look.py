@@ -33,7 +33,7 @@ class AccentField(forms.CharField):
         super().validate(value)
         if not value or look.is_accent(value):
             return
-        if len(value) != len(look.ACCENT) or not set(value[1:]) <= set("0123456789abcdef") or value[0] != "#":
+        if not look.is_colour(value):
             raise ValidationError(_("Write the colour as # and six digits, such as #1f4e8c."))
         nearest = look.readable(value, look.LIGHT, look.CONTRAST)
         reason = _(

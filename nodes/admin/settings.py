@@ -1,6 +1,5 @@
 """The site's settings, one page in the admin: what two people changed at once merges, unless it is the same setting."""
 
-import re
 import zoneinfo
 from dataclasses import asdict, replace
 from typing import Any
@@ -24,11 +23,10 @@ from nodes.admin.look import LookForm, Swatch, swatches
 from nodes.admin.sent_forms import KEPT
 from nodes.admin.site import page
 from nodes.errors import TooBusy
+from nodes.models import look
 from nodes.models import site as stored_site
 from nodes.services.site import SettingsConflict, save_settings
 from nodes.views import previews
-
-_COLOUR = re.compile("#[0-9a-f]{6}")
 
 
 def _time_zones() -> list[tuple[str, str]]:
@@ -82,7 +80,7 @@ class SettingsForm(LookForm):
     def swatches(self) -> list[Swatch]:
         """Return how the accent that the form shows looks in both schemes."""
         typed = str(self["accent"].value())
-        return swatches(typed if _COLOUR.fullmatch(typed) else "")
+        return swatches(typed if look.is_colour(typed) else "")
 
     def seen(self) -> dict[str, Any]:
         """Return what each field was rendered with; None for what no browser of ours sent."""

@@ -75,9 +75,14 @@ def in_dark(colour: str) -> str:
     return readable(colour, DARK, CONTRAST_IN_DARK)
 
 
+def is_colour(written: str) -> bool:
+    """Return whether this is a colour "#rrggbb", in lower case."""
+    return bool(_COLOUR.fullmatch(written))
+
+
 def is_accent(colour: str) -> bool:
     """Return whether this is a colour "#rrggbb" that can be read on every light surface."""
-    return bool(_COLOUR.fullmatch(colour)) and lowest_contrast(colour) >= CONTRAST
+    return is_colour(colour) and lowest_contrast(colour) >= CONTRAST
 
 
 def name(settings: SiteSettings) -> str:
