@@ -121,7 +121,8 @@ def _checked(row: dict[str, str]) -> dict[str, str]:
         raise ValidationError(_("“%(label)s” needs an address."), params={"label": label})
     if _id(target):
         return {"label": label, "target": target}
-    if target.startswith("/") and not target.startswith("//"):
+    # Browsers take a backslash for a slash: "/\\host" leads to another site.
+    if target.startswith("/") and not target.startswith("//") and "\\" not in target:
         return _own(label, target)
     try:
         if target.startswith(MAIL):

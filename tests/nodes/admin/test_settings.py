@@ -100,6 +100,7 @@ def test_a_menu_is_arranged_by_rows(mongo, editor):
     [
         ({"menu-0-target": "javascript:alert(1)", "menu-0-label": "x"}, "is no address"),
         ({"menu-0-target": "//evil.example/", "menu-0-label": "x"}, "is no address"),
+        ({"menu-0-target": "/\\evil.example/?", "menu-0-label": "x"}, "is no address"),
         ({"menu-0-target": "/nowhere", "menu-0-label": "x"}, "No public page has the address"),
         ({"social-0-target": "https://example.org/"}, "needs a label"),
         ({"social-0-label": "Mastodon"}, "needs an address"),
