@@ -43,8 +43,8 @@ def pages(sections: Tree, moment: datetime) -> dict[str, Node]:
         documents = database()[NODES].find(wanted, fields).sort(NEWEST_FIRST).limit(MOST_PAGES).hint("by_type")
         found: dict[str, Node] = {}
         for page in map(Node.from_document, documents):
-            # Of two that have a name, it is the newer one's.
-            found |= {slug: page for slug in slugs_of(page) if slug not in found}
+            # Of two that have a name, it stays the older one's: a new page takes no address of another.
+            found |= dict.fromkeys(slugs_of(page), page)
         return found, due.next_due(moment)
 
     return version_cache.under_version("pages of authors", moment, read)

@@ -80,7 +80,7 @@ def _of_author(slug: str) -> Source:
     listing = authors.posts(sections, names, moment, size=ENTRIES, whole=True)
     if not listing.nodes:
         raise Http404(_("Nothing was published under this name."))
-    name = page.metadata.title if page else names[0]
+    name = page.metadata.title if page else min(node.metadata.author.name for node in listing.nodes)
     title = f"{name} · {stored_site.current().settings.name}"
     description = (page.blurb if page else "") or _("Written by %(name)s") % {"name": name}
     return Source(title, description, page.get_absolute_url() if page else links.author(name), listing.nodes)

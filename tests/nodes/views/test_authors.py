@@ -67,6 +67,17 @@ class TestWithoutAPage:
         save(found := post(blog, "a"), nonce(found), title="Public")
         assert client.get(ADDRESS).status_code == 200
 
+    def test_the_name_is_spelled_as_readers_see_it(self, client, blog):
+        post(blog, "a", 1, {"_id": None, "name": "Mary écrivain"})
+        post(blog, "draft", author=MARY, published=None)
+        assert "<h1>Mary écrivain</h1>" in client.get(ADDRESS).content.decode()
+        assert client.get(f"{ADDRESS}/feed/json").json()["title"].startswith("Mary écrivain")
+
+    def test_another_spelling_of_the_address_leads_there(self, client, blog):
+        post(blog, "a")
+        assert client.get("/author/Mary-ÉCRIVAIN").headers["Location"] == ADDRESS
+        assert client.get("/author/***").status_code == 404
+
     def test_further_pages(self, client, blog):
         for day in range(1, 13):
             post(blog, f"post-{day}", day)
@@ -162,6 +173,12 @@ class TestPageOfAnAuthor:
         assert client.get("/mary").headers["Location"] == "/mary-smith"
         assert client.get(ADDRESS).headers["Location"] == "/mary-smith"
         assert slugs(client, "/mary-smith") == ["a"]
+
+    def test_a_later_page_does_not_take_its_name(self, client, blog):
+        post(blog, "a")
+        node("author", "mary", title="Mary Écrivain", published=datetime(2022, 1, 1, tzinfo=UTC))
+        node("author", "other", title="Mary Écrivain", published=datetime(2022, 1, 2, tzinfo=UTC))
+        assert client.get(ADDRESS).headers["Location"] == "/mary"
 
     def test_without_posts_it_is_there_as_well(self, client, mongo):
         node("author", "mary", title="Mary", text="Has not written yet.")
