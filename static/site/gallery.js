@@ -1,12 +1,11 @@
-// A gallery's pictures, large, over the page. Without this script each is a plain link to its photo's page, and it still is:
+// The pictures of galleries, large, over the page. Without this script each is a plain link to its photo's page, and it still is:
 // with a key held, by the middle button, and by the title below the picture.
 (() => {
   "use strict";
 
-  const rows = document.querySelector("main > .photo-rows");
   const dialog = document.querySelector("dialog.lightbox");
-  if (!rows || !dialog?.showModal) return;
-  const links = [...rows.querySelectorAll("a[data-large]")];
+  if (!dialog?.showModal) return;
+  const links = [...document.querySelectorAll(".photo-rows a[data-large]")];
   const [title, count] = [".lightbox-title", ".lightbox-count"].map((part) => dialog.querySelector(part));
   const image = new Image();
   dialog.prepend(image);
@@ -27,8 +26,8 @@
     count.textContent = `${at + 1} / ${links.length}`;
   };
 
-  rows.addEventListener("click", (event) => {
-    const link = event.target.closest("a[data-large]");
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest?.(".photo-rows a[data-large]");
     if (!link || event.button || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
     event.preventDefault();
     show(links.indexOf(link));

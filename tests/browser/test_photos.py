@@ -3,6 +3,7 @@
 import re
 
 import pytest
+from bson import ObjectId
 from playwright.sync_api import expect
 
 from mongo import jobs
@@ -212,7 +213,7 @@ def test_a_picture_pasted_into_a_text_is_shown_by_the_post(browsing, account):
     assert "photo:" in stored(post)["detail"]["text"]
 
 
-def lakes(*names: str) -> None:
+def lakes(*names: str) -> ObjectId:
     parent = gallery("lakes")
     for name in names:
         upload(
@@ -224,6 +225,7 @@ def lakes(*names: str) -> None:
     # As the worker does after the uploads: requests for many copies that are not made are answered 503.
     while jobs.work():
         continue
+    return parent
 
 
 @pytest.mark.parametrize(
@@ -281,3 +283,17 @@ def test_a_gallery_shows_photos_large_in_place(browsing):
     link.click()
     dialog.get_by_role("link", name="Two").click()
     page.wait_for_url("**/lakes/two")
+
+
+@pytest.mark.slow
+def test_galleries_of_a_text_show_photos_large_in_place(browsing):
+    place = lakes("one", "two")
+    node(slug="walk", text=f"::gallery{{section=node:{place}}}\n\nWords.\n\n::gallery{{section=node:{place}}}")
+    page = browsing()
+    page.goto("/walk")
+    page.get_by_role("link", name="two").last.click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog.get_by_role("img", name="two")).to_be_in_viewport(ratio=1)
+    expect(dialog).to_contain_text("3 / 4")
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("link", name="two").last).to_be_focused()

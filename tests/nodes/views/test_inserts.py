@@ -59,6 +59,19 @@ def test_feeds_have_inserts_without_scripts_and_with_absolute_addresses(client, 
         assert gone not in body
 
 
+def test_galleries_of_texts_are_shown_large_as_galleries_are(client, mongo):
+    plates = gallery("plates")
+    upload(plates)
+    node(slug="plain", text="The insert-less page.")
+    node(slug="page", text=f"::gallery{{section=node:{plates}}}\n\n::gallery{{section=node:{plates}}}")
+    walls = node("gallery", "walls", text=f"::gallery{{section=node:{plates}}}")
+    upload(walls)
+    for address, links, frames in (("/plates", 1, 1), ("/page", 2, 1), ("/walls", 2, 1), ("/plain", 0, 0)):
+        html = client.get(address).content.decode()
+        assert html.count("data-large=") == links
+        assert html.count('<dialog class="lightbox"') == html.count("site/gallery.js") == frames
+
+
 def test_lists_search_and_previews_of_links_have_the_words(client, mongo):
     node(slug="page", text=":::note{title=Careful}\nMind the gap.\n:::\n\n::button{link=/x text=Platform}")
     stored = mongo["cms.nodes"].find_one({"metadata.slug": "page"})["derived"]
