@@ -50,6 +50,7 @@ _PHOTO_DETAIL = document(
         "size": INTEGER,
         "sha256": TEXT,
         "dhash": TEXT,
+        "colour": optional(TEXT),
         "alt": TEXT,
         "focal": optional(listed(NUMBER)),
         "crop": optional(listed(NUMBER)),

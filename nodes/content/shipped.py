@@ -97,6 +97,8 @@ class Photo(Content):
     size = models.BigIntegerField(editable=False)
     sha256 = models.CharField(max_length=64, editable=False)
     dhash = models.CharField(max_length=16, blank=True, editable=False)
+    # "#rrggbb", on average; empty for what something shines through, and of photos stored before this was kept.
+    colour = models.CharField(max_length=7, blank=True, editable=False)
     alt = models.CharField(_("Alternative text"), max_length=500, blank=True)
     focal = ArrayField(models.FloatField(), size=2, null=True, blank=True, verbose_name=_("Focal point"))
     # Left, top, width, height in parts of the whole picture; empty shows all of it.

@@ -130,7 +130,7 @@ def picture(
         across,
         down,
         photo.metadata.detail.alt if alt is None else alt,
-        _attributes({"class": css_class}),
+        _attributes({"class": " ".join(filter(None, [css_class, _tint(photo)]))}),
         SafeString(' fetchpriority="high"') if eager else _LATER,
     )
 
@@ -144,13 +144,14 @@ def thumbnail(photo: Photo, width: int, *, alt: str | None = None, eager: bool =
     }
     return format_html(
         '<picture><source type="image/webp" srcset="{}">'
-        '<img src="{}" srcset="{}" width="{}" height="{}" alt="{}"{}></picture>',
+        '<img src="{}" srcset="{}" width="{}" height="{}" alt="{}"{}{}></picture>',
         sets["webp"],
         square(photo, width),
         sets["jpg"],
         width,
         width,
         photo.metadata.detail.alt if alt is None else alt,
+        _attributes({"class": _tint(photo)}),
         "" if eager else _LATER,
     )
 
@@ -184,7 +185,7 @@ def crop(
         across,
         down,
         photo.metadata.detail.alt if alt is None else alt,
-        _attributes({"class": _focus(photo)}),
+        _attributes({"class": " ".join(filter(None, [_focus(photo), _tint(photo)]))}),
         SafeString(' fetchpriority="high"') if eager else _LATER,
     )
 
@@ -199,6 +200,18 @@ def _focus(photo: Photo) -> str:
     """Return the classes that say in tenths where the photo's focal point is: "across-3 down-7"; "" for the middle."""
     across, down = (round(part * 10) for part in cut(photo).point(focal(photo)))
     return " ".join(f"{name}-{at}" for name, at in (("across", across), ("down", down)) if at != MIDDLE_TENTH)
+
+
+# Of each part of a colour there are classes for its fifths.
+FIFTH = 51
+
+
+def _tint(photo: Photo) -> str:
+    """Return the classes that say what colour the photo's place has until it has come: "red-5 green-2 blue-0"; "" for none."""
+    parts = bytes.fromhex((photo.metadata.detail.colour or "").removeprefix("#"))
+    return " ".join(
+        f"{name}-{round(part / FIFTH)}" for name, part in zip(("red", "green", "blue"), parts, strict=False)
+    )
 
 
 # Copies of a logo that a header shows: for screens of one dot and of two.

@@ -32,7 +32,7 @@ from nodes.types import NO_TAGS, Actor, Saved, TagChange
 
 LONGEST_NAME = 200
 # What belongs to the bytes and changes with them.
-OF_CONTENT = ("content_type", "filename", "resolution", "size", "sha256", "dhash", "exif", "crop", "rotation")
+OF_CONTENT = ("content_type", "filename", "resolution", "size", "sha256", "dhash", "colour", "exif", "crop", "rotation")
 # What another picture does not take over: it would cut something else.
 UNCUT = {"detail.crop": None, "detail.rotation": None}
 
@@ -342,6 +342,7 @@ def _of_content(received: Received, filename: str) -> dict[str, Any]:
         "detail.size": received.length,
         "detail.sha256": received.sha256,
         "detail.dhash": picture.dhash,
+        "detail.colour": picture.colour,
         "detail.exif": picture.exif,
     }
 

@@ -40,6 +40,8 @@ LONGEST_WEBP = 16_383
 # A copy from an eighth of a JPEG's pixels needs no more than these beside the file.
 DRAFT = 8
 WHITE = (255, 255, 255)
+# Across and down: what a picture looks like from afar.
+FIELDS = (9, 8)
 _HIGH_BYTES = [value >> 8 for value in range(1 << 16)]
 # How to turn a picture that says of itself how it lies (EXIF 2.32, tag 0x0112).
 _TURNS = {
@@ -67,13 +69,17 @@ _ROTATIONS = {90: Image.Transpose.ROTATE_270, 180: Image.Transpose.ROTATE_180, 2
 
 @dataclass(frozen=True)
 class Picture:
-    """What is known of a picture that was found good. `size` is as seen, after turning; `exif` are searchable properties."""
+    """What is known of a picture that was found good. `size` is as seen, after turning; `exif` are searchable properties.
+
+    `colour` is its average, "#rrggbb", for its place until it has come; "" if something shines through it.
+    """
 
     content_type: str
     size: tuple[int, int]
     exif: list[dict[str, Any]]
     description: str
     dhash: str
+    colour: str
 
 
 @contextmanager
@@ -153,18 +159,27 @@ def judge(file: BinaryIO, format: Format, found: Found, limits: Limits) -> Pictu
         # The container of an AVIF turns it, whatever its EXIF says; Pillow says how.
         is_avif = format.name == "AVIF"
         turned = image.getexif().get(exif.Base.Orientation, 1) if is_avif else exif.orientation(found.exif)
-        dhash = _dhash(_eight_bits(image))
+        small = _eight_bits(image).resize(FIELDS, Image.Resampling.BOX, reducing_gap=2.0)
     size = found.size[::-1] if turned >= 5 else found.size
-    return Picture(format.content_type, size, exif.properties(found.exif), exif.description(found.exif), dhash)
+    words = exif.description(found.exif)
+    return Picture(format.content_type, size, exif.properties(found.exif), words, _dhash(small), _colour(small))
 
 
-def _dhash(image: Image.Image) -> str:
+def _dhash(small: Image.Image) -> str:
     """Return 64 bits, as hexadecimal digits, that hardly differ for pictures that hardly differ: whether the brightness
-    rises from each of 9 × 8 fields to the next (N. Krawetz's "difference hash")."""
-    small = ImageOps.grayscale(image.resize((9, 8), Image.Resampling.BOX, reducing_gap=2.0))
-    rows = [small.crop((0, y, 9, y + 1)).tobytes() for y in range(8)]
+    rises from each of FIELDS to the next (N. Krawetz's "difference hash")."""
+    grey = ImageOps.grayscale(small)
+    rows = [grey.crop((0, y, 9, y + 1)).tobytes() for y in range(8)]
     bits = "".join("1" if row[x] < row[x + 1] else "0" for row in rows for x in range(8))
     return f"{int(bits, 2):016x}"
+
+
+def _colour(small: Image.Image) -> str:
+    """Return the average of a picture's FIELDS, "#rrggbb"; "" where one is not opaque."""
+    shown = _in_colour(small)
+    if shown.mode == "RGBA" and shown.getchannel("A").getextrema() != (255, 255):
+        return ""
+    return f"#{shown.convert('RGB').resize((1, 1), Image.Resampling.BOX).tobytes().hex()}"
 
 
 def resized(

@@ -1,4 +1,4 @@
-"""Photos in boxes that the style sheet fills with them: what browsers are told to choose a copy by, and where to crop."""
+"""Photos in boxes that the style sheet fills: what browsers choose a copy by, where it is cropped, what is seen before."""
 
 import re
 
@@ -46,12 +46,26 @@ def test_a_higher_photo_is_as_wide_as_its_box():
 )
 def test_classes_say_where_it_is_cropped(focal, classes):
     html = links.crop(photo((90, 60), focal=focal), sizes="1px")
-    assert re.findall(r' class="([^"]*)"', html) == ([classes] if classes else [])
+    [found] = re.findall(r' class="([^"]*) ?red-2 green-2 blue-2"', html)
+    assert found.strip() == classes
 
 
 def test_what_is_cut_off_moves_the_focal_point():
     html = links.crop(photo((90, 60), focal=[0.5, 0.5], crop=[0.5, 0.0, 0.5, 1.0]), sizes="1px")
-    assert 'class="across-0"' in html
+    assert 'class="across-0 red-' in html
+
+
+def test_classes_say_what_colour_it_has_until_it_has_come():
+    stored = photo((90, 60))
+    for colour, classes in (
+        ("#00197f", "red-0 green-0 blue-2"),
+        ("#e5e6ff", "red-4 green-5 blue-5"),
+        ("", ""),
+        (None, ""),
+    ):
+        stored.metadata.detail.colour = colour
+        shown = [links.crop(stored, sizes="1px"), links.picture(stored), links.thumbnail(stored, 160)]
+        assert [re.findall(r' class="([^"]*)"', html) for html in shown] == [[classes] if classes else []] * 3
 
 
 @pytest.mark.parametrize(("size", "shape"), [((90, 60), 150), ((60, 90), 67), ((100, 98), 100), ((900, 90), 300)])

@@ -187,8 +187,11 @@ class TestSaving:
     def test_another_picture_is_shown_whole_and_the_former_one_as_it_was(self):
         photo_id = upload(gallery())
         cut(photo_id, crop=CORNER, rotation=90)
-        replace(photo_id, pictures.png(), "b.png")
+        colour = document(photo_id)["metadata"]["detail"]["colour"]
+        replace(photo_id, pictures.png(picture=pictures.image(mode="L")), "b.png")
         assert links.is_whole(selectors.get(photo_id))
+        assert document(photo_id)["metadata"]["detail"]["colour"] != colour
         photos.go_back(build.EDITOR, photo_id, photo_id)
+        assert document(photo_id)["metadata"]["detail"]["colour"] == colour
         assert links.cut(selectors.get(photo_id)) == Cut(tuple(CORNER), 90)
         audit()

@@ -1,5 +1,6 @@
 """From the first byte to a photo in its gallery."""
 
+import re
 import threading
 from datetime import timedelta
 
@@ -37,6 +38,7 @@ def test_a_photo_has_the_shape_of_a_node_and_what_its_bytes_say():
     assert metadata["summary"] == "A lake"
     assert metadata["detail"]["content_type"] == "image/jpeg"
     assert metadata["detail"]["resolution"] == [40, 60]
+    assert re.fullmatch("#[0-9a-f]{6}", metadata["detail"]["colour"])
     assert metadata["detail"]["size"] == stored["length"] == len(shown(photo_id))
     assert {"n": "camera", "v": "Nikon Z 8"} in metadata["detail"]["exif"]
     assert database()["cms.revisions"].find_one({"_id": metadata["nonce"]})["metadata"]["detail"] == metadata["detail"]

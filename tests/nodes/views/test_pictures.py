@@ -64,7 +64,7 @@ def test_lists_show_it_cut_around_its_focal_point(client, post, photo, address):
     assert 'alt=""' in picture
     width, height = photo_links.size(photos.get(photo))
     assert f'width="{width}" height="{height}"' in picture
-    assert 'class="across-2 down-8"' in picture
+    assert 'class="across-2 down-8 red-' in picture
     assert f"/{photo}/" in picture
     assert client.get(re.search(r'<img src="([^"]*)"', picture)[1]).status_code == 200
     offered = re.search(r'srcset="([^"]*)" sizes="([^"]*)"', picture)
@@ -128,7 +128,7 @@ def test_a_list_asks_once_for_all_pictures(client, post, photo, commands):
 
 def test_it_stands_above_the_text_and_is_shared(client, post, photo):
     html = page(client, "/news/harbour")
-    [lead] = re.findall(r'<figure class="lead">(.*?)</figure>', html)
+    [lead] = re.findall(r'<figure class="lead shape-150">(.*?)</figure>', html)
     assert 'href="/plates/boats"' in lead
     assert 'alt="Boats &amp; nets"' in lead
     assert 'loading="lazy"' not in lead
@@ -145,7 +145,7 @@ def test_it_stands_above_the_text_and_is_shared(client, post, photo):
 def test_a_text_that_shows_it_has_no_second_one_above(client, post, photo):
     save(post, nonce(post), detail__text=f"Look.\n\n![Boats](photo:{photo})")
     html = page(client, "/news/harbour")
-    assert '<figure class="lead">' not in html
+    assert '<figure class="lead' not in html
     assert '<figure class="photo">' in html
 
 
@@ -154,7 +154,7 @@ def test_without_one_the_text_s_first_photo_is_shared_and_nothing_above(client, 
     assert "derived.picture" not in database()["cms.nodes"].find_one({"_id": post})["derived"]
     html = page(client, "/news/harbour")
     assert str(photo) in said(html, "og:image")
-    assert '<figure class="lead">' not in html
+    assert '<figure class="lead' not in html
     assert not THUMBNAIL.findall(page(client, "/news"))
 
 
@@ -225,5 +225,5 @@ def test_what_is_no_id_is_refused(post, photo, value):
 
 def test_one_that_there_is_not_is_kept_and_shown_nowhere(client, post):
     save(post, nonce(post), detail__picture=ObjectId())
-    assert '<figure class="lead">' not in page(client, "/news/harbour")
+    assert '<figure class="lead' not in page(client, "/news/harbour")
     assert not THUMBNAIL.findall(page(client, "/news"))
