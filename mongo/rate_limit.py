@@ -4,6 +4,9 @@ The window slides: at no moment have more than `limit` passed in the `seconds` b
 server's clock, so that concurrent callers cannot all pass.
 """
 
+import math
+from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
 from django.db import DEFAULT_DB_ALIAS
@@ -24,11 +27,25 @@ COLLECTIONS = (
 )
 
 
+@dataclass(frozen=True)
+class Counted:
+    """Whether one more passed, how many still may, and after how many seconds (1 at least) the first of them is forgotten."""
+
+    passed: bool
+    left: int
+    seconds: int
+
+
 def take(key: str, *, limit: int, seconds: int, token: str, alias: str = DEFAULT_DB_ALIAS) -> bool:
     """Return whether one more may pass under `key`, and count it if so.
 
     `token` names what passes: the same one again passes again without being counted twice.
     """
+    return count(key, limit=limit, seconds=seconds, token=token, alias=alias).passed
+
+
+def count(key: str, *, limit: int, seconds: int, token: str, alias: str = DEFAULT_DB_ALIAS) -> Counted:
+    """Count one more under `key` if it may pass, as `take` does, and return what came of it."""
     recent = {
         "$filter": {
             "input": {"$ifNull": ["$passed", []]},
@@ -47,7 +64,13 @@ def take(key: str, *, limit: int, seconds: int, token: str, alias: str = DEFAULT
         upsert=True,
         return_document=ReturnDocument.AFTER,
     )
-    return document is not None and any(entry["token"] == token for entry in document["passed"])
+    assert document is not None  # as it is inserted where there is none
+    passed = document["passed"]
+    # By the server's clock, which wrote both.
+    moment = document["expires"] - timedelta(seconds=seconds)
+    first = min((one["at"] for one in passed), default=moment)
+    wait = max(1, math.ceil((first + timedelta(seconds=seconds) - moment).total_seconds()))
+    return Counted(any(one["token"] == token for one in passed), max(limit - len(passed), 0), wait)
 
 
 def give_back(key: str, *, token: str, alias: str = DEFAULT_DB_ALIAS) -> None:
