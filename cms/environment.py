@@ -131,11 +131,11 @@ def mail(env: environ.Env, name: str, *, default: str, console: bool) -> dict[st
     return found
 
 
-def web_origins(env: environ.Env, name: str) -> list[str]:
-    """Return the variable `name` as a list of origins such as https://example.org."""
+def web_origins(env: environ.Env, name: str, *, any_origin: str = "") -> list[str]:
+    """Return the variable `name` as a list of origins such as https://example.org; `any_origin` may stand for any of them."""
     origins = env.list(name, default=[])
     for origin in origins:
-        if urlsplit(origin).scheme not in ("http", "https"):
+        if origin != any_origin and urlsplit(origin).scheme not in ("http", "https"):
             raise ImproperlyConfigured(f"{name}: {origin!r} must begin with https:// or http://.")
     return list(origins)
 

@@ -47,6 +47,13 @@ KEPT: Mapping[str, frozenset[str]] = {
     "tag-feed": frozenset(),
     "author-feed": frozenset(),
     "sitemap": frozenset(),
+    "api-nodes": frozenset({"section", "type", "tag", "author", "cursor", "limit", "fields", "include"}),
+    "api-node": frozenset({"fields", "include"}),
+    "api-node-by-path": frozenset({"path", "fields", "include"}),
+    "api-site": frozenset(),
+    "api-tree": frozenset(),
+    "api-tags": frozenset(),
+    "api-authors": frozenset(),
 }
 # However well an entry compares, it ends this long after it was made: relative times on it grow old.
 LONGEST = timedelta(seconds=60)

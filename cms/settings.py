@@ -89,6 +89,7 @@ DEFAULT_AUTO_FIELD = "django_mongodb_backend.fields.ObjectIdAutoField"
 
 INSTALLED_APPS = [
     "cms",
+    "api",
     "wordpress",
     "nodes",
     "comments",
@@ -118,6 +119,7 @@ MIDDLEWARE = [
     "cms.middleware.PermissionsMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "cms.middleware.GateMiddleware",
+    "api.middleware.ApiMiddleware",
     "cms.page_cache.KeptPageMiddleware",
     "cms.middleware.SiteMiddleware",
     "cms.page_cache.PageCacheMiddleware",
@@ -242,6 +244,13 @@ PHOTOS = {
     "MAX_PIXELS": natural(env, "PHOTOS_MAX_MEGAPIXELS", default=120) * 1_000_000,
     "KEEP_LOCATION": switch(env, "PHOTOS_KEEP_LOCATION", default=False),
     "GRACE_HOURS": natural(env, "PHOTOS_GRACE_HOURS", default=24),
+}
+
+# The API (docs/reference/api.md). Scripts of these origins may read what readers see: "*" for any.
+API = {
+    "ORIGINS": web_origins(env, "API_ORIGINS", any_origin="*"),
+    "READS_PER_MINUTE": natural(env, "API_READS_PER_MINUTE", default=600, least=1),
+    "WRITES_PER_MINUTE": natural(env, "API_WRITES_PER_MINUTE", default=120, least=1),
 }
 
 FILE_UPLOAD_HANDLERS = ["cms.requests.uploads.NoFiles"]

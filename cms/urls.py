@@ -21,6 +21,7 @@ urlpatterns = [
     path("log-in", accounts.LogIn.as_view(), name="login"),
     path("log-out", auth.LogoutView.as_view(), name="logout"),
     path("comments/", include("comments.urls")),
+    path("api/", include("api.urls")),
     path("", include("nodes.urls")),
 ]
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import grimp
 
-PACKAGES = ("cms", "comments", "comments.backends", "local", "markup", "mongo", "nodes", "wordpress")
+PACKAGES = ("api", "cms", "comments", "comments.backends", "local", "markup", "mongo", "nodes", "wordpress")
 # What every Django developer expects in an app, under these names.
 CONVENTIONAL = frozenset(
     {"admin", "apps", "checks", "converters", "feeds", "forms", "locale", "management", "middleware", "migrations"}

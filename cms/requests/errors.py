@@ -13,6 +13,9 @@ from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 from django.views.csrf import csrf_failure as stock_csrf_failure
 
+from api import problems
+from api.middleware import is_of_api
+from api.problems import Problem
 from cms.requests.logs import request_id
 from mongo.servers import is_outage
 from nodes.admin.relogin import show_again
@@ -31,11 +34,15 @@ def server_error(request: HttpRequest) -> HttpResponse:
     """Answer an exception that no view caught: 503 where the database is away, else 500. Uses no database."""
     if is_outage(sys.exception()):
         return unavailable(request)
+    if is_of_api(request):
+        return problems.answer(Problem("failed"))
     return _page(request, 500, _("Something went wrong"), _("The error was recorded. Please try again in a moment."))
 
 
 def unavailable(request: HttpRequest) -> HttpResponse:
     """Answer 503; what a form had sent comes back in a form that sends it again."""
+    if is_of_api(request):
+        return problems.answer(problems.unavailable())
     response = _page(
         request,
         503,
@@ -54,6 +61,8 @@ def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
     """
     if is_outage(exception):
         return unavailable(request)
+    if is_of_api(request):
+        return problems.answer(problems.of(exception))
     too_large = isinstance(exception, RequestDataTooBig | TooManyFieldsSent | TooManyFilesSent)
     template, status = ("413.html", 413) if too_large else ("400.html", 400)
     page = loader.render_to_string(template, {"most": settings.DATA_UPLOAD_MAX_MEMORY_SIZE})

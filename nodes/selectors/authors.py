@@ -92,12 +92,18 @@ def photos(sections: Tree, names: Sequence[str], moment: datetime) -> Listing:
 
 
 def newest(sections: Tree, moment: datetime) -> dict[str, datetime]:
-    """Return when the newest live post of each author was published, by the slug of the name. Kept in process.
+    """Return when the newest live post of each author was published, by the slug of the name. Kept in process."""
+    return {slug: at for slug, (_name, at) in bylines(sections, moment).items()}
+
+
+def bylines(sections: Tree, moment: datetime) -> dict[str, tuple[str, datetime]]:
+    """Return (name, when the newest live post was published) of each author, by the slug of the name, as the newest post is
+    signed. Kept in process.
 
     Passes over index keys alone.
     """
 
-    def read() -> tuple[dict[str, datetime], datetime | None]:
+    def read() -> tuple[dict[str, tuple[str, datetime]], datetime | None]:
         # None, the top level, would have the server look into documents.
         ids = [section_id for section_id in sections.live_ids(moment) if section_id is not None]
         wanted = {
@@ -107,10 +113,11 @@ def newest(sections: Tree, moment: datetime) -> dict[str, datetime]:
             **live(moment),
         }
         group = {"_id": "$metadata.author.name", "at": {"$max": "$metadata.published"}}
-        found: dict[str, datetime] = {}
+        found: dict[str, tuple[str, datetime]] = {}
         for one in database()[NODES].aggregate([{"$match": wanted}, {"$group": group}], hint="by_byline"):
-            if slug := slugify(one["_id"]):
-                found[slug] = max(found.get(slug, EVER), one["at"])
+            slug = slugify(one["_id"])
+            if slug and one["at"] > found.get(slug, ("", EVER))[1]:
+                found[slug] = one["_id"], one["at"]
         return found, due.next_due(moment)
 
     return version_cache.under_version("newest of authors", moment, read)

@@ -116,6 +116,22 @@ def live_by_ids(sections: Tree, node_ids: Sequence[ObjectId], moment: datetime) 
     return [node for node in nodes if is_public(node, sections, moment)]
 
 
+def whole_by_ids(node_ids: Sequence[ObjectId], moment: datetime, *, as_stored: bool = False) -> list[Node]:
+    """Return nodes with their texts, in no order: for who has listed those that may be seen. They are live, or `as_stored`, in
+    any state and without the scheduled changes that are due."""
+    if not node_ids:
+        return []
+    wanted = {"_id": {"$in": list(node_ids)}, **({} if as_stored else live(moment))}
+    found = database()[NODES].find(wanted, WHOLE if as_stored else for_readers(WHOLE, moment))
+    return [Node.from_document(document) for document in found]
+
+
+def of_type(sections: Tree, type: str, moment: datetime, *, size: int, cursor: str | None = None) -> Listing:
+    """Return `size` live nodes, or photos, of a type, newest first. Raises ValueError for a cursor that is none."""
+    base = {"metadata.type": type, "metadata.parent_id": {"$in": sections.live_ids(moment)}}
+    return listing(base, "by_type", moment, size, cursor, collections=(home_of(type),))
+
+
 def entries(
     blog_id: ObjectId, moment: datetime, *, size: int, cursor: str | None = None, whole: bool = False
 ) -> Listing:

@@ -14,7 +14,10 @@ from tests.support.comments import site
 
 ROOT = Path(__file__).parents[2]
 # The pluggable app brings its own catalogue along.
-CATALOGUES = {ROOT / "comments": ["comments"], ROOT: ["cms", "wordpress", "nodes", "mongo", "markup", "templates"]}
+CATALOGUES = {
+    ROOT / "comments": ["comments"],
+    ROOT: ["api", "cms", "wordpress", "nodes", "mongo", "markup", "templates"],
+}
 CALLS = {"_", "gettext", "gettext_lazy", "gettext_noop", "ngettext", "ngettext_lazy"}
 STRING = r"""u?(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")"""
 CALL = re.compile(rf"\b(?:_|gettext|ngettext)\(\s*({STRING})", re.DOTALL)

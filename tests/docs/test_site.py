@@ -14,7 +14,7 @@ from tests.support.site_settings import ROOT, SETTINGS, loaded, production
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 # Read where they are used, not in the settings module.
 ELSEWHERE = {"MONGOD", "WEB_CONCURRENCY"}
-PACKAGES = ("cms", "comments", "local", "markup", "mongo", "nodes", "wordpress")
+PACKAGES = ("api", "cms", "comments", "local", "markup", "mongo", "nodes", "wordpress")
 # A permission, and a field of the nodes.
 NO_CODE = {"comments.can_moderate", "comments.author.id"}
 

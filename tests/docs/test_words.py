@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.site_settings import ROOT
 
-PACKAGES = ("benchmarks", "cms", "comments", "local", "markup", "mongo", "nodes", "tools", "wordpress")
+PACKAGES = ("api", "benchmarks", "cms", "comments", "local", "markup", "mongo", "nodes", "tools", "wordpress")
 SOURCES = sorted(path for package in PACKAGES for path in (ROOT / package).rglob("*.py"))
 KEPT_OUT = re.compile(r"\b(?:some(?:body|one)|nobody|whoever|meanwhile|late(?:ly)?)\b", re.IGNORECASE)
 

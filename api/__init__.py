@@ -1,0 +1,19 @@
+"""The API: what mirrors, apps, static front ends and scripts read and write over HTTP, at /api/v1/.
+
+Over the same selectors, services and access functions as the admin, and with no rule of its own about nodes or comments.
+
+    urls.py        the API: which routers stand under /api/v1/, its schema and the page that explains it
+    nodes/         pages, posts and sections (reading.py: what readers and editors get; presenting.py: as JSON)
+    photos/        photos: what is known of them
+    comments/      discussions
+    changes/       what changed since
+    site.py        the site, its menu, the tree of sections, tags, authors
+    schemas/       what is promised: shapes of nodes made from the registry of content types, OpenAPI, the page of it
+    http/          how endpoints are declared (routing.py) and answered: JSON, ETags, If-Match, cursors (answers.py)
+    rights/        who asks and what of it is allowed: tokens, scopes, principals, limits
+    problems.py    what goes wrong, as application/problem+json
+    middleware.py  CORS and 304, outside of the page cache, which keeps what all readers get (cms/page_cache.py)
+
+An endpoint is a function under a `Router` of api/http/routing.py; it reads `request.auth`, a Principal, which stands for a
+user wherever an access function asks for one.
+"""

@@ -1,0 +1,1 @@
+"""Comments: discussions, posting, moderating."""

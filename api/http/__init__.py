@@ -1,0 +1,1 @@
+"""How endpoints are declared and answered."""

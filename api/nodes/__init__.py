@@ -1,0 +1,1 @@
+"""Pages, posts and sections: reading.py answers who may see what, presenting.py says it in JSON."""

@@ -1,0 +1,121 @@
+"""Reading nodes: what readers see and, by a token or a session, what its owner sees in the admin."""
+
+from typing import Annotated
+from urllib.parse import unquote, urlencode
+
+from bson import ObjectId
+from django.http import Http404, HttpRequest, HttpResponse
+from ninja import Query
+from pydantic import Field
+
+from api.http import answers
+from api.http.routing import Router
+from api.nodes import presenting
+from api.nodes.listing import Filters, Found, listed, of_editors
+from api.nodes.presenting import DETAIL
+from api.problems import Problem
+from api.rights import principals
+from api.rights.principals import Principal
+from api.schemas.shapes import FIELDS, Id, Node, Page, Shape
+from mongo.clock import now
+from nodes import access
+from nodes.access import Action
+from nodes.models import Photo, Placed, tree
+from nodes.selectors import editing, photos
+from nodes.selectors import nodes as selectors
+from nodes.selectors.editing import Editable
+
+router = Router(tags=["Nodes"])
+
+Fields = Annotated[
+    str, Field(max_length=500, examples=["id,title,path"], description="The names to answer, by commas.")
+]
+Include = Annotated[
+    str, Field(max_length=100, examples=["body_html"], description="What to answer besides, by commas.")
+]
+LIVE, DRAFT = "live", "draft"
+
+
+class Shown(Shape):
+    """How a node is answered."""
+
+    fields: Fields = ""
+    include: Include = ""
+    version: Annotated[
+        str, Field(pattern="^(live|draft)$", description="`draft`: as it would be if its draft were out.")
+    ] = LIVE
+
+
+@router.get("/nodes", url_name="api-nodes", response=Page, summary="List nodes")
+def nodes(request: HttpRequest, filters: Query[Filters]) -> HttpResponse:
+    """List nodes, the newest first; a section in its own order. Without filters: the posts of all sections.
+
+    One of `section`, `tag`, `author`, `type` and `q` narrows the list, `facet` and `type` a section's further. With `state`,
+    which needs a token with the scope “read” or a session, the list is that of the admin, and all filters go together.
+    """
+    found = of_editors(principals.of(request), filters) if filters.state else listed(filters)
+    return _page(request, filters, found)
+
+
+@router.get(
+    "/nodes/by-path", url_name="api-node-by-path", response={200: Node, 308: None}, summary="Find a node by its path"
+)
+def by_path(
+    request: HttpRequest,
+    path: Annotated[str, Query(max_length=2_000, examples=["/essays/on-lists"])],
+    shown: Query[Shown],
+) -> HttpResponse:
+    """Answer the node at an address of the site; 308 to the present address of one that has moved."""
+    place, moment = path.strip("/"), now()
+    sections = tree.current()
+    found = selectors.resolve(sections, place, moment) if place else selectors.front_page(sections, moment)
+    if found is None:
+        raise Http404
+    if unquote(found.get_absolute_url()).strip("/") != place:
+        asked = {**request.GET.dict(), "path": found.get_absolute_url()}
+        return HttpResponse(status=308, headers={"Location": f"{request.path}?{urlencode(asked)}"})
+    return _answer(request, found, shown, _editable(principals.of(request), found.pk))
+
+
+@router.get("/nodes/{node_id}", url_name="api-node", response=Node, summary="Read a node")
+def node(request: HttpRequest, node_id: Id, shown: Query[Shown]) -> HttpResponse:
+    """Answer a page, a post, a section or a photo. Its ETag is `"nonce.hash"`: what If-Match takes for a change."""
+    principal, key = principals.of(request), ObjectId(node_id)
+    if (editable := _editable(principal, key)) is not None:
+        return _answer(request, editable.node, shown, editable)
+    found: Placed | None = selectors.live_by_id(tree.current(), key, now())
+    if found is None:
+        photo = photos.get(key) if access.may_see_photos(principal) else None
+        found = photo if photo and access.allowed(principal, photo, Action.VIEW) else None
+    if found is None:
+        raise Http404
+    return _answer(request, found, shown, None)
+
+
+def _editable(principal: Principal, node_id: ObjectId) -> Editable | None:
+    """Return a node as its editors know it; None for who is no editor of it."""
+    found = editing.load(node_id) if access.may_list(principal) else None
+    return found if found and access.allowed(principal, found.node, Action.VIEW) else None
+
+
+def _answer(request: HttpRequest, found: Placed, shown: Shown, editable: Editable | None) -> HttpResponse:
+    picked = presenting.asked(shown.fields, FIELDS, "fields")
+    include = presenting.asked(shown.include, presenting.INCLUDED, "include") | {DETAIL}
+    if shown.version == DRAFT:
+        if editable is None or editable.draft is None:
+            raise Problem("not-found", "There is no draft, or you may not see it.")
+        found = editable.drafted()
+    said = presenting.node(request, found, include=include, picked=picked, draft=editable)
+    return answers.told(request, said, nonce=found.metadata.nonce)
+
+
+def _page(request: HttpRequest, filters: Filters, found: Found) -> HttpResponse:
+    picked = presenting.asked(filters.fields, FIELDS, "fields")
+    include = presenting.asked(filters.include, presenting.INCLUDED, "include")
+    shown = found.nodes
+    if include:
+        ids = [one.pk for one in shown if not isinstance(one, Photo)]
+        whole = {one.pk: one for one in selectors.whole_by_ids(ids, now(), as_stored=bool(filters.state))}
+        shown = [whole.get(one.pk, one) for one in shown]
+    items = [presenting.node(request, one, include=include, picked=picked) for one in shown]
+    return answers.page(request, items, found.following)

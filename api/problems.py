@@ -1,0 +1,125 @@
+"""What goes wrong, told as problem+json (RFC 9457): {type, title, status, detail, errors: [{field, message}]}.
+
+`type` is an address on the page that explains the API, so that a program can tell problems of one status apart.
+"""
+
+import json
+import logging
+from collections.abc import Mapping, Sequence
+from http import HTTPStatus
+from typing import Any
+
+from django.core.exceptions import PermissionDenied, RequestDataTooBig, SuspiciousOperation
+from django.http import Http404, HttpResponse, UnreadablePostError
+from django.utils.cache import add_never_cache_headers
+from ninja.errors import HttpError, ValidationError
+
+from mongo.servers import is_outage
+
+logger = logging.getLogger("api")
+
+CONTENT_TYPE = "application/problem+json"
+# Where `type` leads.
+EXPLAINED = "/api/v1/"
+# Seconds after which to come back while the database is away: an election takes about as long.
+RETRY_AFTER = 15
+# Problems by kind: their status and what they mean. The page that explains the API lists them.
+KINDS: dict[str, tuple[int, str]] = {
+    "bad-request": (400, "The request cannot be read."),
+    "unauthorized": (401, "This needs a token or a session, and what was sent is none that is valid."),
+    "forbidden": (403, "The account, or the scopes of the token, do not allow this."),
+    "not-found": (404, "There is no such thing, or you may not see it."),
+    "method-not-allowed": (405, "This address does not take this method."),
+    "conflict": (409, "This does not fit what is stored."),
+    "stale": (412, "What is stored has changed since it was read."),
+    "too-large": (413, "The request is too large."),
+    "unsupported-media-type": (415, "The body is of another type than this address takes."),
+    "invalid": (422, "What was sent does not have the promised form; `errors` names the fields."),
+    "if-match-needed": (428, "A change names the version that it was made on, by If-Match."),
+    "too-many-requests": (429, "Too many requests: Retry-After says when to come back."),
+    "failed": (500, "An error of the site, which was recorded."),
+    "unavailable": (503, "The database is away: Retry-After says when to come back."),
+}
+_BY_STATUS = {status: kind for kind, (status, _meaning) in reversed(KINDS.items())}
+
+
+class Problem(Exception):
+    """What an endpoint raises to answer with a problem: `raise Problem("stale", "…", base=…)`.
+
+    `errors`: (field, message) of each field that is wrong, the field as a path such as "body.detail.servings"; `more`: further
+    members of the document. Raises KeyError for a kind that KINDS does not have.
+    """
+
+    def __init__(
+        self,
+        kind: str,
+        detail: str = "",
+        *,
+        errors: Sequence[tuple[str, str]] = (),
+        headers: Mapping[str, str] | None = None,
+        **more: Any,
+    ) -> None:
+        self.kind, self.detail = kind, detail
+        self.status, self.meaning = KINDS[kind]
+        self.errors, self.headers, self.more = tuple(errors), dict(headers or {}), more
+        super().__init__(f"{self.status} {kind}: {detail}")
+
+    def as_document(self) -> dict[str, Any]:
+        """Return the problem as it is sent."""
+        said = {"type": f"{EXPLAINED}#{self.kind}", "title": HTTPStatus(self.status).phrase, "status": self.status}
+        named = [{"field": field, "message": message} for field, message in self.errors]
+        return {**said, "detail": self.detail or self.meaning, **({"errors": named} if named else {}), **self.more}
+
+
+def answer(problem: Problem) -> HttpResponse:
+    """Return the answer that tells of a problem; no cache keeps it."""
+    response = HttpResponse(json.dumps(problem.as_document(), default=str), status=problem.status)
+    response["Content-Type"] = CONTENT_TYPE
+    for name, value in problem.headers.items():
+        response[name] = value
+    add_never_cache_headers(response)
+    return response
+
+
+def of(error: Exception) -> Problem:
+    """Return the problem that an exception is. What no one expected is logged, and tells nothing of itself."""
+    if isinstance(error, Problem):
+        return error
+    # What raised while a body was parsed comes wrapped.
+    if isinstance(error.__cause__, Problem):
+        return error.__cause__
+    if isinstance(error, ValidationError):
+        return Problem("invalid", errors=[(_path(one["loc"]), one["msg"]) for one in error.errors])
+    if isinstance(error, HttpError):
+        return _of_status(error.status_code, "" if error.status_code == 401 else f"{error.message}.")
+    if isinstance(error, Http404):
+        return Problem("not-found")
+    if isinstance(error, PermissionDenied):
+        return Problem("forbidden")
+    if isinstance(error, RequestDataTooBig):
+        return Problem("too-large")
+    if isinstance(error, SuspiciousOperation | UnreadablePostError):
+        return Problem("bad-request")
+    if is_outage(error):
+        return unavailable()
+    logger.error("A request to the API failed", exc_info=error)
+    return Problem("failed")
+
+
+def unavailable() -> Problem:
+    """Return the problem of a database that is away."""
+    return Problem("unavailable", headers={"Retry-After": str(RETRY_AFTER)})
+
+
+def _of_status(status: int, detail: str) -> Problem:
+    kind = _BY_STATUS.get(status, "bad-request")
+    return Problem(kind, detail, headers={"WWW-Authenticate": "Bearer"} if kind == "unauthorized" else None)
+
+
+def _path(place: Sequence[Any]) -> str:
+    """Return where a value stands: ("query", "filters", "limit") as "query.limit".
+
+    The parameter of a function that it came by is no part of it.
+    """
+    source, *rest = map(str, place)
+    return ".".join([source, *(rest[1:] if len(rest) > 1 else rest)])

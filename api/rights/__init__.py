@@ -1,0 +1,1 @@
+"""Who asks, and what of it is allowed: tokens, scopes, principals, limits."""

@@ -1,0 +1,85 @@
+"""The schema of the API, OpenAPI 3.1, with the types that are installed in it."""
+
+from functools import cache
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.utils import translation
+from django.views.decorators.http import require_safe
+from ninja.openapi.schema import OpenAPISchema
+from pydantic import TypeAdapter
+
+from api import problems
+from api.http.routing import Api
+from api.schemas import shapes
+from nodes.content import Content, registry
+
+REFERENCE = "#/components/schemas/{model}"
+ADDRESS = "/api/v1"
+# Shapes of parameters, which stand with the operations.
+_PARAMETERS = ("Filters", "Shown")
+_PROBLEM = {
+    "type": "object",
+    "title": "Problem",
+    "description": "What went wrong (RFC 9457).",
+    "properties": {
+        "type": {"type": "string"},
+        "title": {"type": "string"},
+        "status": {"type": "integer"},
+        "detail": {"type": "string"},
+        "errors": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {"field": {"type": "string"}, "message": {"type": "string"}},
+                "required": ["field", "message"],
+            },
+        },
+    },
+    "required": ["type", "title", "status", "detail"],
+}
+
+
+def schema(api: Api) -> dict[str, Any]:
+    """Return the schema of an API as it is with the types that are installed now. In English, whatever the site speaks."""
+    return _schema(api, registry.types())
+
+
+@cache
+def _schema(api: Api, types: tuple[type[Content], ...]) -> dict[str, Any]:
+    with translation.override("en"):
+        made: dict[str, Any] = dict(OpenAPISchema(api, ADDRESS.removeprefix("/") + "/"))
+        of_nodes = TypeAdapter(shapes.any_node()).json_schema(ref_template=REFERENCE, mode="serialization")
+    known = made["components"]["schemas"]
+    shapes_of_nodes = of_nodes.pop("$defs")
+    for shape in shapes_of_nodes.values():
+        for said in shape.get("properties", {}).values():
+            # What is not there was not asked for.
+            said.pop("default", None)
+    known |= shapes_of_nodes
+    known["Node"] = {"title": "Node", "description": shapes.Node.__doc__, **of_nodes}
+    known["Problem"] = _PROBLEM
+    for name in _PARAMETERS:
+        known.pop(name, None)
+    for operations in made["paths"].values():
+        for operation in operations.values():
+            _complete(operation)
+    made["components"].get("securitySchemes", {}).pop("Visitor", None)
+    return made
+
+
+def _complete(operation: dict[str, Any]) -> None:
+    """Say what every operation has: problems, and that who only reads needs no token."""
+    told = {problems.CONTENT_TYPE: {"schema": {"$ref": REFERENCE.format(model="Problem")}}}
+    operation["responses"] = {str(status): answer for status, answer in operation["responses"].items()}
+    operation["responses"]["default"] = {"description": "A problem", "content": told}
+    for parameter in operation["parameters"]:
+        # Here they would have names; they stand in the schema, too.
+        parameter.pop("examples", None)
+    operation["security"] = [{} if "Visitor" in one else one for one in operation.get("security", ())]
+
+
+@require_safe
+def document(request: HttpRequest, api: Api) -> HttpResponse:
+    """Answer the schema."""
+    return JsonResponse(schema(api))

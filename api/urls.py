@@ -1,0 +1,35 @@
+"""Where the API stands: its routers under /api/v1/, its schema, the page that explains it."""
+
+from django.http import HttpRequest, HttpResponse
+from django.urls import path, re_path
+
+from api import problems, site
+from api.http.routing import Api, StrictParser
+from api.nodes import reading as nodes
+from api.problems import Problem
+from api.schemas import openapi, reference
+
+api = Api(
+    title="Marginalia",
+    version="1",
+    description="Pages, posts, photos and discussions of this site, over the rules that its editors' pages follow.",
+    docs_url=None,
+    openapi_url=None,
+    urls_namespace="api",
+    parser=StrictParser(),
+)
+for router in (nodes.router, site.router):
+    api.add_router("", router)
+
+
+def unknown(request: HttpRequest, rest: str = "") -> HttpResponse:
+    """Answer 404 for whatever has no operation, as a problem."""
+    return problems.answer(Problem("not-found", "There is no such address in the API."))
+
+
+urlpatterns = [
+    path("v1/", reference.page, {"api": api}, name="api-reference"),
+    path("v1/openapi.json", openapi.document, {"api": api}, name="api-schema"),
+    path("v1/", api.urls),
+    re_path("^(?P<rest>.*)$", unknown),
+]

@@ -1,0 +1,42 @@
+"""Which tags readers meet, and on how much."""
+
+from collections import Counter
+from datetime import datetime
+from typing import Any
+
+from mongo.connection import database
+from nodes.collections import ASSET_FILES, NODES, standing
+from nodes.models import version_cache
+from nodes.models.tree import Tree
+from nodes.selectors import due
+from nodes.selectors.listing import live
+
+# Tags that are told of: those on the most.
+MOST = 1_000
+
+
+def counts(sections: Tree, moment: datetime) -> dict[str, int]:
+    """Return on how many live nodes and photos each tag is, the most used first, then by name. Kept in process."""
+
+    def read() -> tuple[dict[str, int], datetime | None]:
+        found: Counter[str] = Counter()
+        public = {
+            "metadata.parent_id": {"$in": sections.live_ids(moment)},
+            "metadata.tags": {"$gt": ""},
+            **live(moment),
+        }
+        for name in (NODES, ASSET_FILES):
+            pipeline: list[dict[str, Any]] = [
+                {"$match": {**public, **standing(name)}},
+                {"$project": {"metadata.tags": 1, "_id": 0}},
+                {"$unwind": "$metadata.tags"},
+                {"$group": {"_id": "$metadata.tags", "count": {"$sum": 1}}},
+                {"$sort": {"count": -1, "_id": 1}},
+                {"$limit": MOST},
+            ]
+            for group in database()[name].aggregate(pipeline, hint="by_tag"):
+                found[group["_id"]] += group["count"]
+        ordered = sorted(found.items(), key=lambda item: (-item[1], item[0]))
+        return dict(ordered[:MOST]), due.next_due(moment)
+
+    return version_cache.under_version("tags of readers", moment, read)

@@ -1,0 +1,199 @@
+"""Who sees what by the API, in each state of a node, and what each scope leaves of its owner's rights."""
+
+import json
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from django.http import Http404
+from django.test import Client
+
+from api.problems import Problem
+from api.rights import principals, tokens
+from api.rights.principals import Principal
+from api.rights.scopes import Scope
+from api.rights.tokens import Token
+from cms import page_cache
+from mongo.clock import now
+from nodes import access
+from nodes.access import Action
+from nodes.services import drafts, editing, trash
+from nodes.types import Actor
+from tests.api.conftest import Asker
+from tests.support.nodes import build
+
+PAST = datetime(2021, 1, 1, tzinfo=UTC)
+EVERY = tuple(Scope)
+
+
+def things(owner):
+    """Make a post of an author in every state; return {state: id}."""
+    blog, dark = build.node("blog", "news"), build.node("blog", "dark", published=None)
+    made = {}
+    for state in ("live", "drafted", "draft", "scheduled", "expired", "private", "trashed"):
+        fields = {"author": Actor.of(owner).as_document(), "published": PAST}
+        fields |= {"draft": {"published": None}, "scheduled": {"published": now() + timedelta(days=9)}}.get(state, {})
+        fields |= {"expires": datetime(2022, 1, 1, tzinfo=UTC)} if state == "expired" else {}
+        post = editing.create(
+            build.EDITOR, type="blog-entry", parent_id=dark if state == "private" else blog, slug=f"s{state}",
+            title=f"zq{state}", fields=fields,
+        )  # fmt: skip
+        if state == "drafted":
+            drafts.save_draft(build.EDITOR, post.id, post.nonce, {"title": "zqsecret"})
+        if state == "trashed":
+            trash.trash(build.EDITOR, post.id, post.nonce)
+        made[state] = post.id
+    return made
+
+
+def test_who_sees_what_in_each_state(account, asker, mongo):
+    page_cache.cache.clear()
+    owner, other, editor = account("own", "Authors"), account("oth", "Authors"), account("ed", "Editors")
+    reader, administrator = account("rea"), account("adm", "Administrators")
+    found = things(owner)
+    public = {"live", "drafted"}
+    every = set(found) - {"trashed"}
+    session = Asker()
+    session.client.force_login(editor)
+    askers = {
+        "visitor": (Asker(), public, False),
+        "owner, no scope": (asker(owner), public, False),
+        "owner, moderating": (asker(owner, Scope.MODERATE), public, False),
+        "owner, reading": (asker(owner, Scope.READ), every, True),
+        "owner, writing": (asker(owner, Scope.WRITE), every, True),
+        "author, every scope": (asker(other, *EVERY), public, False),
+        "editor, no scope": (asker(editor), public, False),
+        "editor, reading": (asker(editor, Scope.READ), every, True),
+        "editor, session": (session, every, True),
+        "reader, every scope": (asker(reader, *EVERY), public, False),
+        "administrator, administering": (asker(administrator, Scope.ADMINISTER), public, False),
+        "administrator, reading": (asker(administrator, Scope.READ), every, True),
+    }
+    for name, (one, sees, sees_draft) in askers.items():
+        answers = {state: one.get(f"/nodes/{key}") for state, key in found.items()}
+        assert {state for state, answer in answers.items() if answer.status_code == 200} == sees, name
+        assert {answer.status_code for answer in answers.values()} <= {200, 404}, name
+        assert ("draft" in json.loads(answers["drafted"].content)) is sees_draft, name
+        assert (b"zqsecret" in one.get(f"/nodes/{found['drafted']}?version=draft").content) is sees_draft, name
+        # What is not there and what may not be seen are told alike.
+        assert one.get(f"/nodes/{found['trashed']}").content == one.get("/nodes/" + "0" * 24).content, name
+        listed = {node["title"] for node in one.read("/nodes?limit=100")["items"]}
+        assert listed == {"zqlive", "zqdrafted"}, name
+        states = one.get("/nodes?state=any&limit=100")
+        mine = {node["title"] for node in json.loads(states.content).get("items", ())} - {"News", "Dark"}
+        if sees_draft:
+            assert mine == {f"zq{state}" for state in every}, name
+        else:
+            assert mine == set(), name
+            assert states.status_code == (200 if name.startswith("author") else 403), name
+
+
+# What each owner's token may do with a post of the author's: letters of the actions below, for a published one and a draft.
+LETTERS = {
+    "v": Action.VIEW,
+    "e": Action.EDIT,
+    "d": Action.DRAFT,
+    "p": Action.PUBLISH,
+    "t": Action.TRASH,
+    "x": Action.DELETE,
+}
+
+
+@pytest.mark.parametrize(
+    ("who", "scopes", "published", "unpublished"),
+    [
+        ("own", (), "", ""),
+        ("own", (Scope.READ,), "", ""),
+        ("own", (Scope.WRITE,), "vd", "vedt"),
+        ("own", EVERY, "vd", "vedt"),
+        ("oth", EVERY, "", ""),
+        ("ed", (Scope.READ,), "v", "v"),
+        ("ed", (Scope.WRITE,), "v", "v"),
+        ("ed", (Scope.PUBLISH,), "vedpt", "vedpt"),
+        ("ed", (Scope.ADMINISTER,), "", ""),
+        ("adm", (Scope.ADMINISTER,), "x", "x"),
+        ("adm", EVERY, "vedptx", "vedptx"),
+        ("rea", EVERY, "", ""),
+    ],
+)
+def test_what_scopes_leave_of_a_change(account, who, scopes, published, unpublished):
+    groups = {"own": "Authors", "oth": "Authors", "ed": "Editors", "adm": "Administrators", "rea": ""}
+    users = {name: account(name, group) for name, group in groups.items()}
+    found = things(users["own"])
+    token = Token(build.nonce(found["live"]), "t", users[who].pk, who, scopes, now())
+    principal = Principal(users[who], token, is_reading=False)
+    for state, letters in (("live", published), ("draft", unpublished)):
+        node = access.editing.load(found[state]).node
+        may = {letter for letter, action in LETTERS.items() if access.allowed(principal, node, action)}
+        # To delete for good is no right to look: `access.node` asks for both.
+        assert may == set(letters), state
+        # Never more than the owner by himself.
+        assert all(access.allowed(users[who], node, LETTERS[letter]) for letter in may)
+    if "v" not in published:
+        with pytest.raises(Http404):
+            access.node(principal, found["live"], Action.DELETE)
+    assert access.may_set_up(principal) == (who == "adm" and Scope.ADMINISTER in scopes)
+
+
+def test_a_scope_that_is_missing_is_named(account, rf):
+    request = rf.post("/")
+    request.auth = Principal(
+        account("ed", "Editors"), Token(None, "t", None, "ed", (Scope.READ,), now()), is_reading=False
+    )
+    assert principals.having(request, Scope.READ) is request.auth
+    with pytest.raises(Problem) as raised:
+        principals.having(request, Scope.WRITE)
+    assert (raised.value.status, raised.value.more) == (403, {"scope": "write"})
+
+
+def test_a_token_that_is_none_opens_nothing(account, mongo):
+    page_cache.cache.clear()
+    editor = account("ed", "Editors")
+    good, secret = tokens.make(editor, "good", (Scope.READ,))
+    _old, expired = tokens.make(editor, "old", (Scope.READ,), now() - timedelta(seconds=1))
+    gone, revoked = tokens.make(editor, "gone", (Scope.READ,))
+    assert tokens.revoke(gone.id, editor.pk)
+    for header in (
+        f"Bearer {expired}", f"Bearer {revoked}", f"Bearer {secret}x", "Bearer ", "Bearer", secret, "Basic eDp5", "Bearer \x00",
+    ):  # fmt: skip
+        answer = Client().get("/api/v1/tree", headers={"Authorization": header})
+        assert (answer.status_code, answer["Content-Type"]) == (401, "application/problem+json"), header
+        assert answer["WWW-Authenticate"].startswith("Bearer"), header
+    assert Client().get("/api/v1/tree", headers={"Authorization": f"bearer {secret}"}).status_code == 200
+    editor.is_active = False
+    editor.save()
+    assert Asker(secret).get("/tree").status_code == 401
+    editor.delete()
+    assert Asker(secret).get("/tree").status_code == 401
+    assert good.id
+
+
+def test_a_token_is_stored_as_a_hash_and_its_use_once_an_hour(account, mongo, commands):
+    token, secret = tokens.make(account("ed", "Editors"), "mirror", (Scope.READ, Scope.WRITE))
+    assert len(secret) >= 40
+    stored = mongo["api.tokens"].find_one()
+    assert secret not in repr(stored)
+    assert secret.removeprefix(tokens.PREFIX) not in repr(stored)
+    assert stored["scopes"] == ["read", "write"]
+    asker = Asker(secret)
+    asker.get("/tree")
+    used = mongo["api.tokens"].find_one()["used"]
+    assert used is not None
+    with commands.recorded() as log:
+        assert asker.get("/tree").status_code == 200
+    assert log.written == {"rate_limits"}
+    mongo["api.tokens"].update_one({"_id": token.id}, {"$set": {"used": used - timedelta(minutes=61)}})
+    asker.get("/tree")
+    assert mongo["api.tokens"].find_one()["used"] > used - timedelta(minutes=1)
+
+
+def test_a_token_asks_so_often_and_is_told(account, asker, settings, mongo, commands):
+    settings.API = {**settings.API, "READS_PER_MINUTE": 2}
+    one, other = asker(account("ed", "Editors"), Scope.READ), Asker()
+    answers = [one.get("/tree") for _number in range(3)]
+    assert [answer.status_code for answer in answers] == [200, 200, 429]
+    assert [answer["RateLimit-Remaining"] for answer in answers] == ["1", "0", "0"]
+    assert 1 <= int(answers[2]["Retry-After"]) <= 60
+    assert answers[2]["RateLimit-Limit"] == "2"
+    with commands.recorded() as log:
+        assert [other.get("/tree").status_code for _number in range(3)] == [200] * 3
+    assert not log.written

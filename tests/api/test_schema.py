@@ -1,0 +1,72 @@
+"""The schema of the API: as it was promised, and with every type that is installed."""
+
+import json
+
+import pytest
+from django.core.exceptions import ImproperlyConfigured
+from django.db import models
+from django.test import Client
+
+from api.http.routing import Router
+from api.schemas import openapi
+from api.urls import api
+from nodes.content import Entry, register, unregister
+from nodes.content.fields import declared
+from tests.api.renew_schema import SNAPSHOT
+
+RENEW = "python -m tests.api.renew_schema"
+
+
+def present() -> str:
+    return json.dumps(openapi.schema(api), indent=1, sort_keys=True, default=str) + "\n"
+
+
+def test_the_schema_is_the_one_that_was_promised():
+    """What programs rely on changes knowingly: read the difference, then renew the file."""
+    assert SNAPSHOT.read_text() == present(), f"The schema has changed. If that is meant: {RENEW}"
+
+
+def test_the_schema_is_served(mongo):
+    answer = Client().get("/api/v1/openapi.json")
+    assert answer.status_code == 200
+    assert json.loads(answer.content)["openapi"].startswith("3.1.")
+    assert json.loads(answer.content) == json.loads(present())
+
+
+def test_the_page_of_it_has_every_operation_and_no_script_of_others(mongo):
+    page = Client().get("/api/v1/").content.decode()
+    for path in openapi.schema(api)["paths"]:
+        assert path in page
+    assert "cdn" not in page.lower()
+
+
+@pytest.fixture
+def recipe():
+    @register
+    class ApiRecipe(Entry):
+        """A dish."""
+
+        servings = models.PositiveSmallIntegerField("Servings", default=2)
+        source_url = models.URLField(null=True, blank=True, help_text="Where it is from.")
+
+        class Meta:
+            verbose_name = "Recipe"
+
+    yield ApiRecipe
+    unregister(ApiRecipe)
+
+
+def test_a_type_of_an_app_is_in_the_schema_without_code(recipe):
+    shapes = openapi.schema(api)["components"]["schemas"]
+    assert "api-recipe" in shapes["Node"]["discriminator"]["mapping"]
+    fields = shapes["ApiRecipeDetail"]["properties"]
+    assert fields["servings"] == {"description": "Servings", "title": "Servings", "type": "integer"}
+    assert fields["source_url"]["description"] == "Where it is from."
+    assert set(fields) == {path.removeprefix("detail.") for path in declared("api-recipe")} - {"source"}
+    unregister(recipe)
+    assert "ApiRecipeDetail" not in openapi.schema(api)["components"]["schemas"]
+
+
+def test_an_operation_that_writes_says_who_may():
+    with pytest.raises(ImproperlyConfigured):
+        Router().post("/x")
