@@ -202,15 +202,11 @@ def _focus(photo: Photo) -> str:
     return " ".join(f"{name}-{at}" for name, at in (("across", across), ("down", down)) if at != MIDDLE_TENTH)
 
 
-# Of each part of a colour there are classes for its fifths.
-FIFTH = 51
-
-
 def _tint(photo: Photo) -> str:
-    """Return the classes that say what colour the photo's place has until it has come: "red-5 green-2 blue-0"; "" for none."""
+    """Return the classes that say in tenths what colour its place has until it has come: "red-5 green-2 blue-0"; "" for none."""
     parts = bytes.fromhex((photo.metadata.detail.colour or "").removeprefix("#"))
     return " ".join(
-        f"{name}-{round(part / FIFTH)}" for name, part in zip(("red", "green", "blue"), parts, strict=False)
+        f"{name}-{round(part / 25.5)}" for name, part in zip(("red", "green", "blue"), parts, strict=False)
     )
 
 

@@ -59,10 +59,10 @@ def test_there_is_a_class_for_every_shape_and_focal_point_of_photos():
         assert found == [(str(tenth), str(tenth * 10)) for tenth in range(11) if tenth != links.MIDDLE_TENTH]
 
 
-def test_there_is_a_class_for_every_fifth_of_a_colour():
+def test_there_is_a_class_for_every_tenth_of_a_colour():
     for name in ("red", "green", "blue"):
-        found = re.findall(rf"\.{name}-(\d) {{ --{name}: (\d+); }}", SHEET)
-        assert found == [(str(fifth), str(fifth * links.FIFTH)) for fifth in range(6)]
+        found = re.findall(rf"\.{name}-(\d+) {{ --{name}: (\d+)%; }}", SHEET)
+        assert found == [(str(tenth), str(tenth * 10)) for tenth in range(11)]
 
 
 def loaded(html: str) -> dict[str, list[str]]:

@@ -46,7 +46,7 @@ def test_a_higher_photo_is_as_wide_as_its_box():
 )
 def test_classes_say_where_it_is_cropped(focal, classes):
     html = links.crop(photo((90, 60), focal=focal), sizes="1px")
-    [found] = re.findall(r' class="([^"]*) ?red-2 green-2 blue-2"', html)
+    [found] = re.findall(r' class="([^"]*) ?red-4 green-4 blue-4"', html)
     assert found.strip() == classes
 
 
@@ -58,8 +58,8 @@ def test_what_is_cut_off_moves_the_focal_point():
 def test_classes_say_what_colour_it_has_until_it_has_come():
     stored = photo((90, 60))
     for colour, classes in (
-        ("#00197f", "red-0 green-0 blue-2"),
-        ("#e5e6ff", "red-4 green-5 blue-5"),
+        ("#000c80", "red-0 green-0 blue-5"),
+        ("#e5f3ff", "red-9 green-10 blue-10"),
         ("", ""),
         (None, ""),
     ):
