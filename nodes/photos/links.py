@@ -203,11 +203,9 @@ def _focus(photo: Photo) -> str:
 
 
 def _tint(photo: Photo) -> str:
-    """Return the classes that say in tenths what colour its place has until it has come: "red-5 green-2 blue-0"; "" for none."""
+    """Return the classes that say in tenths what colour its place has until it comes: "red-5 green-2 blue-0"; "" for none."""
     parts = bytes.fromhex((photo.metadata.detail.colour or "").removeprefix("#"))
-    return " ".join(
-        f"{name}-{round(part / 25.5)}" for name, part in zip(("red", "green", "blue"), parts, strict=False)
-    )
+    return " ".join(f"{name}-{round(part / 25.5)}" for name, part in zip(("red", "green", "blue"), parts, strict=False))
 
 
 # Copies of a logo that a header shows: for screens of one dot and of two.
