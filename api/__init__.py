@@ -11,6 +11,7 @@ Over the same selectors, services and access functions as the admin, and with no
     schemas/       what is promised: shapes of nodes made from the registry of content types, OpenAPI, the page of it
     http/          how endpoints are declared (routing.py) and answered: JSON, ETags, If-Match, cursors (answers.py)
     rights/        who asks and what of it is allowed: tokens, scopes, principals, limits
+    admin.py       the page where tokens are made and revoked
     problems.py    what goes wrong, as application/problem+json
     middleware.py  CORS and 304, outside of the page cache, which keeps what all readers get (cms/page_cache.py)
 

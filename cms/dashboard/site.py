@@ -12,6 +12,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 from django.views.decorators.http import require_http_methods
 
+from api import admin as tokens
 from cms.dashboard import navigation, start
 from mongo import jobs
 from nodes import access
@@ -34,7 +35,8 @@ class Site(AdminSite):
     def get_urls(self) -> list[URLPattern | URLResolver]:
         # Django's redirect to the page of any object asks for no right: it tells staff the address of others' drafts.
         checked = [route for route in super().get_urls() if getattr(route, "name", "") != "view_on_site"]
-        return [path("jobs/", self.admin_view(self.jobs), name="jobs"), *checked]
+        pages = [("jobs/", self.jobs, "jobs"), ("tokens/", self.tokens, "tokens")]
+        return [*(path(route, self.admin_view(view), name=name) for route, view, name in pages), *checked]
 
     def get_app_list(self, request: HttpRequest, app_label: str | None = None) -> list[dict[str, Any]]:
         found: list[dict[str, Any]] = super().get_app_list(request, app_label)
@@ -47,6 +49,10 @@ class Site(AdminSite):
     def jobs(self, request: HttpRequest) -> HttpResponse:
         """List the jobs that failed for good; let them be tried anew."""
         return _jobs(request, self.each_context(request))
+
+    def tokens(self, request: HttpRequest) -> HttpResponse:
+        """List the tokens of the API, make and revoke them."""
+        return tokens.page(request, self.each_context(request))
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

@@ -154,8 +154,8 @@ STORED = {"/admin/comments/storeddiscussion/", "/admin/comments/storedcomment/",
     ("group", "groups", "sees_operations"),
     [
         ("Administrators", ["Content", "Settings and people", "Operations"], True),
-        ("Editors", ["Content"], False),
-        ("Moderators", ["Content"], False),
+        ("Editors", ["Content", "Settings and people"], False),
+        ("Moderators", ["Content", "Settings and people"], False),
     ],
 )
 def test_the_admin_lists_content_first_and_storage_for_those_who_set_up(person, group, groups, sees_operations):
