@@ -30,6 +30,12 @@ def _place(document: Mapping[str, Any]) -> dict[str, Any]:
     return {"metadata.parent_id": metadata["parent_id"], "metadata.slug": metadata["slug"]}
 
 
+def _newest(node: Mapping[str, Any], wanted: dict[str, Any]) -> dict[str, Any]:
+    """Return how the newest of what is wanted are read, in sections of the site."""
+    placed = {"metadata.parent_id": {"$in": [node["metadata"]["parent_id"]]}, **live(now())}
+    return {"filter": {**wanted, **placed}, "sort": _SORT, "limit": 10}
+
+
 HOT_QUERIES = (
     HotQuery(
         "a page by its address",
@@ -68,44 +74,25 @@ HOT_QUERIES = (
     HotQuery(
         "the newest of the site",
         NODES,
-        lambda node: {
-            "filter": {
-                "metadata.type": BlogEntry.type_name,
-                "metadata.parent_id": {"$in": [node["metadata"]["parent_id"]]},
-                **live(now()),
-            },
-            "sort": _SORT,
-            "limit": 10,
-        },
+        lambda node: _newest(node, {"metadata.type": BlogEntry.type_name}),
         example={"metadata.type": BlogEntry.type_name},
     ),
     HotQuery(
         "what an author wrote",
         NODES,
-        lambda node: {
-            "filter": {
+        lambda node: _newest(
+            node,
+            {
                 "metadata.author.name": (node["metadata"]["author"] or {}).get("name"),
                 "metadata.type": BlogEntry.type_name,
-                "metadata.parent_id": {"$in": [node["metadata"]["parent_id"]]},
-                **live(now()),
             },
-            "sort": _SORT,
-            "limit": 10,
-        },
+        ),
         example={"metadata.type": BlogEntry.type_name, "metadata.author.name": {"$type": "string"}},
     ),
     HotQuery(
         "what carries a tag",
         NODES,
-        lambda node: {
-            "filter": {
-                "metadata.tags": next(iter(node["metadata"]["tags"]), "none"),
-                "metadata.parent_id": {"$in": [node["metadata"]["parent_id"]]},
-                **live(now()),
-            },
-            "sort": _SORT,
-            "limit": 10,
-        },
+        lambda node: _newest(node, {"metadata.tags": next(iter(node["metadata"]["tags"]), "none")}),
         example={"metadata.type": BlogEntry.type_name},
     ),
     HotQuery(
