@@ -17,6 +17,12 @@ def iso(moment: datetime | None) -> str:
 
 
 @register.filter
+def ago(moment: datetime) -> str:
+    """{{ moment|ago }}: "5 minutes ago"; "just now" within the first minute."""
+    return times.ago(moment, now())
+
+
+@register.filter
 def point(moment: datetime | None) -> str:
     """{{ moment|point }}: a day and a time, without the year if it is this one."""
     return times.point(moment, now()) if moment else ""

@@ -1,8 +1,9 @@
 """Points in time as editors read them, in the site's zone: "June 1, 9 a.m.", "10:42 a.m."."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from django.utils import formats, timezone
+from django.utils.timesince import timesince
 from django.utils.translation import gettext as _
 
 
@@ -20,3 +21,10 @@ def time(when: datetime) -> str:
 def point(when: datetime, moment: datetime) -> str:
     """Return a day, as `day` does, and a time."""
     return _("%(day)s, %(time)s") % {"day": day(when, moment), "time": time(when)}
+
+
+def ago(when: datetime, moment: datetime) -> str:
+    """Return how long before `moment` something was: "5 minutes ago", "just now"."""
+    if moment - when < timedelta(minutes=1):
+        return _("just now")
+    return _("%(ago)s ago") % {"ago": timesince(when, moment)}

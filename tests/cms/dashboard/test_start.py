@@ -121,6 +121,7 @@ def test_drafts_are_ones_own_the_last_changed_first(person):
     drafts.save_draft(editor_is, public, nonce(public), {"detail.text": "Drafted"}, TagChange())
     html = editor.get("/admin/").content.decode().partition('id="drafts"')[2].partition("</section>")[0]
     assert "You have no drafts" not in html
+    assert html.count("just now") == 3
     found = re.findall(r'change/">(\w+)</a><span>(Live|Not)', html)
     assert set(found) == {("second", "Not"), ("first", "Not"), ("public", "Live")}
     assert found.index(("second", "Not")) < found.index(("first", "Not"))
