@@ -155,7 +155,13 @@
     // What is saved is numbered after all that was sent before: what comes late is known as such.
     form.addEventListener("submit", (event) => {
       if (event.defaultPrevented) return;
-      keep();
+      const isKept = keep();
+      if (!navigator.onLine) {
+        // The browser would put its own page in place of the form.
+        event.preventDefault();
+        tell(isKept ? words.offline : words.unsaved, true);
+        return;
+      }
       clearTimeout(waits);
       field("_seq").value = next();
       leaving = true;
