@@ -57,12 +57,14 @@ class _Kept(forms.Form):
 
 @dataclass(frozen=True)
 class Unsaved:
-    """What was typed and not saved, as it is offered. `old` and `new`: what saving it would change, by path.
+    """What was typed and not saved, as it is offered. `node_id`: None of a new page. `old` and `new`: what saving it would change,
+    by path.
 
     `has_more`: there is something in it that no field takes as it is, and only the form can show.
     """
 
     id: ObjectId
+    node_id: ObjectId | None
     seq: int
     updated: datetime
     form_url: str
@@ -185,7 +187,7 @@ def _posted(copy: WorkingCopy) -> QueryDict:
 
 def _unsaved(user: Any, copy: WorkingCopy) -> Unsaved:
     old, new, has_more = _difference(user, copy)
-    return Unsaved(copy.id, copy.seq, copy.updated, _form_url(copy), old, new, has_more)
+    return Unsaved(copy.id, copy.node_id, copy.seq, copy.updated, _form_url(copy), old, new, has_more)
 
 
 def _form_url(copy: WorkingCopy) -> str:

@@ -200,13 +200,15 @@ def test_nobody_conflicts_with_himself(mongo, editor):
 def test_a_new_page_is_offered_where_one_is_added(mongo, editor):
     ann = editor()
     type_into(ann, ann.open(ADD), text="no title yet")
-    assert "that were not saved" in page(ann, ADD)
-    assert "that were not saved" not in page(ann, ADD.replace("basic-page", "folder"))
+    assert "You wrote “Untitled” and did not save it" in page(ann, ADD)
+    assert "did not save it" not in page(ann, ADD.replace("basic-page", "folder"))
     shown = go_on(ann, ADD, mongo)
     assert b"This field is required" not in shown.content
     assert ann.send(ADD, ann.fields(shown), title="Titled").status_code == 302
     assert mongo["cms.nodes"].find_one()["metadata"]["detail"]["text"] == "no title yet"
-    assert "that were not saved" not in page(ann, ADD)
+    assert "did not save it" not in page(ann, ADD)
+    type_into(ann, ann.open(ADD), title="On <lakes>")
+    assert "You wrote “On &lt;lakes&gt;” and did not save it" in page(ann, ADD)
 
 
 def test_a_photo_is_offered_too(mongo, editor):
@@ -242,7 +244,7 @@ def test_what_is_stored_by_now_is_offered_to_nobody(mongo, editor):
     new = ann.open(ADD)
     type_into(ann, new, title="New")
     ann.send(ADD, {**new, "_copy": "", "title": "New"})
-    assert "that were not saved" not in page(ann, ADD)
+    assert "did not save it" not in page(ann, ADD)
 
 
 def test_a_save_forgets_what_its_form_kept_and_what_comes_late(mongo, editor):
