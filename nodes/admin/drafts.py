@@ -145,16 +145,20 @@ def _show(
 
 @require_safe
 def preview_frame(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
-    """Show the preview in a frame as wide as a phone, a tablet or a desktop, as ?width= says."""
+    """Show the preview in a frame as wide as a phone, a tablet or a desktop, as ?width= says; else as what asks is."""
     found = access.node(request.user, node_id, Action.VIEW)
     width = request.GET.get("width", "")
     live = {"version": "live"} if request.GET.get("version") == "live" else {}
-    shown = int(width) if width in {str(known) for known, _label in WIDTHS} else WIDTHS[-1][0]
+    # Seen on a phone a desktop is too small to read.
+    own = WIDTHS[0] if "Mobi" in request.headers.get("User-Agent", "") else WIDTHS[-1]
+    shown = int(width) if width in {str(known) for known, _label in WIDTHS} else own[0]
     sizes = [
         {"label": label, "url": "?" + urlencode({"width": w, **live}), "is_shown": w == shown} for w, label in WIDTHS
     ]
     address_shown = admin_url("preview", node_id, **live)
-    return page(request, "preview_frame", _("Preview"), found=found, sizes=sizes, width=shown, preview=address_shown)
+    return page(request, "preview_frame", _("Preview"), found=found, sizes=sizes, width=shown, preview=address_shown,
+        is_nav_sidebar_enabled=False,
+    )  # fmt: skip
 
 
 @require_safe

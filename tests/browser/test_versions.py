@@ -27,7 +27,7 @@ def test_draft_preview_publish(browsing, account):
         ann.get_by_role("link", name=name).click()
         expect(framed.locator("article")).to_contain_text("Drafted text")
         assert framed.locator("body").evaluate("() => window.innerWidth") == width
-    ann.get_by_role("link", name="Back to the form").click()
+    ann.get_by_role("link", name="Back to the editor").click()
     menu(ann)
     ann.get_by_role("button", name="Preview for others").click()
     link = ann.locator(".preview-address").input_value()

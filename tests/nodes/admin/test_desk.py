@@ -124,6 +124,13 @@ def test_the_page_is_previewed_as_wide_as_a_device(editor, width):
     assert html.count('aria-current="true"') == 1
 
 
+@pytest.mark.parametrize(("device", "width"), [("X11; Linux x86_64", 1200), ("Linux; Android 10; K; Mobile", 360)])
+def test_where_nothing_is_asked_a_preview_is_as_wide_as_the_device_it_is_seen_on(editor, device, width):
+    path = f"/admin/nodes/node/{node()}/preview-frame/"
+    html = editor().client.get(path, headers={"User-Agent": f"Mozilla/5.0 ({device})"}).content.decode()
+    assert f'class="device device-{width}"' in html
+
+
 def test_fields_of_a_type_are_written_or_chosen(editor):
     with registered(Recipe, Cookbook):
         stew = node("recipe", "stew", parent=node("cookbook", "cooking"), **{"detail.course": "main"})
