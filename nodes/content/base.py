@@ -191,7 +191,9 @@ class Written(Content):
     )
     comments = models.CharField(_("Comments"), max_length=20, blank=True)
     # What stands for it in lists, above its text and where it is shared. `derived.picture` is a copy, which lists read.
-    picture = PhotoField(_("Picture"), null=True, blank=True)
+    picture = PhotoField(
+        _("Picture"), null=True, blank=True, help_text=_("Above the text, in lists, and where the page is shared.")
+    )
     # What search engines and link previews say in place of the title and the summary.
     seo_title = models.CharField(
         _("SEO title"),

@@ -132,6 +132,9 @@ class PhotoForm(NodeForm):
         self.fields["section"].label = _("Gallery")
         self.fields["summary"].label = _("Description")
         self.fields["summary"].help_text = ""
+        if "published" in self.fields:
+            # A photo has no draft that waits for its time.
+            self.fields["published"].help_text = _("Empty: not public. Ahead: the photo appears at that time.")
         order = (
             "title",
             "alt",

@@ -48,6 +48,9 @@ def test_a_part_is_shown_and_then_all_of_it_again(editor):
     page = editor.get(in_admin(photo_id)).content.decode()
     assert "160 × 300 (of 600 × 400)" in page
     assert "readers get what is shown" in page
+    # It has no draft that would wait for a time ahead.
+    assert "Ahead: the photo appears at that time." in page
+    assert "what changed on a live one" not in page
     # Sent again as it is, it changes nothing.
     editor.post(in_admin(photo_id), {**form(editor, photo_id), "_save": "1"})
     assert document(photo_id)["metadata"]["nonce"] == metadata["nonce"]
