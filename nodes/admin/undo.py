@@ -54,7 +54,7 @@ def undo(request: HttpRequest) -> HttpResponse:
             done += 1
             was_photo = found.node.metadata.type == PHOTO
     if done:
-        told = ngettext("%(n)d is back in its place.", "%(n)d are back in their places.", done) % {"n": done}
+        told = ngettext("Restored.", "%(n)d restored.", done) % {"n": done}
         messages.success(request, told)
     return HttpResponseRedirect(photo_links.library() if was_photo else admin_url("changelist"))
 

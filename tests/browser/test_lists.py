@@ -28,7 +28,7 @@ def test_bulk_actions_from_the_list(browsing, account):
     expect(ann.locator(".messagelist")).to_contain_text("2 pages done")
     expect(ann.locator(".messagelist")).to_contain_text("Changed meanwhile: Another editor changed this page")
     ann.get_by_role("button", name="Undo").click()
-    expect(ann.locator(".messagelist")).to_contain_text("2 are back in their places")
+    expect(ann.locator(".messagelist")).to_contain_text("2 restored.")
 
 
 @pytest.mark.parametrize(
@@ -94,5 +94,5 @@ def test_move_copy_trash_and_put_back(browsing, account, mongo):
     ann.get_by_role("link", name="Move to the trash").click()
     ann.locator("#confirm_form [type=submit]").click()
     ann.get_by_role("button", name="Undo").click()
-    expect(ann.locator(".messagelist")).to_contain_text("1 is back in its place")
+    expect(ann.locator(".messagelist")).to_contain_text("Restored.")
     assert stored(node_id)["parent_id"] == folder

@@ -211,7 +211,7 @@ def test_without_scripts_one_writes_uploads_and_moderates(browsing, account):
     page.goto(f"/admin/nodes/node/{node_id}/delete/")
     page.locator("#confirm_form [type=submit]").click()
     page.get_by_role("button", name="Undo").click()
-    expect(page.locator(".messagelist")).to_contain_text("1 is back in its place")
+    expect(page.locator(".messagelist")).to_contain_text("Restored.")
 
 
 # Pastes words as if they came from another window.

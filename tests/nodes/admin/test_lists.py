@@ -265,7 +265,7 @@ def test_bulk_trash_is_asked_for_with_counts_and_undone_by_one_button(mongo, edi
     undo = re.search(r'formaction="([^"]+)" name="items" value="([^"]+)"', told)
     assert ann.client.get(undo[1]).status_code == 405
     told = ann.client.post(undo[1], {"items": undo[2]}, follow=True).content.decode()
-    assert "2 are back in their places" in told
+    assert "2 restored." in told
     assert [nonce(m) for m, _ in chosen] == [n for _, n in chosen]
     assert "not in the trash any more" in ann.client.post(undo[1], {"items": undo[2]}, follow=True).content.decode()
     assert ann.client.post(undo[1], {"items": "x:y"}).status_code == 404
@@ -304,9 +304,7 @@ def test_batches_are_told_together_and_undone_by_one_button(mongo, editor):
     assert "4 pages done" in told
     assert "Changed since" in told
     items = re.search(r'name="items" value="([^"]+)"', told)[1]
-    assert (
-        "4 are back in their places" in ann.client.post(f"{LIST}undo/", {"items": items}, follow=True).content.decode()
-    )
+    assert "4 restored." in ann.client.post(f"{LIST}undo/", {"items": items}, follow=True).content.decode()
 
 
 def test_what_came_of_batches_is_taken_from_whom_it_was_given_to_alone(mongo, editor):
