@@ -18,6 +18,7 @@
     const crop = [0, 1, 2, 3].map((number) => field(`crop_${number}`));
     const turned = field("rotation");
     if (!focal[0] && !crop[0]) return;
+    figure.querySelector("figcaption")?.removeAttribute("hidden");
     const image = figure.querySelector("img");
     const stage = document.createElement("span");
     stage.className = "photo-stage";

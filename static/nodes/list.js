@@ -18,7 +18,7 @@
     form.querySelector(".bulk-tags").hidden = !["tag", "untag"].includes(action.value);
     form.querySelector(".bulk-target").hidden = action.value !== "move";
   };
-  all.hidden = false;
+  for (const one of [all, all.closest("label")]) if (one) one.hidden = false;
   all.addEventListener("change", () => {
     for (const box of boxes) box.checked = all.checked;
     show();
