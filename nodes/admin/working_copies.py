@@ -57,10 +57,10 @@ class _Kept(forms.Form):
 
 @dataclass(frozen=True)
 class Unsaved:
-    """What was typed and not saved, as it is offered. `node_id`: None of a new page. `old` and `new`: what saving it would change,
-    by path.
+    """What was typed and not saved, as it is offered. `node_id`: None of a new page.
 
-    `has_more`: there is something in it that no field takes as it is, and only the form can show.
+    `old` and `new`: what saving it would change, by path. `has_more`: there is something in it that no field takes as it is,
+    and only the form can show.
     """
 
     id: ObjectId
