@@ -249,6 +249,7 @@ def test_without_script_a_gallery_links_to_its_photos(browsing):
     page = browsing(java_script_enabled=False)
     page.goto("/lakes")
     expect(page.locator(".photo-rows img")).to_have_count(2)
+    expect(page.locator(".photo-rows img").first).to_have_css("background-color", "rgb(102, 102, 102)")
     expect(page.locator(".lightbox")).to_be_hidden()
     page.get_by_role("link", name="two").click()
     page.wait_for_url("**/lakes/two")
