@@ -68,7 +68,7 @@ MUTANTS = (
     ),
     Mutant(
         "rate limit",
-        "mongo/rate_limit.py::take",
+        "mongo/rate_limit.py::count",
         '{"$lt": [{"$size": "$passed"}, limit]}',
         '{"$lt": [{"$size": "$passed"}, 1_000_000]}',
         "tests/comments/posting/test_spam.py::test_rate_limit_holds_over_forms_and_keeps_the_text",
