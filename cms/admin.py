@@ -33,7 +33,7 @@ class AccountAdmin(UserAdmin):
         (_("Important dates"), {"fields": ("last_login", "date_joined")}),
     )
     add_fieldsets = (
-        (None, {"fields": ("username", "email", "usable_password", "password1", "password2")}),
+        (None, {"fields": ("username", "email", "password1", "password2")}),
         (_("Roles"), {"fields": ("groups", "is_staff")}),
     )
     # In words of the site instead of Django's.

@@ -51,7 +51,7 @@ def test_a_new_account_gets_its_role_at_once_and_may_log_in(root):
     assert "Moderators: Approve, reject and remove comments." in html
     assert 'name="is_staff" id="id_is_staff" checked' in html.replace(' aria-describedby="id_is_staff_helptext"', "")
     moderators = Group.objects.get(name="Moderators")
-    password = {"usable_password": "true", "password1": "hooting-4-owls", "password2": "hooting-4-owls"}
+    password = {"password1": "hooting-4-owls", "password2": "hooting-4-owls"}
     sent = {"username": "ann", "email": "ann@example.org", "is_staff": "on", "groups": [str(moderators.pk)]}
     assert root.post(add, {**sent, **password, "password2": "other"}).status_code == 200
     assert not get_user_model().objects.filter(username="ann").exists()
