@@ -113,7 +113,7 @@ def test_a_new_page_and_one_without_scripts(browsing, account):
     kept(ann)
     ann.close()
     plain.goto(ADD)
-    plain.get_by_role("button", name="Continue with them").click()
+    plain.get_by_role("button", name="Continue with it").click()
     expect(plain.locator("#id_title")).to_have_value("Half a title")
     plain.click("[name=_continue]")
     plain.goto(ADD)
