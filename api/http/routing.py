@@ -39,7 +39,11 @@ class StrictParser(Parser):
         if request.content_type not in JSON_TYPES:
             raise Problem("unsupported-media-type", f"Send {' or '.join(sorted(JSON_TYPES))}.")
         try:
-            return json.loads(request.body, parse_constant=_refuse, object_pairs_hook=_object)
+            said = json.loads(request.body, parse_constant=_refuse, object_pairs_hook=_object)
+            if rb"\u" in request.body:
+                # Half a pair of surrogates is no character: no encoding has it.
+                json.dumps(said, ensure_ascii=False).encode()
+            return said
         except (ValueError, RecursionError) as error:
             raise Problem("bad-request", "The body is no JSON.") from error
 
@@ -74,18 +78,21 @@ class Router(ninja.Router):
 
 
 def _refuse_other_parameters(operation: Operation) -> None:
-    known = frozenset(
-        name
-        for model in operation.models
-        if model.__ninja_param_source__ == "query"
-        for name in (getattr(model, "__ninja_flatten_map__", None) or model.model_fields)
-    )
+    known: set[str] = set()
+    several: set[str] = set()
+    for model in operation.models:
+        if model.__ninja_param_source__ == "query":
+            known.update(getattr(model, "__ninja_flatten_map__", None) or model.model_fields)
+            several.update(getattr(model, "__ninja_collection_fields__", ()))
 
     def strict(run: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(run)
         def checked(request: HttpRequest, **kwargs: Any) -> Any:
-            if other := sorted(set(request.GET) - known):
-                errors = [(f"query.{name[:100]}", "There is no such parameter.") for name in other[:10]]
+            other = dict.fromkeys(set(request.GET) - known, "There is no such parameter.")
+            # Of two values the last would count, and the page cache does not know which that is.
+            twice = {name: "It stands there twice." for name in known - several if len(request.GET.getlist(name)) > 1}
+            if wrong := sorted((other | twice).items())[:10]:
+                errors = [(f"query.{name[:100]}", message) for name, message in wrong]
                 return problems.answer(Problem("invalid", errors=errors))
             return run(request, **kwargs)
 

@@ -23,6 +23,7 @@ from nodes.selectors import facets as by_facet
 from nodes.selectors import nodes as selectors
 
 SIZE, MOST = 20, 100
+STATE = f"^({'|'.join((lists.ANY, *lists.STATES))})?$"
 # Of these a reader's list takes one.
 NARROWING = ("section", "tag", "author", "type", "q")
 
@@ -38,9 +39,9 @@ class Filters(Shape):
     facet: list[str] = Field(
         [], max_length=10, description="Values of facets: `course=dessert`.", examples=[["course=dessert"]]
     )
-    state: str = Field("", pattern=f"^({'|'.join((lists.ANY, *lists.STATES))})?$", description="For editors.")
+    state: str = Field("", pattern=STATE, description="The list of the admin: `any` state, or one of them.")
     cursor: str = Field("", max_length=300, description="`next` of the page before.")
-    limit: int = Field(SIZE, ge=1, le=MOST)
+    limit: int = Field(SIZE, ge=1, le=MOST, description="How many are on a page.")
     fields: str = Field("", max_length=500, examples=["id,title,path"], description="The names to answer, by commas.")
     include: str = Field(
         "", max_length=100, examples=["detail,body_html"], description="What to answer besides, by commas."

@@ -5,6 +5,8 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
 from django.views.decorators.http import require_safe
 
 from api import problems
@@ -35,7 +37,7 @@ def _operations(schema: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
                 "method": method.upper(),
                 "path": path,
                 "summary": operation["summary"],
-                "description": operation.get("description", ""),
+                "paragraphs": _paragraphs(operation.get("description", "")),
                 "parameters": [_described(one["name"], one["schema"], one) for one in operation["parameters"]],
                 "body": next((_kind(one["schema"]) for one in bodies), None),
                 "answer": next((_kind(one["schema"]) for answer in answers for one in answer), None),
@@ -47,7 +49,12 @@ def _shapes(schema: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     shapes = schema["components"]["schemas"]
     for name, shape in sorted(shapes.items()):
         fields = [_described(field, said) for field, said in shape.get("properties", {}).items()]
-        yield {"name": name, "description": shape.get("description", ""), "fields": fields, "kinds": _kinds(shape)}
+        yield {
+            "name": name,
+            "paragraphs": _paragraphs(shape.get("description", "")),
+            "fields": fields,
+            "kinds": _kinds(shape),
+        }
 
 
 def _described(name: str, said: Mapping[str, Any], parameter: Mapping[str, Any] | None = None) -> dict[str, Any]:
@@ -55,10 +62,20 @@ def _described(name: str, said: Mapping[str, Any], parameter: Mapping[str, Any] 
     return {
         "name": name,
         "kind": _kind(said),
-        "description": said.get("description", ""),
-        "example": examples[0] if examples else "",
+        "description": _words(said.get("description", "")),
+        "example": examples[0] if examples and isinstance(examples[0], str) else "",
         "is_needed": bool(parameter and parameter.get("required")),
     }
+
+
+def _paragraphs(text: str) -> list[SafeString]:
+    return [_words(" ".join(part.split())) for part in text.split("\n\n") if part.strip()]
+
+
+def _words(text: str) -> SafeString:
+    """Return words as HTML: what stands between backticks is code."""
+    parts = enumerate(text.split("`"))
+    return format_html_join("", "{}", ((format_html("<code>{}</code>", one) if at % 2 else one,) for at, one in parts))
 
 
 def _kinds(shape: Mapping[str, Any]) -> list[dict[str, str]]:

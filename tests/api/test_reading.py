@@ -62,6 +62,7 @@ def test_fields_picks(visitor, blog):
         ("/nodes?$where=1", "query.$where"), ("/nodes?metadata.type=x", "query.metadata.type"),
         ("/nodes?cursor=x", "query.cursor"),
         ("/nodes?include=draft", "query.include"), ("/nodes?type=photo-content", "query.type"), ("/tree?x=1", "query.x"),
+        ("/nodes?tag=a&tag=b", "query.tag"),
         ("/nodes?tag=a&q=b", "query.tag"), ("/nodes?facet=a", "query.facet"), ("/nodes/%24ne", "path.node_id"),
     ],
 )  # fmt: skip

@@ -7,6 +7,8 @@ from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Group
 from playwright.sync_api import Page, Response
 
+from api.rights import tokens
+from api.rights.scopes import Scope
 from comments.models import StoredBucket, StoredComment, StoredDiscussion
 from comments.moderation import pending
 from comments.operations import converting
@@ -42,6 +44,7 @@ def prepare(site: Site) -> None:
     thrown = node(slug="thrown", title="Thrown away")
     trash.trash(EDITOR, thrown, nonce(thrown), NODES)
     ann = get_user_model().objects.get(username="ann")
+    tokens.make(ann, "mirror", (Scope.READ, Scope.PUBLISH))
     working_copies.keep(ann.pk, ObjectId(), 1, [("title", "Typed")], type="basic-page", node_id=None)
 
 
@@ -79,6 +82,7 @@ def _one(listed: str, model: type, name: str) -> Callable[[Page, Site], Response
 ADMIN: dict[str, Callable[[Page, Site], Response]] = {
     **EDITORS,
     "jobs": _at("/admin/jobs/"),
+    "tokens of the API": _at("/admin/tokens/"),
     "app_list": _at("/admin/nodes/"),
     "password_change": _at("/admin/password_change/"),
     "password_change_done": _at("/admin/password_change/done/"),

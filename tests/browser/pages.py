@@ -172,6 +172,7 @@ def _menu(page: Page, site: Site) -> Response:
 
 READERS: dict[str, Callable[[Page, Site], Response]] = {
     "home": _at("/"),
+    "page about the API": _at("/api/v1/"),
     "section": _at("/guide"),
     "page": _at("/guide/start"),
     "blog index": _at("/news"),

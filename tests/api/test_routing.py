@@ -1,0 +1,160 @@
+"""How endpoints are declared, on an API of this test's own: who may, what a body is, what If-Match says, which problem."""
+
+import json
+from typing import Any
+
+import pytest
+from django.core.exceptions import PermissionDenied, SuspiciousOperation
+from django.http import Http404, HttpRequest, HttpResponse
+from django.test import Client
+from django.urls import path
+from pymongo.errors import AutoReconnect
+
+from api.http import answers
+from api.http.routing import Api, Router, StrictParser
+from api.problems import Problem
+from api.rights import principals
+from api.rights.principals import ACCOUNTS, ANYONE
+from api.rights.scopes import Scope
+from api.schemas.shapes import Shape
+from cms.requests import errors
+from tests.api.conftest import Asker
+
+pytestmark = pytest.mark.urls(__name__)
+
+router = Router()
+RAISED: dict[str, Exception] = {
+    "gone": Http404(), "refused": PermissionDenied(), "away": AutoReconnect(), "broken": RuntimeError("secret words"),
+    "stale": Problem("stale", "Changed.", stored={"title": "Other"}),
+}  # fmt: skip
+
+
+class Thing(Shape):
+    name: str
+    count: int = 1
+
+
+@router.post("/things", auth=ACCOUNTS)
+def make(request: HttpRequest, thing: Thing) -> HttpResponse:
+    principals.having(request, Scope.WRITE)
+    return answers.told(request, {"name": thing.name, "nonce": answers.expected(request)})
+
+
+@router.post("/open", auth=ANYONE)
+def anyone(request: HttpRequest) -> HttpResponse:
+    return answers.told(request, {"who": principals.of(request).get_username()})
+
+
+@router.get("/raise")
+def raising(request: HttpRequest, which: str) -> HttpResponse:
+    raise RAISED[which]
+
+
+own = Api(urls_namespace="test-api", docs_url=None, openapi_url=None, parser=StrictParser())
+own.add_router("", router)
+urlpatterns = [path("api/v1/", own.urls)]
+NONCE = "6565f1e2a3b4c5d6e7f80910"
+
+
+def posted(
+    client: Client, body: Any, *, to: str = "things", content_type: str = "application/json", **headers: str
+) -> Any:
+    data = body if isinstance(body, bytes) else json.dumps(body).encode()
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    return client.post(f"/api/v1/{to}", data, content_type=content_type, headers=named)
+
+
+@pytest.fixture
+def writer(account, asker) -> Client:
+    return asker(account("own", "Authors"), Scope.WRITE).client
+
+
+@pytest.mark.parametrize("tag", [f'"{NONCE}.0a1b"', f'"{NONCE}"', f'W/"{NONCE}.0a1b"'])
+def test_if_match_names_the_nonce(writer, tag):
+    answer = posted(writer, {"name": "x"}, If_Match=tag)
+    assert (answer.status_code, json.loads(answer.content)) == (200, {"name": "x", "nonce": NONCE})
+
+
+@pytest.mark.parametrize(
+    ("tag", "status"), [("", 428), ("*", 428), ('"x"', 412), (f'"{NONCE}.1", "{NONCE}.2"', 412), (NONCE, 412)]
+)
+def test_if_match_that_names_none_is_refused(writer, tag, status):
+    assert posted(writer, {"name": "x"}, If_Match=tag).status_code == status
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "fields"),
+    [
+        (b"", 422, ["body.thing"]), (b"{", 400, []), (b'{"name": "a", "name": "b"}', 400, []), (b'{"name": NaN}', 400, []),
+        (b"[" * 100_000, 400, []), (b"\xff", 400, []), ({"name": 3}, 422, ["body.name"]), ([], 422, ["body.thing"]),
+        ({"name": "x", "$set": {"a": 1}}, 422, ["body.$set"]),
+        ({"name": "x", "metadata.title": "y"}, 422, ["body.metadata.title"]),
+        (b'{"name": "\\ud800"}', 400, []), (b'{"\\ud800": 1}', 400, []),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_a_body_that_is_not_as_promised_is_refused(writer, body, status, fields):
+    answer = posted(writer, body, If_Match=f'"{NONCE}"')
+    said = json.loads(answer.content)
+    assert (answer.status_code, [one["field"] for one in said.get("errors", ())]) == (status, fields)
+
+
+def test_a_body_says_that_it_is_json(writer):
+    for kind, status in (("text/plain", 415), ("application/x-www-form-urlencoded", 415), ("application/json", 200)):
+        assert posted(writer, {"name": "x"}, content_type=kind, If_Match=f'"{NONCE}"').status_code == status
+
+
+def test_who_may_change_something(account, asker, mongo):
+    author = account("own", "Authors")
+    assert posted(Client(), {"name": "x"}).status_code == 401
+    assert posted(Client(), {"name": "x"})["WWW-Authenticate"] == "Bearer"
+    assert posted(asker(author, Scope.READ).client, {"name": "x"}, If_Match=f'"{NONCE}"').status_code == 403
+    session = Client(enforce_csrf_checks=True)
+    session.force_login(author)
+    for to in ("things", "open"):
+        assert posted(session, {"name": "x"}, to=to, If_Match=f'"{NONCE}"').status_code == 403
+    session.cookies["csrftoken"] = "a" * 32
+    for to in ("things", "open"):
+        assert posted(session, {"name": "x"}, to=to, If_Match=f'"{NONCE}"', X_CSRFToken="a" * 32).status_code == 200
+    assert json.loads(posted(Client(enforce_csrf_checks=True), {}, to="open").content) == {"who": ""}
+
+
+def test_visitors_who_change_something_are_counted_by_network(settings, mongo):
+    settings.API = {**settings.API, "WRITES_PER_MINUTE": 2}
+    answers = [posted(Client(), {}, to="open") for _number in range(3)]
+    assert [answer.status_code for answer in answers] == [200, 200, 429]
+    assert int(answers[2]["Retry-After"]) <= 60
+    assert "127.0.0.1" not in repr(list(mongo["rate_limits"].find()))
+
+
+@pytest.mark.parametrize(
+    ("which", "status", "kind"),
+    [
+        ("gone", 404, "not-found"),
+        ("refused", 403, "forbidden"),
+        ("away", 503, "unavailable"),
+        ("broken", 500, "failed"),
+    ],
+)
+def test_what_goes_wrong_is_a_problem(mongo, which, status, kind):
+    answer = Asker().get(f"/raise?which={which}")
+    said = json.loads(answer.content)
+    assert (answer.status_code, answer["Content-Type"]) == (status, "application/problem+json")
+    assert (said["type"], said["status"]) == (f"/api/v1/#{kind}", status)
+    assert "secret words" not in answer.content.decode()
+    assert "no-store" in answer["Cache-Control"]
+    assert answer.has_header("Retry-After") == (status == 503)
+
+
+def test_a_problem_has_members_of_its_own(mongo):
+    said = json.loads(Asker().get("/raise?which=stale").content)
+    assert (said["status"], said["detail"], said["stored"]) == (412, "Changed.", {"title": "Other"})
+
+
+def test_what_is_refused_before_any_view_is_a_problem(rf):
+    for answer, status in (
+        (errors.unavailable(rf.get("/api/v1/tree")), 503), (errors.server_error(rf.get("/api/v1/tree")), 500),
+        (errors.bad_request(rf.get("/api/v1/tree"), SuspiciousOperation()), 400),
+    ):  # fmt: skip
+        assert (answer.status_code, answer["Content-Type"]) == (status, "application/problem+json")
+    assert errors.unavailable(rf.get("/"))["Content-Type"].startswith("text/html")
