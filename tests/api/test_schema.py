@@ -1,6 +1,7 @@
 """The schema of the API: as it was promised, and with every type that is installed."""
 
 import json
+from typing import Any
 
 import pytest
 from django.core.exceptions import ImproperlyConfigured
@@ -17,8 +18,21 @@ from tests.api.renew_schema import SNAPSHOT
 RENEW = "python -m tests.api.renew_schema"
 
 
+# What is said of the promise, and is none.
+WORDS = ("description", "summary", "title", "examples")
+
+
+def promised(said: Any) -> Any:
+    """Return a schema without words, which may change at any time. A property may have the name of one."""
+    if isinstance(said, list):
+        return [promised(one) for one in said]
+    if not isinstance(said, dict):
+        return said
+    return {name: promised(one) for name, one in said.items() if name not in WORDS or isinstance(one, dict)}
+
+
 def present() -> str:
-    return json.dumps(openapi.schema(api), indent=1, sort_keys=True, default=str) + "\n"
+    return json.dumps(promised(openapi.schema(api)), indent=1, sort_keys=True, default=str) + "\n"
 
 
 def test_the_schema_is_the_one_that_was_promised():
@@ -30,7 +44,7 @@ def test_the_schema_is_served(mongo):
     answer = Client().get("/api/v1/openapi.json")
     assert answer.status_code == 200
     assert json.loads(answer.content)["openapi"].startswith("3.1.")
-    assert json.loads(answer.content) == json.loads(present())
+    assert promised(json.loads(answer.content)) == json.loads(present())
 
 
 def test_the_page_of_it_has_every_operation_and_no_script_of_others(mongo):
