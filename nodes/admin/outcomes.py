@@ -52,6 +52,8 @@ def tell(
         told = " ".join((words % {"when": point(due, now())}, _("Until then readers see the live version.")))
     if found and not drafted and act is not Act.SCHEDULED and desk.standing(found.node, now()) is Standing.LIVE:
         told = format_html('{} <a href="{}">{}</a>', told, found.node.get_absolute_url(), _("View it."))
+    if found and act is Act.SAVED and not access.allowed(request.user, found.node, access.Action.PUBLISH):
+        told = format_html("{} {}", told, _("An editor publishes it."))
     if saved.unscheduled:
         told = format_html("{} {}", told, _unscheduled(saved.unscheduled))
     if found and saved.merged:

@@ -55,6 +55,14 @@ def test_a_new_page_is_told(editor):
     assert sent(editor("cy"), ADD, "_publish", title="Three", **DUE) == f"Scheduled. Readers see it from {WHEN} on."
 
 
+def test_an_author_is_told_who_publishes(author):
+    own = Actor.of(author.user).as_document()
+    assert sent(author, ADD, title="One", slug="one") == "Draft saved. An editor publishes it."
+    public = node(slug="public", author=own)
+    told_of_changes = "Draft saved. Readers still see the live version. An editor publishes it."
+    assert sent(author, change(public), "_draft", title="Typed") == told_of_changes
+
+
 def test_publishing_changes_is_told(editor):
     ann, node_id = editor(), node()
     drafts.save_draft(EDITOR, node_id, nonce(node_id), {"title": "Other"})
