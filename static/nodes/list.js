@@ -1,6 +1,10 @@
-// The list of nodes: choose all on the page, and say how many are chosen.
+// The lists of nodes and photos: choose all on the page, and say how many are chosen.
 (() => {
   "use strict";
+  // On a phone the list comes first, unless it is narrowed.
+  const fold = document.querySelector(".list-fold");
+  if (fold && !location.search && window.matchMedia("(max-width: 767px)").matches) fold.open = false;
+
   const form = document.getElementById("changelist-form");
   const all = document.getElementById("choose-all");
   const action = form?.querySelector("#bulk-action");

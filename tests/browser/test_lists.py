@@ -6,6 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from nodes.services import editing
+from tests.browser.people import PHONE
 from tests.support.nodes.build import EDITOR, node, nonce, stored
 
 
@@ -29,6 +30,23 @@ def test_bulk_actions_from_the_list(browsing, account):
     expect(ann.locator(".messagelist")).to_contain_text("Changed meanwhile: Another editor changed this page")
     ann.get_by_role("button", name="Undo").click()
     expect(ann.locator(".messagelist")).to_contain_text("2 restored.")
+
+
+@pytest.mark.slow
+def test_on_a_phone_the_list_comes_before_its_filters(browsing, account):
+    user = account("ann")
+    node(slug="first", title="First")
+    for scripts in (True, False):
+        phone = browsing(user, viewport=PHONE, java_script_enabled=scripts)
+        phone.goto("/admin/nodes/node/")
+        expect(phone.get_by_label("Search", exact=True)).to_be_visible(visible=not scripts)
+        if scripts:
+            expect(phone.get_by_role("link", name="First")).to_be_in_viewport()
+            phone.get_by_text("Search and filter").click()
+        phone.get_by_label("Search", exact=True).fill("first")
+        phone.get_by_role("button", name="Show").click()
+        expect(phone.get_by_label("Search", exact=True)).to_have_value("first")
+        expect(phone.get_by_label("Search", exact=True)).to_be_visible()
 
 
 @pytest.mark.parametrize(
