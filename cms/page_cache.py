@@ -48,6 +48,7 @@ KEPT: Mapping[str, frozenset[str]] = {
     "author-feed": frozenset(),
     "sitemap": frozenset(),
     "api-nodes": frozenset({"section", "type", "tag", "author", "cursor", "limit", "fields", "include"}),
+    "api-facets": frozenset({"section", "type"}),
     "api-node": frozenset({"fields", "include"}),
     "api-node-by-path": frozenset({"path", "fields", "include"}),
     "api-site": frozenset(),

@@ -97,11 +97,29 @@ def _searched(filters: Filters) -> Found:
     return Found([hit.node for hit in found.hits], str(page + 1) if more else None)
 
 
-def _of_section(filters: Filters) -> Found:
-    sections, moment = tree.current(), now()
-    section = sections.sections.get(ObjectId(filters.section))
-    if section is None or not sections.is_live(section.id, moment):
+def counted(filters: Filters) -> dict[str, dict[str, int]]:
+    """Return how many of what a section lists have each value of each facet, besides the facets that are asked for.
+
+    Raises Problem (404, 422).
+    """
+    section = _section(filters)
+    wanted = _facets(filters, section)
+    types = [type.type_name for type in registry.listed_by_facets(section.type) if filters.type in ("", type.type_name)]
+    if not types:
+        return {}
+    pairs = [(name, value) for _type, name, value in wanted]
+    return by_facet.counts(section.id, wanted[0][0] if wanted else types[0], pairs, now())
+
+
+def _section(filters: Filters) -> Section:
+    section = tree.current().sections.get(ObjectId(filters.section))
+    if section is None or not tree.current().is_live(section.id, now()):
         raise Problem("not-found", "There is no such section.")
+    return section
+
+
+def _of_section(filters: Filters) -> Found:
+    section, moment = _section(filters), now()
     size, cursor = filters.limit, filters.cursor
     lists_by = content.get(section.type).lists
     if lists_by == content.UPCOMING:

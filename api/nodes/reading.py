@@ -11,7 +11,7 @@ from pydantic import Field
 from api.http import answers
 from api.http.routing import Router
 from api.nodes import presenting
-from api.nodes.listing import Filters, Found, listed, of_editors
+from api.nodes.listing import Filters, Found, counted, listed, of_editors
 from api.nodes.presenting import DETAIL
 from api.problems import Problem
 from api.rights import principals
@@ -55,6 +55,41 @@ def nodes(request: HttpRequest, filters: Query[Filters]) -> HttpResponse:
     """
     found = of_editors(principals.of(request), filters) if filters.state else listed(filters)
     return _page(request, filters, found)
+
+
+class Facet(Shape):
+    """A value of a facet, and how many nodes have it besides what was asked for. `facet`: what asks for it, too."""
+
+    name: str
+    value: str
+    count: int
+    facet: str
+
+
+class Facets(Shape):
+    """The values of facets in a section: of each facet the 20 that the most nodes have."""
+
+    items: list[Facet]
+
+
+class OfSection(Shape):
+    """Which section, and what its list is narrowed to."""
+
+    section: Id
+    type: str = Field("", max_length=50, description="Of which type, where several have facets.")
+    facet: list[str] = Field([], max_length=10, description="Values of facets: `course=dessert`.")
+
+
+@router.get("/nodes/facets", url_name="api-facets", response=Facets, summary="Count values of facets")
+def facets(request: HttpRequest, asked: Query[OfSection]) -> HttpResponse:
+    """Count by what the list of a section, `/nodes?section=`, can be narrowed, further than it is."""
+    found = counted(Filters.model_validate(asked.model_dump()))
+    items = [
+        {"name": name, "value": value, "count": count, "facet": f"{name}={value}"}
+        for name, values in found.items()
+        for value, count in values.items()
+    ]
+    return answers.told(request, {"items": items})
 
 
 @router.get(
