@@ -84,6 +84,17 @@ def test_preview_beside_the_text_follows_what_is_typed(ann):
 
 
 @pytest.mark.slow
+def test_the_help_is_read_from_its_top_on_a_phone(browsing, account):
+    page = browsing(account("ann"), viewport=PHONE)
+    page.goto("/admin/nodes/node/add/?type=basic-page")
+    expect(page.locator("#id_title")).to_be_focused()
+    page.locator(".tool-help").click()
+    expect(page.get_by_role("heading", name="Writing with Markdown")).to_be_in_viewport()
+    page.get_by_role("button", name="Close").click()
+    expect(page.locator("#editor-help")).to_be_hidden()
+
+
+@pytest.mark.slow
 def test_preview_on_a_phone_is_below_the_text(browsing, account):
     page = browsing(account("ann"), viewport=PHONE, has_touch=True)
     page.goto(change(node(text="Text")))
