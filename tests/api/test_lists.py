@@ -3,7 +3,6 @@
 from datetime import UTC, datetime, timedelta
 from urllib.parse import urlencode
 
-import pytest
 from pydantic import TypeAdapter
 
 from api.rights.scopes import Scope
@@ -70,11 +69,12 @@ def test_facets_narrow_a_section_and_are_counted(visitor):
         assert visitor.read(f"/nodes/facets?section={build.node('folder', 'plain')}") == {"items": []}
 
 
-@pytest.mark.parametrize("type", [one.type_name for one in registry.types() if not one.is_file])
-def test_every_type_is_answered_as_its_schema_says(visitor, type):
-    parent = build.node("blog", "news") if type == "blog-entry" else None
-    said = visitor.read(f"/nodes/{build.node(type, 'one', parent=parent)}?include=body_html")
-    assert TypeAdapter(shapes.any_node()).validate_python(said).type == type
+def test_every_type_is_answered_as_its_schema_says(visitor):
+    blog = build.node("blog", "news")
+    for type in (one.type_name for one in registry.types() if not one.is_file):
+        parent = blog if type == "blog-entry" else None
+        said = visitor.read(f"/nodes/{build.node(type, 'one-' + type, parent=parent)}?include=body_html")
+        assert TypeAdapter(shapes.any_node()).validate_python(said).type == type
 
 
 def test_every_class_of_field_is_answered_as_its_schema_says(visitor, commands):
