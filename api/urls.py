@@ -6,6 +6,7 @@ from django.urls import path, re_path
 from api import problems, site
 from api.http.routing import Api, StrictParser
 from api.nodes import reading as nodes
+from api.photos import files, uploading
 from api.problems import Problem
 from api.schemas import openapi, reference
 
@@ -18,7 +19,7 @@ api = Api(
     urls_namespace="api",
     parser=StrictParser(),
 )
-for router in (nodes.router, site.router):
+for router in (nodes.router, site.router, files.router, uploading.router):
     api.add_router("", router)
 
 

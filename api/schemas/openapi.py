@@ -17,7 +17,7 @@ from nodes.content import Content, registry
 REFERENCE = "#/components/schemas/{model}"
 ADDRESS = "/api/v1"
 # Shapes of parameters, which stand with the operations.
-_PARAMETERS = ("Filters", "OfSection", "Shown")
+_PARAMETERS = ("Described", "Filters", "OfSection", "Shown")
 _PROBLEM = {
     "type": "object",
     "title": "Problem",

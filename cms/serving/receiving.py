@@ -17,7 +17,7 @@ from waitress.task import WSGITask
 from cms.serving import draining
 
 # The addresses that take pictures; everywhere else bodies are forms.
-UPLOADS = "/admin/nodes/photo/"
+UPLOADS = ("/admin/nodes/photo/", "/api/v1/photos")
 FORM_BYTES = 16 * 1024 * 1024
 HEADER_BYTES = 32 * 1024
 # Of a body, in memory; the rest is in a temporary file.

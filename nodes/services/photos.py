@@ -16,7 +16,7 @@ from mongo.connection import database
 from nodes import merging
 from nodes.collections import ASSET_FILES, ASSETS, REVISIONS, standing
 from nodes.content import CONTENT, PHOTO, upgrading
-from nodes.errors import NodeError, NodeGone, SlugTaken, TooBusy
+from nodes.errors import ChangedSince, IdTaken, NodeError, NodeGone, SlugTaken, TooBusy
 from nodes.photos import links as photo_links
 from nodes.photos.assets import contents
 from nodes.photos.assets.errors import PhotoLocked, UploadLost
@@ -71,7 +71,9 @@ class Upload:
 
     Its place is taken at the start, and nothing shows it until the end. Whatever is raised, nothing is left behind. `fields`
     are further fields by path ("detail.alt", "published"…); without a title the file's name serves. `photo_id`: an id that no
-    photo has, chosen beforehand. Raises InvalidPlace, IdTaken, SlugTaken (only for a slug that was asked for), InvalidSlug.
+    photo has nor any upload under way, chosen beforehand.
+
+    Raises InvalidPlace, IdTaken, SlugTaken (only for a slug that was asked for), InvalidSlug.
     """
 
     def __init__(
@@ -90,6 +92,8 @@ class Upload:
         check_room(gallery_id)
         if photo_id is not None:
             check_id(photo_id, photo=True)
+            if database()[ASSET_FILES].find_one({"_id": photo_id}, {"_id": 1}):
+                raise IdTaken(photo_id)
         self._actor = actor
         self._filename = file_name(filename)
         self._fields = dict(fields or {})
@@ -201,12 +205,13 @@ class Upload:
 class Replacement:
     """A new content for a photo, on its way: `feed` it, then `finish` or `abort`. The photo shows the old one until the end.
 
-    The photo's identity stays, and with it comments, tags, revisions and address. Raises NodeGone; PhotoLocked while another
-    upload to the same photo is alive.
+    The photo's identity stays, and with it comments, tags, revisions and address. `seen_nonce`: the version of the photo that
+    alone is to be changed. Raises NodeGone; PhotoLocked while another upload to the same photo is alive.
     """
 
-    def __init__(self, actor: Actor, photo_id: ObjectId, filename: str) -> None:
+    def __init__(self, actor: Actor, photo_id: ObjectId, filename: str, *, seen_nonce: ObjectId | None = None) -> None:
         self._actor, self._photo_id, self._filename = actor, photo_id, file_name(filename)
+        self._seen = seen_nonce
         self._lock = _lock(photo_id)
         self.id = ObjectId()
         metadata = {"type": CONTENT, "parent_id": photo_id, "slug": str(self.id)}
@@ -224,7 +229,8 @@ class Replacement:
             raise
 
     def finish(self) -> Saved:
-        """Judge what came, and show it: one compare-and-set on the photo. Raises BadPicture, UploadLost, NodeGone, TooBusy.
+        """Judge what came, and show it: one compare-and-set on the photo. Raises BadPicture, UploadLost, NodeGone, TooBusy;
+        ChangedSince if it is not the version that was seen any more.
 
         Once it is whole it stays, whatever is raised: an editor may have gone back to it already. The sweeper knows.
         """
@@ -232,7 +238,7 @@ class Replacement:
             received = self._incoming.end()
             self._writer.finish()
             detail = UNCUT | _of_content(received, self._filename)
-            saved = _show(self._actor, self._photo_id, self.id, detail, self._lock)
+            saved = _show(self._actor, self._photo_id, self.id, detail, self._lock, self._seen)
             photo_copies.put(self._photo_id, self.id)
             return saved
         except NodeError:
@@ -277,11 +283,18 @@ def _keep(photo_id: ObjectId, content_id: ObjectId) -> None:
         raise NodeGone(content_id)
 
 
-def _show(actor: Actor, photo_id: ObjectId, content_id: ObjectId, detail: Mapping[str, Any], lock: Lock) -> Saved:
-    """Make a whole content the one that the photo shows, if the lock is still ours.
+def _show(
+    actor: Actor,
+    photo_id: ObjectId,
+    content_id: ObjectId,
+    detail: Mapping[str, Any],
+    lock: Lock,
+    seen: ObjectId | None = None,
+) -> Saved:
+    """Make a whole content the one that the photo shows, if the lock is still ours, and the photo what was `seen`.
 
     The nonce is in the filter, so that history has every save, and new, so that what was kept under the old one is not shown
-    again. Raises NodeGone, UploadLost, TooBusy.
+    again. Raises NodeGone, UploadLost, ChangedSince, TooBusy.
     """
     files = database()[ASSET_FILES]
     for _attempt in range(editing.ATTEMPTS):
@@ -290,6 +303,8 @@ def _show(actor: Actor, photo_id: ObjectId, content_id: ObjectId, detail: Mappin
             raise NodeGone(photo_id)
         if stored["metadata"]["locked"] != lock.moment:
             raise UploadLost
+        if seen not in (None, stored["metadata"]["nonce"]):
+            raise ChangedSince(photo_id)
         if content_id == photo_id and stored["metadata"].get("doomed"):
             raise NodeGone(content_id)
         changes = {**detail, "content_id": content_id, "locked": None}

@@ -55,6 +55,20 @@ def file(request: HttpRequest, photo_id: ObjectId, content_id: ObjectId, spec: s
     return send(request, stored, named, cache=cache)
 
 
+def send_shown(request: HttpRequest, photo: Photo, *, cache: str) -> HttpResponseBase:
+    """Answer a request with what a photo shows now: its file, or of one that was cut the largest copy of that part.
+
+    Raises Http404 where there is no such file, TooBusy while a copy is not made yet.
+    """
+    try:
+        stored, named, _is_exact = _found(
+            photo, photo.metadata.content_id, photo_links.original_name(photo), photo_links.cut(photo)
+        )
+    except (BadPicture, reader.Missing) as error:
+        raise Http404 from error
+    return send(request, stored, named, cache=cache)
+
+
 def _shown(photo: Photo, spec: str) -> str:
     """Return what shows the present part of a photo in the place of a copy of another part, or of the whole file."""
     if spec == ORIGINAL:

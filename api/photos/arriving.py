@@ -1,0 +1,236 @@
+"""Pictures on their way in: who may send one, under which id it becomes a photo, how it is read, and what goes wrong."""
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+
+from bson import ObjectId
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
+from django.utils.crypto import salted_hmac
+from pydantic import Field
+
+from api.http import answers
+from api.problems import Problem
+from api.rights.principals import Principal
+from api.schemas.shapes import Id, Shape
+from mongo import jobs
+from mongo.clock import now
+from nodes import access, errors
+from nodes.models import Photo
+from nodes.photos.assets.errors import BadPicture, PhotoLocked, UploadLost
+from nodes.photos.assets.limits import limits
+from nodes.selectors import photos as selectors
+from nodes.selectors import trash
+from nodes.services.photos import Replacement, Upload
+from nodes.services.sweeping import sweep_stalled
+from nodes.texts import tags
+from nodes.types import Actor
+
+# Bytes of a body in memory at once: a chunk of GridFS.
+PIECE = 255 * 1024
+# Beginning an upload takes two writes: of a process that died then no more is waited for.
+BEGINNING = timedelta(minutes=1)
+LONGEST_KEY = 200
+SOON, LATER = "5", "30"  # seconds
+
+
+class Described(Shape):
+    """What is said of a new photo with its file. More, by a change of the node that it has become."""
+
+    gallery: Id = Field(description="The gallery that it goes into.")
+    filename: str = Field(min_length=1, max_length=200, examples=["lake.jpg"])
+    title: str = Field("", max_length=300, description="Without one the file's name serves.")
+    slug: str = Field("", max_length=200, description="Without one it is made from the title.")
+    summary: str = Field("", max_length=2_000)
+    alt: str = Field("", max_length=500, description="What it shows, for those who cannot see it.")
+    tags: list[str] = Field([], max_length=tags.MOST)
+    publish: bool = Field(False, description="Whether it is public at once: that takes an `alt`.")
+
+
+class Arrived(Shape):
+    """A photo whose file is there. `nonce`: what If-Match takes for the next change; `node`, `file`: the addresses of both;
+    `duplicates`: other photos with the very same bytes."""
+
+    id: Id
+    nonce: Id
+    title: str
+    node: str
+    file: str
+    duplicates: list[Id]
+
+
+def check_may_add(principal: Principal, wanted: Described) -> None:
+    """Raise PermissionDenied unless a principal may add such a photo, Problem (422) if it cannot be published as it is."""
+    if not access.may_add_photos(principal) or not access.may_place(principal, ObjectId(wanted.gallery)):
+        raise PermissionDenied
+    if wanted.publish and not access.may_publish_photos(principal):
+        raise PermissionDenied
+    if wanted.publish and not wanted.alt.strip():
+        raise Problem("invalid", errors=[("alt", "A photo needs an alternative text before it can be published.")])
+
+
+def key_of(request: HttpRequest, principal: Principal) -> ObjectId | None:
+    """Return the id that Idempotency-Key gives to what a request makes: the same for the same account and key.
+
+    It names the photo, so that however often the request is sent, one comes of it. None without the header. Raises Problem
+    (422) for one that is too long.
+    """
+    key = request.headers.get("Idempotency-Key")
+    if key is None:
+        return None
+    if not 1 <= len(key) <= LONGEST_KEY:
+        raise Problem("invalid", errors=[("header.Idempotency-Key", f"It has 1 to {LONGEST_KEY} characters.")])
+    digest = salted_hmac("api.photos", f"{principal.pk}\0{key}", algorithm="sha256").digest()
+    return ObjectId(digest[:12])
+
+
+def body(request: HttpRequest) -> "Body":
+    """Return the picture that a request brings. Raises Problem: 415, 400 without its length, 413."""
+    if not (request.content_type or "").startswith("image/"):
+        raise Problem("unsupported-media-type", "Send the picture itself, as image/….")
+    found = Body(request)
+    if found.left > limits().max_bytes:
+        raise Problem("too-large", f"A picture has at most {limits().max_bytes} bytes.", most=limits().max_bytes)
+    return found
+
+
+class Body:
+    """The body of a request as it comes, never whole in memory. `left`: the bytes that are still to be read."""
+
+    def __init__(self, request: HttpRequest) -> None:
+        """Raises Problem (400) if the request does not say how long it is."""
+        length = request.META.get("CONTENT_LENGTH") or ""
+        if not length.isdecimal() or len(length) > 18:
+            raise Problem("bad-request", "A file comes with its Content-Length.")
+        self._request, self.left = request, int(length)
+
+    def read(self, size: int) -> bytes:
+        """Return the next `size` bytes, or all that are left. Raises Problem (400) where the connection broke."""
+        size = min(size, self.left)
+        found = bytearray()
+        while len(found) < size:
+            data = self._request.read(size - len(found))
+            if not data:
+                raise Problem("bad-request", "The connection broke.")
+            found += data
+        self.left -= size
+        return bytes(found)
+
+    def __iter__(self) -> Iterator[bytes]:
+        while self.left:
+            yield self.read(PIECE)
+
+
+def add(principal: Principal, wanted: Described, parts: Iterable[bytes], photo_id: ObjectId | None) -> Photo:
+    """Make a photo of some bytes and return it; the one that is there already under a given id.
+
+    Raises Problem; whatever is raised, nothing is left behind.
+    """
+    if photo_id is None:
+        return _filled(_begun(principal, wanted, None), parts)
+    with jobs.exclusively(f"photo:{photo_id}", BEGINNING) as is_held:
+        if not is_held:
+            raise under_way()
+        if found := selectors.get(photo_id):
+            return found
+        if trash.load(photo_id):
+            raise Problem("conflict", "The photo that was made by this is in the trash.")
+        coming = _begun(principal, wanted, photo_id)
+    return _filled(coming, parts)
+
+
+def under_way() -> Problem:
+    """Return the problem of a second request for what the first one is still making."""
+    return Problem("conflict", "This upload is under way.", headers={"Retry-After": LATER})
+
+
+def _begun(principal: Principal, wanted: Described, photo_id: ObjectId | None) -> Upload:
+    said = {"summary": wanted.summary, "detail.alt": wanted.alt}
+    fields = {path: value for path, value in said.items() if value} | ({"published": now()} if wanted.publish else {})
+
+    def begin() -> Upload:
+        return Upload(
+            Actor.of(principal), ObjectId(wanted.gallery), wanted.filename, title=wanted.title, slug=wanted.slug,
+            fields=fields, tags=tuple(wanted.tags), photo_id=photo_id,
+        )  # fmt: skip
+
+    with problems():
+        try:
+            return begin()
+        except errors.IdTaken:
+            # By a process that died, perhaps: then the rest of it is in the way no longer.
+            sweep_stalled()
+            return begin()
+
+
+def _filled(coming: Upload, parts: Iterable[bytes]) -> Photo:
+    fill(coming, parts)
+    found = selectors.get(coming.id)
+    if found is None:
+        raise Problem("not-found", "It has been deleted since.")
+    return found
+
+
+def fill(coming: Upload | Replacement, parts: Iterable[bytes]) -> None:
+    """Feed an upload with all parts and finish it. Raises Problem; whatever is raised, nothing is left behind."""
+    try:
+        with problems():
+            for part in parts:
+                coming.feed(part)
+            coming.finish()
+    finally:
+        coming.abort()
+
+
+def told(request: HttpRequest, photo: Photo, *, status: int) -> HttpResponse:
+    """Answer with a photo that has arrived."""
+    node = reverse("api:api-node", kwargs={"node_id": str(photo.pk)})
+    said = {
+        "id": photo.pk,
+        "nonce": photo.metadata.nonce,
+        "title": photo.metadata.title,
+        "node": node,
+        "file": reverse("api:api-photo-file", kwargs={"photo_id": str(photo.pk)}),
+        "duplicates": selectors.same_bytes(photo.metadata.detail.sha256, photo.pk),
+    }
+    response = answers.told(request, said, nonce=photo.metadata.nonce, status=status)
+    if status == 201:
+        response["Location"] = node
+    return response
+
+
+@contextmanager
+def problems() -> Iterator[None]:
+    """Raise the Problem that a refusal of the services is."""
+    try:
+        yield
+    except errors.NodeError as error:
+        raise _problem(error) from error
+
+
+def _problem(error: errors.NodeError) -> Problem:
+    said = str(error)
+    match error:
+        case BadPicture():
+            return Problem("invalid", said, errors=[("body", said)])
+        case errors.TooBusy():
+            return Problem("unavailable", said, headers={"Retry-After": SOON})
+        case errors.IdTaken():
+            return under_way()
+        case PhotoLocked() | UploadLost():
+            return Problem("conflict", said, headers={"Retry-After": LATER})
+        case errors.ChangedSince():
+            return Problem("stale")
+        case errors.NodeGone():
+            return Problem("not-found")
+        case errors.InvalidPlace():
+            return Problem("invalid", errors=[("gallery", said)])
+        case errors.InvalidSlug():
+            return Problem("invalid", errors=[("slug", said)])
+        case errors.SlugTaken():
+            return Problem("conflict", said, free=error.free)
+        case errors.FieldRefused():
+            return Problem("invalid", errors=[(error.path, said)])
+    return Problem("conflict", said)
