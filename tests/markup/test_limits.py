@@ -20,6 +20,7 @@ def tokens(html: str) -> int:
     return sum(1 for _token in tags.tokens(html))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TEXTS)
 def test_marks_count_what_the_parser_makes(name):
     """Tokens of the result, each of some 10 µs: what `excessive` adds up bounds what is made."""
@@ -66,6 +67,7 @@ def test_a_long_text_of_a_writer_is_rendered():
     assert (html.count("<em>"), html.count("<a "), html.count("<blockquote>")) == (1_700, 1_000, 200)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ["www.a.b ", "a@b.cd ", "<a@b.c>", "http://a ", "[a](b)", "a\n", "<b>"])
 def test_a_megabyte_of_marks_is_shown_as_it_was_typed(text):
     source = text * (1_000_000 // len(text))
@@ -111,6 +113,7 @@ def test_plain_text_and_excerpts_look_at_the_beginning_alone():
     assert plain("x" * 5_000, 1_000) == "x" * 5_000, "a run of text is not cut"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", VERSIONS)
 def test_merges_compare_a_bounded_number_of_times(name):
     """And lose nothing, however little was compared."""
@@ -154,6 +157,7 @@ def test_a_long_text_with_a_few_changes_is_compared_to_the_end():
     assert merged.text.count("mine") == merged.text.count("theirs") == 20
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", VERSIONS)
 def test_differences_compare_a_bounded_number_of_times(name):
     old, new, _other = VERSIONS[name]

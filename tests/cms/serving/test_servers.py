@@ -141,6 +141,7 @@ def test_pictures_arrive_in_flat_memory(web, mongo, megabytes):
     assert peak(web) - before < 40  # MiB, of which the picture's own reading is most
 
 
+@pytest.mark.slow
 def test_a_form_is_no_place_for_a_large_body(buffering, mongo):
     sender = buffering.opened(POST + b"Content-Length: %d\r\n\r\n" % (receiving.FORM_BYTES + 1))
     assert sender.recv(12) == b"HTTP/1.1 413"

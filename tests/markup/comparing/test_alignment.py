@@ -89,6 +89,7 @@ def test_of_5000_paragraphs_only_what_changed_is_marked():
     assert unlike == {1_000: "added", 3_001: "changed", 4_001: "left", 5_001: "came"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ["other words", "shuffled", "every one changed", "one of many"])
 def test_the_comparisons_of_5000_paragraphs_are_bounded(way):
     """However little both have in common: within the budget, and a few seconds."""

@@ -101,6 +101,7 @@ LONG = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", LONG)
 def test_long_texts_take_no_long_time(kind):
     """About 100 KB on each side: under a second each where nothing else runs."""

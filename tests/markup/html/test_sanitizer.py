@@ -149,6 +149,7 @@ def test_the_filter_never_raises(monkeypatch, profile):
     assert failures == []
 
 
+@pytest.mark.slow
 @PROFILES
 @pytest.mark.parametrize(
     "html",

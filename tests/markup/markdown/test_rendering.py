@@ -163,6 +163,7 @@ HOSTILE = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("profile", ["article", "comment"])
 @pytest.mark.parametrize("pattern", HOSTILE)
 def test_hostile_markdown_takes_no_longer_than_its_length(pattern, profile):
@@ -174,6 +175,7 @@ def test_hostile_markdown_takes_no_longer_than_its_length(pattern, profile):
     assert len(html) < 30 * len(source) + 10_000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "source",
     [

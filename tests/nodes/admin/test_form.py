@@ -190,6 +190,7 @@ def test_a_text_that_is_too_long_comes_back_in_its_form(editor, settings, button
     assert stored(node_id)["detail"]["text"] == "as it was"
 
 
+@pytest.mark.slow
 def test_a_text_of_the_greatest_length_fits_into_a_conflict_s_form(editor, settings):
     """It carries the text three times; in a form's usual encoding a Chinese character has nine letters, here three bytes."""
     ann, bob, node_id = editor(), editor("bob"), node(text="as it was")

@@ -141,6 +141,7 @@ def test_a_section_that_was_listed_by_name_is_arranged_from_that_order(mongo, bo
     assert mongo["cms.nodes"].count_documents({"metadata.parent_id": book, "position": None}) == 0
 
 
+@pytest.mark.slow
 def test_two_that_change_places_again_and_again_find_room(mongo, book, chapters):
     seen = chapters[:3]
     for _turn in range(40):

@@ -36,6 +36,7 @@ def stall(copies: int) -> None:
     db["cms.assets.chunks"].insert_many(chunks)
 
 
+@pytest.mark.slow
 def test_a_thousand_stalled_uploads_take_a_hundred_commands(commands):
     stall(MANY)
     with commands.recorded():

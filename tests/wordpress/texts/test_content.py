@@ -246,6 +246,7 @@ def test_plain_words_stay_what_they_are(source):
     assert shown in (f"<p>{source}</p>", f'<p><a href="{source}">{source}</a></p>') or "://" in source
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "piece",
     [

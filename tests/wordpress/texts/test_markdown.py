@@ -56,6 +56,7 @@ def test_every_word_is_shown_and_none_is_added(source):
     assert words(shown) == words(source) or "<!" in source
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "piece", ["<b>", "<blockquote>", "<ul><li>", "!", "a!", "<b>x", "*", "\n", "<a href='https://x'>"]
 )

@@ -85,6 +85,7 @@ def test_the_tokens_are_the_text(source):
     assert "".join(token.source for token in tokens(source)) == source
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "piece", ["<", "<!--", "<a '", '<a "', "<code>", "[a ", "[[", "<i>x\n\n", " ", "\n", "[b]", "<p>", "<li>"]
 )
