@@ -3,13 +3,14 @@
 Over the same selectors, services and access functions as the admin, and with no rule of its own about nodes or comments.
 
     urls.py        the API: which routers stand under /api/v1/, its schema and the page that explains it
-    nodes/         pages, posts and sections (reading.py: what readers and editors get; presenting.py: as JSON)
+    nodes/         pages, posts and sections: reading and writing them
     photos/        photos: what is known of them
     comments/      discussions
     changes/       what changed since
     site.py        the site, its menu, the tree of sections, tags, authors
     schemas/       what is promised: shapes of nodes made from the registry of content types, OpenAPI, the page of it
-    http/          how endpoints are declared (routing.py) and answered: JSON, ETags, If-Match, cursors (answers.py)
+    http/          how endpoints are declared (routing.py) and answered: JSON, ETags, If-Match, cursors (answers.py), once
+                   for each Idempotency-Key (once.py)
     rights/        who asks and what of it is allowed: tokens, scopes, principals, limits
     admin.py       the page where tokens are made and revoked
     problems.py    what goes wrong, as application/problem+json

@@ -35,6 +35,7 @@ KINDS: dict[str, tuple[int, str]] = {
     "too-large": (413, "The request is too large."),
     "unsupported-media-type": (415, "The body is of another type than this address takes."),
     "invalid": (422, "What was sent does not have the promised form; `errors` names the fields."),
+    "key-reused": (422, "This Idempotency-Key came before, with another request: take a new one."),
     "if-match-needed": (428, "A change names the version that it was made on, by If-Match."),
     "too-many-requests": (429, "Too many requests: Retry-After says when to come back."),
     "failed": (500, "An error of the site, which was recorded."),

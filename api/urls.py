@@ -5,7 +5,7 @@ from django.urls import path, re_path
 
 from api import problems, site
 from api.http.routing import Api, StrictParser
-from api.nodes import reading as nodes
+from api.nodes import writing as nodes
 from api.photos import files, uploading
 from api.problems import Problem
 from api.schemas import openapi, reference

@@ -1,1 +1,6 @@
-"""Pages, posts and sections: reading.py answers who may see what, presenting.py says it in JSON."""
+"""Pages, posts and sections.
+
+reading.py      who may see what; listing.py: lists; presenting.py: nodes as JSON
+writing.py      the operations that change nodes; operations.py: what each of them asks and calls
+patches.py      JSON as fields by path, and back; refusals.py: what services refuse, as problems, with merges
+"""

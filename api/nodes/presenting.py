@@ -94,15 +94,16 @@ def _detail(shown: Placed) -> dict[str, Any] | None:
     detail = shown.metadata.detail
     if detail is None or not shown.content_type.is_installed:
         return None
-    return {name: _value(getattr(detail, field.attname)) for name, field in shown_fields(shown.metadata.type).items()}
+    return {name: value(getattr(detail, field.attname)) for name, field in shown_fields(shown.metadata.type).items()}
 
 
-def _value(value: Any) -> Any:
-    if isinstance(value, list | tuple):
-        return [_value(one) for one in value]
-    if isinstance(value, Part):
-        return {field.name: _value(getattr(value, field.attname)) for field in values.stored_fields(type(value))}
-    return value
+def value(said: Any) -> Any:
+    """Return the value of a declared field, as Python has it, as JSON has it: parts as objects."""
+    if isinstance(said, list | tuple):
+        return [value(one) for one in said]
+    if isinstance(said, Part):
+        return {field.name: value(getattr(said, field.attname)) for field in values.stored_fields(type(said))}
+    return said
 
 
 def _file(request: HttpRequest, photo: Photo) -> dict[str, Any]:

@@ -109,38 +109,39 @@ def by_path(
     if unquote(found.get_absolute_url()).strip("/") != place:
         asked = {**request.GET.dict(), "path": found.get_absolute_url()}
         return HttpResponse(status=308, headers={"Location": f"{request.path}?{urlencode(asked)}"})
-    return _answer(request, found, shown, _editable(principals.of(request), found.pk))
+    return answer(request, found, shown, editable(principals.of(request), found.pk))
 
 
 @router.get("/nodes/{node_id}", url_name="api-node", response=Node, summary="Read a node")
 def node(request: HttpRequest, node_id: Id, shown: Query[Shown]) -> HttpResponse:
     """Answer a page, a post, a section or a photo. Its ETag is `"nonce.hash"`: what If-Match takes for a change."""
     principal, key = principals.of(request), ObjectId(node_id)
-    if (editable := _editable(principal, key)) is not None:
-        return _answer(request, editable.node, shown, editable)
+    if (known := editable(principal, key)) is not None:
+        return answer(request, known.node, shown, known)
     found: Placed | None = selectors.live_by_id(tree.current(), key, now())
     if found is None:
         photo = photos.get(key) if access.may_see_photos(principal) else None
         found = photo if photo and access.allowed(principal, photo, Action.VIEW) else None
     if found is None:
         raise Http404
-    return _answer(request, found, shown, None)
+    return answer(request, found, shown, None)
 
 
-def _editable(principal: Principal, node_id: ObjectId) -> Editable | None:
+def editable(principal: Principal, node_id: ObjectId) -> Editable | None:
     """Return a node as its editors know it; None for who is no editor of it."""
     found = editing.load(node_id) if access.may_list(principal) else None
     return found if found and access.allowed(principal, found.node, Action.VIEW) else None
 
 
-def _answer(request: HttpRequest, found: Placed, shown: Shown, editable: Editable | None) -> HttpResponse:
+def answer(request: HttpRequest, found: Placed, shown: Shown, known: Editable | None) -> HttpResponse:
+    """Answer a node. `known`: as its editors know it, for who is one. Raises Problem: 422, or 404 where there is no draft."""
     picked = presenting.asked(shown.fields, FIELDS, "fields")
     include = presenting.asked(shown.include, presenting.INCLUDED, "include") | {DETAIL}
     if shown.version == DRAFT:
-        if editable is None or editable.draft is None:
+        if known is None or known.draft is None:
             raise Problem("not-found", "There is no draft, or you may not see it.")
-        found = editable.drafted()
-    said = presenting.node(request, found, include=include, picked=picked, draft=editable)
+        found = known.drafted()
+    said = presenting.node(request, found, include=include, picked=picked, draft=known)
     return answers.told(request, said, nonce=found.metadata.nonce)
 
 

@@ -17,7 +17,9 @@ from nodes.content import Content, registry
 REFERENCE = "#/components/schemas/{model}"
 ADDRESS = "/api/v1"
 # Shapes of parameters, which stand with the operations.
-_PARAMETERS = ("Described", "Filters", "OfSection", "Shown")
+_PARAMETERS = ("Described", "Filters", "OfSection", "Shown", "Writing", "Version")
+# Shapes of what is sent that have fields of any type.
+_OF_ANY_TYPE = ("NewNode", "NodeChange")
 _PROBLEM = {
     "type": "object",
     "title": "Problem",
@@ -61,6 +63,12 @@ def _schema(api: Api, types: tuple[type[Content], ...]) -> dict[str, Any]:
     known["Problem"] = _PROBLEM
     for name in _PARAMETERS:
         known.pop(name, None)
+    details = [name for name in known if name.endswith("Detail")]
+    for name in _OF_ANY_TYPE:
+        known[name]["properties"]["detail"] = {
+            "description": "The fields of the type.",
+            "anyOf": [*({"$ref": REFERENCE.format(model=detail)} for detail in details), {"type": "null"}],
+        }
     for operations in made["paths"].values():
         for operation in operations.values():
             _complete(operation)

@@ -40,6 +40,7 @@ def save_draft(
     *,
     form: ObjectId | None = None,
     may_publish: bool = False,
+    merges: bool = True,
 ) -> Saved:
     """Save the fields `mine` as the node's draft; readers see the live version still.
 
@@ -47,8 +48,8 @@ def save_draft(
     was seen by no one who may publish. What is due already is published before it.
 
     `seen_nonce` is the nonce that the form was rendered with: the draft's, or the node's where it had none. A draft that
-    a concurrent editor saved is merged into as a node would be. Raises EditConflict, NodeGone, FieldRefused,
-    NewerVersion, NotUpgraded, TooBusy.
+    a concurrent editor saved is merged into as a node would be; not without `merges` (editing.save). Raises EditConflict,
+    NodeGone, FieldRefused, NewerVersion, NotUpgraded, TooBusy.
     """
     base: Mapping[str, Any] | None = None
     for _attempt in range(ATTEMPTS):
@@ -65,7 +66,7 @@ def save_draft(
             if present["nonce"] != seen_nonce:
                 base, tags = base_for(node_id, seen_nonce, present["nonce"], form, tags)
         merge = merging.merge(base, mine, theirs, type)
-        if merge.conflicts:
+        if merge.conflicts or (merge.changes and not merges and present["nonce"] != seen_nonce):
             raise EditConflict(base, said, merge, tags)
         if draft and not merge.changes and not tags.changes(said["tags"]):
             return Saved(node_id, draft["nonce"], merged=merge.merged)

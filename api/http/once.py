@@ -1,0 +1,80 @@
+"""Once: a request that is sent again with its Idempotency-Key changes nothing again, and is answered as it was.
+
+The key, with the account that sends it, makes an id (`form`) under which services do a thing once, as they do for a form of the
+admin that is sent twice. So what is kept here is the answer alone: a process that ends before it is kept has done nothing that
+the next attempt would do again.
+"""
+
+import hashlib
+from collections.abc import Callable
+from typing import Any
+
+from bson import ObjectId
+from django.http import HttpRequest, HttpResponse
+from django.utils.crypto import salted_hmac
+
+from api.collections import ANSWERS
+from api.problems import Problem
+from api.rights import principals
+from mongo.clock import now
+from mongo.connection import Document, database
+
+HEADER, LONGEST = "Idempotency-Key", 255
+# In bytes. What is longer is not kept: made anew it says what is there now.
+KEPT_MOST = 4_000_000
+
+
+def once(request: HttpRequest, work: Callable[[ObjectId | None], HttpResponse]) -> HttpResponse:
+    """Return what `work` answers to a request; if its key came before, what was answered then.
+
+    `work` gets the id that the key makes, None without a key; called again with the same id it must change nothing more. What
+    it raises is not kept: the request may be tried again. Raises Problem (422) if the key came with another request.
+    """
+    if HEADER not in request.headers:
+        return work(None)
+    key = request.headers[HEADER]
+    if not 0 < len(key) <= LONGEST:
+        raise Problem("bad-request", f"{HEADER} has 1 to {LONGEST} characters.")
+    form = made_of(f"{principals.of(request).pk}:{key}")
+    kept = _begun(form, _digest(request))
+    if "answer" in kept:
+        return _replayed(kept)
+    response = work(form)
+    if response.status_code >= 300 or len(response.content) > KEPT_MOST:
+        return response
+    answer = {"status": response.status_code, "headers": dict(response.items()), "content": response.content}
+    # Of several that came at once one was first: all say what it says.
+    done = database()[ANSWERS].update_one({"_id": form, "answer": None}, {"$set": {"answer": answer}})
+    if done.matched_count:
+        return response
+    first = database()[ANSWERS].find_one({"_id": form, "answer": {"$ne": None}})
+    return _replayed(first) if first else response
+
+
+def made_of(text: str) -> ObjectId:
+    """Return the id that a text makes, which no one else can foresee."""
+    return ObjectId(salted_hmac("api.http.once", text, algorithm="sha256").digest()[:12])
+
+
+def _begun(form: ObjectId, asked: str) -> Document:
+    kept: Document | None = database()[ANSWERS].find_one_and_update(
+        {"_id": form}, {"$setOnInsert": {"asked": asked, "created": now()}}, upsert=True, return_document=True
+    )
+    assert kept is not None  # as it is inserted where there is none
+    if kept["asked"] != asked:
+        raise Problem("key-reused")
+    return kept
+
+
+def _digest(request: HttpRequest) -> str:
+    """Return what tells requests apart. Not If-Match: what is sent again names what it was made on, as it did."""
+    asked = f"{request.method} {request.get_full_path()}\n".encode()
+    return hashlib.sha256(asked + request.body).hexdigest()
+
+
+def _replayed(kept: Any) -> HttpResponse:
+    answer = kept["answer"]
+    response = HttpResponse(bytes(answer["content"]), status=answer["status"])
+    for name, value in answer["headers"].items():
+        response[name] = value
+    return response

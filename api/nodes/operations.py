@@ -1,0 +1,246 @@
+"""What can be done to nodes: each asks the access functions and calls the services of the admin, with what a program sent."""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from bson import ObjectId
+from django.core.exceptions import PermissionDenied
+from django.http import Http404
+from django.utils.translation import gettext as _
+
+from api.nodes import patches, refusals
+from api.problems import Problem
+from api.rights.principals import Principal
+from mongo.clock import now
+from nodes import access, content, merging
+from nodes.access import Action
+from nodes.errors import DraftGone, EditConflict, NodeError, NodeGone
+from nodes.selectors import editing as selectors
+from nodes.selectors import trash as in_trash
+from nodes.selectors.editing import Editable, Version
+from nodes.services import drafts, editing, trash
+from nodes.services.write import NOT_DRAFTED
+from nodes.texts import tags as tag_texts
+from nodes.types import NO_TAGS, Actor, TagChange
+
+
+@dataclass(frozen=True)
+class Asked:
+    """How a change is asked for: by whom, on which version (the nonce `seen`), under which id of its Idempotency-Key (`form`),
+    whether what others saved since is taken over by itself, and whether it is about the draft."""
+
+    principal: Principal
+    seen: ObjectId
+    form: ObjectId | None = None
+    merges: bool = False
+    is_draft: bool = False
+
+    @property
+    def actor(self) -> Actor:
+        """Who history says has done it."""
+        return Actor.of(self.principal)
+
+
+@contextmanager
+def refused() -> Iterator[None]:
+    """Raise the Problem that a refusal of a service is."""
+    try:
+        yield
+    except NodeError as error:
+        raise refusals.of(error) from error
+
+
+def create(principal: Principal, form: ObjectId | None, said: Mapping[str, Any]) -> ObjectId:
+    """Make a node of what was sent, `form` being its id if there is one; return its id. Raises Problem, PermissionDenied."""
+    type = said["type"]
+    if not content.get(type).is_installed or content.get(type).is_file:
+        raise Problem("invalid", errors=[("body.type", _("There is no type “%(type)s”.") % {"type": type[:50]})])
+    if not access.may_create(principal, type):
+        raise PermissionDenied
+    if form and selectors.load(form):
+        # This very request has made it.
+        return form
+    who = Actor.of(principal)
+    signed = {"author": who.as_document()}
+    fields = signed | patches.fields(principal, type, {"section": None, **said}, signed, form)
+    title, slug, parent_id = fields.pop("title"), fields.pop("slug", ""), fields.pop("parent_id")
+    made = editing.create(
+        who, type=type, parent_id=parent_id, slug=slug, title=title, fields=fields, tags=_tags(said.get("tags")),
+        node_id=form, only_unpublished=access.changes_unpublished_only(principal),
+    )  # fmt: skip
+    return made.id
+
+
+def change(asked: Asked, node_id: ObjectId, said: Mapping[str, Any]) -> None:
+    """Change what was sent of a node, or of its draft. Raises Http404, PermissionDenied, Problem, NodeError."""
+    found = access.node(asked.principal, node_id, Action.DRAFT if asked.is_draft else Action.EDIT)
+    seen = _seen(asked, found)
+    mine = patches.fields(asked.principal, found.node.metadata.type, said, seen.fields, asked.form)
+    tags = TagChange.between(seen.tags, _tags(said["tags"])) if "tags" in said else NO_TAGS
+    if asked.is_draft and (moved := mine.keys() & NOT_DRAFTED):
+        told = _("A draft cannot change the address. Put section and slug back, or save them live.")
+        raise Problem("invalid", errors=[(patches.named(path), told) for path in sorted(moved)])
+    if not asked.is_draft and (at := mine.get("published")):
+        _check_not_public(found, at, "body.published")
+    _save(asked, found, mine, tags)
+
+
+def publish(asked: Asked, node_id: ObjectId) -> None:
+    """Make a node public now, or the changes of its draft. Raises Http404, PermissionDenied, Problem, NodeError."""
+    found = access.node(asked.principal, node_id, Action.PUBLISH)
+    if not asked.is_draft:
+        _save(asked, found, editing.made_public(found.live.fields, now()))
+        return
+    with _of_draft(asked, found, lambda: _is_out(asked, node_id)):
+        drafts.publish_draft(asked.actor, node_id, asked.seen)
+
+
+def unpublish(asked: Asked, node_id: ObjectId) -> None:
+    """Take a node from the public. Raises Http404, PermissionDenied, Problem, NodeError."""
+    _save(asked, access.node(asked.principal, node_id, Action.PUBLISH), {"published": None})
+
+
+def schedule(asked: Asked, node_id: ObjectId, at: datetime) -> None:
+    """Make a node public at a time ahead, or the changes of its draft. Raises Http404, PermissionDenied, Problem, NodeError."""
+    found = access.node(asked.principal, node_id, Action.PUBLISH)
+    at = patches.moment(at, "body.at")
+    if at <= now():
+        raise Problem(
+            "invalid", errors=[("body.at", _("Choose a time ahead. To show the changes at once, publish them."))]
+        )
+    if not asked.is_draft:
+        _check_not_public(found, at, "body.at")
+        if at >= found.live.fields["expires"]:
+            raise Problem("invalid", errors=[("body.at", _("It would expire before it appears."))])
+        _save(asked, found, {"published": at})
+        return
+
+    def is_done() -> bool:
+        present = selectors.load(node_id)
+        return bool(present and present.draft and present.draft.due == at)
+
+    with _of_draft(asked, found, is_done):
+        drafts.schedule(asked.actor, node_id, asked.seen, at)
+
+
+def unschedule(asked: Asked, node_id: ObjectId) -> None:
+    """Keep scheduled changes as a mere draft. Raises Http404, PermissionDenied, Problem, NodeError."""
+    found = access.node(asked.principal, node_id, Action.PUBLISH)
+    is_mere = found.draft is not None and found.draft.nonce == asked.seen and found.draft.due is None
+    if not is_mere:
+        drafts.unschedule(node_id, asked.seen)
+
+
+def discard(asked: Asked, node_id: ObjectId) -> None:
+    """Remove a draft. Raises Http404, PermissionDenied, Problem, NodeError."""
+    if access.node(asked.principal, node_id, Action.DRAFT).draft is not None:
+        drafts.discard_draft(node_id, asked.seen)
+
+
+def move(asked: Asked, node_id: ObjectId, said: Mapping[str, Any]) -> None:
+    """Give a node another section, another slug, or both. Raises Http404, PermissionDenied, Problem, NodeError."""
+    found = access.node(asked.principal, node_id, Action.MOVE)
+    place = {name: value for name, value in said.items() if name == "section" or value}
+    _save(asked, found, patches.fields(asked.principal, found.node.metadata.type, place, found.live.fields))
+
+
+def tag(principal: Principal, node_id: ObjectId, add: list[str], remove: list[str]) -> None:
+    """Add and remove tags. Raises Http404, PermissionDenied, NodeError."""
+    access.node(principal, node_id, Action.EDIT)
+    tags = TagChange(added=frozenset(_tags(add)), removed=frozenset(_tags(remove)))
+    editing.change_tags(node_id, tags, only_unpublished=access.changes_unpublished_only(principal))
+
+
+def throw_away(asked: Asked, node_id: ObjectId) -> None:
+    """Move a node to the trash; done if it is there, as it was seen. Raises Http404, PermissionDenied, Problem, NodeError."""
+    if selectors.load(node_id) is None:
+        thrown = access.trashed(asked.principal, node_id, Action.TRASH)
+        if thrown.live.nonce != asked.seen:
+            raise NodeGone(node_id)
+        return
+    access.node(asked.principal, node_id, Action.TRASH)
+    trash.trash(asked.actor, node_id, asked.seen)
+
+
+def restore(asked: Asked, node_id: ObjectId, said: Mapping[str, Any]) -> None:
+    """Put a node of the trash back, to another place if one is named; done if it stands. Raises Http404, PermissionDenied,
+    Problem, NodeError."""
+    if in_trash.load(node_id) is None:
+        access.node(asked.principal, node_id, Action.TRASH)
+        return
+    found = access.trashed(asked.principal, node_id, Action.TRASH)
+    if found.node.content_type.is_file:
+        raise Http404
+    if found.live.nonce != asked.seen:
+        raise Problem("stale", etag=f'"{found.live.nonce}"')
+    said = {"section": str(found.live.fields["parent_id"] or "") or None, **said}
+    place = patches.fields(asked.principal, found.node.metadata.type, said, found.live.fields)
+    trash.restore(asked.actor, node_id, asked.seen, slug=place.get("slug") or None, parent_id=place["parent_id"])
+
+
+def _seen(asked: Asked, found: Editable) -> Version:
+    """Return the version that a change was made on, with the tags that it has now, as tagging takes no nonce; the present one
+    where it is not known any more."""
+    present = found.draft if asked.is_draft and found.draft else found.live
+    if present.nonce == asked.seen:
+        return present
+    return selectors.version(found.node.pk, asked.seen) or present
+
+
+def _save(asked: Asked, found: Editable, mine: Mapping[str, Any], tags: TagChange = NO_TAGS) -> None:
+    node_id, principal = found.node.pk, asked.principal
+    try:
+        if asked.is_draft:
+            may_publish = access.allowed(principal, found.node, Action.PUBLISH)
+            drafts.save_draft(
+                asked.actor,
+                node_id,
+                asked.seen,
+                mine,
+                tags,
+                form=asked.form,
+                may_publish=may_publish,
+                merges=asked.merges,
+            )
+        else:
+            editing.save(
+                asked.actor, node_id, asked.seen, mine, tags, form=asked.form, merges=asked.merges,
+                only_unpublished=access.changes_unpublished_only(principal),
+            )  # fmt: skip
+    except EditConflict as error:
+        raise refusals.stale(error, mine) from error
+
+
+@contextmanager
+def _of_draft(asked: Asked, found: Editable, is_done: Callable[[], bool]) -> Iterator[None]:
+    """Do something with the draft that was seen; all is well if it was done already."""
+    try:
+        yield
+    except EditConflict as error:
+        raise refusals.stale(error, found.draft.fields if found.draft else {}) from error
+    except DraftGone:
+        if not is_done():
+            raise
+
+
+def _is_out(asked: Asked, node_id: ObjectId) -> bool:
+    """Return whether readers have what the draft said that was seen."""
+    present, said = selectors.load(node_id), selectors.version(node_id, asked.seen)
+    if present is None or present.draft is not None or said is None:
+        return False
+    live = present.live.fields
+    return all(merging.same(live.get(path), value) for path, value in said.fields.items() if path not in NOT_DRAFTED)
+
+
+def _check_not_public(found: Editable, at: datetime, field: str) -> None:
+    """Raise Problem (422) if a node that readers have would be taken from them until a time ahead."""
+    if at > now() and found.node.is_live(now()):
+        told = _("Readers see this page: schedule the changes of its draft, or unpublish it first.")
+        raise Problem("invalid", errors=[(field, told)])
+
+
+def _tags(said: Any) -> tuple[str, ...]:
+    return tag_texts.unique(said or ())

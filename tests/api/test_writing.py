@@ -1,0 +1,236 @@
+"""Writing by the API: what is stored, what is refused and why, and that nothing that anyone wrote is lost."""
+
+import json
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from bson import ObjectId
+
+from api.rights.scopes import Scope
+from mongo.clock import now
+from nodes.services import drafts, editing
+from nodes.types import Actor, TagChange
+from tests.support.nodes import build
+from tests.support.nodes.build import stored
+
+BOB = Actor(None, "Bob")
+PARAGRAPHS = [f"Paragraph {number}." for number in range(16)]
+TEXT = "\n\n".join(PARAGRAPHS)
+FUTURE = datetime(2999, 5, 1, tzinfo=UTC)
+
+
+@pytest.fixture
+def blog(mongo):
+    return build.node("blog", "news", title="News")
+
+
+@pytest.fixture
+def editor(account, asker):
+    return asker(account("ed", "Editors"), Scope.WRITE, Scope.PUBLISH)
+
+
+@pytest.fixture
+def author(account, asker):
+    return asker(account("own", "Authors"), Scope.WRITE)
+
+
+def made(asker, blog, **said):
+    """Make a post by the API; return its id and its ETag."""
+    answer = asker.send(
+        "POST",
+        "/nodes",
+        {"type": "blog-entry", "section": str(blog), "title": "Post", "detail": {"text": TEXT}, **said},
+    )
+    assert answer.status_code == 201, answer.content
+    return json.loads(answer.content)["id"], answer["ETag"]
+
+
+def document(node_id):
+    return stored(ObjectId(node_id))
+
+
+def test_a_post_is_made_as_a_draft(author, blog, mongo):
+    answer = author.send(
+        "POST",
+        "/nodes",
+        {
+            "type": "blog-entry", "section": str(blog), "title": " On lists ", "summary": "Short", "tags": ["b", "a", "B"],
+            "detail": {"text": "Some *words*."},
+        },
+    )  # fmt: skip
+    said = json.loads(answer.content)
+    assert (answer.status_code, answer["Location"]) == (201, f"/api/v1/nodes/{said['id']}")
+    kept = document(said["id"])
+    assert (kept["title"], kept["slug"], kept["parent_id"], kept["published"]) == ("On lists", "on-lists", blog, None)
+    assert (kept["summary"], kept["tags"], kept["detail"]["text"]) == ("Short", ["a", "b"], "Some *words*.")
+    assert kept["author"]["name"] == "own"
+    read = author.get(f"/nodes/{said['id']}")
+    assert (read.content, read["ETag"]) == (answer.content, answer["ETag"])
+
+
+REFUSED = [
+    ({"type": "no-such"}, "type"), ({"type": "photo"}, "type"), ({"title": ""}, "title"), ({"title": "x" * 301}, "title"),
+    ({"title": "a\x00b"}, "title"), ({"slug": "no/slug"}, "slug"), ({"slug": "taken"}, "slug"),
+    ({"section": "0" * 24}, "section"), ({"section": "x"}, "section"), ({"metadata.type": "x"}, "metadata.type"),
+    ({"$set": {}}, "$set"), ({"nonce": "0" * 24}, "nonce"), ({"detail": {"$set": 1}}, "detail.$set"),
+    ({"detail": {"a.b": 1}}, "detail.a.b"), ({"detail": {"source": {}}}, "detail.source"),
+    ({"detail": {"format": "pdf"}}, "detail.format"), ({"detail": {"text": {"$ne": 1}}}, "detail.text"),
+    ({"detail": {"text": "x" * 1_000_001}}, "detail.text"),
+    ({"summary": "x" * 1_000_001}, "summary"), ({"published": "yesterday"}, "published"),
+    ({"published": "2021-01-01T00:00:00"}, "published"), ({"published": "0001-01-01T00:00:00Z"}, "published"),
+    ({"published": "2998-01-01T00:00:00Z", "expires": "2997-01-01T00:00:00Z"}, "expires"), ({"tags": ["x" * 101]}, "tags.0"),
+    ({"author": {"name": "x", "account": "0" * 24}}, "author"), ({"author": None}, "author"),
+]  # fmt: skip
+
+
+def test_what_forms_would_refuse_is_refused_by_its_field(editor, blog, mongo):
+    build.node("blog-entry", "taken", parent=blog)
+    key, etag = made(editor, blog)
+    before = list(mongo["cms.nodes"].find().sort("_id"))
+    for said, field in REFUSED:
+        new = {"type": "blog-entry", "section": str(blog), "title": "Post", **said}
+        answers = [editor.send("POST", "/nodes", new)]
+        if field in ("title", "$set", "detail.$set", "section", "published"):
+            answers.append(editor.send("PATCH", f"/nodes/{key}", said, If_Match=etag))
+        for answer in answers:
+            told = json.loads(answer.content)
+            assert (answer.status_code, answer["Content-Type"]) == (422, "application/problem+json"), (said, told)
+            assert f"body.{field}" in [one["field"] for one in told["errors"]], (said, told)
+    assert list(mongo["cms.nodes"].find().sort("_id")) == before
+
+
+def test_a_change_is_a_merge_patch_of_the_version_that_if_match_names(editor, blog):
+    key, etag = made(editor, blog, tags=["a", "b"], summary="Short", published="2021-01-01T00:00:00Z")
+    answer = editor.send("PATCH", f"/nodes/{key}", {"title": "New", "summary": None, "tags": ["b", "c"]}, If_Match=etag)
+    kept = document(key)
+    assert answer.status_code == 200, answer.content
+    assert (kept["title"], kept["summary"], kept["tags"], kept["detail"]["text"]) == ("New", "", ["b", "c"], TEXT)
+    assert (kept["published"], kept["slug"]) == (datetime(2021, 1, 1, tzinfo=UTC), "post")
+    assert answer["ETag"].startswith(f'"{kept["nonce"]}.')
+    assert editor.get(f"/nodes/{key}")["ETag"] == answer["ETag"]
+    for status, headers in ((428, {}), (428, {"If_Match": "*"}), (412, {"If_Match": '"x"'}), (412, {"If_Match": etag})):
+        refused = editor.send("PATCH", f"/nodes/{key}", {"title": "Other"}, **headers)
+        assert (refused.status_code, refused["Content-Type"]) == (status, "application/problem+json")
+    assert document(key) == kept
+
+
+def test_sixteen_changes_of_one_version_all_stay_when_merges_are_sent(editor, blog):
+    key, etag = made(editor, blog)
+    sent = [{"detail": {"text": TEXT.replace(f"{one}", f"{one} Edited.")}} for one in PARAGRAPHS]
+    answers = [editor.send("PATCH", f"/nodes/{key}", one, If_Match=etag) for one in sent]
+    assert [answer.status_code for answer in answers] == [200, *[412] * 15]
+    for answer in answers[1:]:
+        said = json.loads(answer.content)
+        assert said["conflicts"] == []
+        while answer.status_code == 412:
+            said = json.loads(answer.content)
+            answer = editor.send("PATCH", f"/nodes/{key}", said["merged"], If_Match=said["etag"])
+        assert answer.status_code == 200
+    assert document(key)["detail"]["text"] == "\n\n".join(f"{one} Edited." for one in PARAGRAPHS)
+
+
+def test_a_stale_change_is_told_what_is_left_to_decide(editor, blog):
+    key, etag = made(editor, blog, tags=["a"])
+    document_id = document(key)["nonce"]
+    theirs = {"title": "Theirs", "detail.text": TEXT.replace("Paragraph 3.", "Theirs.")}
+    editing.save(BOB, ObjectId(key), document_id, theirs, TagChange.between(["a"], ["a", "theirs"]))
+    mine = {"title": "Mine", "tags": ["a", "mine"], "detail": {"text": TEXT.replace("Paragraph 7.", "Mine.")}}
+    for query in ("", "?merge=1"):
+        answer = editor.send("PATCH", f"/nodes/{key}{query}", mine, If_Match=etag)
+        said = json.loads(answer.content)
+        assert answer.status_code == 412
+        both = theirs["detail.text"].replace("Paragraph 7.", "Mine.")
+        assert said["base"] == {"title": "Post", "detail": {"text": TEXT}}
+        assert said["stored"] == {"title": "Theirs", "detail": {"text": theirs["detail.text"]}, "tags": ["a", "theirs"]}
+        assert said["yours"] == mine
+        assert said["merged"] == {"detail": {"text": both}, "tags": ["a", "mine", "theirs"]}
+        assert said["conflicts"] == [{"field": "body.title", "base": "Post", "yours": "Mine", "stored": "Theirs"}]
+        assert said["etag"] == f'"{document(key)["nonce"]}"'
+    assert document(key)["title"] == "Theirs"
+    del mine["title"]
+    answer = editor.send("PATCH", f"/nodes/{key}?merge=1", mine, If_Match=etag)
+    assert answer.status_code == 200
+    assert (document(key)["detail"]["text"], document(key)["tags"]) == (both, ["a", "mine", "theirs"])
+
+
+def test_publishing_scheduling_moving_and_tags(editor, blog):
+    second = build.node("blog", "second")
+    key, etag = made(editor, blog)
+
+    def do(what, said=None, *, of=None, **kwargs):
+        answer = editor.send("POST", f"/nodes/{key}/{what}", said, If_Match=of or etag)
+        assert answer.status_code == kwargs.get("status", 200), answer.content
+        return answer.get("ETag")
+
+    etag = do("publish")
+    assert document(key)["published"] <= now()
+    do("schedule", {"at": FUTURE.isoformat()}, status=422)
+    etag = do("unpublish")
+    assert document(key)["published"] is None
+    etag = do("schedule", {"at": FUTURE.isoformat()})
+    assert document(key)["published"] == FUTURE
+    etag = do("move", {"section": str(second), "slug": "other"})
+    assert (document(key)["parent_id"], document(key)["slug"]) == (second, "other")
+    do("tags", {"add": ["x", "y"]}, of="none")
+    do("tags", {"add": ["x"], "remove": ["y"]}, of="none")
+    assert document(key)["tags"] == ["x"]
+    do("publish", status=412, of='"656565656565656565656565"')
+    for again in range(2):
+        do("trash", status=204)
+        assert editor.get(f"/nodes/{key}").status_code == 404, again
+    do("restore", status=412, of='"656565656565656565656565"')
+    for _again in range(2):
+        do("restore", {"slug": "back"})
+        assert (document(key)["parent_id"], document(key)["slug"]) == (second, "back")
+
+
+def test_drafts_are_changed_scheduled_published_and_discarded(editor, author, account, blog, mongo):
+    key, etag = made(author, blog)
+    etag = editor.send("POST", f"/nodes/{key}/publish", If_Match=etag)["ETag"]
+    assert author.send("PATCH", f"/nodes/{key}", {"title": "Live"}, If_Match=etag).status_code == 403
+
+    def draft():
+        return mongo["cms.nodes"].find_one({"_id": ObjectId(key)}).get("draft")
+
+    answer = author.send("PATCH", f"/nodes/{key}?version=draft", {"title": "Drafted"}, If_Match=etag)
+    assert (answer.status_code, json.loads(answer.content)["title"]) == (200, "Drafted")
+    assert (draft()["metadata"]["title"], document(key)["title"]) == ("Drafted", "Post")
+    assert author.send("PATCH", f"/nodes/{key}?version=draft", {"title": "x"}, If_Match=etag).status_code == 412
+    moved = author.send("PATCH", f"/nodes/{key}?version=draft", {"slug": "x"}, If_Match=answer["ETag"])
+    assert moved.status_code == 422
+    at = f"/nodes/{key}/schedule?version=draft"
+    assert author.send("POST", at, {"at": FUTURE.isoformat()}, If_Match=answer["ETag"]).status_code == 403
+    for _again in range(2):
+        due = editor.send("POST", at, {"at": FUTURE.isoformat()}, If_Match=answer["ETag"])
+        assert (due.status_code, draft()["due"]) == (200, FUTURE)
+    for _again in range(2):
+        assert editor.send("POST", f"/nodes/{key}/unschedule", If_Match=due["ETag"]).status_code == 200
+        assert draft().get("due") is None
+    for _again in range(2):
+        out = editor.send("POST", f"/nodes/{key}/publish?version=draft", If_Match=due["ETag"])
+        assert (out.status_code, document(key)["title"], draft()) == (200, "Drafted", None)
+    saved = drafts.save_draft(BOB, ObjectId(key), document(key)["nonce"], {"title": "Again"})
+    assert editor.send("DELETE", f"/nodes/{key}/draft", If_Match=out["ETag"]).status_code == 412
+    assert author.send("DELETE", f"/nodes/{key}/draft", If_Match=f'"{saved.nonce}"').status_code == 200
+    assert (document(key)["title"], draft()) == ("Drafted", None)
+
+
+def test_what_only_editors_set_authors_do_not(author, blog, mongo):
+    for name, value in (
+        ("published", "2021-01-01T00:00:00Z"), ("expires", None), ("author", {"name": "x"}), ("detail", {"comments": "open"}),
+    ):  # fmt: skip
+        said = {"type": "blog-entry", "section": str(blog), "title": "Post", name: value}
+        answer = author.send("POST", "/nodes", said)
+        assert answer.status_code == 403
+        assert json.loads(answer.content)["errors"][0]["field"].startswith(f"body.{name}")
+    assert author.send("POST", "/nodes", {"type": "blog", "title": "Section"}).status_code == 403
+    assert mongo["cms.nodes"].count_documents({"metadata.type": "blog-entry"}) == 0
+
+
+def test_a_node_that_was_published_since_is_not_an_authors_any_more(author, blog):
+    key, etag = made(author, blog)
+    nonce = editing.save(BOB, ObjectId(key), document(key)["nonce"], {"published": now() - timedelta(days=1)}).nonce
+    for method, path in (("PATCH", ""), ("POST", "/move"), ("POST", "/trash")):
+        answer = author.send(method, f"/nodes/{key}{path}", {"slug": "mine"}, If_Match=f'"{nonce}"')
+        assert answer.status_code == 403, path
+    assert document(key)["slug"] == "post"
