@@ -71,8 +71,10 @@ logger = logging.getLogger(__name__)
 Handler = Callable[["Job"], None]
 _handlers: dict[str, Handler] = {}
 _regular: list[Callable[[], object]] = []
-# Seconds between two rounds of a worker over what is to be done regularly.
+_frequent: list[Callable[[], object]] = []
+# Seconds between two rounds of a worker over what is to be done regularly, and over what is to be done frequently.
 ROUND = 60
+PAUSE = 2
 
 
 class Postponed(Exception):
@@ -108,11 +110,26 @@ def regularly(work: Callable[[], object]) -> Callable[[], object]:
     return work
 
 
+def frequently(work: Callable[[], object]) -> Callable[[], object]:
+    """Register what a worker does each PAUSE seconds, between two jobs; several workers may do it at once."""
+    _frequent.append(work)
+    return work
+
+
 def tend(aliases: Iterable[str] = (DEFAULT_DB_ALIAS,)) -> None:
     """Say that a worker runs, and do what is to be done regularly. What fails is logged, and done the next time."""
     for alias in aliases:
         database(alias)[WORKERS].update_one({"_id": "last"}, {"$set": {"at": now()}}, upsert=True)
-    for work in _regular:
+    _do(_regular)
+
+
+def follow() -> None:
+    """Do what is to be done frequently. What fails is logged, and done the next time."""
+    _do(_frequent)
+
+
+def _do(pieces: Iterable[Callable[[], object]]) -> None:
+    for work in pieces:
         try:
             work()
         except Exception:

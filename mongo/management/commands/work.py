@@ -9,9 +9,6 @@ from typing import Any
 from mongo import jobs
 from mongo.management.base import MongoCommand, found_wrong
 
-# Seconds between two looks into an empty queue.
-PAUSE = 2.0
-
 
 class Command(MongoCommand):
     help = "Do jobs as they come, until interrupted; with --once those that are due now, for cron."
@@ -39,11 +36,14 @@ class Command(MongoCommand):
         self.stdout.write(self.style.SUCCESS(f"{number} jobs taken."))
 
     def _work(self, aliases: list[str], stopping: threading.Event, *, once: bool) -> int:
-        number, due = 0, 0.0
+        number, due, soon = 0, 0.0, 0.0
         while not stopping.is_set():
             if time.monotonic() >= due:
                 jobs.tend(aliases)
                 due = time.monotonic() + jobs.ROUND
+            if time.monotonic() >= soon:
+                jobs.follow()
+                soon = time.monotonic() + jobs.PAUSE
             job = next(filter(None, map(jobs.work, aliases)), None)
             if job:
                 number += 1
@@ -51,7 +51,7 @@ class Command(MongoCommand):
             elif once:
                 break
             else:
-                stopping.wait(PAUSE)
+                stopping.wait(jobs.PAUSE)
         return number
 
     def _list(self, aliases: list[str]) -> None:
