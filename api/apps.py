@@ -5,3 +5,6 @@ from django.utils.translation import gettext_lazy as _
 class ApiConfig(AppConfig):
     name = "api"
     verbose_name = _("API")
+
+    def ready(self) -> None:
+        from api.changes import relay  # noqa: F401 - registers what the worker does

@@ -1,13 +1,16 @@
-"""What the API keeps: its tokens, and what was answered under an Idempotency-Key."""
+"""What the API keeps: its tokens, what was answered under an Idempotency-Key, and the list of changes."""
+
+from django.conf import settings
 
 from mongo.collections import Collection, Index
-from mongo.schemas import DATE, ID, TEXT, document, listed, optional
+from mongo.schemas import DATE, ID, INTEGER, TEXT, YES_NO, document, listed, optional
 
-TOKENS, ANSWERS = "api.tokens", "api.answers"
+TOKENS, ANSWERS, CHANGES = "api.tokens", "api.answers", "cms.changes"
+DAY = 24 * 60 * 60
 # A request that is sent again with its key within a day gets what it got; a day more for clocks that differ.
-ANSWERS_KEPT_SECONDS = 2 * 24 * 60 * 60
+ANSWERS_KEPT_SECONDS = 2 * DAY
 
-COLLECTIONS = (
+STATIC = (
     Collection(
         TOKENS,
         (
@@ -33,3 +36,28 @@ COLLECTIONS = (
         unsharded_because="Small, and short-lived: what programs that write were answered.",
     ),
 )
+
+
+def collections() -> tuple[Collection, ...]:
+    """Return the collections; how long changes are kept is a setting."""
+    changes = Collection(
+        CHANGES,
+        (
+            Index("by_key", (("key", 1),), unique=True),
+            Index("public_by_number", (("public", 1), ("_id", 1))),
+            # The last entry is marked while a relay runs, so that the list never ends.
+            Index("horizon", (("marked", 1),), expire_after_seconds=settings.API["CHANGES_DAYS"] * DAY),
+        ),
+        validator=document(
+            {
+                "_id": INTEGER,
+                **dict.fromkeys(("key", "kind", "id"), TEXT),
+                "resume": optional(document({})),
+                "nonce": optional(ID),
+                "public": YES_NO,
+                **dict.fromkeys(("until", "at", "marked"), DATE),
+            }
+        ),
+        unsharded_because="One order: each entry has the number after the last.",
+    )
+    return (*STATIC, changes)

@@ -31,6 +31,7 @@ KINDS: dict[str, tuple[int, str]] = {
     "not-found": (404, "There is no such thing, or you may not see it."),
     "method-not-allowed": (405, "This address does not take this method."),
     "conflict": (409, "This does not fit what is stored."),
+    "gone": (410, "This was there, and is not kept any more."),
     "stale": (412, "What is stored has changed since it was read."),
     "too-large": (413, "The request is too large."),
     "unsupported-media-type": (415, "The body is of another type than this address takes."),

@@ -4,6 +4,7 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import path, re_path
 
 from api import problems, site
+from api.changes import reading as changes
 from api.http.routing import Api, StrictParser
 from api.nodes import writing as nodes
 from api.photos import files, uploading
@@ -19,7 +20,7 @@ api = Api(
     urls_namespace="api",
     parser=StrictParser(),
 )
-for router in (nodes.router, site.router, files.router, uploading.router):
+for router in (nodes.router, site.router, changes.router, files.router, uploading.router):
     api.add_router("", router)
 
 

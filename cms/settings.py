@@ -251,6 +251,8 @@ API = {
     "ORIGINS": web_origins(env, "API_ORIGINS", any_origin="*"),
     "READS_PER_MINUTE": natural(env, "API_READS_PER_MINUTE", default=600, least=1),
     "WRITES_PER_MINUTE": natural(env, "API_WRITES_PER_MINUTE", default=120, least=1),
+    # How long the list of changes reaches back.
+    "CHANGES_DAYS": natural(env, "API_CHANGES_DAYS", default=90, least=1),
 }
 
 FILE_UPLOAD_HANDLERS = ["cms.requests.uploads.NoFiles"]

@@ -1,0 +1,129 @@
+"""What an event of the change stream tells: which node, photo or discussion changed, and how far that goes."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from bson import ObjectId
+
+from api.changes.stored import COMMENTS, NODE, RESET, SETTINGS
+from comments.backends import VERSIONS
+from mongo.connection import Document
+from nodes.collections import ASSET_FILES, NODES, SITE, TRASH, home_of
+
+DISCUSSIONS = VERSIONS[0]
+_WATCHED = (NODES, ASSET_FILES, TRASH, SITE, DISCUSSIONS)
+# After these a collection is not what it was, whatever was told of it.
+_ENDS = ("drop", "rename", "dropDatabase", "invalidate")
+# What is taken of whole documents: what says whether readers see them.
+_KEPT = ("type", "parent_id", "published", "expires", "nonce", "content_id")
+_UPDATED = {"$ifNull": ["$updateDescription.updatedFields", {}]}
+_UPDATED_NONCE = {"$getField": {"field": {"$literal": "metadata.nonce"}, "input": _UPDATED}}
+# Never a text: an event is as small as what it tells.
+PIPELINE: list[Document] = [
+    {"$match": {"$or": [{"ns.coll": {"$in": list(_WATCHED)}}, {"operationType": {"$in": list(_ENDS)}}]}},
+    {
+        "$project": {
+            "operationType": 1,
+            "ns.coll": 1,
+            "documentKey._id": 1,
+            "fields": {
+                "$concatArrays": [
+                    {"$map": {"input": {"$objectToArray": _UPDATED}, "in": "$$this.k"}},
+                    {"$ifNull": ["$updateDescription.removedFields", []]},
+                ]
+            },
+            "nonce": {"$ifNull": ["$fullDocument.metadata.nonce", _UPDATED_NONCE]},
+            "metadata": {name: f"$fullDocument.metadata.{name}" for name in _KEPT},
+        }
+    },
+]
+# With these a section takes along all that stands in it; the first three take a node from readers.
+_SEEN_BY = frozenset({"metadata.parent_id", "metadata.published", "metadata.expires"})
+_PLACED_BY = _SEEN_BY | {"metadata.slug"}
+
+
+@dataclass(frozen=True)
+class Change:
+    """A change before it is looked at who may know of it. `home`: the collection of a node or photo, "" of what is neither.
+
+    `is_placed`: where it stands, or who sees it, has changed; `is_draft`: only the draft beside it has; `left`: nonces of
+    versions that may have taken it from readers (None: one that is not known); `trashed`: what went to the trash.
+    """
+
+    token: Document
+    kind: str
+    id: Any
+    home: str = ""
+    nonce: ObjectId | None = None
+    is_placed: bool = False
+    is_draft: bool = False
+    left: tuple[ObjectId | None, ...] = ()
+    trashed: Document | None = None
+
+
+def changes(events: Iterable[Document]) -> list[Change]:
+    """Return what events tell, in their order: what changes several times stands once, where it did so last."""
+    found: dict[tuple[str, str], Change] = {}
+    for change in filter(None, map(_change, events)):
+        key = change.kind, str(change.id)
+        before = found.pop(key, None)
+        found[key] = _both(before, change) if before else change
+    return list(found.values())
+
+
+def _change(event: Document) -> Change | None:
+    token, operation = event["_id"], event["operationType"]
+    if operation in _ENDS:
+        return Change(token, RESET, "")
+    key, collection, fields = event["documentKey"]["_id"], event["ns"]["coll"], event["fields"]
+    if collection == SITE:
+        is_told = operation != "update" or any(name.startswith("settings") for name in fields)
+        return Change(token, SETTINGS, key) if is_told else None
+    if collection == DISCUSSIONS:
+        return Change(token, COMMENTS, key) if operation != "update" or "version" in fields else None
+    return _of_node(token, operation, collection, key, event)
+
+
+def _of_node(token: Document, operation: str, collection: str, key: ObjectId, event: Document) -> Change | None:
+    nonce, metadata = event.get("nonce"), event.get("metadata") or {}
+    if collection == TRASH:
+        if operation != "insert":
+            return None
+        trashed = {"_id": key, "metadata": metadata}
+        return Change(token, NODE, key, home_of(metadata["type"]), is_placed=True, trashed=trashed)
+    if operation != "update":
+        # A version that replaces another may have taken it from readers.
+        left = (nonce,) if operation == "replace" else ()
+        return Change(token, NODE, key, collection, nonce, is_placed=True, left=left)
+    fields = {name for name in event["fields"] if _is_told(collection, name)}
+    if not fields:
+        return None
+    return Change(
+        token,
+        NODE,
+        key,
+        collection,
+        nonce,
+        is_placed=bool(_PLACED_BY & fields),
+        is_draft=all(name.partition(".")[0] == "draft" for name in fields),
+        left=(nonce,) if _SEEN_BY & fields else (),
+    )
+
+
+def _is_told(collection: str, field: str) -> bool:
+    """Return whether a field is one that the API answers: of nodes all but embedded comments, of photos the metadata."""
+    if collection == NODES:
+        return field.partition(".")[0] != "comments"
+    return field.startswith("metadata.") and field != "metadata.locked"
+
+
+def _both(before: Change, after: Change) -> Change:
+    return replace(
+        after,
+        home=after.home or before.home,
+        is_placed=before.is_placed or after.is_placed,
+        is_draft=before.is_draft and after.is_draft,
+        left=before.left + after.left,
+        trashed=after.trashed or before.trashed,
+    )

@@ -1,0 +1,127 @@
+"""The list of changes as it is stored: cms.changes, one document a change, numbered in order.
+
+The last entry says where the relay goes on: `resume` in the change stream, `until` in what falls due by time. The next entry
+has the number after it, and numbers are unique: who appends has seen the last entry, or fails. That is the fence between two
+relays, and it needs no lock.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from bson import ObjectId
+from pymongo.errors import BulkWriteError
+from pymongo.read_concern import ReadConcern
+
+from api.collections import CHANGES
+from mongo.clock import now
+from mongo.connection import Document, database
+
+NODE, PHOTO, SUBTREE, SETTINGS, COMMENTS, RESET = "node", "photo", "subtree", "settings", "comments", "reset"
+KINDS = (NODE, PHOTO, SUBTREE, SETTINGS, COMMENTS, RESET)
+FIRST = 1
+_DUPLICATE = 11000
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What is appended. `key`: of the event or the moment that it tells of, which is told once; `resume`: the token to go on
+    from, None where the history is lost; `until`: what was due till then is told; `is_public`: readers may know of it."""
+
+    key: str
+    kind: str
+    id: str
+    nonce: ObjectId | None
+    is_public: bool
+    resume: Document | None
+    until: datetime
+
+
+@dataclass(frozen=True)
+class Last:
+    """The end of the list: what an appender has seen."""
+
+    number: int
+    resume: Document | None
+    until: datetime
+    at: datetime
+    marked: datetime
+
+
+class Overtaken(Exception):
+    """Another relay has appended since."""
+
+
+def last() -> Last | None:
+    """Return the end of the list, None of one that has not begun."""
+    found = database()[CHANGES].find_one(sort=[("_id", -1)])
+    return _last(found) if found else None
+
+
+def append(seen: Last | None, entries: Sequence[Entry], *, number: int = FIRST) -> Last:
+    """Append entries behind the end that was seen, the first with `number` at least; return the end.
+
+    Raises Overtaken if the list goes on behind what was seen: some of the entries may be stored by then, in their order.
+    """
+    moment, first = now(), number
+    if seen:
+        # What is older ends first, whatever the clocks of two machines say.
+        moment, first = max(moment, seen.at, seen.marked), max(number, seen.number + 1)
+    documents = [
+        {
+            "_id": first + place,
+            "key": entry.key,
+            "resume": entry.resume,
+            "until": entry.until,
+            "kind": entry.kind,
+            "id": entry.id,
+            "nonce": entry.nonce,
+            "public": entry.is_public,
+            "at": moment,
+            "marked": moment,
+        }
+        for place, entry in enumerate(entries)
+    ]
+    try:
+        database()[CHANGES].insert_many(documents)
+    except BulkWriteError as error:
+        if any(one["code"] != _DUPLICATE for one in error.details["writeErrors"]):
+            raise
+        raise Overtaken from error
+    return _last(documents[-1])
+
+
+def mark(seen: Last, resume: Document, until: datetime) -> None:
+    """Note at the last entry how far the relay has come with nothing to tell: the stream's history ends behind it, and so does
+    the horizon, which never takes the last entry while a relay runs."""
+    moment = max(now(), seen.marked)
+    database()[CHANGES].update_one(
+        {"_id": seen.number, "resume": seen.resume}, {"$set": {"resume": resume, "until": until, "marked": moment}}
+    )
+
+
+def told(keys: Sequence[str]) -> set[str]:
+    """Return those of some keys that are in the list."""
+    return {found["key"] for found in database()[CHANGES].find({"key": {"$in": list(keys)}}, {"key": 1})}
+
+
+def ends() -> tuple[int, int] | None:
+    """Return the first and the last number of the list, None of one that has not begun."""
+    first, final = (next(iter(_read({}, direction, 1)), None) for direction in (1, -1))
+    return (first["_id"], final["_id"]) if first and final else None
+
+
+def since(number: int, most: int, *, public_only: bool) -> list[Document]:
+    """Return what comes after a number, in order."""
+    return _read({**({"public": True} if public_only else {}), "_id": {"$gt": number}}, 1, most)
+
+
+def _read(query: Document, direction: int, most: int) -> list[Document]:
+    # A number that was told must never be another's, also after a primary was lost.
+    entries = database()[CHANGES].with_options(read_concern=ReadConcern("majority"))
+    return list(entries.find(query, {"resume": 0, "until": 0}).sort("_id", direction).limit(most))
+
+
+def _last(stored: dict[str, Any]) -> Last:
+    return Last(stored["_id"], stored["resume"], stored["until"], stored["at"], stored["marked"])

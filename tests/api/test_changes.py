@@ -1,0 +1,350 @@
+"""The list of changes: in order, once, what falls due, what readers may know of, how far back."""
+
+import json
+from datetime import timedelta
+from itertools import pairwise
+
+import pytest
+from django.core.management import call_command
+
+from api.changes import relay as relaying
+from api.changes import stored
+from api.changes.relay import GRACE, relay
+from api.changes.stored import COMMENTS, NODE, PHOTO, RESET, SETTINGS, SUBTREE, Entry, Overtaken
+from api.collections import collections
+from api.doctor import changes_told
+from api.rights.scopes import Scope
+from comments.posting import services as comments
+from comments.types import Author
+from mongo import doctor
+from mongo.clock import now
+from mongo.connection import database
+from nodes.selectors import editing as loading
+from nodes.services import drafts, editing, site, trash
+from nodes.types import TagChange
+from tests.support.at_once import at_once
+from tests.support.comments import site as discussed
+from tests.support.nodes import build, photo_build
+
+LATER = timedelta(minutes=10)
+
+
+@pytest.fixture
+def begun(mongo):
+    """A blog, and a list of changes that begins after it; returns the blog's id."""
+    blog = build.node("blog", "news")
+    relay()
+    return blog
+
+
+def entries(**query):
+    """Return (kind, id, public) of what was told after the list began."""
+    found = database()["cms.changes"].find({"key": {"$not": {"$regex": "^(first|begun):"}}, **query}).sort("_id", 1)
+    return [(one["kind"], one["id"], one["public"]) for one in found]
+
+
+def news(**query):
+    """Return what the next round tells: (kind, id, public)."""
+    before = entries(**query)
+    relay()
+    return entries(**query)[len(before) :]
+
+
+def save(key, **mine):
+    return build.save(key, build.nonce(key), **mine)
+
+
+def post(blog, slug="hello", **fields):
+    return build.node("blog-entry", slug, parent=blog, **fields)
+
+
+def test_a_list_that_has_not_begun_says_so(visitor, mongo):
+    answer = visitor.get("/changes")
+    assert (answer.status_code, answer["Content-Type"]) == (503, "application/problem+json")
+    assert "no worker runs" in json.loads(answer.content)["detail"]
+    relay()
+    said = visitor.read("/changes")
+    assert (said["changes"], said["more"]) == ([], False)
+    assert [one["kind"] for one in visitor.read("/changes?since=0")["changes"]] == [RESET, RESET]
+
+
+def test_changes_are_told_in_order_and_once(visitor, begun):
+    since = visitor.read("/changes")["next"]
+    first = post(begun, "first")
+    relay()
+    second = post(begun, "second")
+    nonce = save(first, title="Again").nonce
+    relay()
+    editing.change_tags(second, TagChange(frozenset({"ink"}), frozenset()))
+    site.save_settings({"name": "Quill"}, {"name": "Marginalia"})
+    assert (relay(), relay()) == (2, 0)
+    said = visitor.read(f"/changes?since={since}")
+    assert [(one["kind"], one["id"]) for one in said["changes"]] == [
+        (NODE, str(first)), (NODE, str(second)), (NODE, str(first)), (NODE, str(second)), (SETTINGS, "site"),
+    ]  # fmt: skip
+    assert [one["number"] for one in said["changes"]] == list(range(since + 1, since + 6))
+    assert said["changes"][2]["nonce"] == str(nonce)
+    assert (said["next"], said["more"]) == (since + 5, False)
+    some = visitor.read(f"/changes?since={since}&limit=2")
+    assert (len(some["changes"]), some["next"], some["more"]) == (2, since + 2, True)
+
+
+def test_what_changes_often_within_a_round_is_told_once(begun):
+    key = post(begun)
+    for number in range(3):
+        save(key, title=f"No. {number}")
+    assert news() == [(NODE, str(key), True)]
+
+
+def test_nothing_new_is_a_304(visitor, begun):
+    since = visitor.read("/changes")["next"]
+    answer = visitor.get(f"/changes?since={since}")
+    relay()
+    assert visitor.get(f"/changes?since={since}", If_None_Match=answer["ETag"]).status_code == 304
+    post(begun)
+    relay()
+    assert visitor.get(f"/changes?since={since}", If_None_Match=answer["ETag"]).status_code == 200
+
+
+def test_relays_at_once_tell_each_change_once(begun):
+    made = []
+
+    def work(number):
+        for step in range(4):
+            if number == 0:
+                made.append(post(begun, f"p{step}"))
+            relay()
+
+    at_once(4, work)
+    relay()
+    assert [id for _kind, id, _public in entries()] == [str(key) for key in made]
+    numbers = [one["_id"] for one in database()["cms.changes"].find({"_id": {"$gt": 1}}).sort("_id", 1)]
+    assert all(after == before + 1 for before, after in pairwise(numbers))
+
+
+def test_a_relay_that_stalled_writes_nothing(begun):
+    seen = stored.last()
+    post(begun)
+    relay()
+    count = database()["cms.changes"].count_documents({})
+    stale = Entry("stale", NODE, "x", None, True, seen.resume, seen.until)
+    with pytest.raises(Overtaken):
+        stored.append(seen, [stale])
+    assert database()["cms.changes"].count_documents({}) == count
+    stored.append(stored.last(), [stale])
+    assert database()["cms.changes"].count_documents({}) == count + 1
+
+
+def test_what_falls_due_is_told_once(begun):
+    soon = now() + LATER / 2
+    appears = post(begun, "appears", published=soon)
+    ends = post(begun, "ends", expires=soon)
+    section = build.node("blog", "opens", published=soon)
+    changes = post(begun, "changes")
+    nonce = drafts.save_draft(build.EDITOR, changes, build.nonce(changes), {"title": "Soon"}).nonce
+    drafts.schedule(build.EDITOR, changes, nonce, soon)
+    relay()
+    before = entries()
+    assert (relay(soon), entries()) == (0, before)
+    assert relay(soon + LATER) == 4
+    assert {(kind, id) for kind, id, _public in entries()[len(before) :]} == {
+        (NODE, str(appears)), (NODE, str(ends)), (SUBTREE, str(section)), (NODE, str(changes)),
+    }  # fmt: skip
+    assert relay(soon + LATER) == 0
+    assert [public for _kind, id, public in entries() if id == str(ends)] == [True, True]
+
+
+def test_a_relay_that_died_over_what_fell_due_tells_the_rest(begun):
+    soon = now() + LATER / 2
+    posts = [post(begun, f"p{number}", published=soon) for number in range(3)]
+    relay()
+    relay(soon + LATER)
+    # The numbers are those of a relay that had told one of the three.
+    whole = list(database()["cms.changes"].find({"key": {"$regex": "^published:"}}).sort("_id", 1))
+    database()["cms.changes"].delete_many({"_id": {"$gt": whole[0]["_id"]}})
+    assert relay(soon + LATER) == 2
+    told = [one["id"] for one in database()["cms.changes"].find({"key": {"$regex": "^published:"}}).sort("_id", 1)]
+    assert told == [str(key) for key in posts]
+
+
+def test_a_section_takes_along_what_stands_in_it(begun):
+    folder = build.node("folder", "folder")
+    inner = build.node("folder", "inner", parent=folder)
+    build.node("basic-page", "page", parent=inner)
+    assert [one for one in news() if one[1] == str(inner)] == [(SUBTREE, str(inner), True)]
+    told = [(SUBTREE, str(inner), True)]
+    for act in (
+        lambda: save(inner, slug="renamed"),
+        lambda: save(inner, parent_id=None),
+        lambda: save(inner, published=None),
+        lambda: save(inner, published=build.PAST),
+        lambda: trash.trash(build.EDITOR, inner, build.nonce(inner)),
+        lambda: trash.restore(build.EDITOR, inner),
+    ):
+        act()
+        assert news() == told
+    save(inner, title="Another")
+    assert news() == [(NODE, str(inner), True)]
+
+
+def test_readers_are_told_nothing_of_what_they_never_saw(begun):
+    draft = post(begun, "draft", published=None)
+    dark = build.node("blog", "dark", published=None)
+    inside = post(dark, "inside")
+    live = post(begun, "live")
+    assert {one for one in news() if one[2]} == {(NODE, str(live), True)}
+    for key in (draft, inside):
+        save(key, title="Another")
+    save(draft, published=now() + LATER)
+    save(inside, published=None)
+    drafts.save_draft(build.EDITOR, live, build.nonce(live), {"title": "Not yet"})
+    trash.trash(build.EDITOR, draft, build.nonce(draft))
+    assert {one[1] for one in news(public=True)} == set()
+    assert {one[1] for one in entries(public=False)} >= {str(draft), str(inside), str(live)}
+
+
+@pytest.mark.parametrize("act", ["unpublish", "expire", "hide", "trash", "delete"])
+def test_readers_are_told_what_is_taken_from_them(begun, act):
+    dark = build.node("blog", "dark", published=None)
+    key = post(begun)
+    relay()
+    if act == "unpublish":
+        save(key, published=None)
+        # What is written afterwards is not told.
+        save(key, title="Hidden")
+    elif act == "expire":
+        save(key, expires=now() - timedelta(seconds=1))
+    elif act == "hide":
+        save(key, parent_id=dark)
+    else:
+        trash.trash(build.EDITOR, key, build.nonce(key))
+        if act == "delete":
+            trash.delete(key)
+    assert news() == [(NODE, str(key), True)]
+    assert database()["cms.changes"].find_one({"id": str(key)}, sort=[("_id", -1)])["nonce"] is None
+
+
+def test_who_sees_everything_is_told_of_drafts(visitor, account, asker, begun):
+    since = visitor.read("/changes")["next"]
+    draft = post(begun, "draft", published=None)
+    live = post(begun, "live")
+    relay()
+
+    def told(who):
+        return [one["id"] for one in who.read(f"/changes?since={since}")["changes"]]
+
+    assert told(asker(account("ed", "Editors"), Scope.READ)) == [str(draft), str(live)]
+    assert told(asker(account("ann", "Authors"), Scope.READ)) == [str(live)]
+    assert told(asker(account("eve", "Editors"))) == told(visitor) == [str(live)]
+
+
+def test_comments_are_told_once_for_their_discussion(mongo, rules):
+    target = discussed.entry()
+    relay()
+    for number in range(3):
+        comments.post(target, author=Author("Ann"), source=f"No. {number}", token=f"{number}")
+    assert news() == [(COMMENTS, target.id, True)]
+    assert news() == []
+    key = target.pk
+    node = loading.load(next(one["_id"] for one in mongo["cms.nodes"].find() if str(one["_id"]) == key)).node
+    save(node.pk, published=None)
+    relay()
+    comments.close(target)
+    assert news() == [(COMMENTS, target.id, False)]
+
+
+def test_photos_are_told_and_their_bytes_are_not(begun):
+    gallery = photo_build.gallery()
+    relay()
+    photo = photo_build.upload(gallery)
+    assert news() == [(PHOTO, str(photo), True)]
+    photo_build.replace(photo, photo_build.pictures.jpeg())
+    assert set(news()) == {(PHOTO, str(photo), True)}
+
+
+def test_a_number_beyond_the_horizon_is_answered_with_410(visitor, begun):
+    since = visitor.read("/changes")["next"]
+    for number in range(3):
+        post(begun, f"p{number}")
+    relay()
+    # As the index does with what is old.
+    database()["cms.changes"].delete_many({"_id": {"$lt": since + 2}})
+    assert len(visitor.read(f"/changes?since={since + 1}")["changes"]) == 2
+    for beyond in (since, 0, since + 10):
+        answer = visitor.get(f"/changes?since={beyond}")
+        said = json.loads(answer.content)
+        assert (answer.status_code, said["type"]) == (410, "/api/v1/#gone")
+        assert "Begin anew" in said["detail"]
+    assert visitor.get("/changes?since=-1").status_code == 422
+
+
+def test_the_horizon_is_a_setting(mongo):
+    index = mongo["cms.changes"].index_information()["horizon"]
+    assert (index["key"], index["expireAfterSeconds"]) == ([("marked", 1)], 90 * 24 * 60 * 60)
+
+
+def test_lost_history_is_a_reset(visitor, begun):
+    key = post(begun)
+    relay()
+    since = visitor.read("/changes")["next"]
+    lose_history()
+    save(key, title="Missed")
+    relay()
+    said = visitor.read(f"/changes?since={since}")
+    assert [one["kind"] for one in said["changes"]] == [RESET, RESET]
+    save(key, title="Told")
+    assert news() == [(NODE, str(key), True)]
+    # Numbers that were given out before a backup was restored lie below.
+    assert said["next"] >= round(now().timestamp() * 1000) - 60_000
+
+
+def lose_history():
+    """Let the list go on from a token that is older than all that the server has kept."""
+    last = stored.last()
+    token = last.resume["_data"]
+    ancient = {**last.resume, "_data": f"{token[:2]}00000001{token[10:]}"}
+    database()["cms.changes"].update_one({"_id": last.number}, {"$set": {"resume": ancient}})
+
+
+def test_a_list_of_which_all_has_ended_goes_on_above_it(visitor, begun):
+    since = visitor.read("/changes")["next"]
+    database()["cms.changes"].delete_many({})
+    relay()
+    assert visitor.read("/changes")["next"] > since
+
+
+def test_a_relay_with_nothing_to_tell_notes_how_far_it_came(begun):
+    before = stored.last()
+    for _ in range(3):
+        site.touch()
+    moment = now() + LATER
+    assert relay(moment) == 0
+    after = stored.last()
+    assert (after.number, after.until) == (before.number, moment - GRACE)
+    assert after.resume != before.resume
+
+
+def test_more_events_than_are_read_together(begun, monkeypatch):
+    monkeypatch.setattr(relaying, "BATCH", 2)
+    for _ in range(6):
+        site.touch()
+    keys = [post(begun, f"p{number}") for number in range(3)]
+    assert [id for _kind, id, _public in news()] == [str(key) for key in keys]
+
+
+def test_the_worker_follows(begun):
+    key = post(begun)
+    call_command("work", "--once", verbosity=0)
+    assert entries() == [(NODE, str(key), True)]
+
+
+def test_the_doctor_says_how_far_behind_the_list_is(mongo):
+    def found():
+        examination = doctor.Examination("default", mongo, collections(), production=False)
+        return [one.name for one in changes_told(examination)]
+
+    assert found() == ["changes-not-told"]
+    relay()
+    assert found() == []
+    mongo["cms.changes"].update_many({}, {"$set": {"marked": now() - LATER}})
+    assert found() == ["changes-behind"]
