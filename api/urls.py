@@ -6,7 +6,7 @@ from django.urls import path, re_path
 from api import problems, site
 from api.changes import reading as changes
 from api.http.routing import Api, StrictParser
-from api.nodes import writing as nodes
+from api.nodes import bulk as nodes
 from api.photos import files, uploading
 from api.problems import Problem
 from api.schemas import openapi, reference

@@ -55,11 +55,16 @@ def etag(nonce: ObjectId | None, content: bytes) -> str:
 
 
 def expected(request: HttpRequest) -> ObjectId:
-    """Return the nonce that If-Match names: the version that a change was made on.
+    """Return the nonce that If-Match names: the version that a change was made on. Raises Problem, as nonce_in."""
+    return nonce_in(request.headers.get("If-Match", ""))
 
-    Raises Problem: 428 without the header, and for "*", which would overwrite what was not read; 412 for what names none.
+
+def nonce_in(header: str) -> ObjectId:
+    """Return the nonce that an If-Match names.
+
+    Raises Problem: 428 without it, and for "*", which would overwrite what was not read; 412 for what names none.
     """
-    header = request.headers.get("If-Match", "").strip()
+    header = header.strip()
     if not header or header == "*":
         raise Problem("if-match-needed")
     tags = parse_etags(header)

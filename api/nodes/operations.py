@@ -17,11 +17,14 @@ from api.rights.principals import Principal
 from mongo.clock import now
 from nodes import access, content, merging
 from nodes.access import Action
-from nodes.errors import DraftGone, EditConflict, NodeError, NodeGone
+from nodes.collections import home_of
+from nodes.errors import DraftGone, EditConflict, NodeError
 from nodes.selectors import editing as selectors
+from nodes.selectors import photos
 from nodes.selectors import trash as in_trash
 from nodes.selectors.editing import Editable, Version
 from nodes.services import drafts, editing, trash
+from nodes.services import photos as of_photos
 from nodes.services.write import NOT_DRAFTED
 from nodes.texts import tags as tag_texts
 from nodes.types import NO_TAGS, Actor, TagChange
@@ -76,7 +79,7 @@ def create(principal: Principal, form: ObjectId | None, said: Mapping[str, Any])
 
 def change(asked: Asked, node_id: ObjectId, said: Mapping[str, Any]) -> None:
     """Change what was sent of a node, or of its draft. Raises Http404, PermissionDenied, Problem, NodeError."""
-    found = access.node(asked.principal, node_id, Action.DRAFT if asked.is_draft else Action.EDIT)
+    found = _found(asked, node_id, Action.DRAFT if asked.is_draft else Action.EDIT)
     seen = _seen(asked, found)
     mine = patches.fields(asked.principal, found.node.metadata.type, said, seen.fields, asked.form)
     tags = TagChange.between(seen.tags, _tags(said["tags"])) if "tags" in said else NO_TAGS
@@ -90,7 +93,7 @@ def change(asked: Asked, node_id: ObjectId, said: Mapping[str, Any]) -> None:
 
 def publish(asked: Asked, node_id: ObjectId) -> None:
     """Make a node public now, or the changes of its draft. Raises Http404, PermissionDenied, Problem, NodeError."""
-    found = access.node(asked.principal, node_id, Action.PUBLISH)
+    found = _found(asked, node_id, Action.PUBLISH)
     if not asked.is_draft:
         _save(asked, found, editing.made_public(found.live.fields, now()))
         return
@@ -100,12 +103,12 @@ def publish(asked: Asked, node_id: ObjectId) -> None:
 
 def unpublish(asked: Asked, node_id: ObjectId) -> None:
     """Take a node from the public. Raises Http404, PermissionDenied, Problem, NodeError."""
-    _save(asked, access.node(asked.principal, node_id, Action.PUBLISH), {"published": None})
+    _save(asked, _found(asked, node_id, Action.PUBLISH), {"published": None})
 
 
 def schedule(asked: Asked, node_id: ObjectId, at: datetime) -> None:
     """Make a node public at a time ahead, or the changes of its draft. Raises Http404, PermissionDenied, Problem, NodeError."""
-    found = access.node(asked.principal, node_id, Action.PUBLISH)
+    found = _found(asked, node_id, Action.PUBLISH)
     at = patches.moment(at, "body.at")
     if at <= now():
         raise Problem(
@@ -128,7 +131,7 @@ def schedule(asked: Asked, node_id: ObjectId, at: datetime) -> None:
 
 def unschedule(asked: Asked, node_id: ObjectId) -> None:
     """Keep scheduled changes as a mere draft. Raises Http404, PermissionDenied, Problem, NodeError."""
-    found = access.node(asked.principal, node_id, Action.PUBLISH)
+    found = _found(asked, node_id, Action.PUBLISH)
     is_mere = found.draft is not None and found.draft.nonce == asked.seen and found.draft.due is None
     if not is_mere:
         drafts.unschedule(node_id, asked.seen)
@@ -136,49 +139,72 @@ def unschedule(asked: Asked, node_id: ObjectId) -> None:
 
 def discard(asked: Asked, node_id: ObjectId) -> None:
     """Remove a draft. Raises Http404, PermissionDenied, Problem, NodeError."""
-    if access.node(asked.principal, node_id, Action.DRAFT).draft is not None:
+    if _found(asked, node_id, Action.DRAFT).draft is not None:
         drafts.discard_draft(node_id, asked.seen)
 
 
 def move(asked: Asked, node_id: ObjectId, said: Mapping[str, Any]) -> None:
     """Give a node another section, another slug, or both. Raises Http404, PermissionDenied, Problem, NodeError."""
-    found = access.node(asked.principal, node_id, Action.MOVE)
+    found = _found(asked, node_id, Action.MOVE)
     place = {name: value for name, value in said.items() if name == "section" or value}
     _save(asked, found, patches.fields(asked.principal, found.node.metadata.type, place, found.live.fields))
 
 
 def tag(principal: Principal, node_id: ObjectId, add: list[str], remove: list[str]) -> None:
     """Add and remove tags. Raises Http404, PermissionDenied, NodeError."""
-    access.node(principal, node_id, Action.EDIT)
-    tags = TagChange(added=frozenset(_tags(add)), removed=frozenset(_tags(remove)))
-    editing.change_tags(node_id, tags, only_unpublished=access.changes_unpublished_only(principal))
+    found = _standing(principal, node_id, Action.EDIT)
+    tags, type = TagChange(added=frozenset(_tags(add)), removed=frozenset(_tags(remove))), found.node.metadata.type
+    bound = not content.get(type).is_file and access.changes_unpublished_only(principal)
+    editing.change_tags(node_id, tags, home_of(type), only_unpublished=bound)
 
 
 def throw_away(asked: Asked, node_id: ObjectId) -> None:
     """Move a node to the trash; done if it is there, as it was seen. Raises Http404, PermissionDenied, Problem, NodeError."""
-    if selectors.load(node_id) is None:
-        thrown = access.trashed(asked.principal, node_id, Action.TRASH)
-        if thrown.live.nonce != asked.seen:
-            raise NodeGone(node_id)
+    try:
+        found = _found(asked, node_id, Action.TRASH)
+    except Http404:
+        _check_seen(asked, access.trashed(asked.principal, node_id, Action.TRASH))
         return
-    access.node(asked.principal, node_id, Action.TRASH)
-    trash.trash(asked.actor, node_id, asked.seen)
+    trash.trash(asked.actor, node_id, asked.seen, home_of(found.node.metadata.type))
 
 
 def restore(asked: Asked, node_id: ObjectId, said: Mapping[str, Any]) -> None:
     """Put a node of the trash back, to another place if one is named; done if it stands. Raises Http404, PermissionDenied,
     Problem, NodeError."""
     if in_trash.load(node_id) is None:
-        access.node(asked.principal, node_id, Action.TRASH)
+        _found(asked, node_id, Action.TRASH)
         return
     found = access.trashed(asked.principal, node_id, Action.TRASH)
-    if found.node.content_type.is_file:
-        raise Http404
-    if found.live.nonce != asked.seen:
-        raise Problem("stale", etag=f'"{found.live.nonce}"')
+    _check_seen(asked, found)
     said = {"section": str(found.live.fields["parent_id"] or "") or None, **said}
     place = patches.fields(asked.principal, found.node.metadata.type, said, found.live.fields)
     trash.restore(asked.actor, node_id, asked.seen, slug=place.get("slug") or None, parent_id=place["parent_id"])
+
+
+def _found(asked: Asked, node_id: ObjectId, action: Action) -> Editable:
+    found = _standing(asked.principal, node_id, action)
+    if asked.is_draft and found.node.content_type.is_file:
+        raise Problem("not-found", "A photo has no draft.")
+    return found
+
+
+def _standing(principal: Principal, node_id: ObjectId, action: Action) -> Editable:
+    """Return a node or a photo for a principal to do something with. Raises Http404, PermissionDenied."""
+    try:
+        return access.node(principal, node_id, action)
+    except Http404:
+        photo = photos.get(node_id) if access.may_see_photos(principal) else None
+        if photo is None:
+            raise
+    if not access.allowed(principal, photo, action):
+        raise PermissionDenied
+    return Editable(photo, Version.of(photos.metadata(node_id), photo.metadata.updated))
+
+
+def _check_seen(asked: Asked, thrown: Editable) -> None:
+    """Raise Problem (412) unless what is in the trash is there as it was seen."""
+    if thrown.live.nonce != asked.seen:
+        raise Problem("stale", etag=f'"{thrown.live.nonce}"')
 
 
 def _seen(asked: Asked, found: Editable) -> Version:
@@ -193,7 +219,9 @@ def _seen(asked: Asked, found: Editable) -> Version:
 def _save(asked: Asked, found: Editable, mine: Mapping[str, Any], tags: TagChange = NO_TAGS) -> None:
     node_id, principal = found.node.pk, asked.principal
     try:
-        if asked.is_draft:
+        if found.node.content_type.is_file:
+            of_photos.save(asked.actor, node_id, asked.seen, mine, tags, form=asked.form, merges=asked.merges)
+        elif asked.is_draft:
             may_publish = access.allowed(principal, found.node, Action.PUBLISH)
             drafts.save_draft(
                 asked.actor,

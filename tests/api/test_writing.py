@@ -10,7 +10,7 @@ from api.rights.scopes import Scope
 from mongo.clock import now
 from nodes.services import drafts, editing
 from nodes.types import Actor, TagChange
-from tests.support.nodes import build
+from tests.support.nodes import build, photo_build, pictures
 from tests.support.nodes.build import stored
 
 BOB = Actor(None, "Bob")
@@ -234,3 +234,41 @@ def test_a_node_that_was_published_since_is_not_an_authors_any_more(author, blog
         answer = author.send(method, f"/nodes/{key}{path}", {"slug": "mine"}, If_Match=f'"{nonce}"')
         assert answer.status_code == 403, path
     assert document(key)["slug"] == "post"
+
+
+def test_what_is_said_of_a_photo_is_changed_like_a_node(editor, author, mongo):
+    gallery = photo_build.gallery("plates")
+    key = photo_build.upload(gallery, pictures.jpeg(), fields={"published": None, "detail.alt": ""})
+
+    def photo():
+        return (mongo["cms.assets.files"].find_one({"_id": key}) or mongo["cms.trash"].find_one({"_id": key}))[
+            "metadata"
+        ]
+
+    seen = photo()["nonce"]
+    assert editor.send("POST", f"/nodes/{key}/publish", If_Match=f'"{seen}"').status_code == 422
+    said = {"title": "Plate", "detail": {"alt": "A plate", "focal": [0.2, 0.4]}, "tags": ["one"]}
+    changed = editor.send("PATCH", f"/nodes/{key}", said, If_Match=f'"{seen}"')
+    assert changed.status_code == 200, changed.content
+    kept = photo()
+    assert (kept["title"], kept["detail"]["alt"], kept["detail"]["focal"], kept["tags"]) == (
+        "Plate",
+        "A plate",
+        [0.2, 0.4],
+        ["one"],
+    )
+    refused = editor.send("PATCH", f"/nodes/{key}", {"detail": {"crop": [2, 2, 2, 2]}}, If_Match=changed["ETag"])
+    assert json.loads(refused.content)["errors"][0]["field"] == "body.detail.crop"
+    assert editor.send("PATCH", f"/nodes/{key}", {"title": "x"}, If_Match=f'"{seen}"').status_code == 412
+    assert (
+        editor.send("PATCH", f"/nodes/{key}?version=draft", {"title": "x"}, If_Match=changed["ETag"]).status_code == 404
+    )
+    assert author.send("PATCH", f"/nodes/{key}", {"title": "x"}, If_Match=changed["ETag"]).status_code == 403
+    assert editor.send("POST", f"/nodes/{key}/tags", {"add": ["two"]}).status_code == 200
+    out = editor.send("POST", f"/nodes/{key}/publish", If_Match=changed["ETag"])
+    assert (out.status_code, photo()["tags"]) == (200, ["one", "two"])
+    assert photo()["published"] <= now()
+    assert editor.send("POST", f"/nodes/{key}/trash", If_Match=out["ETag"]).status_code == 204
+    assert mongo["cms.trash"].find_one({"_id": key}) is not None
+    assert editor.send("POST", f"/nodes/{key}/restore", If_Match=out["ETag"]).status_code == 200
+    assert mongo["cms.assets.files"].find_one({"_id": key}) is not None

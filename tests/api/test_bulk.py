@@ -1,0 +1,112 @@
+"""Many changes by one request: each has a result of its own."""
+
+import json
+
+import pytest
+from bson import ObjectId
+
+from api.rights import tokens
+from api.rights.scopes import Scope
+from tests.api.conftest import Asker
+from tests.support.between import stopped_before
+from tests.support.nodes import build
+from tests.support.nodes.build import nonce, stored
+
+
+@pytest.fixture
+def editor(account, asker):
+    return asker(account("ed", "Editors"), Scope.WRITE, Scope.PUBLISH)
+
+
+@pytest.fixture
+def blog(mongo):
+    return build.node("blog", "news", title="News")
+
+
+def new(blog, title):
+    return {"do": "create", "body": {"type": "blog-entry", "section": str(blog), "title": title}}
+
+
+def results(answer):
+    assert answer.status_code == 200, answer.content
+    return json.loads(answer.content)["results"]
+
+
+def test_each_change_has_its_result_and_one_that_fails_stops_no_other(editor, blog, mongo):
+    pages = [build.node("basic-page", f"page{number}", tags=("a",)) for number in range(7)]
+
+    def one(do, number, body=None, **said):
+        seen = {"if_match": f'"{nonce(pages[number])}"', **said}
+        return {"do": do, "id": str(pages[number]), "body": body or {}, **seen}
+
+    sent = [
+        new(blog, "Made"), {"do": "create", "body": {"type": "blog-entry", "title": "", "$x": 1}},
+        one("change", 0, {"title": "Changed"}), one("change", 1, {"title": "Stale"}, if_match=f'"{ObjectId()}"'),
+        one("change", 1, {"title": "Unread"}, if_match=""), one("change", 1, {"title": "Draft"}, version="draft"),
+        one("unpublish", 2), one("unpublish", 2, {"x": 1}), one("trash", 3),
+        {"do": "tag", "id": str(pages[4]), "body": {"add": ["b"], "remove": ["a"]}},
+        {"do": "trash", "id": str(ObjectId()), "if_match": f'"{ObjectId()}"'}, {"do": "publish", "if_match": "x"},
+        one("move", 5, {"slug": "moved"}), one("unpublish", 6), one("schedule", 6, {"at": "2999-01-01T00:00:00Z"}, if_match=""),
+    ]  # fmt: skip
+    found = results(editor.send("POST", "/bulk", {"operations": sent}))
+    assert [one["status"] for one in found] == [
+        201,
+        422,
+        200,
+        412,
+        428,
+        200,
+        200,
+        422,
+        204,
+        200,
+        404,
+        422,
+        200,
+        200,
+        428,
+    ]
+    assert [one["field"] for one in found[1]["problem"]["errors"]] == ["body.$x"]
+    assert found[3]["problem"]["stored"] == {"title": "Page1"}
+    assert found[0]["etag"] == f'"{nonce(ObjectId(found[0]["id"]))}"'
+    assert [stored(pages[0])["title"], stored(pages[1])["title"], stored(pages[2])["published"]] == [
+        "Changed",
+        "Page1",
+        None,
+    ]
+    draft = mongo["cms.nodes"].find_one({"_id": pages[1]})["draft"]
+    assert (draft["metadata"]["title"], found[5]["etag"]) == ("Draft", f'"{draft["nonce"]}"')
+    assert mongo["cms.trash"].find_one({"_id": pages[3]}) is not None
+    assert (stored(pages[4])["tags"], stored(pages[5])["slug"], stored(pages[6])["published"]) == (["b"], "moved", None)
+
+
+def test_a_bulk_that_stopped_goes_on_where_it_was(account, blog, mongo):
+    secret = tokens.make(account("ed", "Editors"), "test", (Scope.WRITE,))[1]
+    sent = {"operations": [new(blog, f"Post {number}") for number in range(3)]}
+
+    def send():
+        return Asker(secret).send("POST", "/bulk", sent, Idempotency_Key="bulk")
+
+    def is_third(command):
+        return command["documents"][0]["metadata"]["title"] == "Post 2"
+
+    with stopped_before("insert", "cms.nodes", is_third):
+        send()
+    assert mongo["cms.nodes"].count_documents({"metadata.type": "blog-entry"}) == 2
+    first = send()
+    assert [one["status"] for one in results(first)] == [201] * 3
+    assert mongo["cms.nodes"].count_documents({"metadata.type": "blog-entry"}) == 3
+    assert send().content == first.content
+
+
+def test_no_more_than_a_hundred_and_only_by_who_writes(editor, blog, account, asker, mongo):
+    assert editor.send("POST", "/bulk", {"operations": [new(blog, "x")] * 101}).status_code == 422
+    assert editor.send("POST", "/bulk", {"operations": [{"do": "drop"}]}).status_code == 422
+    reader = asker(account("r", "Editors"), Scope.READ)
+    assert reader.send("POST", "/bulk", {"operations": [new(blog, "x")]}).status_code == 403
+    assert Asker().send("POST", "/bulk", {"operations": [new(blog, "x")]}).status_code == 401
+    author = asker(account("own", "Authors"), Scope.WRITE)
+    page = build.node()
+    sent = [{"do": "change", "id": str(page), "if_match": f'"{nonce(page)}"', "body": {"title": "x"}}]
+    assert [one["status"] for one in results(author.send("POST", "/bulk", {"operations": sent}))] == [404]
+    assert mongo["cms.nodes"].count_documents({"metadata.type": "blog-entry"}) == 0
