@@ -259,7 +259,7 @@ def _write(request: HttpRequest, found: Editable, form: NodeForm, drafting: bool
             return publish_draft(request, drafted, saved.nonce)
         return _done(request, saved, form, found.node, drafted=True)
     access.node(request.user, node_id, Action.EDIT)
-    mine["slug"] = mine["slug"] or slugs.free(mine["title"], mine["parent_id"])
+    mine["slug"] = mine["slug"] or slugs.free(mine["title"], mine["parent_id"], among={"_id": {"$ne": node_id}})
     if "_publish" in request.POST:
         access.node(request.user, node_id, Action.PUBLISH)
     bound = access.changes_unpublished_only(request.user)
@@ -304,7 +304,8 @@ def _done(
     *,
     drafted: bool = False,
 ) -> HttpResponse:
-    outcomes.tell(request, saved, before, act, drafted=drafted, seen=form.cleaned_data["nonce"])
+    seen, slug = form.cleaned_data["nonce"], form.data.get("slug")
+    outcomes.tell(request, saved, before, act, drafted=drafted, seen=seen, slug=slug)
     return HttpResponseRedirect(admin_url("preview_frame" if "_preview" in request.POST else "change", saved.id))
 
 

@@ -150,6 +150,8 @@ class NodeForm(forms.Form):
         self._shown = {name: said[path] for name, path in self.paths.items() if name in self.details and path in said}
         # After a clash of slugs: one that was free.
         self.free_slug = ""
+        # What the script last made of the title, for a new page.
+        self.proposed_slug = self.data.get("_proposed", "")
         self.fields["section"] = SectionField(user, type, said.get("parent_id"), label=_("Section"))
         for name, field in self.fields.items():
             if isinstance(field, MomentField | PartsField):
@@ -197,6 +199,11 @@ class NodeForm(forms.Form):
         """Return whether what was sent under a key is a field's: a date and its time are two, those of rows many."""
         name = self.add_prefix(name)
         return key == name or (key.startswith((f"{name}_", f"{name}-")) and key not in self.fields)
+
+    def clean_slug(self) -> str:
+        """Return the slug that was typed; "" for one that was proposed: it is made anew, as another may have it now."""
+        slug: str = self.cleaned_data["slug"]
+        return "" if slug == self.proposed_slug else slug
 
     def clean_tags(self) -> tuple[str, ...]:
         return tags.parse(self.cleaned_data["tags"])

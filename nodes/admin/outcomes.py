@@ -2,6 +2,7 @@
 
 from datetime import datetime
 from functools import partial
+from urllib.parse import unquote
 
 from bson import ObjectId
 from django.contrib import messages
@@ -9,6 +10,7 @@ from django.http import HttpRequest
 from django.utils.html import format_html
 from django.utils.translation import gettext as _
 
+from markup.text import slugify
 from mongo.clock import now
 from nodes import access
 from nodes.admin import desk, differences
@@ -17,7 +19,7 @@ from nodes.admin.site import actor, admin_url
 from nodes.content import MARKDOWN
 from nodes.models import Node
 from nodes.photos import texts
-from nodes.selectors import editing, history
+from nodes.selectors import editing, history, slugs
 from nodes.selectors.editing import Version
 from nodes.texts import rendering
 from nodes.texts.times import day, point
@@ -35,11 +37,13 @@ def tell(
     *,
     drafted: bool = False,
     seen: ObjectId | None = None,
+    slug: str | None = None,
 ) -> None:
     """Say what a save came to.
 
     `before`: the node as it was, None if there was none. `act`: what was done, where the node before and after it does not
-    tell; `drafted`: a draft was saved. `seen`: the nonce on which the save went on.
+    tell; `drafted`: a draft was saved. `seen`: the nonce on which the save went on. `slug`: what the form said; an address
+    that neither it nor the title leads to expect is told.
     """
     found = editing.load(saved.id)
     # Thrown away in between: what is told is that nothing was lost.
@@ -50,6 +54,9 @@ def tell(
         if not drafted:
             words = _("Scheduled. Readers see the changes from %(when)s on.")
         told = " ".join((words % {"when": point(due, now())}, _("Until then readers see the live version.")))
+    if found and slug is not None and not _is_at(found.node, slug):
+        address = _("Its address is %(address)s.") % {"address": unquote(found.node.get_absolute_url())}
+        told = format_html("{} {}", told, address)
     if found and not drafted and act is not Act.SCHEDULED and desk.standing(found.node, now()) is Standing.LIVE:
         told = format_html('{} <a href="{}">{}</a>', told, found.node.get_absolute_url(), _("View it."))
     if found and act is Act.SAVED and not access.allowed(request.user, found.node, access.Action.PUBLISH):
@@ -61,6 +68,11 @@ def tell(
     messages.success(request, told)
     if found and not drafted and found.node.metadata.published:
         _warn(request, found.node, (found.draft if act is Act.SCHEDULED else None) or found.live)
+
+
+def _is_at(node: Node, slug: str) -> bool:
+    """Return whether a node has the slug that was typed, or where it was left empty, the plain one of its title."""
+    return node.metadata.slug == (slugs.normalized(slug) or slugify(node.metadata.title))
 
 
 def _warn(request: HttpRequest, node: Node, said: Version) -> None:

@@ -45,7 +45,7 @@
   });
 
   const propose = form.dataset.propose;
-  if (!propose || !field("slug") || field("slug").value) return;
+  if (!propose || !field("slug") || field("slug").value !== field("_proposed").value) return;
   let ours = true;
   let asked = 0;
   let timer;
@@ -55,7 +55,8 @@
     try {
       const answer = await fetch(`${propose}?${query}`, { headers: { Accept: "application/json" } });
       if (!answer.ok || number !== asked || !ours) return;
-      field("slug").value = (await answer.json()).slug;
+      const { slug } = await answer.json();
+      field("slug").value = field("_proposed").value = slug;
     } catch {
       // Without an answer the server makes the slug when the form is saved.
     }

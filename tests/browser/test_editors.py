@@ -99,6 +99,7 @@ def test_slug_is_proposed_while_the_title_is_typed(browsing, account):
     ann.goto(ADD)
     ann.fill("#id_title", "Über uns 关于")
     expect(ann.locator("#id_slug")).to_have_value("über-uns-关于-2")
+    expect(ann.locator("[name=_proposed]")).to_have_value("über-uns-关于-2")
     ann.fill("#id_slug", "mine")
     ann.fill("#id_title", "Another title")
     ann.click("[name=_continue]")

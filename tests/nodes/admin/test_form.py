@@ -7,9 +7,11 @@ from bson import ObjectId
 
 from markup import markdown
 from mongo.clock import now
+from mongo.connection import database
 from nodes.services.site import save_settings
 from nodes.types import NEVER
 from tests.support.nodes.build import PAST, node, nonce, stored
+from tests.support.nodes.desk import told
 from tests.support.nodes.editors import fields
 
 ADD = "/admin/nodes/node/add/?type=basic-page"
@@ -110,6 +112,30 @@ def test_clash_of_slugs_is_a_field_error_with_a_free_one(mongo, editor):
     assert fields(answer.content.decode())["text"] == ["typed"]
 
 
+@pytest.mark.parametrize("said", [{"slug": "news", "_proposed": "news"}, {"slug": ""}], ids=["proposed", "left-empty"])
+def test_of_a_slug_that_was_not_typed_the_next_free_one_is_taken(editor, said):
+    ann = editor()
+    form = ann.open(ADD)
+    node(slug="news")
+    made = ann.client.post(ADD, {**form, "title": "News", "text": "typed", **said, "_continue": "1"}, follow=True)
+    assert told(made) == "Draft saved. Its address is /news-2."
+    assert database()["cms.nodes"].find_one({"metadata.detail.text": "typed"})["metadata"]["slug"] == "news-2"
+
+
+def test_what_was_proposed_is_still_so_when_the_form_is_shown_again(editor):
+    ann = editor()
+    again = fields(ann.send(ADD, ann.open(ADD), title="", slug="news", _proposed="news").content.decode())
+    assert (again["slug"], again["_proposed"]) == (["news"], ["news"])
+    node(slug="news")
+    assert "Its address is /news-2." in sent_on(ann, {**again, "title": "News"})
+    assert "address" not in sent_on(ann, {**ann.open(ADD), "title": "Other", "slug": "Other", "_proposed": ""})
+
+
+def sent_on(ann, form) -> str:
+    """Return what is told when the form of a new page is saved."""
+    return told(ann.client.post(ADD, {**form, "_continue": "1"}, follow=True))
+
+
 def test_a_node_that_went_concurrently_gives_the_text_back(mongo, editor, ann):
     from nodes.services import trash
 
@@ -128,6 +154,8 @@ def test_emptied_slug_is_made_from_the_title_anew(mongo, editor):
     ann, node_id = editor(), node(slug="old")
     assert ann.send(change(node_id), ann.open(change(node_id)), title="New title", slug="").status_code == 302
     assert stored(node_id)["slug"] == "new-title"
+    assert ann.send(change(node_id), ann.open(change(node_id)), slug="").status_code == 302
+    assert stored(node_id)["slug"] == "new-title", "its own is free"
 
 
 def test_what_was_imported_without_an_author_can_be_edited(mongo, editor):
