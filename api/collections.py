@@ -1,14 +1,17 @@
-"""What the API keeps: its tokens, what was answered under an Idempotency-Key, and the list of changes."""
+"""What the API keeps: tokens, what was answered under an Idempotency-Key, the list of changes, pictures that come in pieces."""
 
 from django.conf import settings
 
-from mongo.collections import Collection, Index
-from mongo.schemas import DATE, ID, INTEGER, TEXT, YES_NO, document, listed, optional
+from mongo.collections import Collection, Index, ShardKey
+from mongo.schemas import BYTES, DATE, ID, INTEGER, TEXT, YES_NO, document, listed, optional
 
 TOKENS, ANSWERS, CHANGES = "api.tokens", "api.answers", "cms.changes"
 DAY = 24 * 60 * 60
 # A request that is sent again with its key within a day gets what it got; a day more for clocks that differ.
 ANSWERS_KEPT_SECONDS = 2 * DAY
+UPLOADS, PARTS = "api.uploads", "api.upload_parts"
+# How long what is not finished is kept: a day, and an hour in which none is begun or gone on with.
+_KEPT = Index("kept_for_a_day", (("begun", 1),), expire_after_seconds=DAY + 60 * 60)
 
 STATIC = (
     Collection(
@@ -34,6 +37,18 @@ STATIC = (
         (Index("kept_for_two_days", (("created", 1),), expire_after_seconds=ANSWERS_KEPT_SECONDS),),
         validator=document({"_id": ID, "asked": TEXT, "created": DATE}),
         unsharded_because="Small, and short-lived: what programs that write were answered.",
+    ),
+    Collection(
+        UPLOADS,
+        (Index("by_slot", (("owner_id", 1), ("slot", 1)), unique=True), _KEPT),
+        validator=document({"owner_id": ID, "slot": INTEGER, "length": INTEGER, "said": document({}), "begun": DATE}),
+        unsharded_because="Small, and short-lived: a few for each account.",
+    ),
+    Collection(
+        PARTS,
+        (Index("by_upload", (("upload_id", 1), ("n", 1)), unique=True), _KEPT),
+        shard_key=ShardKey((("upload_id", 1), ("n", 1)), unique=True, reason="An upload is read in order."),
+        validator=document({"upload_id": ID, "n": INTEGER, "data": BYTES, "begun": DATE}),
     ),
 )
 

@@ -7,7 +7,7 @@ from api import problems, site
 from api.changes import reading as changes
 from api.http.routing import Api, StrictParser
 from api.nodes import bulk as nodes
-from api.photos import files, uploading
+from api.photos import resuming as photos
 from api.problems import Problem
 from api.schemas import openapi, reference
 
@@ -20,7 +20,7 @@ api = Api(
     urls_namespace="api",
     parser=StrictParser(),
 )
-for router in (nodes.router, site.router, changes.router, files.router, uploading.router):
+for router in (nodes.router, site.router, changes.router, photos.router):
     api.add_router("", router)
 
 

@@ -91,9 +91,15 @@ def body(request: HttpRequest) -> "Body":
     if not (request.content_type or "").startswith("image/"):
         raise Problem("unsupported-media-type", "Send the picture itself, as image/….")
     found = Body(request)
-    if found.left > limits().max_bytes:
-        raise Problem("too-large", f"A picture has at most {limits().max_bytes} bytes.", most=limits().max_bytes)
+    check_size(found.left)
     return found
+
+
+def check_size(length: int) -> None:
+    """Raise Problem (413) for a picture of more bytes than the site takes."""
+    most = limits().max_bytes
+    if length > most:
+        raise Problem("too-large", f"A picture has at most {most} bytes.", most=most)
 
 
 class Body:

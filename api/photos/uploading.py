@@ -8,8 +8,7 @@ from django.http import HttpRequest, HttpResponse
 from ninja import Query
 
 from api.http import answers
-from api.http.routing import Router
-from api.photos import arriving
+from api.photos import arriving, files
 from api.photos.arriving import Arrived, Described
 from api.photos.files import visible
 from api.problems import Problem
@@ -22,7 +21,7 @@ from nodes.selectors import photos as selectors
 from nodes.services.photos import Replacement
 from nodes.types import Actor
 
-router = Router(tags=["Photos"])
+router = files.router
 
 PICTURE = {
     "requestBody": {

@@ -1,0 +1,233 @@
+"""Photos that come in pieces: in order, after breaks, from several senders, and not for ever."""
+
+import json
+from datetime import timedelta
+from functools import partial
+from typing import Any
+
+import pytest
+from bson import ObjectId
+from django.test import override_settings
+
+from api.photos.staged import KEPT, MOST, PART
+from api.rights.scopes import Scope
+from mongo.clock import now
+from mongo.connection import database
+from nodes.photos.assets.locks import STALE
+from tests.api.test_photos import post, problem, send
+from tests.support.crashing import killed_after
+from tests.support.nodes import photo_build, pictures
+from tests.support.nodes.photo_build import audit, count, document, shown
+
+# Three parts and a bit.
+PICTURE = pictures.encoded("PNG", pictures.image((620, 470), seed=5).effect_spread(100), compress_level=0)
+LENGTH = len(PICTURE)
+
+
+@pytest.fixture
+def gallery(mongo):
+    return photo_build.gallery("plates", title="Plates")
+
+
+@pytest.fixture
+def author(account, asker):
+    return asker(account("ann", "Authors"), Scope.WRITE)
+
+
+def begin(asker: Any, gallery: ObjectId, length: int = LENGTH, key: str = "", **said: Any) -> Any:
+    """Return the answer to the announcement of an upload."""
+    announced = {"gallery": str(gallery), "filename": "lake.png", "length": length, **said}
+    headers = {"Idempotency_Key": key} if key else {}
+    return send(asker, "POST", "/photos/uploads", json.dumps(announced).encode(), "application/json", **headers)
+
+
+def put(asker: Any, path: str, start: int, stop: int, data: bytes = PICTURE, total: int = LENGTH) -> Any:
+    """Return the answer to a piece."""
+    named = f"bytes {start}-{stop - 1}/{total}"
+    return send(asker, "PUT", path, data[start:stop], "application/octet-stream", Content_Range=named)
+
+
+def ask(asker: Any, path: str, total: int = LENGTH) -> Any:
+    """Return the answer to how far an upload is."""
+    return send(asker, "PUT", path, b"", Content_Range=f"bytes */{total}")
+
+
+def received(answer: Any) -> int:
+    """Return how many bytes are here, by an answer that says how far it is."""
+    assert answer.status_code in (308, 409), answer.content
+    return int(answer["Range"].rpartition("-")[2]) + 1 if answer.has_header("Range") else 0
+
+
+def place(answer: Any) -> str:
+    assert answer.status_code == 201, answer.content
+    return answer["Location"].removeprefix("/api/v1")
+
+
+def stored() -> tuple[int, int]:
+    """Return how many uploads and parts are stored."""
+    db = database()
+    return db["api.uploads"].count_documents({}), db["api.upload_parts"].count_documents({})
+
+
+def test_pieces_in_order_make_a_photo(author, gallery, mongo):
+    assert LENGTH > 3 * PART
+    path = place(begin(author, gallery, title="Lake", alt="A lake", tags=["a"]))
+    assert received(ask(author, path)) == 0
+    assert received(put(author, path, 0, 10)) == 0  # less than a part
+    assert received(put(author, path, 0, PART + 10)) == PART
+    assert received(put(author, path, 0, PART)) == PART  # once more
+    assert count()[0] == 0
+    gap = put(author, path, PART + 1, 2 * PART)
+    assert problem(gap) == (409, "conflict")
+    assert (received(gap), json.loads(gap.content)["received"]) == (PART, PART)
+    assert received(put(author, path, 500, 2 * PART)) == 2 * PART
+    assert received(ask(author, path)) == 2 * PART
+    assert stored() == (1, 2)
+    begun = mongo["api.uploads"].find_one()["begun"]
+    assert mongo["api.upload_parts"].distinct("begun") == [begun]
+    last = put(author, path, 2 * PART, LENGTH)
+    said = json.loads(last.content)
+    assert (last.status_code, last["Location"]) == (201, f"/api/v1/nodes/{said['id']}")
+    key = ObjectId(said["id"])
+    assert shown(key) == PICTURE
+    metadata = document(key)["metadata"]
+    assert (metadata["title"], metadata["tags"], metadata["detail"]["alt"]) == ("Lake", ["a"], "A lake")
+    assert stored() == (0, 0)
+    # The answer was lost.
+    for again in (put(author, path, 2 * PART, LENGTH), ask(author, path)):
+        assert (again.status_code, json.loads(again.content)) == (201, said)
+    assert count()[0] == 1
+    audit()
+
+
+def test_an_upload_is_its_account_s(author, account, asker, visitor, gallery):
+    path = place(begin(author, gallery))
+    other = asker(account("bob", "Authors"), Scope.WRITE)
+    reading = asker(account("cleo", "Editors"), Scope.READ)
+    assert problem(put(visitor, path, 0, PART)) == (401, "unauthorized")
+    assert problem(begin(visitor, gallery)) == (401, "unauthorized")
+    assert (
+        problem(begin(reading, gallery)) == problem(begin(author, gallery, publish=True, alt="x")) == (403, "forbidden")
+    )
+    for answer in (put(other, path, 0, PART), ask(other, path), send(other, "DELETE", path, b"")):
+        assert problem(answer) == (404, "not-found")
+    assert stored() == (1, 0)
+    put(author, path, 0, LENGTH)
+    assert problem(ask(other, path)) == (404, "not-found")
+    assert ask(author, path).status_code == 201
+
+
+def test_ranges_that_do_not_fit_say_what_is_expected(author, gallery):
+    path = place(begin(author, gallery))
+    put(author, path, 0, PART)
+    for header in (
+        "",
+        "bytes 0-9",
+        f"bytes 9-5/{LENGTH}",
+        f"bytes 0-{LENGTH}/{LENGTH}",
+        "bytes */1",
+        "bytes 0-9/*",
+        "x",
+    ):
+        answer = send(author, "PUT", path, b"1234567890", Content_Range=header)
+        assert (problem(answer), received(answer)) == ((409, "conflict"), PART), header
+    short = send(author, "PUT", path, b"12345", Content_Range=f"bytes {PART}-{PART + 9}/{LENGTH}")
+    assert problem(short) == (400, "bad-request")
+    assert stored() == (1, 1)
+    assert problem(begin(author, gallery, 0)) == (422, "invalid")
+    assert problem(begin(author, gallery, **{"$set": 1})) == (422, "invalid")
+    with override_settings(PHOTOS={"MAX_BYTES": LENGTH - 1}):
+        assert problem(begin(author, gallery)) == (413, "too-large")
+    assert stored() == (1, 1)
+
+
+def test_of_what_is_no_picture_nothing_stays(author, gallery):
+    nothing = count()
+    path = place(begin(author, gallery))
+    answer = put(author, path, 0, LENGTH, bytes(LENGTH))
+    assert problem(answer) == (422, "invalid")
+    assert (count(), stored()) == (nothing, (0, 0))
+    assert problem(ask(author, path)) == (404, "not-found")
+
+
+def test_an_account_has_so_many_uploads_and_may_give_one_up(author, account, asker, gallery):
+    paths = [place(begin(author, gallery)) for _n in range(MOST)]
+    put(author, paths[0], 0, PART)
+    assert problem(begin(author, gallery)) == (409, "conflict")
+    assert begin(asker(account("bob", "Authors"), Scope.WRITE), gallery).status_code == 201
+    assert send(author, "DELETE", paths[0], b"").status_code == 204
+    assert stored() == (MOST, 0)
+    assert problem(put(author, paths[0], 0, PART)) == (404, "not-found")
+    assert begin(author, gallery).status_code == 201
+
+
+def test_one_key_begins_one_upload(author, gallery):
+    first, again = begin(author, gallery, key="one"), begin(author, gallery, key="one")
+    assert place(first) == place(again)
+    put(author, place(first), 0, PART)
+    assert json.loads(begin(author, gallery, key="one").content)["received"] == PART
+    assert stored() == (1, 1)
+    made = put(author, place(first), PART, LENGTH)
+    after = begin(author, gallery, key="one")
+    assert (place(after), json.loads(after.content)["received"]) == (place(first), LENGTH)
+    assert json.loads(ask(author, place(after)).content) == json.loads(made.content)
+    # A whole upload by that key is the same photo, too.
+    assert json.loads(post(author, gallery, PICTURE, Idempotency_Key="one").content) == json.loads(made.content)
+    assert (count()[0], stored()) == (1, (0, 0))
+
+
+def test_an_upload_ends_after_a_day(author, gallery, mongo):
+    path = place(begin(author, gallery))
+    mongo["api.uploads"].update_one({}, {"$set": {"begun": now() - KEPT + timedelta(minutes=1)}})
+    assert received(put(author, path, 0, PART)) == PART
+    mongo["api.uploads"].update_one({}, {"$set": {"begun": now() - KEPT}})
+    assert problem(put(author, path, PART, LENGTH)) == (404, "not-found")
+    for name in ("api.uploads", "api.upload_parts"):
+        index = mongo[name].index_information()["kept_for_a_day"]
+        assert index["expireAfterSeconds"] > KEPT.total_seconds()
+
+
+def test_parts_that_are_gone_make_no_photo(author, gallery, mongo):
+    nothing = count()
+    path = place(begin(author, gallery))
+    put(author, path, 0, 3 * PART)
+    mongo["api.upload_parts"].delete_one({"n": 1})
+    assert problem(put(author, path, 3 * PART, LENGTH)) == (404, "not-found")
+    assert count()[0] == nothing[0]
+
+
+@pytest.mark.slow
+def test_killed_after_any_write_an_upload_goes_on_to_one_photo(author, gallery, mongo):
+    """The sender asks how far it is, and goes on from there, as often as it breaks off."""
+    files = mongo["cms.assets.files"]
+
+    def go_on(path: str) -> Any:
+        answer = ask(author, path)
+        while answer.status_code == 308:
+            start = received(answer)
+            answer = put(author, path, start, min(start + PART, LENGTH))
+        return answer
+
+    def whole(key: str) -> None:
+        go_on(place(begin(author, gallery, key=key)))
+
+    writes = 0
+    while killed_after(writes, partial(whole, str(writes))):
+        before = files.count_documents({"metadata.locked": None})
+        path = place(begin(author, gallery, key=str(writes)))
+        answer = go_on(path)
+        if answer.status_code == 409:
+            # The process died while it made the photo.
+            long_ago = now() - STALE - STALE
+            files.update_many({"metadata.locked": {"$ne": None}}, {"$set": {"metadata.locked": long_ago}})
+            mongo["rate_limits"].delete_many({"_id": {"$regex": "^lease:"}})
+            answer = ask(author, path)
+        assert answer.status_code == 201, answer.content
+        assert shown(ObjectId(json.loads(answer.content)["id"])) == PICTURE
+        assert files.count_documents({}) <= before + 1
+        assert mongo["api.uploads"].count_documents({}) == 0
+        files.delete_many({})
+        mongo["cms.assets.chunks"].delete_many({})
+        mongo["rate_limits"].delete_many({})
+        writes += 1
+    assert writes > 12
