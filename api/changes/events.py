@@ -72,6 +72,18 @@ def changes(events: Iterable[Document]) -> list[Change]:
     return list(found.values())
 
 
+def ends_unversioned(events: Iterable[Document]) -> bool:
+    """Return whether something changed after which the site got no new version: until then a page that is kept may show what
+    was before."""
+    is_behind = False
+    for event in events:
+        if event["ns"].get("coll") == SITE and "version" in event["fields"]:
+            is_behind = False
+        elif (change := _change(event)) and change.kind in (NODE, SETTINGS):
+            is_behind = True
+    return is_behind
+
+
 def _change(event: Document) -> Change | None:
     token, operation = event["_id"], event["operationType"]
     if operation in _ENDS:

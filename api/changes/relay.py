@@ -16,6 +16,7 @@ from mongo import jobs
 from mongo.clock import now
 from mongo.connection import Document, database
 from nodes.selectors import falling_due
+from nodes.services import site
 
 # Events that are read, and told, together.
 BATCH = 500
@@ -53,6 +54,9 @@ def relay(moment: datetime | None = None) -> int:
                 continue
             start, is_more = resume, len(found) == BATCH
             if told := visibility.entries(events.changes(found), last.until, moment):
+                if events.ends_unversioned(found):
+                    # Its writer is about to do so, or has died. Who reads what is told must not get what was kept before.
+                    site.touch()
                 last = stored.append(last, told)
                 appended += len(told)
         if due := _due(last, resume, moment):

@@ -324,6 +324,27 @@ def test_a_relay_with_nothing_to_tell_notes_how_far_it_came(begun):
     assert after.resume != before.resume
 
 
+def test_what_is_told_is_no_longer_answered_as_it_was(visitor, begun):
+    key = post(begun)
+    relay()
+    version = site_version()
+    save(key, title="Again")
+    saved = site_version()
+    relay()
+    # The save has given the site its new version.
+    assert site_version() == saved != version
+    assert visitor.read(f"/nodes/{key}?fields=title")["title"] == "Again"
+    # A writer that died before it did so.
+    database()["cms.nodes"].update_one({"_id": key}, {"$set": {"metadata.title": "Unversioned"}})
+    assert visitor.read(f"/nodes/{key}?fields=title")["title"] == "Again"
+    assert news() == [(NODE, str(key), True)]
+    assert visitor.read(f"/nodes/{key}?fields=title")["title"] == "Unversioned"
+
+
+def site_version():
+    return database()["cms.site"].find_one()["version"]
+
+
 def test_more_events_than_are_read_together(begun, monkeypatch):
     monkeypatch.setattr(relaying, "BATCH", 2)
     for _ in range(6):
