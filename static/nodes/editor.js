@@ -175,7 +175,6 @@
       sideBySideFullscreen: false,
       indentWithTabs: false,
       minHeight: "22rem",
-      maxHeight: "min(70vh, 44rem)",
       previewClass: ["editor-preview"],
       syncSideBySidePreviewScroll: false,
       previewRender: render,
@@ -214,6 +213,16 @@
     });
     codemirror.on("change", (_cm, change) => {
       if (change.origin !== "setValue") text.dispatchEvent(new Event("input", { bubbles: true }));
+    });
+    // The text is as high as it needs, and the page scrolls: the cursor stays in sight between toolbar and bar.
+    codemirror.on("scrollCursorIntoView", (cm, event) => {
+      if (cm.getOption("fullScreen")) return;
+      event.preventDefault();
+      const [bar, tools] = [form.querySelector(".desk-bar"), editor.gui.toolbar].map((one) => one.getBoundingClientRect());
+      const { top, bottom } = cm.cursorCoords(null, "window");
+      const [above, below] = [tools.bottom - top, bottom - (bar.bottom >= window.innerHeight ? bar.top : window.innerHeight)];
+      if (above > -8) window.scrollBy({ top: -above - 8, behavior: "instant" });
+      else if (below > -24) window.scrollBy({ top: below + 24, behavior: "instant" });
     });
     const pane = codemirror.getWrapperElement().nextSibling;
     pane.setAttribute("role", "region");

@@ -10,7 +10,7 @@ from comments.types import Author, Target
 from nodes.models import Node
 from nodes.selectors import editing as selectors
 from tests.browser.giving import PASTE
-from tests.browser.people import PHONE, write
+from tests.browser.people import DESKTOP, PHONE, write
 from tests.support.nodes import pictures
 from tests.support.nodes.build import PAST, node, stored
 from tests.support.nodes.photo_build import gallery, upload
@@ -261,3 +261,35 @@ def test_a_pasted_address_of_the_site_becomes_a_link_by_id(ann, server):
     expect(text).to_have_value("See [this](https://example.org/%28a%29)")
     ann.evaluate(PASTE, " https://example.org/b")
     expect(text).to_have_value("See [this](https://example.org/%28a%29) https://example.org/b")
+
+
+# How far the page is scrolled, and where in the window the toolbar ends, the cursor stands and the bar below it begins.
+SEEN = """() => {
+  const cursor = document.querySelector(".CodeMirror").CodeMirror.cursorCoords(null, "window");
+  const [tools, bar] = [".editor-toolbar", ".desk-bar"].map((one) => document.querySelector(one).getBoundingClientRect());
+  const end = bar.bottom >= innerHeight ? bar.top : innerHeight;
+  return { scrolled: Math.round(scrollY), tools: tools.bottom, top: cursor.top, bottom: cursor.bottom, end };
+}"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("screen", [DESKTOP, PHONE], ids=["desktop", "phone"])
+def test_a_long_text_grows_with_the_page_and_the_cursor_stays_in_sight(browsing, account, screen):
+    ann = browsing(account("ann"), viewport=screen)
+    words = "\n\n".join(" ".join(f"word{n}" for n in range(100)) for _paragraph in range(200))
+    ann.goto(change(node(text=words)))
+    expect(ann.locator(".editor-words")).to_contain_text("20,000 words")
+    assert ann.locator(".CodeMirror").bounding_box()["height"] > 10 * screen["height"]
+    ann.locator(".CodeMirror-line").first.click()
+    for key in ("Control+End", "PageUp", "PageUp", "Control+Home", "PageDown", "PageDown"):
+        ann.keyboard.press(key)
+        seen = ann.evaluate(SEEN)
+        assert seen["tools"] <= seen["top"] < seen["bottom"] <= seen["end"], key
+    assert 0 <= seen["tools"] <= 150, "the toolbar stays in view"
+    ann.keyboard.type("some words", delay=20)
+    assert ann.evaluate(SEEN)["scrolled"] == seen["scrolled"], "typing does not move the page"
+    ann.get_by_role("button", name=re.compile("Preview beside")).click()
+    expect(ann.frame_locator(".editor-preview-side iframe").locator("article")).to_contain_text("some words")
+    if screen == DESKTOP:
+        expect(ann.locator(".editor-preview-side")).to_be_in_viewport(ratio=0.9)
+    assert ann.evaluate("document.documentElement.scrollWidth") <= screen["width"]
