@@ -24,6 +24,15 @@ from django.utils.http import parse_etags, quote_etag
 from api.problems import Problem
 from api.rights import principals
 
+# The header in the schema.
+IF_MATCH = {
+    "name": "If-Match",
+    "in": "header",
+    "required": True,
+    "schema": {"type": "string"},
+    "description": "The ETag of the version that the change is made on.",
+}
+
 
 def told(request: HttpRequest, said: Any, *, nonce: ObjectId | None = None, status: int = 200) -> HttpResponse:
     """Return JSON with its ETag; `nonce`: of the node that it shows. 304 is answered outside (api/middleware.py)."""

@@ -20,6 +20,14 @@ from mongo.clock import now
 from mongo.connection import Document, database
 
 HEADER, LONGEST = "Idempotency-Key", 255
+# The header in the schema.
+KEY = {
+    "name": HEADER,
+    "in": "header",
+    "required": False,
+    "schema": {"type": "string", "minLength": 1, "maxLength": LONGEST},
+    "description": "Sent again with it, within a day, the request changes nothing again and is answered as it was.",
+}
 # In bytes. What is longer is not kept: made anew it says what is there now.
 KEPT_MOST = 4_000_000
 

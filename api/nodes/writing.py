@@ -9,7 +9,8 @@ from django.http import Http404, HttpRequest, HttpResponse
 from ninja import Body, Query
 
 from api.http import answers
-from api.http.once import once
+from api.http.answers import IF_MATCH
+from api.http.once import KEY, once
 from api.nodes import operations, reading
 from api.nodes.operations import Asked, refused
 from api.rights import principals
@@ -22,20 +23,6 @@ from nodes.selectors import photos
 # Operations of one address stand in one router.
 router = reading.router
 
-KEY = {
-    "name": "Idempotency-Key",
-    "in": "header",
-    "required": False,
-    "schema": {"type": "string", "minLength": 1, "maxLength": 255},
-    "description": "Sent again with it, within a day, the request changes nothing again and is answered as it was.",
-}
-IF_MATCH = {
-    "name": "If-Match",
-    "in": "header",
-    "required": True,
-    "schema": {"type": "string"},
-    "description": "The ETag of the version that the change is made on.",
-}
 ONCE: dict[str, Any] = {"parameters": [KEY]}
 ON_VERSION: dict[str, Any] = {"parameters": [IF_MATCH, KEY]}
 CHANGED = {200: Node, 412: Stale}

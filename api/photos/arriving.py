@@ -3,15 +3,16 @@
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
+from typing import ClassVar
 
 from bson import ObjectId
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
-from django.utils.crypto import salted_hmac
 from pydantic import Field
 
 from api.http import answers
+from api.http.once import HEADER, LONGEST, made_of
 from api.problems import Problem
 from api.rights.principals import Principal
 from api.schemas.shapes import Id, Shape
@@ -32,12 +33,14 @@ from nodes.types import Actor
 PIECE = 255 * 1024
 # Beginning an upload takes two writes: of a process that died then no more is waited for.
 BEGINNING = timedelta(minutes=1)
-LONGEST_KEY = 200
 SOON, LATER = "5", "30"  # seconds
 
 
 class Described(Shape):
     """What is said of a new photo with its file. More, by a change of the node that it has become."""
+
+    # Where it stands in a request.
+    source: ClassVar[str] = "query"
 
     gallery: Id = Field(description="The gallery that it goes into.")
     filename: str = Field(min_length=1, max_length=200, examples=["lake.jpg"])
@@ -68,22 +71,21 @@ def check_may_add(principal: Principal, wanted: Described) -> None:
     if wanted.publish and not access.may_publish_photos(principal):
         raise PermissionDenied
     if wanted.publish and not wanted.alt.strip():
-        raise Problem("invalid", errors=[("alt", "A photo needs an alternative text before it can be published.")])
+        raise Problem("invalid", errors=[(f"{wanted.source}.alt", "It takes an alternative text to be published.")])
 
 
 def key_of(request: HttpRequest, principal: Principal) -> ObjectId | None:
     """Return the id that Idempotency-Key gives to what a request makes: the same for the same account and key.
 
-    It names the photo, so that however often the request is sent, one comes of it. None without the header. Raises Problem
-    (422) for one that is too long.
+    It names the photo, so that however often the request is sent, one comes of it; no answer is kept, nor is the body, which
+    may be large, read twice. None without the header. Raises Problem (400) for one that is too long.
     """
-    key = request.headers.get("Idempotency-Key")
+    key = request.headers.get(HEADER)
     if key is None:
         return None
-    if not 1 <= len(key) <= LONGEST_KEY:
-        raise Problem("invalid", errors=[("header.Idempotency-Key", f"It has 1 to {LONGEST_KEY} characters.")])
-    digest = salted_hmac("api.photos", f"{principal.pk}\0{key}", algorithm="sha256").digest()
-    return ObjectId(digest[:12])
+    if not 1 <= len(key) <= LONGEST:
+        raise Problem("bad-request", f"{HEADER} has 1 to {LONGEST} characters.")
+    return made_of(f"photo:{principal.pk}:{key}")
 
 
 def body(request: HttpRequest) -> "Body":
@@ -135,7 +137,7 @@ def add(principal: Principal, wanted: Described, parts: Iterable[bytes], photo_i
     Raises Problem; whatever is raised, nothing is left behind.
     """
     if photo_id is None:
-        return _filled(_begun(principal, wanted, None), parts)
+        return _filled(_begun(principal, wanted, None), parts, wanted.source)
     with jobs.exclusively(f"photo:{photo_id}", BEGINNING) as is_held:
         if not is_held:
             raise under_way()
@@ -144,7 +146,7 @@ def add(principal: Principal, wanted: Described, parts: Iterable[bytes], photo_i
         if trash.load(photo_id):
             raise Problem("conflict", "The photo that was made by this is in the trash.")
         coming = _begun(principal, wanted, photo_id)
-    return _filled(coming, parts)
+    return _filled(coming, parts, wanted.source)
 
 
 def under_way() -> Problem:
@@ -162,7 +164,7 @@ def _begun(principal: Principal, wanted: Described, photo_id: ObjectId | None) -
             fields=fields, tags=tuple(wanted.tags), photo_id=photo_id,
         )  # fmt: skip
 
-    with problems():
+    with problems(wanted.source):
         try:
             return begin()
         except errors.IdTaken:
@@ -171,18 +173,18 @@ def _begun(principal: Principal, wanted: Described, photo_id: ObjectId | None) -
             return begin()
 
 
-def _filled(coming: Upload, parts: Iterable[bytes]) -> Photo:
-    fill(coming, parts)
+def _filled(coming: Upload, parts: Iterable[bytes], source: str) -> Photo:
+    fill(coming, parts, source)
     found = selectors.get(coming.id)
     if found is None:
         raise Problem("not-found", "It has been deleted since.")
     return found
 
 
-def fill(coming: Upload | Replacement, parts: Iterable[bytes]) -> None:
+def fill(coming: Upload | Replacement, parts: Iterable[bytes], source: str = "query") -> None:
     """Feed an upload with all parts and finish it. Raises Problem; whatever is raised, nothing is left behind."""
     try:
-        with problems():
+        with problems(source):
             for part in parts:
                 coming.feed(part)
             coming.finish()
@@ -208,15 +210,15 @@ def told(request: HttpRequest, photo: Photo, *, status: int) -> HttpResponse:
 
 
 @contextmanager
-def problems() -> Iterator[None]:
-    """Raise the Problem that a refusal of the services is."""
+def problems(source: str = "query") -> Iterator[None]:
+    """Raise the Problem that a refusal of the services is. `source`: where in the request the photo was described."""
     try:
         yield
     except errors.NodeError as error:
-        raise _problem(error) from error
+        raise _problem(error, source) from error
 
 
-def _problem(error: errors.NodeError) -> Problem:
+def _problem(error: errors.NodeError, source: str) -> Problem:
     said = str(error)
     match error:
         case BadPicture():
@@ -232,11 +234,11 @@ def _problem(error: errors.NodeError) -> Problem:
         case errors.NodeGone():
             return Problem("not-found")
         case errors.InvalidPlace():
-            return Problem("invalid", errors=[("gallery", said)])
+            return Problem("invalid", errors=[(f"{source}.gallery", said)])
         case errors.InvalidSlug():
-            return Problem("invalid", errors=[("slug", said)])
+            return Problem("invalid", errors=[(f"{source}.slug", said)])
         case errors.SlugTaken():
             return Problem("conflict", said, free=error.free)
         case errors.FieldRefused():
-            return Problem("invalid", errors=[(error.path, said)])
+            return Problem("invalid", errors=[(f"{source}.{error.path.rpartition('.')[2]}", said)])
     return Problem("conflict", said)

@@ -2,7 +2,7 @@
 
 import re
 from http import HTTPStatus
-from typing import Any
+from typing import Any, ClassVar
 
 from bson import ObjectId
 from django.http import Http404, HttpRequest, HttpResponse
@@ -10,6 +10,7 @@ from django.urls import reverse
 from pydantic import Field
 
 from api.http import answers
+from api.http.once import KEY
 from api.photos import arriving, staged, uploading
 from api.photos.arriving import Arrived, Body, Described
 from api.photos.staged import PART, Staged
@@ -41,6 +42,8 @@ _PIECE = {
 class Announced(Described):
     """A photo that will come in pieces. `length`: of its file, in bytes."""
 
+    source: ClassVar[str] = "body"
+
     length: int = Field(ge=1)
 
 
@@ -58,6 +61,7 @@ class Expected(Shape):
     auth=ACCOUNTS,
     response={201: Expected},
     summary="Begin an upload in pieces",
+    openapi_extra={"parameters": [KEY]},
 )
 def begin(request: HttpRequest, announced: Announced) -> HttpResponse:
     """Say what will come, and learn where to send it (Location), for which a day is time.
@@ -103,7 +107,7 @@ def piece(request: HttpRequest, upload_id: Id) -> HttpResponse:
     upload = staged.find(principal.pk, key)
     if upload is None:
         return _arrived_before(request, principal, key)
-    wanted = Described(**upload.said)
+    wanted = Announced(**upload.said, length=upload.length)
     arriving.check_may_add(principal, wanted)
     received = _taken(request, upload, staged.received(upload))
     if received < upload.length:
@@ -163,7 +167,7 @@ def _told(received: int) -> dict[str, str]:
     return {"Range": f"bytes=0-{received - 1}"} if received else {}
 
 
-def _finished(request: HttpRequest, principal: Principal, upload: Staged, wanted: Described) -> HttpResponse:
+def _finished(request: HttpRequest, principal: Principal, upload: Staged, wanted: Announced) -> HttpResponse:
     """Make the photo of an upload whose bytes are all here; its id is that of the upload, so that it is made once."""
     try:
         photo = arriving.add(principal, wanted, staged.parts(upload), upload.id)

@@ -8,6 +8,7 @@ from django.http import HttpRequest, HttpResponse
 from ninja import Query
 
 from api.http import answers
+from api.http.once import KEY
 from api.photos import arriving, files
 from api.photos.arriving import Arrived, Described
 from api.photos.files import visible
@@ -37,7 +38,7 @@ PICTURE = {
     auth=ACCOUNTS,
     response={201: Arrived},
     summary="Upload a photo",
-    openapi_extra=PICTURE,
+    openapi_extra={"parameters": [KEY], **PICTURE},
 )
 def upload(request: HttpRequest, wanted: Query[Described]) -> HttpResponse:
     """Make a photo of the picture that is the body. With an Idempotency-Key one photo comes of it, however often it is sent."""
@@ -53,7 +54,7 @@ def upload(request: HttpRequest, wanted: Query[Described]) -> HttpResponse:
     auth=ACCOUNTS,
     response=Arrived,
     summary="Replace a photo's picture",
-    openapi_extra=PICTURE,
+    openapi_extra={"parameters": [answers.IF_MATCH], **PICTURE},
 )
 def replace(
     request: HttpRequest,

@@ -14,7 +14,7 @@ from api.rights.scopes import Scope
 from mongo.clock import now
 from mongo.connection import database
 from nodes.photos.assets.locks import STALE
-from tests.api.test_photos import post, problem, send
+from tests.api.test_photos import field, post, problem, send
 from tests.support.crashing import killed_after
 from tests.support.nodes import photo_build, pictures
 from tests.support.nodes.photo_build import audit, count, document, shown
@@ -32,6 +32,11 @@ def gallery(mongo):
 @pytest.fixture
 def author(account, asker):
     return asker(account("ann", "Authors"), Scope.WRITE)
+
+
+@pytest.fixture
+def editor(account, asker):
+    return asker(account("ed", "Editors"), Scope.PUBLISH)
 
 
 def begin(asker: Any, gallery: ObjectId, length: int = LENGTH, key: str = "", **said: Any) -> Any:
@@ -117,7 +122,7 @@ def test_an_upload_is_its_account_s(author, account, asker, visitor, gallery):
     assert ask(author, path).status_code == 201
 
 
-def test_ranges_that_do_not_fit_say_what_is_expected(author, gallery):
+def test_ranges_that_do_not_fit_say_what_is_expected(author, editor, gallery):
     path = place(begin(author, gallery))
     put(author, path, 0, PART)
     for header in (
@@ -136,6 +141,10 @@ def test_ranges_that_do_not_fit_say_what_is_expected(author, gallery):
     assert stored() == (1, 1)
     assert problem(begin(author, gallery, 0)) == (422, "invalid")
     assert problem(begin(author, gallery, **{"$set": 1})) == (422, "invalid")
+    assert field(begin(editor, gallery, publish=True)) == "body.alt"
+    there = place(begin(editor, ObjectId()))
+    assert field(put(editor, there, 0, LENGTH)) == "body.gallery"
+    assert send(editor, "DELETE", there, b"").status_code == 204
     with override_settings(PHOTOS={"MAX_BYTES": LENGTH - 1}):
         assert problem(begin(author, gallery)) == (413, "too-large")
     assert stored() == (1, 1)
