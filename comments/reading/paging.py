@@ -67,15 +67,20 @@ def links(page: Page, path: str, anchor: str) -> PageLinks:
     def url(value: str) -> str:
         return f"{path}?{PARAMETER}={quote(value, safe='/:.')}#{anchor}" if value else f"{path}#{anchor}"
 
+    previous, following = (url(value) if value else "" for value in cursors(page))
+    orders = tuple((order.value, url(order.value), order is page.order) for order in Order)
+    return PageLinks(previous, following, url(page.order.value), orders)
+
+
+def cursors(page: Page) -> tuple[str, str]:
+    """Return the parameter's values under which the pages before and after one are found, "" where there is none."""
+
     def beside(cursor: str, direction: str) -> str:
         if not cursor:
             return ""
-        return url(
-            f"{page.order}.{cursor}" if page.order is not Order.THREADED else f"{page.order}.{direction}.{cursor}"
-        )
+        return f"{page.order}.{cursor}" if page.order is not Order.THREADED else f"{page.order}.{direction}.{cursor}"
 
-    orders = tuple((order.value, url(order.value), order is page.order) for order in Order)
-    return PageLinks(beside(page.previous, "before"), beside(page.next, "after"), url(page.order.value), orders)
+    return beside(page.previous, "before"), beside(page.next, "after")
 
 
 def parameter_of(page: Page, slug: str) -> str:
