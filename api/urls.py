@@ -5,6 +5,7 @@ from django.urls import path, re_path
 
 from api import problems, site
 from api.changes import reading as changes
+from api.comments import moderating as comments
 from api.http.routing import Api, StrictParser
 from api.nodes import bulk as nodes
 from api.photos import resuming as photos
@@ -20,7 +21,7 @@ api = Api(
     urls_namespace="api",
     parser=StrictParser(),
 )
-for router in (nodes.router, site.router, changes.router, photos.router):
+for router in (nodes.router, comments.router, site.router, changes.router, photos.router):
     api.add_router("", router)
 
 

@@ -54,6 +54,11 @@ class Principal:
         """Return the name that readers see, "" where there is none."""
         return str(self._user.get_full_name()) if self.is_authenticated else ""
 
+    @property
+    def email(self) -> str:
+        """The account's e-mail address, "" of a visitor: where notices go that it asks for."""
+        return str(self._user.email) if self.is_authenticated else ""
+
 
 def of(request: HttpRequest) -> Principal:
     """Return who asks. For an endpoint, whose router has seen to it."""
