@@ -7,7 +7,7 @@ Over the same selectors, services and access functions as the admin, and with no
     photos/        photos: what is known of them
     comments/      discussions
     changes/       what changed since
-    site.py        the site, its menu, the tree of sections, tags, authors
+    site.py        the site, its menu, the tree of sections, tags, authors; site_settings.py: all settings
     schemas/       what is promised: shapes of nodes made from the registry of content types, OpenAPI, the page of it
     http/          how endpoints are declared (routing.py) and answered: JSON, ETags, If-Match, cursors (answers.py), once
                    for each Idempotency-Key (once.py)

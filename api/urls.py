@@ -3,7 +3,7 @@
 from django.http import HttpRequest, HttpResponse
 from django.urls import path, re_path
 
-from api import problems, site
+from api import problems, site, site_settings
 from api.changes import reading as changes
 from api.comments import moderating as comments
 from api.http.routing import Api, StrictParser
@@ -21,7 +21,7 @@ api = Api(
     urls_namespace="api",
     parser=StrictParser(),
 )
-for router in (nodes.router, comments.router, site.router, changes.router, photos.router):
+for router in (nodes.router, comments.router, site.router, site_settings.router, changes.router, photos.router):
     api.add_router("", router)
 
 

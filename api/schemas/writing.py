@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import AwareDatetime, Field
+from pydantic import AwareDatetime, Field, create_model
 
 from api.schemas.shapes import Id, Shape
 from nodes.texts import tags
@@ -115,3 +115,44 @@ class Stale(Shape):
     yours: NodeChange
     merged: NodeChange
     conflicts: list[Choice]
+
+
+class SettingsLink(Shape):
+    """A link of menu or footer. `target`: `node:ID`, a path of the site or an address elsewhere. Without a label: its title."""
+
+    label: str
+    target: str
+
+
+Links = Annotated[list[SettingsLink], Field(max_length=20)]
+
+
+class Settings(Shape):
+    """The settings of the site, as administrators set them."""
+
+    name: str
+    tagline: str
+    language: str
+    time_zone: str
+    posts_per_page: int
+    comment_policy: str
+    comments_close_after_days: int
+    share_picture: Id | None
+    theme: str
+    logo: Id | None
+    logo_dark: Id | None
+    accent: str
+    fonts: str
+    home: str
+    menu: Links
+    footer: str
+    footer_links: Links
+    social: Links
+
+
+SettingsChange: type[Shape] = create_model(
+    "SettingsChange",
+    __base__=Shape,
+    __doc__="What is to be different, as a JSON Merge Patch: null puts back what a setting was to begin with.",
+    **{name: (field.annotation | None, None) for name, field in Settings.model_fields.items()},  # type: ignore[call-overload,operator]
+)
