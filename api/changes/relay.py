@@ -15,6 +15,7 @@ from api.changes.stored import RESET, Entry, Last, Overtaken
 from mongo import jobs
 from mongo.clock import now
 from mongo.connection import Document, database
+from nodes.models import tree
 from nodes.selectors import falling_due
 from nodes.services import site
 
@@ -37,7 +38,7 @@ def relay(moment: datetime | None = None) -> int:
 
     Raises PyMongoError, as where the server is a standalone, which has no change streams.
     """
-    moment, appended = moment or now(), 0
+    given, moment, appended = moment, moment or now(), 0
     with suppress(Overtaken):
         last = _begun(moment)
         start, is_more = last.resume, True
@@ -53,7 +54,7 @@ def relay(moment: datetime | None = None) -> int:
                 start = last.resume
                 continue
             start, is_more = resume, len(found) == BATCH
-            if told := visibility.entries(events.changes(found), last.until, moment):
+            if told := visibility.entries(events.changes(found), last.until, given or now()):
                 if events.ends_unversioned(found):
                     # Its writer is about to do so, or has died. Who reads what is told must not get what was kept before.
                     site.touch()
@@ -102,8 +103,11 @@ def _due(last: Last, resume: Document | None, moment: datetime) -> list[Entry]:
     if until <= last.until:
         return []
     found = falling_due.within(last.until, until)
-    made = [visibility.due(one, resume, last.until, moment) for one in found]
-    known = stored.told([one.key for one in made]) if made else set()
+    if not found:
+        return []
+    sections = tree.load()
+    made = [visibility.due(one, sections, resume, last.until, moment) for one in found]
+    known = stored.told([one.key for one in made])
     rest = [one for one in made if one.key not in known]
     # With the last of them all that was due is told.
     return [*rest[:-1], *(replace(one, until=until) for one in rest[-1:])]

@@ -18,6 +18,7 @@ from mongo.connection import Document, database
 from nodes.collections import ASSET_FILES, NODES, REVISIONS
 from nodes.content import CONTENT, PHOTO, registry
 from nodes.models import tree
+from nodes.models.tree import Tree
 from nodes.selectors.listing import MODELS, is_public
 
 # What says whether readers see a node.
@@ -26,7 +27,10 @@ _MILLISECOND = timedelta(milliseconds=1)
 
 
 def entries(changes: Sequence[Change], until: datetime, moment: datetime) -> list[Entry]:
-    """Return changes as they are told, in their order; those of bytes alone are left out."""
+    """Return changes as they are told, in their order; those of bytes alone are left out. `until`: what was due till then is
+    told."""
+    # As it is stored: the site's version may be behind what the stream tells.
+    sections = tree.load() if any(change.home for change in changes) else None
     present = {home: _present(home, changes) for home in (NODES, ASSET_FILES)}
     before = _before(changes)
     discussed = {
@@ -45,19 +49,19 @@ def entries(changes: Sequence[Change], until: datetime, moment: datetime) -> lis
             if type == CONTENT:
                 continue
             kind = kind_of(type, change.home, is_placed=change.is_placed)
-            is_seen = now_there is not None and is_seen_by_readers(now_there, change.home, moment)
-            shown = not change.is_draft if is_seen else _was_seen(change, before, moment)
+            is_seen = now_there is not None and _is_seen(now_there, change.home, sections, moment)
+            shown = not change.is_draft if is_seen else _was_seen(change, before, sections, until, moment)
             nonce = nonce if is_seen or not shown else None
         found.append(Entry(change.token["_data"], kind, str(change.id), nonce, shown, change.token, until))
     return found
 
 
-def due(found: Document, resume: Document | None, until: datetime, moment: datetime) -> Entry:
-    """Return what is told of a node or photo that appeared, changed as scheduled or expired at `at`."""
+def due(found: Document, sections: Tree, resume: Document | None, until: datetime, moment: datetime) -> Entry:
+    """Return what is told of a node or photo that appeared, changed as scheduled or expired at `at`, in these sections."""
     home, at = found["home"], found["at"]
     kind = kind_of(found["metadata"]["type"], home, is_placed=True)
     # Of what has expired: whether readers saw it until then.
-    shown = is_seen_by_readers(found, home, at - _MILLISECOND if found["what"] == "expires" else moment)
+    shown = _is_seen(found, home, sections, at - _MILLISECOND if found["what"] == "expires" else moment)
     nonce = found["metadata"]["nonce"] if found["what"] == "published" else None
     key = f"{found['what']}:{found['_id']}:{round(at.timestamp() * 1000)}"
     return Entry(key, kind, str(found["_id"]), nonce, shown, resume, until)
@@ -70,19 +74,32 @@ def kind_of(type: str, home: str, *, is_placed: bool) -> str:
     return stored.SUBTREE if is_placed and type in registry.sections() else stored.NODE
 
 
-def is_seen_by_readers(document: Document, home: str, moment: datetime) -> bool:
-    """Return whether readers see a node or photo, as it is in a document, in the sections of today."""
+def _is_seen(document: Document, home: str, sections: Tree | None, moment: datetime) -> bool:
+    """Return whether readers see a node or photo, as it is in a document, at a moment."""
     # A photo whose first upload is under way has no content.
     is_whole = home == NODES or isinstance(document["metadata"].get("content_id"), ObjectId)
-    return is_whole and is_public(MODELS[home].from_document(document), tree.current(), moment)
+    return is_whole and sections is not None and is_public(MODELS[home].from_document(document), sections, moment)
 
 
-def _was_seen(change: Change, before: Mapping[ObjectId | None, Document], moment: datetime) -> bool:
+def _was_seen(
+    change: Change,
+    before: Mapping[ObjectId | None, Document],
+    sections: Tree | None,
+    until: datetime,
+    moment: datetime,
+) -> bool:
     """Return whether readers saw, until this change, what they do not see now. What is not known counts as seen."""
-    if change.trashed and is_seen_by_readers(change.trashed, change.home, moment):
-        return True
-    versions = [before.get(nonce) for nonce in change.left]
-    return any(one is None or (bool(one) and is_seen_by_readers(one, change.home, moment)) for one in versions)
+    versions = [before.get(nonce) for nonce in change.left] + ([change.trashed] if change.trashed else [])
+    for version in versions:
+        if version is None:
+            return True
+        if version:
+            # What has expired since `until` was not told yet, and would not be found any more.
+            ended = version["metadata"]["expires"]
+            at = ended - _MILLISECOND if until < ended <= moment else moment
+            if _is_seen(version, change.home, sections, at):
+                return True
+    return False
 
 
 def _present(home: str, changes: Iterable[Change]) -> dict[ObjectId, Document]:

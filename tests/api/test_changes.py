@@ -224,6 +224,19 @@ def test_readers_are_told_what_is_taken_from_them(begun, act):
     assert database()["cms.changes"].find_one({"id": str(key)}, sort=[("_id", -1)])["nonce"] is None
 
 
+@pytest.mark.parametrize("act", ["unpublish", "trash"])
+def test_what_has_expired_and_changes_before_that_is_told_is_told(begun, act):
+    key = post(begun)
+    save(key, expires=now() + timedelta(milliseconds=1))
+    relay()
+    # It ends for readers now, which is told only after GRACE; by then it is not to be found.
+    if act == "unpublish":
+        save(key, published=None)
+    else:
+        trash.trash(build.EDITOR, key, build.nonce(key))
+    assert news(public=True) == [(NODE, str(key), True)]
+
+
 def test_who_sees_everything_is_told_of_drafts(visitor, account, asker, begun):
     since = visitor.read("/changes")["next"]
     draft = post(begun, "draft", published=None)
