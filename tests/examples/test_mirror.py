@@ -1,0 +1,249 @@
+"""examples/mirror.py: a folder of JSON files in step with a site, whatever happens to either."""
+
+import json
+import random
+import signal
+import subprocess
+import sys
+import threading
+from contextlib import contextmanager
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from django.test import Client
+
+from api.changes import stored
+from api.changes.relay import relay
+from cms import page_cache
+from examples.mirror import NOT_THERE, Mirror, asking
+from mongo.clock import now
+from mongo.connection import database
+from nodes.errors import NodeError
+from nodes.models import site as stored_site
+from nodes.services import drafts, editing, site, trash
+from nodes.types import TagChange
+from tests.support.nodes import build, photo_build
+from tests.support.running import served, until
+
+SCRIPT = Path(__file__).parents[2] / "examples/mirror.py"
+
+
+def kept(folder):
+    """Return what a mirror has, by id."""
+    return {file.stem: json.loads(file.read_text()) for file in (folder / "nodes").glob("*.json")}
+
+
+def present(ask):
+    """Return what readers see, each read by its id."""
+    everything = [str(one["_id"]) for home in ("cms.nodes", "cms.assets.files") for one in database()[home].find()]
+    # Asked for without what a list would say: a mirror that reads lists is compared with what each node is by itself.
+    found = {key: ask(f"nodes/{key}") for key in everything}
+    return {key: said for key, said in found.items() if said}
+
+
+def lose_history():
+    last = stored.last()
+    ancient = {**last.resume, "_data": f"{last.resume['_data'][:2]}00000001{last.resume['_data'][10:]}"}
+    database()["cms.changes"].update_one({"_id": last.number}, {"$set": {"resume": ancient}})
+
+
+@pytest.fixture
+def ask(mongo):
+    """Ask the site without a server."""
+    page_cache.cache.clear()
+    client = Client()
+
+    def ask(path, **query):
+        answer = client.get(f"/api/v1/{path}", query)
+        assert answer.status_code in (200, *NOT_THERE), answer.content
+        return json.loads(answer.content) if answer.status_code == 200 else None
+
+    return ask
+
+
+def test_a_mirror_follows(ask, tmp_path):
+    section = build.node("folder", "hall")
+    page, moved = build.node("basic-page", "one", parent=section), build.node("blog", "news", parent=section)
+    post = build.node("blog-entry", "hello", parent=moved, tags=("ink",), text="Some text")
+    photo_build.upload(photo_build.gallery())
+    relay()
+    mirror = Mirror(tmp_path, ask)
+    assert (mirror.follow(), kept(tmp_path)) == (False, present(ask))
+    assert len(kept(tmp_path)) == 6
+
+    def is_in_step():
+        relay()
+        while mirror.follow():
+            pass
+        return kept(tmp_path) == present(ask)
+
+    build.save(post, build.nonce(post), title="Again")
+    trash.trash(build.EDITOR, page, build.nonce(page))
+    site.save_settings({"name": "Quill"}, {"name": "Marginalia"})
+    assert is_in_step()
+    assert json.loads((tmp_path / "site.json").read_text())["name"] == "Quill"
+    build.save(section, build.nonce(section), slug="house")
+    assert is_in_step()
+    assert kept(tmp_path)[str(post)]["path"] == "/house/news/hello"
+    build.save(section, build.nonce(section), published=None)
+    assert is_in_step()
+    assert str(post) not in kept(tmp_path)
+    lose_history()
+    build.save(section, build.nonce(section), published=build.PAST)
+    assert is_in_step()
+    assert str(post) in kept(tmp_path)
+    database()["cms.changes"].delete_many({})
+    trash.trash(build.EDITOR, post, build.nonce(post))
+    assert is_in_step()
+
+
+CHANGES, KILLS, LOST = 2_000, 100, 3
+
+
+class Writers:
+    """Those who change a site: pages, posts, sections, the trash, times of their own."""
+
+    def __init__(self, seed):
+        self.random = random.Random(seed)
+        self.blogs = [build.node("blog", f"blog-{number}") for number in range(4)]
+        self.folders = [build.node("folder", f"folder-{number}") for number in range(6)]
+        self.posts = [build.node("blog-entry", f"p{n}", parent=self.random.choice(self.blogs)) for n in range(40)]
+        self.number, self.done = 0, {}
+
+    def change(self):
+        """Make one change of any kind; what another state forbids is no change, and another one is tried."""
+        acts = (
+            [self.save] * 8 + [self.add] * 3 + [self.schedule] * 3 + [self.publish] * 2
+            + [self.discard, self.tag, self.draft, self.move, self.name]
+        )  # fmt: skip
+        while True:
+            act = self.random.choice(acts)
+            self.number += 1
+            try:
+                act()
+            except NodeError:
+                continue
+            self.done[act.__name__] = self.done.get(act.__name__, 0) + 1
+            return
+
+    def soon(self):
+        return now() + timedelta(seconds=self.random.uniform(-1, 8))
+
+    def any(self):
+        return self.random.choice(self.posts)
+
+    def save(self):
+        key = self.any()
+        build.save(key, build.nonce(key), title=f"Title {self.number}", detail__text=f"Text {self.number}")
+
+    def add(self):
+        parent = self.random.choice(self.blogs)
+        published = self.random.choice([build.PAST, None, self.soon()])
+        self.posts.append(build.node("blog-entry", f"n{self.number}", parent=parent, published=published))
+
+    def schedule(self):
+        key = self.any()
+        field = self.random.choice(["published", "expires"])
+        build.save(key, build.nonce(key), **{field: self.soon()})
+
+    def publish(self):
+        key = self.any()
+        build.save(key, build.nonce(key), published=self.random.choice([build.PAST, None]))
+
+    def discard(self):
+        key = self.any()
+        trash.trash(build.EDITOR, key, build.nonce(key))
+        if self.random.random() < 0.5:
+            self.posts.remove(key)
+        else:
+            trash.restore(build.EDITOR, key)
+
+    def tag(self):
+        editing.change_tags(self.any(), TagChange(frozenset({f"tag-{self.number % 7}"}), frozenset()))
+
+    def draft(self):
+        key = self.any()
+        drafts.save_draft(build.EDITOR, key, build.nonce(key), {"title": f"Draft {self.number}"})
+
+    def move(self):
+        """Move, rename, take down or put up a section."""
+        key = self.random.choice([*self.blogs, *self.folders])
+        said = self.random.choice(
+            [
+                {"parent_id": self.random.choice([None, *self.folders])},
+                {"slug": f"s{self.number}"},
+                {"published": None},
+                {"published": build.PAST},
+                {"published": build.PAST},
+            ]
+        )
+        build.save(key, build.nonce(key), **said)
+
+    def name(self):
+        seen = stored_site.read().settings.name
+        site.save_settings({"name": f"Site {self.number}"}, {"name": seen})
+
+
+@contextmanager
+def relayed(turn):
+    """A worker that follows; `turn` is held while it does."""
+    ending = threading.Event()
+
+    def follow():
+        while not ending.wait(0.2):
+            with turn:
+                relay()
+
+    worker = threading.Thread(target=follow)
+    worker.start()
+    try:
+        yield
+    finally:
+        ending.set()
+        worker.join()
+
+
+@pytest.mark.slow
+def test_a_mirror_killed_at_random_is_equal_to_the_site_at_the_end(mongo, tmp_path, record_property):
+    seed = random.randrange(1_000_000)
+    writers, turn, folder = Writers(seed), threading.Lock(), tmp_path / "mirror"
+    kills = set(writers.random.sample(range(CHANGES), KILLS))
+    losses = set(writers.random.sample(range(CHANGES), LOST))
+    reached = set()
+    relay()
+    with served(tmp_path) as web, relayed(turn):
+        address = f"http://localhost:{web.port}"
+
+        def mirror(*more):
+            return subprocess.Popen([sys.executable, str(SCRIPT), address, str(folder), "--every", "0.05", *more])
+
+        running = mirror()
+        for number in range(CHANGES):
+            writers.change()
+            if number in losses:
+                with turn:
+                    lose_history()
+            if number in kills:
+                running.send_signal(signal.SIGKILL)
+                assert running.wait(30) == -signal.SIGKILL
+                state = folder / "state.json"
+                reached.add(state.read_text() if state.exists() else "")
+                running = mirror()
+        last = now() + timedelta(seconds=9)
+        until(lambda: stored.last().until > last, 120)
+        running.kill()
+        running.wait(30)
+        assert mirror("--once").wait(120) == 0
+        expected = present(asking(address))
+        assert kept(folder) == expected
+    told = database()["cms.changes"].count_documents({})
+    resets = database()["cms.changes"].count_documents({"kind": "reset"})
+    assert resets >= 2 + 2 * LOST
+    record_property(
+        "did",
+        [
+            f"seed {seed}: {CHANGES} changes {writers.done}, {told} entries, {resets} resets",
+            f"killed {KILLS} times at {len(reached)} states; {len(expected)} nodes at the end",
+        ],
+    )
