@@ -56,6 +56,8 @@ def begin(owner_id: ObjectId, length: int, said: Mapping[str, Any], upload_id: O
             if found := find(owner_id, upload_id):
                 return found
         else:
+            # What is left of another upload under this id, whose last request died.
+            database()[PARTS].delete_many({"upload_id": upload_id, "begun": {"$ne": document["begun"]}})
             return Staged.of(whole)
     raise TooMany
 

@@ -105,6 +105,16 @@ def test_pieces_in_order_make_a_photo(author, gallery, mongo):
     audit()
 
 
+def test_parts_of_a_former_upload_are_not_taken_over(author, gallery, mongo):
+    path = place(begin(author, gallery, key="lake"))
+    assert received(put(author, path, 0, PART)) == PART
+    # As a process leaves it that dies while it removes the upload.
+    mongo["api.uploads"].delete_one({})
+    path = place(begin(author, gallery, key="lake"))
+    assert received(ask(author, path)) == 0
+    assert put(author, path, 0, LENGTH).status_code == 201
+
+
 def test_an_upload_is_its_account_s(author, account, asker, visitor, gallery):
     path = place(begin(author, gallery))
     other = asker(account("bob", "Authors"), Scope.WRITE)
