@@ -106,7 +106,7 @@ def _comments() -> Iterator[Card]:
 
 def _pages(user: Any, moment: datetime) -> Iterator[Card]:
     told = {
-        lists.UNPUBLISHED: (_("Not published"), _("Only editors and their authors see them.")),
+        lists.UNPUBLISHED: (_("Drafts"), _("Only editors and their authors see them.")),
         lists.DRAFTED: (
             _("Changes not published"),
             _("Readers see the live version until you publish the changes."),

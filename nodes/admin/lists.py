@@ -33,10 +33,10 @@ from nodes.selectors.lists import ANY, Filters
 STATES = {
     selectors.LIVE: gettext_lazy("Live"),
     selectors.SCHEDULED: gettext_lazy("Scheduled"),
-    selectors.UNPUBLISHED: gettext_lazy("Not published"),
+    selectors.UNPUBLISHED: gettext_lazy("Draft"),
     selectors.EXPIRING: gettext_lazy("Expires within a week"),
     selectors.EXPIRED: gettext_lazy("Expired"),
-    selectors.DRAFTED: gettext_lazy("With a draft"),
+    selectors.DRAFTED: gettext_lazy("Changes not published"),
     selectors.DUE: gettext_lazy("Changes scheduled"),
 }
 # Of what would be live, but for its section: no list is filtered by it.

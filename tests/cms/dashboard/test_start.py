@@ -70,7 +70,7 @@ def test_everything_that_waits_is_counted(person):
         reasons=["links"],
     )
     assert cards(root) == {
-        "Pending comments": "1", "Not published": "1", "Changes not published": "1", "Scheduled": "1",
+        "Pending comments": "1", "Drafts": "1", "Changes not published": "1", "Scheduled": "1",
         "Expiring this week": "1",
     }  # fmt: skip
     html = root.get("/admin/").content.decode()
@@ -88,7 +88,7 @@ def test_authors_see_their_own_and_no_more(person):
     assert cards(author) == {}
     assert "Later" not in author.get("/admin/").content.decode()
     editing.create(Actor.of(author.user), type="basic-page", parent_id=None, slug="mine", title="Mine", fields={})
-    assert cards(author) == {"Not published": "1"}
+    assert cards(author) == {"Drafts": "1"}
     html = author.get("/admin/").content.decode()
     assert ">Mine<" in html
     assert "Unfinished" not in html
@@ -173,7 +173,7 @@ def test_the_admin_lists_content_first_and_storage_for_those_who_set_up(person, 
     ("group", "labels"),
     [
         ("Moderators", {"Pending comments", "Flagged comments"}),
-        ("Editors", {"Not published", "Changes not published", "Scheduled", "Expiring this week"}),
+        ("Editors", {"Drafts", "Changes not published", "Scheduled", "Expiring this week"}),
     ],
 )
 def test_cards_are_of_what_one_may_do(person, group, labels):

@@ -68,7 +68,8 @@ def test_the_list_calls_live_what_readers_see(site, editor):
     html = editor().client.get(LIST).content.decode()
     states = dict(re.findall(r'/change/">([^<]*)</a></th>.*?<span class="state state-\w+">([^<]*)<', html, re.S))
     assert (states["Live"], states["Scheduled"], states["Inside"]) == ("Live", "Scheduled", "in a hidden section")
-    assert ">Live</option>" in html
+    assert states["Unpublished"] == "Draft"
+    assert all(f">{state}</option>" in html for state in ("Live", "Draft", "Changes not published"))
 
 
 def test_filters_by_section_and_author(site, editor):
