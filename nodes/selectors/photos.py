@@ -39,6 +39,16 @@ def same_bytes(sha256: str, but: ObjectId | None = None) -> tuple[ObjectId, ...]
     return tuple(document["_id"] for document in found.limit(MOST_DUPLICATES))
 
 
+def last_gallery(author_id: ObjectId) -> ObjectId | None:
+    """Return the gallery of the photo of an author that was changed last; None if there is none."""
+    newest = database()[ASSET_FILES].find_one(
+        {"metadata.author._id": author_id, **standing(ASSET_FILES)},
+        {"metadata.parent_id": 1},
+        sort=[("metadata.updated", -1)],
+    )
+    return newest["metadata"]["parent_id"] if newest else None
+
+
 def metadata(photo_id: ObjectId) -> dict[str, Any]:
     """Return a photo's metadata as stored. Raises LookupError if there is no such photo."""
     document = database()[ASSET_FILES].find_one({"_id": photo_id, **standing(ASSET_FILES)}, WHOLE)

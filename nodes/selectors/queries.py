@@ -261,6 +261,9 @@ BROADCASTS = (
     ),
     Broadcast(ASSET_FILES, ("derived.title_words",), "Editors choose photos of any gallery by title."),
     Broadcast(
+        ASSET_FILES, ("metadata.author._id",), "New photos of an editor are offered the gallery of the last one."
+    ),
+    Broadcast(
         ASSET_FILES, (), "Which tags and authors photos have, for the library's filter and the pages of authors."
     ),
 )

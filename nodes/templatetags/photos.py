@@ -15,6 +15,7 @@ from nodes.photos import labels as photo_labels
 from nodes.photos import links as photo_links
 from nodes.photos import pictures
 from nodes.photos.links import Shared
+from nodes.selectors import photos
 
 register = template.Library()
 
@@ -115,6 +116,7 @@ def picture_dialog(context: Any, new_photo: Any) -> dict[str, Any]:
     galleries = section_choices(user, PHOTO) if access.may_add_photos(user) else []
     return {
         "galleries": galleries,
+        "last": str(photos.last_gallery(user.pk)) if len(galleries) > 1 else "",
         "blank": new_photo,
         "may_publish": access.may_publish_photos(user),
         "csrf_token": context.get("csrf_token"),

@@ -6,6 +6,7 @@ from html import unescape
 import pytest
 from bson import ObjectId
 
+from mongo.clock import now
 from mongo.connection import database
 from nodes.services import trash
 from tests.support.nodes import photo_build, pictures
@@ -153,3 +154,19 @@ class TestSettings:
         refused = ann.send(SETTINGS, self.form(ann), share_picture="/plates")
         assert "No public photo has this address." in refused.content.decode()
         assert "share_picture" not in self.stored()
+
+
+def test_new_pictures_of_a_text_go_to_the_gallery_that_was_used_last(photo, editor):
+    ann, bob, add = editor("ann"), editor("bob"), "/admin/nodes/node/add/?type=basic-page"
+    other = photo_build.gallery("zoo")
+
+    def chosen(who) -> list[str]:
+        form = who.client.get(add).content.decode().partition('<select name="gallery">')[2].partition("</select>")[0]
+        return re.findall(r'<option value="(\w+)" selected', form)
+
+    assert (chosen(ann), chosen(bob)) == ([], [])
+    for gallery in (other, database()["cms.assets.files"].find_one({"_id": photo})["metadata"]["parent_id"]):
+        made = photo_build.upload(gallery, pictures.jpeg(7), "own.jpg")
+        own = {"metadata.author": {"_id": ann.user.pk, "name": "ann"}, "metadata.updated": now()}
+        database()["cms.assets.files"].update_one({"_id": made}, {"$set": own})
+        assert (chosen(ann), chosen(bob)) == ([str(gallery)], [])
