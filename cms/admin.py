@@ -8,6 +8,8 @@ from django.contrib.auth.admin import GroupAdmin, UserAdmin
 from django.contrib.auth.models import Group, User
 from django.db.models import Field, ManyToManyField
 from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.html import format_html
 from django.utils.translation import gettext_lazy as _
 
 from cms.accounts import roles
@@ -23,9 +25,9 @@ class RolesField(forms.ModelMultipleChoiceField):
 
 class AccountAdmin(UserAdmin):
     filter_horizontal = ()
-    readonly_fields = ("last_login", "date_joined")
+    readonly_fields = ("last_login", "date_joined", "password_link")
     fieldsets = (
-        (None, {"fields": ("username", "password")}),
+        (None, {"fields": ("username", "password_link")}),
         (_("Personal info"), {"fields": ("first_name", "last_name", "email")}),
         (_("Roles"), {"fields": ("groups", "is_staff", "is_active", "is_superuser")}),
         # A site can do without: the roles hold what their members need.
@@ -46,6 +48,13 @@ class AccountAdmin(UserAdmin):
         },
         "is_superuser": {"label": _("May do everything"), "help_text": _("Whatever its roles are.")},
     }
+
+    @admin.display(description=_("Password"))
+    def password_link(self, user: User) -> str:
+        """Return the link to the page that sets it; Django would show how its hash is made."""
+        return format_html(
+            '<a href="{}">{}</a>', reverse("admin:auth_user_password_change", args=[user.pk]), _("Change password")
+        )
 
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
         """Let a new account log in to the admin: every role needs that."""

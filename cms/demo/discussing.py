@@ -39,7 +39,8 @@ def discuss(item: Item, rows: list[dict[str, Any]], moment: datetime) -> int:
     target = Target(Node._meta.label_lower, str(item.id))
     public = [row for row in rows if not row.get("held")]
     for row in (row for row in rows if row.get("held")):
-        services.hold(target, author=Author(row["by"]), source=row["text"], token=f"demo {item.path} {row['by']}")
+        token = f"demo {item.path} {row['by']}"
+        services.hold(target, reasons=row["held"], author=Author(row["by"]), source=row["text"], token=token)
     added = importing.import_(target, _comments(item, public, began, moment))
     if item.path in CONVERTED:
         maintenance.convert(target, *CONVERTED[item.path])

@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Iterator
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from bson import ObjectId
@@ -77,10 +78,18 @@ class VersionField(forms.IntegerField):
         return initial
 
 
+# How a time is shown: whatever is left alone keeps its seconds.
+_MINUTES = "%H:%M"
+
+
 class MomentInput(AdminSplitDateTime):
     """A day and a time, each under its label."""
 
     template_name = "nodes/admin/moment.html"
+
+    def __init__(self, attrs: Any = None) -> None:
+        super().__init__(attrs)
+        self.widgets[1].format = _MINUTES
 
 
 class MomentField(forms.SplitDateTimeField):
@@ -90,6 +99,7 @@ class MomentField(forms.SplitDateTimeField):
     """
 
     widget = MomentInput
+    hidden_widget = partial(forms.SplitHiddenDateTimeWidget, time_format=_MINUTES)
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)

@@ -29,6 +29,8 @@ def test_roles_are_explained_where_they_are_given(root):
     html = root.get(form).content.decode()
     assert "Moderators: Approve, reject and remove comments." in html
     assert "Proofreaders" in html
+    assert f'<a href="{reverse("admin:auth_user_password_change", args=[ann.pk])}">Change password</a>' in html
+    assert "algorithm" not in html
     listed = root.get(reverse("admin:auth_group_changelist")).content.decode()
     assert "Approve, reject and remove comments." in listed
 
@@ -43,6 +45,8 @@ def test_roles_are_given_by_ticking_them(root):
     assert not ann.groups.exists()
     assert root.post(form, {**sent, "groups": [str(moderators.pk)]}).status_code == 302
     assert list(ann.groups.all()) == [moderators]
+    ann.refresh_from_db()
+    assert ann.check_password("pw")
 
 
 def test_a_new_account_gets_its_role_at_once_and_may_log_in(root):
