@@ -9,7 +9,7 @@ from pydantic import Field
 
 from api.problems import Problem
 from api.rights.principals import Principal
-from api.schemas.shapes import Id, Shape
+from api.schemas.shapes import Fields, Id, Include, Shape
 from markup.text import slugify
 from mongo.clock import now
 from nodes import access, content
@@ -42,10 +42,8 @@ class Filters(Shape):
     state: str = Field("", pattern=STATE, description="The list of the admin: `any` state, or one of them.")
     cursor: str = Field("", max_length=300, description="`next` of the page before.")
     limit: int = Field(SIZE, ge=1, le=MOST, description="How many are on a page.")
-    fields: str = Field("", max_length=500, examples=["id,title,path"], description="The names to answer, by commas.")
-    include: str = Field(
-        "", max_length=100, examples=["detail,body_html"], description="What to answer besides, by commas."
-    )
+    fields: Fields = ""
+    include: Include = ""
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from typing import Any
 from django.http import HttpRequest
 
 from api.problems import Problem
-from api.schemas.shapes import shown_fields
+from api.schemas.shapes import BODY, DETAIL, shown_fields
 from nodes import links
 from nodes.content import values
 from nodes.content.base import Part
@@ -17,15 +17,13 @@ from nodes.photos.assets import renditions
 from nodes.selectors.editing import Editable
 from nodes.types import NEVER
 
-DETAIL, BODY = "detail", "body_html"
-INCLUDED = frozenset({DETAIL, BODY})
 # Always there: what a node is known by.
 KNOWN_BY = frozenset({"id", "type", "nonce"})
 
 
 def asked(value: str, known: Collection[str], name: str) -> frozenset[str]:
     """Return the names that a parameter lists, separated by commas. Raises Problem (422) for one that is not known."""
-    names = frozenset(filter(None, (one.strip() for one in value.split(","))))
+    names = frozenset(filter(None, (one.strip(" ") for one in value.split(","))))
     if other := sorted(names - frozenset(known)):
         told = [
             (f"query.{name}", f"There is no “{one[:100]}”; there are {', '.join(sorted(known))}.") for one in other[:5]

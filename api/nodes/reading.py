@@ -12,11 +12,10 @@ from api.http import answers
 from api.http.routing import Router
 from api.nodes import presenting
 from api.nodes.listing import Filters, Found, counted, listed, of_editors
-from api.nodes.presenting import DETAIL
 from api.problems import Problem
 from api.rights import principals
 from api.rights.principals import Principal
-from api.schemas.shapes import FIELDS, Id, Node, Page, Shape
+from api.schemas.shapes import DETAIL, FIELDS, INCLUDED, Fields, Id, Include, Node, Page, Shape
 from mongo.clock import now
 from nodes import access
 from nodes.access import Action
@@ -27,12 +26,6 @@ from nodes.selectors.editing import Editable
 
 router = Router(tags=["Nodes"])
 
-Fields = Annotated[
-    str, Field(max_length=500, examples=["id,title,path"], description="The names to answer, by commas.")
-]
-Include = Annotated[
-    str, Field(max_length=100, examples=["body_html"], description="What to answer besides, by commas.")
-]
 LIVE, DRAFT = "live", "draft"
 
 
@@ -136,7 +129,7 @@ def editable(principal: Principal, node_id: ObjectId) -> Editable | None:
 def answer(request: HttpRequest, found: Placed, shown: Shown, known: Editable | None) -> HttpResponse:
     """Answer a node. `known`: as its editors know it, for who is one. Raises Problem: 422, or 404 where there is no draft."""
     picked = presenting.asked(shown.fields, FIELDS, "fields")
-    include = presenting.asked(shown.include, presenting.INCLUDED, "include") | {DETAIL}
+    include = presenting.asked(shown.include, INCLUDED, "include") | {DETAIL}
     if shown.version == DRAFT:
         if known is None or known.draft is None:
             raise Problem("not-found", "There is no draft, or you may not see it.")
@@ -147,7 +140,7 @@ def answer(request: HttpRequest, found: Placed, shown: Shown, known: Editable | 
 
 def _page(request: HttpRequest, filters: Filters, found: Found) -> HttpResponse:
     picked = presenting.asked(filters.fields, FIELDS, "fields")
-    include = presenting.asked(filters.include, presenting.INCLUDED, "include")
+    include = presenting.asked(filters.include, INCLUDED, "include")
     shown = found.nodes
     if include:
         ids = [one.pk for one in shown if not isinstance(one, Photo)]

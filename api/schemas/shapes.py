@@ -104,8 +104,31 @@ class Page(Shape):
     next: str | None
 
 
-# Names that `fields` may name.
-FIELDS = frozenset({*Node.model_fields, "detail"})
+DETAIL, BODY = "detail", "body_html"
+# Names that `fields` and `include` may name.
+FIELDS, INCLUDED = frozenset({*Node.model_fields, DETAIL}), frozenset({DETAIL, BODY})
+
+
+def _listed(names: frozenset[str]) -> dict[str, Any]:
+    """Return what the schema says of names by commas. Which of them there are not is told by name (presenting.asked)."""
+    name = f"({'|'.join(sorted(names))})?"
+    return {"pattern": f"^ *{name} *(, *{name} *)*$"}
+
+
+Fields = Annotated[
+    str,
+    Field(
+        max_length=500, examples=["id,title,path"], description="The names to answer, by commas.",
+        json_schema_extra=_listed(FIELDS),
+    ),
+]  # fmt: skip
+Include = Annotated[
+    str,
+    Field(
+        max_length=100, examples=["detail,body_html"], description="What to answer besides, by commas.",
+        json_schema_extra=_listed(INCLUDED),
+    ),
+]  # fmt: skip
 
 
 def shown_fields(type: str) -> dict[str, models.Field]:

@@ -40,7 +40,7 @@ class NewNode(_Said):
     """A page, a post or a section to be made. Without `slug` one is made from the title; without `published` it is a draft."""
 
     type: str = Field(max_length=50, examples=["blog-entry"])
-    title: str = Field(max_length=300)
+    title: str = Field(min_length=1, max_length=300)
 
 
 class NodeChange(_Said):
