@@ -11,7 +11,7 @@ from django.http import HttpRequest, HttpResponse
 from ninja import Body
 
 from api.http import answers
-from api.http.once import once
+from api.http.once import KEY, once
 from api.http.routing import Router
 from api.problems import Problem
 from api.rights import principals
@@ -38,7 +38,10 @@ def read(request: HttpRequest) -> HttpResponse:
     return _answer(request)
 
 
-@router.patch("/site/settings", auth=ACCOUNTS, url_name="api-settings", response=Settings, summary="Change settings")
+@router.patch(
+    "/site/settings", auth=ACCOUNTS, url_name="api-settings", response=Settings, summary="Change settings",
+    openapi_extra={"parameters": [answers.IF_MATCH, KEY]},
+)  # fmt: skip
 def change(request: HttpRequest, said: Body[SettingsChange]) -> HttpResponse:  # type: ignore[valid-type]
     """Change settings, as a JSON Merge Patch with If-Match. If others changed some since: 412, with what is stored."""
     _check_rights(request)

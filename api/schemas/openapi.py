@@ -84,6 +84,11 @@ def _complete(operation: dict[str, Any]) -> None:
     for parameter in operation["parameters"]:
         # Here they would have names; they stand in the schema, too.
         parameter.pop("examples", None)
+        if parameter["name"] == "If-Match":
+            # No function takes it as required: that would be answered with 422, not 428.
+            parameter["required"] = True
+            parameter["schema"].pop("default", None)
+            parameter["schema"] |= {"minLength": 1, "pattern": "^[^ *]"}
     operation["security"] = [{} if "Visitor" in one else one for one in operation.get("security", ())]
 
 

@@ -84,3 +84,9 @@ def test_a_type_of_an_app_is_in_the_schema_without_code(recipe):
 def test_an_operation_that_writes_says_who_may():
     with pytest.raises(ImproperlyConfigured):
         Router().post("/x")
+
+
+def test_what_changes_something_says_that_it_needs_the_version():
+    for path, operations in openapi.schema(api)["paths"].items():
+        headers = {one["name"]: one for one in operations.get("patch", {}).get("parameters", ())}
+        assert "patch" not in operations or headers["If-Match"]["required"], path
