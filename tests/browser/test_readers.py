@@ -38,7 +38,7 @@ def site(mongo) -> None:
             title=f"Post {day}: {LONG}",
             text=TEXT,
             published=published,
-            tags=("t",),
+            tags=("t", "x" * 100),
         )
     node("blog-entry", "红楼梦", parent=blog, title="红楼梦" * 20, text="满纸荒唐言，一把辛酸泪。" * 40, tags=("批注",))
 

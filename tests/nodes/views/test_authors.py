@@ -112,7 +112,7 @@ class TestWithoutAPage:
     def test_a_name_that_makes_no_address_is_a_name_alone(self, client, blog):
         post(blog, "a", author={"_id": None, "name": "***"})
         page = client.get("/news").content.decode()
-        assert '<span class="by">***</span>' in page
+        assert '<bdi class="by">***</bdi>' in page
 
 
 class TestLinks:
