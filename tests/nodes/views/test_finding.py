@@ -137,6 +137,11 @@ class TestSearch:
         assert "<mark>Amélia</mark>" in page
         assert 'value="amélia"' in page
 
+    def test_fewer_words_are_advised_where_there_are_some(self, client):
+        one, two = (client.get("/search", {"q": query}).content.decode() for query in ("nowhere", "nowhere else"))
+        assert all("Nothing was found" in page for page in (one, two))
+        assert ["fewer of them" in page for page in (one, two)] == [False, True]
+
     @pytest.mark.parametrize(
         "query",
         ["", " ", '"', "-", '"""" -', "$where", "{$ne: 1}", "\x00", "a" * 5_000, "a " * 500, "<script>alert(1)</script>",
