@@ -13,7 +13,7 @@ from comments.types import Author, Target
 from mongo.clock import now
 from mongo.connection import database
 from nodes.views import previews
-from tests.rights.world import NOT_TOLD, STATES, Thing, World, body, is_refused, remark, rows, stored, told, word
+from tests.rights.world import API, NOT_TOLD, STATES, Thing, World, body, is_refused, remark, rows, stored, told, word
 from tests.support.nodes.editors import fields
 
 # + it shows there, - nothing of it does. The same for everybody: readers' pages do not depend on who reads.
@@ -54,6 +54,11 @@ answer form          +     +        -      -          -        -        -
 flag form            +     +        -      -          -        -        -
 comment feed         +     +        -      -          -        -        -
 my comments          +     +        -      -          -        -        -
+api list             +     -        -      -          -        -        -
+api list of section  +     -        -      -          -        -        -
+api list of tag      +     -        -      -          -        -        -
+api list of author   +     -        -      -          -        -        -
+api list by words    +     -        -      -          -        -        -
 """
 
 # o: the owner (of the group Authors), e: editors, a: administrators. No other account sees or does anything.
@@ -69,6 +74,10 @@ list, searched       oea   -        oea    oea        oea      oea      -
 trash list           -     -        -      -          -        -        oea
 restore form         -     -        -      -          -        -        ea
 signed preview link  oea   oea      oea    oea        oea      oea      -
+api node             +     +        oea    oea        oea      oea      -
+api node by path     +     +        -      -          -        -        -
+api node's draft     -     oea      -      -          -        -        -
+api list by state    oea   -        oea    oea        oea      oea      -
 """
 
 WRITING = """
@@ -163,6 +172,11 @@ PATHS: dict[str, Callable[[World, Thing, str], str]] = {
     "flag form": lambda w, t, s: one(t, "flag"),
     "comment feed": lambda w, t, s: of(t, "feed"),
     "my comments": lambda w, t, s: "/comments/mine",
+    "api list": lambda w, t, s: "/api/v1/nodes?limit=100",
+    "api list of section": lambda w, t, s: f"/api/v1/nodes?section={w.hidden if s == 'private' else w.blog}&limit=100",
+    "api list of tag": lambda w, t, s: "/api/v1/nodes?tag=shared&include=detail,body_html&limit=100",
+    "api list of author": lambda w, t, s: "/api/v1/nodes?author=owner&limit=100",
+    "api list by words": lambda w, t, s: f"/api/v1/nodes?q=w{s}",
 }
 # What to look for where the post's own words are not shown: its address, or those of its comment.
 BY_ADDRESS = {"sitemap", "its old address", "permalink", "comment form"}
@@ -223,7 +237,16 @@ def editing_path(thing: Thing, action: str, state: str) -> str:
             return thing.admin("restore")
         case "signed preview link":
             return thing.admin("preview-link")
+        case "api node" | "api node's draft":
+            return f"/api/v1/nodes/{thing.id}{'?version=draft' if 'draft' in action else ''}"
+        case "api node by path":
+            return f"/api/v1/nodes/by-path?path={thing.path}"
+        case "api list by state":
+            return "/api/v1/nodes?state=any&limit=100"
     return thing.admin(action)
+
+
+LISTS = ("list", "list, searched", "trash list", "api list by state")
 
 
 def sees(world, things, action, state, kind, may):
@@ -231,9 +254,10 @@ def sees(world, things, action, state, kind, may):
     path = editing_path(thing, action, state)
     answer = world.ask(kind, path, {} if action == "signed preview link" else None)
     if not may:
-        assert is_refused(answer) or action in ("list", "list, searched", "trash list")
+        assert is_refused(answer) or action in LISTS
         assert word(state) not in body(answer)
-        if action not in ("list", "list, searched", "trash list") and kind in NOT_TOLD:
+        is_public = action.startswith(API) and state in ("live", "drafted")
+        if action not in LISTS and kind in NOT_TOLD and not is_public:
             nowhere = world.ask(
                 kind, path.replace(str(thing.id), str(ObjectId())), {} if action == "signed preview link" else None
             )
@@ -246,7 +270,9 @@ def sees(world, things, action, state, kind, may):
         assert word(state) in body(shown)
         assert "no-store" in shown["Cache-Control"]
     elif action != "history":
-        assert word(state) in body(answer)
+        # Of what has a draft the live version is told, also to who may see the draft.
+        is_live_version = state == "drafted" and action.startswith("api node") and "draft" not in action
+        assert (thing.slug if is_live_version else word(state)) in body(answer)
 
 
 @pytest.mark.parametrize(("action", "row"), rows(EDITING, STATES))

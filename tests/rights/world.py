@@ -17,6 +17,8 @@ from django.contrib.auth.models import Group
 from django.http.response import HttpResponseBase
 from django.test import Client
 
+from api.rights import tokens
+from api.rights.scopes import Scope
 from cms import page_cache
 from mongo.connection import database
 from nodes.collections import RENDITIONS
@@ -65,8 +67,9 @@ class Thing:
         return f"/admin/nodes/node/{self.id}/{page}/"
 
 
-# What looking at a page may write: who is logged in, and sizes of pictures that were not asked for before.
+# What looking at a page may write: who is logged in, and sizes of pictures that were not asked for before; that a token asked.
 CACHES = {"django_session", f"{RENDITIONS}.files", f"{RENDITIONS}.chunks"}
+TOKENS = {"rate_limits", "api.tokens"}
 
 
 class World:
@@ -75,6 +78,8 @@ class World:
     def __init__(self) -> None:
         page_cache.cache.clear()
         self.users, self.clients = {}, {}
+        # With a token of every scope: it may what its owner may.
+        self.programs: dict[str, Client] = {}
         for kind, group in GROUPS.items():
             self.clients[kind] = Client()
             if kind != "anonymous":
@@ -83,6 +88,7 @@ class World:
                 )
                 user.groups.set(Group.objects.filter(name=group))
                 self.clients[kind].force_login(user)
+            self.programs[kind] = Client(headers=self._token(kind))
         self.chief = Actor.of(self.users["editor"])
         self.owner = Actor.of(self.users["owner"])
         self.blog = build.node("blog", "news", title="News")
@@ -147,15 +153,31 @@ class World:
         """Return what a kind of account gets at a path, or for what is posted to it."""
         return self._get(kind, path) if data is None else self.clients[kind].post(path, data)
 
+    def _token(self, kind: str) -> dict[str, str]:
+        if kind not in self.users:
+            return {}
+        return {"Authorization": f"Bearer {tokens.make(self.users[kind], kind, tuple(Scope))[1]}"}
+
     def _get(self, kind: str, path: str) -> HttpResponseBase:
+        answer = self._read(self.clients[kind], path, CACHES)
+        if path.startswith("/api/"):
+            by_token = self._read(self.programs[kind], path, CACHES | TOKENS)
+            assert _said(by_token) == _said(answer), f"{path} says the same to a session and a token of every scope"
+        return answer
+
+    def _read(self, client: Client, path: str, caches: set[str]) -> HttpResponseBase:
         with CommandLog().recorded() as log:
-            answer: HttpResponseBase = self.clients[kind].get(path)
-        if log.written - CACHES:
+            answer: HttpResponseBase = client.get(path)
+        if log.written - caches:
             # What works beside the tests in this process writes now and then: a page that writes does so every time.
             with CommandLog().recorded() as log:
-                self.clients[kind].get(path)
-        assert not log.written - CACHES, f"GET {path} wrote to {log.written}"
+                client.get(path)
+        assert not log.written - caches, f"GET {path} wrote to {log.written}"
         return answer
+
+
+def _said(answer: Any) -> tuple[int, bytes]:
+    return answer.status_code, b"" if answer.streaming else answer.content
 
 
 def _published(state: str) -> datetime | None:
@@ -196,6 +218,8 @@ LETTERS = {
 }  # fmt: skip
 # Who is told of what is hidden what is told of nothing at all.
 NOT_TOLD = ("anonymous", "reader", "author", "moderator")
+# How rows begin that are about the API.
+API = "api "
 # Whose cells the quick tests have: those between which most can go wrong. The slow ones have the others'.
 QUICK = ("anonymous", "owner", "author")
 
@@ -220,7 +244,8 @@ class Row:
 def rows(text: str, columns: tuple[str, ...]) -> list[Any]:
     """Return a parameter (action, row) for each row of a table: one for the kinds of QUICK, and a slow one for the others.
 
-    A cell has the letters of those who may; "+" stands for all kinds of accounts, "-" for none.
+    What is asked of the API is slow altogether: tests/api has quick tests of its own. A cell has the letters of those who may;
+    "+" stands for all kinds of accounts, "-" for none.
     """
     cells: dict[str, list[tuple[str, str, bool]]] = {}
     for action, state, who in table(text, columns):
@@ -230,7 +255,8 @@ def rows(text: str, columns: tuple[str, ...]) -> list[Any]:
     for action, all_cells in cells.items():
         quick = tuple(cell for cell in all_cells if cell[1] in QUICK)
         others = tuple(cell for cell in all_cells if cell[1] not in QUICK)
-        found.append(pytest.param(action, Row(quick), id=action))
+        marks = (pytest.mark.slow,) if action.startswith(API) else ()
+        found.append(pytest.param(action, Row(quick), id=action, marks=marks))
         found.append(pytest.param(action, Row(others), id=f"{action}, others", marks=pytest.mark.slow))
     return found
 
