@@ -97,7 +97,8 @@ after the other (no cold page can do more). All are served by gunicorn as `make 
 loaded by wrk over {web.CONNECTIONS} connections; medians of {rounds} rounds of {seconds} s, each ratio to the bare view of the
 same seconds; that view's own spread says how steady the machine was. *cold*: without the page cache; *kept*: from it, compared
 with the database at every request; *304*: the same, asked with the entity tag (feeds are made first). *Web* and *MongoDB* are
-the processors' time that a page costs each. A site of {nodes:,} nodes; {comments} comments on the post, 100 of them shown."""
+the processors' time that a page costs each. *API*: the same content as JSON, without a token; the post without its comments. A
+site of {nodes:,} nodes; {comments} comments on the post, 100 of them shown."""
 
 
 def addresses() -> Iterator[tuple[str, str]]:
@@ -120,3 +121,7 @@ def addresses() -> Iterator[tuple[str, str]]:
     yield "feed", "/feed/atom"
     yield "sitemap", "/sitemap-blog-entry-1.xml"
     yield "search", f"/search?q={post.metadata.title.split()[0]}"
+    yield "API: the post", f"/api/v1/nodes/{post.pk}"
+    yield "API: the post, its text as HTML", f"/api/v1/nodes/{post.pk}?include=body_html"
+    yield "API: newest 20", "/api/v1/nodes"
+    yield "API: newest 20, whole", "/api/v1/nodes?include=detail,body_html"
