@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, StrictBool, StrictInt
 
 from api.schemas.shapes import Id, Shape
 
@@ -106,7 +106,7 @@ class NewComment(Shape):
     parent: Slug | None = Field(None, description="The comment that it answers.")
     name: str = Field("", max_length=LONGEST)
     email: str = Field("", max_length=LONGEST, description="Never shown.")
-    notify: bool = Field(False, description="Whether to hear of replies by e-mail.")
+    notify: StrictBool = Field(False, description="Whether to hear of replies by e-mail.")
 
 
 class NewText(Shape):
@@ -145,7 +145,7 @@ class Seen(Shape):
     """A comment of the queue, as a moderator saw it."""
 
     id: Id
-    rev: int = Field(ge=1, le=10**9 - 1)
+    rev: StrictInt = Field(ge=1, le=10**9 - 1)
 
 
 class Decisions(Shape):

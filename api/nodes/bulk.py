@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 from bson import ObjectId
 from django.http import HttpRequest, HttpResponse
 from ninja import Body
-from pydantic import Field, TypeAdapter, ValidationError
+from pydantic import Field, StrictBool, TypeAdapter, ValidationError
 
 from api import problems
 from api.http import answers
@@ -58,7 +58,7 @@ class Operation(Shape):
     id: Id | None = None
     if_match: str = Field("", max_length=200)
     version: Annotated[str, Field(pattern="^(live|draft)$")] = LIVE
-    merge: bool = False
+    merge: StrictBool = False
     body: dict[str, Any] = {}
 
 

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 from bson import ObjectId
 from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import reverse
-from pydantic import Field
+from pydantic import Field, StrictBool, StrictInt
 
 from api.http import answers
 from api.http.once import KEY
@@ -44,7 +44,8 @@ class Announced(Described):
 
     source: ClassVar[str] = "body"
 
-    length: int = Field(ge=1)
+    length: StrictInt = Field(ge=1)
+    publish: StrictBool = Field(False, description=Described.model_fields["publish"].description)
 
 
 class Expected(Shape):

@@ -1,8 +1,9 @@
 """What is sent to change nodes: shapes of bodies. What a content type declares is checked by its own fields."""
 
+import re
 from typing import Annotated, Any, Literal
 
-from pydantic import AwareDatetime, Field, create_model
+from pydantic import AwareDatetime, BeforeValidator, Field, StrictInt, create_model
 
 from api.schemas.shapes import Id, Shape
 from nodes.texts import tags
@@ -16,6 +17,17 @@ Detail = Annotated[
     ),
 ]
 LIVE, DRAFT = "live", "draft"
+_DATE = re.compile(r"\d{4}-\d\d-\d\d[Tt ]")
+
+
+def _written(value: Any) -> Any:
+    """Return a time as it is written: what counts seconds, pydantic would take for one too. Raises ValueError."""
+    if not isinstance(value, str) or not _DATE.match(value):
+        raise ValueError("Write a time with its zone, such as 2026-05-01T09:00:00Z.")
+    return value
+
+
+Moment = Annotated[AwareDatetime, BeforeValidator(_written)]
 
 
 class Signature(Shape):
@@ -30,8 +42,8 @@ class _Said(Shape):
     section: Id | None = Field(None, description="Where it stands; null for the top level.")
     summary: str | None = None
     tags: TagList | None = None
-    published: AwareDatetime | None = Field(None, description="From when on readers see it. With the scope “publish”.")
-    expires: AwareDatetime | None = Field(None, description="Until when. With the scope “publish”.")
+    published: Moment | None = Field(None, description="From when on readers see it. With the scope “publish”.")
+    expires: Moment | None = Field(None, description="Until when. With the scope “publish”.")
     author: Signature | None = Field(None, description="With the scope “publish”.")
     detail: Detail | None = None
 
@@ -54,7 +66,7 @@ class NodeChange(_Said):
 class At(Shape):
     """When it is to be."""
 
-    at: AwareDatetime
+    at: Moment
 
 
 class Place(Shape):
@@ -134,9 +146,9 @@ class Settings(Shape):
     tagline: str
     language: str
     time_zone: str
-    posts_per_page: int
+    posts_per_page: StrictInt
     comment_policy: str
-    comments_close_after_days: int
+    comments_close_after_days: StrictInt
     share_picture: Id | None
     theme: str
     logo: Id | None
@@ -154,5 +166,5 @@ SettingsChange: type[Shape] = create_model(
     "SettingsChange",
     __base__=Shape,
     __doc__="What is to be different, as a JSON Merge Patch: null puts back what a setting was to begin with.",
-    **{name: (field.annotation | None, None) for name, field in Settings.model_fields.items()},  # type: ignore[call-overload,operator]
+    **{name: (Annotated[field.annotation, field] | None, None) for name, field in Settings.model_fields.items()},  # type: ignore[call-overload]
 )

@@ -78,6 +78,7 @@ REFUSED = [
     ({"detail": {"text": "x" * 1_000_001}}, "detail.text"),
     ({"summary": "x" * 1_000_001}, "summary"), ({"published": "yesterday"}, "published"),
     ({"published": "2021-01-01T00:00:00"}, "published"), ({"published": "0001-01-01T00:00:00Z"}, "published"),
+    ({"published": 0}, "published"), ({"published": "0"}, "published"), ({"published": True}, "published"),
     ({"published": "2998-01-01T00:00:00Z", "expires": "2997-01-01T00:00:00Z"}, "expires"), ({"tags": ["x" * 101]}, "tags.0"),
     ({"author": {"name": "x", "account": "0" * 24}}, "author"), ({"author": None}, "author"),
 ]  # fmt: skip
