@@ -4,8 +4,11 @@ from typing import Any
 
 from django.conf import settings
 from django.test import Client
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, expect
 
+# Milliseconds until what does not come is taken for missing: a machine that others use as well may take long over a page.
+PATIENCE = 60_000
+expect.set_options(timeout=PATIENCE / 2)
 DESKTOP, PHONE = {"width": 1280, "height": 800}, {"width": 360, "height": 740}
 PASSWORD = "browse-4-marginalia"
 
@@ -26,7 +29,7 @@ class Browsing:
         """Return a page of a new person, logged in as `user` or a stranger. `options` go to the context: viewport, locale…"""
         options = {"base_url": self.server, "viewport": DESKTOP, "locale": "en-GB", **options}
         context = self._browser.new_context(**options)
-        context.set_default_timeout(10_000)
+        context.set_default_timeout(PATIENCE)
         self._contexts.append(context)
         if user is not None:
             self.log_in(context, user)

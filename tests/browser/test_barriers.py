@@ -115,7 +115,6 @@ NO_PAGE = {
 def test_editors_meet_no_barrier_on_any_page_of_the_admin(looking, account, axe, site):
     page, seen = looking(account("ann")), set()
     page.on("framenavigated", lambda frame: seen.add(urlsplit(frame.url).path))
-    page.context.set_default_timeout(60_000)
     with registered(Handbook, Chapter):
         admin_pages.prepare(site)
         assert barriers(page, axe, admin_pages.ADMIN, site) == []

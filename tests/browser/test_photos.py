@@ -52,7 +52,7 @@ def test_ten_pictures_dropped_on_the_library_are_published_in_one_trip(browsing,
     page.goto("/admin/nodes/photo/")
     page.evaluate(GIVE, [".photo-drop", "drop", ten()])
     rows = page.locator(".photo-row")
-    expect(rows).to_have_count(10, timeout=60_000)
+    expect(rows).to_have_count(10)
     expect(page.locator(".photo-lacking")).to_contain_text("p0, p1, p2")
     for number in range(9):
         rows.nth(number).get_by_label("Alternative text").fill(f"Lake {number}")
@@ -103,7 +103,7 @@ def test_ten_pictures_dropped_into_a_text_stand_there_in_order(browsing, account
     for number, row in enumerate(rows.all()):
         row.get_by_label("Alternative text").fill(f"Lake {number}" if number != 7 else "")
     dialog.get_by_role("button", name="Insert").click()
-    expect(dialog.locator(".photo-row.done")).to_have_count(10, timeout=60_000)
+    expect(dialog.locator(".photo-row.done")).to_have_count(10)
     expect(rows.nth(5)).to_contain_text("This is a web page, not a picture")
     rows.nth(5).get_by_role("button", name="Leave out").click()
     dialog.get_by_role("button", name="Insert").click()
