@@ -66,7 +66,7 @@ def test_each_change_has_its_result_and_one_that_fails_stops_no_other(editor, bl
         200,
         428,
     ]
-    assert [one["field"] for one in found[1]["problem"]["errors"]] == ["body.$x"]
+    assert [one["field"] for one in found[1]["problem"]["errors"]] == ["body.title", "body.$x"]
     assert found[3]["problem"]["stored"] == {"title": "Page1"}
     assert found[0]["etag"] == f'"{nonce(ObjectId(found[0]["id"]))}"'
     assert [stored(pages[0])["title"], stored(pages[1])["title"], stored(pages[2])["published"]] == [

@@ -29,6 +29,7 @@ def begun(target: Target, comments: int = 3) -> Target:
 def test_discussion_that_is_well(post_page, schema):
     begun(post_page)
     jobs.tend()
+    jobs.follow()
     backend().convert(post_page, schema, Order.OLDEST)
     assert [finding for finding in doctor.examine() if finding.level != ADVICE] == []
 

@@ -18,6 +18,7 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from comments.posting import services
 from comments.posting.tokens import FormToken
 from comments.types import Author, Target
+from mongo import jobs
 from mongo.connection import database
 from nodes.views import previews
 from nodes.views.previews import Preview
@@ -28,7 +29,7 @@ from tests.support.nodes import build, photo_build
 
 FIXED = 20_260_101
 # Requests to an address before the next one's turn.
-FEW = 4
+FEW = 2
 # Seconds.
 LONGEST = 5
 # What no query of ours uses.
@@ -48,6 +49,7 @@ class Fuzzed:
 
     def build(self) -> None:
         empty(database())
+        jobs.follow()
         self._log_in()
         blog, gallery = build.node("blog", "news"), photo_build.gallery("gallery")
         nodes = [

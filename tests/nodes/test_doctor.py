@@ -29,6 +29,7 @@ def test_site_with_pages_and_photos_is_well(mongo):
     upload(gallery())
     assert mongo["cms.nodes"].count_documents({"derived.refs": {"$all": [blog, "note"]}}) == 1
     jobs.tend()
+    jobs.follow()
     assert [finding for finding in doctor.examine() if finding.level != doctor.ADVICE] == []
 
 

@@ -122,9 +122,9 @@ def test_drafts_are_ones_own_the_last_changed_first(person):
     html = editor.get("/admin/").content.decode().partition('id="drafts"')[2].partition("</section>")[0]
     assert "You have no drafts" not in html
     assert html.count("just now") == 3
-    found = re.findall(r'change/">(\w+)</a><span>(Live|Not)', html)
-    assert set(found) == {("second", "Not"), ("first", "Not"), ("public", "Live")}
-    assert found.index(("second", "Not")) < found.index(("first", "Not"))
+    found = re.findall(r'change/">(\w+)</a><span>(Live|Draft)', html)
+    assert set(found) == {("second", "Draft"), ("first", "Draft"), ("public", "Live")}
+    assert found.index(("second", "Draft")) < found.index(("first", "Draft"))
 
 
 def test_what_one_typed_and_did_not_save_is_offered(person):

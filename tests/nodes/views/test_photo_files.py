@@ -339,7 +339,7 @@ def test_a_picture_offers_what_the_layout_needs():
         upload(gallery(), pictures.jpeg(1, pictures.image((1000, 500))), fields={"detail.alt": 'A "lake"'})
     )
     html = picture(photo, sizes="50vw")
-    assert 'width="1000" height="500" alt="A &quot;lake&quot;" loading="lazy"' in html
+    assert re.search(r'width="1000" height="500" alt="A &quot;lake&quot;" class="[^"]*" loading="lazy"', html)
     sources = html.split('srcset="')[1].split('"')[0]
     assert [part.split()[-1] for part in sources.split(", ")] == ["320w", "640w", "960w", "1000w"]
 
