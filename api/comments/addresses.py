@@ -9,6 +9,7 @@ from ninja import Header, Path
 
 import comments.converters  # noqa: F401 the addresses name one of its converters
 from api.comments.shapes import Slug
+from api.http.once import HEADER
 from api.http.routing import Router
 from api.problems import Problem
 from api.schemas.shapes import Id
@@ -28,7 +29,7 @@ CommentSlug = Annotated[Slug, Path()]
 Key = Annotated[
     str,
     Header(
-        alias="Idempotency-Key",
+        alias=HEADER,
         pattern="^[!-~]{1,255}$",
         examples=["0e8bd5a6-7f0a-4c7e-9c39-4d1f5c6f1b60"],
         description="Names what is meant: sent again with the same text, it posts nothing again. Of visitors: 16 characters.",

@@ -8,6 +8,7 @@ from django.utils.crypto import salted_hmac
 from api.comments import presenting, refusals, shapes
 from api.comments.addresses import ALL, ONE, CommentSlug, IfMatch, Key, NodeId, discussed, seen_rev
 from api.comments.reading import router
+from api.http.once import HEADER
 from api.problems import Problem
 from api.rights import principals
 from api.rights.principals import ACCOUNTS, ANYONE, Principal
@@ -37,7 +38,7 @@ def post(request: HttpRequest, node_id: NodeId, said: shapes.NewComment, key: Ke
     if principal.is_authenticated:
         principals.having(request, Scope.WRITE)
     elif len(key) < SHORTEST_KEY:
-        raise Problem("invalid", errors=[("header.Idempotency-Key", f"It has at least {SHORTEST_KEY} characters.")])
+        raise Problem("invalid", errors=[(f"header.{HEADER}", f"It has at least {SHORTEST_KEY} characters.")])
     sender = _sender(request, principal)
     form = CommentForm({**said.model_dump(), "token": key}, user=principal)
     _check(form)

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from api.http.once import HEADER
 from api.problems import Problem
 from comments import conf
 from comments.errors import (
@@ -37,7 +38,7 @@ _KINDS: dict[str, str] = {
 _FIELDS = {
     InvalidComment.__name__: "body.text",
     InvalidParent.__name__: "body.parent",
-    "used": "header.Idempotency-Key",
+    "used": f"header.{HEADER}",
 }
 _ERRORS: tuple[tuple[type[CommentError], str], ...] = (
     (CommentNotFound, "not-found"),

@@ -38,11 +38,9 @@ def once(request: HttpRequest, work: Callable[[ObjectId | None], HttpResponse]) 
     `work` gets the id that the key makes, None without a key; called again with the same id it must change nothing more. What
     it raises is not kept: the request may be tried again. Raises Problem (422) if the key came with another request.
     """
-    if HEADER not in request.headers:
+    key = key_of(request)
+    if key is None:
         return work(None)
-    key = request.headers[HEADER]
-    if not 0 < len(key) <= LONGEST:
-        raise Problem("bad-request", f"{HEADER} has 1 to {LONGEST} characters.")
     form = made_of(f"{principals.of(request).pk}:{key}")
     kept = _begun(form, _digest(request))
     if "answer" in kept:
@@ -57,6 +55,14 @@ def once(request: HttpRequest, work: Callable[[ObjectId | None], HttpResponse]) 
         return response
     first = database()[ANSWERS].find_one({"_id": form, "answer": {"$ne": None}})
     return _replayed(first) if first else response
+
+
+def key_of(request: HttpRequest) -> str | None:
+    """Return the Idempotency-Key of a request, None without one. Raises Problem (400) for one that is empty or too long."""
+    key: str | None = request.headers.get(HEADER)
+    if key is not None and not 0 < len(key) <= LONGEST:
+        raise Problem("bad-request", f"{HEADER} has 1 to {LONGEST} characters.")
+    return key
 
 
 def made_of(text: str) -> ObjectId:

@@ -1,7 +1,7 @@
 """Many changes by one request, each for itself: one that fails stops no other."""
 
 from collections.abc import Callable, Mapping
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 from bson import ObjectId
 from django.http import HttpRequest, HttpResponse
@@ -16,8 +16,8 @@ from api.nodes.operations import Asked, refused
 from api.nodes.writing import ONCE, router, writer
 from api.problems import Problem
 from api.rights.principals import ACCOUNTS, Principal
-from api.schemas.shapes import Id, Shape
-from api.schemas.writing import DRAFT, LIVE, At, NewNode, NodeChange, Place, TagsChange
+from api.schemas.shapes import DRAFT, LIVE, Id, Shape, VersionName
+from api.schemas.writing import At, NewNode, NodeChange, Place, TagsChange
 from nodes.selectors import editing, photos
 
 MOST = 100
@@ -57,7 +57,7 @@ class Operation(Shape):
     ]
     id: Id | None = None
     if_match: str = Field("", max_length=200)
-    version: Annotated[str, Field(pattern="^(live|draft)$")] = LIVE
+    version: VersionName = LIVE
     merge: StrictBool = False
     body: dict[str, Any] = {}
 

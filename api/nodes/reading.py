@@ -15,7 +15,20 @@ from api.nodes.listing import Filters, Found, counted, listed, of_editors
 from api.problems import Problem
 from api.rights import principals
 from api.rights.principals import Principal
-from api.schemas.shapes import DETAIL, FIELDS, INCLUDED, Fields, Id, Include, Node, Page, Shape
+from api.schemas.shapes import (
+    DETAIL,
+    DRAFT,
+    FIELDS,
+    INCLUDED,
+    LIVE,
+    Fields,
+    Id,
+    Include,
+    Node,
+    Page,
+    Shape,
+    VersionName,
+)
 from mongo.clock import now
 from nodes import access
 from nodes.access import Action
@@ -26,17 +39,13 @@ from nodes.selectors.editing import Editable
 
 router = Router(tags=["Nodes"])
 
-LIVE, DRAFT = "live", "draft"
-
 
 class Shown(Shape):
     """How a node is answered."""
 
     fields: Fields = ""
     include: Include = ""
-    version: Annotated[
-        str, Field(pattern="^(live|draft)$", description="`draft`: as it would be if its draft were out.")
-    ] = LIVE
+    version: Annotated[VersionName, Field(description="`draft`: as it would be if its draft were out.")] = LIVE
 
 
 @router.get("/nodes", url_name="api-nodes", response=Page, summary="List nodes")

@@ -16,8 +16,8 @@ from api.nodes.operations import Asked, refused
 from api.rights import principals
 from api.rights.principals import ACCOUNTS, Principal
 from api.rights.scopes import Scope
-from api.schemas.shapes import Id, Node
-from api.schemas.writing import DRAFT, LIVE, At, NewNode, NodeChange, Place, Stale, TagsChange, Version, Writing
+from api.schemas.shapes import DRAFT, LIVE, Id, Node
+from api.schemas.writing import At, NewNode, NodeChange, Place, Stale, TagsChange, Version, Writing
 from nodes.selectors import photos
 
 # Operations of one address stand in one router.

@@ -11,8 +11,7 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from pydantic import Field
 
-from api.http import answers
-from api.http.once import HEADER, LONGEST, made_of
+from api.http import answers, once
 from api.problems import Problem
 from api.rights.principals import Principal
 from api.schemas.shapes import Id, Shape
@@ -78,14 +77,10 @@ def key_of(request: HttpRequest, principal: Principal) -> ObjectId | None:
     """Return the id that Idempotency-Key gives to what a request makes: the same for the same account and key.
 
     It names the photo, so that however often the request is sent, one comes of it; no answer is kept, nor is the body, which
-    may be large, read twice. None without the header. Raises Problem (400) for one that is too long.
+    may be large, read twice. None without the header. Raises Problem (400) for one that is empty or too long.
     """
-    key = request.headers.get(HEADER)
-    if key is None:
-        return None
-    if not 1 <= len(key) <= LONGEST:
-        raise Problem("bad-request", f"{HEADER} has 1 to {LONGEST} characters.")
-    return made_of(f"photo:{principal.pk}:{key}")
+    key = once.key_of(request)
+    return None if key is None else once.made_of(f"photo:{principal.pk}:{key}")
 
 
 def body(request: HttpRequest) -> "Body":

@@ -104,31 +104,24 @@ class Page(Shape):
     next: str | None
 
 
+LIVE, DRAFT = "live", "draft"
+# Which version of a node is meant.
+VersionName = Annotated[str, Field(pattern=f"^({LIVE}|{DRAFT})$")]
+
 DETAIL, BODY = "detail", "body_html"
 # Names that `fields` and `include` may name.
 FIELDS, INCLUDED = frozenset({*Node.model_fields, DETAIL}), frozenset({DETAIL, BODY})
 
 
-def _listed(names: frozenset[str]) -> dict[str, Any]:
-    """Return what the schema says of names by commas. Which of them there are not is told by name (presenting.asked)."""
+def _listed(names: frozenset[str], example: str, description: str, most: int) -> Any:
+    """Return a field of names by commas. Which of them there are not is told by name (presenting.asked)."""
     name = f"({'|'.join(sorted(names))})?"
-    return {"pattern": f"^ *{name} *(, *{name} *)*$"}
+    pattern: dict[str, Any] = {"pattern": f"^ *{name} *(, *{name} *)*$"}
+    return Field(max_length=most, examples=[example], description=description, json_schema_extra=pattern)
 
 
-Fields = Annotated[
-    str,
-    Field(
-        max_length=500, examples=["id,title,path"], description="The names to answer, by commas.",
-        json_schema_extra=_listed(FIELDS),
-    ),
-]  # fmt: skip
-Include = Annotated[
-    str,
-    Field(
-        max_length=100, examples=["detail,body_html"], description="What to answer besides, by commas.",
-        json_schema_extra=_listed(INCLUDED),
-    ),
-]  # fmt: skip
+Fields = Annotated[str, _listed(FIELDS, "id,title,path", "The names to answer, by commas.", 500)]
+Include = Annotated[str, _listed(INCLUDED, "detail,body_html", "What to answer besides, by commas.", 100)]
 
 
 def shown_fields(type: str) -> dict[str, models.Field]:

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AwareDatetime, BeforeValidator, Field, StrictInt, create_model
 
-from api.schemas.shapes import Id, Shape
+from api.schemas.shapes import LIVE, Id, Shape, VersionName
 from nodes.texts import tags
 
 Tag = Annotated[str, Field(max_length=tags.LONGEST, examples=["spring"])]
@@ -16,7 +16,6 @@ Detail = Annotated[
         description="The fields of the type, by name: the shape `…Detail`.", examples=[{"text": "The *first* words."}]
     ),
 ]
-LIVE, DRAFT = "live", "draft"
 _DATE = re.compile(r"\d{4}-\d\d-\d\d[Tt ]")
 
 
@@ -86,9 +85,7 @@ class TagsChange(Shape):
 class Writing(Shape):
     """How a change is made."""
 
-    version: Annotated[
-        str, Field(pattern="^(live|draft)$", description="`draft`: of the draft, which readers do not see.")
-    ] = LIVE
+    version: Annotated[VersionName, Field(description="`draft`: of the draft, which readers do not see.")] = LIVE
     merge: Annotated[
         bool,
         Field(description="Whether to take over by itself what others saved since, where nothing is left to decide."),
@@ -98,7 +95,7 @@ class Writing(Shape):
 class Version(Shape):
     """Of which version something is done."""
 
-    version: Annotated[str, Field(pattern="^(live|draft)$", description="`draft`: its changes.")] = LIVE
+    version: Annotated[VersionName, Field(description="`draft`: its changes.")] = LIVE
 
 
 class Choice(Shape):
