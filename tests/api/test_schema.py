@@ -1,7 +1,6 @@
 """The schema of the API: as it was promised, and with every type that is installed."""
 
 import json
-from typing import Any
 
 import pytest
 from django.core.exceptions import ImproperlyConfigured
@@ -13,26 +12,9 @@ from api.schemas import openapi
 from api.urls import api
 from nodes.content import Entry, register, unregister
 from nodes.content.fields import declared
-from tests.api.renew_schema import SNAPSHOT
+from tests.api.renew_schema import SNAPSHOT, present, promised
 
 RENEW = "python -m tests.api.renew_schema"
-
-
-# What is said of the promise, and is none.
-WORDS = ("description", "summary", "title", "examples")
-
-
-def promised(said: Any) -> Any:
-    """Return a schema without words, which may change at any time. A property may have the name of one."""
-    if isinstance(said, list):
-        return [promised(one) for one in said]
-    if not isinstance(said, dict):
-        return said
-    return {name: promised(one) for name, one in said.items() if name not in WORDS or isinstance(one, dict)}
-
-
-def present() -> str:
-    return json.dumps(promised(openapi.schema(api)), indent=1, sort_keys=True, default=str) + "\n"
 
 
 def test_the_schema_is_the_one_that_was_promised():

@@ -15,55 +15,12 @@ from api.rights.scopes import Scope
 from mongo.clock import now
 from nodes.photos.assets.locks import STALE
 from nodes.services import editing, photos, trash
+from tests.api.photos.sending import OTHER, body, field, post, problem, send
 from tests.support.nodes import build, photo_build, pictures
 from tests.support.nodes.photo_build import audit, count, document, shown
 
 LAKE = pictures.jpeg()
-# As it is stored: without what gives the place away.
-OTHER = pictures.encoded("PNG", pictures.image(seed=5), compress_level=0)
 NOISE = pictures.encoded("PNG", pictures.image((1100, 800), seed=5).effect_spread(100), compress_level=0)
-
-
-@pytest.fixture
-def gallery(mongo):
-    return photo_build.gallery("plates", title="Plates")
-
-
-@pytest.fixture
-def editor(account, asker):
-    return asker(account("ed", "Editors"), Scope.PUBLISH)
-
-
-@pytest.fixture
-def author(account, asker):
-    return asker(account("ann", "Authors"), Scope.WRITE)
-
-
-def send(asker: Any, method: str, path: str, data: bytes, kind: str = "image/png", **headers: str) -> Any:
-    """Return the answer to a request with a picture as its body."""
-    named = {name.replace("_", "-"): value for name, value in headers.items()}
-    return asker.client.generic(method, f"/api/v1{path}", data, kind, headers=named)
-
-
-def post(asker: Any, gallery: ObjectId, data: bytes = OTHER, more: str = "", **headers: str) -> Any:
-    return send(asker, "POST", f"/photos?gallery={gallery}&filename=lake.png{more}", data, **headers)
-
-
-def body(answer: Any) -> bytes:
-    return b"".join(answer.streaming_content) if answer.streaming else answer.content
-
-
-def problem(answer: Any) -> tuple[int, str]:
-    """Return the status of a problem, and its kind."""
-    said = json.loads(answer.content)
-    assert (said["status"], answer["Content-Type"]) == (answer.status_code, "application/problem+json")
-    return answer.status_code, said["type"].rpartition("#")[2]
-
-
-def field(answer: Any) -> str:
-    """Return the one field that a problem names."""
-    [named] = json.loads(answer.content)["errors"]
-    return named["field"]
 
 
 def test_a_file_is_answered_by_ranges_and_by_its_etag(visitor, gallery):

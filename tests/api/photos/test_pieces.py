@@ -14,29 +14,14 @@ from api.rights.scopes import Scope
 from mongo.clock import now
 from mongo.connection import database
 from nodes.photos.assets.locks import STALE
-from tests.api.test_photos import field, post, problem, send
+from tests.api.photos.sending import field, post, problem, send
 from tests.support.crashing import killed_after
-from tests.support.nodes import photo_build, pictures
+from tests.support.nodes import pictures
 from tests.support.nodes.photo_build import audit, count, document, shown
 
 # Three parts and a bit.
 PICTURE = pictures.encoded("PNG", pictures.image((620, 470), seed=5).effect_spread(100), compress_level=0)
 LENGTH = len(PICTURE)
-
-
-@pytest.fixture
-def gallery(mongo):
-    return photo_build.gallery("plates", title="Plates")
-
-
-@pytest.fixture
-def author(account, asker):
-    return asker(account("ann", "Authors"), Scope.WRITE)
-
-
-@pytest.fixture
-def editor(account, asker):
-    return asker(account("ed", "Editors"), Scope.PUBLISH)
 
 
 def begin(asker: Any, gallery: ObjectId, length: int = LENGTH, key: str = "", **said: Any) -> Any:
