@@ -2,6 +2,7 @@
 
 from django.http import HttpRequest, HttpResponse
 from django.urls import path, re_path
+from django.views.decorators.csrf import csrf_exempt
 
 from api import problems, site, site_settings
 from api.changes import reading as changes
@@ -25,8 +26,9 @@ for router in (nodes.router, comments.router, site.router, site_settings.router,
     api.add_router("", router)
 
 
-def unknown(request: HttpRequest, rest: str = "") -> HttpResponse:
-    """Answer 404 for whatever has no operation, as a problem."""
+@csrf_exempt
+def unknown(request: HttpRequest) -> HttpResponse:
+    """Answer 404 for whatever has no operation, as a problem, whatever is sent to it."""
     return problems.answer(Problem("not-found", "There is no such address in the API."))
 
 
@@ -34,5 +36,6 @@ urlpatterns = [
     path("v1/", reference.page, {"api": api}, name="api-reference"),
     path("v1/openapi.json", openapi.document, {"api": api}, name="api-schema"),
     path("v1/", api.urls),
-    re_path("^(?P<rest>.*)$", unknown),
+    # Whatever follows, line ends too: no address here is one of the site.
+    re_path("^", unknown),
 ]

@@ -147,3 +147,11 @@ def test_what_is_refused_before_any_view_is_a_problem(rf):
     ):  # fmt: skip
         assert (answer.status_code, answer["Content-Type"]) == (status, "application/problem+json")
     assert errors.unavailable(rf.get("/"))["Content-Type"].startswith("text/html")
+
+
+@pytest.mark.urls("cms.urls")
+@pytest.mark.parametrize("path", ["/nowhere", "/nodes/x/comments/null/restore", "/a%0Ab", ""])
+def test_an_address_that_is_none_is_a_problem_whatever_is_sent_there(mongo, path):
+    client = Client(enforce_csrf_checks=True)
+    for answer in (client.get(f"/api/v1{path}/x"), client.post(f"/api/v1{path}/x"), client.delete(f"/api/v2{path}/x")):
+        assert (answer.status_code, answer["Content-Type"]) == (404, "application/problem+json")
