@@ -59,7 +59,9 @@ def create(
     InvalidPlace, NodeGone (made by this id, and deleted), IdTaken, Published, FieldRefused.
     """
     if node_id is not None and (made := _made_before(actor, node_id)):
-        whole = {"slug": slug or made["slug"], "parent_id": parent_id, "title": title, **(fields or {})}
+        # Without a slug what it has stays: of several who make it at once each has found another one free.
+        named = {"slug": slug} if slug else {}
+        whole = {**named, "parent_id": parent_id, "title": title, **(fields or {})}
         changed = TagChange.between(made["tags"], tags)
         return save(actor, node_id, made["nonce"], whole, changed, form=node_id, only_unpublished=only_unpublished)
     if content.get(type).is_file:

@@ -101,3 +101,15 @@ def test_created_before_stays_so_where_the_slug_is_taken_concurrently():
     with before("insert", "cms.nodes", lambda: node(slug="a")):
         made.append(editing.create(EDITOR, type="basic-page", parent_id=None, slug="", title="A", created=PAST).id)
     assert (stored(made[0])["slug"], stored(made[0])["created"]) == ("a-2", PAST)
+
+
+def test_made_twice_at_once_it_keeps_the_slug_that_it_got_first():
+    """Who comes second finds that slug taken, and has stored a first revision with another one."""
+    chosen, first = ObjectId(), []
+    with before(
+        "find", "cms.revisions", lambda: first.append(make(chosen)), lambda command: "form" in command["filter"]
+    ):
+        again = make(chosen)
+    assert (again.id, again.nonce) == (chosen, first[0].nonce)
+    assert (stored(chosen)["slug"], stored(chosen)["nonce"]) == ("a", again.nonce)
+    assert database()["cms.revisions"].distinct("metadata.slug", {"node_id": chosen}) == ["a", "a-2"]
