@@ -103,7 +103,8 @@ def by_path(
     shown: Query[Shown],
 ) -> HttpResponse:
     """Answer the node at an address of the site; 308 to the present address of one that has moved."""
-    place, moment = path.strip("/"), now()
+    # `path` of an answer has letters of other scripts as addresses have them.
+    place, moment = unquote(path).strip("/"), now()
     sections = tree.current()
     found = selectors.resolve(sections, place, moment) if place else selectors.front_page(sections, moment)
     if found is None:
@@ -138,7 +139,7 @@ def editable(principal: Principal, node_id: ObjectId) -> Editable | None:
 def answer(request: HttpRequest, found: Placed, shown: Shown, known: Editable | None) -> HttpResponse:
     """Answer a node. `known`: as its editors know it, for who is one. Raises Problem: 422, or 404 where there is no draft."""
     picked = presenting.asked(shown.fields, FIELDS, "fields")
-    include = presenting.asked(shown.include, INCLUDED, "include") | {DETAIL}
+    include = presenting.asked(shown.include, INCLUDED, "include") | {DETAIL} | picked & INCLUDED
     if shown.version == DRAFT:
         if known is None or known.draft is None:
             raise Problem("not-found", "There is no draft, or you may not see it.")
@@ -149,7 +150,7 @@ def answer(request: HttpRequest, found: Placed, shown: Shown, known: Editable | 
 
 def _page(request: HttpRequest, filters: Filters, found: Found) -> HttpResponse:
     picked = presenting.asked(filters.fields, FIELDS, "fields")
-    include = presenting.asked(filters.include, INCLUDED, "include")
+    include = presenting.asked(filters.include, INCLUDED, "include") | picked & INCLUDED
     shown = found.nodes
     if include:
         ids = [one.pk for one in shown if not isinstance(one, Photo)]

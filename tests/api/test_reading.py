@@ -53,6 +53,11 @@ def test_fields_picks(visitor, blog):
     picked = {"id": str(key), "type": "blog-entry", "nonce": str(nonce), "title": "Hello"}
     assert visitor.read(f"/nodes/{key}?fields=title") == picked
     assert visitor.read("/nodes?fields=title")["items"] == [picked]
+    # What is named is there, also what is else answered only where `include` asks for it.
+    text = picked | {"body_html": "<p>Text of <strong>hello</strong></p>"}
+    assert visitor.read(f"/nodes/{key}?fields=title,body_html") == text
+    assert visitor.read("/nodes?fields=title,body_html")["items"] == [text]
+    assert visitor.read("/nodes?fields=detail")["items"][0]["detail"]["text"] == "Text of **hello**"
 
 
 # (what is asked for, the field that is wrong)
@@ -85,6 +90,16 @@ def test_a_node_that_moved_is_found_by_its_old_path(visitor, blog):
     assert answer["Location"] == "/api/v1/nodes/by-path?path=%2Fnews%2Fagain&fields=title"
     assert visitor.read("/nodes/by-path?path=/news/again")["id"] == str(key)
     assert visitor.get("/nodes/by-path?path=/news/gone").status_code == 404
+
+
+def test_the_path_of_an_answer_finds_its_node_in_any_script(visitor, blog):
+    key, nonce = post(blog, "读书")
+    answered = visitor.read(f"/nodes/{key}")["path"]
+    for path in (answered, "/news/读书"):
+        assert visitor.client.get("/api/v1/nodes/by-path", {"path": path}).json()["id"] == str(key)
+    editing.save(WRITER, key, nonce, {"slug": "写字"})
+    moved = visitor.client.get("/api/v1/nodes/by-path", {"path": answered})
+    assert (moved.status_code, visitor.client.get(moved["Location"]).json()["id"]) == (308, str(key))
 
 
 def test_pages_of_a_list_follow_their_cursor(visitor, blog):
