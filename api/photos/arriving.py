@@ -6,10 +6,10 @@ from datetime import timedelta
 from typing import ClassVar
 
 from bson import ObjectId
-from django.core.exceptions import PermissionDenied
+from django.core.exceptions import PermissionDenied, ValidationError
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
-from pydantic import Field
+from pydantic import Field, ValidationInfo, field_validator
 
 from api.http import answers, once
 from api.problems import Problem
@@ -18,13 +18,16 @@ from api.schemas.shapes import Id, Shape
 from mongo import jobs
 from mongo.clock import now
 from nodes import access, errors
+from nodes.admin.forms import NodeForm
+from nodes.content import PHOTO
 from nodes.models import Photo
 from nodes.photos.assets.errors import BadPicture, PhotoLocked, UploadLost
 from nodes.photos.assets.limits import limits
 from nodes.selectors import photos as selectors
-from nodes.selectors import trash
+from nodes.selectors import slugs, trash
 from nodes.services.photos import Replacement, Upload
 from nodes.services.sweeping import sweep_stalled
+from nodes.services.write import check_place
 from nodes.texts import tags
 from nodes.types import Actor
 
@@ -50,6 +53,15 @@ class Described(Shape):
     tags: list[str] = Field([], max_length=tags.MOST)
     publish: bool = Field(False, description="Whether it is public at once: that takes an `alt`.")
 
+    @field_validator("title", "summary")
+    @classmethod
+    def _as_forms_take_it(cls, value: str, info: ValidationInfo) -> str:
+        field = NodeForm.base_fields[info.field_name or ""]
+        try:
+            return str(field.clean(value)) if value.strip() else ""
+        except ValidationError as error:
+            raise ValueError(" ".join(error.messages)) from error
+
 
 class Arrived(Shape):
     """A photo whose file is there. `nonce`: what If-Match takes for the next change; `node`, `file`: the addresses of both;
@@ -71,6 +83,14 @@ def check_may_add(principal: Principal, wanted: Described) -> None:
         raise PermissionDenied
     if wanted.publish and not wanted.alt.strip():
         raise Problem("invalid", errors=[(f"{wanted.source}.alt", "It takes an alternative text to be published.")])
+
+
+def check_place_of(wanted: Described) -> None:
+    """Raise Problem (422) if a photo cannot have the place that is wanted: before its bytes come."""
+    with problems(wanted.source):
+        check_place(ObjectId(wanted.gallery), PHOTO)
+        if wanted.slug:
+            slugs.check(slugs.normalized(wanted.slug), ObjectId(wanted.gallery))
 
 
 def key_of(request: HttpRequest, principal: Principal) -> ObjectId | None:

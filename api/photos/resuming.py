@@ -5,6 +5,7 @@ from http import HTTPStatus
 from typing import Any, ClassVar
 
 from bson import ObjectId
+from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import reverse
 from pydantic import Field, StrictBool, StrictInt
@@ -18,6 +19,7 @@ from api.problems import Problem
 from api.rights import principals
 from api.rights.principals import ACCOUNTS, Principal
 from api.schemas.shapes import Id, Shape
+from nodes import access
 from nodes.models import Photo
 from nodes.photos.assets.errors import BadPicture
 from nodes.selectors import photos as selectors
@@ -82,6 +84,7 @@ def _begun(principal: Principal, announced: Announced, upload_id: ObjectId) -> d
     if _made(principal, upload_id):
         # A request that is sent again, after all that it began.
         return {"id": upload_id, "received": announced.length, "length": announced.length}
+    arriving.check_place_of(announced)
     try:
         upload = staged.begin(principal.pk, announced.length, announced.model_dump(exclude={"length"}), upload_id)
     except staged.TooMany:
@@ -121,7 +124,10 @@ def piece(request: HttpRequest, upload_id: Id) -> HttpResponse:
 )
 def give_up(request: HttpRequest, upload_id: Id) -> HttpResponse:
     """Remove what has come of an upload."""
-    upload = staged.find(principals.of(request).pk, ObjectId(upload_id))
+    principal = principals.of(request)
+    if not access.may_add_photos(principal):
+        raise PermissionDenied
+    upload = staged.find(principal.pk, ObjectId(upload_id))
     if upload is None:
         raise Http404
     staged.discard(upload)

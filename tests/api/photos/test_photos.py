@@ -107,9 +107,13 @@ def test_what_is_no_upload_is_refused_and_leaves_nothing(author, editor, visitor
     assert refused == {
         (400, "bad-request"), (401, "unauthorized"), (403, "forbidden"), (422, "invalid"), (415, "unsupported-media-type"),
     }  # fmt: skip
-    assert [field(post(editor, *wrong)) for wrong in ((blog,), (gallery, OTHER, "&slug=a/b"), (gallery, b"x"))] == [
-        "query.gallery", "query.slug", "body",
-    ]  # fmt: skip
+    queries = ("&slug=a/b", "&title=%00", "&summary=a%00")
+    assert [field(post(editor, gallery, more=query)) for query in queries] == [
+        "query.slug",
+        "query.title",
+        "query.summary",
+    ]
+    assert [field(post(editor, *wrong)) for wrong in ((blog,), (gallery, b"x"))] == ["query.gallery", "body"]
     with override_settings(PHOTOS={"MAX_BYTES": len(OTHER) - 1}):
         assert problem(post(editor, gallery)) == (413, "too-large")
     assert count() == nothing

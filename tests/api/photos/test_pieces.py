@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from bson import ObjectId
+from django.contrib.auth import get_user_model
 from django.test import override_settings
 
 from api.photos.staged import KEPT, MOST, PART
@@ -14,9 +15,10 @@ from api.rights.scopes import Scope
 from mongo.clock import now
 from mongo.connection import database
 from nodes.photos.assets.locks import STALE
+from nodes.services import trash
 from tests.api.photos.sending import field, post, problem, send
 from tests.support.crashing import killed_after
-from tests.support.nodes import pictures
+from tests.support.nodes import build, photo_build, pictures
 from tests.support.nodes.photo_build import audit, count, document, shown
 
 # Three parts and a bit.
@@ -111,10 +113,24 @@ def test_an_upload_is_its_account_s(author, account, asker, visitor, gallery):
     )
     for answer in (put(other, path, 0, PART), ask(other, path), send(other, "DELETE", path, b"")):
         assert problem(answer) == (404, "not-found")
+    # A token of the account that was not made to write.
+    idle = asker(get_user_model()._default_manager.get(username="ann"))
+    for answer in (put(idle, path, 0, PART), ask(idle, path), send(idle, "DELETE", path, b"")):
+        assert problem(answer) == (403, "forbidden")
     assert stored() == (1, 0)
     put(author, path, 0, LENGTH)
     assert problem(ask(other, path)) == (404, "not-found")
     assert ask(author, path).status_code == 201
+
+
+def test_what_cannot_become_a_photo_is_refused_before_its_bytes_come(author, gallery):
+    for said, named in (
+        ({"slug": "a/b"}, "slug"), ({"title": "\0"}, "title"), ({"summary": "\0"}, "summary"),
+        ({"gallery": str(build.node("blog", "news", title="News"))}, "gallery"),
+    ):  # fmt: skip
+        answer = begin(author, said.pop("gallery", gallery), **said)
+        assert (*problem(answer), field(answer)) == (422, "invalid", f"body.{named}")
+    assert stored() == (0, 0)
 
 
 def test_ranges_that_do_not_fit_say_what_is_expected(author, editor, gallery):
@@ -137,7 +153,9 @@ def test_ranges_that_do_not_fit_say_what_is_expected(author, editor, gallery):
     assert problem(begin(author, gallery, 0)) == (422, "invalid")
     assert problem(begin(author, gallery, **{"$set": 1})) == (422, "invalid")
     assert field(begin(editor, gallery, publish=True)) == "body.alt"
-    there = place(begin(editor, ObjectId()))
+    assert field(begin(editor, ObjectId())) == "body.gallery"
+    there = place(begin(editor, gone := photo_build.gallery("gone")))
+    trash.trash(build.EDITOR, gone, build.nonce(gone))
     assert field(put(editor, there, 0, LENGTH)) == "body.gallery"
     assert send(editor, "DELETE", there, b"").status_code == 204
     with override_settings(PHOTOS={"MAX_BYTES": LENGTH - 1}):
