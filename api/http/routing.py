@@ -9,9 +9,10 @@ Anyone may ask for what only reads. A method that changes something says who may
 """
 
 import json
+import math
 from collections.abc import Callable
 from functools import wraps
-from typing import Any
+from typing import Any, NoReturn
 
 import ninja
 from django.core.exceptions import ImproperlyConfigured
@@ -39,7 +40,7 @@ class StrictParser(Parser):
         if request.content_type not in JSON_TYPES:
             raise Problem("unsupported-media-type", f"Send {' or '.join(sorted(JSON_TYPES))}.")
         try:
-            said = json.loads(request.body, parse_constant=_refuse, object_pairs_hook=_object)
+            said = json.loads(request.body, parse_constant=_refuse, parse_float=_finite, object_pairs_hook=_object)
             if rb"\u" in request.body:
                 # Half a pair of surrogates is no character: no encoding has it.
                 json.dumps(said, ensure_ascii=False).encode()
@@ -48,8 +49,14 @@ class StrictParser(Parser):
             raise Problem("bad-request", "The body is no JSON.") from error
 
 
-def _refuse(constant: str) -> None:
+def _refuse(constant: str) -> NoReturn:
     raise ValueError(f"{constant} is no number in JSON")
+
+
+def _finite(digits: str) -> float:
+    """Return a number. Raises ValueError for one that is too large: Python would read it as infinite."""
+    number = float(digits)
+    return number if math.isfinite(number) else _refuse(digits)
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
