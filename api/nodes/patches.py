@@ -8,7 +8,8 @@ from bson import ObjectId
 from django.core.exceptions import ValidationError
 from django.db import models
 from django.utils.translation import gettext as _
-from django_mongodb_backend.fields import EmbeddedModelArrayField, EmbeddedModelField
+from django.utils.translation import gettext_lazy
+from django_mongodb_backend.fields import ArrayField, EmbeddedModelArrayField, EmbeddedModelField
 
 from api.http.once import made_of
 from api.nodes import presenting
@@ -31,6 +32,16 @@ PATHS = {
 NAMES = {path: name for name, path in PATHS.items()}
 # What in forms only those fill in who may publish.
 FOR_EDITORS = frozenset({"published", "expires", "author", "detail.comments"})
+# What forms have choices for and the field has none.
+CHOSEN = frozenset({"comments"})
+# How JSON writes the value of a field, the first that fits: the types of Python that it is read as, and their name.
+_KINDS: tuple[tuple[Any, tuple[tuple[type, ...], Any]], ...] = (
+    (models.BooleanField, ((bool,), gettext_lazy("true or false"))),
+    (models.IntegerField, ((int,), gettext_lazy("a whole number"))),
+    (models.FloatField, ((int, float), gettext_lazy("a number"))),
+    (models.DecimalField, ((str, int, float), gettext_lazy("a number"))),
+    ((models.CharField, models.TextField, models.DateField, models.TimeField), ((str,), gettext_lazy("a text"))),
+)
 
 
 def fields(
@@ -132,6 +143,9 @@ def _moment(value: datetime) -> datetime:
 
 
 def _declared(field: models.Field, value: Any, seen: Any, form: ObjectId | None) -> Any:
+    _check_kind(field, value)
+    if field.name in CHOSEN:
+        return NodeForm.base_fields[field.name].clean(value)
     if value is None:
         value = field.get_default()
     elif isinstance(field, EmbeddedModelField | models.JSONField):
@@ -139,6 +153,20 @@ def _declared(field: models.Field, value: Any, seen: Any, form: ObjectId | None)
     elif isinstance(field, EmbeddedModelArrayField) and isinstance(value, list) and form:
         value = [_identified(one, f"{form}:{field.column}:{number}") for number, one in enumerate(value)]
     return values.cleaned(field, value)
+
+
+def _check_kind(field: models.Field, value: Any) -> None:
+    """Raise ValidationError where JSON says something of another kind: fields would read "no" as true and 2.7 as 2."""
+    if isinstance(field, ArrayField) and isinstance(value, list):
+        for one in value:
+            _check_kind(field.base_field, one)
+    elif isinstance(field, EmbeddedModelField) and isinstance(value, Mapping):
+        for part in values.stored_fields(field.embedded_model):
+            _check_kind(part, value.get(part.attname))
+    elif value is not None:
+        kinds, told = next((said for kind, said in _KINDS if isinstance(field, kind)), ((), ""))
+        if kinds and type(value) not in kinds:
+            raise ValidationError(_("“%(name)s” takes %(kind)s."), params={"name": field.name, "kind": told})
 
 
 def _patched(target: Any, patch: Any) -> Any:

@@ -12,6 +12,7 @@ from nodes.services import drafts, editing
 from nodes.types import Actor, TagChange
 from tests.support.nodes import build, photo_build, pictures
 from tests.support.nodes.build import stored
+from tests.support.nodes.content import Everything, registered
 
 BOB = Actor(None, "Bob")
 PARAGRAPHS = [f"Paragraph {number}." for number in range(16)]
@@ -75,7 +76,8 @@ REFUSED = [
     ({"$set": {}}, "$set"), ({"nonce": "0" * 24}, "nonce"), ({"detail": {"$set": 1}}, "detail.$set"),
     ({"detail": {"a.b": 1}}, "detail.a.b"), ({"detail": {"source": {}}}, "detail.source"),
     ({"detail": {"format": "pdf"}}, "detail.format"), ({"detail": {"text": {"$ne": 1}}}, "detail.text"),
-    ({"detail": {"text": "x" * 1_000_001}}, "detail.text"),
+    ({"detail": {"text": "x" * 1_000_001}}, "detail.text"), ({"detail": {"text": 5}}, "detail.text"),
+    ({"detail": {"comments": "close"}}, "detail.comments"), ({"detail": {"is_pinned": "no"}}, "detail.is_pinned"),
     ({"summary": "x" * 1_000_001}, "summary"), ({"published": "yesterday"}, "published"),
     ({"published": "2021-01-01T00:00:00"}, "published"), ({"published": "0001-01-01T00:00:00Z"}, "published"),
     ({"published": 0}, "published"), ({"published": "0"}, "published"), ({"published": True}, "published"),
@@ -98,6 +100,27 @@ def test_what_forms_would_refuse_is_refused_by_its_field(editor, blog, mongo):
             assert (answer.status_code, answer["Content-Type"]) == (422, "application/problem+json"), (said, told)
             assert f"body.{field}" in [one["field"] for one in told["errors"]], (said, told)
     assert list(mongo["cms.nodes"].find().sort("_id")) == before
+
+
+# Of each class of field what JSON would write otherwise, and what it writes.
+KINDS = [
+    ("words", 5, "a"), ("line", True, "a"), ("whole", 2.7, 2), ("whole", "2", 2), ("whole", True, 2), ("part_of_one", "1", 1),
+    ("price", True, "2.50"), ("price", [], 2), ("is_so", 1, True), ("may_be", "t", None),
+    ("on", 20210101, "2021-01-01"), ("at", 900, "09:00"), ("moment", 0, "2021-01-01T00:00:00Z"), ("numbers", ["1"], [1]),
+    ("lines", [1], ["1"]), ("piece", {"name": 1}, {"name": "1"}), ("pieces", [{"name": "a", "number": "1"}], [{"name": "a"}]),
+]  # fmt: skip
+
+
+def test_a_declared_field_takes_what_json_has_for_it(editor, blog):
+    with registered(Everything):
+        for number, (name, wrong, right) in enumerate(KINDS):
+            new = {"type": "everything", "section": str(blog), "title": f"Thing {number}"}
+            refused = editor.send("POST", "/nodes", {**new, "detail": {name: wrong}})
+            told = json.loads(refused.content)
+            named = [one["field"] for one in told["errors"]]
+            assert (refused.status_code, named) == (422, [f"body.detail.{name}"]), (name, wrong, told)
+            answer = editor.send("POST", "/nodes", {**new, "detail": {name: right}})
+            assert answer.status_code == 201, (name, right, answer.content)
 
 
 def test_a_change_is_a_merge_patch_of_the_version_that_if_match_names(editor, blog):
