@@ -74,9 +74,10 @@ $(BIN)/python:
 	@$(PYTHON) -m venv .venv
 
 chromium:
-	@command -v chromium >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
-		apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium fonts-wqy-microhei; } || \
-		{ echo "The browser tests need Chromium: on Debian, apt-get install chromium fonts-wqy-microhei" >&2; exit 1; }
+	@command -v chromium-headless-shell >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
+		apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium-headless-shell fonts-wqy-microhei; } || \
+		command -v chromium >/dev/null || \
+		{ echo "The browser tests need Chromium: on Debian, apt-get install chromium-headless-shell fonts-wqy-microhei" >&2; exit 1; }
 
 wrk:
 	@command -v wrk >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \

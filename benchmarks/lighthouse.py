@@ -22,7 +22,7 @@ CLI = Path(__file__).parent / "node_modules/lighthouse/cli/index.js"
 
 def main() -> int:
     """Print the medians, and what took points; return 1 if a median is below its LEAST."""
-    chromium = os.environ.get("CHROMIUM") or shutil.which("chromium")
+    chromium = os.environ.get("CHROMIUM") or shutil.which("chromium-headless-shell") or shutil.which("chromium")
     if not chromium or not CLI.exists():
         sys.exit("This needs Chromium and Lighthouse: `make lighthouse` installs them.")
     with site.served_by_mongod() as folder:
