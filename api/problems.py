@@ -26,7 +26,10 @@ RETRY_AFTER = 15
 # Problems by kind: their status and what they mean. The page that explains the API lists them.
 KINDS: dict[str, tuple[int, str]] = {
     "bad-request": (400, "The request cannot be read."),
-    "unauthorized": (401, "This needs a token or a session, and what was sent is none that is valid."),
+    "unauthorized": (
+        401,
+        "This needs a token, as `Authorization: Bearer mrg_…`, or a session, and what was sent is none that is valid.",
+    ),
     "forbidden": (403, "The account, or the scopes of the token, do not allow this."),
     "not-found": (404, "There is no such thing, or you may not see it."),
     "method-not-allowed": (405, "This address does not take this method."),
@@ -37,11 +40,16 @@ KINDS: dict[str, tuple[int, str]] = {
     "unsupported-media-type": (415, "The body is of another type than this address takes."),
     "invalid": (422, "What was sent does not have the promised form; `errors` names the fields."),
     "key-reused": (422, "This Idempotency-Key came before, with another request: take a new one."),
-    "if-match-needed": (428, "A change names the version that it was made on, by If-Match."),
+    "if-match-needed": (
+        428,
+        "A change names the version that it was made on: send the ETag of what was read as If-Match.",
+    ),
     "too-many-requests": (429, "Too many requests: Retry-After says when to come back."),
     "failed": (500, "An error of the site, which was recorded."),
     "unavailable": (503, "The database is away: Retry-After says when to come back."),
 }
+# What the shapes say in words of their own, by what it is.
+_SAID = {"extra_forbidden": "There is no such field.", "missing": "This is needed."}
 _BY_STATUS = {status: kind for kind, (status, _meaning) in reversed(KINDS.items())}
 
 
@@ -91,7 +99,7 @@ def of(error: Exception) -> Problem:
     if isinstance(error.__cause__, Problem):
         return error.__cause__
     if isinstance(error, ValidationError):
-        return Problem("invalid", errors=[(_path(one["loc"]), one["msg"]) for one in error.errors])
+        return Problem("invalid", errors=[(_path(one["loc"]), message(one)) for one in error.errors])
     if isinstance(error, HttpError):
         return _of_status(error.status_code, "" if error.status_code == 401 else f"{error.message}.")
     if isinstance(error, Http404):
@@ -108,6 +116,11 @@ def of(error: Exception) -> Problem:
     return Problem("failed")
 
 
+def message(error: Mapping[str, Any]) -> str:
+    """Return the sentence about an error of pydantic."""
+    return _SAID.get(error["type"], error["msg"].removeprefix("Value error, "))
+
+
 def unavailable() -> Problem:
     """Return the problem of a database that is away."""
     return Problem("unavailable", headers={"Retry-After": str(RETRY_AFTER)})
@@ -121,7 +134,7 @@ def _of_status(status: int, detail: str) -> Problem:
 def _path(place: Sequence[Any]) -> str:
     """Return where a value stands: ("query", "filters", "limit") as "query.limit".
 
-    The parameter of a function that it came by is no part of it.
+    The parameter of a function that it came by is no part of it; of a body, it is all that there is.
     """
     source, *rest = map(str, place)
-    return ".".join([source, *(rest[1:] if len(rest) > 1 else rest)])
+    return ".".join([source, *(rest[1:] if len(rest) > 1 or source == "body" else rest)])

@@ -29,7 +29,8 @@ for router in (nodes.router, comments.router, site.router, site_settings.router,
 @csrf_exempt
 def unknown(request: HttpRequest) -> HttpResponse:
     """Answer 404 for whatever has no operation, as a problem, whatever is sent to it."""
-    return problems.answer(Problem("not-found", "There is no such address in the API."))
+    hint = " Its addresses have no slash at the end." if request.path.endswith("/") else ""
+    return problems.answer(Problem("not-found", f"There is no such address in the API.{hint}"))
 
 
 urlpatterns = [

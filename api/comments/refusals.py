@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from api.http.once import HEADER
-from api.problems import Problem
+from api.problems import KINDS, Problem
 from comments import conf
 from comments.errors import (
     CommentError,
@@ -66,6 +66,9 @@ def told() -> Iterator[None]:
 def of(refused: Refused) -> Problem:
     """Return the problem that a refusal is."""
     kind, sentence = _KINDS.get(refused.rule, "forbidden"), str(refused.sentence)
+    if kind == "key-reused":
+        # The sentence of the form offers to send it again.
+        sentence = KINDS[kind][1]
     errors = [(_FIELDS[refused.rule], sentence)] if refused.rule in _FIELDS else ()
     return Problem(kind, sentence, errors=errors, headers=_headers(kind), rule=refused.rule)
 

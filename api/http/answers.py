@@ -82,7 +82,8 @@ def nonce_in(header: str) -> ObjectId:
             raise InvalidId
         return ObjectId(tags[0].removeprefix("W/").strip('"').partition(".")[0])
     except InvalidId:
-        raise Problem("stale", "If-Match names no version of this.") from None
+        told = "If-Match names no version of this: it takes an ETag as it was answered, with its quotes."
+        raise Problem("stale", told) from None
 
 
 def as_json(value: Any) -> Any:

@@ -133,7 +133,8 @@ def _served(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
             request.method = method
         if response.status_code == 405 and response["Content-Type"] != problems.CONTENT_TYPE:
             allowed = sorted({*response["Allow"].split(", "), *(["HEAD"] if "GET" in response["Allow"] else [])})
-            response = problems.answer(Problem("method-not-allowed", headers={"Allow": ", ".join(allowed)}))
+            told = f"This address takes {', '.join(allowed)}."
+            response = problems.answer(Problem("method-not-allowed", told, headers={"Allow": ", ".join(allowed)}))
         limits.tell(request, response)
         return response
 

@@ -142,7 +142,7 @@ def _body(one: Operation) -> Mapping[str, Any]:
     try:
         said: Shape = TypeAdapter(shape).validate_python(one.body)
     except ValidationError as error:
-        told = [(".".join(map(str, ("body", *wrong["loc"]))), wrong["msg"]) for wrong in error.errors()]
+        told = [(".".join(map(str, ("body", *wrong["loc"]))), problems.message(wrong)) for wrong in error.errors()]
         raise Problem("invalid", errors=told) from error
     return said.model_dump(exclude_unset=True)
 

@@ -120,12 +120,21 @@ def _check_rights(principal: Principal, said: Mapping[str, Any]) -> None:
 
 def _common(principal: Principal, type: str, name: str, value: Any, seen: Mapping[str, Any]) -> Any:
     if name == "section":
-        return SectionField(principal, type, seen.get("parent_id")).clean(value or TOP)
+        return _section(principal, type, value, seen.get("parent_id"))
     if name == "author":
         return _author(value, seen.get("author"))
     if name in ("published", "expires"):
         return _moment(value) if value else NEVER if name == "expires" else None
     return NodeForm.base_fields[name].clean(value or "")
+
+
+def _section(principal: Principal, type: str, value: str | None, seen: ObjectId | None) -> ObjectId | None:
+    try:
+        return SectionField(principal, type, seen).clean(value or TOP)
+    except ValidationError as error:
+        # Whether there is a section that the principal may not see is not told.
+        told = _("There is no such section, or this cannot stand in it.")
+        raise ValidationError(told if value else _("This cannot stand at the top level: name a section.")) from error
 
 
 def _author(value: Mapping[str, Any] | None, seen: dict[str, Any] | None) -> Any:

@@ -148,9 +148,10 @@ def throw_away(request: HttpRequest, node_id: Id) -> HttpResponse:
     "/nodes/{node_id}/restore", auth=ACCOUNTS, response=CHANGED, url_name="api-restore",
     summary="Restore a node from the trash", openapi_extra=ON_VERSION,
 )  # fmt: skip
-def restore(request: HttpRequest, node_id: Id, said: Body[Place]) -> HttpResponse:
+def restore(request: HttpRequest, node_id: Id, said: Body[Place | None] = None) -> HttpResponse:
     """Put a node back to where it stood, or to another place."""
-    return _written(request, node_id, partial(operations.restore, said=said.model_dump(exclude_unset=True)))
+    place = said.model_dump(exclude_unset=True) if said else {}
+    return _written(request, node_id, partial(operations.restore, said=place))
 
 
 def _written(

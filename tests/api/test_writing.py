@@ -203,9 +203,35 @@ def test_publishing_scheduling_moving_and_tags(editor, blog):
         do("trash", status=204)
         assert editor.get(f"/nodes/{key}").status_code == 404, again
     do("restore", status=412, of='"656565656565656565656565"')
+    back = editor.client.generic("POST", f"/api/v1/nodes/{key}/restore", headers={"If-Match": etag})
+    assert (back.status_code, document(key)["slug"]) == (200, "other"), back.content
+    do("trash", status=204)
     for _again in range(2):
         do("restore", {"slug": "back"})
         assert (document(key)["parent_id"], document(key)["slug"]) == (second, "back")
+
+
+def test_a_problem_says_what_to_do(editor, blog):
+    key, etag = made(editor, blog)
+    post = {"type": "blog-entry", "section": str(blog), "title": "Post"}
+    wanted = [
+        (editor.send("POST", "/nodes", {**post, "titel": "x"}), "There is no such field."),
+        (editor.send("POST", "/nodes", {"title": "x"}), "This is needed."),
+        (editor.send("POST", "/nodes", {**post, "section": None}), "This cannot stand at the top level: name a section."),
+        (editor.send("POST", "/nodes", {**post, "section": key}), "There is no such section, or this cannot stand in it."),
+        (editor.send("POST", "/nodes", {**post, "published": 0}), "Write a time with its zone, such as 2026-05-01T09:00:00Z."),
+        (editor.send("POST", "/nodes", {**post, "detail": {"is_pinned": 1}}), "“is_pinned” takes true or false."),
+        (editor.send("PATCH", f"/nodes/{key}", {"title": "x"}, If_Match=etag.strip('"')), "with its quotes"),
+        (editor.send("PATCH", f"/nodes/{key}", {"title": "x"}), "send the ETag of what was read as If-Match"),
+        (editor.send("DELETE", f"/nodes/{key}"), "This address takes GET, HEAD, PATCH."),
+        (editor.get("/nodes/"), "Its addresses have no slash at the end."),
+        (editor.get("/tree", Authorization="Token x"), "`Authorization: Bearer mrg_…`"),
+    ]  # fmt: skip
+    for answer, sentence in wanted:
+        said = json.loads(answer.content)
+        told = [said["detail"], *(one["message"] for one in said.get("errors", ()))]
+        assert answer.status_code >= 400, sentence
+        assert any(sentence in one for one in told), (sentence, told)
 
 
 def test_drafts_are_changed_scheduled_published_and_discarded(editor, author, account, blog, mongo):
