@@ -1,4 +1,4 @@
-"""Pages of docs/how-to as tests follow them: their blocks, and which of them were tried."""
+"""Pages of docs as tests follow them: their blocks, and which of them were tried."""
 
 import json
 import re
@@ -24,6 +24,11 @@ class Block:
         """Return the commands of a console block, one a line."""
         return [line.strip().removeprefix("$ ") for line in self.text.splitlines() if line.strip()]
 
+    def typed(self) -> list[str]:
+        """Return the commands of a console block that begin with a dollar, each in one line, without what they print."""
+        lines = self.text.replace("\\\n", "").splitlines()
+        return [line.removeprefix("$ ") for line in lines if line.startswith("$ ")]
+
     def sent(self) -> list[dict[str, Any]]:
         """Return what the lines of a shell block send, as the driver would."""
         return commands_of(self.text)
@@ -34,9 +39,9 @@ def commands_of(text: str) -> list[dict[str, Any]]:
     return [json.loads(document) for document in _SHELL.findall(text)]
 
 
-def blocks(name: str) -> list[Block]:
-    """Return the blocks of a page of docs/how-to, in their order."""
-    page = (ROOT / "docs/how-to" / name).read_text()
+def blocks(name: str, folder: str = "how-to") -> list[Block]:
+    """Return the blocks of a page of docs/how-to, or another folder of docs, in their order."""
+    page = (ROOT / "docs" / folder / name).read_text()
     found = []
     for match in _FENCE.finditer(page):
         paragraph = page[: match.start()].rstrip().rpartition("\n\n")[2]
