@@ -39,7 +39,9 @@ class Filters(Shape):
     facet: list[str] = Field(
         [], max_length=10, description="Values of facets: `course=dessert`.", examples=[["course=dessert"]]
     )
-    state: str = Field("", pattern=STATE, description="The list of the admin: `any` state, or one of them.")
+    state: str = Field(
+        "", pattern=STATE, description=f"The list of the admin: `{'`, `'.join((lists.ANY, *lists.STATES))}`."
+    )
     cursor: str = Field("", max_length=300, description="`next` of the page before.")
     limit: int = Field(SIZE, ge=1, le=MOST, description="How many are on a page.")
     fields: Fields = ""

@@ -21,7 +21,9 @@ def page(request: HttpRequest, api: Api) -> HttpResponse:
     context = {
         "operations": list(_operations(schema)),
         "shapes": list(_shapes(schema)),
-        "problems": [{"kind": kind, "status": one[0], "meaning": one[1]} for kind, one in problems.KINDS.items()],
+        "problems": [
+            {"kind": kind, "status": one[0], "meaning": _words(one[1])} for kind, one in problems.KINDS.items()
+        ],
         "version": schema["info"]["version"],
     }
     return render(request, "api/reference.html", context)
@@ -38,7 +40,10 @@ def _operations(schema: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
                 "path": path,
                 "summary": operation["summary"],
                 "paragraphs": _paragraphs(operation.get("description", "")),
-                "parameters": [_described(one["name"], one["schema"], one) for one in operation["parameters"]],
+                "parameters": [
+                    _described(one["name"], {**one, **one["schema"]}, is_needed=one.get("required", False))
+                    for one in operation["parameters"]
+                ],
                 "body": next((_kind(one["schema"]) for one in bodies), None),
                 "answer": next((_kind(one["schema"]) for answer in answers for one in answer), None),
                 "needs_account": {} not in operation["security"],
@@ -47,8 +52,13 @@ def _operations(schema: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 def _shapes(schema: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     shapes = schema["components"]["schemas"]
+    # What is answered is there anyway.
+    sent = {one["body"]["shape"] for one in _operations(schema) if one["body"]}
     for name, shape in sorted(shapes.items()):
-        fields = [_described(field, said) for field, said in shape.get("properties", {}).items()]
+        needed = shape.get("required", ()) if name in sent else ()
+        fields = [
+            _described(field, said, is_needed=field in needed) for field, said in shape.get("properties", {}).items()
+        ]
         yield {
             "name": name,
             "paragraphs": _paragraphs(shape.get("description", "")),
@@ -57,14 +67,17 @@ def _shapes(schema: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         }
 
 
-def _described(name: str, said: Mapping[str, Any], parameter: Mapping[str, Any] | None = None) -> dict[str, Any]:
+def _described(name: str, said: Mapping[str, Any], *, is_needed: bool) -> dict[str, Any]:
     examples = said.get("examples") or []
+    without = f"{said['default']} without it" if type(said.get("default")) is int else ""
+    most = f"{said['maximum']} at most" if "maximum" in said else ""
+    bounds = ", ".join(filter(None, (without, most)))
     return {
         "name": name,
         "kind": _kind(said),
-        "description": _words(said.get("description", "")),
+        "description": _words(f"{said.get('description', '')} {bounds}{'.' if bounds else ''}".strip()),
         "example": examples[0] if examples and isinstance(examples[0], str) else "",
-        "is_needed": bool(parameter and parameter.get("required")),
+        "is_needed": is_needed,
     }
 
 
@@ -94,4 +107,6 @@ def _kind(said: Mapping[str, Any]) -> dict[str, str]:
     if said.get("type") == "array":
         inner = _kind(said.get("items", {}))
         return {"words": f"list of {inner['words']}".strip(), "shape": inner["shape"]}
+    if "enum" in said:
+        return {"words": " or ".join(map(str, said["enum"])), "shape": ""}
     return {"words": str(said.get("const") or said.get("format") or said.get("type") or "any value"), "shape": ""}
