@@ -7,7 +7,7 @@ from typing import Any
 from bson import ObjectId
 from django import forms
 from django.core.exceptions import ValidationError
-from django.core.validators import URLValidator, validate_email
+from django.core.validators import ProhibitNullCharactersValidator, URLValidator, validate_email
 from django.urls import Resolver404, resolve
 from django.utils.translation import gettext as _
 
@@ -117,6 +117,7 @@ def _id(target: str) -> ObjectId | None:
 
 def _checked(row: dict[str, str]) -> dict[str, str]:
     label, target = row["label"][:LONGEST_LABEL], row["target"]
+    ProhibitNullCharactersValidator()(label + target)
     if len(target) > LONGEST_TARGET or not target:
         raise ValidationError(_("“%(label)s” needs an address."), params={"label": label})
     if _id(target):

@@ -39,7 +39,8 @@ def test_what_the_form_refuses_is_refused_and_others_do_not_read_them(account, a
     etag = chief.get(PATH)["ETag"]
     for name, value in (
         ("posts_per_page", 0), ("posts_per_page", "x"), ("language", "xx"), ("time_zone", "Moon"), ("accent", "#ffff00"),
-        ("menu", [{"label": "x", "target": "javascript:alert(1)"}]), ("name", ""), ("name", {"$ne": 1}), ("home", "no"),
+        ("menu", [{"label": "x", "target": "javascript:alert(1)"}]), ("menu", [{"label": "\0", "target": "/?a"}]),
+        ("footer_links", [{"label": "x", "target": "/?\0"}]), ("name", ""), ("name", {"$ne": 1}), ("home", "no"),
         ("tree", 5), ("settings.name", "x"),
     ):  # fmt: skip
         answer = chief.send("PATCH", PATH, {name: value}, If_Match=etag)
