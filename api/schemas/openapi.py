@@ -10,6 +10,7 @@ from ninja.openapi.schema import OpenAPISchema
 from pydantic import TypeAdapter
 
 from api import problems
+from api.http import answers
 from api.http.routing import Api
 from api.schemas import shapes
 from nodes.content import Content, registry
@@ -94,5 +95,8 @@ def _complete(operation: dict[str, Any]) -> None:
 
 @require_safe
 def document(request: HttpRequest, api: Api) -> HttpResponse:
-    """Answer the schema."""
-    return JsonResponse(schema(api))
+    """Answer the schema, with its ETag as all else."""
+    response = JsonResponse(schema(api))
+    response["ETag"] = answers.etag(None, response.content)
+    response["Cache-Control"] = "no-cache"
+    return response

@@ -28,6 +28,8 @@ def test_the_schema_is_served(mongo):
     assert answer.status_code == 200
     assert json.loads(answer.content)["openapi"].startswith("3.1.")
     assert promised(json.loads(answer.content)) == json.loads(present())
+    again = Client().get("/api/v1/openapi.json", headers={"If-None-Match": answer["ETag"]})
+    assert (again.status_code, again.content) == (304, b"")
 
 
 def test_the_page_of_it_has_every_operation_and_no_script_of_others(mongo):
