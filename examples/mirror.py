@@ -55,10 +55,10 @@ def asking(address: str, token: str = "") -> Callable[..., Any]:
 
 
 class Mirror:
-    """A folder that follows a site."""
+    """A folder that follows a site. `sees_more`: whether it asks with a token, and so for what readers do not see, too."""
 
-    def __init__(self, folder: Path, ask: Callable[..., Any]) -> None:
-        self.folder, self.ask = folder, ask
+    def __init__(self, folder: Path, ask: Callable[..., Any], *, sees_more: bool = False) -> None:
+        self.folder, self.ask, self.sees_more = folder, ask, sees_more
         (folder / "nodes").mkdir(parents=True, exist_ok=True)
 
     def follow(self) -> bool:
@@ -82,19 +82,23 @@ class Mirror:
         return bool(answer["more"])
 
     def read_all(self) -> None:
-        """Read everything, a hundred at once, and remove what is not there any more."""
+        """Read everything, a hundred at once, and remove what is not there any more. With a token, each by itself besides:
+        lists do not tell of drafts."""
         there = set()
-        for node in self.listed():
+        for node in self.listed(include="detail"):
             self.keep(node["id"], node)
+            there.add(node["id"])
+        for node in self.listed(state="any", fields="id") if self.sees_more else ():
+            self.keep(node["id"], self.ask(f"nodes/{node['id']}"))
             there.add(node["id"])
         for gone in {file.stem for file in (self.folder / "nodes").glob("*.json")} - there:
             self.keep(gone, None)
 
-    def listed(self) -> Iterator[dict[str, Any]]:
-        """Yield all that readers see, of each type that the site has."""
+    def listed(self, **query: str) -> Iterator[dict[str, Any]]:
+        """Yield all that a list has, of each type that the site has."""
         schemas = self.ask("openapi.json")["components"]["schemas"]
         for type_name in schemas["Node"]["discriminator"]["mapping"]:
-            wanted = {"type": type_name, "include": "detail", "limit": 100}
+            wanted = {"type": type_name, "limit": 100, **query}
             while True:
                 page = self.ask("nodes", **wanted)
                 yield from page["items"]
@@ -131,7 +135,8 @@ def main() -> None:
     parser.add_argument("--once", action="store_true", help="end when nothing more has changed")
     parser.add_argument("--every", type=float, default=10, metavar="SECONDS", help="between two questions")
     given = parser.parse_args()
-    mirror = Mirror(given.folder, asking(given.site, os.environ.get("MIRROR_TOKEN", "")))
+    token = os.environ.get("MIRROR_TOKEN", "")
+    mirror = Mirror(given.folder, asking(given.site, token), sees_more=bool(token))
     while True:
         if mirror.follow():
             continue

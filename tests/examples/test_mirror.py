@@ -11,10 +11,14 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from django.contrib.auth import get_user_model
+from django.contrib.auth.models import Group
 from django.test import Client
 
 from api.changes import stored
 from api.changes.relay import relay
+from api.rights import tokens
+from api.rights.scopes import Scope
 from cms import page_cache
 from examples.mirror import NOT_THERE, Mirror, asking
 from mongo.clock import now
@@ -48,11 +52,9 @@ def lose_history():
     database()["cms.changes"].update_one({"_id": last.number}, {"$set": {"resume": ancient}})
 
 
-@pytest.fixture
-def ask(mongo):
-    """Ask the site without a server."""
+def asking_by(client):
+    """Return what asks the site without a server."""
     page_cache.cache.clear()
-    client = Client()
 
     def ask(path, **query):
         answer = client.get(f"/api/v1/{path}", query)
@@ -60,6 +62,33 @@ def ask(mongo):
         return json.loads(answer.content) if answer.status_code == 200 else None
 
     return ask
+
+
+@pytest.fixture
+def ask(mongo):
+    return asking_by(Client())
+
+
+def test_with_a_token_it_has_what_its_owner_sees(mongo, tmp_path):
+    editor = get_user_model()._default_manager.create_user("ed", "ed@example.org", "pw", is_staff=True)
+    editor.groups.set(Group.objects.filter(name="Editors"))
+    secret = tokens.make(editor, "mirror", (Scope.READ,))[1]
+    ask = asking_by(Client(headers={"Authorization": f"Bearer {secret}"}))
+    section = build.node("folder", "hall", published=None)
+    page = build.node("basic-page", "one", parent=section)
+    drafts.save_draft(build.EDITOR, page, build.nonce(page), {"title": "Drafted"})
+    photo_build.upload(photo_build.gallery(), fields={"published": None})
+    relay()
+    mirror = Mirror(tmp_path, ask, sees_more=True)
+    mirror.follow()
+    assert kept(tmp_path) == present(ask)
+    assert kept(tmp_path)[str(page)]["draft"]["nonce"]
+    assert len(kept(tmp_path)) == 4
+    build.save(section, build.nonce(section), slug="house")
+    relay()
+    mirror.follow()
+    assert kept(tmp_path) == present(ask)
+    assert kept(tmp_path)[str(page)]["path"] == "/house/one"
 
 
 def test_a_mirror_follows(ask, tmp_path):
