@@ -81,7 +81,11 @@ class TestWithoutAPage:
     def test_further_pages(self, client, blog):
         for day in range(1, 13):
             post(blog, f"post-{day}", day)
-        first = client.get(ADDRESS).context["listing"]
+        answer = client.get(ADDRESS)
+        first = answer.context["listing"]
+        # The name is the title: entries do not repeat it, as those of the blog do.
+        assert 'rel="author"' not in answer.content.decode()
+        assert 'rel="author"' in client.get("/news").content.decode()
         assert slugs(client, f"{ADDRESS}?from={first.older}") == ["post-2", "post-1"]
         assert client.get(f"{ADDRESS}?from=x").status_code == 404
 
