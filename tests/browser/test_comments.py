@@ -119,6 +119,21 @@ def test_back_stays_on_a_page_whose_address_names_the_parent_already(page, targe
 
 
 @pytest.mark.slow
+def test_back_is_where_one_was_though_the_address_names_the_discussion(page, target):
+    parent = say(target, "What do you say?", "a")
+    reply = say(target, "A line.\n\n" * 40, "b", parent=parent.slug)
+    page.goto(f"{URL}#comments")
+    link = page.locator(f"#c-{reply.part}").get_by_role("link", name="Show parent")
+    place = link.evaluate("link => { link.scrollIntoView({block: 'center', behavior: 'instant'}); return scrollY; }")
+    link.click()
+    expect(page.locator(f"#c-{parent.part}")).to_be_in_viewport()
+    page.go_back()
+    page.wait_for_function("place => scrollY === place", arg=place)
+    expect(link).to_be_focused()
+    expect(link).to_be_in_viewport()
+
+
+@pytest.mark.slow
 def test_held_reply_is_shown_below_what_it_answers(browsing, target, rules):
     rules(MODE="hold-all")
     parent = say(target, "What do you say?", "a")

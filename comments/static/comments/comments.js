@@ -109,7 +109,7 @@
       event.preventDefault();
       reply(link);
     } else if (link.classList.contains("comment-parent")) {
-      history.replaceState({ ...history.state, commentsFrom: link.closest(".comment").id }, "");
+      history.replaceState({ ...history.state, commentsFrom: link.closest(".comment").id, commentsAt: scrollY }, "");
       // To where the address leads already a browser adds no step: going back would leave the page.
       const named = link.href === location.href && document.getElementById(link.hash.slice(1));
       if (!named) return;
@@ -137,7 +137,7 @@
     } else {
       // After the browser has scrolled, wherever to.
       const left = document.getElementById(state?.commentsFrom)?.querySelector(".comment-parent");
-      if (left) requestAnimationFrame(() => left.focus());
+      if (left) requestAnimationFrame(() => { left.focus(); scrollTo({ top: state.commentsAt, behavior: "instant" }); });
     }
   });
   addEventListener("hashchange", reveal);
