@@ -17,6 +17,8 @@ from comments.posting.cookie import own_of
 from comments.posting.forms import EditForm
 from comments.posting.services import Refused, Sender
 from comments.posting.views import TOO_OLD, is_forged
+from comments.reading import selectors
+from comments.reading.lists import ANCHOR
 from comments.reading.views import comment_of, whereabouts
 from comments.types import Comment, Held
 from comments.views import page, personal, target_of
@@ -60,13 +62,13 @@ def delete(request: HttpRequest, label: str, pk: str, slug: str) -> HttpResponse
     if request.method == "POST" and isinstance(comment, Held):
         with contextlib.suppress(CommentNotFound):  # a moderator was faster: where it is now, it can be deleted again
             services.withdraw(comment.id)
-        return HttpResponseRedirect(obj.get_absolute_url())
+        return HttpResponseRedirect(_answered(comment, obj))
     if request.method == "POST":
         removed = services.remove(comment.target, slug, by=forms.user_key(request.user))
         if is_moderator:
             flags.settle(comment.target, slug)
             signals.comment_was_flagged.send(Comment, comment=removed, flag="removal", created=True, request=request)
-        return HttpResponseRedirect(obj.get_absolute_url())
+        return HttpResponseRedirect(_answered(comment, obj))
     return ask(request, comment, obj, _("Delete this comment?"), _("Delete"))
 
 
@@ -83,7 +85,8 @@ def flag(request: HttpRequest, label: str, pk: str, slug: str) -> HttpResponse:
             return ask(request, comment, obj, refused, _("Flag it"), status=429)
         created = flags.flag(comment, f"user:{key}" if key else f"ip_hash:{network}")
         signals.comment_was_flagged.send(Comment, comment=comment, flag="flag", created=created, request=request)
-        return personal(page(request, comment.target, "flagged", {"obj": obj, "comment": comment}))
+        context = {"obj": obj, "comment": comment, "back": _where(comment, obj)}
+        return personal(page(request, comment.target, "flagged", context))
     return ask(request, comment, obj, _("Bring this comment before a moderator?"), _("Flag it"))
 
 
@@ -93,6 +96,7 @@ def ask(
     """Return the page that asks before something is done to a comment; its button posts to the same URL."""
     context = {
         "comment": comment, "obj": obj, "text": SafeString(comment.html), "question": question, "answer": answer,
+        "back": obj.get_absolute_url() if isinstance(comment, Held) else _where(comment, obj),
     }  # fmt: skip
     return personal(page(request, comment.target, "ask", context, status=status))
 
@@ -103,6 +107,14 @@ def _found(request: HttpRequest, label: str, pk: str, slug: str) -> tuple[Commen
     if held := own.waiting(target, slug, own_of(request), request.user):
         return held, obj
     return comment_of(label, pk, slug)
+
+
+def _answered(comment: Comment | Held, obj: Model) -> str:
+    """Return where a reader goes on whose comment is gone: at the comment that it answered, else at the discussion."""
+    with contextlib.suppress(CommentNotFound):
+        if comment.parent and not selectors.get(comment.target, comment.parent).removed:
+            return whereabouts(comment.target, obj, comment.parent)
+    return f"{obj.get_absolute_url()}#{ANCHOR}"
 
 
 def _where(comment: Comment | Held, obj: Model) -> str:

@@ -198,8 +198,22 @@ def test_author_deletes_by_post_alone(client, post_page):
     comment = own_comment(client, post_page)
     assert "Delete this comment?" in client.get(change_url("delete", comment)).content.decode()
     assert not selectors.get(post_page, comment.slug).removed
-    client.post(change_url("delete", comment))
+    assert client.post(change_url("delete", comment)).url == "/news/hello#comments"
     assert selectors.get(post_page, comment.slug).removed
+
+
+def test_who_deletes_an_answer_is_back_at_what_it_answered(client, post_page):
+    parent = one(post_page, "Parent", "b")
+    for text in ("Once", "Again"):
+        site.post(client, post_page, text, parent=parent.slug)
+        answer = next(entry for entry in selectors.iterate(post_page) if entry.source == text)
+        page = client.get(change_url("delete", answer)).content.decode()
+        assert f'#c-{answer.part}">No, go back' in page
+        if text == "Again":
+            services.remove(post_page, parent.slug)
+        address = client.post(change_url("delete", answer)).url
+        assert address.endswith("#comments" if text == "Again" else f"#c-{parent.part}")
+        assert client.get(address).status_code == 200
 
 
 def test_flag_asks_and_counts_a_reader_once(client, post_page):
@@ -209,7 +223,9 @@ def test_flag_asks_and_counts_a_reader_once(client, post_page):
     client.get(change_url("flag", comment))
     assert flags.flagged() == []
     for _ in range(2):
-        client.post(change_url("flag", comment))
+        thanks = client.post(change_url("flag", comment)).content.decode()
+        assert "comments.css" in thanks
+        assert f'#c-{comment.part}">←' in thanks
     assert [(f.slug, f.count) for f in flags.flagged()] == [(comment.slug, 1)]
 
 
