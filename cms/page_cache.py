@@ -58,6 +58,8 @@ KEPT: Mapping[str, frozenset[str]] = {
     "api-tree": frozenset(),
     "api-tags": frozenset(),
     "api-authors": frozenset(),
+    "api-reference": frozenset(),
+    "api-schema": frozenset(),
 }
 # However well an entry compares, it ends this long after it was made: relative times on it grow old.
 LONGEST = timedelta(seconds=60)
