@@ -5,13 +5,15 @@
 
 import json
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
 from http import HTTPStatus
 from typing import Any
 
 from django.core.exceptions import PermissionDenied, RequestDataTooBig, SuspiciousOperation
-from django.http import Http404, HttpResponse, UnreadablePostError
+from django.http import Http404, HttpRequest, HttpResponse, UnreadablePostError
 from django.utils.cache import add_never_cache_headers
+from django.views.decorators.csrf import csrf_exempt
 from ninja.errors import HttpError, ValidationError
 
 from mongo.servers import is_outage
@@ -89,6 +91,18 @@ def answer(problem: Problem) -> HttpResponse:
         response[name] = value
     add_never_cache_headers(response)
     return response
+
+
+def only_read(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
+    """Have a view answer what reads; all else is told as a problem, with or without a CSRF token."""
+
+    @wraps(view)
+    def safe(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        if request.method in ("GET", "HEAD"):
+            return view(request, *args, **kwargs)
+        return answer(Problem("method-not-allowed", "This address takes GET, HEAD.", headers={"Allow": "GET, HEAD"}))
+
+    return csrf_exempt(safe)
 
 
 def of(error: Exception) -> Problem:

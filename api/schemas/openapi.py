@@ -5,7 +5,6 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.utils import translation
-from django.views.decorators.http import require_safe
 from ninja.openapi.schema import OpenAPISchema
 from pydantic import TypeAdapter
 
@@ -93,7 +92,7 @@ def _complete(operation: dict[str, Any]) -> None:
     operation["security"] = [{} if "Visitor" in one else one for one in operation.get("security", ())]
 
 
-@require_safe
+@problems.only_read
 def document(request: HttpRequest, api: Api) -> HttpResponse:
     """Answer the schema, with its ETag as all else."""
     response = JsonResponse(schema(api))

@@ -7,14 +7,13 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
-from django.views.decorators.http import require_safe
 
 from api import problems
 from api.http.routing import Api
 from api.schemas import openapi
 
 
-@require_safe
+@problems.only_read
 def page(request: HttpRequest, api: Api) -> HttpResponse:
     """Show every operation with its parameters, every shape with its fields, and the problems."""
     schema = openapi.schema(api)

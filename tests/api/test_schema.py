@@ -57,6 +57,15 @@ def test_the_page_of_it_has_every_operation_and_no_script_of_others(mongo, comma
     assert "`" not in page
 
 
+def test_what_would_change_something_there_is_told_as_a_problem(mongo):
+    client = Client(enforce_csrf_checks=True)
+    for path in ("/api/v1/", "/api/v1/openapi.json"):
+        assert client.head(path).status_code == 200
+        answer = client.post(path, {}, content_type="application/json")
+        assert (answer.status_code, answer["Content-Type"]) == (405, "application/problem+json")
+        assert answer["Allow"] == "GET, HEAD"
+
+
 @pytest.fixture
 def recipe():
     @register
