@@ -80,6 +80,10 @@ def _complete(operation: dict[str, Any]) -> None:
     """Say what every operation has: problems, and that who only reads needs no token."""
     told = {problems.CONTENT_TYPE: {"schema": {"$ref": REFERENCE.format(model="Problem")}}}
     operation["responses"] = {str(status): answer for status, answer in operation["responses"].items()}
+    for status, answer in operation["responses"].items():
+        # ninja knows one type of content.
+        if status >= "400" and "content" in answer:
+            answer["content"] = {problems.CONTENT_TYPE: answer["content"].pop("application/json")}
     operation["responses"]["default"] = {"description": "A problem", "content": told}
     for parameter in operation["parameters"]:
         # Here they would have names; they stand in the schema, too.
