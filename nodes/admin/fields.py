@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from functools import partial
 from typing import Any
+from urllib.parse import unquote
 
 from bson import ObjectId
 from django import forms
@@ -225,7 +226,7 @@ class ReferenceField(forms.CharField):
 def spelled(node_id: ObjectId, *, photos: bool) -> str:
     """Return a reference as editors read it: its address where readers see it, else its id."""
     found = nodes.live_by_id(tree.current(), node_id, now())
-    return found.get_absolute_url() if found else f"{'photo' if photos else 'node'}:{node_id}"
+    return unquote(found.get_absolute_url()) if found else f"{'photo' if photos else 'node'}:{node_id}"
 
 
 class AuthorWidget(forms.MultiWidget):

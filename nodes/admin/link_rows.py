@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Sequence
 from typing import Any
+from urllib.parse import unquote
 
 from bson import ObjectId
 from django import forms
@@ -46,7 +47,7 @@ class RowsInput(forms.Widget):
     def get_context(self, name: str, value: Any, attrs: Any) -> dict[str, Any]:
         context: dict[str, Any] = super().get_context(name, value, attrs)
         rows = _told(value or [])
-        usual = [] if rows else [{"label": "", "target": one.url, "title": one.title} for one in self.usual()]
+        usual = [] if rows else [{"label": "", "target": unquote(one.url), "title": one.title} for one in self.usual()]
         rows = (rows or usual)[:MOST]
         blank = [{"label": "", "target": ""}] * min(BLANK, MOST - len(rows))
         return {**context, "rows": [*rows, *blank], "usual": json.dumps(_plain(usual)) if usual else ""}

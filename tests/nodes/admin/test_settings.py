@@ -65,20 +65,21 @@ def test_settings_that_others_keep_changing_are_shown_again(mongo, editor, monke
 
 def test_the_settings_that_were_left_alone_are_not_stored(mongo, editor):
     node("blog", "news", title="News")
+    node("blog", "世界", title="World")
     ann = editor()
     form = settings_form(ann)
-    assert form["menu-0-target"] == ["/news"]
+    assert [form[f"menu-{row}-target"] for row in range(2)] == [["/news"], ["/世界"]]
     node("blog", "later", title="Later")
     assert ann.send(PAGE, form, tagline="Said").status_code == 302
     assert stored(mongo) == {"tagline": "Said"}
 
 
 def test_a_menu_is_arranged_by_rows(mongo, editor):
-    news, about = node("blog", "news", title="News"), node("basic-page", "about", title="About")
+    news, about = node("blog", "news", title="News"), node("basic-page", "关于", title="About")
     ann = editor()
     typed = {
         "menu-0-label": "All posts", "menu-0-place": "3",
-        "menu-1-target": "/about", "menu-1-place": "1",
+        "menu-1-target": "/%E5%85%B3%E4%BA%8E", "menu-1-place": "1",
         "menu-2-target": "https://example.org/", "menu-2-label": "Elsewhere", "menu-2-place": "2",
     }  # fmt: skip
     assert ann.send(PAGE, settings_form(ann), **typed).status_code == 302
@@ -88,7 +89,7 @@ def test_a_menu_is_arranged_by_rows(mongo, editor):
         {"label": "All posts", "target": f"node:{news}"},
     ]
     again = settings_form(ann)
-    assert [again[f"menu-{row}-target"] for row in range(3)] == [["/about"], ["https://example.org/"], ["/news"]]
+    assert [again[f"menu-{row}-target"] for row in range(3)] == [["/关于"], ["https://example.org/"], ["/news"]]
     assert ann.send(PAGE, again, tagline="x").status_code == 302
     emptied = {name: "" for name in again if name.startswith("menu-") and name.endswith(("label", "target"))}
     assert ann.send(PAGE, settings_form(ann), **emptied).status_code == 302
