@@ -18,6 +18,12 @@ from tests.support.nodes.build import nonce, stored
 IMAGES = Path(__file__).parents[2] / "docs" / "images"
 DESKTOP, PHONE = {"width": 1180, "height": 800}, {"width": 390, "height": 800}
 POST = "/essays/the-wide-margin"
+SETTLED = """() => Promise.all([
+    document.fonts.ready,
+    ...[...document.images]
+        .filter((image) => !image.complete && image.getBoundingClientRect().top < innerHeight)
+        .map((image) => new Promise((done) => image.onload = image.onerror = done)),
+]).then(() => null)"""
 
 
 @pytest.fixture(autouse=True)
@@ -28,12 +34,19 @@ def demo(mongo):
 def taken(page: Page, address: str, *, at: str | None = None) -> Image.Image:
     """Return the picture of a page, scrolled to what `at` selects."""
     page.goto(address)
-    page.wait_for_load_state("networkidle")
+    page.evaluate(SETTLED)
+    # The copies of photos are made by now.
+    page.reload()
     if at:
         page.locator(at).first.evaluate("element => element.scrollIntoView({behavior: 'instant'})")
-    page.wait_for_function(
-        "[...document.images].every((image) => image.complete || image.getBoundingClientRect().top > innerHeight)"
-    )
+    return seen(page)
+
+
+def seen(page: Page) -> Image.Image:
+    """Return the picture of what a page shows now."""
+    page.evaluate(SETTLED)
+    # A frame without scripts cannot be asked.
+    page.wait_for_timeout(1_000)
     return Image.open(BytesIO(page.screenshot())).convert("RGB")
 
 
@@ -58,12 +71,6 @@ def test_take_readers_pages(browsing):
     keep("comments", taken(desktop, POST, at="#comments, .comments"), taken(phone, POST, at=".comment-depth-3"))
     keep("search", taken(desktop, "/search?q=paper"), taken(phone, "/search?q=paper"))
     keep("gallery", taken(desktop, "/plates"), taken(phone, "/plates/from-the-night-train"))
-
-
-def seen(page: Page) -> Image.Image:
-    """Return the picture of what a page shows now."""
-    page.wait_for_load_state("networkidle")
-    return Image.open(BytesIO(page.screenshot())).convert("RGB")
 
 
 def test_take_the_editors_pages(browsing, account):
