@@ -88,13 +88,15 @@ def _milliseconds(text: str, name: str) -> float:
 
 
 @contextmanager
-def started(application: str, folder: Path, environment: Mapping[str, str] | None = None) -> Iterator[Web]:
+def started(
+    application: str, folder: Path, environment: Mapping[str, str] | None = None, python: str = sys.executable
+) -> Iterator[Web]:
     """Serve an application with gunicorn, set as `manage.py serve` sets it, but WORKERS workers. Its lines go to the folder."""
     port = _free_port()
     log = folder / f"web-{port}.log"
     mongod = Embedded(folder).running()
     assert mongod is not None
-    command = servers.command(application, port)
+    command = [python, *servers.command(application, port)[1:]]
     process_environment = {**os.environ, "WEB_CONCURRENCY": str(WORKERS), **(environment or {})}
     with log.open("wb") as output:
         process = subprocess.Popen(
@@ -123,7 +125,7 @@ def _free_port() -> int:
 
 def _wait(web: Web, process: subprocess.Popen[bytes], log: Path) -> None:
     """Return once every worker has answered: the first request of each imports what later ones need."""
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 120
     answered = 0
     while answered < 10 * WORKERS:
         try:
