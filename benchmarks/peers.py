@@ -15,8 +15,8 @@ import psutil
 
 from benchmarks import report, site
 
-ROUNDS, SECONDS = (1, 1) if site.QUICK else (4, 2)
-NODES = 100 if site.QUICK else 300
+ROUNDS, SECONDS = (1, 1) if site.QUICK else (5, 3)
+NODES = 100 if site.QUICK else 1_000
 REQUIREMENTS = Path(__file__).with_name("wagtail_site") / "requirements.txt"
 
 OURS, OURS_COLD, WAGTAIL, WAGTAIL_NEW, WAGTAIL_KEPT = (
@@ -133,6 +133,8 @@ def main() -> None:
                 for one in turn:
                     one.loads.append(by[one.way].loaded(calls[one.call, one.way], SECONDS))
                     one.of_bare.append(one.loads[-1].rate / usual)
+                    # Should the machine become too busy to go on, this is what was found.
+                    print(f"{call}, {one.way}: {one.loads[-1].rate:,.1f}, {one.of_bare[-1]:.3f} of bare", flush=True)
                 if (call, WAGTAIL) in every:
                     for one in turn:
                         one.of_wagtail.append(one.loads[-1].rate / every[call, WAGTAIL].loads[-1].rate)

@@ -70,6 +70,8 @@ class Web:
         assert rate is not None
         assert count is not None
         requests = int(count[1])
+        if not requests:
+            raise RuntimeError(f"{path}: no answer within {seconds} s; this machine is too busy to measure")
         spent = (seconds * 1_000 / requests for seconds in (web, mongod))
         return Load(requests, float(rate[1]), _milliseconds(done.stdout, "99%"), *spent)
 
