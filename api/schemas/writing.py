@@ -112,8 +112,8 @@ class Stale(Shape):
     """The problem of a change that was made on another version than is stored. `etag`: for If-Match of the next attempt.
 
     `base`, `stored` and `yours` have the fields that were sent, as they were before, as they are and as they were to be.
-    `merged`: what to send to have both, without what `conflicts` leaves to decide. None of these where If-Match names no version
-    at all."""
+    `merged`: what to send to have both, without what `conflicts` leaves to decide. None of these where If-Match names
+    no version at all."""
 
     type: str
     title: str
