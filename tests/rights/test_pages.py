@@ -13,7 +13,8 @@ from comments.types import Author, Target
 from mongo.clock import now
 from mongo.connection import database
 from nodes.views import previews
-from tests.rights.world import API, NOT_TOLD, STATES, Thing, World, body, is_refused, remark, rows, stored, told, word
+from tests.rights import by_api
+from tests.rights.world import NOT_TOLD, STATES, Thing, World, body, is_refused, remark, rows, stored, told, word
 from tests.support.nodes.editors import fields
 
 # + it shows there, - nothing of it does. The same for everybody: readers' pages do not depend on who reads.
@@ -96,6 +97,17 @@ trash                ea    ea       oea    ea         ea       ea       -
 trash in bulk        ea    ea       oea    ea         ea       ea       -
 put back             -     -        -      -          -        -        ea
 delete for good      -     -        -      -          -        -        a
+api edit             ea    ea       oea    ea         ea       ea       -
+api edit the draft   oea   oea      oea    oea        oea      oea      -
+api move             ea    ea       oea    ea         ea       ea       -
+api publish          -     -        ea     ea         -        -        -
+api publish the draft -    ea       -      -          -        -        -
+api discard the draft -    oea      -      -          -        -        -
+api schedule         -     -        ea     ea         -        -        -
+api unpublish        ea    ea       -      ea         ea       ea       -
+api tag              ea    ea       oea    ea         ea       ea       -
+api trash            ea    ea       oea    ea         ea       ea       -
+api put back         -     -        -      -          -        -        ea
 """
 
 
@@ -256,7 +268,7 @@ def sees(world, things, action, state, kind, may):
     if not may:
         assert is_refused(answer) or action in LISTS
         assert word(state) not in body(answer)
-        is_public = action.startswith(API) and state in ("live", "drafted")
+        is_public = action.startswith(by_api.START) and state in ("live", "drafted")
         if action not in LISTS and kind in NOT_TOLD and not is_public:
             nowhere = world.ask(
                 kind, path.replace(str(thing.id), str(ObjectId())), {} if action == "signed preview link" else None
@@ -284,8 +296,12 @@ def effect(world: World, thing: Thing, action: str, kind: str) -> bool:
     """Do it; return whether it was done."""
     before = stored(thing.id)
     copies = database()["cms.nodes"].count_documents({})
-    path, data = writing(world, thing, action)
-    world.ask(kind, path, data)
+    if action.startswith(by_api.START):
+        action = action.removeprefix(by_api.START)
+        by_api.send(world, thing, action, kind)
+    else:
+        path, data = writing(world, thing, action)
+        world.ask(kind, path, data)
     after = stored(thing.id)
     metadata = after.get("metadata", {})
     match action:
@@ -305,6 +321,10 @@ def effect(world: World, thing: Thing, action: str, kind: str) -> bool:
             return word("drafted") in metadata["title"]
         case "unpublish":
             return metadata["published"] is None and before["metadata"]["published"] is not None
+        case "schedule":
+            return metadata["published"] == by_api.LATER
+        case "discard the draft":
+            return "draft" in before and "draft" not in after
         case "tag":
             return "added" in metadata["tags"]
         case "trash" | "trash in bulk":
@@ -350,10 +370,11 @@ def untouched(world: World) -> dict[str, Thing]:
 
 
 def does(world, untouched, action, state, kind, may):
-    thing = world.thing(state) if may else untouched[state]
+    # What editors may not publish or discard they may have changed by a form.
+    thing = world.thing(state) if may or action.startswith(by_api.START) else untouched[state]
     before = stored(thing.id)
     assert effect(world, thing, action, kind) is may
-    if not may and not (kind in ("owner", "editor", "administrator") and action == "edit the draft"):
+    if not may and not (kind in ("owner", "editor", "administrator") and action.endswith("edit the draft")):
         allowed = {"owner", "editor", "administrator"} if state != "trashed" else set()
         assert stored(thing.id) == before or (kind in allowed), "a refusal changes nothing"
 

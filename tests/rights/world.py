@@ -3,6 +3,7 @@
 Each thing carries words that nothing else has (`word(state)`), so that where it shows is seen by searching for them.
 """
 
+import json
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -152,6 +153,14 @@ class World:
     def ask(self, kind: str, path: str, data: dict[str, Any] | None = None) -> HttpResponseBase:
         """Return what a kind of account gets at a path, or for what is posted to it."""
         return self._get(kind, path) if data is None else self.clients[kind].post(path, data)
+
+    def send(self, kind: str, method: str, path: str, said: Any, **headers: str) -> HttpResponseBase:
+        """Return what a kind of account gets for JSON that it sends to the API, with a token."""
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        answer: HttpResponseBase = self.programs[kind].generic(
+            method, f"/api/v1{path}", json.dumps(said), "application/json", headers=named
+        )
+        return answer
 
     def _token(self, kind: str) -> dict[str, str]:
         if kind not in self.users:

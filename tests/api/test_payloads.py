@@ -1,0 +1,67 @@
+"""Every known trick to get a script into a page, written by the API: none comes out, neither in JSON nor on the page."""
+
+import json
+from html import escape
+
+import pytest
+
+from api.rights.scopes import Scope
+from tests.markup.policy import violations
+from tests.support.nodes import build
+from tests.support.payloads import ALL, arrived
+
+# So many changes go into one request.
+TOGETHER = 100
+
+
+@pytest.fixture
+def blog(mongo):
+    return build.node("blog", "news", title="News")
+
+
+@pytest.fixture
+def editor(account, asker):
+    return asker(account("ed", "Editors"), Scope.PUBLISH)
+
+
+def done(asker, operations, status):
+    """Send operations to /bulk, some at a time; return their results, which all have this status."""
+    found = []
+    for first in range(0, len(operations), TOGETHER):
+        answer = asker.send("POST", "/bulk", {"operations": operations[first : first + TOGETHER]})
+        assert answer.status_code == 200, answer.content
+        found += json.loads(answer.content)["results"]
+    assert [one for one in found if one["status"] != status] == []
+    return found
+
+
+def said(payload):
+    """Return what a program sends of which every field is a payload."""
+    word = " ".join(payload.split())[:190] or "x"
+    detail = {"text": payload, "seo_title": word, "seo_description": payload[:200]}
+    return {"title": word, "summary": payload, "detail": detail}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("way", ["created", "changed"])
+def test_nothing_that_a_program_writes_runs(editor, visitor, blog, way):
+    payloads = [arrived(payload) for payload in ALL]
+    place = {"type": "blog-entry", "section": str(blog), "published": "2021-01-01T00:00:00Z"}
+    first = [said(payload) if way == "created" else {"title": "Before"} for payload in payloads]
+    made = [{"do": "create", "body": {**place, **one, "slug": f"p{at}"}} for at, one in enumerate(first)]
+    results = done(editor, made, 201)
+    if way == "changed":
+        changes = [
+            {"do": "change", "id": one["id"], "if_match": one["etag"], "body": said(payload)}
+            for one, payload in zip(results, payloads, strict=True)
+        ]
+        done(editor, changes, 200)
+    for at, (result, payload) in enumerate(zip(results, payloads, strict=True)):
+        answer = visitor.get(f"/nodes/{result['id']}?include=body_html")
+        told = json.loads(answer.content)
+        assert (answer["Content-Type"], answer["X-Content-Type-Options"]) == ("application/json", "nosniff")
+        assert violations(told["body_html"], "article") == [], payload
+        page = visitor.client.get(f"/news/p{at}").content.decode()
+        assert told["body_html"] in page, payload
+        assert escape(told["title"]) in page, payload
+        assert "<" not in payload or payload not in page.replace(told["body_html"], ""), payload
