@@ -169,7 +169,7 @@ def _cut_short(name: str, where: str) -> Finding:
 
 
 def _discover() -> None:
-    for name in ("topology", "indexes", "queries", "shapes", "settings", "jobs"):
+    for name in ("topology", "capacity", "cluster", "indexes", "queries", "shapes", "settings", "jobs"):
         import_module(f"mongo.doctor.{name}")
     for app in apps.get_app_configs():
         if app.name != "mongo" and module_has_submodule(app.module, "doctor"):

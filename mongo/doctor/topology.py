@@ -1,11 +1,10 @@
 """Which server answers, and whether it is one to trust with data."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
 
-from pymongo.errors import OperationFailure
-
+from mongo import status
 from mongo.connection import client
 from mongo.doctor.findings import ERROR, WARNING, Examination, Finding, check
 from mongo.servers import OLDEST
@@ -13,6 +12,30 @@ from mongo.servers import OLDEST
 # MongoDB's published ends of life, by release series.
 END_OF_LIFE = {(6, 0): datetime(2025, 7, 31, tzinfo=UTC), (7, 0): datetime(2027, 8, 31, tzinfo=UTC)}
 SAFE_MEMBERS = 3
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A fault of MongoDB itself: what may happen, and by release series the first version without it."""
+
+    name: str
+    what: str
+    mended: dict[tuple[int, int], int]
+
+
+# Those that a site can meet. What a later series never had is not named.
+FAULTS = (
+    Fault(
+        "CVE-2025-14847",
+        "who reaches its port reads memory of the server without a password",
+        {(6, 0): 27, (7, 0): 28, (8, 0): 17, (8, 2): 3},
+    ),
+    Fault(
+        "the alert of April 2024",
+        "transactions on several shards may miss reads and writes while chunks are moved",
+        {(6, 0): 14, (7, 0): 8},
+    ),
+)
 
 
 @check
@@ -29,6 +52,28 @@ def server_version(examination: Examination) -> Iterator[Finding]:
         yield Finding(
             examination.for_production, "server-end-of-life", examination.alias, message, "Upgrade to 7.0 or 8.0."
         )
+
+
+@check
+def server_faults(examination: Examination) -> Iterator[Finding]:
+    """No version that is known to be faulty."""
+    version = client(examination.alias).server_info()["versionArray"]
+    for fault, mended in known_faults(version):
+        spelled = ".".join(map(str, version[:3]))
+        message = f"MongoDB {spelled} has a known fault ({fault.name}): {fault.what}."
+        yield Finding(
+            examination.for_production, "server-faulty", examination.alias, message, f"Upgrade to {mended} or later."
+        )
+
+
+def known_faults(version: list[int]) -> list[tuple[Fault, str]]:
+    """Return the known faults of a version such as [6, 0, 5, 0], each with the first one of its series that lacks it."""
+    series = (version[0], version[1])
+    return [
+        (fault, f"{series[0]}.{series[1]}.{mended}")
+        for fault in FAULTS
+        if (mended := fault.mended.get(series)) is not None and version[2] < mended
+    ]
 
 
 @check
@@ -55,7 +100,8 @@ def server_topology(examination: Examination) -> Iterator[Finding]:
             f"The replica set has {members} member{'s' if members > 1 else ''}: when one fails, writes stop.",
             "Add members until there are three, on machines of their own.",
         )
-    for name in _unhealthy_members(examination):
+    known = status.members(examination.alias)
+    for name in known.down if known else ():
         yield Finding(
             WARNING, "member-down", name, "This member of the replica set is not healthy.", "See rs.status()."
         )
@@ -82,13 +128,3 @@ def transport(examination: Examination) -> Iterator[Finding]:
             "The connection is not encrypted.",
             "Give the server a certificate and add tls=true to MONGODB_URI.",
         )
-
-
-def _unhealthy_members(examination: Examination) -> list[str]:
-    try:
-        status: dict[str, Any] = client(examination.alias).admin.command("replSetGetStatus")
-    except OperationFailure:  # the site's user need not be allowed to ask
-        return []
-    return [
-        member["name"] for member in status["members"] if member["stateStr"] not in ("PRIMARY", "SECONDARY", "ARBITER")
-    ]

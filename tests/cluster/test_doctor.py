@@ -1,0 +1,35 @@
+"""The doctor's checks of clusters, on a real config server: what a mongos adds is untested."""
+
+import pytest
+
+from mongo.doctor import cluster as checks
+from tests.support.running import until
+
+pytestmark = pytest.mark.slow
+
+
+def test_the_balancer_of_a_config_server(cluster):
+    admin, config = cluster.config.admin, cluster.config.config
+    admin.command("_configsvrBalancerStop", 1)
+    assert not checks.is_balancing(config)
+    admin.command("_configsvrBalancerStart", 1)
+    assert checks.is_balancing(config)
+
+
+def test_a_chunk_that_is_marked_as_jumbo(cluster):
+    db, config = cluster.primary[cluster.name], cluster.config.config
+    db["spread"].create_index([("a", 1)])
+    cluster.tell({"shardCollection": f"{cluster.name}.spread", "key": {"a": 1}, "unique": False})
+    assert checks.jumbo_chunks(config) == {}
+    config.chunks.update_one({"uuid": cluster.entry("spread")["uuid"]}, {"$set": {"jumbo": True}})
+    assert checks.jumbo_chunks(config) == {f"{cluster.name}.spread": 1}
+
+
+def test_a_shard_whose_only_member_is_gone(cluster):
+    def unreachable() -> list[str]:
+        return checks.unreachable(cluster.config.config, cluster.config.admin.command("connPoolStats"))
+
+    until(lambda: unreachable() == [])
+    with pytest.raises(Exception, match="closed|refused|shut"):
+        cluster.shards[1].admin.command("shutdown", force=True)
+    until(lambda: unreachable() == [cluster.shard_ids[1]], seconds=60)

@@ -1,0 +1,125 @@
+"""The doctor on what runs full, falls behind, or is known to be faulty; and on clusters, by what their servers answer."""
+
+import pytest
+from bson import Binary, ObjectId
+from pymongo import MongoClient
+
+from mongo import doctor, status
+from mongo.connection import database
+from mongo.doctor import ADVICE, ERROR, WARNING, capacity, cluster, topology
+
+GIB = 1024**3
+
+
+def findings(check) -> list[doctor.Finding]:
+    """What a check finds on the tests' server, no collections looked at."""
+    return list(check(doctor.Examination("default", database(), (), production=False)))
+
+
+def found(check) -> dict[str, str]:
+    return {finding.name: finding.level for finding in findings(check)}
+
+
+def test_a_member_that_is_behind(mongo, monkeypatch):
+    assert found(capacity.replication) == {}
+    monkeypatch.setattr(status, "members", lambda alias: status.Members(1, (), {"db2:27017": 61, "db3:27017": 59}))
+    (finding,) = findings(capacity.replication)
+    assert (finding.name, finding.level, finding.where) == ("replication-lag", WARNING, "db2:27017")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "filled", "is_short"), [(3600, 0.95, True), (3600, 0.5, False), (90_000, 0.95, False)]
+)
+def test_an_oplog_that_is_full_and_short(mongo, monkeypatch, seconds, filled, is_short):
+    monkeypatch.setattr(status, "oplog", lambda alias: status.Oplog(seconds, filled))
+    assert found(capacity.replication) == ({"oplog-short": WARNING} if is_short else {})
+
+
+@pytest.mark.parametrize(
+    ("total", "free", "is_low"), [(100, 9, True), (100, 11, False), (2_000, 19, True), (2_000, 21, False)]
+)
+def test_a_disk_that_fills(mongo, monkeypatch, total, free, is_low):
+    monkeypatch.setattr(status, "disk", lambda alias: status.Disk(total * GIB, free * GIB))
+    assert found(capacity.disk_space) == ({"disk-low": WARNING} if is_low else {})
+
+
+def test_connections_that_run_out(mongo, monkeypatch):
+    assert found(capacity.connections) == {}
+    monkeypatch.setattr(status, "server", lambda alias: status.Server(810, 1_000))
+    assert found(capacity.connections) == {"connections-few": WARNING}
+
+
+def test_a_pool_that_the_server_cannot_fill(mongo, monkeypatch):
+    with MongoClient(*mongo.client.address, maxPoolSize=10_000_000, directConnection=True) as greedy:
+        monkeypatch.setattr(capacity, "client", lambda alias: greedy)
+        assert found(capacity.connections) == {"pool-above-limit": WARNING}
+
+
+def test_versions_with_known_faults(mongo):
+    def names(*version: int) -> list[str]:
+        return [f"{fault.name}: {mended}" for fault, mended in topology.known_faults([*version, 0])]
+
+    assert names(6, 0, 5) == ["CVE-2025-14847: 6.0.27", "the alert of April 2024: 6.0.14"]
+    assert names(7, 0, 8) == ["CVE-2025-14847: 7.0.28"]
+    for sound in ((6, 0, 27), (7, 0, 28), (8, 0, 17), (8, 2, 3), (9, 0, 0)):
+        assert names(*sound) == []
+    assert found(topology.server_faults).get("server-faulty") in (ADVICE, None)
+
+
+@pytest.fixture
+def config(mongo):
+    """A database with the collections that a cluster keeps of itself; gone after the test."""
+    yield mongo.client["test_config_of_a_cluster"]
+    mongo.client.drop_database("test_config_of_a_cluster")
+
+
+def test_a_balancer_that_was_stopped(config):
+    assert cluster.is_balancing(config)
+    config.settings.insert_one({"_id": "balancer", "mode": "full", "stopped": False})
+    assert cluster.is_balancing(config)
+    for said in ({"mode": "off", "stopped": True}, {"stopped": True}, {"mode": "off"}):
+        config.settings.replace_one({"_id": "balancer"}, said)
+        assert not cluster.is_balancing(config), said
+
+
+def test_jumbo_chunks_are_counted_by_collection(config):
+    assert cluster.jumbo_chunks(config) == {}
+    nodes, gone = Binary(b"n" * 16, 4), Binary(b"g" * 16, 4)
+    config.collections.insert_one({"_id": "marginalia.cms.nodes", "uuid": nodes})
+    config.chunks.insert_many([{"uuid": uuid, "jumbo": True} for uuid in (nodes, nodes, gone)])
+    config.chunks.insert_many([{"uuid": nodes}, {"uuid": nodes, "jumbo": False}, {"_id": ObjectId(), "uuid": gone}])
+    assert cluster.jumbo_chunks(config) == {"marginalia.cms.nodes": 2, str(gone): 1}
+
+
+def test_shards_without_a_primary(config):
+    config.shards.insert_many([{"_id": f"shard-{name}", "host": f"{name}/db-{name}:27018"} for name in "abc"])
+    well, second = {"ok": True, "ismaster": True}, {"ok": True, "ismaster": False}
+    away = {"ok": False, "ismaster": False}
+    sets = {"a": {"hosts": [second, well]}, "b": {"hosts": [second, away]}}
+    assert cluster.unreachable(config, {"replicaSets": sets}) == ["shard-b"]
+    sets["b"] = {"hosts": [well]}
+    assert cluster.unreachable(config, {"replicaSets": sets}) == []
+
+
+def test_a_replica_set_is_not_asked_as_a_cluster(mongo, monkeypatch):
+    assert found(cluster.shards) == {}
+
+
+def test_findings_of_a_mongos(config, monkeypatch):
+    """A server that calls itself a mongos, with the answers of a cluster that has all three troubles."""
+    config.settings.insert_one({"_id": "balancer", "stopped": True})
+    config.chunks.insert_one({"uuid": Binary(b"n" * 16, 4), "jumbo": True})
+    config.shards.insert_one({"_id": "shard-a", "host": "a/db-a:27018"})
+
+    class Mongos(dict):
+        admin = property(lambda self: self)
+
+        def command(self, name):
+            answers = {
+                "hello": {"msg": "isdbgrid"},
+                "connPoolStats": {"replicaSets": {"a": {"hosts": [{"ok": False}]}}},
+            }
+            return answers[name]
+
+    monkeypatch.setattr(cluster, "client", lambda alias: Mongos(config=config))
+    assert found(cluster.shards) == {"balancer-off": ADVICE, "chunk-jumbo": WARNING, "shard-unreachable": ERROR}

@@ -1,0 +1,47 @@
+"""What a server says of itself, by its answers."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from pymongo import MongoClient
+from pymongo.errors import ServerSelectionTimeoutError
+
+from mongo import status
+
+MOMENT = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def member(name: str, state: int, behind: float = 0) -> dict:
+    return {"name": name, "state": state, "optimeDate": MOMENT - timedelta(seconds=behind)}
+
+
+def test_secondaries_are_behind_the_primary():
+    said = status.members_of(
+        {
+            "term": 7,
+            "members": [member("a", 1), member("b", 2, 90), member("c", 2), member("d", 8, 500), member("e", 7)],
+        }
+    )
+    assert said == status.Members(7, ("d",), {"b": 90, "c": 0})
+
+
+def test_without_a_primary_nothing_is_behind():
+    assert status.members_of({"term": 7, "members": [member("a", 2), member("b", 2, 90)]}).lag == {}
+
+
+def test_a_replica_set_answers(mongo):
+    members = status.members()
+    assert members.term >= 1
+    assert (members.down, members.lag) == ((), {})
+    assert status.oplog().seconds >= 0
+    server, disk = status.server(), status.disk()
+    assert 0 < server.connections < server.most_connections
+    assert 0 < disk.free < disk.total
+
+
+def test_what_a_server_does_not_answer_is_none(mongo, monkeypatch):
+    assert status._asked(mongo, "noSuchCommand") is None
+    with MongoClient("mongodb://127.0.0.1:9/?serverSelectionTimeoutMS=50") as unreachable:
+        monkeypatch.setattr("mongo.status.client", lambda alias: unreachable)
+        with pytest.raises(ServerSelectionTimeoutError):
+            status.members()
