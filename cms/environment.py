@@ -81,6 +81,27 @@ def one_of(env: environ.Env, name: str, choices: Sequence[str], *, default: str)
     return str(value)
 
 
+def networks(env: environ.Env, name: str) -> list[str]:
+    """Return the variable `name` as a list of networks such as 10.0.0.0/8; ImproperlyConfigured names it if one is none."""
+    found = []
+    for value in env.list(name, default=[]):
+        try:
+            found.append(str(ipaddress.ip_network(value)))
+        except ValueError as error:
+            raise ImproperlyConfigured(f"{name}: {value!r} is no network such as 10.0.0.0/8: {error}.") from error
+    return found
+
+
+def password(env: environ.Env, name: str, *, least: int = 20) -> str:
+    """Return the variable `name`, nothing or `least` characters and more; ImproperlyConfigured names it otherwise."""
+    value = str(env.str(name, default=""))
+    if value and (len(value) < least or not value.isascii()):
+        raise ImproperlyConfigured(
+            f"{name} must have {least} characters or more, ASCII only: who guesses it is let in."
+        )
+    return value
+
+
 def write_concern(env: environ.Env, name: str) -> str | int:
     """Return the variable `name`, how many members must have a write before it is acknowledged: "majority", a number from 2,
     or a mode that the replica set's configuration defines; ImproperlyConfigured names it otherwise."""

@@ -17,7 +17,8 @@ from django.utils.cache import patch_cache_control, patch_vary_headers
 from cms.context_processors import is_personal
 from cms.requests.errors import unavailable
 from cms.requests.gate import Gate
-from cms.requests.logs import public_path, request_id
+from cms.requests.logs import public_path, request_id, trace_id, traced, user_class
+from cms.requests.metrics import commands, counted, scraping
 from cms.serving import draining
 from mongo.servers import answers
 from nodes.admin import relogin
@@ -67,8 +68,18 @@ class HealthMiddleware:
         return view(request) if view else self.get_response(request)
 
 
+class MetricsMiddleware:
+    """Answer /metrics to who may read it: also by address, and while the database is away."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        return scraping.answer() if scraping.is_asked_for(request) else self.get_response(request)
+
+
 class RequestIdMiddleware:
-    """Give every request an id that its log lines, its answer and the error page carry, and log one line for it.
+    """Give every request an id that its log lines, its answer and the error page carry, log one line for it and count it.
 
     The line has no query, no address, no name: nothing personal.
     """
@@ -77,16 +88,31 @@ class RequestIdMiddleware:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        token = request_id.set(secrets.token_hex(8))
-        started = time.perf_counter()
+        id_token, trace_token = request_id.set(secrets.token_hex(8)), trace_id.set(traced(request))
+        started, sent_before = time.perf_counter(), commands.of_this_thread()
         try:
             response = self.get_response(request)
             response["X-Request-ID"] = request_id.get()
-            took = (time.perf_counter() - started) * 1000
-            logger.info("%s %s %d %.0f ms", request.method, public_path(request), response.status_code, took)
+            took = time.perf_counter() - started
+            counted.note(request, response, took)
+            self._log(request, response, took * 1000, commands.of_this_thread() - sent_before)
             return response
         finally:
-            request_id.reset(token)
+            request_id.reset(id_token)
+            trace_id.reset(trace_token)
+
+    def _log(self, request: HttpRequest, response: HttpResponse, ms: float, sent: int) -> None:
+        path, status = public_path(request), response.status_code
+        fields = {
+            "method": request.method,
+            "path": path,
+            "status": status,
+            "ms": round(ms, 1),
+            "commands": sent,
+            "cache": getattr(request, "page_cache", "none"),
+            "user": user_class(request),
+        }
+        logger.info("%s %s %d %.0f ms", request.method, path, status, ms, extra={"fields": fields})
 
 
 class NoSuchIdMiddleware:

@@ -154,7 +154,9 @@ class KeptPageMiddleware:
         if entry is not None:
             site, discussions = present(entry.discussions)
             if entry.holds(site, discussions):
-                return entry.response(request)
+                response = entry.response(request)
+                request.page_cache = "304" if response.status_code == 304 else "hit"
+                return response
             request.site = site  # SiteMiddleware need not read it again
         return self.get_response(request)
 
@@ -167,6 +169,8 @@ class PageCacheMiddleware:
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         key = key_of(request)
+        if request.method in ("GET", "HEAD"):
+            request.page_cache = "unkeepable"
         if key is None:
             return self.get_response(request)
         # What falls due while the page is made may be missing from it.
@@ -176,6 +180,7 @@ class PageCacheMiddleware:
         if site_version is None or not seen.lasting or not is_for_all(request, response):
             return response
         until = min(filter(None, (moment + LONGEST, due.next_due(moment))))
+        request.page_cache = "miss"
         response.setdefault("ETag", quote_etag(hashlib.blake2b(response.content, digest_size=16).hexdigest()))
         response.setdefault("Cache-Control", "no-cache")
         response.setdefault("Content-Language", stored_site.current().settings.language)

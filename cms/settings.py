@@ -13,7 +13,9 @@ from cms.environment import (
     mail,
     mongodb_uri,
     natural,
+    networks,
     one_of,
+    password,
     switch,
     web_origin,
     web_origins,
@@ -111,6 +113,7 @@ MIGRATION_MODULES = {
 
 MIDDLEWARE = [
     "cms.middleware.HealthMiddleware",
+    "cms.middleware.MetricsMiddleware",
     "cms.middleware.RequestIdMiddleware",
     # Outside of all that may refuse a request: a refusal is a page as well.
     "csp.middleware.CSPMiddleware",
@@ -259,6 +262,13 @@ FILE_UPLOAD_HANDLERS = ["cms.requests.uploads.NoFiles"]
 # A form on which a conflict is decided carries a text three times.
 DATA_UPLOAD_MAX_MEMORY_SIZE = max(5 * 1024 * 1024, 4 * TEXT_MAX_BYTES)
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 2_000
+
+# Who may read /metrics (cms.requests.metrics): these networks, and who has the token.
+METRICS_NETWORKS = networks(env, "METRICS_NETWORKS")
+METRICS_TOKEN = password(env, "METRICS_TOKEN")
+
+# Commands to MongoDB that take longer are logged, with the request that sent them. 0: none.
+SLOW_COMMAND_MS = natural(env, "SLOW_COMMAND_MS", default=200)
 
 LOG_LEVEL = one_of(env, "LOG_LEVEL", ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"), default="INFO")
 LOGGING = {

@@ -4,6 +4,7 @@ from django.urls import include, path
 
 from cms.accounts import views as accounts
 from cms.middleware import HEALTH
+from cms.requests.metrics import scraping
 
 # Under the names that the admin looks for: its log-in page then offers "Forgotten your password?".
 password_reset = [
@@ -15,6 +16,8 @@ password_reset = [
 
 urlpatterns = [
     *(path(name, view, name=name) for name, view in HEALTH.items()),
+    # Answered before any route to who may read it; no page can have this address either.
+    path(scraping.PATH, scraping.hidden, name="metrics"),
     path("admin/password-reset/", include(password_reset)),
     path("admin/", admin.site.urls),
     # For readers with an account: the admin's log-in takes staff only.

@@ -11,7 +11,7 @@ import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from bson import ObjectId
@@ -154,9 +154,16 @@ def exclusively(name: str, time: timedelta, alias: str = DEFAULT_DB_ALIAS) -> It
         leases.delete_one({"_id": key, "passed.token": token})
 
 
+def last_tended(alias: str = DEFAULT_DB_ALIAS) -> datetime | None:
+    """Return when a worker last said that it runs, None if none ever did."""
+    said = database(alias)[WORKERS].find_one({"_id": "last"})
+    return said["at"] if said else None
+
+
 def is_tended(within: timedelta = SILENT, alias: str = DEFAULT_DB_ALIAS) -> bool:
     """Return whether a worker said within this time that it runs."""
-    return database(alias)[WORKERS].find_one({"_id": "last", "at": {"$gte": now() - within}}) is not None
+    at = last_tended(alias)
+    return at is not None and at >= now() - within
 
 
 def put(kind: str, payload: Mapping[str, Any], *, key: str = "", alias: str = DEFAULT_DB_ALIAS) -> bool:

@@ -1,10 +1,12 @@
-"""ENGINE = "cms.database": `mongo.engine`, whose connection may name the embedded server."""
+"""ENGINE = "cms.database": `mongo.engine`, whose connection may name the embedded server, and whose commands are counted."""
 
 from pathlib import Path
 from typing import Any
 
+from cms.requests.metrics import commands
 from local import embedded
 from mongo.engine import base
+from mongo.engine.commands import CommandWatch
 
 
 class DatabaseWrapper(base.DatabaseWrapper):
@@ -14,4 +16,5 @@ class DatabaseWrapper(base.DatabaseWrapper):
         scheme, _, folder = (params["host"] or "").partition(":")
         if scheme == "embedded":
             params["host"] = embedded.uri_for(Path(folder))
+        params["event_listeners"] = [*params.get("event_listeners", ()), CommandWatch(commands.watch)]
         return params

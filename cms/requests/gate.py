@@ -9,6 +9,8 @@ import threading
 import time
 from collections.abc import Callable
 
+from cms.requests.metrics.counted import GATE_REFUSED, GATE_WAITING
+
 logger = logging.getLogger("cms.requests.gate")
 
 # Seconds that a request waits for one of the others to end, before anybody asks whether the database hangs.
@@ -35,6 +37,12 @@ class Gate:
         Where it only works hard, requests wait for their turn, and after PATIENCE are let in all the same. One that is not
         `counted` is long for other reasons, and takes no other's place.
         """
+        is_let_in = self._enter(counted)
+        if not is_let_in:
+            GATE_REFUSED.inc()
+        return is_let_in
+
+    def _enter(self, counted: bool) -> bool:
         with self._free:
             if not self._hangs and (not counted or self._has_room()):
                 self._inside += counted
@@ -42,7 +50,7 @@ class Gate:
             if self._hangs and (self._is_asking or time.monotonic() < self._next_question):
                 return False
             if self._is_asking:
-                self._free.wait_for(lambda: not self._is_asking, PATIENCE)
+                self._wait_for(lambda: not self._is_asking)
                 self._inside += counted and not self._hangs
                 return not self._hangs
             self._is_asking = True
@@ -62,8 +70,13 @@ class Gate:
             self._free.notify_all()
 
     def _has_room(self) -> bool:
-        self._free.wait_for(lambda: self._hangs or self._inside < self._most, PATIENCE)
+        self._wait_for(lambda: self._hangs or self._inside < self._most)
         return not self._hangs and self._inside < self._most
+
+    def _wait_for(self, condition: Callable[[], bool]) -> None:
+        if not condition():
+            with GATE_WAITING.track_inprogress():
+                self._free.wait_for(condition, PATIENCE)
 
     def _learn(self, answers: bool) -> None:
         with self._free:

@@ -3,7 +3,7 @@
 import json
 import logging
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextvars import ContextVar
 from functools import cache
 from urllib.parse import quote
@@ -12,6 +12,9 @@ from django.http import HttpRequest
 from django.urls import URLPattern, URLResolver, get_resolver
 
 request_id: ContextVar[str] = ContextVar("request_id", default="-")
+# Of the request that a proxy or a program has begun to trace (W3C Trace Context), "" for none.
+trace_id: ContextVar[str] = ContextVar("trace_id", default="")
+_TRACEPARENT = re.compile(r"[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(?:-.*)?")
 
 # What stands in an address for what is for one person alone: links from mails and for previews.
 SECRETS = frozenset({"signed", "token", "uidb64"})
@@ -31,6 +34,22 @@ def impersonal(text: str) -> str:
     text = f"{text[:LONGEST]}…" if len(text) > LONGEST else text
     text = _KEY.sub("dup key: {…}", _LOGIN.sub(r"\1…@", text))
     return _MAIL.sub("‹address›", text).replace("\n", " ⏎ ")
+
+
+def traced(request: HttpRequest) -> str:
+    """Return the trace id of a request's traceparent header, "" if there is none that can be read."""
+    found = _TRACEPARENT.fullmatch(request.headers.get("traceparent", "")[:100])
+    return found[1] if found else ""
+
+
+def user_class(request: HttpRequest) -> str:
+    """Return who asked: "token", "staff", "account" or "anonymous". A session that no view has looked at is not looked at."""
+    if getattr(getattr(request, "auth", None), "token", None):
+        return "token"
+    user = getattr(request, "_cached_user", None)  # of Django's AuthenticationMiddleware
+    if user is None or not user.is_authenticated:
+        return "anonymous"
+    return "staff" if user.is_staff else "account"
 
 
 def public_path(request: HttpRequest) -> str:
@@ -98,7 +117,7 @@ class OneLineFormatter(logging.Formatter):
 
 
 class JsonFormatter(logging.Formatter):
-    """The same as one JSON object a line, for programs that collect logs."""
+    """The same as one JSON object a line, for programs that collect logs; a request's own line has its `fields`."""
 
     def format(self, record: logging.LogRecord) -> str:
         event: dict[str, object] = {
@@ -108,6 +127,10 @@ class JsonFormatter(logging.Formatter):
             "request": request_id.get(),
             "message": impersonal(record.getMessage()),
         }
+        if trace := trace_id.get():
+            event["trace"] = trace
+        fields: Mapping[str, object] = getattr(record, "fields", {})
+        event |= {name: impersonal(said) if isinstance(said, str) else said for name, said in fields.items()}
         if record.exc_info:
             event["causes"] = [impersonal(cause) for cause in _causes(record.exc_info)]
         return json.dumps(event, ensure_ascii=False)

@@ -15,6 +15,8 @@ from cms.environment import (
     kept_secret,
     mongodb_uri,
     natural,
+    networks,
+    password,
     switch,
     web_origins,
     write_concern,
@@ -106,6 +108,27 @@ def test_bad_values_are_refused_by_name(monkeypatch):
     monkeypatch.setenv("KNOB", "example.org")
     with pytest.raises(ImproperlyConfigured, match="KNOB"):
         web_origins(environ.Env(), "KNOB")
+
+
+def test_networks(monkeypatch):
+    assert networks(environ.Env(), "KNOB") == []
+    monkeypatch.setenv("KNOB", "10.0.0.0/8,192.0.2.7,2001:db8::/32")
+    assert networks(environ.Env(), "KNOB") == ["10.0.0.0/8", "192.0.2.7/32", "2001:db8::/32"]
+    for wrong in ("10.0.0.1/8", "10.0.0.0/33", "localhost", "10.0.0.0/8,*"):
+        monkeypatch.setenv("KNOB", wrong)
+        with pytest.raises(ImproperlyConfigured, match="KNOB"):
+            networks(environ.Env(), "KNOB")
+
+
+def test_a_password_is_none_or_long(monkeypatch):
+    assert password(environ.Env(), "KNOB") == ""
+    monkeypatch.setenv("KNOB", "t" * 20)
+    assert password(environ.Env(), "KNOB") == "t" * 20
+    for wrong in ("t" * 19, "ü" * 20):
+        monkeypatch.setenv("KNOB", wrong)
+        with pytest.raises(ImproperlyConfigured, match="KNOB") as refused:
+            password(environ.Env(), "KNOB")
+        assert wrong not in str(refused.value)
 
 
 @pytest.mark.parametrize(("value", "read"), [("", "majority"), ("3", 3), ("twoDataCentres", "twoDataCentres")])

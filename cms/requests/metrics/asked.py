@@ -1,0 +1,102 @@
+"""What is asked of MongoDB when Prometheus asks: never for longer than SECONDS, and what cannot be said is left out."""
+
+import logging
+from collections.abc import Callable, Iterable, Iterator
+
+from prometheus_client import Metric
+from prometheus_client.core import GaugeMetricFamily
+
+from comments.backends import backend
+from comments.types import Verdict
+from mongo import jobs, status
+from mongo.clock import now
+from mongo.servers import is_outage, within
+
+logger = logging.getLogger("cms.requests.metrics")
+
+# For all questions together: less than the ten seconds that Prometheus waits for an answer.
+SECONDS = 3.0
+# What is counted is counted so far.
+COUNTED = 1_000
+
+Values = Iterator[tuple[str, str, float]]
+
+
+def _comments() -> Values:
+    yield (
+        "comments_pending",
+        f"Comments that wait for a moderator, up to {COUNTED:,}.",
+        backend().count_held(Verdict.WAITING, COUNTED),
+    )
+    oldest = backend().held(limit=1)
+    waits = (now() - oldest[0].posted).total_seconds() if oldest else 0
+    yield "comments_pending_oldest_seconds", "How long ago the comment was sent that waits longest.", waits
+    claims = len(backend().claimed_before(now(), COUNTED))
+    yield (
+        "comment_claims_open",
+        "Discussions that are being written to: for a moment each, unless a writer died.",
+        claims,
+    )
+
+
+def _worker() -> Values:
+    if at := jobs.last_tended():
+        silent = (now() - at).total_seconds()
+        yield "worker_silent_seconds", "Since a worker (manage.py work) last said that it runs.", silent
+
+
+def _members() -> Values:
+    if members := status.members():
+        yield (
+            "mongodb_members_down",
+            "Members of the replica set that are neither primary nor secondary.",
+            len(members.down),
+        )
+        yield "mongodb_election_term", "The primary's term: it rises with each election.", members.term
+        if members.lag:
+            worst = max(members.lag.values())
+            yield "mongodb_replication_lag_seconds", "How far the last of the secondaries is behind the primary.", worst
+
+
+def _server() -> Values:
+    if server := status.server():
+        yield "mongodb_connections_open", "Connections that the server has, of all its clients.", server.connections
+        yield "mongodb_connections_limit", "Connections that the server takes.", server.most_connections
+    if oplog := status.oplog():
+        yield (
+            "mongodb_oplog_window_seconds",
+            "How far back the oplog reaches: so long a member may be away.",
+            oplog.seconds,
+        )
+        yield "mongodb_oplog_filled_ratio", "How full the oplog is; at 1 its oldest entries go.", oplog.filled
+
+
+def _disk() -> Values:
+    if disk := status.disk():
+        yield "mongodb_disk_free_bytes", "Free bytes of the disk that holds the database.", disk.free
+        yield "mongodb_disk_bytes", "Bytes of that disk.", disk.total
+
+
+_QUESTIONS: tuple[Callable[[], Values], ...] = (_members, _server, _disk, _comments, _worker)
+
+
+class Asked:
+    """Collects the answers."""
+
+    def collect(self) -> Iterable[Metric]:
+        """Return what MongoDB says now, and whether it says anything."""
+        found: list[tuple[str, str, float]] = []
+        with within(SECONDS):
+            is_up = all(_ask(question, found) for question in _QUESTIONS)
+        found.append(("mongodb_up", "Whether MongoDB answered all that was asked in time.", float(is_up)))
+        return [GaugeMetricFamily(f"marginalia_{name}", text, value) for name, text, value in found]
+
+
+def _ask(question: Callable[[], Values], found: list[tuple[str, str, float]]) -> bool:
+    """Add what a question finds; return whether it makes sense to ask the next one."""
+    try:
+        found += question()
+    except Exception as error:  # noqa: BLE001 - one that fails must not hide what all others say
+        logger.warning("%s could not be asked: %s: %s", question.__name__, type(error).__name__, error)
+        return not is_outage(error)
+    return True

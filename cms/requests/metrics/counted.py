@@ -1,0 +1,67 @@
+"""What each worker process counts of its requests. Labels are few: no address, no page, no account."""
+
+from functools import cache
+
+from django.http import HttpRequest, HttpResponse
+from prometheus_client import Counter, Gauge, Histogram
+
+from cms.requests.metrics.processes import REGISTRY
+
+# Kinds of addresses by their first part; all others are pages.
+_KINDS = {name: name for name in ("admin", "api", "comments", "static")} | {"media": "photos", "feed": "feed"}
+
+REQUESTS = Histogram(
+    "marginalia_request_seconds",
+    "Requests, and how long they took until their answer began, by kind of address and class of status.",
+    ("route", "status"),
+    buckets=(0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10),
+    registry=REGISTRY,
+)
+PAGES = Counter(
+    "marginalia_page_cache",
+    "Pages asked for, by what the cache did: hit, 304 (kept, and the browser had it), miss (made and kept), unkeepable.",
+    ("result",),
+    registry=REGISTRY,
+)
+GATE_WAITING = Gauge(
+    "marginalia_gate_waiting",
+    "Requests that wait for others to end before they ask the database.",
+    multiprocess_mode="livesum",
+    registry=REGISTRY,
+)
+GATE_REFUSED = Counter("marginalia_gate_refused", "Requests refused because the database hangs.", registry=REGISTRY)
+COMMANDS = Histogram(
+    "marginalia_mongodb_command_seconds",
+    "How long MongoDB took to answer the commands that web processes sent.",
+    buckets=(0.001, 0.005, 0.02, 0.1, 0.5, 2),
+    registry=REGISTRY,
+)
+CONNECTIONS_IN_USE = Gauge(
+    "marginalia_mongodb_connections_in_use",
+    "Connections of the web processes' pools that wait for MongoDB's answer.",
+    multiprocess_mode="livesum",
+    registry=REGISTRY,
+)
+
+
+def route_of(path: str) -> str:
+    """Return which kind of address a path is: admin, api, comments, feed, photos, static or page."""
+    kind = _KINDS.get(path[1:].partition("/")[0], "page")
+    return "feed" if kind == "page" and "/feed/" in path else kind
+
+
+def note(request: HttpRequest, response: HttpResponse, seconds: float) -> None:
+    """Count a request that was answered."""
+    _requests(route_of(request.path_info), response.status_code // 100).observe(seconds)
+    if result := getattr(request, "page_cache", ""):
+        _pages(result).inc()
+
+
+@cache
+def _requests(route: str, hundreds: int) -> Histogram:
+    return REQUESTS.labels(route, f"{hundreds}xx")
+
+
+@cache
+def _pages(result: str) -> Counter:
+    return PAGES.labels(result)

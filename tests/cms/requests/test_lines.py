@@ -1,0 +1,134 @@
+"""A request's line for programs, and the lines of slow commands."""
+
+import json
+import logging
+
+import pytest
+from django.contrib.auth import get_user_model
+from django.test import Client
+
+from api.rights import tokens
+from cms import page_cache
+from cms.requests.logs import JsonFormatter, OneLineFormatter
+from tests.support.nodes.build import node
+
+TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
+
+
+class Kept(logging.Handler):
+    """Keeps what a formatter makes of each record at its time."""
+
+    def __init__(self, formatter: logging.Formatter) -> None:
+        super().__init__()
+        self.setFormatter(formatter)
+        self.lines: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.lines.append(self.format(record))
+
+
+@pytest.fixture
+def lines(mongo):
+    """What is logged from now on, in a format: lines(JsonFormatter())."""
+    made = []
+    logger = logging.getLogger("cms.requests")
+    level = logger.level
+    logger.setLevel(logging.INFO)
+
+    def begin(formatter):
+        made.append(Kept(formatter))
+        logger.addHandler(made[-1])
+        return made[-1].lines
+
+    yield begin
+    for handler in made:
+        logger.removeHandler(handler)
+    logger.setLevel(level)
+
+
+@pytest.fixture
+def asked(lines):
+    """Ask for a page; return the request's own line, read."""
+
+    def ask(path="/", client=None, **headers):
+        kept = lines(JsonFormatter())
+        (client or Client()).get(path, headers=headers, REMOTE_ADDR="203.0.113.9")
+        return [event for event in map(json.loads, kept) if "path" in event][-1]
+
+    return ask
+
+
+def test_a_line_has_its_fields(asked):
+    page_cache.cache.clear()
+    node(title="Ours")
+    first = asked("/page?secret=1")
+    assert first.keys() == {
+        *("time", "level", "logger", "request", "message"),
+        *("method", "path", "status", "ms", "commands", "cache", "user"),
+    }
+    assert (first["method"], first["path"], first["status"], first["user"]) == ("GET", "/page", 200, "anonymous")
+    assert first["message"].startswith("GET /page 200 ")
+    assert (first["cache"], first["commands"] > 1, first["ms"] > 0) == ("unkeepable", True, True)
+    assert asked("/page")["cache"] == "miss"
+    kept = asked("/page")
+    assert (kept["cache"], kept["commands"]) == ("hit", 1)
+
+
+def test_a_line_says_nothing_of_the_reader(asked):
+    said = json.dumps(
+        [asked("/preview/eyJub2RlIjoi"), asked("/ann@example.org?token=hidden", cookie="sessionid=hidden")]
+    )
+    for secret in ("eyJub2RlIjoi", "ann@", "hidden", "203.0.113.9"):
+        assert secret not in said
+
+
+def test_all_lines_of_a_request_name_its_trace(asked, lines, settings):
+    settings.SLOW_COMMAND_MS = 0.001
+    kept = lines(JsonFormatter())
+    assert asked(traceparent=f"00-{TRACE}-00f067aa0ba902b7-01")["trace"] == TRACE
+    events = list(map(json.loads, kept))
+    assert len(events) > 1
+    assert {event["trace"] for event in events} == {TRACE}
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        f"00-{'0' * 32}-00f067aa0ba902b7-01",
+        f"00-{TRACE}-{'0' * 16}-01",
+        f"00-{TRACE.upper()}-00f067aa0ba902b7-01",
+        f"00-{TRACE}\n-00f067aa0ba902b7-01",
+        TRACE,
+        "00-" * 10_000,
+    ],
+)
+def test_what_is_no_trace_is_left_out(asked, header):
+    assert "trace" not in asked(traceparent=header)
+
+
+def test_a_line_says_which_kind_of_account_asked(asked):
+    accounts = get_user_model().objects
+    for name, rights, kind in (("ann", {}, "account"), ("bob", {"is_staff": True}, "staff")):
+        client = Client()
+        client.force_login(accounts.create_user(name, **rights))
+        # Of a page for all nothing need be known of the session.
+        assert asked("/search", client)["user"] == kind
+    _token, secret = tokens.make(accounts.get(username="bob"), "mirror", ())
+    assert asked("/api/v1/nodes", authorization=f"Bearer {secret}")["user"] == "token"
+    assert asked("/api/v1/nodes")["user"] == "anonymous"
+
+
+def test_a_slow_command_is_a_line_with_its_request(lines, settings, client):
+    kept = lines(OneLineFormatter())
+    client.get("/")
+    assert not [line for line in kept if "Slow command" in line]
+    settings.SLOW_COMMAND_MS = 0.001
+    answer = client.get("/search?q=words")
+    slow = [line for line in kept if "Slow command" in line]
+    assert any("Slow command: find cms.site " in line or "Slow command: aggregate cms.site " in line for line in slow)
+    assert all(f" WARNING cms.requests.commands {answer['X-Request-ID']} Slow command: " in line for line in slow)
+    assert not [line for line in slow if "words" in line]
+    settings.SLOW_COMMAND_MS = 0
+    del kept[:]
+    client.get("/")
+    assert not [line for line in kept if "Slow command" in line]

@@ -1,0 +1,88 @@
+"""Worker processes count together: whichever is asked says what all have counted, those that were killed too."""
+
+import os
+import signal
+import subprocess
+import sys
+
+import psutil
+import pytest
+
+from tests.support.nodes.build import node
+from tests.support.running import ROOT, served, until
+from tests.support.scraping import Scraped
+
+# Counts one, says its number, and waits to be told what to do.
+PROCESS = """
+import sys
+from cms.requests.metrics import processes
+from prometheus_client import CollectorRegistry, Counter, Gauge, generate_latest
+Counter("marginalia_refused", "Grows.", registry=processes.REGISTRY).inc()
+Gauge("marginalia_waiting", "At the moment.", multiprocess_mode="livesum", registry=processes.REGISTRY).inc()
+print(processes.number(), flush=True)
+sys.stdin.readline()
+registry = CollectorRegistry()
+registry.register(processes.Everyone())
+print(generate_latest(registry).decode(), flush=True)
+"""
+
+
+@pytest.fixture
+def start(tmp_path):
+    """Start a process that counts; return it and its number."""
+    running = []
+
+    def start():
+        environment = {**os.environ, "PROMETHEUS_MULTIPROC_DIR": str(tmp_path / "metrics"), "PYTHONPATH": str(ROOT)}
+        process = subprocess.Popen(
+            [sys.executable, "-c", PROCESS], env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        running.append(process)
+        return process, process.stdout.readline().strip()
+
+    yield start
+    for process in running:
+        process.kill()
+        process.wait()
+        process.stdin.close()
+        process.stdout.close()
+
+
+def test_counts_add_up_and_outlive_their_process(start, tmp_path):
+    (first, number), (second, other) = start(), start()
+    assert (number, other) == ("0", "1")
+    first.send_signal(signal.SIGKILL)
+    first.wait()
+    # What waited waits no more when its process is gone; what was counted stays.
+    said = Scraped(second.communicate("now\n")[0])
+    assert (said("refused_total"), said("waiting")) == (2, 1)
+    third, taken = start()
+    assert taken == "0"
+    said = Scraped(third.communicate("now\n")[0])
+    assert (said("refused_total"), said("waiting")) == (3, 1)
+    assert len(list((tmp_path / "metrics").glob("counter_*.db"))) == 2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("server", ["waitress", "gunicorn"])
+def test_the_worker_that_is_asked_answers_for_all(mongo, tmp_path, server):
+    node()
+    with served(tmp_path, SERVER=server, WEB_CONCURRENCY="2", METRICS_NETWORKS="127.0.0.0/8") as web:
+
+        def scraped() -> Scraped:
+            status, _headers, body = web.get("/metrics")
+            assert status == 200
+            return Scraped(body.decode())
+
+        def workers() -> set[int]:
+            return {child.pid for child in psutil.Process(web.process.pid).children()}
+
+        before = scraped()("request_seconds_count")
+        until(lambda: len(workers()) == 2)
+        for _ in range(20):
+            assert web.get("/page")[0] == 200
+        assert {scraped()("request_seconds_count") - before for _ in range(10)} == {20}
+        ended = min(workers())
+        os.kill(ended, signal.SIGKILL)
+        until(lambda: len(workers() - {ended}) == 2 and web.is_up())
+        until(lambda: {scraped()("request_seconds_count") - before for _ in range(5)} == {20})

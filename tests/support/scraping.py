@@ -1,0 +1,23 @@
+"""/metrics read as Prometheus reads it."""
+
+from prometheus_client.parser import text_string_to_metric_families
+
+
+class Scraped:
+    """The samples of one answer of /metrics."""
+
+    def __init__(self, text: str) -> None:
+        self.samples = [sample for family in text_string_to_metric_families(text) for sample in family.samples]
+
+    @property
+    def names(self) -> set[str]:
+        """The names of all samples, without "marginalia_"."""
+        return {sample.name.removeprefix("marginalia_") for sample in self.samples}
+
+    def __call__(self, name: str, **labels: str) -> float:
+        """The sum of the samples of a name (without "marginalia_") that have these labels."""
+        return sum(
+            sample.value
+            for sample in self.samples
+            if sample.name == f"marginalia_{name}" and labels.items() <= sample.labels.items()
+        )
