@@ -1,0 +1,110 @@
+"""The alert rules: every metric that they name is there, each rule fires when it should, and none on a healthy site."""
+
+import json
+import re
+import subprocess
+
+import pytest
+from django.test import Client
+
+from mongo.clock import now
+from tests.support.scraping import Scraped
+from tests.support.site_settings import ROOT
+
+RULES = ROOT / "docs/reference/alerts.yml"
+OPERATE = (ROOT / "docs/how-to/operate.md").read_text()
+ALERTS = re.findall(r"- alert: (\w+)", RULES.read_text())
+HOUR = 60  # minutes
+
+# What a healthy site says each minute, and what it says instead where an alert is to fire: metric with labels → series.
+WELL = {
+    'up{job="marginalia"}': "1+0x200",
+    'marginalia_request_seconds_count{route="page",status="2xx"}': "0+600x200",
+    'marginalia_request_seconds_count{route="page",status="5xx"}': "0+0x200",
+    'marginalia_request_seconds_bucket{route="page",le="0.5"}': "0+600x200",
+    'marginalia_request_seconds_bucket{route="page",le="2.5"}': "0+600x200",
+    'marginalia_request_seconds_bucket{route="page",le="+Inf"}': "0+600x200",
+    "marginalia_mongodb_up": "1+0x200",
+    "marginalia_gate_refused_total": "0+0x200",
+    "marginalia_mongodb_members_down": "0+0x200",
+    "marginalia_mongodb_replication_lag_seconds": "5+0x200",
+    "marginalia_mongodb_election_term": "3+0x200",
+    "marginalia_mongodb_oplog_window_seconds": "3600+60x200",
+    "marginalia_mongodb_oplog_filled_ratio": "0.2+0x200",
+    "marginalia_mongodb_disk_free_bytes": "50+0x200",
+    "marginalia_mongodb_disk_bytes": "100+0x200",
+    "marginalia_mongodb_connections_open": "50+0x200",
+    "marginalia_mongodb_connections_limit": "100+0x200",
+    "marginalia_comments_pending_oldest_seconds": "0+60x200",
+    # Writers come and go.
+    "marginalia_comment_claims_open": "0 1 0 2" + " 0 1 0 3" * 50,
+    "marginalia_worker_silent_seconds": "30+0x200",
+}
+ILL = {
+    "SiteDown": {'up{job="marginalia"}': "0+0x200"},
+    "RequestsFail": {'marginalia_request_seconds_count{route="page",status="5xx"}': "0+20x200"},
+    "PagesSlow": {'marginalia_request_seconds_bucket{route="page",le="0.5"}': "0+500x200"},
+    "DatabaseAway": {"marginalia_mongodb_up": "0+0x200"},
+    "DatabaseHangs": {"marginalia_gate_refused_total": "0+1x200"},
+    "MemberDown": {"marginalia_mongodb_members_down": "1+0x200"},
+    "ReplicationLag": {"marginalia_mongodb_replication_lag_seconds": "61+0x200"},
+    "ManyElections": {"marginalia_mongodb_election_term": "3+1x200"},
+    "OplogShort": {"marginalia_mongodb_oplog_filled_ratio": "0.95+0x200"},
+    "DiskLow": {"marginalia_mongodb_disk_free_bytes": "9+0x200"},
+    "ConnectionsFew": {"marginalia_mongodb_connections_open": "81+0x200"},
+    "CommentsWait": {"marginalia_comments_pending_oldest_seconds": "180000+60x200"},
+    "ClaimsLeft": {"marginalia_comment_claims_open": "1+0x200"},
+    "WorkerSilent": {"marginalia_worker_silent_seconds": "100+60x200"},
+}
+
+
+def test_every_metric_that_a_rule_names_is_there(mongo, settings, client):
+    settings.METRICS_NETWORKS = ["127.0.0.0/8"]
+    client.get("/no-such-page")
+    mongo.workers.insert_one({"_id": "last", "at": now()})
+    names = {f"marginalia_{name}" for name in Scraped(Client().get("/metrics").content.decode()).names}
+    named = set(re.findall(r"marginalia_\w+", RULES.read_text()))
+    # A set of one member has no secondary to be behind.
+    assert named - names == {"marginalia_mongodb_replication_lag_seconds"}
+    asked = " ".join(re.findall(r"expr: (.*)", RULES.read_text()))
+    assert {re.sub(r"\{.*", "", series) for series in WELL} == set(re.findall(r"\b(?:marginalia_\w+|up)\b", asked))
+
+
+def test_every_rule_is_documented_and_no_other():
+    assert re.findall(r"^\| `(\w+)` \| (?:critical|warning) \|", OPERATE, re.MULTILINE) == ALERTS
+    assert sorted(ILL) == sorted(ALERTS)
+
+
+def promtool(*arguments: str) -> str:
+    done = subprocess.run(["promtool", *arguments], capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.mark.slow
+def test_the_rules_are_rules():
+    assert f"SUCCESS: {len(ALERTS)} rules found" in promtool("check", "rules", str(RULES))
+
+
+def fired(name: str, series: dict[str, str]) -> dict:
+    """A test of promtool's: at the end of three hours of these series just this alert fires, "" for none."""
+    return {
+        "interval": "1m",
+        "input_series": [{"series": series, "values": values} for series, values in (WELL | series).items()],
+        "promql_expr_test": [
+            {
+                "expr": 'count by (alertname) (ALERTS{alertstate="firing"})',
+                "eval_time": f"{3 * HOUR}m",
+                "exp_samples": [{"labels": f'{{alertname="{name}"}}', "value": 1}] if name else [],
+            }
+        ],
+    }
+
+
+@pytest.mark.slow
+def test_each_rule_fires_by_itself_and_none_on_a_healthy_site(tmp_path):
+    tests = [fired("", {}), *(fired(name, series) for name, series in ILL.items())]
+    # JSON is YAML.
+    written = {"rule_files": [str(RULES)], "evaluation_interval": "1m", "tests": tests}
+    (tmp_path / "tests.yml").write_text(json.dumps(written))
+    assert "SUCCESS" in promtool("test", "rules", str(tmp_path / "tests.yml"))
