@@ -35,7 +35,7 @@ def read_all(request: HttpRequest, size: int) -> HttpResponse:
     """Read what a post with its first comments is made of, and answer the comments' texts, filled up to `size` bytes."""
     database = _database()
     discussion = database.discussions.find_one({"_id": request.GET["discussion"]})
-    node = database["cms.nodes"].find_one({"_id": ObjectId(request.GET["discussion"].partition(":")[2])})
+    node = database["cms.nodes"].find_one({"_id": ObjectId(request.GET["discussion"].rpartition(":")[2])})
     if not (database["cms.site"].find_one({"_id": "site"}) and discussion and node):
         raise LookupError(request.GET["discussion"])
     shown = {"discussion_id": discussion["_id"], "epoch": discussion["epoch"]}

@@ -47,7 +47,7 @@ def _measured(schema: str, order: str) -> list[object]:
     setting_changed.send(sender=None, setting="COMMENTS", value=None, enter=True)
     user = User.objects.create_user(f"{schema} {order}")
     target = Target("auth.user", str(user.pk))
-    lines = list(_lines(target.id))
+    lines = list(_lines(str(target)))
     with tempfile.NamedTemporaryFile(suffix=".jsonl") as file:
         file.write(b"\n".join(lines))
         file.flush()

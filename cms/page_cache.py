@@ -208,7 +208,7 @@ def present(discussions: Collection[str]) -> tuple[Site, Mapping[str, str | None
         collection, fields = VERSIONS
         site, stored = stored_site.read_beside(collection, tuple(discussions), fields)
         return site, {one["_id"]: versions.settled(one["version"], writing=one["claims"]) for one in stored}
-    found = comments.discussions(map(Target.parse, discussions))
+    found = comments.discussions(map(Target.of_id, discussions))
     settled = {target.id: versions.settled(one.version, writing=one.writing) for target, one in found.items()}
     return stored_site.read(), settled
 

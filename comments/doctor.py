@@ -36,11 +36,11 @@ def stale_claims(examination: Examination) -> Iterator[Finding]:
         return
     due = now() - OVERDUE
     for target in backend().claimed_before(due, NAMED):
-        message = f"{target.id} has claims of writers that never came back."
+        message = f"{target} has claims of writers that never came back."
         yield Finding(WARNING, "stale-claim", "discussions", message, "manage.py check_comments --fix")
     for found in backend().moving_before(due, NAMED):
-        message = f"The conversion of {found.target.id} to {found.moving} has stopped."
-        fix = f"manage.py convert_comments --discussion {found.target.id} --to {found.moving}"
+        message = f"The conversion of {found.target} to {found.moving} has stopped."
+        fix = f"manage.py convert_comments --discussion {found.target} --to {found.moving}"
         yield Finding(WARNING, "stale-lease", "discussions", message, fix)
 
 
@@ -64,4 +64,4 @@ def counters(examination: Examination) -> Iterator[Finding]:
         for fault in maintenance.faults(target):
             if name := _FAULTS.get(fault.kind):
                 fix = "manage.py check_comments" + (" --fix" if fault.mendable else ", and restore from a backup")
-                yield Finding(WARNING, name, "discussions", f"{fault.discussion_id}: {fault.what}.", fix)
+                yield Finding(WARNING, name, "discussions", f"{fault.discussion}: {fault.what}.", fix)

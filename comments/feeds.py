@@ -36,7 +36,7 @@ def discussion(request: HttpRequest, label: str, pk: str) -> HttpResponse:
         feed.add_item(
             title=_("Comment by %(name)s") % {"name": name},
             link=origin + urls.permalink + comment.slug,
-            unique_id=scrub(f"urn:marginalia:comment:{target.id}:{comment.slug}"),
+            unique_id=scrub(f"urn:marginalia:comment:{target}:{comment.slug}"),
             description=scrub(comment.html),
             author_name=name,
             pubdate=comment.posted,

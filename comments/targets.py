@@ -80,7 +80,7 @@ def resolve(target: Target) -> Model:
     """Return the object, if its model is registered and readers may see it. Raises TargetNotFound."""
     found = resolve_many([target]).get(target)
     if found is None:
-        raise TargetNotFound(f"{target.id} is not there.")
+        raise TargetNotFound(f"{target} is not there.")
     return found
 
 

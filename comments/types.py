@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from hashlib import blake2b
 from typing import TypedDict
 
 
@@ -50,21 +51,33 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What a discussion is about: any model's object, by label ("app.model") and primary key as a str."""
+    """What a discussion is about: any model's object, by label ("app.model") and primary key as a str.
+
+    As a str it is "app.model:pk": so it stands in addresses, tokens, files and messages. Stored it is called by its `id`.
+    """
 
     label: str
     pk: str
 
-    @property
-    def id(self) -> str:
-        """The `_id` of its discussion: "app.model:pk"."""
+    def __str__(self) -> str:
         return f"{self.label}:{self.pk}"
 
+    @property
+    def id(self) -> str:
+        """The `_id` of its discussion, "3fa9:app.model:pk". It begins with a hash, so that discussions lie evenly between
+        "0000" and "ffff", and on shards: keys that grow with time would put all that is new on one."""
+        return f"{blake2b(str(self).encode(), digest_size=2).hexdigest()}:{self}"
+
     @classmethod
-    def parse(cls, discussion_id: str) -> "Target":
-        """Return the target of a discussion's `_id`."""
-        label, _, pk = discussion_id.partition(":")
+    def parse(cls, name: str) -> "Target":
+        """Return the target that is called "app.model:pk"."""
+        label, _, pk = name.partition(":")
         return cls(label, pk)
+
+    @classmethod
+    def of_id(cls, discussion_id: str) -> "Target":
+        """Return the target of a discussion's `_id`."""
+        return cls.parse(discussion_id.partition(":")[2])
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,9 +296,10 @@ class Subscription:
 
 @dataclass(frozen=True)
 class Fault:
-    """Something wrong with a stored discussion: `kind` in a word, `what` in a sentence; whether a repair can mend it."""
+    """Something wrong with a stored discussion, "app.model:pk": `kind` in a word, `what` in a sentence; whether a repair can
+    mend it."""
 
-    discussion_id: str
+    discussion: str
     kind: str
     what: str
     mendable: bool = True

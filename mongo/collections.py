@@ -64,7 +64,8 @@ class ShardKey:
 class Collection:
     """A collection, its indexes (beside the one on _id), its shard key (None: stays unsharded) and its $jsonSchema.
 
-    `shared`: Django's migrations make indexes there too; those not declared here are left alone.
+    `shared`: Django's migrations make indexes there too; those not declared here are left alone. `former`: the filter of
+    documents in a former format, which this code cannot read: a database that has any is refused.
     """
 
     name: str
@@ -73,6 +74,7 @@ class Collection:
     validator: dict[str, Any] | None = None
     unsharded_because: str = ""
     shared: bool = False
+    former: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -114,6 +116,7 @@ def _merged(first: Collection, second: Collection) -> Collection:
         validator=_both(first.validator, second.validator),
         unsharded_because=first.unsharded_because or second.unsharded_because,
         shared=first.shared and second.shared,
+        former=first.former or second.former,
     )
 
 

@@ -8,6 +8,7 @@ from bson import ObjectId
 
 from api.changes.stored import COMMENTS, NODE, RESET, SETTINGS
 from comments.backends import VERSIONS
+from comments.types import Target
 from mongo.connection import Document
 from nodes.collections import ASSET_FILES, NODES, SITE, TRASH, home_of
 
@@ -93,7 +94,7 @@ def _change(event: Document) -> Change | None:
         is_told = operation != "update" or any(name.startswith("settings") for name in fields)
         return Change(token, SETTINGS, key) if is_told else None
     if collection == DISCUSSIONS:
-        return Change(token, COMMENTS, key) if operation != "update" or "version" in fields else None
+        return Change(token, COMMENTS, str(Target.of_id(key))) if operation != "update" or "version" in fields else None
     return _of_node(token, operation, collection, key, event)
 
 

@@ -34,7 +34,7 @@ def entries(changes: Sequence[Change], until: datetime, moment: datetime) -> lis
     present = {home: _present(home, changes) for home in (NODES, ASSET_FILES)}
     before = _before(changes)
     discussed = {
-        target.id
+        str(target)
         for target in targets.resolve_many(Target.parse(one.id) for one in changes if one.kind == stored.COMMENTS)
     }
     found = []

@@ -43,7 +43,7 @@ def post(request: HttpRequest, node_id: NodeId, said: shapes.NewComment, key: Ke
     form = CommentForm({**said.model_dump(), "token": key}, user=principal)
     _check(form)
     parent = said.parent or ""
-    token = FormToken(target.id, parent, _nonce(target, parent, principal, key), begun=0, user=user_key(principal))
+    token = FormToken(str(target), parent, _nonce(target, parent, principal, key), begun=0, user=user_key(principal))
     posted = services.submit(sender, obj, submission(request, token, form))
     shown = posted.comment or posted.held
     assert shown is not None
@@ -55,7 +55,7 @@ def post(request: HttpRequest, node_id: NodeId, said: shapes.NewComment, key: Ke
 def _nonce(target: Target, parent: str, principal: Principal, key: str) -> str:
     """Return what names an intent in the place of a form's token: a key is its owner's, for one place; visitors have no name
     that proves anything, so that their keys are as good as they are random."""
-    intent = "\0".join((target.id, parent, user_key(principal), key))
+    intent = "\0".join((str(target), parent, user_key(principal), key))
     return salted_hmac("api.comments.key", intent, algorithm="sha256").hexdigest()
 
 

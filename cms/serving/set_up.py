@@ -65,7 +65,15 @@ def require_port(port: int) -> None:
 
 
 def set_up() -> None:
-    """Bring the database and the static files to this version; what is up to date is left alone."""
+    """Bring the database and the static files to this version; what is up to date is left alone. Raises CannotServe for a
+    data folder, or a database, that an older version wrote."""
+    try:
+        indexes.require_present_format()
+    except indexes.FormerFormat as error:
+        scheme, _, folder = settings.DATABASES["default"]["HOST"].partition(":")
+        raise CannotServe(
+            f"{folder}: {error} Another VAR_DIR begins anew." if scheme == "embedded" else str(error)
+        ) from error
     call_command("migrate", interactive=False, verbosity=0)
     indexes.ensure()
     _collect_static(settings.VAR_DIR / "static.digest")

@@ -66,9 +66,9 @@ class Discussions(ChangeList):
         """Read the page; `about` of a row stays None where readers do not see the object."""
         super().get_results(request)
         rows: list[StoredDiscussion] = list(self.result_list)  # type: ignore[has-type]
-        objects = targets.resolve_many(Target.parse(row.pk) for row in rows)
+        objects = targets.resolve_many(row.target for row in rows)
         for row in rows:
-            row.about = objects.get(Target.parse(row.pk))
+            row.about = objects.get(row.target)
         self.result_list = rows
 
 
@@ -76,9 +76,16 @@ class Discussions(ChangeList):
 class DiscussionAdmin(StoredAdmin):
     list_display = ("about", "schema", "order", "conversion", "state", "count", "newest")
     list_filter = ("schema", "order", "state")
-    search_fields = ("id__startswith",)
-    search_help_text = gettext_lazy("The beginning of app.model:key")
+    search_fields = ("id__exact",)
+    search_help_text = gettext_lazy("app.model:key of a discussion")
     ordering = ("-newest",)
+
+    def get_search_results(self, request: HttpRequest, queryset: QuerySet, search_term: str) -> tuple[QuerySet, bool]:
+        """Find one discussion by the name of what is discussed, or all of a label by that."""
+        wanted = search_term.strip()
+        if not wanted:
+            return queryset, False
+        return queryset.filter(**({"id": Target.parse(wanted).id} if ":" in wanted else {"label": wanted})), False
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
         """Return the list that knows what is discussed."""
@@ -87,7 +94,7 @@ class DiscussionAdmin(StoredAdmin):
     @admin.display(description=gettext_lazy("discussed"), ordering="id")
     def about(self, row: StoredDiscussion) -> str:
         """What is discussed, by name where readers may see it, and by its key."""
-        key = format_html("<small>{}</small>", row.pk)
+        key = format_html("<small>{}</small>", row.target)
         return format_html("{}<br>{}", row.about, key) if row.about else key
 
     @admin.display(description=gettext_lazy("conversion"), empty_value="")
@@ -123,7 +130,7 @@ def _converting(layout: str, order: Order) -> Any:
         counted: Counter[bool | None] = Counter()
         for row in queryset:
             try:
-                counted[converting.convert(Target.parse(row.pk), layout, order)] += 1
+                counted[converting.convert(row.target, layout, order)] += 1
             except CommentError as error:
                 modeladmin.message_user(request, str(error), messages.ERROR)
         if counted[True] or counted[None]:
@@ -140,19 +147,33 @@ def _converting(layout: str, order: Order) -> Any:
     return convert
 
 
-@admin.register(StoredComment)
-class CommentAdmin(StoredAdmin):
-    list_display = ("slug", "discussion_id", "number", "written_by", "posted", "state", "rev", "epoch")
+class InDiscussion(StoredAdmin):
+    """What lies in a discussion, by which it is found."""
+
     search_fields = ("discussion_id__exact",)
+
+    def get_search_results(self, request: HttpRequest, queryset: QuerySet, search_term: str) -> tuple[QuerySet, bool]:
+        """Find what lies in the discussion of a name, app.model:key."""
+        wanted = search_term.strip()
+        return queryset.filter(discussion_id=Target.parse(wanted).id) if wanted else queryset, False
+
+    @admin.display(description=gettext_lazy("discussion"))
+    def discussed(self, row: StoredComment | StoredBucket) -> str:
+        return str(Target.of_id(row.discussion_id))
+
+
+@admin.register(StoredComment)
+class CommentAdmin(InDiscussion):
+    list_display = ("slug", "discussed", "number", "written_by", "posted", "state", "rev", "epoch")
     search_help_text = gettext_lazy("app.model:key of a discussion, or the key of an author")
     ordering = ("-id",)
 
     def get_search_results(self, request: HttpRequest, queryset: QuerySet, search_term: str) -> tuple[QuerySet, bool]:
         """Find a discussion's or an author's, each by its index: Django's own search would convert each author's key."""
         wanted = search_term.strip()
-        if not wanted:
-            return queryset, False
-        return queryset.filter(**{"discussion_id" if ":" in wanted else "author__key": wanted}), False
+        if not wanted or ":" in wanted:
+            return super().get_search_results(request, queryset, wanted)
+        return queryset.filter(author__key=wanted), False
 
     @admin.display(description=gettext_lazy("author"))
     def written_by(self, row: StoredComment) -> str:
@@ -160,8 +181,7 @@ class CommentAdmin(StoredAdmin):
 
 
 @admin.register(StoredBucket)
-class BucketAdmin(StoredAdmin):
-    list_display = ("id", "discussion_id", "page", "count", "epoch")
-    search_fields = ("discussion_id__exact",)
+class BucketAdmin(InDiscussion):
+    list_display = ("id", "discussed", "page", "count", "epoch")
     search_help_text = gettext_lazy("app.model:key of a discussion")
     ordering = ("-id",)

@@ -234,5 +234,5 @@ class Backend(Protocol):
         """Return up to `size` discussions at random, of at most `longest` comments."""
 
     def without_discussion(self, sample: int) -> dict[str, list[str]]:
-        """Return the ids of discussions that are gone, though comments of theirs are there, by the collection of these: of a
-        large one, a random sample of so many documents is read."""
+        """Return what is discussed, as "app.model:pk", where the discussion is gone and comments are there, by the collection
+        of these: of a large one, a random sample of so many documents is read."""

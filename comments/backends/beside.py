@@ -64,7 +64,7 @@ def _id(target: Target, slug: str) -> str:
 
 
 def _flagged(document: Mapping[str, Any]) -> Flagged:
-    return Flagged(Target.parse(document["discussion_id"]), document["slug"], document["count"], document["last"])
+    return Flagged(Target.of_id(document["discussion_id"]), document["slug"], document["count"], document["last"])
 
 
 class Subscriptions:
@@ -109,7 +109,7 @@ class Subscriptions:
         return [
             Subscription(
                 found["_id"],
-                Target.parse(found["discussion_id"]),
+                Target.of_id(found["discussion_id"]),
                 found["email"],
                 tuple(found["slugs"]),
                 found["confirmed"],

@@ -135,11 +135,11 @@ class Discussions:
                 continue
             if (seen := self.find(target)) is None:
                 if intent.number is None:
-                    raise CommentNotFound(f"There is no discussion {target.id}.")
+                    raise CommentNotFound(f"There is no discussion {target}.")
             elif intent.needs_open and seen["state"] != "open":
-                raise DiscussionClosed(target.id)
+                raise DiscussionClosed(str(target))
             elif time.monotonic() > patience:
-                raise DiscussionBusy(target.id)
+                raise DiscussionBusy(str(target))
             else:
                 time.sleep(pace)
                 pace = min(2 * pace, SLOWEST_PACE)
@@ -215,6 +215,7 @@ def new_document(target: Target, schema: str, order: Order, bucket: int) -> Docu
     epoch = Int64(now().timestamp() * 1000)
     return {
         "_id": target.id,
+        "label": target.label,
         "schema": schema,
         "order": order.value,
         "bucket": bucket,
@@ -235,8 +236,7 @@ def new_document(target: Target, schema: str, order: Order, bucket: int) -> Docu
 
 def of_label(label: str) -> Document:
     """Return the filter for the discussions of a label, of all for ""."""
-    # One above ":", the separator.
-    return {"_id": {"$gte": f"{label}:", "$lt": f"{label};"}} if label else {}
+    return {"label": label} if label else {}
 
 
 def is_dead() -> Document:

@@ -69,6 +69,6 @@ class Part(Backend):
             if layout:
                 self.convert(target, layout, self.discussion(target).order, patience=PROMOTION_PATIENCE)
         except (CommentError, PyMongoError) as error:
-            logger.info("%s was not promoted: %s", target.id, error)
+            logger.info("%s was not promoted: %s", target, error)
             return False
         return True

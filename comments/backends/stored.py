@@ -133,14 +133,14 @@ def _if_whole(document: Mapping[str, Any]) -> Iterator[None]:
         yield
     except (KeyError, TypeError, ValueError) as error:
         reason = f"its document is damaged ({type(error).__name__}: {error})"
-        raise DiscussionDamaged(f"{document['_id']}: {reason}") from error
+        raise DiscussionDamaged(f"{Target.of_id(document['_id'])}: {reason}") from error
 
 
 def discussion(document: Mapping[str, Any]) -> Discussion:
     """Return the value that a stored discussion is. Raises DiscussionDamaged."""
     with _if_whole(document):
         return Discussion(
-            target=Target.parse(document["_id"]),
+            target=Target.of_id(document["_id"]),
             schema=document["schema"],
             order=Order(document["order"]),
             open=document["state"] == "open",
@@ -160,7 +160,7 @@ def place(document: Mapping[str, Any]) -> Place:
     """Return where a stored discussion's comments are. Raises DiscussionDamaged."""
     with _if_whole(document):
         return Place(
-            Target.parse(document["_id"]),
+            Target.of_id(document["_id"]),
             document["schema"],
             Order(document["order"]),
             int(document["epoch"]),
@@ -172,7 +172,7 @@ def held(document: Mapping[str, Any]) -> Held:
     """Return the value that a queued comment is."""
     return Held(
         id=str(document["_id"]),
-        target=Target.parse(document["discussion_id"]),
+        target=Target.of_id(document["discussion_id"]),
         slug=document["slug"],
         parent=document["answers"] or document["parent_id"] or "",
         number=int(document["number"]),

@@ -17,6 +17,8 @@ STATIC = (
         "discussions",
         (
             Index("by_newest", (("newest", -1), ("_id", -1))),
+            Index("by_label", (("label", 1), ("_id", 1))),
+            Index("label_by_newest", (("label", 1), ("newest", -1), ("_id", -1))),
             # For the worker, each minute: only what is open, moving or left over is in these.
             Index("by_claim", (("claims.at", 1),), sparse=True),
             Index("by_beat", (("moving.beat", 1),), sparse=True),
@@ -24,6 +26,7 @@ STATIC = (
         ),
         shard_key=ShardKey((("_id", "hashed"),), reason="one findAndModify a write, always by _id"),
         validator=schemas.DISCUSSION,
+        former={"label": None},
     ),
     Collection(
         "comments",

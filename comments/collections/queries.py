@@ -61,6 +61,18 @@ HOT_QUERIES = (
         broadcast_because="The newest comments of the whole site: each shard gives its newest.",
     ),
     HotQuery(
+        "the discussions of a label",
+        "discussions",
+        lambda discussion: {"filter": {"label": discussion["label"]}, "sort": {"_id": 1}, "limit": 100},
+        broadcast_because="A label's discussions lie on all shards, as their ids begin with a hash.",
+    ),
+    HotQuery(
+        "the discussions of a label with the newest comments",
+        "discussions",
+        lambda discussion: {"filter": {"label": discussion["label"]}, "sort": {"newest": -1}, "limit": 10},
+        broadcast_because="A label's discussions lie on all shards, as their ids begin with a hash.",
+    ),
+    HotQuery(
         "what waits longest for a moderator",
         "comments.pending",
         lambda held: {
@@ -99,6 +111,7 @@ BROADCASTS = (
         "comments", ("author.id",), "One author's comments lie in any discussion; so do those that the rules count."
     ),
     Broadcast("comment_pages", ("comments.author.id",), "One author's comments lie in any discussion."),
+    Broadcast("discussions", ("label",), "A label's discussions lie on all shards, as their ids begin with a hash."),
     Broadcast(
         "discussions",
         (),

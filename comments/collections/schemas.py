@@ -30,6 +30,7 @@ _ORDER = one_of(*Order)
 DISCUSSION = document(
     {
         "_id": TEXT,
+        "label": TEXT,
         "schema": _LAYOUT,
         "order": _ORDER,
         "bucket": INTEGER,

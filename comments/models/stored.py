@@ -11,7 +11,7 @@ from django_mongodb_backend.models import EmbeddedModel
 
 from comments import conf
 from comments.backends import layout_classes
-from comments.types import Kind, Order, State
+from comments.types import Kind, Order, State, Target
 from mongo.models import ReadOnlyModel, ReadOnlyQuerySet
 
 
@@ -71,6 +71,7 @@ class StoredDiscussion(Stored):
     """A discussion: in which layout and order it is kept, and what was counted."""
 
     id = models.CharField(primary_key=True, max_length=300, db_column="_id")
+    label = models.CharField(max_length=200)
     schema = models.CharField(_("schema"), max_length=20, choices=_layouts)
     order = models.CharField(_("order"), max_length=20, choices=[(order.value, order.value) for order in Order])
     state = models.CharField(_("state"), max_length=20, choices=[("open", _("open")), ("closed", _("closed"))])
@@ -90,7 +91,12 @@ class StoredDiscussion(Stored):
         verbose_name_plural = _("discussions")
 
     def __str__(self) -> str:
-        return str(self.pk)
+        return str(self.target)
+
+    @property
+    def target(self) -> Target:
+        """What is discussed."""
+        return Target.of_id(self.pk)
 
 
 class StoredComment(Stored):
@@ -138,4 +144,4 @@ class StoredBucket(Stored):
         verbose_name_plural = _("buckets")
 
     def __str__(self) -> str:
-        return f"{self.discussion_id} {self.page}"
+        return f"{Target.of_id(self.discussion_id)} {self.page}"

@@ -39,7 +39,7 @@ def published(comment: Comment, origin: str) -> None:
     if not comment.answers:
         return
     for subscription in subscriptions.to(comment.target, {comment.answers, comment.parent}):
-        payload = {"subscription": subscription.id, "discussion": comment.target.id, "slug": comment.slug}
+        payload = {"subscription": subscription.id, "discussion": str(comment.target), "slug": comment.slug}
         _put(REPLY, {**payload, "origin": origin}, f"reply:{subscription.id}:{comment.slug}")
 
 

@@ -70,4 +70,4 @@ def erase(email: str) -> int:
 
 def id_of(target: Target, email: str) -> str:
     """Return the id of the subscription of an address to a discussion."""
-    return salted_hmac(SALT, f"{target.id}\x00{email.casefold()}", algorithm="sha256").hexdigest()[:40]
+    return salted_hmac(SALT, f"{target}\x00{email.casefold()}", algorithm="sha256").hexdigest()[:40]

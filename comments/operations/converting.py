@@ -16,14 +16,14 @@ AT_ONCE = 5_000
 def convert(target: Target, layout: str, order: Order) -> bool | None:
     """Convert a discussion, or have it converted if it is long: True if it is done, False if a worker does it, None if it is so
     already. Raises ConversionFailed."""
-    found = maintenance.discussion(next(maintenance.wanted(discussion_id=target.id)))
+    found = maintenance.discussion(next(maintenance.wanted(discussion=str(target))))
     if not maintenance.needs_converting(found, layout, order):
         return None
     # What cannot be is told at once.
     if found.last_number <= AT_ONCE or layout_classes()[layout].in_target:
         return maintenance.convert(target, layout, order) is not None or None
-    plan = {"discussion": target.id, "layout": layout, "order": order.value}
-    key = f"convert:{target.id}:{found.epoch}:{layout}:{order.value}"
+    plan = {"discussion": str(target), "layout": layout, "order": order.value}
+    key = f"convert:{target}:{found.epoch}:{layout}:{order.value}"
     jobs.put(CONVERT, plan, key=key, alias=conf.database_alias())
     return False
 

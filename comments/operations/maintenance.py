@@ -19,15 +19,16 @@ class Examined:
     mended: int
 
 
-def wanted(*, label: str = "", discussion_id: str = "") -> Iterator[Target]:
-    """Yield whose discussions to work on: one's, those of a label, or all. Raises TargetNotFound if there is no such one."""
-    if not discussion_id:
+def wanted(*, label: str = "", discussion: str = "") -> Iterator[Target]:
+    """Yield whose discussions to work on: one's, as "app.model:pk", those of a label, or all. Raises TargetNotFound if there is
+    no such one."""
+    if not discussion:
         yield from backend().targets(label=label)
         return
-    target = Target.parse(discussion_id)
+    target = Target.parse(discussion)
     with suppress(DiscussionDamaged):
         if not backend().discussion(target).begun:
-            raise TargetNotFound(f"There is no discussion {discussion_id}.")
+            raise TargetNotFound(f"There is no discussion {discussion}.")
     yield target
 
 
@@ -72,8 +73,8 @@ def examine(target: Target, *, fix: bool = False) -> Examined:
         mended = backend().mend(target, found) if fix and found else 0
         return Examined(discussion(target).count, tuple(found), mended)
     except DiscussionDamaged as error:
-        reason = str(error).removeprefix(f"{target.id}: ")
-        return Examined(0, (Fault(target.id, "damaged", reason, mendable=False),), 0)
+        reason = str(error).removeprefix(f"{target}: ")
+        return Examined(0, (Fault(str(target), "damaged", reason, mendable=False),), 0)
 
 
 def faults(target: Target) -> tuple[Fault, ...]:

@@ -45,13 +45,13 @@ def export(author: Person) -> Iterator[dict[str, Any]]:
             yield row
     if author.email:
         for subscription in subscriptions.of(author.email):
-            yield {"kept_as": "subscription", "discussion": subscription.target.id, "email": subscription.email}
+            yield {"kept_as": "subscription", "discussion": str(subscription.target), "email": subscription.email}
     if author.id:
         for flag in flags.by(author.id):
-            yield {"kept_as": "flag", "discussion": flag.target.id, "slug": flag.slug}
+            yield {"kept_as": "flag", "discussion": str(flag.target), "slug": flag.slug}
     for target, slug in sorted(_places(author), key=str):
         if hashed := ip_hash.of_comment(target, slug):
-            yield {"kept_as": "network address", "discussion": target.id, "slug": slug, "hash": hashed}
+            yield {"kept_as": "network address", "discussion": str(target), "slug": slug, "hash": hashed}
 
 
 def erase(author: Person) -> Erased:
@@ -104,7 +104,7 @@ def _row(found: Comment | Held | Replaced) -> dict[str, Any]:
     kept_as = "queue" if isinstance(found, Held) else "history" if isinstance(found, Replaced) else "comment"
     return {
         "kept_as": kept_as,
-        "discussion": one.target.id,
+        "discussion": str(one.target),
         "slug": one.slug,
         "posted": one.posted.isoformat(),
         "name": one.author.name,

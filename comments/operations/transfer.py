@@ -41,7 +41,7 @@ class Counts:
 def export(label: str = "") -> Iterator[str]:
     """Yield the lines of all discussions (of one label)."""
     for target in selectors.begun(label=label):
-        yield _line({"discussion": target.id, "open": selectors.discussion(target).open})
+        yield _line({"discussion": str(target), "open": selectors.discussion(target).open})
         for comment, email in selectors.with_addresses(target):
             yield _line(_row(comment, email))
 

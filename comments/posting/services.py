@@ -125,7 +125,7 @@ def _edited(sender: Sender, comment: Comment | Held, text: str, said: str) -> Su
     user, parent = user_key(sender.request.user), comment.parent
     return Submission(
         # A form's nonce could be sent again with another text, or over the next revision, as another change.
-        token=FormToken(comment.target.id, parent, slugs.part(said), int(comment.posted.timestamp()), user),
+        token=FormToken(str(comment.target), parent, slugs.part(said), int(comment.posted.timestamp()), user),
         name=comment.author.name,
         email="",
         user=user,

@@ -45,7 +45,7 @@ class FormToken:
     @classmethod
     def new(cls, target: Target, parent: str = "", user: str = "") -> "FormToken":
         """Return the token of a form that is rendered now."""
-        return cls(target.id, parent, preparation.new_token(), int(time.time()), user)
+        return cls(str(target), parent, preparation.new_token(), int(time.time()), user)
 
     @property
     def target(self) -> Target:

@@ -13,8 +13,13 @@ LONG_ENOUGH = timedelta(days=7)
 
 @check
 def declared_indexes(examination: Examination) -> Iterator[Finding]:
-    """Every declared index exists, and no other."""
-    for change in indexes.plan(alias=examination.alias):
+    """Every declared index exists, and no other; what is stored is in the present format."""
+    try:
+        changes = indexes.plan(alias=examination.alias)
+    except indexes.FormerFormat as error:
+        yield Finding(ERROR, "former-format", "", str(error), "See the list of changes for what to do with its data.")
+        return
+    for change in changes:
         message = f"{change.what}.".capitalize() if change.optional else f"Not so: {change.what}."
         if change.optional and change.sign == "-":
             yield Finding(

@@ -28,10 +28,28 @@ class CannotBuild(Exception):
     """An index cannot be built; the message names the documents that stand in its way."""
 
 
+class FormerFormat(CannotBuild):
+    """What is stored was written by an older version of the code, and cannot be read; the message says what to do."""
+
+
+def require_present_format(alias: str = "") -> None:
+    """Return if this code can read what is stored in the databases (or in that of one connection). Raises FormerFormat."""
+    for item in declared():
+        if connections[item.alias].vendor != "mongodb" or (alias and item.alias != alias) or not item.collection.former:
+            continue
+        db, name = database(item.alias), item.collection.name
+        if db[name].find_one(item.collection.former, {"_id": 1}):
+            raise FormerFormat(
+                f"The database {db.name} was written by an older version, and this one cannot read it ({name} have another"
+                " format). Nothing was changed. Begin with an empty database, or use that version on."
+            )
+
+
 def plan(collections: Iterable[str] = (), alias: str = "") -> list[Change]:
     """Return what separates the databases (or that of one connection) from what the apps declare, for the named collections
-    or for all. Drops of indexes that no app declares are in it as `optional` changes.
+    or for all. Drops of indexes that no app declares are in it as `optional` changes. Raises FormerFormat.
     """
+    require_present_format(alias)
     wanted = set(collections)
     changes: list[Change] = []
     for item in declared():

@@ -256,14 +256,14 @@ def test_comments_are_told_once_for_their_discussion(mongo, rules):
     relay()
     for number in range(3):
         comments.post(target, author=Author("Ann"), source=f"No. {number}", token=f"{number}")
-    assert news() == [(COMMENTS, target.id, True)]
+    assert news() == [(COMMENTS, str(target), True)]
     assert news() == []
     key = target.pk
     node = loading.load(next(one["_id"] for one in mongo["cms.nodes"].find() if str(one["_id"]) == key)).node
     save(node.pk, published=None)
     relay()
     comments.close(target)
-    assert news() == [(COMMENTS, target.id, False)]
+    assert news() == [(COMMENTS, str(target), False)]
 
 
 def test_photos_are_told_and_their_bytes_are_not(begun):

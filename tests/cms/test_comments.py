@@ -108,7 +108,7 @@ def said(target: Target) -> list[str]:
 
 
 def faults(target: Target) -> tuple[Fault, ...]:
-    (found,) = maintenance.wanted(discussion_id=target.id)
+    (found,) = maintenance.wanted(discussion=str(target))
     return maintenance.faults(found)
 
 

@@ -41,7 +41,7 @@ def test_stale_claim(mongo, post_page):
     mongo.discussions.update_one({"_id": post_page.id}, {"$set": {"claims.0.at": now() - LONG_AGO}})
     (finding,) = findings("stale-claim")
     assert (finding.level, finding.fix) == (WARNING, "manage.py check_comments --fix")
-    assert post_page.id in finding.message
+    assert str(post_page) in finding.message
 
 
 @pytest.mark.parametrize("schema", ["documents", "embedded", "buckets"])
@@ -70,7 +70,7 @@ def test_conversion_that_stopped(mongo, post_page):
     assert findings("stale-lease") == []
     mongo.discussions.update_one({"_id": post_page.id}, {"$set": {"moving.beat": now() - LONG_AGO}})
     (finding,) = findings("stale-lease")
-    assert finding.fix == f"manage.py convert_comments --discussion {post_page.id} --to buckets"
+    assert finding.fix == f"manage.py convert_comments --discussion {post_page} --to buckets"
 
 
 @pytest.mark.parametrize("schema", ["documents", "buckets"])
@@ -82,4 +82,4 @@ def test_discussion_whose_document_is_gone(mongo, post_page, schema):
     found = {finding.where: finding for finding in findings("discussion-gone")}
     finding = found["comments" if schema == "documents" else "comment_pages"]
     assert finding.level == ERROR
-    assert post_page.id in finding.message
+    assert str(post_page) in finding.message

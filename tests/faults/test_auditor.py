@@ -115,7 +115,7 @@ def test_it_misses_a_discussion_that_is_gone_as_a_whole(audited, short, mongo):
     assert len(audited()) == 3
     mongo["cms.nodes"].update_one({"_id": short}, {"$inc": {"comments_epoch": -1}})
     assert audited() == []
-    mongo.discussions.delete_one({"_id": f"nodes.node:{short}"})
+    mongo.discussions.delete_one({"_id": Target("nodes.node", str(short)).id})
     assert len(audited()) == 3
 
 

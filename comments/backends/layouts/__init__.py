@@ -56,7 +56,7 @@ def storage_of(target: Target) -> Storage:
     """Return how the discussion of a target is kept that is begun now: in the layout that COMMENTS["LAYOUT"] says for it, else
     as `storage` of its label. Raises ImproperlyConfigured."""
     kept, wanted = storage(target.label), conf.imported("LAYOUT")(target)
-    is_used = wanted and may_keep(_known(wanted, target.id), target.label)
+    is_used = wanted and may_keep(_known(wanted, str(target)), target.label)
     return replace(kept, schema=wanted) if is_used else kept
 
 

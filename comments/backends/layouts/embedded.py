@@ -87,9 +87,9 @@ class Embedded(Layout):
         slug = document["slug"]
         for _ in range(LOOK_AGAIN):
             if "where" not in found.hint:
-                raise TargetNotFound(place.target.id)
+                raise TargetNotFound(str(place.target))
             if found.hint["bytes"] > FULL:
-                raise DiscussionFull(place.target.id)
+                raise DiscussionFull(str(place.target))
             if (found.hint.get("stale") or place.epoch) < place.epoch:
                 self.begin_copy(place)  # epochs only rise: what is left of an earlier copy is not read any more
             for condition, pushed in pushes(document, BY_NUMBER):
@@ -107,13 +107,13 @@ class Embedded(Layout):
             found = self.look(place, [slug])
             if stored := found.comments.get(slug):
                 return stored
-        raise DiscussionBusy(place.target.id)
+        raise DiscussionBusy(str(place.target))
 
     def change(
         self, place: Place, slug: str, revs: Mapping[str, Any] | int, fields: Mapping[str, Any], found: Found
     ) -> bool:
         if "where" not in found.hint:
-            raise TargetNotFound(place.target.id)
+            raise TargetNotFound(str(place.target))
         wanted = {"comments_epoch": place.epoch, "comments": {"$elemMatch": {"slug": slug, "rev": revs}}}
         changes = {"$set": {f"comments.$.{name}": value for name, value in fields.items()}}
         return bool(found.hint["home"].update_one({**found.hint["where"], **wanted}, changes).modified_count)
@@ -139,7 +139,7 @@ class Embedded(Layout):
         ((key, value),) = query.items()
         chosen = {"comments_epoch": 1, "comments": only({"$eq": [f"$$this.author.{key}", {"$literal": value}]})}
         found = [
-            (f"{label}:{document['_id']}", int(document.get("comments_epoch") or 0), item)
+            (Target(label, str(document["_id"])).id, int(document.get("comments_epoch") or 0), item)
             for label in (_configured() if limit else self._labels())
             # What is shown of an author stands in no trash; what is to be erased may.
             for home in self._homes(label)[: 1 if limit else None]
@@ -153,7 +153,7 @@ class Embedded(Layout):
         """Return the labels of which any discussion is, becomes or was embedded, whatever the setting says now: no author who
         is to be erased is overlooked."""
         either: Document = {"$or": [{path: self.name} for path in ("schema", "moving.to", "leftovers.schema")]}
-        used = {Target.parse(document["_id"]).label for document in self.db.discussions.find(either, {"_id": 1})}
+        used = set(self.db.discussions.distinct("label", either))
         return sorted(used | set(_configured()))
 
     def copy(self, place: Place, documents: Sequence[Document]) -> None:

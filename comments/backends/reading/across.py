@@ -46,7 +46,7 @@ class Across(Erasing):
 
     def claimed_before(self, moment: datetime, limit: int) -> list[Target]:
         found = self.store.discussions.collection.find({"claims.at": {"$lt": moment}}, {"_id": 1})
-        return [Target.parse(document["_id"]) for document in found.limit(limit)]
+        return [Target.of_id(document["_id"]) for document in found.limit(limit)]
 
     def moving_before(self, moment: datetime, limit: int) -> list[Discussion]:
         found = self.store.discussions.collection.find({"moving.beat": {"$lt": moment}}, BRIEF)
@@ -60,7 +60,7 @@ class Across(Erasing):
             {"$limit": size},
             {"$project": {"_id": 1}},
         ]
-        return [Target.parse(document["_id"]) for document in collection.aggregate(pipeline)]
+        return [Target.of_id(document["_id"]) for document in collection.aggregate(pipeline)]
 
     def without_discussion(self, sample: int) -> dict[str, list[str]]:
         missing = {}
@@ -68,7 +68,7 @@ class Across(Erasing):
             pipeline = [*part_of(stored, sample), {"$group": {"_id": "$discussion_id"}}]
             ids = [group["_id"] for group in stored.aggregate(pipeline)]
             there = set(self.store.discussions.collection.distinct("_id", {"_id": {"$in": ids}}))
-            if gone := sorted(str(id) for id in ids if id not in there):
+            if gone := sorted(str(Target.of_id(str(id))) for id in ids if id not in there):
                 missing[stored.name] = gone
         return missing
 
@@ -76,5 +76,5 @@ class Across(Erasing):
         query, known = of_label(label), self.store.discussions.collection
         # However long each is worked on: no cursor is kept open.
         while ids := [found["_id"] for found in known.find(query, {"_id": 1}).sort("_id", 1).limit(BATCH)]:
-            yield from map(Target.parse, ids)
-            query = {"_id": {**query.get("_id", {}), "$gt": ids[-1]}}
+            yield from map(Target.of_id, ids)
+            query = {**of_label(label), "_id": {"$gt": ids[-1]}}

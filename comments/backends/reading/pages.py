@@ -66,7 +66,7 @@ class Reading(Part):
                 if missing:
                     raise missing
                 return result
-        raise DiscussionBusy(target.id)
+        raise DiscussionBusy(str(target))
 
     def page(self, target: Target, **wanted: Unpack[PageQuery]) -> Page:
         size, at = wanted.get("size", 50), wanted.get("at", "")
@@ -126,7 +126,7 @@ class Reading(Part):
                 return
             if not is_empty:
                 break
-        raise DiscussionBusy(target.id)
+        raise DiscussionBusy(str(target))
 
 
 def _stored(slug: str, found: Discussion, where: Place, layout: Layout) -> Document:

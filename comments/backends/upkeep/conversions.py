@@ -46,7 +46,7 @@ class Conversions(Part):
         if source.order is order:
             return None
         if not done:
-            raise ConversionFailed(f"{source.target.id} is being converted.")
+            raise ConversionFailed(f"{source.target} is being converted.")
         return 0
 
     def drop_old_copies(self, target: Target) -> int:

@@ -110,13 +110,13 @@ class LiveConversion:
             return_document=ReturnDocument.AFTER,
         )
         if found is None:
-            raise ConversionFailed(f"{self.source.target.id} is being converted by another process.")
+            raise ConversionFailed(f"{self.source.target} is being converted by another process.")
         return int(found["moving"]["epoch"])
 
     def _beat(self, changes: Mapping[str, Any] = NOTHING) -> None:
         """Say that this converter is alive. Raises ConversionFailed if its conversion was ended."""
         if not self.collection.update_one(self._mine(), [{"$set": {"moving.beat": "$$NOW", **changes}}]).matched_count:
-            raise ConversionFailed(f"The conversion of {self.source.target.id} was ended: it was not heard of.")
+            raise ConversionFailed(f"The conversion of {self.source.target} was ended: it was not heard of.")
 
     def copy(self) -> None:
         """Copy all comments, in the order in which the copy is kept, so that it is written front to back. What is touched until
@@ -131,7 +131,7 @@ class LiveConversion:
         most = self.there.options_of(self.to.target.label).get("BOUND")
         while batch := list(islice(documents, BATCH)):
             if most is not None and self.copied + len(batch) > most:
-                raise ConversionFailed(f"{self.source.target.id} has more comments than its target can hold.")
+                raise ConversionFailed(f"{self.source.target} has more comments than its target can hold.")
             self.there.copy(self.to, batch)
             self.copied += len(batch)
             self.progress(self.copied)
@@ -189,7 +189,7 @@ class LiveConversion:
         source = self.here.look(self.source, slugs).comments
         there = self.there.look(self.to, slugs)
         if extra := there.comments.keys() - source.keys():
-            raise ConversionFailed(f"{self.source.target.id}: only the copy has {', '.join(sorted(extra))}.")
+            raise ConversionFailed(f"{self.source.target}: only the copy has {', '.join(sorted(extra))}.")
         if missing := [self._numbered(document) for slug, document in source.items() if slug not in there.comments]:
             wanted = self.there.written_in or Order.OLDEST
             self.there.copy(self.to, sorted(missing, key=lambda item: sort_key(item, wanted)))
@@ -198,9 +198,9 @@ class LiveConversion:
             newer = {name: document[name] for name in CHANGING}
             is_behind = copied["rev"] < document["rev"]
             if is_behind and not self.there.change(self.to, slug, {"$lt": document["rev"]}, newer, there):
-                raise ConversionFailed(f"{self.source.target.id}: the copy of {slug} cannot be written.")
+                raise ConversionFailed(f"{self.source.target}: the copy of {slug} cannot be written.")
             if copied["rev"] == document["rev"] and copied != self._numbered(document):
-                raise ConversionFailed(f"{self.source.target.id}: the copy of {slug} differs.")
+                raise ConversionFailed(f"{self.source.target}: the copy of {slug} differs.")
 
     def switch(self) -> None:
         """Shut the gate, wait until no writer is at work, and switch. Raises ConversionFailed."""
@@ -217,7 +217,7 @@ class LiveConversion:
                     progressed = time.monotonic()
                 time.sleep(PACE / 4)
             if deadline is not None and time.monotonic() > deadline:
-                raise ConversionFailed(f"{self.source.target.id}: writers did not end.")
+                raise ConversionFailed(f"{self.source.target}: writers did not end.")
             opened = time.monotonic()
             while time.monotonic() - opened < 2 * GATE_MS / 1000:
                 self.drain(OPEN)

@@ -72,7 +72,9 @@ class Repairing(Part):
         if found is None:
             return []
         where = place(found)
-        faults = [Fault(target.id, "form", what, mendable=False) for what in self.store.layouts.of(where).faults(where)]
+        faults = [
+            Fault(str(target), "form", what, mendable=False) for what in self.store.layouts.of(where).faults(where)
+        ]
         return [*faults, *self._tally(where).faults(found), *self._claims(found), *self._copies(found, where)]
 
     def _tally(self, where: Place) -> "Tally":
@@ -122,11 +124,11 @@ class Repairing(Part):
         discussions, moment, done = self.store.discussions.collection, now(), 0
         expired = {"claims.at": {"$lt": moment - timedelta(seconds=times.LEASE)}}
         for found in list(discussions.find(expired, {"_id": 1})):
-            done += self.repair_claims(Target.parse(found["_id"]))
+            done += self.repair_claims(Target.of_id(found["_id"]))
         dead = {"moving.beat": {"$lt": moment - timedelta(seconds=times.UNHEARD)}, "$expr": is_dead()}
         done += discussions.update_many(dead, {"$set": {"moving": None, "touched": []}}).modified_count
         for found in list(discussions.find({"leftovers.due": {"$lt": moment}}, {"_id": 1})):
-            self.drop_old_copies(Target.parse(found["_id"]))
+            self.drop_old_copies(Target.of_id(found["_id"]))
             done += 1
         self.sweep_erasures()
         return done

@@ -36,7 +36,7 @@ class Erasing(Changing):
         for document in self.store.pending.find(_stored(query)):
             yield held(document)
         for document in self.store.history.find(_stored(query)):
-            yield Replaced(comment(Target.parse(document["discussion_id"]), document), document["at"], document["by"])
+            yield Replaced(comment(Target.of_id(document["discussion_id"]), document), document["at"], document["by"])
 
     def erase_author(self, *, id: str = "", email: str = "") -> int:
         query = _query(id, email)
@@ -83,7 +83,7 @@ class Erasing(Changing):
         they follow what they are copied from."""
         for layout in self.store.layouts.all:
             for discussion_id, epoch in {(discussion_id, epoch) for discussion_id, epoch, _ in layout.by_author(query)}:
-                target = Target.parse(discussion_id)
+                target = Target.of_id(discussion_id)
                 found = self.store.discussions.find(target)
                 if found and epoch in (found["epoch"], (found["moving"] or found)["epoch"]):
                     continue
@@ -106,7 +106,7 @@ class Erasing(Changing):
             epochs = {document["_id"]: document["epoch"] for document in cursor}
             for discussion_id, epoch, document in batch:
                 if epochs.get(discussion_id) == epoch:
-                    yield Target.parse(discussion_id), document
+                    yield Target.of_id(discussion_id), document
 
 
 def _query(id: str, email: str) -> dict[str, str]:

@@ -30,7 +30,7 @@ class Pending(Posting):
         if stored := looked.get(slug):
             return Posted(comment(target, stored), new=False)
         if new.posted is None and discussion["state"] != "open":
-            raise DiscussionClosed(target.id)
+            raise DiscussionClosed(str(target))
         answered = looked.get(new.parent)
         # An import brings replies to tombstones too.
         if new.parent and (answered is None or (answered["state"] != State.PUBLIC.value and new.posted is None)):
@@ -62,7 +62,7 @@ class Pending(Posting):
         waiting = self._settle(held_id, rev)
         stored = self.publish(waiting)
         self._decide(waiting, Verdict.APPROVED, by)  # raises CommentNotFound if its author was erased
-        return comment(Target.parse(waiting["discussion_id"]), stored)
+        return comment(Target.of_id(waiting["discussion_id"]), stored)
 
     def change_held(self, held_id: str, *, source: str, html: str, rev: int) -> Held:
         document = self._get(held_id)

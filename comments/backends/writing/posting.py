@@ -52,7 +52,7 @@ class Posting(Changing):
         # The op of a post: what is posted and what is published under one token share a claim.
         op = slug.rpartition("/")[2]
         intent = Intent(op, slug, "approve", number=number, delta=1, posted=waiting["posted"])
-        target = Target.parse(waiting["discussion_id"])
+        target = Target.of_id(waiting["discussion_id"])
         return self._store(target, intent, make)[0]
 
     def _store(self, target: Target, intent: Intent, make: Make, parent: str = "") -> tuple[Document, bool]:

@@ -28,7 +28,7 @@ class Command(AuditCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         looked_at = comments = faults = mended = 0
         listed = []
-        found = maintenance.wanted(label=options["target"].lower(), discussion_id=options["discussion"])
+        found = maintenance.wanted(label=options["target"].lower(), discussion=options["discussion"])
         quiet = options["json"] or not self.stdout.isatty()
         try:
             for target in tqdm(found, unit=" discussions", leave=False, disable=quiet):
@@ -39,7 +39,7 @@ class Command(AuditCommand):
                     if options["json"]:
                         listed.append(asdict(fault))
                     else:
-                        self.stdout.write(f"{fault.discussion_id}: {fault.what}.")
+                        self.stdout.write(f"{fault.discussion}: {fault.what}.")
         except TargetNotFound as error:
             raise CommandError(str(error)) from error
         left = sum(len(maintenance.faults(target)) for target in self._again(options)) if mended else faults
@@ -53,4 +53,4 @@ class Command(AuditCommand):
             raise found_wrong(f"{left} faults are left.")
 
     def _again(self, options: dict[str, Any]) -> Any:
-        return maintenance.wanted(label=options["target"].lower(), discussion_id=options["discussion"])
+        return maintenance.wanted(label=options["target"].lower(), discussion=options["discussion"])

@@ -28,7 +28,7 @@ class Command(MongoCommand):
         layout, order = options["to"], Order(options["order"]) if options["order"] else None
         converted = comments = passed = failed = 0
         try:
-            for target in maintenance.wanted(label=options["target"].lower(), discussion_id=options["discussion"]):
+            for target in maintenance.wanted(label=options["target"].lower(), discussion=options["discussion"]):
                 try:
                     found = maintenance.discussion(target)
                 except DiscussionDamaged as error:
@@ -40,7 +40,7 @@ class Command(MongoCommand):
                     passed += 1
                     continue
                 if options["dry_run"]:
-                    self.stdout.write(f"Pretending to convert {found.target.id} ({found.count} comments).")
+                    self.stdout.write(f"Pretending to convert {found.target} ({found.count} comments).")
                     converted, comments = converted + 1, comments + found.count
                     continue
                 try:
@@ -60,7 +60,7 @@ class Command(MongoCommand):
     def _convert(self, found: Any, layout: str, order: Order | None) -> int:
         with tqdm(
             total=found.last_number,
-            desc=found.target.id,
+            desc=str(found.target),
             unit=" comments",
             leave=False,
             disable=not self.stdout.isatty(),

@@ -53,7 +53,10 @@ class Command(MongoCommand):
 
     def _build(self, only: list[str], *, pretend: bool, drop: bool) -> int:
         """Apply the plan, or show it; return how many changes were, or would be, made. Raises CommandError."""
-        changes = indexes.plan(only)
+        try:
+            changes = indexes.plan(only)
+        except indexes.FormerFormat as error:
+            raise CommandError(str(error)) from error
         wanted = [change for change in changes if drop or not change.optional]
         impossible: list[str] = []
         for change in changes:

@@ -353,7 +353,7 @@ def test_64_threads_of_four_processes_while_a_fifth_converts(mongo, settings, ta
     MongoBackend().post(target, new("first"))
 
     def fighter(role, seed):
-        words = [sys.executable, "-m", "tests.comments.backends.fighters", role, mongo.name, target.id, str(seed)]
+        words = [sys.executable, "-m", "tests.comments.backends.fighters", role, mongo.name, str(target), str(seed)]
         return subprocess.Popen(words, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     converter = fighter("converter", 0)

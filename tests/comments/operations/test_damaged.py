@@ -6,8 +6,11 @@ from io import StringIO
 import pytest
 from django.core.management import CommandError, call_command
 
+from comments.types import Target
 from mongo.management.base import WRONG
 from tests.support.comments import site
+
+HEALTHY = Target("nodes.node", "f" * 24)
 
 
 @pytest.fixture
@@ -16,7 +19,7 @@ def damaged(mongo, post_page):
     site.one(post_page, "Said before")
     mongo.command("collMod", "discussions", validationLevel="off")
     mongo.discussions.update_one({"_id": post_page.id}, {"$unset": {"schema": ""}})
-    healthy = {**mongo.discussions.find_one(), "_id": "nodes.node:" + "f" * 24, "schema": "documents", "count": 0}
+    healthy = {**mongo.discussions.find_one(), "_id": HEALTHY.id, "schema": "documents", "count": 0}
     mongo.discussions.insert_one({**healthy, "last_number": 0})
     yield post_page
     call_command("setup_indexes", stdout=StringIO())
@@ -30,7 +33,7 @@ def test_audit_names_it_and_looks_at_the_others(damaged):
     report = json.loads(out.getvalue())
     assert report["counts"]["discussions"] == 2
     (fault,) = [fault for fault in report["findings"] if fault["kind"] == "damaged"]
-    assert (fault["discussion_id"], fault["mendable"]) == (damaged.id, False)
+    assert (fault["discussion"], fault["mendable"]) == (str(damaged), False)
     assert "schema" in fault["what"]
 
 
@@ -39,8 +42,8 @@ def test_conversion_names_it_and_converts_the_others(mongo, damaged):
     with pytest.raises(CommandError, match="1 discussions could not be converted") as raised:
         call_command("convert_comments", "--to", "buckets", stdout=StringIO(), stderr=err)
     assert raised.value.returncode == WRONG
-    assert damaged.id in err.getvalue()
-    assert mongo.discussions.find_one({"_id": "nodes.node:" + "f" * 24})["schema"] == "buckets"
+    assert str(damaged) in err.getvalue()
+    assert mongo.discussions.find_one({"_id": HEALTHY.id})["schema"] == "buckets"
 
 
 def test_its_post_is_shown_with_a_notice_and_lists_are_shown(damaged, client):

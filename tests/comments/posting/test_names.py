@@ -63,7 +63,7 @@ def test_file_of_another_site_brings_clean_names_and_no_half_characters(post_pag
         "comment": "a" * 16, "answers": "", "posted": "2020-01-01T00:00:00+00:00", "edited": None, "kind": "comment",
         "state": "public", "name": MESSY, "user": None, "url": "", "email": "", "text": "Hello",
     }  # fmt: skip
-    head = json.dumps({"discussion": post_page.id, "open": True}).encode()
+    head = json.dumps({"discussion": str(post_page), "open": True}).encode()
     assert transfer.import_([head, json.dumps(row).encode()]).new == 1
     assert next(iter(selectors.iterate(post_page))).author.name == CLEAN
     with pytest.raises(transfer.BrokenFile, match="line 2: InvalidComment"):

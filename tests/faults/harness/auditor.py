@@ -15,6 +15,7 @@ from gridfs.errors import CorruptGridFile
 from pymongo import MongoClient
 from pymongo.database import Database
 
+from comments.types import Target
 from tests.faults.harness import BOUND
 from tests.faults.harness.content import Content
 from tests.faults.harness.discussing import Poster
@@ -88,7 +89,7 @@ class Audit:
     def comments(self) -> None:
         """Every acknowledged comment is there once, at the address that was told; nothing is there that was not sent."""
         for target in (self.content.discussed, self.content.moderated, *self.ledger.short):
-            discussion = self.db.discussions.find_one({"_id": f"nodes.node:{target}"})
+            discussion = self.db.discussions.find_one({"_id": Target("nodes.node", target).id})
             stored = list(self._stored(discussion)) if discussion else []
             texts = Counter(item["source"] for item in stored)
             for text, (where, places) in self.ledger.posted.items():
@@ -104,7 +105,7 @@ class Audit:
             if target != self.content.moderated and len(set(numbers)) != len(numbers):
                 self.wrong("a number was given twice")
         for target, schema in self.ledger.converted.items():
-            discussion = self.db.discussions.find_one({"_id": f"nodes.node:{target}"})
+            discussion = self.db.discussions.find_one({"_id": Target("nodes.node", target).id})
             if discussion and discussion["schema"] != schema and discussion["moving"] is None:
                 self.ledger.did("conversions that were done though not acknowledged")
 
@@ -113,7 +114,7 @@ class Audit:
         if discussion["schema"] == "documents":
             yield from self.db.comments.find(query)
         elif discussion["schema"] == "embedded":
-            of_node = {"_id": ObjectId(discussion["_id"].partition(":")[2]), "comments_epoch": discussion["epoch"]}
+            of_node = {"_id": ObjectId(Target.of_id(discussion["_id"]).pk), "comments_epoch": discussion["epoch"]}
             for node in self.db["cms.nodes"].find(of_node):
                 yield from node["comments"]
         else:
@@ -123,7 +124,7 @@ class Audit:
 
     def moderated(self) -> None:
         """What waits or was decided is in the queue once; what was approved is public, what was rejected is not."""
-        discussion = self.db.discussions.find_one({"_id": f"nodes.node:{self.content.moderated}"})
+        discussion = self.db.discussions.find_one({"_id": Target("nodes.node", self.content.moderated).id})
         queued = list(self.db["comments.pending"].find())
         texts = Counter(item["source"] for item in queued)
         public = Counter(item["source"] for item in self._stored(discussion)) if discussion else Counter()
@@ -204,7 +205,7 @@ def _promoted(db: Database[Document], site: Site, content: Content, ledger: Ledg
 
 
 def _schema(db: Database[Document], target: str) -> str:
-    discussion = db.discussions.find_one({"_id": f"nodes.node:{target}"})
+    discussion = db.discussions.find_one({"_id": Target("nodes.node", target).id})
     return str(discussion["schema"]) if discussion else ""
 
 

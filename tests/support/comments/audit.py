@@ -57,7 +57,7 @@ def documents(db, discussion, collection, crashed):
 
 
 def embedded(db, discussion, collection, crashed):
-    pk = ObjectId(discussion["_id"].partition(":")[2])
+    pk = ObjectId(Target.of_id(discussion["_id"]).pk)
     document = db[collection].find_one({"_id": pk})
     found = document.get("comments", [])
     assert document.get("comments_epoch") in (discussion["epoch"], None)

@@ -1,0 +1,61 @@
+"""A database whose discussions have ids without a hash, as an older version wrote them."""
+
+from io import StringIO
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from cms.serving import set_up as serving
+from mongo import doctor
+from mongo.management.base import COULD_NOT_RUN
+from tests.support.comments import site
+
+
+@pytest.fixture
+def former(mongo, post_page):
+    """A site with a discussion in the former format."""
+    site.one(post_page, "Said before")
+    mongo.command("collMod", "discussions", validationLevel="off")
+    document = mongo.discussions.find_one_and_delete({})
+    del document["label"]
+    mongo.discussions.insert_one({**document, "_id": str(post_page)})
+    yield
+    mongo.discussions.delete_many({})
+    call_command("setup_indexes", stdout=StringIO())
+
+
+@pytest.mark.parametrize("words", [["setup_indexes"], ["setup_indexes", "--plan"], ["migrate"]])
+def test_set_up_is_refused_and_changes_nothing(mongo, former, words):
+    before = mongo.discussions.find_one()
+    with pytest.raises(CommandError, match=f"The database {mongo.name} was written by an older version") as refused:
+        call_command(*words, stdout=StringIO())
+    assert "Begin with an empty database" in str(refused.value)
+    assert mongo.discussions.find_one() == before
+
+
+def test_setup_indexes_ends_as_a_command_that_could_not_run(former):
+    with pytest.raises(CommandError) as refused:
+        call_command("setup_indexes", stdout=StringIO())
+    assert refused.value.returncode == COULD_NOT_RUN
+
+
+def test_serve_names_the_data_folder(mongo, former, settings, monkeypatch):
+    monkeypatch.setitem(settings.DATABASES["default"], "HOST", "embedded:/srv/site/var")
+    with pytest.raises(serving.CannotServe, match="^/srv/site/var: The database .* older version"):
+        serving.set_up()
+
+
+def test_doctor_names_it(former):
+    assert "former-format" in {finding.name for finding in doctor.examine()}
+
+
+def test_the_present_format_is_taken(mongo, post_page):
+    site.one(post_page, "Said now")
+    assert "Nothing to do." in _plan()
+    assert "former-format" not in {finding.name for finding in doctor.examine()}
+
+
+def _plan() -> str:
+    out = StringIO()
+    call_command("setup_indexes", "--plan", stdout=out)
+    return out.getvalue()

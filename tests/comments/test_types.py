@@ -1,0 +1,21 @@
+"""What crosses the boundary of the back ends: here the ids by which discussions are stored."""
+
+from bson import ObjectId
+
+from comments.types import Target
+from tests.support.spreading import BOUND, fullest, moments
+
+
+def test_id_begins_with_a_hash_of_the_name_and_leads_back_to_it():
+    target = Target("shop.item", "a:b")
+    assert str(target) == "shop.item:a:b"
+    assert target.id[:5] == "543a:"
+    assert target.id[5:] == str(target)
+    assert Target.of_id(target.id) == Target.parse(str(target)) == target
+
+
+def test_discussions_of_years_fall_evenly_on_ranges():
+    """Keys of nodes rise with time: by themselves they would put what is new in the last range."""
+    keys = [str(ObjectId.from_datetime(moment)) for moment in moments(20_000)]
+    assert fullest(key[:4] for key in keys) > BOUND
+    assert fullest(Target("nodes.node", key).id[:4] for key in keys) <= BOUND
