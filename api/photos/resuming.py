@@ -22,6 +22,7 @@ from api.schemas.shapes import Id, Shape
 from nodes import access
 from nodes.models import Photo
 from nodes.photos.assets.errors import BadPicture
+from nodes.photos.assets.writer import new_id
 from nodes.selectors import photos as selectors
 
 router = uploading.router
@@ -74,7 +75,7 @@ def begin(request: HttpRequest, announced: Announced) -> HttpResponse:
     principal = principals.of(request)
     arriving.check_may_add(principal, announced)
     arriving.check_size(announced.length)
-    key = arriving.key_of(request, principal) or ObjectId()
+    key = arriving.key_of(request, principal) or new_id()
     response = answers.told(request, _begun(principal, announced, key), status=201)
     response["Location"] = reverse("api:api-photo-upload", kwargs={"upload_id": str(key)})
     return response

@@ -23,7 +23,8 @@ WORKING_COPY_DAYS = 30
 
 PLACE = (("metadata.parent_id", 1), ("metadata.slug", 1))
 CHANGED = (("metadata.updated", -1), ("_id", -1))
-NEWEST = (("metadata.published", -1), ("_id", -1))
+# Of what was published in one moment, that which was made last: ids of photos say nothing of it.
+NEWEST = (("metadata.published", -1), ("metadata.created", -1), ("_id", -1))
 OWN_DATE = (("derived.date", 1), ("_id", 1), ("metadata.expires", 1), ("metadata.published", 1))
 # What its section lists by a date of its own.
 DATED = {"derived.date": {"$exists": True}}

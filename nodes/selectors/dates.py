@@ -45,7 +45,7 @@ def by_date(
     types = registry.listed_by_own_date(section_type)
     is_past = bool(cursor) and str(cursor).startswith(PAST)
     place = str(cursor or "").removeprefix(PAST if is_past else "")
-    edge = Cursor.parse(place) if place else None
+    edge = Cursor.parse(place, times=1) if place else None
     going_later = edge.newer if edge else not is_past
     found = _beyond(section_id, types, wanted, moment, size + 1, edge, is_past, going_later)
     more, documents = len(found) > size, found[:size]
@@ -89,15 +89,12 @@ def _beyond(
     since, until = (EVER, turn) if is_past else (turn, NEVER)
     condition: dict[str, Any] = {"metadata.parent_id": section_id, "derived.date": {"$gte": since, "$lt": until}}
     if edge is not None:
+        (date,) = edge.times
         condition["derived.date"] = (
-            {"$gte": max(since, edge.time), "$lt": until} if going_later else {"$gte": since, "$lte": edge.time}
+            {"$gte": max(since, date), "$lt": until} if going_later else {"$gte": since, "$lte": date}
         )
-        beyond = "$gt" if going_later else "$lt"
-        condition["$or"] = [
-            {"derived.date": {beyond: edge.time}},
-            {"derived.date": edge.time, "_id": {beyond: edge.id}},
-        ]
-        if edge.time >= until:
+        condition["$or"] = edge.beyond(("derived.date",))
+        if date >= until:
             return []
     keys = sorted({facets.key(*one) for one in wanted})
     if keys:
@@ -120,4 +117,4 @@ def _details(types: Sequence[Any]) -> dict[str, int]:
 
 def _cursor(document: Document, is_past: bool, *, newer: bool) -> str:
     # As it is sorted by: what a page says may be a change that is not written yet, or not be read by this version of its type.
-    return f"{PAST if is_past else ''}{Cursor(newer, document['derived']['date'], document['_id'])}"
+    return f"{PAST if is_past else ''}{Cursor(newer, (document['derived']['date'],), document['_id'])}"

@@ -9,7 +9,7 @@ from bson import ObjectId
 from bson.errors import InvalidId
 
 from mongo.connection import Document, database
-from nodes.collections import ASSET_FILES, NODES, standing
+from nodes.collections import ASSET_FILES, NEWEST, NODES, standing
 from nodes.content import registry
 from nodes.models import Node, Photo
 from nodes.models.tree import Tree
@@ -31,8 +31,9 @@ FIELDS: dict[str, dict[str, int]] = {
     ASSET_FILES: LISTED | {"metadata.content_id": 1, "metadata.detail": 1},
 }
 MODELS: dict[str, type[Node] | type[Photo]] = {NODES: Node, ASSET_FILES: Photo}
-NEWEST_FIRST = [("metadata.published", -1), ("_id", -1)]
-OLDEST_FIRST = [("metadata.published", 1), ("_id", 1)]
+NEWEST_FIRST = [*NEWEST]
+OLDEST_FIRST = [(path, 1) for path, _way in NEWEST]
+TIMES = ("metadata.published", "metadata.created")
 EARLIEST_MILLISECOND = -62_135_596_800_000  # of the year 1
 LATEST_MILLISECOND = 253_402_300_799_999  # of the year 9999
 EVER = datetime(1, 1, 1, tzinfo=UTC)
@@ -82,37 +83,59 @@ def having(properties: Iterable[tuple[str, Any]]) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Cursor:
-    """The edge of a page of a list: what follows is newer or older than the node published at `time` with `id`."""
+    """The edge of a page of a list: what follows is newer or older than the node with these `times`, by which the list goes one
+    after the other, and this `id`."""
 
     newer: bool
-    time: datetime
+    times: tuple[datetime, ...]
     id: ObjectId
 
     def __str__(self) -> str:
-        return f"{'>' if self.newer else '<'}{round(self.time.timestamp() * 1000)}.{self.id}"
+        milliseconds = (str(round(time.timestamp() * 1000)) for time in self.times)
+        return f"{'>' if self.newer else '<'}{'.'.join((*milliseconds, str(self.id)))}"
 
     @classmethod
     def of(cls, node: Node | Photo, *, newer: bool) -> Self:
         """Return the cursor of what is newer, or older, than a published node."""
-        return cls(newer, node.metadata.published, node.pk)
+        return cls(newer, (node.metadata.published, node.metadata.created), node.pk)
 
     @classmethod
-    def parse(cls, text: str) -> Self:
-        """Return the cursor that `text` spells; ValueError if it spells none."""
-        side, (milliseconds, dot, last_id) = text[:1], text[1:].partition(".")
-        digits = milliseconds.removeprefix("-")
-        if side not in ("<", ">") or not dot or not (digits.isascii() and digits.isdecimal()):
-            raise ValueError(text)
-        if len(digits) > 15 or not EARLIEST_MILLISECOND <= int(milliseconds) <= LATEST_MILLISECOND:
+    def parse(cls, text: str, times: int = 2) -> Self:
+        """Return the cursor that `text` spells, with so many times; ValueError if it spells none."""
+        side, (*spelled, last_id) = text[:1], text[1:].split(".")
+        if side not in ("<", ">") or len(spelled) != times:
             raise ValueError(text)
         try:
-            return cls(
-                side == ">",
-                datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=int(milliseconds)),
-                ObjectId(last_id),
-            )
+            return cls(side == ">", tuple(map(_moment, spelled)), ObjectId(last_id))
         except InvalidId as error:
             raise ValueError(text) from error
+
+    def beyond(
+        self, paths: Sequence[str], within: tuple[datetime, datetime] | None = None, *, itself: bool = False
+    ) -> list[Document]:
+        """Return what follows in a list that goes by these paths, as alternatives for $or; with `itself` also the edge.
+
+        `within`: from when to when (both included) the first of the paths is to lie. Beside three alternatives, such bounds
+        would have the server read what is at the edge, to leave it out.
+        """
+        way = "$gt" if self.newer else "$lt"
+        places = list(zip((*paths, "_id"), (*self.times, self.id), strict=True))
+        path, time = paths[0], self.times[0]
+        bounds = {"$gte": within[0], "$lte": within[1]} if within else {}
+        found: list[Document] = [{path: {way: time, **bounds}}]
+        if within is None or within[0] <= time <= within[1]:
+            found += [dict(places[:n]) | {path: {way: value}} for n, (path, value) in enumerate(places) if n]
+            found += [dict(places)] if itself else []
+        return found
+
+
+def _moment(milliseconds: str) -> datetime:
+    digits = milliseconds.removeprefix("-")
+    if not (digits.isascii() and digits.isdecimal()):
+        raise ValueError(milliseconds)
+    if len(digits) > 15 or not EARLIEST_MILLISECOND <= int(milliseconds) <= LATEST_MILLISECOND:
+        raise ValueError(milliseconds)
+    return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=int(milliseconds))
 
 
 @dataclass(frozen=True)
@@ -154,7 +177,7 @@ def listing(
         nodes += [MODELS[name].from_document(document) for document in documents]
     going_newer = edge is not None and edge.newer
     if len(collections) > 1:
-        nodes.sort(key=lambda node: (node.metadata.published, node.pk), reverse=not going_newer)
+        nodes.sort(key=lambda one: (one.metadata.published, one.metadata.created, one.pk), reverse=not going_newer)
     more, nodes = len(nodes) > size, nodes[:size]
     if going_newer:
         nodes.reverse()
@@ -187,12 +210,9 @@ def beside(
         fields = for_readers(fields, moment)
     since, until = (span.since, min(span.until, moment)) if span else (EVER, moment)
     if edge is not None:
-        since, until = (max(since, edge.time), until) if edge.newer else (since, min(until, edge.time))
-        beyond = "$gt" if edge.newer else "$lt"
-        condition["$or"] = [
-            {"metadata.published": {beyond: edge.time}},
-            {"metadata.published": edge.time, "_id": {beyond: edge.id}},
-        ]
-    condition["metadata.published"] = {"$gte": since, "$lte": until}
+        del condition["metadata.published"]
+        condition["$or"] = edge.beyond(TIMES, (since, until))
+    else:
+        condition["metadata.published"] = {"$gte": since, "$lte": until}
     order = OLDEST_FIRST if edge is not None and edge.newer else NEWEST_FIRST
     return list(database()[collection].find(condition, dict(fields)).sort(order).limit(limit).hint(index))

@@ -174,12 +174,11 @@ def _row(document: Mapping[str, Any], collection: str) -> Row:
 
 def _best(filters: Filters, moment: datetime, collection: str) -> Page:
     """Return what a search finds; in no order where ordering takes too long."""
-    score = {"$meta": "textScore"}
     query, fields = filters.query(moment) | standing(collection), _fields(filters, collection)
     try:
         with search.at_most(search.MILLISECONDS):
-            best = database()[collection].find(query, fields | {"score": score})
-            documents = list(best.sort([("score", score), ("_id", -1)]).limit(FOUND))
+            best = database()[collection].find(query, fields | {"score": {"$meta": "textScore"}})
+            documents = list(best.sort(search.BEST_FIRST).limit(FOUND))
     except search.TooSlow:
         documents = list(database()[collection].find(query, fields).limit(FOUND))
     return Page(tuple(_row(document, collection) for document in documents))

@@ -206,15 +206,15 @@ def _look_through_drafts(sections: Tree, moment: datetime, cursor: str) -> Look:
     # The index has an entry of every node: those with a draft stand together.
     query: dict[str, Any] = {**REFERRING_DRAFTS, "draft.saved_at": {"$type": "date"}}
     if cursor:
-        edge = Cursor.parse(cursor)
-        query["draft.saved_at"]["$lte"] = edge.time
-        query["$or"] = [{"draft.saved_at": {"$lt": edge.time}}, {"_id": {"$lt": edge.id}}]
+        edge = Cursor.parse(cursor, times=1)
+        query["draft.saved_at"]["$lte"] = edge.times[0]
+        query["$or"] = edge.beyond(("draft.saved_at",))
     fields = LISTED | {"draft.refs": 1, "draft.saved_at": 1}
     found = database()[NODES].find(query, fields).sort([("draft.saved_at", -1), ("_id", -1)])
     documents = list(found.limit(LOOKED_AT_ONCE + 1).hint("by_draft"))
     is_more, documents = len(documents) > LOOKED_AT_ONCE, documents[:LOOKED_AT_ONCE]
     last = documents[-1] if is_more else None
-    after = f"{DRAFTS}{Cursor(False, last['draft']['saved_at'], last['_id'])}" if last else ""
+    after = f"{DRAFTS}{Cursor(False, (last['draft']['saved_at'],), last['_id'])}" if last else ""
     known = [document for document in documents if registry.get(document["metadata"]["type"]).is_installed]
     refs = [(document, document["draft"]["refs"]) for document in known]
     return Look(tuple(_broken(sections, moment, refs, is_draft=True)), len(documents), after, is_of_drafts=True)

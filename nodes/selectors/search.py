@@ -28,7 +28,7 @@ MOST_WORDS = 10
 LONGEST_QUERY = 200
 MILLISECONDS = 1_500
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
-_BEST_FIRST: list[tuple[str, Any]] = [("score", {"$meta": "textScore"}), ("_id", -1)]
+BEST_FIRST: list[tuple[str, Any]] = [("score", {"$meta": "textScore"}), ("metadata.created", -1), ("_id", -1)]
 
 
 class TooSlow(Exception):
@@ -107,14 +107,14 @@ def _parts_of_unspaced(words: Sequence[str]) -> list[str]:
 
 def _ids(wanted: str, public: dict[str, Any], milliseconds: float) -> list[Found]:
     """Return what holds the words, the best first: the scores of both collections are worked out alike."""
-    fields = {"_id": 1, "score": {"$meta": "textScore"}}
-    found: list[tuple[float, Any, str]] = []
+    fields = {"metadata.created": 1, "score": {"$meta": "textScore"}}
+    found: list[tuple[float, datetime, Any, str]] = []
     with at_most(milliseconds):
         for name in COLLECTIONS:
-            best = database()[name].find(_query(wanted, public, name), fields).sort(_BEST_FIRST).limit(MOST)
-            found += [(document["score"], document["_id"], name) for document in best]
+            best = database()[name].find(_query(wanted, public, name), fields).sort(BEST_FIRST).limit(MOST)
+            found += [(one["score"], one["metadata"]["created"], one["_id"], name) for one in best]
     found.sort(reverse=True)
-    return [(name, key) for _score, key, name in found[:MOST]]
+    return [(name, key) for _score, _created, key, name in found[:MOST]]
 
 
 def _of_one_word(wanted: str, public: dict[str, Any], milliseconds: float) -> list[Found] | None:

@@ -14,18 +14,10 @@ from nodes.content import registry
 from nodes.models import as_shown, version_cache
 from nodes.models.tree import Tree
 from nodes.selectors import due
-from nodes.selectors.listing import OLDEST_FIRST, for_readers, live
+from nodes.selectors.listing import EVER, OLDEST_FIRST, TIMES, Cursor, for_readers, live
 
 # The protocol allows 50,000 addresses a file; so many are made in the time of any other page.
 SIZE = 2_000
-
-
-@dataclass(frozen=True)
-class Start:
-    """Where a page begins: at a time of publishing and an id."""
-
-    published: datetime
-    id: ObjectId
 
 
 @dataclass(frozen=True)
@@ -37,21 +29,20 @@ class Entry:
     updated: datetime
 
 
-def starts(sections: Tree, type: str, moment: datetime) -> tuple[Start, ...]:
+def starts(sections: Tree, type: str, moment: datetime) -> tuple[Cursor, ...]:
     """Return where each page of the live nodes of a type begins, the oldest first.
 
     One pass over index keys, kept in process under the site's version until anything on it is next due.
     """
 
-    def read() -> tuple[tuple[Start, ...], datetime | None]:
+    def read() -> tuple[tuple[Cursor, ...], datetime | None]:
         keys = (
-            database()[home_of(type)]
-            .find(_public(sections, type, moment), {"metadata.published": 1})
-            .sort(OLDEST_FIRST)
+            database()[home_of(type)].find(_public(sections, type, moment), dict.fromkeys(TIMES, 1)).sort(OLDEST_FIRST)
         )
         # The first of every SIZE: index keys alone are read, and most of them only passed over.
         first = islice(keys.hint("by_type").batch_size(SIZE), 0, None, SIZE)
-        return tuple(Start(key["metadata"]["published"], key["_id"]) for key in first), due.next_due(moment)
+        found = ((key["metadata"], key["_id"]) for key in first)
+        return tuple(Cursor(True, (one["published"], one["created"]), id) for one, id in found), due.next_due(moment)
 
     return version_cache.under_version(("sitemap", type), moment, read)
 
@@ -87,14 +78,8 @@ def entries(sections: Tree, type: str, number: int, moment: datetime) -> Iterato
     if not 1 <= number <= len(pages):
         return None
     start = pages[number - 1]
-    wanted = {
-        **_public(sections, type, moment),
-        "metadata.published": {"$gte": start.published, "$lte": moment},
-        "$or": [
-            {"metadata.published": {"$gt": start.published}},
-            {"metadata.published": start.published, "_id": {"$gte": start.id}},
-        ],
-    }
+    wanted = {**_public(sections, type, moment), "$or": start.beyond(TIMES, (EVER, moment), itself=True)}
+    del wanted["metadata.published"]
     fields = for_readers({f"metadata.{name}": 1 for name in ("parent_id", "slug", "updated")}, moment)
     found = (
         database()[home_of(type)].find(wanted, fields).sort(OLDEST_FIRST).hint("by_type").limit(SIZE).batch_size(SIZE)

@@ -21,7 +21,7 @@ from nodes.photos import links as photo_links
 from nodes.photos.assets import contents
 from nodes.photos.assets.errors import PhotoLocked, UploadLost
 from nodes.photos.assets.locks import Lock, free_or_stale
-from nodes.photos.assets.writer import Incoming, Received, Writer
+from nodes.photos.assets.writer import Incoming, Received, Writer, new_id
 from nodes.selectors import photos as selectors
 from nodes.selectors import slugs
 from nodes.services import derived, editing, photo_copies, trash
@@ -97,7 +97,7 @@ class Upload:
         self._actor = actor
         self._filename = file_name(filename)
         self._fields = dict(fields or {})
-        self.id, self.title = photo_id or ObjectId(), title or _title(self._filename)
+        self.id, self.title = photo_id or new_id(), title or _title(self._filename)
         self._wanted = slugs.normalized(slug)
         if self._wanted:
             slugs.check(self._wanted, gallery_id)
@@ -213,7 +213,7 @@ class Replacement:
         self._actor, self._photo_id, self._filename = actor, photo_id, file_name(filename)
         self._seen = seen_nonce
         self._lock = _lock(photo_id)
-        self.id = ObjectId()
+        self.id = new_id()
         metadata = {"type": CONTENT, "parent_id": photo_id, "slug": str(self.id)}
         self._writer = Writer(
             ASSETS, self.id, self._filename, metadata, place=contents.place(photo_id, self.id), also=(self._lock,)

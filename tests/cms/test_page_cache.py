@@ -262,7 +262,7 @@ def test_parameters_of_another_route_are_not_kept(post, client):
 
 def test_a_parameter_that_stands_there_twice_is_not_kept(post, client):
     """A view reads the last of them, in the order of the address: `?from=A&from=` and `?from=&from=A` are two pages."""
-    edge = f"<{10**12}.{'0' * 24}"
+    edge = f"<{10**12}.0.{'0' * 24}"
     queries = [{"from": [edge, ""]}, {"from": ["", edge]}, {"from": ["junk", ""]}, {"from": ["", ""]}]
     pages = [client.get("/blog", query).content for query in queries]
     assert not page_cache.cache.entries

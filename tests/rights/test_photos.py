@@ -175,5 +175,7 @@ def test_who_may_upload(world, kind):
         answer = world.ask(kind, f"/admin/nodes/photo/upload/{gallery}/", {"files": file, "publish": "1", "alt": "x"})
         assert is_refused(answer) is (kind not in who.split())
     if kind in ("owner", "author"):
-        newest = build.database()["cms.assets.files"].find_one({"metadata.type": "photo"}, sort=[("_id", -1)])
+        newest = build.database()["cms.assets.files"].find_one(
+            {"metadata.type": "photo"}, sort=[("metadata.created", -1)]
+        )
         assert newest["metadata"]["published"] is None, "uploading is not publishing"

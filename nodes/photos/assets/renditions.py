@@ -22,7 +22,7 @@ from nodes.photos.assets.contents import FILE, Stored
 from nodes.photos.assets.framing import CENTRE, WHOLE, Cut, Focal
 from nodes.photos.assets.limits import limits
 from nodes.photos.assets.locks import STALE
-from nodes.photos.assets.writer import Writer
+from nodes.photos.assets.writer import Writer, new_id
 
 FORMATS = {"webp": ("WEBP", "image/webp"), "jpg": ("JPEG", "image/jpeg")}
 PILLOW_NAMES = {
@@ -192,7 +192,7 @@ def _make(source: Stored, content_type: str, spec: Spec) -> Stored | None:
     """Make the copy; None if another maker has begun to."""
     metadata: dict[str, Any] = {"source": source.id, "spec": str(spec), "content_type": spec.content_type}
     try:
-        writer = Writer(RENDITIONS, ObjectId(), str(spec), metadata, place=_place(source.id, spec))
+        writer = Writer(RENDITIONS, new_id(), str(spec), metadata, place=_place(source.id, spec))
     except DuplicateKeyError:
         return None
     done = False

@@ -56,7 +56,7 @@ def test_the_first_page_is_the_same_on_the_way_back(client, blog, mongo):
     assert [entry.metadata.slug for entry in back.nodes] == [entry.metadata.slug for entry in first.nodes]
     assert back.newer is None
     # Beyond the end of the list there is nothing.
-    assert not client.get("/news", {"from": "<0.507f1f77bcf86cd799439011"}).context["listing"].nodes
+    assert not client.get("/news", {"from": "<0.0.507f1f77bcf86cd799439011"}).context["listing"].nodes
 
 
 def test_of_many_the_newest_three_stand_first_and_none_is_lost(client, blog, mongo):
