@@ -2,7 +2,7 @@
 
 from django.conf import settings
 
-from mongo.collections import Collection, Index, ShardKey
+from mongo.collections import Collection, Index, ShardKey, least_id
 from mongo.schemas import BYTES, DATE, ID, INTEGER, TEXT, YES_NO, document, listed, optional
 
 TOKENS, ANSWERS, CHANGES = "api.tokens", "api.answers", "cms.changes"
@@ -47,7 +47,9 @@ STATIC = (
     Collection(
         PARTS,
         (Index("by_upload", (("upload_id", 1), ("n", 1)), unique=True), _KEPT),
-        shard_key=ShardKey((("upload_id", 1), ("n", 1)), unique=True, reason="An upload is read in order."),
+        shard_key=ShardKey(
+            (("upload_id", 1), ("n", 1)), unique=True, reason="An upload is read in order.", least=least_id
+        ),
         validator=document({"upload_id": ID, "n": INTEGER, "data": BYTES, "begun": DATE}),
     ),
 )

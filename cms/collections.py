@@ -15,6 +15,7 @@ def _stock(name: str, *indexes: Index, fields: dict[str, Schema]) -> Collection:
         validator=document(fields),
         unsharded_because="Small: accounts and sessions.",
         shared=True,
+        is_busy=name == "django_session",
     )
 
 

@@ -14,6 +14,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any
 
+from bson import ObjectId
 from django.apps import apps
 from django.db import DEFAULT_DB_ALIAS
 from django.utils.module_loading import module_has_submodule
@@ -53,11 +54,21 @@ class Index:
 
 @dataclass(frozen=True)
 class ShardKey:
-    """The key by which a collection is sharded; `reason` is shown in plans."""
+    """The key by which a collection is sharded; `reason` is shown in plans.
+
+    `least`: where values of the first field are spread evenly by the hexadecimal digits that they begin with, the function that
+    returns the least of those that begin with four: such a collection can be cut into ranges before anything is in it.
+    """
 
     keys: Keys
     unique: bool = False
     reason: str = ""
+    least: Callable[[str], Any] | None = None
+
+
+def least_id(digits: str) -> ObjectId:
+    """Return the least ObjectId that begins with some hexadecimal digits: for keys that begin with random ones."""
+    return ObjectId(digits.ljust(24, "0"))
 
 
 @dataclass(frozen=True)
@@ -65,7 +76,8 @@ class Collection:
     """A collection, its indexes (beside the one on _id), its shard key (None: stays unsharded) and its $jsonSchema.
 
     `shared`: Django's migrations make indexes there too; those not declared here are left alone. `former`: the filter of
-    documents in a former format, which this code cannot read: a database that has any is refused.
+    documents in a former format, which this code cannot read: a database that has any is refused. `is_busy`: readers and
+    posters write it, in no transaction with others: from MongoDB 8.0 on it may lie, unsharded, on any shard.
     """
 
     name: str
@@ -75,6 +87,7 @@ class Collection:
     unsharded_because: str = ""
     shared: bool = False
     former: dict[str, Any] | None = None
+    is_busy: bool = False
 
 
 @dataclass(frozen=True)
@@ -117,6 +130,7 @@ def _merged(first: Collection, second: Collection) -> Collection:
         unsharded_because=first.unsharded_because or second.unsharded_because,
         shared=first.shared and second.shared,
         former=first.former or second.former,
+        is_busy=first.is_busy or second.is_busy,
     )
 
 

@@ -54,6 +54,7 @@ COLLECTIONS = (
             {"finished": DATE, "once": DATE},
         ),
         unsharded_because="a queue: findAndModify takes the one that is due first",
+        is_busy=True,
     ),
     Collection(WORKERS, validator=document({"at": DATE}), unsharded_because="one document"),
 )

@@ -12,7 +12,7 @@ from typing import Any
 from django.db import DEFAULT_DB_ALIAS
 from pymongo import ReturnDocument
 
-from mongo.collections import Collection, Index
+from mongo.collections import Collection, Index, ShardKey
 from mongo.connection import database
 from mongo.schemas import DATE, TEXT, document, listed
 
@@ -22,7 +22,7 @@ COLLECTIONS = (
         COLLECTION,
         (Index("by_expiry", (("expires", 1),), expire_after_seconds=0),),
         validator=document({"_id": TEXT, "passed": listed(document({"token": TEXT, "at": DATE})), "expires": DATE}),
-        unsharded_because="findAndModify by _id, small, and short-lived",
+        shard_key=ShardKey((("_id", "hashed"),), reason="one findAndModify a post or log-in, always by _id"),
     ),
 )
 

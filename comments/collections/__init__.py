@@ -40,6 +40,7 @@ STATIC = (
         shard_key=ShardKey(
             (("discussion_id", 1), ("slug", 1)),
             reason="keeps the slug unique, and every read to one discussion's shards",
+            least=str,
         ),
         validator=schemas.COMMENT,
     ),
@@ -54,7 +55,7 @@ STATIC = (
             Index("by_email", (("comments.author.email", 1),), sparse=True),
         ),
         shard_key=ShardKey(
-            (("discussion_id", 1), ("page", 1)), reason="a page of comments is one document on one shard"
+            (("discussion_id", 1), ("page", 1)), reason="a page of comments is one document on one shard", least=str
         ),
         validator=schemas.BUCKET,
     ),
@@ -69,8 +70,10 @@ STATIC = (
             Index("by_email", (("author.email", 1),), sparse=True),
             Index("decided_long_ago", (("decided", 1),), expire_after_seconds=30 * DAY),
         ),
+        shard_key=ShardKey(
+            (("discussion_id", 1), ("slug", 1)), reason="posters hold by it; moderators ask all shards", least=str
+        ),
         validator=schemas.PENDING,
-        unsharded_because="a queue: findAndModify takes the oldest of all",
     ),
     Collection(
         "comments.history",
@@ -79,7 +82,7 @@ STATIC = (
             Index("by_author", (("author.id", 1),), sparse=True),
             Index("by_email", (("author.email", 1),), sparse=True),
         ),
-        shard_key=ShardKey((("discussion_id", 1), ("slug", 1)), reason="read by comment"),
+        shard_key=ShardKey((("discussion_id", 1), ("slug", 1)), reason="read by comment", least=str),
         validator=schemas.HISTORY,
     ),
     Collection(
@@ -97,6 +100,7 @@ STATIC = (
         ),
         validator=schemas.FLAGS,
         unsharded_because="a queue: moderators read the newest of all",
+        is_busy=True,
     ),
     Collection(
         "comments.subscriptions",
@@ -114,8 +118,8 @@ STATIC = (
             Index("by_comment", (("discussion_id", 1), ("slug", 1))),
             Index("kept_for_a_month", (("at", 1),), expire_after_seconds=30 * DAY),
         ),
+        shard_key=ShardKey((("discussion_id", 1), ("slug", 1)), reason="one a comment, read by it", least=str),
         validator=schemas.IP_HASH,
-        unsharded_because="small, and short-lived",
     ),
     *rate_limit.COLLECTIONS,
     *jobs.COLLECTIONS,

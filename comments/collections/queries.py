@@ -80,6 +80,7 @@ HOT_QUERIES = (
             "sort": {"created": 1, "_id": 1},
             "limit": 1,
         },
+        broadcast_because="The queue of the whole site: each shard gives what has waited longest there.",
     ),
     HotQuery(
         "what waits and no other moderator has taken",
@@ -92,6 +93,7 @@ HOT_QUERIES = (
             "sort": {"created": 1, "_id": 1},
             "limit": 25,
         },
+        broadcast_because="The queue of the whole site: each shard gives what has waited longest there.",
     ),
     HotQuery(
         "the job that is due first",
@@ -112,6 +114,10 @@ BROADCASTS = (
     ),
     Broadcast("comment_pages", ("comments.author.id",), "One author's comments lie in any discussion."),
     Broadcast("discussions", ("label",), "A label's discussions lie on all shards, as their ids begin with a hash."),
+    Broadcast("comments.pending", ("_id",), "What moderators and authors decide on is named by its id alone."),
+    Broadcast(
+        "comments.pending", ("state",), "The queue of the whole site: each shard gives what has waited longest there."
+    ),
     Broadcast(
         "discussions",
         (),

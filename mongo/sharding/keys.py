@@ -4,7 +4,8 @@ Only mongos shards. Everything before that (the checks, the plan) works anywhere
 """
 
 import json
-from collections.abc import Callable, Iterable
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -59,7 +60,7 @@ class Distribution:
     collection: str
     key: dict[str, Any]
     unique: bool
-    chunks: dict[str, int]
+    chunks: Mapping[str, int]
     size: dict[str, int]
 
 
@@ -143,13 +144,21 @@ def distribution(alias: str) -> list[Distribution]:
     db, rows = database(alias), []
     for namespace, entry in sorted(sharded(alias).items()):
         name = namespace.removeprefix(f"{db.name}.")
-        chunks: dict[str, int] = {}
-        for chunk in client(alias)["config"]["chunks"].find({"uuid": entry["uuid"]}, {"shard": 1}):
-            chunks[chunk["shard"]] = chunks.get(chunk["shard"], 0) + 1
-        shards = db.command("collStats", name).get("shards", {})
-        size = {shard: int(stats["size"]) for shard, stats in shards.items()}
-        rows.append(Distribution(name, dict(entry["key"]), bool(entry.get("unique")), chunks, size))
+        counted = Counter(chunk["shard"] for chunk in chunks(alias, entry))
+        stats = db.command("collStats", name).get("shards", {})
+        size = {shard: int(one["size"]) for shard, one in stats.items()}
+        rows.append(Distribution(name, dict(entry["key"]), bool(entry.get("unique")), counted, size))
     return rows
+
+
+def chunks(alias: str, entry: Document) -> list[Document]:
+    """Return the chunks of a sharded collection, in order."""
+    return list(client(alias)["config"]["chunks"].find({"uuid": entry["uuid"]}).sort("min", 1))
+
+
+def shards(alias: str) -> tuple[str, ...]:
+    """Return the names of the shards, of a connection that leads to a mongos."""
+    return tuple(shard["_id"] for shard in client(alias).admin.command("listShards")["shards"])
 
 
 def sharded(alias: str) -> dict[str, Document]:

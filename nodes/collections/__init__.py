@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from mongo.collections import Collection, Index, ShardKey
+from mongo.collections import Collection, Index, ShardKey, least_id
 from nodes import content
 from nodes.collections import schemas
 
@@ -118,6 +118,7 @@ CHUNKS_KEY = ShardKey(
     (("files_id", 1), ("n", 1)),
     unique=True,
     reason="A file is read in order from one shard, and an enormous one can split.",
+    least=least_id,
 )
 
 
@@ -247,6 +248,7 @@ def collections() -> tuple[Collection, ...]:
                 (("metadata.source", 1), ("metadata.spec", 1)),
                 unique=True,
                 reason="Each copy is made once, and asked for by both.",
+                least=least_id,
             ),
             validator=schemas.RENDITION_FILE,
         ),

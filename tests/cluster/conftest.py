@@ -2,6 +2,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from mongo import sharding
+from mongo.collections import declared
+from tests.cluster.planned import build, statements
 from tests.cluster.servers import Cluster
 from tests.support.throwaway import EphemeralMongod
 
@@ -19,3 +22,13 @@ def cluster() -> Iterator[Cluster]:
     finally:
         for server in servers.values():
             server.stop()
+
+
+@pytest.fixture(scope="module")
+def sharded(cluster, django_db_setup, django_db_blocker):
+    """The cluster with every declared collection, index, validator and shard key."""
+    with django_db_blocker.unblock():
+        build(cluster, declared())
+        for statement in statements(cluster):
+            sharding.apply(statement, cluster.primary[cluster.name], cluster.tell)
+    return cluster

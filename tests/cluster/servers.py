@@ -34,9 +34,34 @@ class Cluster:
         return self.shards[0]
 
     def tell(self, command: dict[str, Any]) -> None:
-        """Carry out an enableSharding or shardCollection statement as mongos would pass it on."""
-        if "enableSharding" in command:
-            return
+        """Carry out a command of the admin database as mongos would pass it on."""
+        (name, about), *rest = command.items()
+        if name == "shardCollection":
+            self._shard(command)
+        elif name == "split":
+            self._split(about, command["middle"])
+        elif name != "enableSharding":
+            # Nothing moves while the balancer is off, as it is at first.
+            self.config.admin.command("_configsvrBalancerStart", 1)
+            self.config.admin.command({f"_configsvr{name[0].upper()}{name[1:]}": about, **dict(rest), **MAJORITY})
+
+    def _split(self, namespace: str, middle: dict[str, Any]) -> None:
+        entry = self.entries()[namespace]
+        # The last that begins before it.
+        *_before, chunk = (c for c in self.chunks_of(entry) if tuple(c["min"].values()) < tuple(middle.values()))
+        self.shards[self.shard_ids.index(chunk["shard"])].admin.command(
+            "splitChunk",
+            namespace,
+            keyPattern=entry["key"],
+            min=chunk["min"],
+            max=chunk["max"],
+            splitKeys=[middle],
+            **{"from": chunk["shard"]},
+            epoch=entry["lastmodEpoch"],
+            timestamp=entry["timestamp"],
+        )
+
+    def _shard(self, command: dict[str, Any]) -> None:
         name = command["shardCollection"].removeprefix(f"{self.name}.")
         version = self.config.config.databases.find_one({"_id": self.name})["version"]
         self.primary[self.name].command(
@@ -60,7 +85,11 @@ class Cluster:
 
     def chunks(self, name: str) -> list[dict[str, Any]]:
         """The chunks of a sharded collection, in order."""
-        return list(self.config.config.chunks.find({"uuid": self.entry(name)["uuid"]}).sort("min", 1))
+        return self.chunks_of(self.entry(name))
+
+    def chunks_of(self, entry: dict[str, Any]) -> list[dict[str, Any]]:
+        """Those of an entry of config.collections, in order."""
+        return list(self.config.config.chunks.find({"uuid": entry["uuid"]}).sort("min", 1))
 
 
 def _seed(uri: str) -> str:

@@ -1,66 +1,18 @@
 """setup_shards against real config and shard servers."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import pytest
 from bson import ObjectId
 from django.core.management import CommandError, call_command
 
-from mongo import sharding
 from mongo.clock import now
 from mongo.collections import Collection, Declared, Index, ShardKey, declared
 from mongo.indexes import changes_of
-from mongo.sharding import keys
-from tests.cluster.servers import MAJORITY, Cluster
+from tests.cluster.planned import as_mongos, statements
 
 pytestmark = pytest.mark.slow
 NODES = "cms.nodes"
-
-
-def build(cluster: Cluster, items: list[Declared]) -> None:
-    """Make collections, indexes and validators on the first shard, where an unsharded database lies."""
-    db = cluster.primary[cluster.name]
-    for item in items:
-        for change in changes_of(item.alias, item.collection, db):
-            change.apply(db)
-
-
-def statements(cluster: Cluster) -> list[sharding.Statement]:
-    """The plan's own statements, about the cluster's database in place of the tests'."""
-    return [sharding.Statement(s.alias, s.collection, _renamed(cluster, s), s.index, s.reason) for s in sharding.plan()]
-
-
-def _renamed(cluster: Cluster, statement: sharding.Statement) -> dict[str, Any]:
-    if not statement.collection:
-        return {"enableSharding": cluster.name}
-    return {**statement.command, "shardCollection": f"{cluster.name}.{statement.collection}"}
-
-
-@contextmanager
-def as_mongos(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Let the command believe that it talks to a mongos, which passes on what it is told as mongos would."""
-    db, tell = cluster.primary[cluster.name], cluster.tell
-    apply = sharding.apply
-    with monkeypatch.context() as patch:
-        for module in (sharding, keys):
-            patch.setattr(module, "is_mongos", lambda alias: True)
-        patch.setattr(keys, "sharded", lambda alias: cluster.entries())
-        patch.setattr(keys, "database", lambda alias: db)
-        patch.setattr(sharding, "apply", lambda statement: apply(statement, db, tell))
-        patch.setattr("mongo.management.commands.setup_shards.indexes.ensure", lambda report: 0)
-        yield
-
-
-@pytest.fixture(scope="module")
-def sharded(cluster, django_db_setup, django_db_blocker):
-    """The cluster with every declared collection, index, validator and shard key."""
-    with django_db_blocker.unblock():
-        build(cluster, declared())
-        for statement in statements(cluster):
-            sharding.apply(statement, cluster.primary[cluster.name], cluster.tell)
-    return cluster
 
 
 def keyed() -> list[Collection]:
@@ -148,22 +100,9 @@ def test_chunk_splits_and_moves(sharded):
     (chunk,) = sharded.chunks(name)
     middle = {"metadata.parent_id": None, "metadata.slug": "s050"}
     namespace = f"{sharded.name}.{name}"
-    sharded.primary.admin.command(
-        "splitChunk",
-        namespace,
-        keyPattern={"metadata.parent_id": 1, "metadata.slug": 1},
-        min=chunk["min"],
-        max=chunk["max"],
-        splitKeys=[middle],
-        **{"from": sharded.shard_ids[0]},
-        epoch=sharded.entry(name)["lastmodEpoch"],
-        timestamp=sharded.entry(name)["timestamp"],
-    )
+    sharded.tell({"split": namespace, "middle": middle})
     assert len(sharded.chunks(name)) == 2
-    admin = sharded.config.admin
-    admin.command("_configsvrBalancerStart", 1)
-    move = {"toShard": sharded.shard_ids[1], "min": middle, "max": chunk["max"]}
-    admin.command({"_configsvrMoveRange": namespace, **move, **MAJORITY})
+    sharded.tell({"moveRange": namespace, "min": middle, "max": chunk["max"], "toShard": sharded.shard_ids[1]})
     assert [c["shard"] for c in sharded.chunks(name)] == sharded.shard_ids
     other = sharded.shards[1][sharded.name]
     assert sorted(d["metadata"]["slug"] for d in other[name].find()) == [f"s{n:03}" for n in range(50, 100)]

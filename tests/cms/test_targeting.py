@@ -134,7 +134,7 @@ def test_what_posters_ask_for(post_page, rules, client, commands, moderator, sch
     with commands.recorded():
         posters(client, post_page, rules, moderator)
     used = judged(commands)
-    assert {b.collection for b in used} <= {"cms.nodes", "comments", "comment_pages", "discussions"}
+    assert {b.collection for b in used} <= {"cms.nodes", "comments", "comment_pages", "comments.pending", "discussions"}
 
 
 def posters(client: Client, post: Target, rules: Any, moderator: Any) -> None:

@@ -3,12 +3,14 @@
 import json
 import re
 from io import StringIO
+from itertools import pairwise
 
 import pytest
 from django.core.management import CommandError, call_command
 
 from mongo import sharding
 from mongo.checks import check_declarations
+from mongo.clock import now
 from mongo.collections import Collection, Declared, Index, ShardKey, declared
 from mongo.doctor import HotQuery
 from mongo.sharding import targeting
@@ -49,6 +51,62 @@ def test_plan_can_be_pasted_into_mongosh(mongo):
     assert plan.index('getCollection("discussions").createIndex({"_id": "hashed"}') < plan.index(
         f'"{mongo.name}.discussions"'
     )
+
+
+def test_plan_of_ranges_can_be_pasted_into_mongosh(mongo):
+    plan = run("--plan", "--presplit", "4", "--zones", "--shard", "a", "--shard", "b").splitlines()
+    comments = f'"{mongo.name}.comments"'
+    whole = [f'{{"discussion_id": "{digits}", "slug": MinKey()}}' for digits in ("4000", "8000", "c000")]
+    assert [line for line in plan if line.startswith(f'db.adminCommand({{"split": {comments},')] == [
+        f'db.adminCommand({{"split": {comments}, "middle": {edge}}})' for edge in whole
+    ]
+    first, last = (f'{{"discussion_id": {one}(), "slug": {one}()}}' for one in ("MinKey", "MaxKey"))
+    edges = list(pairwise([first, *whole, last]))
+    assert [line for line in plan if line.startswith(f'db.adminCommand({{"moveRange": {comments},')] == [
+        f'db.adminCommand({{"moveRange": {comments}, "min": {low}, "max": {high}, "toShard": "{shard}"}})'
+        for (low, high), shard in zip(edges, "abab", strict=True)
+    ]
+    assert 'db.adminCommand({"addShardToZone": "b", "zone": "b"})' in plan
+    assert f'"min": {whole[0]}, "max": {whole[1]}, "zone": "b"}})' in "\n".join(plan)
+    assert any('"middle": {"files_id": ObjectId("800000000000000000000000"), "n": MinKey()}' in line for line in plan)
+
+
+def test_ranges_that_hold_something_are_not_moved(mongo):
+    mongo["comments.ip_hashes"].insert_one({"discussion_id": "4123:x.y:1", "slug": "a", "ip_hash": "h", "at": now()})
+    plan = run("--plan", "--presplit", "4", "--shard", "a", "--shard", "b")
+    assert "= comments.ip_hashes: 1 ranges hold something" in plan
+    moved = re.findall(r'"moveRange": ".*\.comments\.ip_hashes", "min": \{"discussion_id": (.+?),', plan)
+    assert moved == ["MinKey()", '"8000"', '"c000"']
+
+
+def test_plan_has_what_newer_versions_can_do_and_says_that_it_is_untested(mongo):
+    plan = run("--plan", "--presplit", "2", "--shard", "a", "--shard", "b")
+    moves = re.findall(r'"moveCollection": "(.+?)", "toShard": "(.+?)"', plan)
+    assert {name.removeprefix(f"{mongo.name}.") for name, _shard in moves} == {
+        "jobs",
+        "comments.flags",
+        "django_session",
+    }
+    assert {shard for _name, shard in moves} == {"a", "b"}
+    sampled = {item.collection.name for item in declared() if item.collection.shard_key}
+    assert set(re.findall(rf'"analyzeShardKey": "{mongo.name}\.(.+?)"', plan)) == sampled
+    assert plan.count("untested") == 2
+    assert '"toShard": "SHARD"' in run("--plan")
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (["--presplit", "8"], "name each by --shard"),
+        (["--presplit", "1", "--shard", "a"], "from 2 to 4096"),
+        (["--presplit", "4097", "--shard", "a"], "from 2 to 4096"),
+        (["--zones"], "go with --presplit"),
+        (["--shard", "a"], "go with --presplit"),
+    ],
+)
+def test_ranges_that_cannot_be_are_refused(mongo, words, why):
+    with pytest.raises(CommandError, match=why):
+        run("--plan", *words)
 
 
 def test_plan_says_what_the_keys_do_not_route_and_why(mongo, monkeypatch):

@@ -243,5 +243,5 @@ class LiveConversion:
             of_this = {"discussion_id": self.source.target.id}
             for waiting in self.store.pending.find(of_this, {"posted": 1, "number": 1, "slug": 1}):
                 number = Int64(self.numbers.new(waiting))
-                self.store.pending.update_one({"_id": waiting["_id"]}, {"$set": {"number": number}})
+                self.store.pending.update_one({**of_this, "slug": waiting["slug"]}, {"$set": {"number": number}})
         return True

@@ -66,7 +66,7 @@ class Pending(Posting):
 
     def change_held(self, held_id: str, *, source: str, html: str, rev: int) -> Held:
         document = self._get(held_id)
-        query = {"_id": document["_id"], **WAITS, **_edited(rev)}
+        query = {**_key(document), **WAITS, **_edited(rev)}
         update = {"$set": {"source": source, "html": html, "edits": rev}, "$unset": {"lease": ""}}
         changed = self.store.pending.find_one_and_update(query, update, return_document=ReturnDocument.AFTER)
         if changed is None:
@@ -80,7 +80,7 @@ class Pending(Posting):
     def withdraw(self, held_id: str) -> Held:
         blank = {"author": ERASED, "source": "", "html": "", "said": "", "reasons": []}
         withdrawn = self.store.pending.find_one_and_update(
-            {"_id": self._get(held_id)["_id"], **WAITS},
+            {**_key(self._get(held_id)), **WAITS},
             {"$set": {**blank, "state": Verdict.WITHDRAWN.value, "decided": now()}, "$unset": {"lease": ""}},
             return_document=ReturnDocument.AFTER,
         )
@@ -132,8 +132,11 @@ class Pending(Posting):
     def take(self, by: str, until: datetime) -> Held | None:
         free = {"state": Verdict.WAITING.value, "lease.until": {"$not": {"$gt": now()}}}
         lease = {"$set": {"lease": {"by": by, "until": until}}}
-        found = self.store.pending.find_one_and_update(free, lease, sort=FIRST)
-        return held(found) if found else None
+        # The first of all shards is found by a read, and taken by its key: where another was faster, the next is.
+        while first := self.store.pending.find_one(free, {"discussion_id": 1, "slug": 1}, sort=FIRST):
+            if found := self.store.pending.find_one_and_update({**_key(first), **free}, lease):
+                return held(found)
+        return None
 
     def release(self, by: str) -> int:
         mine = {"state": Verdict.WAITING.value, "lease.by": by}
@@ -150,7 +153,7 @@ class Pending(Posting):
         """Return what is to be published, its author's last word: nothing unseen slips in while it is. Raises CommentNotFound,
         HeldChanged."""
         seen = self._get(held_id)
-        query = {"_id": seen["_id"], "state": {"$ne": Verdict.WITHDRAWN.value}, **(_edited(rev) if rev else {})}
+        query = {**_key(seen), "state": {"$ne": Verdict.WITHDRAWN.value}, **(_edited(rev) if rev else {})}
         # What was rejected must not come to the end of its time while it is published: that begins anew.
         is_rejected = {"$in": ["$state", [Verdict.REJECTED.value, Verdict.SPAM.value]]}
         change = [{"$set": {"settled": True, "decided": {"$cond": [is_rejected, "$$NOW", "$decided"]}}}]
@@ -163,10 +166,15 @@ class Pending(Posting):
         """Decide what was not published or withdrawn; return it as it is then."""
         # The time of the decision is what the queue's TTL counts from: what waits again has none.
         decided = None if verdict is Verdict.WAITING else now()
-        query = {"_id": waiting["_id"], "state": {"$nin": [Verdict.APPROVED.value, Verdict.WITHDRAWN.value]}}
+        query = {**_key(waiting), "state": {"$nin": [Verdict.APPROVED.value, Verdict.WITHDRAWN.value]}}
         update = {"$set": {"state": verdict.value, "decided": decided, "decided_by": by}}
         changed = self.store.pending.find_one_and_update(query, update, return_document=ReturnDocument.AFTER)
         return held(changed or self._get(str(waiting["_id"])))
+
+
+def _key(waiting: Document) -> Document:
+    """Return the filter of one comment of the queue, by which its shard is known."""
+    return {name: waiting[name] for name in ("_id", "discussion_id", "slug")}
 
 
 def _edited(rev: int) -> Document:

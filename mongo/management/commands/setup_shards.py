@@ -11,7 +11,7 @@ from mongo.collections import declared
 from mongo.connection import database
 from mongo.doctor import queries
 from mongo.management.base import MongoCommand
-from mongo.sharding import targeting
+from mongo.sharding import newer, ranges, targeting
 
 
 class Command(MongoCommand):
@@ -21,6 +21,23 @@ class Command(MongoCommand):
         mode = parser.add_mutually_exclusive_group()
         mode.add_argument("--plan", action="store_true", help="show what would be done, do nothing")
         mode.add_argument("--status", action="store_true", help="show chunks, sizes and balance of each collection")
+        parser.add_argument(
+            "--presplit",
+            type=int,
+            default=0,
+            metavar="N",
+            help=f"cut collections with ids that spread into N ranges (2 to {ranges.MOST}), and deal out those that are empty",
+        )
+        parser.add_argument(
+            "--zones", action="store_true", help="with --presplit: have the balancer keep each range on its shard"
+        )
+        parser.add_argument(
+            "--shard",
+            action="append",
+            default=[],
+            metavar="NAME",
+            help="with --presplit: deal out to this one (repeatable; without it, to all that mongos knows)",
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         aliases = [a for a in dict.fromkeys(d.alias for d in declared()) if connections[a].vendor == "mongodb"]
@@ -28,6 +45,10 @@ class Command(MongoCommand):
             for alias in aliases:
                 self._show(alias)
             return
+        if options["presplit"] and not 2 <= options["presplit"] <= ranges.MOST:
+            raise CommandError(f"--presplit takes a number from 2 to {ranges.MOST}.")
+        if not options["presplit"] and (options["zones"] or options["shard"]):
+            raise CommandError("--zones and --shard go with --presplit.")
         try:
             statements = sharding.plan()
         except sharding.CannotShard as error:
@@ -38,20 +59,51 @@ class Command(MongoCommand):
             self.stdout.write(f"= {name}: stays on one shard  {reason}")
         for alias in aliases:
             self._show_broadcasts(alias)
-        if options["plan"] or not statements:
-            if statements:
-                self.stdout.write(
-                    "\nIn mongosh, connected to a mongos, the same by hand, after manage.py setup_indexes:\n"
-                )
-            for line in (line for statement in statements for line in statement.mongosh()):
-                self.stdout.write(line)
-            self.stdout.write(f"\n{len(statements)} statements for mongos." if statements else "Nothing to do.")
+        if options["plan"] or not (statements or options["presplit"]):
+            self._show_commands(statements, options)
             return
         if not all(sharding.is_mongos(alias) for alias in aliases):
             raise CommandError(
                 "This server is no mongos, so nothing was sharded: point MONGODB_URI at one and run this again."
             )
-        self._apply(statements)
+        if statements:
+            self._apply(statements)
+        if options["presplit"]:
+            self._presplit(options)
+
+    def _show_commands(self, statements: list[sharding.Statement], options: dict[str, Any]) -> None:
+        """Show what would be done as commands for mongosh."""
+        lines = [line for statement in statements for line in statement.mongosh()]
+        if options["presplit"]:
+            lines += [step.mongosh() for step in self._ranges(options).steps]
+        if lines:
+            self.stdout.write("\nIn mongosh, connected to a mongos, the same by hand, after manage.py setup_indexes:\n")
+        for line in lines:
+            self.stdout.write(line)
+        if options["plan"]:
+            for line in newer.mongosh(options["shard"]):
+                self.stdout.write(line)
+        self.stdout.write(f"\n{len(lines)} commands for mongos." if lines else "Nothing to do.")
+
+    def _ranges(self, options: dict[str, Any]) -> ranges.Presplit:
+        """Return how ranges are cut and dealt out, and name what stays. Raises CommandError."""
+        try:
+            found = ranges.presplit(options["presplit"], zones=options["zones"], shards=options["shard"])
+        except sharding.CannotShard as error:
+            raise CommandError(str(error)) from error
+        for name, count in found.left.items():
+            why = "hold something or are cut finer, and stay: the balancer may move them"
+            self.stdout.write(f"= {name}: {count} ranges {why}")
+        return found
+
+    def _presplit(self, options: dict[str, Any]) -> None:
+        steps = self._ranges(options).steps
+        for number, step in enumerate(steps, 1):
+            try:
+                ranges.apply(step)
+            except sharding.CannotShard as error:
+                raise CommandError(f"{error} ({number - 1} of {len(steps)} done; running again goes on)") from error
+        self.stdout.write(self.style.SUCCESS(f"{len(steps)} cuts and moves made."))
 
     def _show_broadcasts(self, alias: str) -> None:
         """Show which queries the keys do not route: those that were accepted, with the reason, and those that were not."""
@@ -66,7 +118,10 @@ class Command(MongoCommand):
                 self.stdout.write(f"! {known.collection}: what asks by {paths} asks every shard  {known.why}")
 
     def _apply(self, statements: list[sharding.Statement]) -> None:
-        indexes.ensure(self.stdout.write)
+        try:
+            indexes.ensure(self.stdout.write)
+        except indexes.CannotBuild as error:
+            raise CommandError(str(error)) from error
         for number, statement in enumerate(statements, 1):
             self.stdout.write(f"{number}/{len(statements)} {statement}")
             try:

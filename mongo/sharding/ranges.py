@@ -1,0 +1,155 @@
+"""Ranges of the collections whose ids are spread: cut, and dealt out to the shards in turn, before anything is in them.
+
+Left to itself the balancer moves ranges only once a shard has much more than another: until then all lies on the first.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+from bson import MaxKey, MinKey, ObjectId
+from django.db import connections
+from pymongo.errors import OperationFailure
+
+from mongo.collections import Declared, declared
+from mongo.connection import Document, client, database, unhurried
+from mongo.sharding import keys
+from mongo.sharding.keys import CannotShard, Tell
+
+# Four hexadecimal digits tell more apart, and more than a few a shard serve nothing.
+MOST = 4_096
+
+
+@dataclass(frozen=True)
+class Step:
+    """A command for the admin database of mongos that cuts, moves or binds a range."""
+
+    alias: str
+    command: dict[str, Any]
+
+    def mongosh(self) -> str:
+        """Return what to type into mongosh, connected to a mongos, in its place."""
+        return f"db.adminCommand({spelled(self.command)})"
+
+
+@dataclass(frozen=True)
+class Presplit:
+    """What mongos is to be told, in order; and of how many ranges, by collection, what lies in them stays where it is."""
+
+    steps: tuple[Step, ...]
+    left: Mapping[str, int]
+
+
+def presplit(count: int, *, zones: bool = False, shards: Sequence[str] = ()) -> Presplit:
+    """Return what cuts each spread collection into `count` ranges of equal width, and moves those that are empty so that the
+    shards have them in turn. With `zones` each shard is a zone of its own name, and the balancer keeps, or brings, its ranges
+    there, also those that hold something.
+
+    What is so already is left out. `shards`: their names, which only a mongos knows. Raises CannotShard without them.
+    """
+    steps: list[Step] = []
+    left: dict[str, int] = {}
+    for alias in dict.fromkeys(item.alias for item in declared() if connections[item.alias].vendor == "mongodb"):
+        entries = keys.sharded(alias) if keys.is_mongos(alias) else {}
+        names = shards or (keys.shards(alias) if keys.is_mongos(alias) else ())
+        if not names:
+            raise CannotShard("Only a mongos knows which shards there are: name each by --shard.")
+        spread = [item for item in declared() if item.alias == alias and _first(item)[1]]
+        if spread and zones:
+            steps += [Step(alias, {"addShardToZone": name, "zone": name}) for name in names]
+        for item in spread:
+            entry = entries.get(_namespace(item))
+            whole: list[Document] = [{"min": _edge(item, MinKey()), "shard": ""}]
+            chunks = keys.chunks(alias, entry) if entry else whole
+            edges = [_edge(item, value) for value in _values(item, count)]
+            there = [chunk["min"] for chunk in chunks]
+            steps += [_step(item, "split", middle=edge) for edge in edges[1:-1] if edge not in there]
+            for number, (low, high) in enumerate(pairwise(edges)):
+                name = names[number % len(names)]
+                if zones:
+                    steps.append(_step(item, "updateZoneKeyRange", min=low, max=high, zone=name))
+                if _holder(chunks, low) == name:
+                    continue
+                if _is_whole(there, low, high) and _is_empty(item, low, high):
+                    steps.append(_step(item, "moveRange", min=low, max=high, toShard=name))
+                else:
+                    left[item.collection.name] = left.get(item.collection.name, 0) + 1
+    return Presplit(tuple(steps), left)
+
+
+def apply(step: Step) -> None:
+    """Tell mongos one step. Raises CannotShard with what the server said."""
+    try:
+        with unhurried():
+            tell_of(step.alias)(step.command)
+    except OperationFailure as error:
+        what = next(iter(step.command.values()))
+        raise CannotShard(f"{what}: {error.details and error.details.get('errmsg')}") from error
+
+
+def tell_of(alias: str) -> Tell:
+    """Return what carries out a command of the admin database."""
+    return client(alias).admin.command
+
+
+def _values(item: Declared, count: int) -> Iterator[Any]:
+    """Yield where ranges begin, and the end of the last."""
+    _path, least = _first(item)
+    yield MinKey()
+    for number in range(1, count):
+        yield least(f"{number * 0x10000 // count:04x}")
+    yield MaxKey()
+
+
+def _first(item: Declared) -> tuple[str, Any]:
+    """Return the first field of a collection's key, and what makes the least of its values, None where they are not spread."""
+    key = item.collection.shard_key
+    return (key.keys[0][0], key.least) if key else ("", None)
+
+
+def _edge(item: Declared, value: Any) -> Document:
+    """Return the place in a collection's key before which all lower values of its first field are, and no other."""
+    assert item.collection.shard_key is not None
+    rest = MaxKey() if isinstance(value, MaxKey) else MinKey()
+    return {**{path: rest for path, _way in item.collection.shard_key.keys}, _first(item)[0]: value}
+
+
+def _holder(chunks: Sequence[Document], low: Document) -> str:
+    """Return the shard that has what follows `low`."""
+    return str([chunk["shard"] for chunk in chunks if _order(chunk["min"]) <= _order(low)][-1])
+
+
+def _is_whole(there: Sequence[Document], low: Document, high: Document) -> bool:
+    return not any(_order(low) < _order(edge) < _order(high) for edge in there)
+
+
+def _order(edge: Document) -> tuple[Any, ...]:
+    return tuple(edge.values())
+
+
+def _is_empty(item: Declared, low: Document, high: Document) -> bool:
+    path, _least = _first(item)
+    inside = {path: {"$gte": low[path], "$lt": high[path]}}
+    return database(item.alias)[item.collection.name].find_one(inside, {"_id": 1}) is None
+
+
+def _step(item: Declared, command: str, **more: Any) -> Step:
+    return Step(item.alias, {command: _namespace(item), **more})
+
+
+def _namespace(item: Declared) -> str:
+    return f"{database(item.alias).name}.{item.collection.name}"
+
+
+def spelled(value: Any) -> str:
+    """Return a command as mongosh takes it."""
+    match value:
+        case Mapping():
+            return f"{{{', '.join(f'{json.dumps(key)}: {spelled(one)}' for key, one in value.items())}}}"
+        case MinKey() | MaxKey():
+            return f"{type(value).__name__}()"
+        case ObjectId():
+            return f"ObjectId({json.dumps(str(value))})"
+    return json.dumps(value)
