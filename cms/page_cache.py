@@ -1,8 +1,11 @@
 """Pages for readers without a session, kept in process under the versions they were made from. Never stale.
 
-The site's version is read before anything else (SiteMiddleware), each discussion's before its comments, and writers set new
+The site's versions are read before anything else (SiteMiddleware), each discussion's before its comments, and writers set new
 versions after their change can be read. What was made under the present versions is therefore as new as the data; an entry
 is compared with the database at every request, never trusted for a while. One command reads all versions that a page has.
+
+Every page depends on the site's `frame` and `lists`; that of a node on its nonce; what shows other texts, on the site's `texts`
+(nodes.models.dependencies). A page for which something was read that notes none of these is not kept.
 """
 
 import hashlib
@@ -28,10 +31,15 @@ from comments.reading import paging, versions
 from comments.reading import selectors as comments
 from comments.types import Target
 from mongo.clock import now
+from mongo.engine.noting import watched
+from nodes.collections import NODES
 from nodes.content import registry
+from nodes.models import dependencies
 from nodes.models import site as stored_site
-from nodes.models.site import Site
+from nodes.models.dependencies import Dependencies
+from nodes.models.site import Beside, Site, Versions
 from nodes.selectors import due
+from nodes.types import Expected
 
 # The routes whose answers are kept, each with the parameters that it reads. A request with any other is answered anew.
 KEPT: Mapping[str, frozenset[str]] = {
@@ -70,10 +78,21 @@ LONGEST_KEY = 2_000
 
 
 @dataclass(frozen=True)
+class Present:
+    """What is stored now: the site, the versions of discussions (none of one that has not begun, None of one that is being
+    written to), and the nonce of the node where it stood, None where it does not stand any more."""
+
+    site: Site
+    discussions: Mapping[str, str | None]
+    nonce: ObjectId | None
+
+
+@dataclass(frozen=True)
 class Entry:
     """A page as it was sent, what it was made from, and when it changes by itself at the latest."""
 
-    site_version: ObjectId
+    site_versions: Versions
+    nodes: Dependencies
     discussions: Mapping[str, str]
     until: datetime
     content: bytes
@@ -86,12 +105,17 @@ class Entry:
         """Bytes, about: the content and what is kept beside it."""
         return len(self.content) + 1_000
 
-    def holds(self, site: Site, discussions: Mapping[str, str | None]) -> bool:
+    def holds(self, present: Present) -> bool:
         """Return whether the page is still what it would be if it were made now, with the versions that were just read."""
+        before, after = self.site_versions, present.site.versions
         return (
-            self.site_version == site.version
+            after is not None
+            and before.frame == after.frame
+            and before.lists == after.lists
+            and (before.texts == after.texts or not self.nodes.texts)
+            and (self.nodes.own is None or self.nodes.own.nonce == present.nonce)
             and now() < self.until
-            and all(discussions.get(id, "") == version for id, version in self.discussions.items())
+            and all(present.discussions.get(id, "") == version for id, version in self.discussions.items())
         )
 
     def response(self, request: HttpRequest) -> HttpResponse:
@@ -152,17 +176,17 @@ class KeptPageMiddleware:
         key = key_of(request)
         entry = cache.get(key) if key is not None else None
         if entry is not None:
-            site, discussions = present(entry.discussions)
-            if entry.holds(site, discussions):
+            found = present(entry.nodes.own, entry.discussions)
+            if entry.holds(found):
                 response = entry.response(request)
                 request.page_cache = "304" if response.status_code == 304 else "hit"
                 return response
-            request.site = site  # SiteMiddleware need not read it again
+            request.site = found.site  # SiteMiddleware need not read it again
         return self.get_response(request)
 
 
 class PageCacheMiddleware:
-    """Keep what may be kept: inside of SiteMiddleware, which has read the site's version before anything else."""
+    """Keep what may be kept: inside of SiteMiddleware, which has read the site's versions before anything else."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -174,10 +198,11 @@ class PageCacheMiddleware:
         if key is None:
             return self.get_response(request)
         # What falls due while the page is made may be missing from it.
-        moment, site_version = now(), stored_site.current().version
-        with versions.recorded() as seen:
+        moment, site_versions = now(), stored_site.current().versions
+        with watched() as reads, dependencies.recorded() as nodes, versions.recorded() as seen:
             response = self.get_response(request)
-        if site_version is None or not seen.lasting or not is_for_all(request, response):
+        is_known = seen.lasting and not reads.unnoted
+        if site_versions is None or not is_known or not is_for_all(request, response):
             return response
         until = min(filter(None, (moment + LONGEST, due.next_due(moment))))
         request.page_cache = "miss"
@@ -185,7 +210,8 @@ class PageCacheMiddleware:
         response.setdefault("Cache-Control", "no-cache")
         response.setdefault("Content-Language", stored_site.current().settings.language)
         policy = getattr(response, "_csp_update", None)
-        cache.put(key, Entry(site_version, seen.versions, until, response.content, tuple(response.items()), policy))
+        headers = tuple(response.items())
+        cache.put(key, Entry(site_versions, nodes, seen.versions, until, response.content, headers, policy))
         return _conditional(request, response)
 
 
@@ -199,18 +225,26 @@ def _conditional(request: HttpRequest, response: HttpResponse) -> HttpResponse:
     return answer
 
 
-def present(discussions: Collection[str]) -> tuple[Site, Mapping[str, str | None]]:
-    """Return the site as it is stored now, and the present versions of these discussions: none of one that has not begun,
-    None of one that is being written to."""
-    if not discussions:
-        return stored_site.read(), {}
-    if conf.database_alias() == DEFAULT_DB_ALIAS:
-        collection, fields = VERSIONS
-        site, stored = stored_site.read_beside(collection, tuple(discussions), fields)
-        return site, {one["_id"]: versions.settled(one["version"], writing=one["claims"]) for one in stored}
-    found = comments.discussions(map(Target.of_id, discussions))
-    settled = {target.id: versions.settled(one.version, writing=one.writing) for target, one in found.items()}
-    return stored_site.read(), settled
+def present(node: Expected | None, discussions: Collection[str]) -> Present:
+    """Return the site as it is stored now, and the versions of this node and these discussions."""
+    beside, is_beside = [], conf.database_alias() == DEFAULT_DB_ALIAS
+    if discussions and is_beside:
+        ids = list(discussions)
+        # `$in` of one id costs the server a third more.
+        beside.append(Beside(VERSIONS[0], {"_id": ids[0] if len(ids) == 1 else {"$in": ids}}, VERSIONS[1]))
+    if node:
+        # By its place too, the shard key.
+        place = {"_id": node.id, "metadata.parent_id": node.parent_id, "metadata.slug": node.slug}
+        beside.append(Beside(NODES, place, ("metadata.nonce",)))
+    site, stored = stored_site.read_beside(*beside) if beside else (stored_site.read(), [])
+    by_id = {one["_id"]: one for one in stored}
+    nonce = by_id.pop(node.id)["metadata"]["nonce"] if node and node.id in by_id else None
+    if is_beside:
+        settled = {id: versions.settled(one["version"], writing=one["claims"]) for id, one in by_id.items()}
+    else:
+        found = comments.discussions(map(Target.of_id, discussions)) if discussions else {}
+        settled = {target.id: versions.settled(one.version, writing=one.writing) for target, one in found.items()}
+    return Present(site, settled, nonce)
 
 
 def key_of(request: HttpRequest) -> tuple[str, ...] | None:

@@ -17,6 +17,8 @@ from pymongo.errors import AutoReconnect
 from pymongo.read_concern import ReadConcern
 from pymongo.write_concern import WriteConcern
 
+from mongo.engine import noting
+
 Document = dict[str, Any]
 T = TypeVar("T")
 
@@ -34,6 +36,7 @@ def database(alias: str = DEFAULT_DB_ALIAS) -> Database[Document]:
 
     The ORM reads through Django's own handle, which must stay naive: DateTimeField fails on aware values.
     """
+    noting.reading()
     wrapper = connections[alias]
     stock = wrapper.database
     kept: tuple[Database[Document], Database[Document]] | None = wrapper.__dict__.get("_aware_database")

@@ -76,13 +76,14 @@ def changes(events: Iterable[Document]) -> list[Change]:
 def ends_unversioned(events: Iterable[Document]) -> bool:
     """Return whether something changed after which the site got no new version: until then a page that is kept may show what
     was before."""
-    is_behind = False
+    behind = 0
     for event in events:
-        if event["ns"].get("coll") == SITE and "version" in event["fields"]:
-            is_behind = False
+        if event["ns"].get("coll") == SITE and "texts" in event["fields"]:
+            # That of one save of a text tells nothing of another change.
+            behind = 0 if "lists" in event["fields"] else max(behind - 1, 0)
         elif (change := _change(event)) and change.kind in (NODE, SETTINGS):
-            is_behind = True
-    return is_behind
+            behind += 1
+    return behind > 0
 
 
 def _change(event: Document) -> Change | None:

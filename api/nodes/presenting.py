@@ -11,6 +11,7 @@ from nodes import links
 from nodes.content import values
 from nodes.content.base import Part
 from nodes.models import Photo, Placed
+from nodes.models.dependencies import note_texts
 from nodes.photos import labels, texts
 from nodes.photos import links as photo_links
 from nodes.photos.assets import renditions
@@ -42,6 +43,8 @@ def node(
 ) -> dict[str, Any]:
     """Return a node as JSON has it. `include`: of INCLUDED; `picked`: the names that it is cut to, all if none; `draft`: the
     node with the draft beside it, for who may see that."""
+    # The nonce and the time of the last change, of all that a list has.
+    note_texts()
     said = _common(request, shown)
     if DETAIL in include:
         said[DETAIL] = _detail(shown)

@@ -15,8 +15,10 @@ from comments.errors import CommentNotFound
 from comments.reading import versions
 from comments.reading.paging import PageRequest
 from comments.types import Comment, Discussion, Held, Order, Page, Replaced, Target, Verdict
+from mongo.engine.noting import noted
 
 
+@noted()
 def discussion(target: Model | Target) -> Discussion:
     """Return a target's discussion; `begun` is False before the first post. Take it before the comments: see
     `version`."""
@@ -25,6 +27,7 @@ def discussion(target: Model | Target) -> Discussion:
     return found
 
 
+@noted()
 def discussions(wanted: Iterable[Model | Target]) -> dict[Target, Discussion]:
     """Return the discussions of many targets in one look-up: for lists that show counts."""
     found = backend().discussions([targets.of(target) for target in wanted])
@@ -38,6 +41,7 @@ def count(target: Model | Target) -> int:
     return discussion(target).count
 
 
+@noted()
 def page(
     target: Model | Target,
     *,
@@ -82,6 +86,7 @@ def _order(word: Order | str | None) -> Order | None:
         return None
 
 
+@noted()
 def newest(target: Model | Target, *, limit: int = 50) -> tuple[Comment, ...]:
     """Return the newest public comments of a discussion, newest first, whatever order it is kept in: for feeds."""
     found = backend().newest(targets.of(target), limit)
@@ -100,6 +105,7 @@ def permalink(target: Model | Target, slug: str, *, order: Order | str | None = 
     return page(target, order=order, size=size, at=slug)
 
 
+@noted()
 def subdiscussion(target: Model | Target, slug: str, *, size: int | None = None, after: str = "") -> Page:
     """Return a comment and all that hangs below it, threaded. Raises CommentNotFound."""
     wanted = max(1, min(size or conf.get("PAGE_SIZE"), conf.get("MAX_PAGE_SIZE")))

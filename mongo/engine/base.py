@@ -11,6 +11,8 @@ from django_mongodb_backend.introspection import DatabaseIntrospection as BaseIn
 from django_mongodb_backend.operations import DatabaseOperations as BaseOperations
 from django_mongodb_backend.schema import DatabaseSchemaEditor as BaseSchemaEditor
 
+from mongo.engine import noting
+
 
 class DatabaseOperations(BaseOperations):
     compiler_module = "mongo.engine.compiler"
@@ -45,3 +47,8 @@ class DatabaseWrapper(BaseDatabaseWrapper):
     ops_class = DatabaseOperations
     introspection_class = DatabaseIntrospection
     SchemaEditorClass = DatabaseSchemaEditor
+
+    def get_collection(self, name: str, **options: Any) -> Any:
+        """Return a collection, as querysets read it."""
+        noting.reading()
+        return super().get_collection(name, **options)

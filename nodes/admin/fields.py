@@ -19,7 +19,7 @@ from django.utils.translation import gettext_lazy as _
 from mongo.clock import now
 from nodes.access import TOP, section_choices
 from nodes.admin import choosing
-from nodes.models import tree, version_cache
+from nodes.models import dependencies, tree, version_cache
 from nodes.selectors import due, nodes, picking
 from nodes.selectors.listing import is_public
 from nodes.services.editing import NEVER
@@ -170,7 +170,9 @@ class ReferenceInput(ChooserInput):
         moment = now()
 
         def read() -> tuple[choosing.Choice | None, datetime | None]:
-            found = choosing.at(str(value))
+            # A choice says no more of it than lists do.
+            with dependencies.recorded():
+                found = choosing.at(str(value))
             return choosing.choice(found) if found else None, due.next_due(moment)
 
         return version_cache.under_version(("chosen", str(value)), moment, read)

@@ -129,8 +129,8 @@ def preview(request: HttpRequest) -> HttpResponse:
         return _show(request, form)
     stored = stored_site.read()
     typed = replace(stored.settings, **form.changes())
-    # Without a version nothing of it is kept in process.
-    stored_site.begin_request(replace(stored, version=None, settings=typed))
+    # Without versions nothing of it is kept in process.
+    stored_site.begin_request(replace(stored, versions=None, settings=typed))
     with timezone.override(zoneinfo.ZoneInfo(typed.time_zone)), translation.override(typed.language):
         return previews.home(request)
 

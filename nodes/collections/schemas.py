@@ -148,7 +148,7 @@ REDIRECT = document(
     {"_id": document({"parent_id": optional(ID), "slug": TEXT}), "node_id": ID}, {"kept_at": DATE, "deleted_at": DATE}
 )
 SITE = document(
-    {"_id": TEXT, "tree": INTEGER, "version": ID, "nonce": ID},
+    {"_id": TEXT, "tree": INTEGER, "nonce": ID, "frame": ID, "lists": ID, "texts": ID},
     {
         "settings": document(
             {},

@@ -1,17 +1,26 @@
-"""The site's one document: its settings and its version."""
+"""The site's one document: its settings, and the versions that kept pages and answers are compared with.
 
-from collections.abc import Iterable, Mapping, Sequence
+A page is kept as long as what it was made from has the versions that it had (nodes.models.dependencies). Who changes something
+gives new ones to it once the change can be read; who makes a page reads them before anything else.
+"""
+
+from collections.abc import Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field, fields
+from datetime import datetime
+from enum import IntEnum
 from typing import Any
 
 from bson import ObjectId
 from django.utils.translation import gettext_lazy as _
 
 from mongo.connection import first_batch, promptly
+from mongo.engine.noting import noted
 from nodes.collections import SITE
 
 SITE_ID = "site"
+# Documents that are read beside it at once.
+MOST_BESIDE = 1_000
 
 
 @dataclass(frozen=True)
@@ -61,20 +70,60 @@ HOMES = (
 )
 
 
+class Scope(IntEnum):
+    """How far a change reaches: it gives a new version to what has its name, and to those after it."""
+
+    FRAME = 0  # every page: settings, sections, what stands at the top level, where things stand and from when to when
+    LISTS = 1  # what lists read of nodes, and photos
+    TEXTS = 2  # the page of a node by itself, and what shows whole texts
+
+
+NAMES = tuple(scope.name.lower() for scope in Scope)
+
+
+@dataclass(frozen=True)
+class Versions:
+    """The site's versions. Every page is made from what the first two stand for."""
+
+    frame: ObjectId
+    lists: ObjectId
+    texts: ObjectId
+
+    @property
+    def changed(self) -> datetime:
+        """When the site last got one of them, by the second."""
+        return max(one.generation_time for one in (self.frame, self.lists, self.texts))
+
+
+@dataclass(frozen=True)
+class Beside:
+    """Documents of another collection that are read together with the site, and which of their fields."""
+
+    collection: str
+    filter: Mapping[str, Any]
+    fields: tuple[str, ...]
+
+
 @dataclass(frozen=True)
 class Site:
-    """The site as it was when read. `version` changes after every change that readers can see; None: none was made yet."""
+    """The site as it was when read. `versions`: None before the first change."""
 
-    version: ObjectId | None
+    versions: Versions | None
     nonce: ObjectId | None
     tree: int
     settings: SiteSettings
+
+    @property
+    def version(self) -> ObjectId | None:
+        """The one that every change gives anew."""
+        return self.versions.texts if self.versions else None
 
 
 # The site as read at the beginning of the request in progress: one request sees one version, and reads it once.
 _of_request: ContextVar[Site | None] = ContextVar("site", default=None)
 
 
+@noted()
 def read() -> Site:
     """Return the site as it is stored now: what requests begin with."""
     with promptly():
@@ -82,14 +131,15 @@ def read() -> Site:
     return _site(found[0] if found else {})
 
 
-def read_beside(collection: str, ids: Sequence[str], fields: Iterable[str]) -> tuple[Site, list[dict[str, Any]]]:
-    """Return the site as it is stored now and, read by the same command, these fields of these documents."""
-    # `$in` of one id costs the server a third more.
-    wanted = ids[0] if len(ids) == 1 else {"$in": list(ids)}
-    others: list[dict[str, Any]] = [{"$match": {"_id": wanted}}, {"$project": dict.fromkeys(fields, 1)}]
-    both = [{"$match": {"_id": SITE_ID}}, {"$unionWith": {"coll": collection, "pipeline": others}}]
+@noted()
+def read_beside(*others: Beside) -> tuple[Site, list[dict[str, Any]]]:
+    """Return the site as it is stored now and, read after it by the same command, these documents of other collections."""
+    both: list[dict[str, Any]] = [{"$match": {"_id": SITE_ID}}]
+    for other in others:
+        found_there = [{"$match": other.filter}, {"$project": dict.fromkeys(other.fields, 1)}]
+        both.append({"$unionWith": {"coll": other.collection, "pipeline": found_there}})
     with promptly():
-        found = first_batch("aggregate", SITE, pipeline=both, cursor={"batchSize": len(ids) + 1})
+        found = first_batch("aggregate", SITE, pipeline=both, cursor={"batchSize": MOST_BESIDE})
     is_there = bool(found) and found[0]["_id"] == SITE_ID
     return _site(found[0] if is_there else {}), found[is_there:]
 
@@ -97,7 +147,8 @@ def read_beside(collection: str, ids: Sequence[str], fields: Iterable[str]) -> t
 def _site(document: Mapping[str, Any]) -> Site:
     stored: dict[str, Any] = document.get("settings", {})
     known = {f.name: stored[f.name] for f in fields(SiteSettings) if f.name in stored}
-    return Site(document.get("version"), document.get("nonce"), document.get("tree", 0), SiteSettings(**known))
+    versions = Versions(*(document[name] for name in NAMES)) if document.keys() >= set(NAMES) else None
+    return Site(versions, document.get("nonce"), document.get("tree", 0), SiteSettings(**known))
 
 
 def current() -> Site:

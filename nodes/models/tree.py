@@ -1,4 +1,4 @@
-"""The section tree, kept in process under the site's version: it resolves addresses, gives menus, and says what is live."""
+"""The section tree, kept in process under the site's `frame`: it resolves addresses, gives menus, and says what is live."""
 
 import builtins
 from collections.abc import Iterable, Iterator, Mapping
@@ -16,6 +16,7 @@ from nodes import content
 from nodes.collections import NODES
 from nodes.content import BY_HAND, Content, registry
 from nodes.models import site, version_cache
+from nodes.models.dependencies import on_lists
 
 HOME = "home"
 
@@ -58,7 +59,7 @@ class Link:
 
 
 class Tree:
-    """All sections at one version of the site."""
+    """All sections at one version of the site's frame."""
 
     def __init__(self, version: ObjectId | None, sections: Iterator[Section]) -> None:
         self.version = version
@@ -152,9 +153,10 @@ def clear() -> None:
 
 
 def current() -> Tree:
-    """Return the tree at the site's present version (in a request: at the version that the request began with)."""
+    """Return the tree at the site's present `frame` (in a request: at the one that the request began with)."""
     global _kept
-    version = site.current().version
+    versions = site.current().versions
+    version = versions.frame if versions else None
     kept_tree, moment = _kept, now()
     if kept_tree is not None and version is not None:
         tree, read_at = kept_tree
@@ -171,6 +173,7 @@ def fresh() -> Tree:
     return current()
 
 
+@on_lists
 def load(version: ObjectId | None = None) -> Tree:
     """Read the tree from the database. `version` must have been read before this call."""
     wanted = ("parent_id", "type", "slug", "title", "published", "expires", "updated")

@@ -1,4 +1,4 @@
-"""Small answers kept in process under the site's version, until the next due time: never older than what they show.
+"""Small answers kept in process under the site's `lists`, until the next due time: never older than what they show.
 
 Of a change whose writer died before it gave the site a new version they are older, for LONGEST at most.
 """
@@ -9,7 +9,8 @@ from typing import Any, TypeVar
 
 from bson import ObjectId
 
-from nodes.models import site
+from mongo.engine.noting import noted
+from nodes.models import dependencies, site
 from nodes.types import NEVER
 
 T = TypeVar("T")
@@ -31,14 +32,17 @@ def clear() -> None:
 
 
 def under_version(key: Hashable, moment: datetime, work: Callable[[], tuple[T, datetime | None]]) -> T:
-    """Return what `work` answers, asked again only after a change of the site, when the answer is due, or after LONGEST.
+    """Return what `work` answers, asked again only after a change that lists read, when the answer is due, or after LONGEST.
 
-    `work` returns (answer, when it changes by itself or None). The version was read before the data that `work` reads.
+    `work` returns (answer, when it changes by itself or None). The version was read before the data that `work` reads. What
+    notes that it reads more than lists do is not kept.
     """
     global _kept
-    version = site.current().version
-    if version is None:
-        return work()[0]
+    versions = site.current().versions
+    if versions is None:
+        with noted():
+            return work()[0]
+    version = versions.lists
     kept_under, answers = _kept
     if version != kept_under or len(answers) >= MOST:
         answers = {}
@@ -47,6 +51,10 @@ def under_version(key: Hashable, moment: datetime, work: Callable[[], tuple[T, d
         due, answer = answers[key]
         if moment < due:
             return answer
-    answer, changes = work()
+    with noted(), dependencies.recorded() as read:
+        answer, changes = work()
+    if read.texts or read.node:
+        dependencies.note_texts()
+        return answer
     answers[key] = min(changes or NEVER, moment + LONGEST), answer
     return answer

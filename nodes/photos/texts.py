@@ -1,7 +1,7 @@
 """Texts as they are shown: with inserts, photos where they are named, `![alt](photo:…)`, and links to where nodes stand now.
 
 A photo is named by its id, its slug, or "gallery/slug"; a node by its id: `[words](node:…)`. All that a text names is looked
-up by one query of nodes and one of photos (one more where it names slugs), and kept under the site's version.
+up by one query of nodes and one of photos (one more where it names slugs), and kept under the site's `lists`.
 """
 
 import re
@@ -21,6 +21,7 @@ from markup.html.references import WORDS_ALONE, ImageRef, LinkRef, Names
 from mongo.clock import now
 from nodes.content import fields as content_fields
 from nodes.models import Photo, Placed, tree, version_cache
+from nodes.models.dependencies import note_texts
 from nodes.photos import links as photo_links
 from nodes.selectors import due
 from nodes.selectors import nodes as node_selectors
@@ -207,6 +208,7 @@ class Readers:
 
     def node(self, node_id: ObjectId) -> Placed | None:
         """Return a page, post, section or photo with all its fields; None where readers do not see it. Reads it each time."""
+        note_texts()
         return node_selectors.live_by_id(tree.current(), node_id, now())
 
     def photos_of(self, gallery_id: ObjectId, most: int) -> Sequence[Any]:

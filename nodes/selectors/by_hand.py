@@ -16,6 +16,7 @@ from mongo.connection import Document, database
 from nodes.collections import NODES, POSITION
 from nodes.content import registry
 from nodes.models import Node
+from nodes.models.dependencies import on_lists
 from nodes.selectors.listing import LISTED, for_readers, live, one_of
 
 INDEX = "by_position"
@@ -60,6 +61,7 @@ class Spot:
         return {"position": {"$lte": self.position}, "$or": earlier, "metadata.slug": {"$ne": self.slug}}
 
 
+@on_lists
 def page(section_id: ObjectId, moment: datetime, *, size: int, cursor: str = "") -> tuple[list[Node], str]:
     """Return `size` live pages, posts and sections of a (live) section, and the cursor of those that follow, "" for none.
 

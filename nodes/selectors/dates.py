@@ -15,6 +15,7 @@ from nodes.content import facets, registry
 from nodes.content import fields as content_fields
 from nodes.content.upgrading import FIRST
 from nodes.models import Node
+from nodes.models.dependencies import on_lists
 from nodes.selectors.listing import EVER, LISTED, Cursor, Listing, for_readers, live
 from nodes.types import NEVER
 
@@ -29,6 +30,7 @@ class ByDate(Listing):
     is_past: bool = False
 
 
+@on_lists
 def by_date(
     section_id: ObjectId,
     section_type: str,

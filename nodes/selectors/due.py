@@ -7,12 +7,12 @@ from typing import Any
 from mongo.connection import database
 from nodes.collections import ASSET_FILES, NODES
 from nodes.content import registry
-from nodes.models import site, version_cache
+from nodes.models import dependencies, site, version_cache
 from nodes.types import NEVER
 
 
 def next_due(moment: datetime) -> datetime | None:
-    """Return the next such time after `moment`, or None. Asked once for each version of the site."""
+    """Return the next such time after `moment`, or None. Asked once after each change of the site."""
 
     def work() -> tuple[datetime | None, datetime | None]:
         times = [_next("published", moment), _next("expires", moment)]
@@ -23,7 +23,7 @@ def next_due(moment: datetime) -> datetime | None:
         due = min((time for time in times if time), default=None)
         return due, due
 
-    return version_cache.under_version("next_due", moment, work)
+    return version_cache.under_version(("next_due", site.current().versions), moment, work)
 
 
 def last_change(moment: datetime) -> datetime | None:
@@ -32,12 +32,16 @@ def last_change(moment: datetime) -> datetime | None:
     Whole seconds, rounded up: who asks after it has seen all that happened until then.
     """
 
+    versions = site.current().versions
+    dependencies.note_texts()
+
     def work() -> tuple[datetime, datetime | None]:
-        version = site.current().version
-        times = [_last("published", moment), _last("expires", moment), version.generation_time if version else None]
+        times = [_last("published", moment), _last("expires", moment), versions.changed if versions else None]
         return max((time for time in times if time), default=_NEVER_CHANGED), next_due(moment)
 
-    changed = version_cache.under_version("last_change", moment, work).replace(microsecond=0) + timedelta(seconds=1)
+    changed = version_cache.under_version(("last_change", versions), moment, work).replace(microsecond=0) + timedelta(
+        seconds=1
+    )
     return changed if changed <= moment else None
 
 

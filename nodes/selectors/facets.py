@@ -11,6 +11,7 @@ from mongo.connection import database
 from nodes.collections import NODES
 from nodes.content import facets
 from nodes.models import version_cache
+from nodes.models.dependencies import on_lists
 from nodes.selectors import due
 from nodes.selectors.listing import Listing, listing, live
 
@@ -38,6 +39,7 @@ def having(
     return listing(base, index, moment, size, cursor)
 
 
+@on_lists
 def counts(section_id: ObjectId, type: str, wanted: Wanted, moment: datetime) -> dict[str, dict[str, int]]:
     """Return, by the name of a field and by value, how many live nodes of a section have it besides all that is wanted.
 

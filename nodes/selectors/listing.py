@@ -12,6 +12,7 @@ from mongo.connection import Document, database
 from nodes.collections import ASSET_FILES, NEWEST, NODES, standing
 from nodes.content import registry
 from nodes.models import Node, Photo
+from nodes.models.dependencies import note_texts, on_lists
 from nodes.models.tree import Tree
 from nodes.types import NEVER
 
@@ -171,6 +172,8 @@ def listing(
     Raises ValueError for a cursor that is none.
     """
     edge = Cursor.parse(cursor) if cursor else None
+    if whole:
+        note_texts()
     nodes: list[Node | Photo] = []
     for name in collections:
         documents = beside(base, index, moment, size + 1, edge, WHOLE if whole else FIELDS[name], span, name)
@@ -191,6 +194,7 @@ def listing(
     )
 
 
+@on_lists
 def beside(
     base: Mapping[str, Any],
     index: str,

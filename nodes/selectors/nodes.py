@@ -7,10 +7,11 @@ from typing import Any
 from bson import ObjectId
 from bson.errors import InvalidId
 
-from mongo.connection import database
+from mongo.connection import Document, database
 from nodes.collections import ASSET_FILES, NODES, REDIRECTS, home_of
 from nodes.content import NEWEST, PHOTOS, registry
 from nodes.models import Node, Photo, tree, version_cache
+from nodes.models.dependencies import note_node, note_texts, on_lists
 from nodes.models.tree import HOME, Tree
 from nodes.selectors import by_hand, due, photos, slugs
 from nodes.selectors.listing import (
@@ -82,18 +83,20 @@ def _node_at(sections: Tree, parent_id: ObjectId | None, slug: str, moment: date
     return find(parent_id, slug, moment)
 
 
+@on_lists
 def _moved_to(parent_id: ObjectId | None, slug: str) -> ObjectId | None:
     redirect = database()[REDIRECTS].find_one({"_id": {"parent_id": parent_id, "slug": slug}})
     return redirect["node_id"] if redirect else None
 
 
+@on_lists
 def find(parent_id: ObjectId | None, slug: str, moment: datetime | None = None) -> Node | None:
     """Return the node at a place, live or not; None if there is none. For `moment` see `get`."""
     place = {"metadata.parent_id": parent_id, "metadata.slug": slug}
-    document = database()[NODES].find_one(place, for_readers(WHOLE, moment) if moment else WHOLE)
-    return Node.from_document(document) if document else None
+    return _whole(database()[NODES].find_one(place, for_readers(WHOLE, moment) if moment else WHOLE))
 
 
+@on_lists
 def get(node_id: ObjectId | str, moment: datetime | None = None) -> Node | None:
     """Return a node by id, live or not; None if there is none, also for an id that is none.
 
@@ -103,10 +106,18 @@ def get(node_id: ObjectId | str, moment: datetime | None = None) -> Node | None:
         key = ObjectId(node_id)
     except (InvalidId, TypeError):
         return None
-    document = database()[NODES].find_one({"_id": key}, for_readers(WHOLE, moment) if moment else WHOLE)
-    return Node.from_document(document) if document else None
+    return _whole(database()[NODES].find_one({"_id": key}, for_readers(WHOLE, moment) if moment else WHOLE))
 
 
+def _whole(document: Document | None) -> Node | None:
+    """Return a node that was read with its text, if it was there: what is made of it changes with it, too."""
+    if document is None:
+        return None
+    note_node(document)
+    return Node.from_document(document)
+
+
+@on_lists
 def live_by_ids(sections: Tree, node_ids: Sequence[ObjectId], moment: datetime) -> list[Node]:
     """Return those of some nodes that readers may see, without their texts, in no order."""
     found = database()[NODES].find(
@@ -116,11 +127,13 @@ def live_by_ids(sections: Tree, node_ids: Sequence[ObjectId], moment: datetime) 
     return [node for node in nodes if is_public(node, sections, moment)]
 
 
+@on_lists
 def whole_by_ids(node_ids: Sequence[ObjectId], moment: datetime, *, as_stored: bool = False) -> list[Node]:
     """Return nodes with their texts, in no order: for who has listed those that may be seen. They are live, or `as_stored`, in
     any state and without the scheduled changes that are due."""
     if not node_ids:
         return []
+    note_texts()
     wanted = {"_id": {"$in": list(node_ids)}, **({} if as_stored else live(moment))}
     found = database()[NODES].find(wanted, WHOLE if as_stored else for_readers(WHOLE, moment))
     return [Node.from_document(document) for document in found]
@@ -189,6 +202,7 @@ def holds_something(section_id: ObjectId) -> bool:
     return database()[NODES].find_one({"metadata.parent_id": section_id}, {"_id": 1}) is not None
 
 
+@on_lists
 def pages_of(
     section_id: ObjectId | None, moment: datetime, *, after: str = "", limit: int = PAGES_LISTED
 ) -> list[Node]:

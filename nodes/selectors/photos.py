@@ -1,4 +1,7 @@
-"""Reading photos. What readers may see is spelled in nodes.selectors.listing."""
+"""Reading photos. What readers may see is spelled in nodes.selectors.listing.
+
+Lists show all that a photo has: every save of one gives the site's `lists` a new version.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,6 +16,7 @@ from mongo.connection import database
 from nodes.collections import ASSET_FILES, standing
 from nodes.content import CONTENT
 from nodes.models import Photo
+from nodes.models.dependencies import on_lists
 from nodes.models.tree import Tree, current
 from nodes.selectors.listing import WHOLE, is_public
 
@@ -21,6 +25,7 @@ MOST_DUPLICATES = 5
 MOST_VALUES = 200
 
 
+@on_lists
 def get(photo_id: ObjectId | str) -> Photo | None:
     """Return a photo by id, live or not; None if there is none, or its first upload is not done."""
     try:
@@ -58,6 +63,7 @@ def metadata(photo_id: ObjectId) -> dict[str, Any]:
     return stored
 
 
+@on_lists
 def find(gallery_id: ObjectId | None, slug: str) -> Photo | None:
     """Return the photo at a place, live or not; None if there is none."""
     place = {"metadata.parent_id": gallery_id, "metadata.slug": slug}
@@ -102,6 +108,7 @@ def former_contents(photo: Photo) -> list[Former]:
     return sorted(contents, key=lambda former: former.uploaded, reverse=True)
 
 
+@on_lists
 def by_ids(photo_ids: Sequence[ObjectId]) -> list[Photo]:
     """Return those photos, live or not, in no order."""
     if not photo_ids:
@@ -110,6 +117,7 @@ def by_ids(photo_ids: Sequence[ObjectId]) -> list[Photo]:
     return [Photo.from_document(document) for document in found]
 
 
+@on_lists
 def by_slugs(gallery_ids: Sequence[ObjectId], slugs: Sequence[str]) -> list[Photo]:
     """Return the photos that have one of these slugs in one of these galleries, live or not, in no order."""
     place = {"metadata.parent_id": {"$in": list(gallery_ids)}, "metadata.slug": {"$in": list(slugs)}}

@@ -12,6 +12,7 @@ from mongo.connection import database
 from nodes.collections import ASSET_FILES, NODES, home_of
 from nodes.content import registry
 from nodes.models import as_shown, version_cache
+from nodes.models.dependencies import note_texts, on_lists
 from nodes.models.tree import Tree
 from nodes.selectors import due
 from nodes.selectors.listing import EVER, OLDEST_FIRST, TIMES, Cursor, for_readers, live
@@ -72,11 +73,13 @@ def newest(sections: Tree, moment: datetime) -> dict[ObjectId, datetime]:
     return version_cache.under_version("newest of sections", moment, read)
 
 
+@on_lists
 def entries(sections: Tree, type: str, number: int, moment: datetime) -> Iterator[Entry] | None:
     """Return the lines of page `number` (from 1) of a type; None if there is no such page."""
     pages = starts(sections, type, moment)
     if not 1 <= number <= len(pages):
         return None
+    note_texts()
     start = pages[number - 1]
     wanted = {**_public(sections, type, moment), "$or": start.beyond(TIMES, (EVER, moment), itself=True)}
     del wanted["metadata.published"]

@@ -13,8 +13,7 @@ from mongo.connection import database
 from nodes.collections import NODES, standing
 from nodes.errors import ChangedSince, NodeError, NodeGone
 from nodes.services import editing, trash
-from nodes.services.site import touch
-from nodes.services.write import compare_and_set
+from nodes.services.write import STORED, compare_and_set
 from nodes.types import NO_TAGS, Actor, TagChange
 
 
@@ -68,8 +67,7 @@ def publish(actor: Actor, chosen: Iterable[Chosen], moment: datetime, *, collect
     """
 
     def work(one: Chosen) -> None:
-        fields_read = {"metadata": 1, "draft.due": 1}
-        stored = database()[collection].find_one({"_id": one.id, **standing(collection)}, fields_read)
+        stored = database()[collection].find_one({"_id": one.id, **standing(collection)}, STORED)
         if stored is None:
             raise NodeGone(one.id)
         fields = editing.made_public(stored["metadata"], moment)
@@ -77,7 +75,6 @@ def publish(actor: Actor, chosen: Iterable[Chosen], moment: datetime, *, collect
             return
         if stored["metadata"]["nonce"] != one.nonce or compare_and_set(actor, stored, fields) is None:
             raise ChangedSince(one.id)
-        touch()
 
     return _each(chosen, work)
 

@@ -15,7 +15,7 @@ from nodes.collections import NODES
 from nodes.content import upgrading
 from nodes.errors import DraftGone, EditConflict, FieldRefused, NodeGone, NotLive, TooBusy
 from nodes.merging import Merge
-from nodes.services import derived, scheduled
+from nodes.services import derived, scheduled, scope
 from nodes.services.editing import ATTEMPTS, normalized
 from nodes.services.site import touch
 from nodes.services.write import (
@@ -120,7 +120,6 @@ def publish_draft(
             act=Act.CHANGES_PUBLISHED,
         )
         if nonce:
-            touch()
             return Saved(node_id, nonce, tuple(merge.changes), merge.merged)
     raise TooBusy
 
@@ -234,7 +233,7 @@ def _said(actor: Actor, said: Mapping[str, Any], after: Mapping[str, Any], due: 
 
 def read(node_id: ObjectId) -> Document:
     """Return a node with its draft, as both are stored. Raises NodeGone, NewerVersion, NotUpgraded."""
-    stored = database()[NODES].find_one({"_id": node_id}, {"metadata": 1, "draft": 1})
+    stored = database()[NODES].find_one({"_id": node_id}, {"metadata": 1, "draft": 1, **scope.FIELDS})
     if stored is None:
         raise NodeGone(node_id)
     writable(stored["metadata"])

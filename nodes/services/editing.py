@@ -16,10 +16,12 @@ from nodes.collections import NODES, REVISIONS, TRASH, standing
 from nodes.content import fields as content_fields
 from nodes.content import upgrading, values
 from nodes.errors import EditConflict, InvalidField, InvalidPlace, NodeGone, Published, SlugTaken, TooBusy
+from nodes.models.site import Scope
 from nodes.selectors import slugs
 from nodes.services import derived, ordering, placement, scheduled
 from nodes.services.site import touch
 from nodes.services.write import (
+    STORED,
     base_for,
     check_id,
     check_inserts,
@@ -147,8 +149,7 @@ def save(
     """
     base: Mapping[str, Any] | None = None
     for _attempt in range(ATTEMPTS):
-        fields = {"metadata": 1, "draft.due": 1}
-        stored = database()[collection].find_one({"_id": node_id, **standing(collection)}, fields)
+        stored = database()[collection].find_one({"_id": node_id, **standing(collection)}, STORED)
         if stored is None:
             raise NodeGone(node_id)
         if scheduled.settle(stored):
@@ -174,7 +175,6 @@ def save(
         submitted = Submitted(form, mine, was_merged=bool(merge.merged), tags=tags.wanted) if form else None
         done = act or (Act.MERGED if merge.merged else None)
         if nonce := write(actor, stored, merge.changes, tags, submitted=submitted, act=done):
-            touch()
             ended = scheduled.due_of(stored) if unschedules(merge.changes) else None
             return Saved(node_id, nonce, tuple(merge.changes), merge.merged, ended)
     raise TooBusy
@@ -249,6 +249,6 @@ def change_tags(node_id: ObjectId, tags: TagChange, collection: str = NODES, *, 
         if only_unpublished:
             unchanged["metadata.published"] = None
         if nodes.update_one(unchanged, {"$set": {"metadata.tags": tags.applied(present)}}).matched_count:
-            touch()
+            touch(Scope.LISTS)
             return
     raise TooBusy

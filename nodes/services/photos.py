@@ -317,7 +317,6 @@ def _show(
         if nonce is None:
             continue
         _mark_superseded(photo_id, former, content_id)
-        touch()
         return Saved(photo_id, nonce, tuple(changes))
     raise TooBusy
 

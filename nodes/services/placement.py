@@ -32,7 +32,7 @@ def move_section(
     The counter is read before the ancestors are checked, and raised together with the move: of two moves that saw the same
     tree one fails here and is checked again. Raises InvalidPlace, SlugTaken, InvalidSlug.
     """
-    if not stored_site.read().version:
+    if not stored_site.read().versions:
         touch()
     seen_tree = stored_site.read().tree
     check_ancestors(stored["_id"], changes["parent_id"])
@@ -45,7 +45,10 @@ def move_section(
             session.abort_transaction()
         return nonce
 
-    return transaction(work)
+    nonce = transaction(work)
+    if nonce:
+        touch()
+    return nonce
 
 
 def count_move(seen_tree: int, session: ClientSession) -> bool:

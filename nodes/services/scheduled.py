@@ -18,7 +18,7 @@ from nodes import merging
 from nodes.collections import NODES, REVISIONS
 from nodes.content import upgrading
 from nodes.errors import NodeError
-from nodes.services.site import touch
+from nodes.services import scope
 from nodes.services.write import compare_and_set, said_in, writable
 from nodes.types import NO_TAGS, Act, Actor, Submitted, TagChange
 
@@ -54,7 +54,8 @@ def due_of(stored: Mapping[str, Any]) -> Any:
 
 def _publish(node_id: ObjectId) -> bool:
     """Make a draft that is due the live version, by who scheduled it; return False where another was first."""
-    stored = database()[NODES].find_one({"_id": node_id, "draft.due": {"$lte": now()}}, {"metadata": 1, "draft": 1})
+    due = {"_id": node_id, "draft.due": {"$lte": now()}}
+    stored = database()[NODES].find_one(due, {"metadata": 1, "draft": 1, **scope.FIELDS})
     if stored is None:
         return False
     draft, said = stored["draft"], writable(upgrading.draft_of(stored))
@@ -71,8 +72,6 @@ def _publish(node_id: ObjectId) -> bool:
         submitted=said_last(node_id, draft["nonce"]),
         act=Act.SCHEDULED_CHANGES,
     )
-    if nonce:
-        touch()
     return nonce is not None
 
 

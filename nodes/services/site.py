@@ -10,7 +10,7 @@ from mongo.connection import database
 from nodes.collections import SITE
 from nodes.errors import TooBusy
 from nodes.models import site as stored_site
-from nodes.models.site import SITE_ID
+from nodes.models.site import NAMES, SITE_ID, Scope
 
 # How often settings are tried while others keep saving theirs.
 ATTEMPTS = 20
@@ -24,18 +24,17 @@ class SettingsConflict(Exception):
         super().__init__(", ".join(names))
 
 
-def touch() -> ObjectId:
-    """Give the site a new version; return it.
+def touch(scope: Scope = Scope.FRAME) -> None:
+    """Give a new version to all that a change reaches: by itself to everything.
 
-    Called after every change that readers can see, once it can be read, and also by a write that finds its change made
-    already: the write before it may have stopped between the change and this.
+    Called after every change that readers can see, once it can be read, and also, for everything, by a write that finds its
+    change made already: the write before it may have stopped between the change and this.
     """
     version = ObjectId()
-    database()[SITE].update_one(
-        {"_id": SITE_ID}, {"$set": {"version": version}, "$setOnInsert": {"tree": 0, "nonce": ObjectId()}}, upsert=True
-    )
+    reached = dict.fromkeys(NAMES[scope:], version)
+    begun = {**dict.fromkeys(NAMES[:scope], version), "tree": 0, "nonce": ObjectId()}
+    database()[SITE].update_one({"_id": SITE_ID}, {"$set": reached, "$setOnInsert": begun}, upsert=True)
     stored_site.forget()
-    return version
 
 
 def save_settings(changes: Mapping[str, Any], seen: Mapping[str, Any]) -> None:

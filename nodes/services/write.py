@@ -1,4 +1,4 @@
-"""The one write of a node: a compare-and-set on its place and nonce, with the revision inserted first."""
+"""The one write of a node: a compare-and-set on its place and nonce, with the revision inserted first, the versions last."""
 
 from collections.abc import Mapping
 from contextlib import suppress
@@ -29,13 +29,16 @@ from nodes.errors import (
 )
 from nodes.models import tree
 from nodes.selectors import lists, slugs
-from nodes.services import derived, ordering
+from nodes.services import derived, ordering, scope
+from nodes.services.site import touch
 from nodes.texts import rendering
 from nodes.texts.inserts.reading import Inserts, Unknown, may_have_any
 from nodes.types import NO_TAGS, Act, Actor, Expected, Submitted, TagChange
 
 # How many saves back a form looks for its own.
 LOOK_BACK = 200
+# What is read of a node that is to be written.
+STORED = {"metadata": 1, "draft.due": 1, **scope.FIELDS}
 # Where a node stands is not drafted: addresses are live or they are not.
 NOT_DRAFTED = frozenset({"slug", "parent_id"})
 # What is wrong in a text is told at most so many times at once.
@@ -58,7 +61,8 @@ def compare_and_set(
 
     The revision goes first, so that a later save finds this one as its base. `more_filter` and `more_update` join the
     same update: for what must change together with the node. `submitted`, what a form said, and `act` are kept with the
-    revision. Tags change in it too: a save that is refused has taken none. `stored` was read with `draft.due`: changes that are
+    revision. Tags change in it too: a save that is refused has taken none. Once it can be read, the site's versions tell of it;
+    in a transaction (`session`) whoever commits it does that. `stored` was read with STORED at least: changes that are
     scheduled are a mere draft again if what they were begun on changes (`unschedules`), and no save goes past what is due
     already, which is to be published first (scheduled.settle). Raises SlugTaken, InvalidSlug, InvalidPlace,
     NotReady, FieldRefused, NewerVersion, NotUpgraded.
@@ -84,7 +88,7 @@ def compare_and_set(
     check_lengths(changes)
     check_inserts(changes, after)
     insert_revision(seen.id, seen.nonce, after, actor, submitted, act=act)
-    extra = dict(more_update or {})
+    extra, found = dict(more_update or {}), derived.of(after)
     update: dict[str, Any] = {
         **extra,
         "$set": {
@@ -92,7 +96,7 @@ def compare_and_set(
             **_written(stored["metadata"], after, changes),
             "metadata.nonce": nonce,
             "metadata.updated": moment,
-            "derived": derived.of(after),
+            "derived": found,
         },
     }
     if due and unschedules(changes) and "$unset" not in extra:
@@ -109,7 +113,11 @@ def compare_and_set(
         done = database()[home].update_one(unchanged, update, session=session)
     except DuplicateKeyError as error:
         raise SlugTaken(place[1], slugs.free(place[1], place[0], home)) from error
-    return nonce if done.matched_count else None
+    if not done.matched_count:
+        return None
+    if session is None:
+        touch(scope.of(stored, after, found))
+    return nonce
 
 
 def unschedules(changes: Mapping[str, Any]) -> bool:

@@ -142,9 +142,9 @@ def begin(uri: str, name: str, mode: str) -> None:
 
 
 def _bump_first() -> None:
-    from nodes.services import editing
+    from nodes.services import editing, site, write
 
-    write_node, touch = editing.compare_and_set, editing.touch
+    write_node, touch = editing.compare_and_set, site.touch
 
     def early(*args: Any, **kwargs: Any) -> Any:
         touch()
@@ -152,7 +152,7 @@ def _bump_first() -> None:
         return write_node(*args, **kwargs)
 
     editing.compare_and_set = early  # type: ignore[assignment]
-    editing.touch = lambda: None  # type: ignore[assignment,return-value]
+    write.touch = lambda scope: None  # type: ignore[assignment]
 
 
 def _version_late() -> None:
@@ -162,17 +162,17 @@ def _version_late() -> None:
     sound = page_cache.is_for_all
 
     def late(request: Any, response: Any) -> bool:
-        page_cache.Entry = _with_version(page_cache.Entry, site.read().version)  # type: ignore[misc]
+        page_cache.Entry = _with_version(page_cache.Entry, site.read().versions)  # type: ignore[misc]
         return sound(request, response)
 
     page_cache.is_for_all = late
 
 
-def _with_version(entry: Any, version: Any) -> Any:
+def _with_version(entry: Any, versions: Any) -> Any:
     original = getattr(entry, "original", entry)
 
-    def make(site_version: Any, *rest: Any) -> Any:
-        return original(version, *rest)
+    def make(site_versions: Any, *rest: Any) -> Any:
+        return original(versions, *rest)
 
     make.original = original  # type: ignore[attr-defined]
     make.response = original.response  # type: ignore[attr-defined]

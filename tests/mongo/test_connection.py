@@ -24,7 +24,9 @@ def test_what_begins_a_request_heeds_the_time_to_find_a_server(mongo, monkeypatc
     assert time.monotonic() - began < 10
 
 
-@pytest.mark.parametrize("read", [site.read, lambda: site.read_beside("discussions", ["x"], ["version"])])
+@pytest.mark.parametrize(
+    "read", [site.read, lambda: site.read_beside(site.Beside("discussions", {"_id": "x"}, ("version",)))]
+)
 def test_the_site_is_read_promptly(mongo, monkeypatch, read):
     monkeypatch.setattr("nodes.models.site.promptly", lambda: pymongo.timeout(1e-6))
     with pytest.raises(PyMongoError) as raised:

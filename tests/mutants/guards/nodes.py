@@ -19,9 +19,9 @@ MUTANTS = (
     ),
     Mutant(
         "version after write",
-        "nodes/services/editing.py::save",
-        "if nonce := write(actor, stored, merge.changes, tags, submitted=submitted, act=done):\n    touch()",
-        "touch()\nif nonce := write(actor, stored, merge.changes, tags, submitted=submitted, act=done):",
+        "nodes/services/write.py::compare_and_set",
+        "if session is None:\n    touch(scope.of(stored, after, found))",
+        "pass",
         "tests/cms/test_page_cache.py::test_readers_between_any_two_commands_of_a_save_leave_nothing_stale",
     ),
     Mutant(

@@ -24,7 +24,7 @@ def section(mongo, client):
 
 def dying():
     """Return a context whose block ends before it gives the site a new version."""
-    return stopped_before("update", "cms.site", lambda command: "version" in command["updates"][0]["u"].get("$set", {}))
+    return stopped_before("update", "cms.site", lambda command: "texts" in command["updates"][0]["u"].get("$set", {}))
 
 
 def test_trashing_again_what_is_in_the_trash(section, client):
@@ -69,6 +69,6 @@ def test_answers_are_asked_again_after_a_while(section):
     def ask(later):
         return version_cache.under_version("asked", moment + later, lambda: (next(asked), None))
 
-    assert database()["cms.site"].find_one()["version"]
+    assert database()["cms.site"].find_one()["lists"]
     assert ask(timedelta(0)) == ask(version_cache.LONGEST - timedelta(seconds=1)) == 0
     assert ask(version_cache.LONGEST) == 1

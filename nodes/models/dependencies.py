@@ -1,0 +1,73 @@
+"""What the answer in progress was made from, besides the site's `frame` and `lists`, on which all depend (nodes.models.site).
+
+Whoever reads nodes or photos says so here: `on_lists` where no more is read than changes `lists`, note_texts for what else is
+shown of other nodes, note_node for the one that a page is about. What is read without a word makes an answer that is not kept.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
+
+from mongo.engine import noting
+from nodes.types import Expected
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+@dataclass
+class Dependencies:
+    """What was noted in a `recorded()` block. `texts`: whether every save may change it; `node`: as it was read, the node whose
+    own saves do."""
+
+    texts: bool = False
+    node: Expected | None = None
+
+    @property
+    def own(self) -> Expected | None:
+        """The node whose nonce it is compared with: none where every save may change it."""
+        return None if self.texts else self.node
+
+
+_recording: ContextVar[Dependencies | None] = ContextVar("dependencies", default=None)
+
+
+@contextmanager
+def recorded() -> Iterator[Dependencies]:
+    """Record what the block notes."""
+    token = _recording.set(found := Dependencies())
+    try:
+        yield found
+    finally:
+        _recording.reset(token)
+
+
+def on_lists(select: Callable[P, T]) -> Callable[P, T]:
+    """Note of a selector that what it returns changes with the site's `lists` (or `frame`) alone, at present."""
+
+    @wraps(select)
+    def noted(*args: P.args, **kwargs: P.kwargs) -> T:
+        with noting.noted():
+            return select(*args, **kwargs)
+
+    return noted
+
+
+def note_texts() -> None:
+    """Note that a text of another node is shown, or when it was last changed: what any save may change."""
+    if (found := _recording.get()) is not None:
+        found.texts = True
+
+
+def note_node(stored: Mapping[str, Any]) -> None:
+    """Note that a node was read with all its fields, as it is stored. An answer has one: of a second any save may change it."""
+    if (found := _recording.get()) is None:
+        return
+    seen = Expected.of(stored)
+    if found.node is None:
+        found.node = seen
+    elif found.node != seen:
+        found.texts = True

@@ -1,0 +1,51 @@
+"""How far a save reaches: which of the site's versions it gives anew (nodes.models.site.Scope)."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.db import models
+
+from nodes import content
+from nodes.content import fields as content_fields
+from nodes.models.site import Scope
+
+# What no list reads of a node's metadata; of its detail, see _long_texts. Whatever else there is, or will be, lists may read.
+UNLISTED = frozenset({"nonce", "updated", "detail"})
+# Where a node stands, and from when to when it is public: addresses, menus, cursors and due times go by these.
+PLACED_BY = ("parent_id", "slug", "published", "expires")
+# What lists read of what is derived from a text. The rest is for search and for editors.
+DERIVED = ("excerpt", "picture", "minutes", "facets", "date")
+# What is read of a stored node beside its metadata, to be compared.
+FIELDS = {f"derived.{name}": 1 for name in DERIVED}
+
+
+def of(stored: Mapping[str, Any], after: Mapping[str, Any], derived: Mapping[str, Any]) -> Scope:
+    """Return how far a save reaches: of a node as it is stored (with FIELDS), the metadata that it gets, and what is derived.
+
+    Sections are in the tree, photos in lists with all that they have: any save of these is seen there.
+    """
+    before, type = stored["metadata"], content.get(after["type"])
+    if type.is_section or any(before.get(name) != after.get(name) for name in PLACED_BY):
+        return Scope.FRAME
+    if type.is_file or _differs_in_lists(stored, after, derived):
+        return Scope.FRAME if after["parent_id"] is None else Scope.LISTS
+    return Scope.TEXTS
+
+
+def _differs_in_lists(stored: Mapping[str, Any], after: Mapping[str, Any], derived: Mapping[str, Any]) -> bool:
+    before, known = stored["metadata"], stored.get("derived", {})
+    if any(before.get(name) != after.get(name) for name in (before.keys() | after.keys()) - UNLISTED):
+        return True
+    said, says = before.get("detail") or {}, after.get("detail") or {}
+    if any(said.get(name) != says.get(name) for name in (said.keys() | says.keys()) - _long_texts(after["type"])):
+        return True
+    return any(known.get(name) != derived.get(name) for name in DERIVED)
+
+
+def _long_texts(type: str) -> frozenset[str]:
+    """Return the names of the fields of a type, as they are stored, that are read by its own page alone."""
+    if content.get(type).date_field:
+        # Lists by a date of their own may read whole details (nodes.selectors.dates).
+        return frozenset()
+    fields = content_fields.declared(type).values()
+    return frozenset(field.column for field in fields if isinstance(field, models.TextField))

@@ -1,0 +1,393 @@
+"""Which pages a change takes out of the cache: all that show it, and no others."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+import pytest
+from bson import ObjectId
+from django.test import Client
+
+from cms import page_cache
+from comments.posting import services as comments
+from comments.types import Author
+from mongo.clock import now
+from mongo.connection import database
+from nodes.models import Node, site, tree, version_cache
+from nodes.models.site import Scope
+from nodes.photos import texts
+from nodes.selectors import nodes as selectors
+from nodes.selectors import sitemap
+from nodes.services import drafts, editing, photos, placement, trash
+from nodes.services.site import save_settings, touch
+from nodes.types import NO_TAGS, TagChange
+from tests.support.between import stopped_before
+from tests.support.nodes import photo_build, pictures
+from tests.support.nodes.build import EDITOR, PAST, node, nonce
+
+# A text whose excerpt and minutes stay, whatever is written at its end.
+LONG = "Words of the beginning. " * 100
+SHOWS = (
+    """[Other](node:{other})
+
+![A lake](photo:{lake})
+
+::posts{{tag=paper count=3}}
+
+::gallery{{section=node:{gallery}}}
+
+"""
+    + LONG
+)
+FEEDS = ("/feed/atom", "/blog/feed/json", "/tag/paper/feed/rss")
+# Of these every item says when it was last changed.
+STAMPED = ("/api/v1/nodes", "/api/v1/nodes?tag=paper", "/api/v1/nodes/{other}")
+
+
+@dataclass
+class World:
+    """A small site in which most is shown in several places, and the addresses of its pages."""
+
+    ids: dict[str, ObjectId] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        ids = self.ids
+        ids["blog"], ids["folder"], ids["gallery"] = (
+            node("blog", "blog"),
+            node("folder", "folder"),
+            photo_build.gallery(),
+        )
+        ids["lake"] = photo_build.upload(ids["gallery"], name="lake.jpg", title="Lake", tags=("paper",))
+        ids["inner"] = node("folder", "inner", parent=ids["folder"])
+        ids["page"] = node("basic-page", "page", parent=ids["inner"], text="In a folder")
+        ids["top"] = node("basic-page", "about")
+        for day, name in enumerate(("before", "other", "after")):
+            at = PAST + timedelta(days=day)
+            ids[name] = node("blog-entry", name, parent=ids["blog"], tags=("paper",), text=LONG, published=at)
+        text = SHOWS.format(**ids)
+        ids["shows"] = node("basic-page", "shows", text=text, **{"detail.picture": ids["lake"]})
+
+    def addresses(self) -> list[str]:
+        pages = "/ /blog /blog/before /blog/other /blog/after /folder /folder/inner /folder/inner/page /gallery /gallery/lake"
+        more = (
+            "/shows /about /tag/paper /author/ann /blog/archive /blog/archive/2020 /blog/archive/2020/01 /sitemap.xml"
+        )
+        api = "/api/v1/site /api/v1/tree /api/v1/tags /api/v1/authors"
+        stamped = [one.format(**self.ids) for one in STAMPED]
+        return [*pages.split(), *more.split(), *api.split(), *FEEDS, *stamped]
+
+
+@pytest.fixture(autouse=True)
+def _empty_cache(mongo):
+    forget()
+    yield
+    forget()
+
+
+def forget() -> None:
+    """Keep nothing, as a new process."""
+    page_cache.cache.clear()
+    version_cache.clear()
+    tree.clear()
+
+
+@pytest.fixture
+def answered(monkeypatch):
+    """The addresses that were answered from the cache."""
+    found: list[str] = []
+    respond = page_cache.Entry.response
+
+    def telling(self, request):
+        found.append(request.get_full_path())
+        return respond(self, request)
+
+    monkeypatch.setattr(page_cache.Entry, "response", telling)
+    return found
+
+
+def save(node_id: ObjectId, tags: TagChange = NO_TAGS, **fields: object) -> None:
+    said = {path.replace("__", "."): value for path, value in fields.items()}
+    if database()["cms.nodes"].find_one({"_id": node_id}, {"_id": 1}):
+        editing.save(EDITOR, node_id, nonce(node_id), said, tags)
+    else:
+        seen = photo_build.document(node_id)["metadata"]["nonce"]
+        photos.save(EDITOR, node_id, seen, said, tags)
+
+
+def publish(node_id: ObjectId, **fields: object) -> None:
+    said = {path.replace("__", "."): value for path, value in fields.items()}
+    draft = drafts.save_draft(EDITOR, node_id, nonce(node_id), said).nonce
+    drafts.publish_draft(EDITOR, node_id, draft)
+
+
+Change = Callable[[dict[str, ObjectId]], object]
+TAGGED = TagChange(added=frozenset({"ink"}))
+# What is done, one after the other, and how far each reaches.
+CHANGES: list[tuple[str, Scope | None, Change]] = [
+    ("end of a text", Scope.TEXTS, lambda ids: save(ids["other"], detail__text=LONG + "End.")),
+    ("end of a text, by its draft", Scope.TEXTS, lambda ids: publish(ids["other"], detail__text=LONG + "Draft.")),
+    ("words for search engines", Scope.TEXTS, lambda ids: save(ids["other"], detail__seo_description="Said.")),
+    ("title", Scope.LISTS, lambda ids: save(ids["other"], title="Another title")),
+    ("summary", Scope.LISTS, lambda ids: save(ids["other"], summary="In short")),
+    ("summary taken away", Scope.LISTS, lambda ids: save(ids["other"], summary="")),
+    ("excerpt", Scope.LISTS, lambda ids: save(ids["other"], detail__text="Begins anew. " + LONG)),
+    ("minutes", Scope.LISTS, lambda ids: save(ids["other"], detail__text="Begins anew. " + 9 * LONG)),
+    ("picture", Scope.LISTS, lambda ids: save(ids["other"], detail__picture=ids["lake"])),
+    ("pin", Scope.LISTS, lambda ids: save(ids["before"], detail__is_pinned=True)),
+    ("author", Scope.LISTS, lambda ids: save(ids["after"], author={"_id": None, "name": "Bea"})),
+    ("comments closed", Scope.LISTS, lambda ids: save(ids["other"], detail__comments="closed")),
+    ("tag, with a save", Scope.LISTS, lambda ids: save(ids["before"], TAGGED)),
+    ("tag, without", Scope.LISTS, lambda ids: editing.change_tags(ids["other"], TAGGED)),
+    ("tag of a photo", Scope.LISTS, lambda ids: photos.change_tags(ids["lake"], TAGGED)),
+    ("words of a photo", Scope.LISTS, lambda ids: save(ids["lake"], detail__alt="A lake at night")),
+    ("cut of a photo", Scope.LISTS, lambda ids: save(ids["lake"], detail__crop=[0.1, 0.1, 0.5, 0.5])),
+    (
+        "file of a photo",
+        Scope.LISTS,
+        lambda ids: photo_build.replace(ids["lake"], pictures.jpeg(picture=pictures.image((80, 60)))),
+    ),
+    (
+        "text at the top level",
+        Scope.TEXTS,
+        lambda ids: save(ids["shows"], detail__text=SHOWS.format(**ids) + "\n\nEnd."),
+    ),
+    ("title at the top level", Scope.FRAME, lambda ids: save(ids["top"], title="Who we are")),
+    ("slug", Scope.FRAME, lambda ids: save(ids["other"], slug="renamed")),
+    ("slug back", Scope.FRAME, lambda ids: save(ids["other"], slug="other")),
+    ("section's title", Scope.FRAME, lambda ids: save(ids["blog"], title="Journal")),
+    ("section's text", Scope.FRAME, lambda ids: save(ids["blog"], detail__text="About the journal")),
+    ("section's rules", Scope.FRAME, lambda ids: save(ids["blog"], detail__comments="closed")),
+    ("move", Scope.FRAME, lambda ids: save(ids["page"], parent_id=ids["folder"])),
+    ("move back", Scope.FRAME, lambda ids: save(ids["page"], parent_id=ids["inner"])),
+    ("move of a section", Scope.FRAME, lambda ids: save(ids["inner"], parent_id=None)),
+    ("move of a section back", Scope.FRAME, lambda ids: save(ids["inner"], parent_id=ids["folder"])),
+    ("taken from readers", Scope.FRAME, lambda ids: save(ids["other"], published=None)),
+    ("published", Scope.FRAME, lambda ids: save(ids["other"], published=PAST + timedelta(days=1))),
+    ("expires", Scope.FRAME, lambda ids: save(ids["before"], expires=now() + timedelta(days=1))),
+    ("new post", Scope.FRAME, lambda ids: ids.update(new=node("blog-entry", "new", parent=ids["blog"]))),
+    ("trash", Scope.FRAME, lambda ids: trash.trash(EDITOR, ids["new"], nonce(ids["new"]))),
+    ("out of the trash", Scope.FRAME, lambda ids: trash.restore(EDITOR, ids["new"])),
+    ("settings", Scope.FRAME, lambda ids: save_settings({"name": "Margins"}, {"name": "Marginalia"})),
+    ("comment", None, lambda ids: comment(ids["other"])),
+]
+
+
+def comment(node_id: ObjectId) -> None:
+    comments.post(Node.objects.get(pk=node_id), author=Author("Bea"), source="Hello there", token="t" * 16)
+
+
+def reached(before: site.Versions | None) -> Scope | None:
+    """Return how far the changes since then reach, by the versions that are stored."""
+    after = site.read().versions
+    assert before
+    assert after
+    new = [scope for scope in Scope if getattr(before, site.NAMES[scope]) != getattr(after, site.NAMES[scope])]
+    assert new == list(Scope)[min(new, default=len(Scope)) :]
+    return min(new, default=None)
+
+
+FEW = {"end of a text", "title", "tag, without", "words of a photo", "section's title", "comment"}
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [[one for one in CHANGES if one[0] in FEW], pytest.param(CHANGES, marks=pytest.mark.slow)],
+    ids=["few", "all"],
+)
+def test_whatever_changes_every_page_is_what_it_would_be_if_it_were_made_now(answered, changes):
+    world, client = World(), Client()
+
+    def read() -> dict[str, bytes]:
+        return {address: client.get(address).content for address in world.addresses()}
+
+    read()
+    for what, scope, change in changes:
+        before = site.read().versions
+        change(world.ids)
+        assert reached(before) == scope, what
+        shown = read()
+        forget()
+        # Which fills the cache for the next one.
+        made = read()
+        assert not [address for address in made if made[address] != shown[address]], what
+    assert set(answered) >= {"/", "/blog/after", "/shows", "/folder/inner/page", "/gallery/lake"}
+
+
+def test_a_text_below_its_excerpt_leaves_all_pages_but_its_own_and_those_with_whole_texts(answered):
+    """Also those that link to it, and name it beside or below their text."""
+    blog = node("blog", "blog")
+    linked = node("blog-entry", "post-0", parent=blog, text=LONG, tags=("paper",), published=now())
+    text = f"[The newest](node:{linked})\n\n{LONG}"
+    for number in range(1, 50):
+        node("blog-entry", f"post-{number}", parent=blog, text=text, tags=("paper",))
+    client = Client()
+    pages = [f"/blog/post-{number}" for number in range(50)]
+    lists = ["/", "/blog", "/tag/paper", "/author/ann", "/blog/archive", "/sitemap.xml", "/api/v1/tags"]
+    whole = ["/feed/atom", "/blog/feed/rss", "/api/v1/nodes"]
+    for address in (*pages, *lists, *whole):
+        client.get(address)
+    assert not answered
+    save(linked, detail__text=LONG + "End.")
+    for address in (*pages, *lists, *whole):
+        client.get(address)
+    assert answered == [*pages[1:], *lists]
+    assert b"End." in client.get("/blog/post-0").content
+    assert b"End." in client.get("/feed/atom").content
+
+
+def test_all_that_is_kept_is_kept_with_all_that_it_depends_on():
+    """No selector is without a word of what it depends on: of every route an answer is kept."""
+    world, client, kept = World(), Client(), set()
+    comment(world.ids["other"])
+    target = f"/api/v1/nodes/{world.ids['other']}/comments"
+    promised = ("/api/v1/", "/api/v1/openapi.json")
+    for address in (*world.addresses(), "/author/ann/feed/atom", target, *promised):
+        before = len(page_cache.cache.entries)
+        response = client.get(address)
+        if len(page_cache.cache.entries) > before:
+            kept.add(response.resolver_match.url_name)
+    # The others need facets, or a comment of their own.
+    assert set(page_cache.KEPT) - kept == {"api-facets", "api-node-by-path", "api-comment", "api-thread"}
+
+
+class TestUnnoted:
+    """What is read without a word of what it depends on makes a page that is not kept."""
+
+    @pytest.fixture
+    def reading(self, mongo, monkeypatch):
+        node("basic-page", "page")
+
+        def also(read: Callable[[], object]) -> int:
+            find = selectors.resolve
+
+            def resolve(*args):
+                read()
+                return find(*args)
+
+            monkeypatch.setattr(selectors, "resolve", resolve)
+            assert Client().get("/page").status_code == 200
+            return len(page_cache.cache.entries)
+
+        return also
+
+    def test_a_page_that_says_all_is_kept(self, reading):
+        assert reading(lambda: None) == 1
+
+    def test_documents(self, reading):
+        assert reading(lambda: database()["cms.nodes"].find_one({})) == 0
+
+    def test_objects(self, reading):
+        assert reading(lambda: Node.objects.first()) == 0
+
+    def test_what_any_save_changes_is_kept_until_the_next(self, reading, answered):
+        other = node("basic-page", "other", text=LONG)
+        assert reading(lambda: selectors.get(other)) == 1
+        save(other, detail__text=LONG + "End.")
+        Client().get("/page")
+        assert not answered
+
+
+def test_whatever_shows_another_text_depends_on_all_texts(mongo):
+    other = node("basic-page", "other", text=LONG)
+    moment, sections = now(), tree.current()
+    for read in (
+        lambda: texts.Readers({}).node(other),
+        lambda: selectors.whole_by_ids([other], moment),
+        lambda: selectors.newest_entries(sections, moment, size=1, whole=True),
+        lambda: sitemap.entries(sections, "basic-page", 1, moment),
+    ):
+        with page_cache.dependencies.recorded() as found:
+            read()
+        assert found.texts
+    with page_cache.dependencies.recorded() as found:
+        selectors.newest_entries(sections, moment, size=1)
+    assert not found.texts
+
+
+def test_an_answer_that_depends_on_more_than_lists_is_asked_for_each_time(mongo):
+    other = node("basic-page", "other", text="First")
+
+    def ask():
+        return version_cache.under_version("text", now(), lambda: (selectors.get(other).metadata.detail.text, None))
+
+    with page_cache.dependencies.recorded() as found:
+        assert ask() == "First"
+    assert found.texts
+    save(other, detail__text="Second")
+    assert ask() == "Second"
+
+
+def test_a_page_is_not_shown_where_its_node_stood_before(answered):
+    """Of two that exchange their addresses neither is shown for the other."""
+    one, two = node("basic-page", "one", text="Of one"), node("basic-page", "two", text="Of two")
+    client = Client()
+    for address in ("/one", "/two"):
+        client.get(address)
+    for key, slug in ((one, "three"), (two, "one"), (one, "two")):
+        save(key, slug=slug)
+    assert b"Of two" in client.get("/one").content
+    assert b"Of one" in client.get("/two").content
+    assert not answered
+
+
+class TestWritersThatDie:
+    """A writer is killed between its change and the new versions."""
+
+    @pytest.fixture
+    def post(self, mongo):
+        return node("blog-entry", "post", parent=node("blog", "blog"), title="First", text=LONG)
+
+    def test_its_own_page_shows_the_change_at_once(self, post):
+        client = Client()
+        client.get("/blog/post")
+        with stopped_before("update", "cms.site"):
+            save(post, detail__text=LONG + "End.")
+        assert b"End." in client.get("/blog/post").content
+
+    def test_the_retry_finds_it_done_and_tells_of_all_that_it_might_have_been(self, post):
+        client, seen, before = Client(), nonce(post), site.read().versions
+        assert b"First" in client.get("/blog").content
+        with stopped_before("update", "cms.site"):
+            save(post, title="Second")
+        assert b"First" in client.get("/blog").content
+        editing.save(EDITOR, post, seen, {"title": "Second"})
+        assert reached(before) == Scope.FRAME
+        assert b"Second" in client.get("/blog").content
+
+
+def test_due_times_and_dates_of_change_are_asked_for_after_every_save(mongo, commands):
+    post = node("blog-entry", "post", parent=node("blog", "blog"), text=LONG)
+    client = Client()
+    client.get("/blog")
+    save(post, detail__text=LONG + "End.")
+    page_cache.cache.clear()
+    with commands.recorded():
+        client.get("/blog")
+    asked = [event.command.get("pipeline", [{}])[0].get("$match", {}) for event in commands.sent]
+    assert any("metadata.expires" in match and "metadata.type" not in match for match in asked)
+    before = site.read().versions
+    touch(Scope.TEXTS)
+    assert before
+    assert site.read().versions.changed >= before.changed
+
+
+def test_a_move_goes_on_where_a_save_gives_the_site_a_version_meanwhile(mongo):
+    """Both write the site's one document: the move's transaction is told of a conflict, and done again."""
+    section, into = node("folder", "section"), node("folder", "into")
+    counted, times = placement.count_move, []
+
+    def meanwhile(seen_tree, session):
+        times.append(1)
+        if len(times) == 1:
+            # The transaction has begun with its first read.
+            database()["cms.nodes"].find_one({"_id": section}, session=session)
+            touch(Scope.TEXTS)
+        return counted(seen_tree, session)
+
+    placement.count_move = meanwhile
+    try:
+        save(section, parent_id=into)
+    finally:
+        placement.count_move = counted
+    assert len(times) == 2
+    assert database()["cms.nodes"].find_one({"_id": section})["metadata"]["parent_id"] == into

@@ -1,0 +1,92 @@
+"""How far a save reaches: nothing that lists read is missing in what is compared."""
+
+import re
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from bson import ObjectId
+
+from nodes.models.site import Scope
+from nodes.selectors import listing
+from nodes.services import scope
+from nodes.types import NEVER
+
+TEMPLATES = Path(__file__).parents[3] / "templates"
+AT = datetime(2020, 1, 1, tzinfo=UTC)
+METADATA = {
+    "nonce": ObjectId(), "type": "blog-entry", "parent_id": ObjectId(), "slug": "post", "title": "Post", "created": AT,
+    "updated": AT, "published": AT, "expires": NEVER, "author": {"_id": None, "name": "Ann"}, "tags": ["paper"],
+    "summary": "", "detail": {"text": "First", "format": "markdown", "is_pinned": False},
+}  # fmt: skip
+DERIVED = {"excerpt": "First", "minutes": 1}
+
+
+def reach(changes=(), derived=DERIVED, metadata=METADATA):
+    before = {"metadata": metadata, "derived": DERIVED}
+    return scope.of(before, {**metadata, **dict(changes)}, derived)
+
+
+def paths(fields):
+    """The names below metadata and derived of what a projection reads."""
+    return [tuple(path.split(".")) for path in fields]
+
+
+def test_a_text_is_shown_by_its_own_page():
+    assert (
+        reach({"nonce": ObjectId(), "updated": NEVER, "detail": {**METADATA["detail"], "text": "Second"}})
+        == Scope.TEXTS
+    )
+
+
+@pytest.mark.parametrize("path", [one for one in paths(listing.LISTED) if one[1] not in scope.UNLISTED])
+def test_whatever_lists_read_reaches_them(path):
+    """One that selectors read from now on is compared, too, or this fails."""
+    if path[0] == "derived":
+        assert reach(derived={**DERIVED, path[1]: ObjectId()}) == Scope.LISTS
+    else:
+        assert reach({path[1]: "page" if path[1] == "type" else ObjectId()}) <= Scope.LISTS
+
+
+@pytest.mark.parametrize("name", scope.DERIVED)
+def test_what_is_derived_for_lists_reaches_them_by_coming_changing_and_going(name):
+    assert reach(derived={**DERIVED, name: "other"}) == Scope.LISTS
+    without = {key: value for key, value in DERIVED.items() if key != name}
+    assert reach(derived=without) == (Scope.LISTS if name in DERIVED else Scope.TEXTS)
+
+
+def test_a_document_that_was_read_without_what_is_derived_reaches_lists():
+    assert scope.of({"metadata": METADATA}, METADATA, DERIVED) == Scope.LISTS
+
+
+@pytest.mark.parametrize("name", ["is_pinned", "format", "comments", "picture", "unknown"])
+def test_a_field_that_is_no_long_text_reaches_lists(name):
+    assert reach({"detail": {**METADATA["detail"], name: "other"}}) == Scope.LISTS
+
+
+@pytest.mark.parametrize("name", scope.PLACED_BY)
+def test_places_and_dates_reach_every_page(name):
+    assert reach({name: ObjectId()}) == Scope.FRAME
+
+
+def test_what_lists_show_of_the_top_level_stands_around_every_page():
+    top = {**METADATA, "parent_id": None}
+    assert reach({"title": "Other"}, metadata=top) == Scope.FRAME
+    assert reach({"detail": {"text": "Second"} | METADATA["detail"]}, metadata=top) == Scope.TEXTS
+
+
+@pytest.mark.parametrize(("type", "wanted"), [("folder", Scope.FRAME), ("blog", Scope.FRAME), ("photo", Scope.LISTS)])
+def test_any_save_of_sections_and_photos_reaches_further(type, wanted):
+    assert reach({"nonce": ObjectId()}, metadata={**METADATA, "type": type}) == wanted
+
+
+# Pages of a node by itself, and what is only on these.
+OWN = frozenset({"blog-entry.html", "basic-page.html", "photo.html", "base.html", "_head.html"})
+
+
+@pytest.mark.parametrize("template", sorted({path.name for path in (TEMPLATES / "nodes").glob("**/*.html")} - OWN))
+def test_templates_of_lists_show_nothing_of_nodes_that_lists_do_not_read(template):
+    found = next((TEMPLATES / "nodes").glob(f"**/{template}")).read_text()
+    shown = set(re.findall(r"\bmetadata\.(\w+)", found)) - {"detail"}
+    assert not shown & {"nonce", "updated"}
+    assert shown <= {path[1] for path in paths(listing.LISTED) if path[0] == "metadata"}
