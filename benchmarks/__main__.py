@@ -8,6 +8,7 @@ from importlib import import_module
 NAMES = (
     "start",
     "pages",
+    "mixed",
     "flat",
     "discussion",
     "footprint",

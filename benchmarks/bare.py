@@ -23,10 +23,16 @@ def view(request: HttpRequest) -> HttpResponse:
 
 def read(request: HttpRequest, size: int) -> HttpResponse:
     """Read the versions that a post depends on, by the command that the page cache sends, and answer `size` bytes."""
-    one = [{"$match": {"_id": request.GET["discussion"]}}, {"$project": {"version": 1, "claims": 1}}]
-    both = [{"$match": {"_id": "site"}}, {"$unionWith": {"coll": "discussions", "pipeline": one}}]
-    answer = _database().command("aggregate", "cms.site", pipeline=both, cursor={"batchSize": 2})
-    if len(answer["cursor"]["firstBatch"]) != 2:
+    discussion = request.GET["discussion"]
+    one = [{"$match": {"_id": discussion}}, {"$project": {"version": 1, "claims": 1}}]
+    node = [{"$match": {"_id": ObjectId(discussion.partition(":")[2])}}, {"$project": {"metadata.nonce": 1}}]
+    both = [
+        {"$unionWith": {"coll": "discussions", "pipeline": one}},
+        {"$unionWith": {"coll": "cms.nodes", "pipeline": node}},
+    ]
+    pipeline = [{"$match": {"_id": "site"}}, *both]
+    answer = _database().command("aggregate", "cms.site", pipeline=pipeline, cursor={"batchSize": 3})
+    if len(answer["cursor"]["firstBatch"]) != 3:
         raise LookupError(request.GET["discussion"])
     return HttpResponse(b"x" * size)
 

@@ -8,7 +8,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -60,9 +60,9 @@ class Web:
         if script:
             command += ["-s", str(script)]
         command.append(f"http://127.0.0.1:{self.port}{path}")
-        before = self._spent()
+        before = self.spent()
         done = subprocess.run(command, check=True, capture_output=True, text=True)
-        web, mongod = (after - b for after, b in zip(self._spent(), before, strict=True))
+        web, mongod = (after - b for after, b in zip(self.spent(), before, strict=True))
         if "Non-2xx" in done.stdout or "Socket errors" in done.stdout:
             raise RuntimeError(f"{path}: {done.stdout}")
         rate = re.search(r"Requests/sec:\s+([\d.]+)", done.stdout)
@@ -75,7 +75,7 @@ class Web:
         spent = (seconds * 1_000 / requests for seconds in (web, mongod))
         return Load(requests, float(rate[1]), _milliseconds(done.stdout, "99%"), *spent)
 
-    def _spent(self) -> tuple[float, float]:
+    def spent(self) -> tuple[float, float]:
         """Return the processors' seconds of the web server's processes and of MongoDB."""
         processes = [self.process, *self.process.children()]
         times = [process.cpu_times() for process in (*processes, self.mongod)]
@@ -91,14 +91,21 @@ def _milliseconds(text: str, name: str) -> float:
 
 @contextmanager
 def started(
-    application: str, folder: Path, environment: Mapping[str, str] | None = None, python: str = sys.executable
+    application: str,
+    folder: Path,
+    environment: Mapping[str, str] | None = None,
+    python: str = sys.executable,
+    arguments: Sequence[str] = (),
 ) -> Iterator[Web]:
-    """Serve an application with gunicorn, set as `manage.py serve` sets it, but WORKERS workers. Its lines go to the folder."""
+    """Serve an application with gunicorn, set as `manage.py serve` sets it, but WORKERS workers. Its lines go to the folder.
+
+    `arguments`: more of gunicorn's own, which win.
+    """
     port = _free_port()
     log = folder / f"web-{port}.log"
     mongod = Embedded(folder).running()
     assert mongod is not None
-    command = [python, *servers.command(application, port)[1:]]
+    command = [python, *servers.command(application, port)[1:], *arguments]
     process_environment = {**os.environ, "WEB_CONCURRENCY": str(WORKERS), **(environment or {})}
     with log.open("wb") as output:
         process = subprocess.Popen(

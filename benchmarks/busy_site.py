@@ -1,0 +1,167 @@
+"""A site on which much is read, commented on and saved: its posts and comments, what readers ask for, and its writers."""
+
+import random
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import datetime, timedelta
+from itertools import accumulate
+from typing import Any
+
+from benchmarks import content, site
+
+POSTS, COMMENTS = (1_000, 50_000) if site.QUICK else (10_000, 1_000_000)
+# Seconds from one to the next.
+COMMENT_EVERY, SAVE_EVERY, TAG_EVERY = 0.2, 5.0, 20.0
+BATCH = 5_000
+TOKEN = "abcdefghijklmnopqrstuvwxyz234567"
+_rendered: dict[str, str] = {}
+
+
+def ranked() -> tuple[list[Any], list[float]]:
+    """Return the ids of the posts, the most read first, and the sums of how often they are read and written to."""
+    from mongo.clock import now
+    from mongo.connection import database
+    from nodes.models import tree
+
+    blogs = [section.id for section in tree.current().sections.values() if section.slug.startswith("blog-")]
+    public = {"metadata.parent_id": {"$in": blogs}, "metadata.published": {"$lte": now()}}
+    ids = [one["_id"] for one in database()["cms.nodes"].find(public, {"_id": 1}).sort("_id", 1).limit(POSTS)]
+    random.Random(1).shuffle(ids)
+    return ids, list(accumulate(1 / rank for rank in range(1, len(ids) + 1)))
+
+
+def load() -> None:
+    """Put comments under the posts, as many under each as its rank says: the documents that posting would leave."""
+    from bson import Int64
+
+    from comments.backends.discussions import new_document
+    from comments.backends.mongodb import MongoBackend
+    from comments.types import Order, Target
+    from mongo.clock import now
+
+    db, (posts, sums) = MongoBackend().store.db, ranked()
+    discussions: list[dict[str, Any]] = []
+    batch: list[dict[str, Any]] = []
+    for rank, post in enumerate(posts, 1):
+        count = max(1, round(COMMENTS / sums[-1] / rank))
+        document = new_document(Target("nodes.node", str(post)), "documents", Order.THREADED, 100)
+        own = {"discussion_id": document["_id"], "epoch": document["epoch"]}
+        batch += [own | comment for comment in _comments(count, now() - timedelta(seconds=30 * count))]
+        last = {"last_posted": batch[-1]["posted"], "newest": batch[-1]["posted"]}
+        discussions.append({**document, "count": count, "last_number": Int64(count), **last})
+        while len(batch) >= BATCH or (batch and rank == len(posts)):
+            db.comments.insert_many(batch[:BATCH], ordered=False)
+            del batch[:BATCH]
+    db.discussions.insert_many(discussions, ordered=False)
+
+
+def _comments(count: int, began: datetime) -> Iterator[dict[str, Any]]:
+    """Yield comments as they are stored, in time's order: half of them answer one of the last few."""
+    from comments import slugs
+    from comments.backends.stored import body, placed
+    from comments.posting import preparation
+    from comments.types import Author, NewComment
+
+    dice, recent = random.Random(count), list[dict[str, Any]]()
+    for number in range(1, count + 1):
+        source = "\n\n".join(dice.choices(content.SENTENCES, k=2))
+        html = _rendered.get(source) or _rendered.setdefault(source, preparation.render(source))
+        new = NewComment(Author(f"Reader {number % 997}"), source, html, f"bench {number}")
+        answered = dice.choice(recent) if recent and dice.random() < 0.5 else None
+        if answered and answered["slug"].count("/") > 5:
+            answered = None
+        slug = slugs.join(answered["slug"] if answered else "", slugs.part(new.token))
+        made = placed(body(new), slug, number, began + timedelta(seconds=30 * number), answered)
+        recent = [*recent[-9:], made]
+        yield made
+
+
+def addresses() -> list[str]:
+    """Return what readers ask for, the most read first: the home page, and posts by their rank with all else among them."""
+    from cms.demo.volume import TAGS
+    from mongo.clock import now
+    from nodes.models import tree
+    from nodes.selectors import nodes as selectors
+
+    sections, posts = tree.current(), ranked()[0]
+    found = {node.pk: node for node in selectors.whole_by_ids(posts, now())}
+    held = [one for one in sections.sections.values() if one.slug.startswith(("blog-", "folder-"))]
+    lists = [sections.url(one.parent_id, one.slug) for one in held]
+    tags = [f"/tag/{name}" for name in TAGS]
+    authors = sorted({node.metadata.author.get_absolute_url() for node in found.values()})
+    feeds = [
+        "/feed/atom",
+        *(f"{path}/feed/atom" for path in lists if "/blog-" in path),
+        *(f"{tag}/feed/rss" for tag in tags),
+    ]
+    asked = [found[post].get_absolute_url() for post in posts]
+    dice = random.Random(2)
+    for other in (*lists, *tags, *authors, *feeds, content.photo()):
+        asked.insert(dice.randrange(len(asked) + 1), other)
+    return ["/", *asked]
+
+
+@contextmanager
+def writers() -> Iterator[Counter[str]]:
+    """Comment, save and tag while the block lasts, each at its pace; give how often each was done. Raises what they raise."""
+    posts, sums = ranked()
+    done, failed, ended = Counter[str](), list[BaseException](), threading.Event()
+
+    def work(what: Callable[[random.Random, Any], None], every: float) -> None:
+        dice, due = random.Random(), time.monotonic()
+        try:
+            while not ended.wait(max(0.0, due - time.monotonic())):
+                due += every
+                what(dice, dice.choices(posts, cum_weights=sums)[0])
+                done[what.__name__] += 1
+        except Exception as error:  # noqa: BLE001 - told at the end of the block
+            failed.append(error)
+
+    each = ((comment, COMMENT_EVERY), (save, SAVE_EVERY), (tag, TAG_EVERY))
+    threads = [threading.Thread(target=work, args=one) for one in each]
+    for thread in threads:
+        thread.start()
+    try:
+        yield done
+    finally:
+        ended.set()
+        for thread in threads:
+            thread.join()
+    if failed:
+        raise failed[0]
+
+
+def comment(dice: random.Random, post: Any) -> None:
+    """Post a comment."""
+    from comments.posting import services
+    from comments.types import Author, Target
+
+    text = "\n\n".join(dice.sample(content.SENTENCES, 2))
+    target = Target("nodes.node", str(post))
+    services.post(
+        target, author=Author(f"Reader {dice.randrange(997)}"), source=text, token="".join(dice.choices(TOKEN, k=16))
+    )
+
+
+def save(dice: random.Random, post: Any) -> None:
+    """Add a sentence at the end of a post."""
+    from nodes.selectors import nodes
+    from nodes.services import editing
+    from nodes.types import Actor
+
+    stored = nodes.get(post)
+    assert stored is not None
+    said = f"{stored.metadata.detail.text}\n\n{dice.choice(content.SENTENCES)}"
+    editing.save(Actor(None, "Ada"), post, stored.metadata.nonce, {"detail.text": said})
+
+
+def tag(dice: random.Random, post: Any) -> None:
+    """Give a post a tag, or take it away."""
+    from nodes.services import editing
+    from nodes.types import TagChange
+
+    name = frozenset({"bench"})
+    editing.change_tags(post, dice.choice((TagChange(added=name), TagChange(removed=name))))

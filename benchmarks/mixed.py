@@ -1,0 +1,145 @@
+"""Readers of many pages while others comment and save, against a bare Django view (docs/reference/benchmarks.md)."""
+
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from benchmarks import busy_site, report, site
+from benchmarks.busy_site import POSTS
+from benchmarks.readers import Readings
+
+# Of readers: before they are counted, and while they are.
+WARM_SECONDS, SECONDS, BARE_SECONDS = (10, 20, 5) if site.QUICK else (60, 120, 10)
+# gunicorn's threads a worker under the bare view, whatever serves the site.
+BARE_THREADS = 8
+GOAL, HITS_GOAL = 0.2, 0.9
+# What workers count that is no sample of their code.
+COUNTED = frozenset({"pages", "kept", "commands"})
+
+
+def main() -> None:
+    """Measure, print, publish."""
+    with site.served_by_mongod() as folder:
+        began = time.perf_counter()
+        # A fifth are pages, and some are drafts.
+        site.set_up(POSTS * 4 // 3)
+        busy_site.load()
+        paths = busy_site.addresses()
+        print(f"{len(paths):,} addresses, made in {time.perf_counter() - began:.0f} s", flush=True)
+        report.publish("mixed", _tables(folder, paths))
+
+
+def _tables(folder: Path, paths: list[str]) -> list[report.Table]:
+    from benchmarks import web
+
+    gthread = ("--worker-class", "gthread", "--threads", str(BARE_THREADS))
+    bare_view = web.started("benchmarks.bare:application", folder, arguments=gthread)
+    with bare_view as bare, _watched(folder) as (server, counts):
+        _read(server, paths, WARM_SECONDS)
+        turns = [_read(bare, ["/"], BARE_SECONDS)]
+        alone = Turn(server, counts, paths)
+        turns.append(_read(bare, ["/"], BARE_SECONDS))
+        with busy_site.writers():
+            _read(server, paths, WARM_SECONDS)
+            mixed = Turn(server, counts, paths)
+        turns.append(_read(bare, ["/"], BARE_SECONDS))
+    with _watched(folder, WATCHED_CLOSELY="1") as (server, counts), busy_site.writers():
+        _read(server, paths, WARM_SECONDS)
+        closely = Turn(server, counts, paths)
+    usual = statistics.median(turn.rate for turn in turns)
+    slowest, _middle, fastest = sorted(turn.rate / usual for turn in turns)
+    named = {"readers alone": alone, "readers and writers": mixed}
+    rows: list[list[object]] = [
+        ["bare view", f"{usual:,.0f}", f"{slowest:.2f}–{fastest:.2f}", *turns[1].waits(), "", "", ""]
+    ]
+    rows += [[name, *turn.row(usual)] for name, turn in named.items()]
+    about = ABOUT.format(**globals(), busy=busy_site, web=web, share=mixed.readings.rate / usual, hits=mixed.hits)
+    profile = PROFILE.format(commands=closely.commands, hits=closely.hits, own=mixed.readings.own)
+    parts = [[name, f"{share:.0%}"] for name, share in closely.parts()]
+    return [
+        report.Table("Mixed", about, COLUMNS, rows),
+        report.Table("Mixed, by part", profile, ["Part", "Time"], parts),
+    ]
+
+
+COLUMNS = ["", "Pages/s", "Share", "p50, ms", "p99, ms", "From the cache", "Web, ms", "MongoDB, ms"]
+ABOUT = """{share:.3f} of the bare view (goal: {GOAL:g}), hit rate {hits:.2f} (goal: {HITS_GOAL:g}). {busy.POSTS:,} posts with
+{busy.COMMENTS:,} comments, both by Zipf's law: the post of rank n has 1/n of the comments of the first, and is read
+and commented on as often. Readers ask for the home page, posts, lists by section, tag and author, feeds, and a
+photo, by Zipf's law over all of them in one order, over {web.CONNECTIONS} connections, as fast as they are
+answered. Meanwhile, in another process, a comment is posted every {busy.COMMENT_EVERY:g} s, a sentence is added to a
+post every {busy.SAVE_EVERY:g} s, and a post gets or loses a tag every {busy.TAG_EVERY:g} s. {web.WORKERS} workers, as
+`serve` starts them. The bare view is served by gunicorn's gthread with as many workers of {BARE_THREADS}
+threads, in three turns of {BARE_SECONDS} s between the others; its share is how much they differed. The others
+take {SECONDS} s each, after {WARM_SECONDS} s that do not count. *Web* and *MongoDB* are the processors' time
+that a page costs each; MongoDB's is with what the writers ask of it."""
+PROFILE = """Of requests in progress while others write, by samples of their code; waiting counts. In this turn, which is
+slower, a page sends {commands:.2f} commands, and {hits:.2f} come from the cache. The readers take {own:.2f} ms
+of a processor for a page."""
+
+
+class Turn:
+    """Some seconds of readers, and what the workers and MongoDB did meanwhile."""
+
+    def __init__(self, server: Any, counts: Callable[[], Counter[str]], paths: list[str]) -> None:
+        before, spent = counts(), server.spent()
+        self.readings = _read(server, paths, SECONDS)
+        self.spent = [after - b for after, b in zip(server.spent(), spent, strict=True)]
+        self.counts = counts() - before
+
+    @property
+    def hits(self) -> float:
+        """Which part of the pages came from the cache."""
+        return self.counts["kept"] / self.counts["pages"]
+
+    @property
+    def commands(self) -> float:
+        """How many commands a page sent."""
+        return self.counts["commands"] / self.counts["pages"]
+
+    def row(self, bare: float) -> list[object]:
+        """Return the figures of the table."""
+        costs = [f"{seconds * 1_000 / self.readings.pages:.2f}" for seconds in self.spent]
+        rate = self.readings.rate
+        return [f"{rate:,.0f}", f"{rate / bare:.3f}", *self.readings.waits(), f"{self.hits:.3f}", *costs]
+
+    def parts(self) -> Iterator[tuple[str, float]]:
+        """Yield in what part of the code the requests were, and for which part of the time; the most first."""
+        samples = Counter({name: n for name, n in self.counts.items() if name not in COUNTED})
+        for name, n in samples.most_common():
+            yield name, n / samples.total()
+
+
+def _read(server: Any, paths: list[str], seconds: float) -> Readings:
+    """Have readers ask a server, in a process of their own."""
+    from benchmarks import web
+
+    asked = {"port": server.port, "paths": paths, "seconds": seconds, "connections": web.CONNECTIONS}
+    command = [sys.executable, "-m", "benchmarks.readers"]
+    done = subprocess.run(command, input=json.dumps(asked), capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RuntimeError(done.stderr[-2_000:])
+    return Readings(**json.loads(done.stdout))
+
+
+@contextmanager
+def _watched(folder: Path, **environment: str) -> Iterator[tuple[Any, Callable[[], Counter[str]]]]:
+    """Serve the site; yield its server, and what tells what its workers have done."""
+    from benchmarks import web
+
+    with tempfile.TemporaryDirectory(dir=folder) as told:
+
+        def counts() -> Counter[str]:
+            time.sleep(1)  # longer than from one writing to the next
+            return sum((Counter(json.loads(file.read_text())) for file in Path(told).glob("*.json")), Counter())
+
+        with web.started("benchmarks.watched:application", folder, {"WATCHED": told, **environment}) as server:
+            yield server, counts
