@@ -20,14 +20,15 @@ PACE = 1.2
 HELD_UP = 0.08
 # How often a reader asks for one page in a row.
 IN_A_ROW = 4
-SHOWN = re.compile(rb"written-(\d+)-")
+SHOWN, LISTED = re.compile(rb"written-(\d+)-"), re.compile(rb"Post (\d+) written-(\d+)-")
 MODES = ("sound", "bump-first", "version-late")
 
 
 def race(seconds: float, mode: str, uri: str, database_name: str, posts: list[str]) -> dict[str, int]:
     """Run the race and return {"read": pages read, "written": writes acknowledged, "kept": read from a cache, "stale": …}.
 
-    `posts` are the ids of WRITERS posts, the first half rewritten, the second half commented on, at /blog/post-N.
+    `posts` are the ids of WRITERS posts, the first half rewritten, the second half commented on, at /blog/post-N. /blog lists
+    them.
     """
     context = multiprocessing.get_context("spawn")
     acknowledged = context.Array("q", [0] * WRITERS)
@@ -66,7 +67,8 @@ def write(
         written += 1
         text = f"written-{written}-"
         if n < WRITERS // 2:
-            nonce = editing.save(Actor(None, "Ann"), node.pk, nonce, {"detail.text": text}).nonce
+            changes = {"detail.text": text, "title": f"Post {n} {text}"}
+            nonce = editing.save(Actor(None, "Ann"), node.pk, nonce, changes).nonce
         else:
             token = "".join("abcdefghijklmnopqrstuvwxyz234567"[(written >> (5 * i)) & 31] for i in range(16))
             comments.post(node, author=Author("Bea"), source=text, token=token)
@@ -79,7 +81,10 @@ def write(
 def read(
     n: int, seconds: float, mode: str, uri: str, name: str, posts: list[str], acknowledged: Any, counts: Any
 ) -> None:
-    """Read the posts in turn and compare what they show with what was acknowledged before."""
+    """Read the posts in turn, half of the readers their list, and compare what is shown with what was acknowledged before.
+
+    A post's page is kept with the post's own nonce beside the site's versions, the list with those alone.
+    """
     begin(uri, name, mode)
     from django.test import Client
 
@@ -95,11 +100,15 @@ def read(
     page_cache.Entry.response = counting  # type: ignore[method-assign]
     client, reads, stale, end = Client(), 0, 0, time.monotonic() + seconds
     while time.monotonic() < end:
-        which = (n + reads // IN_A_ROW) % WRITERS
-        before = acknowledged[which]
-        page = client.get(f"/blog/post-{which}?comments=newest").content
+        which = (n // 2 + reads // IN_A_ROW) % WRITERS
+        before = list(acknowledged)
         reads += 1
-        stale += max(map(int, SHOWN.findall(page)), default=0) < before
+        if n % 2:
+            listed = LISTED.findall(client.get("/blog").content)
+            stale += any(int(number) < before[int(post)] for post, number in listed)
+        else:
+            page = client.get(f"/blog/post-{which}?comments=newest").content
+            stale += max(map(int, SHOWN.findall(page)), default=0) < before[which]
     with counts.get_lock():
         counts[0] += reads
         counts[2] += kept[0]
