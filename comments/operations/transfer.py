@@ -11,14 +11,16 @@ from datetime import UTC, datetime
 from typing import Any
 
 from comments import slugs
-from comments.errors import CommentError
+from comments.errors import CommentError, CommentNotFound
 from comments.operations import importing
 from comments.posting import preparation, services
 from comments.reading import selectors
-from comments.types import Author, Comment, Kind, NewComment, State, Target
+from comments.types import Author, Comment, Held, Kind, NewComment, State, Target, Verdict
 
 # Of one line: a text of MAX_LENGTH, escaped at worst.
 LONGEST_LINE = 1_000_000
+# Comments that one command reads of the queue.
+PAGE = 100
 
 
 class BrokenFile(Exception):
@@ -41,9 +43,46 @@ class Counts:
 def export(label: str = "") -> Iterator[str]:
     """Yield the lines of all discussions (of one label)."""
     for target in selectors.begun(label=label):
-        yield _line({"discussion": str(target), "open": selectors.discussion(target).open})
-        for comment, email in selectors.with_addresses(target):
-            yield _line(_row(comment, email))
+        yield from map(_line, rows(target))
+
+
+def rows(target: Target, *, addresses: bool = True) -> Iterator[dict[str, Any]]:
+    """Yield what the lines of a discussion say, the one that begins it first; without `addresses` no e-mail addresses."""
+    yield {"discussion": str(target), "open": selectors.discussion(target).open}
+    for comment, email in selectors.with_addresses(target):
+        yield _row(comment, email if addresses else "")
+
+
+def waiting(*, addresses: bool = True) -> Iterator[dict[str, Any]]:
+    """Yield the comments that wait for a moderator, as rows that say their discussion and why they wait."""
+    after = ""
+    while found := selectors.held(limit=PAGE, after=after):
+        for held in found:
+            said = {"discussion": str(held.target), "reasons": list(held.reasons)}
+            yield {**_queued(held), **said, "email": held.email if addresses else ""}
+        after = found[-1].id
+
+
+def hold(row: dict[str, Any], *, dry_run: bool = False) -> bool:
+    """Have a comment of `waiting` wait here too, unless it was posted or decided here; return whether it was not here.
+
+    Raises BrokenFile, CommentError."""
+    target, new = _target(row, 0), _comment(row, 0)
+    if _is_known(target, new.slug):
+        return False
+    if not dry_run:
+        importing.hold_imported(target, new, reasons=[str(reason) for reason in row.get("reasons", ())])
+    return True
+
+
+def _is_known(target: Target, slug: str) -> bool:
+    if any(selectors.held(target=target, slug=slug, verdict=verdict) for verdict in Verdict):
+        return True
+    try:
+        selectors.get(target, slug)
+    except CommentNotFound:
+        return False
+    return True
 
 
 def import_(lines: Iterable[bytes], *, dry_run: bool = False, step: Callable[[], object] = lambda: None) -> Counts:
@@ -117,10 +156,16 @@ class _Reading:
 
 def _head(reading: _Reading) -> tuple[Target, bool]:
     head = reading.head or {}
-    target = Target.parse(str(head["discussion"]))
-    if "." not in target.label or not target.pk or not isinstance(head.get("open"), bool):
+    if not isinstance(head.get("open"), bool):
         raise BrokenFile(reading.number, "this is no discussion")
-    return target, head["open"]
+    return _target(head, reading.number), head["open"]
+
+
+def _target(row: dict[str, Any], number: int) -> Target:
+    target = Target.parse(str(row.get("discussion")))
+    if "." not in target.label or not target.pk:
+        raise BrokenFile(number, "this is no discussion")
+    return target
 
 
 def _row(comment: Comment, email: str) -> dict[str, Any]:
@@ -137,6 +182,22 @@ def _row(comment: Comment, email: str) -> dict[str, Any]:
         "moderator": comment.author.is_moderator,
         "email": email,
         "text": comment.source,
+    }
+
+
+def _queued(held: Held) -> dict[str, Any]:
+    return {
+        "comment": held.slug,
+        "answers": held.parent,
+        "posted": _time(held.posted),
+        "edited": None,
+        "kind": held.kind.value,
+        "state": State.PUBLIC.value,
+        "name": held.author.name,
+        "user": held.author.id,
+        "url": held.author.url,
+        "moderator": held.author.is_moderator,
+        "text": held.source,
     }
 
 

@@ -7,11 +7,12 @@ from io import StringIO
 import pytest
 from django.core.management import CommandError, call_command
 
+from comments.backends import backend
 from comments.backends.discussions import new_document
 from comments.operations import transfer
 from comments.posting import services
 from comments.reading import selectors
-from comments.types import Author, Order, Target
+from comments.types import Author, NewComment, Order, Target
 from tests.support.nodes import build
 
 pytestmark = pytest.mark.usefixtures("mongo")
@@ -173,3 +174,18 @@ def test_comment_below_what_it_does_not_answer_is_refused():
     lines = [json.dumps(row).encode() for row in (head, one, {**two, "answers": ""})]
     with pytest.raises(transfer.BrokenFile, match="line 3: it lies elsewhere"):
         transfer.import_(lines)
+
+
+def test_what_waits_goes_along_and_waits_once_and_a_decision_stays(target):
+    new = NewComment(Author("Ann"), "Waits", "<p>Waits</p>", "a", email="a@b.example")
+    backend().hold(target, new, ("first",))
+    (row,) = transfer.waiting()
+    assert (row["email"], row["reasons"], row["text"]) == ("a@b.example", ["first"], "Waits")
+    assert [one["email"] for one in transfer.waiting(addresses=False)] == [""]
+    services.forget(target)
+    assert [transfer.hold(row, dry_run=True), transfer.hold(row), transfer.hold(row)] == [True, True, False]
+    assert list(transfer.waiting()) == [row]
+    backend().reject(selectors.held()[0].id)
+    assert (transfer.hold(row), list(transfer.waiting())) == (False, [])
+    with pytest.raises(transfer.BrokenFile, match="a slug is none"):
+        transfer.hold(row | {"comment": "../up"})
