@@ -4,8 +4,9 @@ They are kept by node, so that they lead to its present address wherever it move
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
+from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from bson import ObjectId
@@ -16,7 +17,7 @@ from wordpress.collections import LINKS
 from wordpress.export.old_site import host_of
 from wordpress.export.scan import Export
 
-__all__ = ["NUMBERS", "find", "keep", "known", "there_are_any"]
+__all__ = ["NUMBERS", "all_links", "arrive", "find", "keep", "known", "there_are_any"]
 
 # WordPress goes by the number under any of these names.
 NUMBERS = ("p", "page_id", "attachment_id")
@@ -65,6 +66,24 @@ def find(host: str, path: str, query: Mapping[str, str]) -> ObjectId | None:
 def there_are_any() -> bool:
     """Return whether anything was imported that had an address elsewhere."""
     return database()[LINKS].find_one({}, {"_id": 1}) is not None
+
+
+def all_links() -> Iterator[dict[str, Any]]:
+    """Yield every old address as it is stored, without its id."""
+    yield from database()[LINKS].find({}, {"_id": 0}).sort([("path", 1), ("source", 1)])
+
+
+def arrive(link: Mapping[str, Any], *, dry_run: bool = False) -> bool:
+    """Store an old address that another site knew, unless it is known here; return whether it was not. Raises ValueError for
+    what is no old address."""
+    said = {name: link.get(name) for name in ("path", "source", "host")}
+    if not all(isinstance(value, str) for value in said.values()) or not isinstance(link.get("node_id"), ObjectId):
+        raise ValueError("this is no old address")
+    place = {"path": said["path"], "source": said["source"]}
+    is_new = database()[LINKS].find_one(place, {"_id": 1}) is None
+    if is_new and not dry_run:
+        database()[LINKS].update_one(place, {"$set": {"host": said["host"], "node_id": link["node_id"]}}, upsert=True)
+    return is_new
 
 
 def known(export: Export, numbers: Iterable[int]) -> dict[int, ObjectId]:

@@ -1,0 +1,83 @@
+"""`manage.py import_site PATH`: what export_site wrote, taken in."""
+
+from argparse import ArgumentParser
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import CommandError
+from tqdm import tqdm
+
+from cms.management.site_copy.archive import FILES, Archive, BadArchive
+from cms.management.site_copy.importing import Import, Tally
+from mongo.management.base import MongoCommand, found_wrong
+from mongo.management.scratch import scratch_database
+from nodes.services.arrivals import Outcome
+
+# So many of what is left are named.
+NAMED = 100
+
+
+class Command(MongoCommand):
+    help = (
+        "Take in what export_site wrote. What is here already stays, a version that was changed here since too; a second run"
+        " changes nothing, and one that was stopped goes on."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("path", metavar="PATH", type=Path)
+        mode = parser.add_mutually_exclusive_group()
+        mode.add_argument("--dry-run", action="store_true", help="only say what would change")
+        mode.add_argument("--verify", action="store_true", help="try it in a database of its own, and change nothing")
+
+    def handle(self, *args: Any, path: Path, dry_run: bool, verify: bool, **options: Any) -> None:
+        try:
+            archive = Archive(path)
+            with self._bar("checking", archive) as step:
+                archive.check(step)
+            if dry_run:
+                self._tell("Pretending to import", self._run("comparing", archive, dry_run=True))
+            elif verify:
+                with scratch_database():
+                    self._take_in(archive)
+                self.stdout.write("Nothing of it was stored here.")
+            else:
+                self._take_in(archive)
+        except BadArchive as error:
+            raise CommandError(f"{path} cannot be imported: {error}.") from error
+
+    def _take_in(self, archive: Archive) -> None:
+        """Import the archive, and look whether all of it is there. Raises CommandError."""
+        before = self._run("comparing", archive, dry_run=True)
+        told = self._run("importing", archive, told=before.told)
+        self._tell("Imported", told)
+        checked = self._run("verifying", archive, dry_run=True, reads_photos=True, told=told.told)
+        if differing := checked.differing(told):
+            raise found_wrong(f"{differing} documents are not here as the export has them: run it again.")
+        if told.left:
+            raise found_wrong(f"All else is here as in the export; {len(told.left)} were left as they are.")
+        self.stdout.write(self.style.SUCCESS("Verified: all of it is here as in the export."))
+
+    def _run(self, what: str, archive: Archive, **options: Any) -> Tally:
+        with self._bar(what, archive) as step:
+            return Import(archive, step=step, **options).run()
+
+    def _tell(self, done: str, tally: Tally) -> None:
+        for name, counts in tally.counts.items():
+            if counts:
+                said = ", ".join(f"{counts[outcome]} {outcome}" for outcome in Outcome if counts[outcome])
+                self.stdout.write(f"{name.removesuffix('.jsonl')}: {said}")
+        for arrival in tally.left[:NAMED]:
+            self.stdout.write(f"Left: {arrival.about}: {arrival.why}")
+        if len(tally.left) > NAMED:
+            self.stdout.write(f"Left: {len(tally.left) - NAMED} more")
+        said = ", ".join(f"{tally.count(outcome)} {outcome}" for outcome in Outcome)
+        self.stdout.write(f"{done}: {said}.")
+
+    @contextmanager
+    def _bar(self, what: str, archive: Archive) -> Iterator[Callable[[], object]]:
+        total = sum(archive.manifest.count(name) for name in FILES)
+        hidden = not self.stderr.isatty()
+        with tqdm(total=total, desc=what, unit=" documents", leave=False, disable=hidden) as bar:
+            yield bar.update

@@ -1,0 +1,177 @@
+"""Writing a site, or a part of it, to an archive: what editors and readers wrote, and nothing that opens a door.
+
+Accounts, tokens, sessions, network addresses and jobs are not read at all; e-mail addresses of comments only if asked for.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, field
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+from bson import ObjectId
+
+from cms.management.site_copy.archive import (
+    DISCUSSIONS,
+    NODES,
+    OLD_LINKS,
+    PENDING,
+    PHOTOS,
+    REDIRECTS,
+    REVISIONS,
+    SECTIONS,
+    SETTINGS,
+    Manifest,
+    Writer,
+)
+from cms.management.site_copy.lines import encoded
+from comments.errors import CommentError, DiscussionBusy, DiscussionDamaged
+from comments.operations import transfer
+from comments.reading import selectors as discussed
+from comments.types import Discussion, Target
+from mongo.clock import now
+from nodes.content import CONTENT
+from nodes.models import Node, Photo, tree
+from nodes.models import site as stored_site
+from nodes.models.site import SiteSettings
+from nodes.photos.assets.reader import Missing
+from nodes.selectors import exported
+from nodes.selectors.exported import Part
+from nodes.services import photo_arrivals
+from wordpress import old_links
+
+Step = Callable[[], object]
+SECOND = timedelta(seconds=1)
+ATTEMPTS = 3
+
+
+class NoSuchSection(Exception):
+    """There is no section at this address."""
+
+
+def export_site(
+    path: Path, *, section: str = "", since: datetime | None = None, addresses: bool = False, step: Step = lambda: None
+) -> "Export":
+    """Write the site, or a section with all below it, to a folder, or to a zip if it is called so; return what is in it.
+
+    `since`: only what was changed from then on. `step` is called for each document. Raises NoSuchSection, FileExistsError,
+    OSError.
+    """
+    part = Part(_below(section) if section else None, since)
+    writer = Writer(path)
+    export = Export(part, section, addresses, writer, step)
+    try:
+        export.run()
+    finally:
+        writer.abort()
+    return export
+
+
+def _below(address: str) -> frozenset[ObjectId]:
+    known = tree.fresh()
+    wanted = f"/{address.strip('/')}"
+    for section in known.sections.values():
+        if wanted in (known.url(section.parent_id, section.slug), unquote(known.url(section.parent_id, section.slug))):
+            return exported.below(section.id)
+    raise NoSuchSection(wanted)
+
+
+@dataclass
+class Export:
+    """An export under way. `ids` are the nodes and photos in it, `lost` names what could not be read and why; `manifest` is
+    there at the end."""
+
+    part: Part
+    section: str
+    addresses: bool
+    writer: Writer
+    step: Step
+    ids: set[ObjectId] = field(default_factory=set)
+    lost: list[str] = field(default_factory=list)
+    manifest: Manifest | None = None
+
+    def run(self) -> None:
+        """Write all of it."""
+        self._write(SECTIONS, map(self._noted, exported.sections(self.part)))
+        self._write(NODES, map(self._noted, exported.leaves(self.part)))
+        self._write(PHOTOS, self._photos())
+        of = frozenset(self.ids)
+        self._write(REVISIONS, exported.revisions(self.part, sorted(of)))
+        self._write(REDIRECTS, exported.redirects(self.part, of))
+        self._write(OLD_LINKS, (link for link in old_links.all_links() if link["node_id"] in of))
+        self._write(SETTINGS, _settings() if self.part.ids is None else ())
+        self._write(DISCUSSIONS, self._discussions())
+        self._write(PENDING, (row for row in transfer.waiting(addresses=self.addresses) if self._holds(_target(row))))
+        since = self.part.since.isoformat() if self.part.since else None
+        options = {"section": self.section, "since": since, "addresses": self.addresses}
+        self.manifest = self.writer.finish(now().isoformat(), options)
+
+    def _write(self, name: str, records: Any) -> None:
+        with self.writer.lines(name) as lines:
+            for record in records:
+                lines.add(encoded(record))
+                self.step()
+
+    def _noted(self, record: dict[str, Any]) -> dict[str, Any]:
+        self.ids.add(record["_id"])
+        return record
+
+    def _photos(self) -> Iterator[dict[str, Any]]:
+        """Yield the photos and contents, each after its bytes were written."""
+        for record in exported.photos(self.part):
+            is_content = record["metadata"]["type"] == CONTENT
+            if is_content and record["metadata"]["parent_id"] not in self.ids:
+                continue
+            sha256 = ""
+            if record["length"]:
+                try:
+                    sha256 = self.writer.picture(record["_id"], photo_arrivals.pieces(record["_id"]))
+                except Missing:
+                    self.lost.append(f"{record['filename']} ({record['_id']}): its bytes are not whole")
+                    continue
+            yield (record if is_content else self._noted(record)) | {"sha256": sha256}
+
+    def _discussions(self) -> Iterator[dict[str, Any]]:
+        for target in discussed.begun():
+            if self._holds(target):
+                yield from self._rows(target)
+
+    def _rows(self, target: Target) -> list[dict[str, Any]]:
+        """Return the lines of a discussion, none if it was not changed since. One that is converted just then is read again."""
+        why: CommentError | None = None
+        for _attempt in range(ATTEMPTS):
+            try:
+                is_wanted = self._is_later(discussed.discussion(target))
+                return list(transfer.rows(target, addresses=self.addresses)) if is_wanted else []
+            except DiscussionBusy as error:
+                why = error
+            except DiscussionDamaged as error:
+                why = error
+                break
+        self.lost.append(f"the discussion {target}: {why}")
+        return []
+
+    def _is_later(self, found: Discussion) -> bool:
+        # An id knows its second.
+        return self.part.since is None or ObjectId(found.version).generation_time + SECOND > self.part.since
+
+    def _holds(self, target: Target) -> bool:
+        """Return whether what a discussion is about is in the export: of the whole site, other things than nodes too."""
+        if target.label not in (Node._meta.label_lower, Photo._meta.label_lower):
+            return self.part.ids is None
+        if not ObjectId.is_valid(target.pk) or not self.part.holds(id := ObjectId(target.pk)):
+            return False
+        return id in self.ids or (self.part.since is not None and exported.is_there(id))
+
+
+def _settings() -> Iterator[dict[str, Any]]:
+    """Yield the settings that were set."""
+    usual = asdict(SiteSettings())
+    for name, value in asdict(stored_site.read().settings).items():
+        if value != usual[name]:
+            yield {"setting": name, "value": value}
+
+
+def _target(row: dict[str, Any]) -> Target:
+    return Target.parse(row["discussion"])

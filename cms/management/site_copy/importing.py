@@ -1,0 +1,221 @@
+"""Taking an archive in: what each of its documents would change here, or changes. Whatever stops it, the next run goes on.
+
+What is here in the same version stays; an earlier version is written over, what was changed here since is left and told.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict, dataclass, field
+from functools import partial
+from typing import Any
+
+from bson import ObjectId
+from django.core.exceptions import ValidationError
+
+from cms.management.site_copy.archive import (
+    DISCUSSIONS,
+    FILES,
+    NODES,
+    OLD_LINKS,
+    PENDING,
+    PHOTOS,
+    REDIRECTS,
+    REVISIONS,
+    SECTIONS,
+    SETTINGS,
+    Archive,
+)
+from comments.errors import CommentError
+from comments.operations import transfer
+from comments.types import Target
+from nodes.admin.settings import SettingsForm
+from nodes.errors import TooBusy
+from nodes.models import Node, Photo
+from nodes.models import site as stored_site
+from nodes.models.site import SiteSettings
+from nodes.selectors import exported
+from nodes.services import arrivals, photo_arrivals
+from nodes.services.arrivals import Arrival, Outcome
+from nodes.services.site import SettingsConflict, save_settings, touch
+from wordpress import old_links
+
+Arrivals = Iterator[Arrival]
+CHANGED, NOT_HERE = "it was changed here since", "what it is about is not here"
+
+
+@dataclass
+class Tally:
+    """How much came of each file and what of it, and what was left."""
+
+    counts: dict[str, Counter[Outcome]] = field(default_factory=lambda: {name: Counter() for name in FILES})
+    left: list[Arrival] = field(default_factory=list)
+
+    @property
+    def told(self) -> dict[str, Arrival]:
+        """What was left, by what it is called."""
+        return {arrival.about: arrival for arrival in self.left}
+
+    def differing(self, told: "Tally") -> int:
+        """Return how many documents are not here as the archive has them, beside those that an import told it left."""
+        known = told.told
+        return self.count(Outcome.NEW) + self.count(Outcome.NEWER) + sum(one.about not in known for one in self.left)
+
+    def count(self, outcome: Outcome) -> int:
+        """Return how many documents this became of."""
+        return sum(counts[outcome] for counts in self.counts.values())
+
+
+@dataclass
+class Import:
+    """An archive on its way in; `dry_run`: only what would come of it. `reads_photos`: whether the bytes of photos that are
+    here are compared too. `step` is called for each document."""
+
+    archive: Archive
+    dry_run: bool = False
+    reads_photos: bool = False
+    step: Callable[[], object] = lambda: None
+    # What is left, as an earlier run has told; the revisions of such nodes and photos are not wanted.
+    told: dict[str, Arrival] = field(default_factory=dict)
+    _without: set[ObjectId | None] = field(default_factory=set, init=False)
+
+    def run(self) -> Tally:
+        """Take all of it in. Raises BadArchive."""
+        tally = Tally()
+        # What stays is known before the first revision is stored; without storing any, only after the nodes.
+        last = (REVISIONS,) if self.dry_run else ()
+        self._without = {arrival.id for arrival in self.told.values()}
+        try:
+            for name in (*(name for name in FILES if name not in last), *last):
+                for one in self._of(name):
+                    arrival = self.told.get(one.about, one) if self.dry_run else one
+                    tally.counts[name][arrival.outcome] += 1
+                    if arrival.outcome is Outcome.LEFT:
+                        tally.left.append(arrival)
+                        self._without.add(arrival.id)
+                    self.step()
+        finally:
+            if not self.dry_run:
+                touch()
+        return tally
+
+    def _of(self, name: str) -> Arrivals:
+        records = self.archive.records(name)
+        each: dict[str, Callable[[dict[str, Any]], Arrival]] = {
+            SECTIONS: partial(arrivals.node, dry_run=self.dry_run),
+            NODES: partial(arrivals.node, dry_run=self.dry_run),
+            REDIRECTS: partial(arrivals.redirect, dry_run=self.dry_run),
+            OLD_LINKS: self._old_link,
+            SETTINGS: self._setting,
+            PENDING: self._pending,
+        }
+        if name == REVISIONS:
+            wanted = (record for record in records if record["node_id"] not in self._without)
+            return arrivals.revisions(wanted, dry_run=self.dry_run)
+        if name == PHOTOS:
+            return self._photos(records)
+        if name == DISCUSSIONS:
+            return self._discussions(records)
+        return map(each[name], records)
+
+    def _photos(self, records: Iterable[dict[str, Any]]) -> Arrivals:
+        """Yield what comes of photos. Those that are here in an earlier version follow when all pictures are stored."""
+        newer: set[ObjectId] = set()
+        for record in records:
+            arrival = photo_arrivals.photo(record, self.archive.picture(record["_id"]), dry_run=self.dry_run)
+            if arrival.outcome is Outcome.NEWER and not self.dry_run:
+                newer.add(record["_id"])
+                continue
+            if arrival.outcome is Outcome.SAME and self.reads_photos and not photo_arrivals.is_whole(record):
+                arrival = arrivals.left(record, "its bytes here are not those of the export")
+            yield arrival
+        for record in self.archive.records(PHOTOS) if newer else ():
+            if record["_id"] in newer:
+                yield photo_arrivals.photo(record, (), replace=True)
+
+    def _old_link(self, record: dict[str, Any]) -> Arrival:
+        about = f"the old address {record.get('path')}"[:200]
+        try:
+            is_new = old_links.arrive(record, dry_run=self.dry_run)
+        except ValueError as error:
+            return Arrival(Outcome.LEFT, about, str(error))
+        return Arrival(Outcome.NEW if is_new else Outcome.SAME, about)
+
+    def _setting(self, record: dict[str, Any]) -> Arrival:
+        name, value = record["setting"], record.get("value")
+        about, usual, present = f"the setting {name[:40]}", asdict(SiteSettings()), asdict(stored_site.read().settings)
+        if name not in usual:
+            return Arrival(Outcome.LEFT, about, "this release has none of this name")
+        if present[name] == value:
+            return Arrival(Outcome.SAME, about)
+        if present[name] != usual[name]:
+            return Arrival(Outcome.LEFT, about, "it was set here to something else")
+        if not self.dry_run:
+            try:
+                said = str(value) if isinstance(value, ObjectId) else value
+                if SettingsForm.base_fields[name].clean(said) != value:
+                    raise ValidationError("it is not written as its form would write it")
+                save_settings({name: value}, {name: usual[name]})
+            except (ValidationError, SettingsConflict, TooBusy, *arrivals.MALFORMED) as error:
+                return Arrival(Outcome.LEFT, about, f"it cannot be stored: {error}")
+        return Arrival(Outcome.NEW, about)
+
+    def _discussions(self, records: Iterable[dict[str, Any]]) -> Arrivals:
+        """Yield what comes of each discussion and of each of its comments, the comments of one discussion at a time."""
+        rows: list[dict[str, Any]] = []
+        for record in records:
+            if "discussion" in record and rows:
+                yield from self._discussion(rows)
+                rows = []
+            rows.append(record)
+        if rows:
+            yield from self._discussion(rows)
+
+    def _discussion(self, rows: list[dict[str, Any]]) -> Arrivals:
+        target = Target.parse(str(rows[0].get("discussion")))
+        about = f"the discussion {str(target)[:80]}"
+        if self.dry_run and about in self.told:
+            yield self.told[about]
+            return
+        if not self.dry_run and not _is_there(target):
+            yield Arrival(Outcome.LEFT, about, NOT_HERE)
+            return
+        addresses = bool(self.archive.manifest.options.get("addresses"))
+        here = {row.get("comment", ""): row for row in transfer.rows(target, addresses=addresses)}
+        come = [_compared(target, row, here) for row in rows]
+        if not self.dry_run and any(one.outcome in (Outcome.NEW, Outcome.NEWER) for one in come):
+            try:
+                transfer.import_(json.dumps(row).encode() for row in rows)
+            except (transfer.BrokenFile, CommentError, TypeError) as error:
+                yield Arrival(Outcome.LEFT, about, str(error))
+                return
+        yield from come
+
+    def _pending(self, record: dict[str, Any]) -> Arrival:
+        target = Target.parse(record["discussion"])
+        about = f"the comment that waits, {str(target)[:80]} {record.get('comment')}"[:200]
+        if not self.dry_run and not _is_there(target):
+            return Arrival(Outcome.LEFT, about, NOT_HERE)
+        try:
+            is_new = transfer.hold(record, dry_run=self.dry_run)
+        except (transfer.BrokenFile, CommentError, TypeError) as error:
+            return Arrival(Outcome.LEFT, about, str(error))
+        return Arrival(Outcome.NEW if is_new else Outcome.SAME, about)
+
+
+def _compared(target: Target, row: dict[str, Any], here: dict[str, dict[str, Any]]) -> Arrival:
+    """Return what is to come of a line of a discussion: of itself, or of a comment."""
+    stored, about = here.get(str(row.get("comment", ""))), f"{str(target)[:80]} {row.get('comment', '')}".strip()[:200]
+    if "discussion" in row:
+        if stored != row and row.get("open"):
+            return Arrival(Outcome.LEFT, f"the discussion {about}", "it was closed here")
+        return Arrival(Outcome.SAME if stored == row else Outcome.NEWER, about)
+    if stored is None:
+        return Arrival(Outcome.NEW, about)
+    return Arrival(Outcome.SAME, about) if stored == row else Arrival(Outcome.LEFT, f"the comment {about}", CHANGED)
+
+
+def _is_there(target: Target) -> bool:
+    if target.label not in (Node._meta.label_lower, Photo._meta.label_lower):
+        return True
+    return ObjectId.is_valid(target.pk) and exported.is_there(ObjectId(target.pk))

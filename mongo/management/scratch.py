@@ -1,0 +1,37 @@
+"""A database for a moment, beside the site's own: what a command does in it the site never sees."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from bson import ObjectId
+from django.core.management.base import CommandError
+from django.db import connections
+from pymongo.errors import OperationFailure
+
+from mongo import indexes
+from mongo.connection import client, unhurried
+
+# The server takes names of 63 bytes.
+LONGEST = 63 - len("_scratch_") - 24
+
+
+@contextmanager
+def scratch_database() -> Iterator[None]:
+    """Have all connections of this process lead to new databases on their servers, with indexes and validators, and delete
+    these at the end. Raises CommandError where the user may make none."""
+    own = {alias: connections[alias].database for alias in connections}
+    mark = f"_scratch_{ObjectId()}"
+    names = {alias: f"{database.name[:LONGEST]}{mark}" for alias, database in own.items()}
+    try:
+        for alias, name in names.items():
+            connections[alias].database = client(alias)[name]
+        try:
+            with unhurried():
+                indexes.ensure()
+        except OperationFailure as error:
+            raise CommandError(f"A database beside the site's own cannot be made: {error.details}") from error
+        yield
+    finally:
+        for alias, database in own.items():
+            connections[alias].database = database
+            client(alias).drop_database(names[alias])

@@ -1,0 +1,243 @@
+"""Nodes that come from an export, with the ids and nonces that they have there.
+
+What is here already is only replaced where the export knows its version as an earlier one, by a compare-and-set on that
+version. What was changed here since is left as it is, and told.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from bson import ObjectId
+from django.utils.translation import gettext as _
+from pymongo.client_session import ClientSession
+from pymongo.errors import BulkWriteError, DuplicateKeyError, WriteError
+
+from mongo.connection import Document, batched, database, transaction
+from nodes import content, merging
+from nodes.collections import ASSET_FILES, NODES, REDIRECTS, REVISIONS, TRASH
+from nodes.content import upgrading
+from nodes.errors import NodeError
+from nodes.models import site as stored_site
+from nodes.selectors import exported, slugs
+from nodes.services import derived, drafts
+from nodes.services.placement import check_ancestors, count_move
+from nodes.services.site import touch
+from nodes.services.write import check_lengths, check_place, writable
+from nodes.types import Expected
+
+# What a malformed document raises where a field of it is looked at.
+MALFORMED = (LookupError, TypeError, AttributeError, ValueError)
+DUPLICATE = 11_000
+# Revisions that one command stores: each has a whole text.
+BATCH = 20
+REFUSED = "the database refuses it: it is not what its collection holds"
+
+
+class Outcome(StrEnum):
+    """What becomes of a document of an export."""
+
+    NEW = "new"
+    NEWER = "newer than here"
+    SAME = "the same here"
+    LEFT = "left as they are"
+
+
+@dataclass(frozen=True)
+class Arrival:
+    """What becomes, or would become, of a document: `why` it is left, and of which node or photo it is."""
+
+    outcome: Outcome
+    about: str = ""
+    why: str = ""
+    id: ObjectId | None = None
+
+
+class Refused(NodeError):
+    """The document cannot be stored here; the message says why."""
+
+
+def node(record: Mapping[str, Any], *, dry_run: bool = False) -> Arrival:
+    """Store a node of an export, whose sections and revisions are here; with `dry_run` only say what would come of it."""
+    try:
+        stored = database()[NODES].find_one({"_id": record["_id"]})
+        arrival = compared(record, stored, NODES)
+        if dry_run or arrival.outcome not in (Outcome.NEW, Outcome.NEWER):
+            return arrival
+        _check(record)
+        _insert(_whole(record)) if stored is None else _replace(stored, _whole(record))
+        return arrival
+    except (NodeError, DuplicateKeyError, WriteError, *MALFORMED) as error:
+        return left(record, reason(error))
+
+
+def compared(record: Mapping[str, Any], stored: Mapping[str, Any] | None, collection: str) -> Arrival:
+    """Return what is to become of a node or photo, of which `stored` is here. Raises what a malformed document raises."""
+    name, said = about(record), {k: v for k, v in record.items() if k not in ("history", "sha256")}
+    if stored is None:
+        if database()[TRASH].find_one({"_id": record["_id"]}, {"_id": 1}):
+            return left(record, "it is in the trash here")
+        place = {f"metadata.{field}": record["metadata"][field] for field in ("parent_id", "slug")}
+        if database()[collection].find_one({**place, "_id": {"$ne": record["_id"]}}, {"_id": 1}):
+            return left(record, "something else has its address here")
+        return Arrival(Outcome.NEW, name)
+    if exported.as_exported(stored) == said:
+        return Arrival(Outcome.SAME, name)
+    known = {record["metadata"]["nonce"], *record["history"]}
+    present = {stored["metadata"]["nonce"], stored.get("draft", {}).get("nonce", record["metadata"]["nonce"])}
+    is_later = (record["metadata"]["nonce"], _draft(record)) != (stored["metadata"]["nonce"], _draft(stored))
+    if not (present <= known and is_later):
+        return left(record, "it was changed here since")
+    if stored["metadata"]["tags"] not in (record["metadata"]["tags"], _saved_tags(stored)):
+        return left(record, "its tags were changed here since")
+    return Arrival(Outcome.NEWER, name)
+
+
+def _saved_tags(stored: Mapping[str, Any]) -> Any:
+    """Return the tags with which the present version was saved: tagging alone takes no nonce."""
+    saved = {"_id": stored["metadata"]["nonce"], "node_id": stored["_id"]}
+    return (database()[REVISIONS].find_one(saved, {"metadata.tags": 1}) or {}).get("metadata", {}).get("tags")
+
+
+def about(record: Mapping[str, Any]) -> str:
+    """Return how a node or photo is named to an operator."""
+    metadata = record.get("metadata")
+    metadata = metadata if isinstance(metadata, dict) else {}
+    return f"“{str(metadata.get('title', metadata.get('slug')))[:80]}” ({str(record.get('_id'))[:40]})"
+
+
+def left(record: Mapping[str, Any], why: str) -> Arrival:
+    """Return that a node or photo is left."""
+    return Arrival(Outcome.LEFT, about(record), why, record.get("_id"))
+
+
+def reason(error: Exception) -> str:
+    """Return in a sentence why a document cannot be stored."""
+    if isinstance(error, DuplicateKeyError):
+        return "something else has its address here"
+    if isinstance(error, WriteError):
+        return REFUSED
+    if isinstance(error, NodeError):
+        return str(error)
+    return f"it is malformed ({type(error).__name__}: {error})"
+
+
+def revisions(records: Iterable[Mapping[str, Any]], *, dry_run: bool = False) -> Iterator[Arrival]:
+    """Store those revisions that are not here, many by one command; yield what came, or would come, of each."""
+    for batch in batched(records, BATCH):
+        documents = {record["_id"]: dict(record) for record in batch}
+        of = {"$in": list({one["node_id"] for one in batch})}
+        found = database()[REVISIONS].find({"_id": {"$in": list(documents)}, "node_id": of})
+        stored = {one["_id"]: one for one in found}
+        come = {id: _fixed(f"revision {id}", one, stored.get(id)) for id, one in documents.items()}
+        missing = [one for id, one in documents.items() if come[id].outcome is Outcome.NEW]
+        yield from (come | ({} if dry_run else _refused(missing))).values()
+
+
+def _refused(missing: list[Document]) -> dict[ObjectId, Arrival]:
+    """Store some revisions; return those that were refused."""
+    try:
+        if missing:
+            database()[REVISIONS].insert_many(missing, ordered=False)
+    except BulkWriteError as error:
+        refused = [missing[one["index"]]["_id"] for one in error.details["writeErrors"] if one["code"] != DUPLICATE]
+        return {id: Arrival(Outcome.LEFT, f"revision {id}", REFUSED) for id in refused}
+    return {}
+
+
+def redirect(record: Mapping[str, Any], *, dry_run: bool = False) -> Arrival:
+    """Store where a node stood before, unless that address is known here already."""
+    place = record["_id"]
+    arrival = _fixed(f"address {place}", record, database()[REDIRECTS].find_one({"_id": place}))
+    if arrival.outcome is Outcome.NEW and not dry_run:
+        try:
+            database()[REDIRECTS].insert_one(dict(record))
+        except WriteError as error:
+            return Arrival(Outcome.LEFT, arrival.about, reason(error))
+    return arrival
+
+
+def _fixed(about: str, record: Mapping[str, Any], stored: Mapping[str, Any] | None) -> Arrival:
+    """Return what becomes of what is never changed."""
+    if stored is None:
+        return Arrival(Outcome.NEW, about)
+    return Arrival(Outcome.SAME, about) if stored == record else Arrival(Outcome.LEFT, about, "it is another here")
+
+
+def _check(record: Mapping[str, Any]) -> None:
+    """Raise NodeError for a node that no editor could have made here."""
+    metadata = record["metadata"]
+    if unknown := set(record) - {"_id", "metadata", "position", "draft", "history"}:
+        raise Refused(f"it has a field {min(unknown)!r}")
+    if not isinstance(record["_id"], ObjectId) or database()[ASSET_FILES].find_one({"_id": record["_id"]}, {"_id": 1}):
+        raise Refused("its id is none, or that of a photo")
+    if content.get(metadata["type"]).is_file:
+        raise Refused(_("A photo begins with its file: upload one."))
+    check_place(metadata["parent_id"], metadata["type"])
+    slugs.check(metadata["slug"], metadata["parent_id"])
+    for said in (metadata, upgrading.draft_of(record)) if "draft" in record else (metadata,):
+        check_lengths(merging.fields(writable(said)))
+
+
+def _whole(record: Mapping[str, Any]) -> Document:
+    """Return a node as it is stored, with what is worked out of it."""
+    whole = {name: value for name, value in record.items() if name != "history"}
+    whole["derived"] = derived.of(writable(record["metadata"]))
+    if "draft" in whole:
+        said = drafts.drafted(whole)
+        whole["draft"] = {**whole["draft"], **derived.references(said)}
+        if whole["draft"].get("due"):
+            whole["draft"]["derived"] = derived.shown(said)
+    return whole
+
+
+def _insert(whole: Document) -> None:
+    database()[NODES].insert_one(whole)
+    _tell(whole)
+
+
+def _replace(stored: Document, whole: Document) -> None:
+    """Write a node over the earlier version that is stored. Raises Refused if it was changed in between, InvalidPlace."""
+    seen, metadata = Expected.of(stored), whole["metadata"]
+    unchanged = {**seen.as_filter(), "metadata.tags": stored["metadata"]["tags"], "draft.nonce": _draft(stored)}
+    update = _update(stored, whole)
+
+    def work(session: ClientSession | None = None) -> bool:
+        return bool(database()[NODES].update_one(unchanged, update, session=session).matched_count)
+
+    def move(session: ClientSession) -> bool:
+        return count_move(seen_tree, session) and work(session)
+
+    if content.get(metadata["type"]).is_section and metadata["parent_id"] != seen.parent_id:
+        seen_tree = stored_site.read().tree
+        check_ancestors(seen.id, metadata["parent_id"])
+        is_done = transaction(move)
+    else:
+        is_done = work()
+    if not is_done:
+        raise Refused("it was changed here since")
+    _tell(whole)
+
+
+def _update(stored: Mapping[str, Any], whole: Mapping[str, Any]) -> Document:
+    """Return the update that makes of a stored node another version; its comments, which are in the same document, stay."""
+    written = {f"metadata.{name}": value for name, value in whole["metadata"].items()}
+    gone = {f"metadata.{name}": "" for name in stored["metadata"].keys() - whole["metadata"].keys()}
+    for name in ("draft", "position", "derived"):
+        if name in whole:
+            written[name] = whole[name]
+        elif name in stored:
+            gone[name] = ""
+    return {"$set": written, "$unset": gone} if gone else {"$set": written}
+
+
+def _tell(whole: Mapping[str, Any]) -> None:
+    """What stands in a section is looked for in the tree: it is read anew under another version."""
+    if content.get(whole["metadata"]["type"]).is_section:
+        touch()
+
+
+def _draft(document: Mapping[str, Any]) -> ObjectId | None:
+    nonce: ObjectId | None = document.get("draft", {}).get("nonce")
+    return nonce

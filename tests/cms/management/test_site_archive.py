@@ -1,0 +1,133 @@
+"""What is refused of the file of an export before anything is read of it that would be stored."""
+
+import json
+import shutil
+import zipfile
+
+import pytest
+from bson import ObjectId
+
+from cms.management.site_copy.archive import FILES, MANIFEST, NODES, PHOTOS, REVISIONS, Archive, BadArchive, Writer
+from cms.management.site_copy.lines import decoded, encoded
+from tests.support.site_copy import changed, resealed
+
+PHOTO = ObjectId()
+PICTURE = f"photos/{PHOTO}"
+
+
+def written(path):
+    """Write an export of one page and one photo."""
+    writer = Writer(path)
+    sha256 = writer.picture(PHOTO, iter([b"one", b"two"]))
+    node = {"_id": ObjectId(), "metadata": {"title": "Lake", "rank": 1.5}, "history": []}
+    photo = {"_id": PHOTO, "metadata": {}, "length": 6, "sha256": sha256}
+    for name in FILES:
+        with writer.lines(name) as lines:
+            for record in {NODES: [node], PHOTOS: [photo]}.get(name, []):
+                lines.add(encoded(record))
+    writer.finish("2026-01-01T00:00:00+00:00", {})
+    return path
+
+
+@pytest.mark.parametrize("name", ["export", "export.zip"])
+def test_what_was_written_is_read_and_its_owner_alone_can_read_it(tmp_path, name):
+    archive = Archive(written(tmp_path / name))
+    archive.check()
+    assert [one["metadata"] for one in archive.records(NODES)] == [{"title": "Lake", "rank": 1.5}]
+    assert b"".join(archive.picture(PHOTO)) == b"onetwo"
+    assert [(found.name, found.stat().st_mode & 0o077) for found in tmp_path.iterdir()] == [(name, 0)]
+
+
+def of_other_format(path):
+    said = json.loads((path / MANIFEST).read_text())
+    (path / MANIFEST).write_text(json.dumps(said | {"version": 2}))
+
+
+def linked(path):
+    (path / NODES).unlink()
+    (path / NODES).symlink_to("/etc/passwd")
+
+
+@pytest.mark.parametrize(
+    ("spoil", "told"),
+    [
+        (
+            lambda path: changed(path, NODES, lambda data: data.replace(b"Lake", b"Pond")),
+            "nodes.jsonl is not what the man",
+        ),
+        (lambda path: changed(path, NODES, lambda data: data[:-20]), "nodes.jsonl, line 1, is no document"),
+        (lambda path: changed(path, PICTURE, lambda data: data[:-1]), f"{PICTURE} is not what photos.jsonl says"),
+        (lambda path: (path / PICTURE).unlink(), f"it lacks {PICTURE}"),
+        (lambda path: (path / REVISIONS).unlink(), "it lacks revisions.jsonl"),
+        (lambda path: (path / MANIFEST).unlink(), "it has no manifest.json"),
+        (lambda path: (path / "other").write_text(""), "no export has a file called 'other'"),
+        (
+            lambda path: resealed(path, NODES, lambda data: data.replace(b'"_id"', b'"id"')),
+            "has not the keys of its kind",
+        ),
+        (linked, "nodes.jsonl is no file"),
+        (of_other_format, "it has the format 2, and this release reads 1"),
+        (shutil.rmtree, "there is no such folder or file"),
+    ],
+)
+def test_a_folder_that_is_not_what_was_exported_is_refused(tmp_path, spoil, told):
+    path = written(tmp_path / "export")
+    spoil(path)
+    with pytest.raises(BadArchive, match=told):
+        Archive(path).check()
+
+
+def with_more(path, *more):
+    """Write a zip anew, with more entries: (name, data) pairs."""
+    with zipfile.ZipFile(path) as archive:
+        entries = [(name, archive.read(name)) for name in archive.namelist()]
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in (*entries, *more):
+            archive.writestr(name, data)
+
+
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+@pytest.mark.parametrize(
+    ("spoil", "told"),
+    [
+        (lambda path: path.write_bytes(path.read_bytes()[:-100]), "it is no zip, or not whole"),
+        (lambda path: path.write_bytes(path.read_bytes().replace(b"onetwo", b"twoone")), "cannot be read: Bad CRC-32"),
+        (lambda path: with_more(path, ("../../outside", b"x")), "no export has a file called '../../outside'"),
+        (lambda path: with_more(path, ("/etc/cron.d/x", b"x")), "no export has a file called '/etc/cron.d/x'"),
+        (lambda path: with_more(path, (NODES, b"x")), "it has nodes.jsonl twice"),
+        (lambda path: with_more(path, (f"photos/{'0' * 24}", bytes(9_000_000))), "would grow to more than 200 times"),
+    ],
+)
+def test_a_zip_that_was_cut_or_made_to_harm_is_refused(tmp_path, spoil, told):
+    path = written(tmp_path / "export.zip")
+    spoil(path)
+    with pytest.raises(BadArchive, match=told):
+        Archive(path).check()
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        '{"$code": "x"}',
+        '{"$regularExpression": {"pattern": "x", "options": ""}}',
+        '{"$where": "x"}',
+        '{"a.b": 1}',
+        '{"$date": {"$numberLong": "99999999999999999999"}}',
+        "[" * 5_000,
+        '{"$oid": "x"}',
+        '{"$numberLong": "99999999999999999999"}',
+        '"\\ud800"',
+        "[" * 99 + "]" * 99,
+    ],
+)
+def test_values_that_no_document_of_a_site_has_are_refused(tmp_path, value):
+    path = written(tmp_path / "export")
+    resealed(path, NODES, lambda data: data.replace(b'"Lake"', value.encode()))
+    with pytest.raises(BadArchive, match="nodes.jsonl, line 1, is no document that an export holds"):
+        Archive(path).check()
+
+
+def test_a_line_holds_exactly_what_was_stored():
+    record = {"_id": PHOTO, "metadata": {"a": [1, 2**40, 1.0, None, True, "“é”"]}}
+    assert decoded(encoded(record)) == record
+    assert [type(one) for one in decoded(encoded(record))["metadata"]["a"][:3]] != [int, int, int]
