@@ -11,7 +11,7 @@ TESTERS := $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
 
 export PORT
 
-.PHONY: help run test test-slow lint bench soak mutants screenshots vendor clean chromium wrk checkers java promtool lighthouse
+.PHONY: help run test test-slow lint bench soak mutants screenshots vendor clean chromium wrk checkers java promtool lighthouse lock
 .DEFAULT_GOAL := help
 
 help: ## list these targets
@@ -50,6 +50,9 @@ screenshots: .venv/dev.stamp chromium ## the pictures in docs/images
 
 vendor: ## fetch anew what static/vendor holds of others (needs npm; for raising a version)
 	@bash tools/vendor.sh
+
+lock: .venv/dev.stamp ## write requirements.lock, the hashes of what requirements.txt pins (after raising a version)
+	$(BIN)/python -m tools.lock
 
 clean: ## delete the virtual environment and what tools left; never the data in var/
 	rm -rf .venv $(NPM) build dist htmlcov .coverage .hypothesis .*_cache *.egg-info

@@ -1,0 +1,54 @@
+"""`python -m tools.lock`: write requirements.lock, or with --into install what it has into a folder.
+
+The lock has the packages of requirements.txt with the hashes of their wheels for the image: CPython 3.11 on Linux x86-64. What
+is installed by it is, byte for byte, what was tested, wherever it came from.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+PINS, LOCK = ROOT / "requirements.txt", ROOT / "requirements.lock"
+WHEELS = ["--only-binary=:all:", "--no-deps", "--implementation=cp", "--python-version=3.11"]
+WHEELS += ["--platform=manylinux2014_x86_64", "--platform=manylinux_2_28_x86_64"]
+HEADER = "# Made by `make lock` from requirements.txt: the wheels for CPython 3.11 on Linux x86-64, by their hashes.\n"
+
+
+def install(*options: str) -> None:
+    """Run pip for the image's platform. Raises CalledProcessError where it fails."""
+    command = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-compile"]
+    subprocess.run([*command, *WHEELS, *options], check=True)
+
+
+def lock() -> str:
+    """Return the lock's text, by what pip finds for each pin."""
+    with tempfile.TemporaryDirectory() as folder:
+        report = Path(folder) / "report"
+        install("--dry-run", "--ignore-installed", "--target", folder, "--report", str(report), "-r", str(PINS))
+        found = json.loads(report.read_text())["install"]
+    lines = []
+    for package in found:
+        name, version = package["metadata"]["name"], package["metadata"]["version"]
+        lines.append(
+            f"{name}=={version} --hash=sha256:{package['download_info']['archive_info']['hashes']['sha256']}\n"
+        )
+    return HEADER + "".join(sorted(lines, key=str.lower))
+
+
+def main() -> None:
+    """Write the lock, or install by it."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--into", metavar="FOLDER", help="install what is locked here")
+    folder = parser.parse_args().into
+    if folder:
+        install("--require-hashes", "--target", folder, "-r", str(LOCK))
+    else:
+        LOCK.write_text(lock())
+
+
+if __name__ == "__main__":
+    main()
