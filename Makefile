@@ -11,7 +11,7 @@ TESTERS := $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
 
 export PORT
 
-.PHONY: help run test test-slow lint bench soak mutants screenshots vendor clean chromium wrk checkers java promtool lighthouse lock
+.PHONY: help run test test-slow lint bench soak mutants screenshots vendor clean chromium wrk checkers java promtool lighthouse lock sbom audit
 .DEFAULT_GOAL := help
 
 help: ## list these targets
@@ -53,6 +53,13 @@ vendor: ## fetch anew what static/vendor holds of others (needs npm; for raising
 
 lock: .venv/dev.stamp ## write requirements.lock, the hashes of what requirements.txt pins (after raising a version)
 	$(BIN)/python -m tools.lock
+
+sbom: .venv/dev.stamp ## list what the site is made of in build/sbom.json (CycloneDX)
+	@mkdir -p build
+	$(BIN)/cyclonedx-py requirements requirements.lock --output-reproducible --output-file build/sbom.json
+
+audit: .venv/dev.stamp ## ask whether advisories name a locked package; ends with 2 where none could be asked
+	@$(BIN)/python -m tools.audit $(ARGS)
 
 clean: ## delete the virtual environment and what tools left; never the data in var/
 	rm -rf .venv $(NPM) build dist htmlcov .coverage .hypothesis .*_cache *.egg-info

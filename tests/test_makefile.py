@@ -48,6 +48,8 @@ def test_help_lists_every_target(make):
         "screenshots",
         "vendor",
         "lock",
+        "sbom",
+        "audit",
         "clean",
     }
 

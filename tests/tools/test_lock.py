@@ -1,6 +1,10 @@
-"""requirements.lock has what requirements.txt pins, by hashes."""
+"""requirements.lock has what requirements.txt pins, by hashes; the list of what the site is made of has it, too."""
 
+import json
 import re
+import subprocess
+import sys
+from pathlib import Path
 
 from tools.lock import LOCK, PINS
 
@@ -17,3 +21,16 @@ def test_each_pin_is_locked_and_nothing_else():
     assert all(found), lines
     assert {match[1]: match[2] for match in found} == pinned()
     assert len({match[3] for match in found}) == len(lines)
+
+
+def test_the_list_of_parts_has_each_package_and_its_hash(tmp_path):
+    written = tmp_path / "sbom.json"
+    program = Path(sys.executable).with_name("cyclonedx-py")
+    subprocess.run(
+        [program, "requirements", LOCK, "--output-reproducible", "--no-validate", "--output-file", written], check=True
+    )
+    parts = json.loads(written.read_text())["components"]
+    assert {part["name"]: part["version"] for part in parts} == pinned()
+    hashes = {part["externalReferences"][0]["hashes"][0]["content"] for part in parts}
+    assert all(digest in LOCK.read_text() for digest in hashes)
+    assert len(hashes) == len(parts)
