@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[2]
+DEPLOY = ROOT / "deploy"
 _FENCE = re.compile(r"^( *)```([a-z]*)\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
 _SHELL = re.compile(r"db\.adminCommand\((\{.*\})\)")
 
@@ -55,5 +56,5 @@ def tried(name: str, language: str) -> list[Block]:
 
 
 def started_by(unit: str) -> list[str]:
-    """Return the words of the command that a unit of systemd starts."""
-    return shlex.split(re.search(r"^ExecStart=(.*)$", unit, re.MULTILINE)[1])
+    """Return the words of the command that a unit of systemd starts, by its file's name in deploy/."""
+    return shlex.split(re.search(r"^ExecStart=(.*)$", (DEPLOY / unit).read_text(), re.MULTILINE)[1])

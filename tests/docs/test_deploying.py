@@ -23,7 +23,7 @@ from pymongo import MongoClient
 
 from local.mongod import locate
 from local.ports import free_port, is_free
-from tests.docs.pages import ROOT, blocks, commands_of, started_by, tried
+from tests.docs.pages import DEPLOY, ROOT, blocks, commands_of, started_by, tried
 from tests.support.running import Service, Site, until
 
 pytestmark = [
@@ -141,7 +141,7 @@ def deployed(tmp_path_factory) -> Iterator[Deployed]:
         site = Deployed(folder, ports, {}, None, free_port())
         admin = stack.enter_context(initiated(folder, ports, site.here))
         kept = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
-        [written] = [b.text for b in tried("deploy.md", "ini") if "SECRET_KEY" in b.text]
+        written = (DEPLOY / "example.env").read_text()
         said = dict(line.split("=", 1) for line in site.here(written).splitlines())
         own = {"VAR_DIR": str(folder / "var"), "DJANGO_SUPERUSER_PASSWORD": "a long password"}
         yield replace(site, environment=kept | said | own, admin=admin)
@@ -186,12 +186,9 @@ def test_the_page_makes_a_site(deployed):
 
 
 def services(deployed: Deployed) -> list[list[str]]:
-    """Return what the page's two units start, here."""
-    units = [block.text for block in tried("deploy.md", "ini")]
-    assert any("ListenStream=127.0.0.1:8000" in unit for unit in units)
-    found = [started_by(deployed.here(unit)) for unit in units if "ExecStart=" in unit]
-    assert len(found) == 2
-    return found
+    """Return what the two units start, here."""
+    units = ("marginalia@.service", "marginalia-work.service")
+    return [[deployed.here(word) for word in started_by(unit)] for unit in units]
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
@@ -220,10 +217,9 @@ def answer(deployed: Deployed, path: str, **options: Any) -> int:
 
 
 def behind_nginx(deployed: Deployed, stack: ExitStack) -> None:
-    """Put the page's nginx in front, with the first member's certificate."""
-    [written] = tried("deploy.md", "nginx")
+    """Put nginx in front, with the first member's certificate."""
     secure, plain = free_port(), free_port()
-    text = deployed.here(written.text).replace("listen 443", f"listen 127.0.0.1:{secure}")
+    text = deployed.here((DEPLOY / "nginx.conf").read_text()).replace("listen 443", f"listen 127.0.0.1:{secure}")
     text = text.replace("listen 80", f"listen 127.0.0.1:{plain}")
     text = re.sub(r"/etc/letsencrypt/live/example.org/\w+\.pem", f"{deployed.folder}/db1.pem", text)
     folder = deployed.folder / "nginx"
@@ -312,5 +308,5 @@ def copied(source: Any, target: Any) -> None:
 @pytest.mark.parametrize("page", PAGES)
 def test_nothing_on_the_page_is_left_out_unsaid(page):
     """Each block is in a language that the tests above follow, or says that it was not tried."""
-    followed = {"console", "yaml", "js", "ini", "cron", "nginx"}
+    followed = {"console", "yaml", "js", "cron"}
     assert {block.language for block in blocks(page) if block.tried} <= followed

@@ -12,7 +12,7 @@ import pytest
 from django.conf import settings
 from django.db import connection
 
-from tests.docs.pages import started_by, tried
+from tests.docs.pages import started_by
 from tests.support.nodes.build import node
 from tests.support.raw_posts import BODY, POST
 from tests.support.running import Service, until
@@ -29,8 +29,7 @@ def instances(request, mongo, tmp_path) -> Iterator[tuple[int, list[Service]]]:
         **os.environ, "DJANGO_SETTINGS_MODULE": "tests.settings", "WEB_CONCURRENCY": "1", "VAR_DIR": str(tmp_path),
         "TEST_MONGODB_NAME": connection.settings_dict["NAME"], "SECRET_KEY": settings.SECRET_KEY, "SERVER": request.param,
     }  # fmt: skip
-    [unit] = [block.text for block in tried("deploy.md", "ini") if "Type=notify" in block.text]
-    command = [sys.executable, *started_by(unit)[1:]]
+    command = [sys.executable, *started_by("marginalia@.service")[1:]]
     with socket.create_server(("127.0.0.1", 0), backlog=512) as listening:
         both = [Service(command, listening, tmp_path, environment) for _ in range(2)]
         try:

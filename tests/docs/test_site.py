@@ -11,7 +11,7 @@ from django.core.management import get_commands
 from mongo.collections import declared
 from tests.support.site_settings import ROOT, SETTINGS, loaded, production
 
-DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
+DOCUMENTS = sorted([*ROOT.glob("*.md"), ROOT / "deploy/README.md", *(ROOT / "docs").rglob("*.md")])
 # Read where they are used, not in the settings module.
 ELSEWHERE = {"MONGOD", "WEB_CONCURRENCY"}
 PACKAGES = ("api", "cms", "comments", "local", "markup", "mongo", "nodes", "wordpress")
