@@ -11,7 +11,7 @@ TESTERS := $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
 
 export PORT
 
-.PHONY: help run test test-slow lint bench soak mutants screenshots vendor clean chromium wrk checkers java promtool lighthouse lock sbom audit
+.PHONY: help run test test-slow lint bench soak mutants screenshots vendor clean chromium wrk checkers java promtool lighthouse lock sbom audit image builders
 .DEFAULT_GOAL := help
 
 help: ## list these targets
@@ -23,7 +23,7 @@ run: .venv/runtime.stamp ## serve the site on 127.0.0.1:8000 (PORT=8001, DEMO=0,
 test: .venv/dev.stamp chromium checkers ## the quick tests, at most ten minutes
 	$(BIN)/python -m pytest -m "not slow" -n $(TESTERS) --dist loadfile --no-loadscope-reorder $(ARGS)
 
-test-slow: .venv/dev.stamp chromium checkers java promtool ## the long tests: crashes, volumes, conversions, guards taken out
+test-slow: .venv/dev.stamp chromium checkers java promtool builders ## the long tests: crashes, volumes, conversions, guards taken out
 	$(BIN)/python -m pytest -m slow -n logical --dist loadfile --no-loadscope-reorder $(ARGS)
 	$(if $(ARGS),,$(BIN)/python -m tests.mutants)
 
@@ -50,6 +50,9 @@ screenshots: .venv/dev.stamp chromium ## the pictures in docs/images
 
 vendor: ## fetch anew what static/vendor holds of others (needs npm; for raising a version)
 	@bash tools/vendor.sh
+
+image: .venv/dev.stamp builders ## the site as a container image, from what is committed, in build/marginalia.tar
+	@deploy/build.sh $(BIN)/python
 
 lock: .venv/dev.stamp ## write requirements.lock, the hashes of what requirements.txt pins (after raising a version)
 	$(BIN)/python -m tools.lock
@@ -115,3 +118,8 @@ promtool:
 	@command -v promtool >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
 		apt-get update -qq && RUNLEVEL=1 apt-get install -y -qq --no-install-recommends prometheus; } || \
 		{ echo "The slow tests need promtool: on Debian, apt-get install prometheus" >&2; exit 1; }
+
+builders:
+	@command -v buildah >/dev/null && command -v mmdebstrap >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
+		apt-get update -qq && apt-get install -y -qq --no-install-recommends buildah mmdebstrap; } || \
+		{ echo "The image is built with buildah and mmdebstrap: on Debian, apt-get install buildah mmdebstrap" >&2; exit 1; }

@@ -47,6 +47,7 @@ def test_help_lists_every_target(make):
         "mutants",
         "screenshots",
         "vendor",
+        "image",
         "lock",
         "sbom",
         "audit",

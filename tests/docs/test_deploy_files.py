@@ -1,0 +1,146 @@
+"""The files of deploy/ agree: command lines, settings, addresses, and what the other documents say of them."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from cms.serving import command as servers
+from tests.docs.pages import DEPLOY, ROOT, commands_of, started_by, tried
+from tests.docs.test_site import documented
+from tests.support.site_settings import production
+
+CONTAINERFILE = (DEPLOY / "Containerfile").read_text()
+COMPOSE = yaml.safe_load((DEPLOY / "compose.yaml").read_text())["services"]
+UNITS = ("marginalia@.service", "marginalia-work.service")
+MEMBERS = ("db1", "db2", "db3")
+
+
+def exec_form(instruction: str) -> list[str]:
+    """Return the words of an instruction of the Containerfile, the last of its kind."""
+    return json.loads(re.findall(rf"^{instruction} (\[.*\])$", CONTAINERFILE, re.MULTILINE)[-1])
+
+
+def serving(words: list[str]) -> tuple[list[str], str]:
+    """Return the arguments of Python that serve the site, as they would be everywhere, and the address they name."""
+    words = list(words)
+    address = ""
+    if "--bind" in words:
+        at = words.index("--bind")
+        address = words.pop(at + 1)
+        words.pop(at)
+    # gunicorn_conf.py names the application, too.
+    words = [word for word in words if word != "cms.wsgi:application"]
+    return [str(ROOT / word) if word.endswith("gunicorn_conf.py") else word for word in words], address
+
+
+def entries(text: str, name: str) -> list[str]:
+    return re.findall(rf"^{name}=(.*)$", text, re.MULTILINE)
+
+
+def test_the_site_is_served_by_one_command_line_everywhere():
+    expected, address = serving(servers.command("cms.wsgi:application", 8000)[1:])
+    assert (expected[:2], address) == (["-m", "gunicorn"], "127.0.0.1:8000")
+    assert Path(expected[-1]).is_file()
+    assert serving(started_by("marginalia@.service")[1:]) == (expected, "")  # the address is the socket's
+    assert serving(COMPOSE["site"]["command"]) == (expected, address)
+    assert serving(exec_form("CMD")) == (expected, "0.0.0.0:8000")
+    assert exec_form("ENTRYPOINT") == ["python3"]
+
+
+def test_the_queue_is_worked_by_one_command_line_everywhere():
+    words = started_by("marginalia-work.service")[1:]
+    assert words == COMPOSE["work"]["command"] == ["manage.py", "work"]
+    assert (
+        '[sys.executable, str(settings.BASE_DIR / "manage.py"), "work"]' in (ROOT / "cms/serving/set_up.py").read_text()
+    )
+
+
+def test_all_name_one_address_of_the_site():
+    assert entries((DEPLOY / "marginalia.socket").read_text(), "ListenStream") == ["127.0.0.1:8000"]
+    passed_to = re.findall(r"proxy_pass (\S+);", (DEPLOY / "nginx.conf").read_text())
+    assert set(passed_to) == {"http://127.0.0.1:8000"}
+    assert "http://127.0.0.1:8000/healthz" in exec_form(r"    CMD")[-1]
+    assert COMPOSE["site"]["network_mode"] == "service:proxy"
+    assert "ports" not in COMPOSE["site"]
+
+
+def test_settings_are_one_file_of_variables_that_the_site_reads():
+    written = (DEPLOY / "example.env").read_text()
+    named = dict(line.split("=", 1) for line in written.splitlines())
+    assert named.keys() == production().keys()
+    of_units = {
+        entry.partition("=")[0] for unit in UNITS for entry in entries((DEPLOY / unit).read_text(), "Environment")
+    }
+    assert of_units
+    assert named.keys() | of_units <= documented().keys()
+    for service in ("site", "work"):
+        assert (DEPLOY / COMPOSE[service]["env_file"]).resolve() == ROOT / ".env"
+        assert "environment" not in COMPOSE[service]
+    in_image = re.findall(r"(\w+)=", " ".join(re.findall(r"^ENV (.*)$", CONTAINERFILE, re.MULTILINE)))
+    assert all(name.startswith("PYTHON") for name in in_image)
+
+
+def test_members_have_the_options_of_the_page():
+    [page] = [yaml.safe_load(block.text) for block in tried("deploy.md", "yaml")]
+    net, tls = page["net"], page["net"]["tls"]
+    for member in MEMBERS:
+        flags = dict(word.removeprefix("--").partition("=")[::2] for word in COMPOSE[member]["command"][1:])
+        assert flags == {
+            "replSet": page["replication"]["replSetName"],
+            "bind_ip_all": "",
+            "auth": "",
+            "keyFile": page["security"]["keyFile"],
+            "tlsMode": tls["mode"],
+            "tlsCertificateKeyFile": tls["certificateKeyFile"].replace("db1", member),
+            "tlsCAFile": tls["CAFile"],
+            "tlsAllowConnectionsWithoutCertificates": "",
+        }
+    assert page["security"]["authorization"] == "enabled"
+    assert tls["allowConnectionsWithoutCertificates"] is True
+    assert net["port"] == 27017
+
+
+def test_members_have_the_names_of_the_page():
+    [initiate, *_] = [sent for block in tried("deploy.md", "js") for sent in commands_of(block.text)]
+    hosts = [member["host"] for member in initiate["replSetInitiate"]["members"]]
+    [uri] = entries((DEPLOY / "example.env").read_text(), "MONGODB_URI")
+    assert uri.partition("@")[2].partition("/")[0].split(",") == hosts
+    aliases = [COMPOSE[member]["networks"]["databases"]["aliases"] for member in MEMBERS]
+    assert [f"{name}:27017" for [name] in aliases] == hosts
+    assert f"replicaSet={initiate['replSetInitiate']['_id']}&" in uri
+
+
+def test_what_ends_has_the_same_time_to_do_so():
+    seconds = {entry for unit in UNITS for entry in entries((DEPLOY / unit).read_text(), "TimeoutStopSec")}
+    assert {f"{entry}s" for entry in seconds} == {COMPOSE[service]["stop_grace_period"] for service in ("site", "work")}
+
+
+def test_the_image_has_no_rights_that_it_does_not_need():
+    assert re.search(r"^USER 10001:10001$", CONTAINERFILE, re.MULTILINE)
+    for service in ("site", "work"):
+        assert COMPOSE[service]["read_only"] is True
+        assert COMPOSE[service]["cap_drop"] == ["ALL"]
+    # What needs the database, the internet or both.
+    networks: dict[str, Any] = {name: set(COMPOSE[name]["networks"]) for name in ("proxy", "work", *MEMBERS)}
+    assert all(networks[member] == {"databases"} for member in MEMBERS)
+
+
+@pytest.mark.parametrize(
+    ("text", "status"), [(CONTAINERFILE, 0), ("FROM debian\nRUN cd /tmp\n", 1)], ids=["ours", "bad"]
+)
+def test_hadolint_passes_the_containerfile(text, status):
+    command = [str(Path(sys.executable).with_name("hadolint")), "-"]
+    done = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
+    assert done.returncode == status, done.stdout + done.stderr
+
+
+def test_nothing_lies_in_the_folder_that_its_page_does_not_name():
+    page = (DEPLOY / "README.md").read_text()
+    for file in DEPLOY.iterdir():
+        assert file.name == "README.md" or f"`{file.name}`" in page, file.name
