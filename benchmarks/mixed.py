@@ -75,7 +75,7 @@ ABOUT = """{share:.3f} of the bare view (goal: {GOAL:g}), hit rate {hits:.2f} (g
 {busy.COMMENTS:,} comments, both by Zipf's law: the post of rank n has 1/n of the comments of the first, and is read
 and commented on as often. Readers ask for the home page, posts, lists by section, tag and author, feeds, and a
 photo, by Zipf's law over all of them in one order, over {web.CONNECTIONS} connections, as fast as they are
-answered. Meanwhile, in another process, a comment is posted every {busy.COMMENT_EVERY:g} s, a sentence is added to a
+answered. At the same time, in another process, a comment is posted every {busy.COMMENT_EVERY:g} s, a sentence is added to a
 post every {busy.SAVE_EVERY:g} s, and a post gets or loses a tag every {busy.TAG_EVERY:g} s. {web.WORKERS} workers, as
 `serve` starts them. The bare view is served by gunicorn's gthread with as many workers of {BARE_THREADS}
 threads, in three turns of {BARE_SECONDS} s between the others; its share is how much they differed. The others
@@ -87,7 +87,7 @@ of a processor for a page."""
 
 
 class Turn:
-    """Some seconds of readers, and what the workers and MongoDB did meanwhile."""
+    """Some seconds of readers, and what the workers and MongoDB did in them."""
 
     def __init__(self, server: Any, counts: Callable[[], Counter[str]], paths: list[str]) -> None:
         before, spent = counts(), server.spent()

@@ -32,7 +32,8 @@ def lock() -> str:
         found = json.loads(report.read_text())["install"]
     lines = []
     for package in found:
-        name, version = package["metadata"]["name"], package["metadata"]["version"]
+        # As pins are written; packages may say it with either line.
+        name, version = package["metadata"]["name"].replace("_", "-"), package["metadata"]["version"]
         lines.append(
             f"{name}=={version} --hash=sha256:{package['download_info']['archive_info']['hashes']['sha256']}\n"
         )

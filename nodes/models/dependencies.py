@@ -1,6 +1,6 @@
 """What the answer in progress was made from, besides the site's `frame` and `lists`, on which all depend (nodes.models.site).
 
-Whoever reads nodes or photos says so here: `on_lists` where no more is read than changes `lists`, note_texts for what else is
+What reads nodes or photos says so here: `on_lists` where no more is read than changes `lists`, note_texts for what else is
 shown of other nodes, note_node for the one that a page is about. What is read without a word makes an answer that is not kept.
 """
 

@@ -62,7 +62,7 @@ def compare_and_set(
     The revision goes first, so that a later save finds this one as its base. `more_filter` and `more_update` join the
     same update: for what must change together with the node. `submitted`, what a form said, and `act` are kept with the
     revision. Tags change in it too: a save that is refused has taken none. Once it can be read, the site's versions tell of it;
-    in a transaction (`session`) whoever commits it does that. `stored` was read with STORED at least: changes that are
+    in a transaction (`session`) what commits it does that. `stored` was read with STORED at least: changes that are
     scheduled are a mere draft again if what they were begun on changes (`unschedules`), and no save goes past what is due
     already, which is to be published first (scheduled.settle). Raises SlugTaken, InvalidSlug, InvalidPlace,
     NotReady, FieldRefused, NewerVersion, NotUpgraded.

@@ -9,6 +9,7 @@ import pytest
 from benchmarks import busy_site
 from cms.demo import volume
 from comments.operations import maintenance
+from comments.types import Target
 from mongo.clock import now
 from tests.support.nodes.build import nonce
 
@@ -22,10 +23,14 @@ def posts(mongo, monkeypatch):
     return busy_site.ranked()[0]
 
 
+def key(post):
+    return Target("nodes.node", str(post)).id
+
+
 def test_what_is_loaded_is_sound_and_of_the_size_that_is_said(mongo, posts):
     found = [maintenance.examine(target) for target in maintenance.wanted()]
     assert [fault for one in found for fault in one.faults] == []
-    counts = [mongo.discussions.find_one({"_id": f"nodes.node:{post}"})["count"] for post in posts]
+    counts = [mongo.discussions.find_one({"_id": key(post)})["count"] for post in posts]
     assert counts == sorted(counts, reverse=True)
     assert sum(counts) == sum(one.comments for one in found) == mongo.comments.count_documents({})
     assert abs(sum(counts) - 120) <= len(posts)
@@ -38,6 +43,6 @@ def test_what_writers_do_is_sound(mongo, posts):
     assert nonce(posts[0]) != seen
     assert [fault for target in maintenance.wanted() for fault in maintenance.faults(target)] == []
     assert (
-        mongo.discussions.find_one({"_id": f"nodes.node:{posts[0]}"})["count"]
-        == Counter(one["discussion_id"] for one in mongo.comments.find())[f"nodes.node:{posts[0]}"]
+        mongo.discussions.find_one({"_id": key(posts[0])})["count"]
+        == Counter(one["discussion_id"] for one in mongo.comments.find())[key(posts[0])]
     )
