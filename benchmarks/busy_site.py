@@ -16,7 +16,7 @@ POSTS, COMMENTS = (1_000, 50_000) if site.QUICK else (10_000, 1_000_000)
 # Seconds from one to the next.
 COMMENT_EVERY, SAVE_EVERY, TAG_EVERY = 0.2, 5.0, 20.0
 BATCH = 5_000
-TOKEN = "abcdefghijklmnopqrstuvwxyz234567"
+SIGNS = "abcdefghijklmnopqrstuvwxyz234567"
 _rendered: dict[str, str] = {}
 
 
@@ -142,7 +142,7 @@ def comment(dice: random.Random, post: Any) -> None:
     text = "\n\n".join(dice.sample(content.SENTENCES, 2))
     target = Target("nodes.node", str(post))
     services.post(
-        target, author=Author(f"Reader {dice.randrange(997)}"), source=text, token="".join(dice.choices(TOKEN, k=16))
+        target, author=Author(f"Reader {dice.randrange(997)}"), source=text, token="".join(dice.choices(SIGNS, k=16))
     )
 
 

@@ -24,7 +24,8 @@ def replication(examination: Examination) -> Iterator[Finding]:
             message = f"This member is {seconds:,.0f} s behind: majority writes may wait for it, and an election takes longer."
             fix = "See its disk, its load and the network to it."
             yield Finding(WARNING, "replication-lag", name, message, fix)
-    if oplog and oplog.filled > FULL and oplog.seconds < SHORTEST_OPLOG:
+    # Of a set of one none can be away.
+    if members and members.lag and oplog and oplog.filled > FULL and oplog.seconds < SHORTEST_OPLOG:
         hours = oplog.seconds / 3600
         message = f"The oplog reaches {hours:,.1f} hours back: a member that is away for longer has to copy everything."
         fix = "Make it larger on each member: replSetResizeOplog."

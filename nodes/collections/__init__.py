@@ -147,16 +147,8 @@ def collections() -> tuple[Collection, ...]:
                 Index("type_by_updated", (("metadata.type", 1), *CHANGED)),
                 Index("tag_by_updated", (("metadata.tags", 1), *CHANGED)),
                 Index("author_by_updated", (("metadata.author._id", 1), *CHANGED)),
-                Index("by_published", (("metadata.published", -1), ("_id", -1), ("metadata.expires", 1))),
-                Index(
-                    "by_author",
-                    (
-                        ("metadata.author._id", 1),
-                        ("metadata.published", -1),
-                        ("_id", -1),
-                        ("metadata.expires", 1),
-                    ),
-                ),
+                Index("by_published", (*NEWEST, ("metadata.expires", 1))),
+                Index("by_author", (("metadata.author._id", 1), *NEWEST, ("metadata.expires", 1))),
                 Index("by_draft", (("draft.saved_at", -1), ("_id", -1)), sparse=True),
                 # Changes that are scheduled, which readers see from then on.
                 Index("by_due", (("draft.due", -1), ("_id", -1)), sparse=True),

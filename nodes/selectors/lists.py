@@ -135,14 +135,14 @@ def page(filters: Filters, moment: datetime, *, cursor: str = "", size: int = SI
     """Return a page of a list; of a search the best, without further pages. Raises ValueError for a cursor that is none."""
     if filters.search:
         return _best(filters, moment, collection)
-    path = filters.order
+    paths = _paths(filters.order)
     going_newer = cursor.startswith(">")
     query = filters.query(moment) | standing(collection)
     if cursor:
-        query = {"$and": [query, _beyond(path, cursor)]}
+        query = {"$and": [query, _beyond(paths, cursor)]}
     direction = 1 if going_newer else -1
     found = database()[collection].find(query, _fields(filters, collection))
-    documents = list(found.sort([(path, direction), ("_id", direction)]).limit(size + 1))
+    documents = list(found.sort([(path, direction) for path in (*paths, "_id")]).limit(size + 1))
     more = len(documents) > size
     documents = documents[:size]
     if going_newer:
@@ -153,8 +153,8 @@ def page(filters: Filters, moment: datetime, *, cursor: str = "", size: int = SI
     has_older, has_newer = (True, more) if going_newer else (more, bool(cursor))
     return Page(
         rows,
-        _cursor("<", path, documents[-1]) if has_older else "",
-        _cursor(">", path, documents[0]) if has_newer else "",
+        _cursor("<", paths, documents[-1]) if has_older else "",
+        _cursor(">", paths, documents[0]) if has_newer else "",
     )
 
 
@@ -184,28 +184,43 @@ def _best(filters: Filters, moment: datetime, collection: str) -> Page:
     return Page(tuple(_row(document, collection) for document in documents))
 
 
-def _cursor(side: str, path: str, document: Mapping[str, Any]) -> str:
-    """Return "<" or ">" (older or newer than), the time in milliseconds or nothing, ".", the id."""
-    head, tail = path.split(".")
-    moment = document[head][tail]
-    return f"{side}{'' if moment is None else round((moment - EPOCH) / timedelta(milliseconds=1))}.{document['_id']}"
+def _paths(order: str) -> tuple[str, ...]:
+    """Return the times that a list goes by, one after the other: as the indexes that readers' lists use."""
+    return (order, "metadata.created") if order == "metadata.published" else (order,)
 
 
-def _beyond(path: str, cursor: str) -> dict[str, Any]:
-    side, (time, dot, last) = cursor[:1], cursor[1:].partition(".")
-    if side not in "<>" or not dot or not ObjectId.is_valid(last) or (time and not time.lstrip("-").isdecimal()):
+def _cursor(side: str, paths: Sequence[str], document: Mapping[str, Any]) -> str:
+    """Return "<" or ">" (older or newer than), the times in milliseconds or nothing, the id, with dots between them."""
+    spelled = []
+    for path in paths:
+        head, tail = path.split(".")
+        moment = document[head][tail]
+        spelled.append("" if moment is None else str(round((moment - EPOCH) / timedelta(milliseconds=1))))
+    return f"{side}{'.'.join((*spelled, str(document['_id'])))}"
+
+
+def _beyond(paths: Sequence[str], cursor: str) -> dict[str, Any]:
+    side, (*spelled, last) = cursor[:1], cursor[1:].split(".")
+    if side not in "<>" or len(spelled) != len(paths) or not ObjectId.is_valid(last):
         raise ValueError(cursor)
+    places = [*zip(paths, map(_moment, spelled), strict=True), ("_id", ObjectId(last))]
     compare = "$gt" if side == ">" else "$lt"
-    if not time:
-        return {path: None, "_id": {compare: ObjectId(last)}}
-    try:
-        moment = EPOCH + timedelta(milliseconds=int(time))
-    except OverflowError as error:
-        raise ValueError(cursor) from error
+    path, first = places[0]
     return {
-        path: {f"{compare}e": moment},
-        "$or": [{path: {compare: moment}}, {path: moment, "_id": {compare: ObjectId(last)}}],
+        path: first if first is None else {f"{compare}e": first},
+        "$or": [
+            dict(places[:n]) | {path: {compare: value}} for n, (path, value) in enumerate(places) if value is not None
+        ],
     }
+
+
+def _moment(spelled: str) -> datetime | None:
+    if spelled and not spelled.lstrip("-").isdecimal():
+        raise ValueError(spelled)
+    try:
+        return EPOCH + timedelta(milliseconds=int(spelled)) if spelled else None
+    except OverflowError as error:
+        raise ValueError(spelled) from error
 
 
 @lru_cache(maxsize=256)

@@ -22,6 +22,7 @@ def found(check) -> dict[str, str]:
 
 def test_a_member_that_is_behind(mongo, monkeypatch):
     assert found(capacity.replication) == {}
+    monkeypatch.setattr(status, "oplog", lambda alias: None)
     monkeypatch.setattr(status, "members", lambda alias: status.Members(1, (), {"db2:27017": 61, "db3:27017": 59}))
     (finding,) = findings(capacity.replication)
     assert (finding.name, finding.level, finding.where) == ("replication-lag", WARNING, "db2:27017")
@@ -32,6 +33,8 @@ def test_a_member_that_is_behind(mongo, monkeypatch):
 )
 def test_an_oplog_that_is_full_and_short(mongo, monkeypatch, seconds, filled, is_short):
     monkeypatch.setattr(status, "oplog", lambda alias: status.Oplog(seconds, filled))
+    assert found(capacity.replication) == {}, "a set of one"
+    monkeypatch.setattr(status, "members", lambda alias: status.Members(1, (), {"db2:27017": 0}))
     assert found(capacity.replication) == ({"oplog-short": WARNING} if is_short else {})
 
 
@@ -69,8 +72,9 @@ def test_versions_with_known_faults(mongo):
 @pytest.fixture
 def config(mongo):
     """A database with the collections that a cluster keeps of itself; gone after the test."""
-    yield mongo.client["test_config_of_a_cluster"]
-    mongo.client.drop_database("test_config_of_a_cluster")
+    name = f"{mongo.name}_config"
+    yield mongo.client[name]
+    mongo.client.drop_database(name)
 
 
 def test_a_balancer_that_was_stopped(config):

@@ -154,11 +154,11 @@ def test_counts_are_kept_until_the_site_changes(client, site, commands):
     client.get("/live/archive")
     with commands.recorded():
         client.get("/live/archive")
-    assert "aggregate" not in commands.names
+    assert len(commands.names) == 1, "the versions that it is kept under"
     node("blog-entry", "one-more", parent=site, published=now())
     with commands.recorded():
         client.get("/live/archive")
-    assert "aggregate" in commands.names
+    assert "aggregate" in commands.names[1:]
 
 
 def sent_by(commands, mongo, work) -> tuple[list[dict], object]:
