@@ -11,7 +11,7 @@ from cms.management.site_copy.archive import FILES, MANIFEST, NODES, PHOTOS, REV
 from cms.management.site_copy.lines import decoded, encoded
 from tests.support.site_copy import changed, resealed
 
-PHOTO = ObjectId()
+PHOTO = ObjectId("6565f1e2a3b4c5d6e7f80910")
 PICTURE = f"photos/{PHOTO}"
 
 
