@@ -135,7 +135,7 @@ def page(filters: Filters, moment: datetime, *, cursor: str = "", size: int = SI
     """Return a page of a list; of a search the best, without further pages. Raises ValueError for a cursor that is none."""
     if filters.search:
         return _best(filters, moment, collection)
-    paths = _paths(filters.order)
+    paths = times_of(filters.order)
     going_newer = cursor.startswith(">")
     query = filters.query(moment) | standing(collection)
     if cursor:
@@ -184,7 +184,7 @@ def _best(filters: Filters, moment: datetime, collection: str) -> Page:
     return Page(tuple(_row(document, collection) for document in documents))
 
 
-def _paths(order: str) -> tuple[str, ...]:
+def times_of(order: str) -> tuple[str, ...]:
     """Return the times that a list goes by, one after the other: as the indexes that readers' lists use."""
     return (order, "metadata.created") if order == "metadata.published" else (order,)
 

@@ -9,7 +9,7 @@ from mongo.connection import database
 from nodes.collections import NODES, REVISIONS
 from nodes.models import Node
 from nodes.selectors.listing import LISTED
-from nodes.selectors.lists import ANY, COUNTED, DUE, SCHEDULED, Filters
+from nodes.selectors.lists import ANY, COUNTED, DUE, SCHEDULED, Filters, times_of
 
 # Of what is to come and what was changed: as many as are named.
 NAMED = 6
@@ -48,7 +48,7 @@ def coming(author: ObjectId | str | None, moment: datetime) -> list[Coming]:
     for state in (SCHEDULED, DUE):
         filters = Filters(state=state, author=author)
         documents = database()[NODES].find(filters.query(moment), LISTED | {"draft.due": 1})
-        for document in documents.sort([(filters.order, 1), ("_id", 1)]).limit(NAMED):
+        for document in documents.sort([(path, 1) for path in (*times_of(filters.order), "_id")]).limit(NAMED):
             at = document["metadata"]["published"] if state == SCHEDULED else document["draft"]["due"]
             found.append(Coming(Node.from_document(document), at, is_change=state == DUE))
     return sorted(found, key=lambda one: one.at)[:NAMED]
