@@ -58,6 +58,15 @@ def test_an_avif_is_sent_as_one(client):
         assert (image.format, image.size) == ("WEBP", (60, 40))
 
 
+def test_a_copy_of_a_picture_that_is_stored_in_several_chunks(client):
+    noise = Image.merge("RGB", [Image.effect_noise((600, 400), 90) for _band in "RGB"])
+    photo = selectors.get(upload(gallery(), pictures.encoded("PNG", noise), "a.png"))
+    assert len(shown(photo.pk)) > 2 * 255 * 1024
+    with Image.open(io.BytesIO(body(client.get(copy(photo, 320, "webp"))))) as image:
+        image.load()
+        assert (image.format, image.size) == ("WEBP", (320, 213))
+
+
 def test_ranges_conditions_and_head(client):
     photo_id = upload(
         gallery(), pictures.encoded("PNG", pictures.image((600, 400)).effect_spread(200), compress_level=0), "a.png"
