@@ -110,6 +110,7 @@ def addresses() -> Iterator[tuple[str, str]]:
     yield "search, a rare word", "/search?q=pamphlet"
     yield "search, a common word", "/search?q=paper"
     yield "search, two common words", "/search?q=paper+ink"
+    yield "search, a rare word and two common", "/search?q=paper+ink+pamphlet"
     yield "post", middle.get_absolute_url()
 
 

@@ -42,6 +42,7 @@ _WORDS_A_MINUTE: Final = 220
 _CHARACTERS_A_MINUTE: Final = 400
 # Of Latin, Greek, Cyrillic, Hebrew and Arabic letters. Elsewhere a mark makes another letter, as in Japanese or Hindi.
 _ACCENTS: Final = re.compile("[\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0670]")
+_RUN: Final = re.compile(r"[\x00-\x7f]+|[^\x00-\x7f]")
 _LOOKED_THROUGH: Final = 20_000  # characters, for the beginning of a text
 _MOST_TERMS: Final = 20
 _LONGEST_TERM: Final = 100
@@ -114,6 +115,13 @@ def highlight(text: str, terms: Sequence[str], around: int = 80, extracts: int =
     if position < len(text):
         _add(pieces, " …", marked=False)
     return pieces
+
+
+def folded(text: str) -> str:
+    """Return `text` without case and accents, as `highlight` finds terms: "" for an accent that stands alone, "ss" for "ß"."""
+    if text.isascii():
+        return text.lower()
+    return unicodedata.normalize("NFKC", _ACCENTS.sub("", unicodedata.normalize("NFKD", text.casefold())))
 
 
 def minutes(text: str) -> int:
@@ -204,13 +212,18 @@ def _preformatted(text: str) -> str:
 
 
 def _one_line(text: str) -> str:
-    """Return a text of `plain` as one line: cells of a table stand apart by a dot, its rows by a slash."""
+    """Return a text of `plain` as one line: cells of a table stand apart by a dot, its rows by a slash.
+
+    What an empty line follows and no sign ends, such as a heading, stands apart by a dot as well.
+    """
     parts: list[str] = []
     between = ""
     for line in text.split("\n"):
         if said := _CELLS.join(filter(None, (" ".join(cell.split()) for cell in line.split("\t")))):
             parts += [between, said]
             between = _ROWS if "\t" in line else " "
+        elif between == " " and parts[-1][-1].isalnum():
+            between = _CELLS
     return "".join(parts)
 
 
@@ -222,10 +235,7 @@ def _weight(word: str) -> int:
     return max(-(-letters // _LETTERS_IN_UNSPACED_WORD), 1)
 
 
-@lru_cache(maxsize=4096)
-def _folded(character: str) -> str:
-    """Return `character` without case and accents: "" for an accent that stands alone, "ss" for "ß"."""
-    return unicodedata.normalize("NFKC", _ACCENTS.sub("", unicodedata.normalize("NFKD", character.casefold())))
+_folded: Final = lru_cache(maxsize=4096)(folded)
 
 
 def _matches(text: str, terms: Sequence[str]) -> list[tuple[int, int]]:
@@ -240,10 +250,11 @@ def _matches(text: str, terms: Sequence[str]) -> list[tuple[int, int]]:
     )
     folded: list[str] = []
     origin: list[int] = []
-    for index, character in enumerate(text):
-        parts = _folded(character)
-        folded.append(parts)
-        origin.extend([index] * len(parts))
+    # ASCII is as long as before: a run of it at once.
+    for run in _RUN.finditer(text):
+        is_plain = run[0].isascii()
+        folded.append(run[0].lower() if is_plain else _folded(run[0]))
+        origin.extend(range(*run.span()) if is_plain else [run.start()] * len(folded[-1]))
     origin.append(len(text))
     found = []
     end = 0

@@ -12,6 +12,7 @@ urlpatterns = [
     path("sitemap.xml", sitemaps.index, name="sitemap"),
     path("sitemap-<slug:kind>-<int:number>.xml", sitemaps.page, name="sitemap-page"),
     path("search", finding.search_page, name="search"),
+    path("search/suggestions", finding.search_suggestions, name="search-suggestions"),
     path("feed/<slug:form>", feeds.site, name="site-feed"),
     path("tag/<tag:tag>/feed/<slug:form>", feeds.tag, name="tag-feed"),
     path("tag/<tag:tag>", pages.tag, name="tag"),

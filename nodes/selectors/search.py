@@ -13,7 +13,7 @@ from pymongo.errors import PyMongoError
 
 from markup import text
 from mongo.connection import database
-from nodes.collections import ASSET_FILES, NODES, standing
+from nodes.collections import ASSET_FILES, NODES, SEARCH, standing
 from nodes.models import Node, Photo, as_shown
 from nodes.models.tree import Tree
 from nodes.selectors.listing import FIELDS, MODELS, for_readers, live
@@ -25,6 +25,9 @@ Found = tuple[str, Any]
 # More results than readers look through: those need another word.
 MOST = 100
 MOST_WORDS = 10
+# Documents that are looked through for several words, and what of them.
+LOOKED_THROUGH = 400
+READ = {path: 1 for path, _way in SEARCH.keys if path != "derived.pairs"}
 LONGEST_QUERY = 200
 MILLISECONDS = 1_500
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
@@ -64,8 +67,7 @@ def search(
 ) -> Results:
     """Return page `page` (from 1) of the live nodes and photos with every word of `query`, the best first; else with any.
 
-    Each of its steps may take `milliseconds`, and up to three follow each other; after one that takes longer, the answer is
-    what an unordered look finds first.
+    Each of its steps may take `milliseconds`; after one that takes longer, the answer is what an unordered look finds first.
     """
     words = words_of(query)
     if not words:
@@ -74,11 +76,10 @@ def search(
     parts = _parts(words)
     wanted = _all_of(parts)
     try:
-        ranked = _of_one_word(wanted, public, milliseconds) if len(parts) == 1 else None
-        found, all_words = _ids(wanted, public, milliseconds) if ranked is None else ranked, True
-        if not found and len(parts) > 1:
-            found, all_words = _ids(" ".join(parts), public, milliseconds), False
-        cut_short = False
+        if len(parts) > 1:
+            found, all_words, cut_short = _of_several(parts, public, milliseconds)
+        else:
+            found, all_words, cut_short = _of_one_word(wanted, public, milliseconds), True, False
     except TooSlow:
         found, all_words, cut_short = _any_ids(wanted, public, milliseconds), True, True
     hits = _hits(found[(page - 1) * size : page * size], words, moment)
@@ -117,8 +118,8 @@ def _ids(wanted: str, public: dict[str, Any], milliseconds: float) -> list[Found
     return [(name, key) for _score, _created, key, name in found[:MOST]]
 
 
-def _of_one_word(wanted: str, public: dict[str, Any], milliseconds: float) -> list[Found] | None:
-    """Return what holds one word, the best first, where that can be told without working out scores; else None.
+def _of_one_word(wanted: str, public: dict[str, Any], milliseconds: float) -> list[Found]:
+    """Return what holds one word, the best first, of many without working out scores.
 
     To sort by score the server works out the score of everything that has the word. But a text index keeps what has one word by
     its weight there, which is the score of that word alone: read without sorting, the best come first.
@@ -129,10 +130,49 @@ def _of_one_word(wanted: str, public: dict[str, Any], milliseconds: float) -> li
             best = database()[name].find(_query(wanted, public, name), {"_id": 1}).limit(MOST)
             ranked.append([(name, document["_id"]) for document in best])
     if all(ranked) and max(map(len, ranked)) < MOST:
-        return None  # few in both: what they score says in which order they belong
+        # Few in both: what they score says in which order they belong.
+        return _ids(wanted, public, milliseconds)
     # Of many the order between photos and posts does not matter: they take turns.
     turns = (one for turn in zip_longest(*ranked) for one in turn if one is not None)
     return list(islice(turns, MOST))
+
+
+def _of_several(parts: Sequence[str], public: dict[str, Any], milliseconds: float) -> tuple[list[Found], bool, bool]:
+    """Return what holds several words, else some of them, the best first; whether it is all words; whether more may hold them.
+
+    For all that has two common words the server would read whatever has one. Looked through are those documents in which each
+    weighs most, LOOKED_THROUGH of a collection together: of a rare word they are all.
+    """
+    size, plain = LOOKED_THROUGH // len(parts), [text.folded(part) for part in parts]
+    ranks: dict[Found, tuple[int, int, int]] = {}
+    is_whole = False
+    with at_most(milliseconds):
+        for part in parts:
+            lists = [list(database()[name].find(_query(part, public, name), READ).limit(size)) for name in COLLECTIONS]
+            # The index knows nothing of words that say little, such as "the".
+            is_whole |= any(lists) and max(map(len, lists)) < size
+            for name, documents in zip(COLLECTIONS, lists, strict=True):
+                for place, document in enumerate(documents):
+                    if (one := (name, document["_id"])) not in ranks:
+                        ranks[one] = *_missing(plain, document), place
+    best = sorted(ranks, key=ranks.__getitem__)
+    whole = [one for one in best if ranks[one][0] == 0]
+    return (whole or best)[:MOST], bool(whole), not is_whole and len(whole) < MOST
+
+
+def _missing(words: Sequence[str], document: Mapping[str, Any]) -> tuple[int, int]:
+    """Return how many of some words, without accents, a document does not have, and how many its title does not have."""
+    metadata, derived = document["metadata"], document.get("derived", {})
+    title = text.folded(f"{metadata['title']} {derived.get('title', '')}")
+    untitled = [word for word in words if word not in title]
+    said = " ".join(
+        (*metadata["tags"], metadata.get("summary") or "", derived.get("tags", ""), derived.get("text", ""))
+    )
+    # Most words stand there as they were typed: to fold a long text takes longest.
+    lowered = said.lower()
+    missing = [word for word in untitled if word not in lowered]
+    folded = text.folded(said) if missing else ""
+    return sum(word not in folded for word in missing), len(untitled)
 
 
 def _any_ids(wanted: str, public: dict[str, Any], milliseconds: float) -> list[Found]:

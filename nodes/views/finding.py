@@ -2,11 +2,12 @@
 
 import re
 
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponsePermanentRedirect
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponsePermanentRedirect, JsonResponse
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
+from django.views.decorators.cache import cache_control
 from django.views.decorators.http import require_safe
 
 from mongo.clock import now
@@ -14,6 +15,7 @@ from nodes.content import NEWEST
 from nodes.models import Node, tree
 from nodes.photos import pictures
 from nodes.selectors import archives, related, search
+from nodes.selectors.suggestions import suggestions
 from nodes.texts import titles
 from nodes.views.pages import breadcrumbs, listed, moved_with, section_at
 
@@ -75,6 +77,14 @@ def search_page(request: HttpRequest) -> HttpResponse:
     more = number + 1 if results.total > number * RESULTS else None
     context = {"query": query, "results": results, "page": number, "previous": number - 1, "more": more}
     return render(request, "nodes/search.html", context)
+
+
+@require_safe
+@cache_control(private=True, max_age=60)
+def search_suggestions(request: HttpRequest) -> JsonResponse:
+    """Answer {"suggestions": […]}: titles and tags that ?q= may become."""
+    typed = request.GET.get("q", "")[: search.LONGEST_QUERY]
+    return JsonResponse({"suggestions": suggestions(tree.current(), typed, now())})
 
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:

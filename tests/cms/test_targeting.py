@@ -81,6 +81,7 @@ def readers(client: Client) -> set[str]:
             "/tag/water/feed/atom",
             "/author/ann",
             "/search?q=water",
+            "/search/suggestions?q=wat",
             "/feed/rss",
             "/news/feed/atom",
             "/news/feed/json",

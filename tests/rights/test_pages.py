@@ -26,6 +26,7 @@ front page           +     -        -      -          -        -        -
 its section          +     -        -      -          -        -        -
 neighbour's page     +     -        -      -          -        -        -
 search               +     -        -      -          -        -        -
+suggested titles     +     -        -      -          -        -        -
 tag page             +     -        -      -          -        -        -
 author's page        +     -        -      -          -        -        -
 its own tag          +     -        -      -          -        -        -
@@ -157,6 +158,7 @@ PATHS: dict[str, Callable[[World, Thing, str], str]] = {
     "its section": lambda w, t, s: t.path.rpartition("/")[0],
     "neighbour's page": lambda w, t, s: _beside[0].path,
     "search": lambda w, t, s: f"/search?q=w{s}",
+    "suggested titles": lambda w, t, s: f"/search/suggestions?q=zq{s}",
     "tag page": lambda w, t, s: "/tag/shared",
     "author's page": lambda w, t, s: "/author/owner",
     "its own tag": lambda w, t, s: f"/tag/tag{s}",

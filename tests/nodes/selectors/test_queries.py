@@ -73,7 +73,7 @@ def addresses(client) -> list[str]:
         "/author/ann", "/author/ann/feed/atom",
         "/live/archive", "/live/archive/2022", "/live/archive/2022/02", "/feed/rss", "/live/feed/atom", "/tag/t/feed/json",
         "/sitemap.xml", "/sitemap-sections-1.xml", "/sitemap-blog-entry-1.xml", "/sitemap-basic-page-1.xml", "/robots.txt",
-        "/folder/moved", "/folder?from=page-2", *further,
+        "/folder/moved", "/folder?from=page-2", "/search/suggestions?q=post", *further,
     ]  # fmt: skip
 
 

@@ -126,6 +126,11 @@ class TestSearch:
             ("梦红", []),
             ("nowhere", []),
             ("oak nowhere", ["ink"]),
+            ("AMELIA letters", ["ink"]),
+            ("ink craft", ["paper"]),
+            ("红楼 批注", ["红楼梦"]),
+            ("letters amelia ink", ["ink"]),
+            ("nowhere else", []),
             ('"oak" -galls', ["ink"]),
         ],
     )
@@ -151,11 +156,21 @@ class TestSearch:
         page = client.get("/search", {"q": query})
         assert page.status_code == 200
         assert "<script>" not in page.content.decode()
+        assert client.get("/search/suggestions", {"q": query}).status_code == 200
 
     @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
     @given(st.text(max_size=40))
     def test_anything_typed_is_answered(self, client, query):
-        assert client.get("/search", {"q": query}).status_code == 200
+        for path in ("/search", "/search/suggestions"):
+            assert client.get(path, {"q": query}).status_code == 200
+
+    def test_suggests_titles_and_tags(self, client):
+        answer = client.get("/search/suggestions", {"q": "cra"})
+        assert answer.json() == {"suggestions": ["craft"]}
+        assert sorted(answer["Cache-Control"].split(", ")) == ["max-age=60", "private"]
+        assert client.get("/search/suggestions", {"q": "in"}).json() == {"suggestions": ["Ink from oak galls"]}
+        assert client.get("/search/suggestions").json() == {"suggestions": []}
+        assert client.post("/search/suggestions", {"q": "in"}).status_code == 405
 
     @pytest.mark.parametrize("page", ["0", "-1", "x", "11", "99999999999", "²"])
     def test_pages_that_are_none(self, client, page):
@@ -202,6 +217,31 @@ class TestSearch:
         best = [hit.node.pk for hit in scored.hits if hit.node.pk != photo]
         assert [hit.node.pk for hit in found.hits] == [best[0], photo, *best[1:5]]
         assert (found.total, found.is_cut_short, found.all_words) == (6, False, True)
+
+    def test_several_words_are_looked_for_where_each_weighs_most(self, client, blog, commands, monkeypatch):
+        """All that has two common words is told by reading whatever has one of them."""
+        monkeypatch.setattr(search, "LOOKED_THROUGH", 6)
+        for number in range(8):
+            post(blog, f"p{number}", 2020, 1, 1 + number, title="Walks", text="Under an umbrella, through the rain.")
+        post(blog, "rare", 2019, 1, 1, title="Animals", text="A zébra in the rain, in the rain, and in the snow.")
+        post(blog, "both", 2018, 1, 1, title="Rain and umbrella", text="Nothing.")
+        post(blog, "one", 2018, 1, 2, title="Umbrella", text="Rain.")
+        told = {}
+        for query in ("umbrella rain", "rain zebra", "zebra umbrella", "rain umbrella xylophone"):
+            with commands.recorded():
+                results = client.get("/search", {"q": query}).context["results"]
+            asked = [event.command for event in commands.sent if "$text" in event.command.get("filter", {})]
+            assert {command["limit"] for command in asked} == {6 // len(query.split())}
+            assert not any("sort" in command for command in asked)
+            assert all(command["maxTimeMS"] <= 1_500 for command in asked)
+            told[query] = [hit.node.metadata.slug for hit in results.hits], results.all_words, results.is_cut_short
+        found, *how = told.pop("umbrella rain")
+        assert (found[:2], how) == (["both", "one"], [True, True])
+        # There is no other page with the rare word.
+        assert told["rain zebra"] == (["rare"], True, False)
+        some, *how = told["zebra umbrella"]
+        assert (sorted(some[:3]), how) == (["both", "one", "rare"], [False, False])
+        assert told["rain umbrella xylophone"][1:] == (False, True)
 
     def test_a_slow_search_answers_what_it_has(self, mongo):
         results = search.search(tree.current(), "ink", now(), page=1, size=10, milliseconds=0.001)
