@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import islice
 from math import log
 from typing import Any
 
@@ -32,7 +33,7 @@ class Related:
 def related(sections: Tree, node: Node, moment: datetime) -> Related:
     """Return up to SHOWN live pages, posts and sections that share tags with a node, and never itself. Kept in process.
 
-    Of the COMPARED newest those come first that share the most of what few of them have: tags, and words of title and summary.
+    Of the COMPARED newest those come first that share the most of what few of them have: tags, and words of titles.
     """
 
     def read() -> tuple[Related, datetime | None]:
@@ -42,11 +43,13 @@ def related(sections: Tree, node: Node, moment: datetime) -> Related:
             "_id": {"$ne": node.pk},
             **live(moment),
         }
-        found = database()[NODES].find(base, for_readers(LISTED, moment)).sort(NEWEST_FIRST).limit(COMPARED)
-        others = [Node.from_document(document) for document in found.hint("by_tag")]
+        fields = for_readers({**LISTED, "derived.title_words": 1}, moment)
+        found = database()[NODES].find(base, fields).sort(NEWEST_FIRST).limit(COMPARED)
+        # Most are compared and not shown: nodes are made of few.
+        alike = map(Node.from_document, _alike(node, list(found.hint("by_tag"))))
         # Changes that are due may have taken the tags away.
-        alike = [one for one in others if one.content_type.is_installed and own & set(one.metadata.tags)]
-        shown = _alike(node, alike)[:SHOWN]
+        installed = (one for one in alike if one.content_type.is_installed and own & set(one.metadata.tags))
+        shown = list(islice(installed, SHOWN))
         tags = Counter(tag for other in shown for tag in other.metadata.tags if tag in own)
         return Related(tuple(shown), tags.most_common(1)[0][0] if tags else ""), due.next_due(moment)
 
@@ -56,22 +59,23 @@ def related(sections: Tree, node: Node, moment: datetime) -> Related:
     return version_cache.under_version(("related", node.pk, node.metadata.nonce), moment, read)
 
 
-def _alike(node: Node, others: Sequence[Node]) -> list[Node]:
-    """Return nodes by how much they share with one, the newest first of those that share as much, as they come."""
-    tags, words = set(node.metadata.tags), _words(node)
-    shared = [(tags & set(other.metadata.tags), words & _words(other)) for other in others]
+def _alike(node: Node, others: Sequence[Document]) -> list[Document]:
+    """Return what is stored of others by how much they share with a node, the newest first of those that share as much."""
+    tags, words = set(node.metadata.tags), set(titles.words(node.metadata.title))
+    shared = [
+        (tags.intersection(other["metadata"]["tags"]), words.intersection(other["derived"]["title_words"]))
+        for other in others
+    ]
     # What few have says more than what all have: "the", say.
     common = Counter(one for both in shared for part in both for one in part)
 
     def weight(part: Iterable[str]) -> float:
         return sum(log(1 + len(others) / common[one]) for one in part)
 
-    scores = {other.pk: WORTH_OF_A_TAG * weight(t) + weight(w) for other, (t, w) in zip(others, shared, strict=True)}
-    return sorted(others, key=lambda other: -scores[other.pk])
-
-
-def _words(node: Node) -> set[str]:
-    return set(titles.words(f"{node.metadata.title} {node.blurb}"))
+    scores = {
+        other["_id"]: WORTH_OF_A_TAG * weight(t) + weight(w) for other, (t, w) in zip(others, shared, strict=True)
+    }
+    return sorted(others, key=lambda other: -scores[other["_id"]])
 
 
 def titled(sections: Tree, words: Sequence[str], moment: datetime, *, size: int, milliseconds: float) -> list[Node]:
