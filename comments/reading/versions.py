@@ -1,11 +1,9 @@
 """Which versions of which discussions an answer was made from: what must be checked before it is shown again."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
 from dataclasses import dataclass, field
 
 from comments.types import Discussion
+from mongo.engine.recording import Recorder
 
 
 @dataclass
@@ -19,7 +17,9 @@ class ReadVersions:
     lasting: bool = True
 
 
-_recording: ContextVar[ReadVersions | None] = ContextVar("recording", default=None)
+# What is read through comments.reading.selectors.
+_recorder = Recorder("discussions", ReadVersions)
+recorded = _recorder.recorded
 
 
 def settled(version: object, *, writing: object) -> str | None:
@@ -28,26 +28,16 @@ def settled(version: object, *, writing: object) -> str | None:
     return None if writing else str(version)
 
 
-@contextmanager
-def recorded() -> Iterator[ReadVersions]:
-    """Record what the block reads through comments.reading.selectors."""
-    token = _recording.set(read := ReadVersions())
-    try:
-        yield read
-    finally:
-        _recording.reset(token)
-
-
 def note(discussion: Discussion) -> None:
     """Record that comments were read after this version of their discussion."""
-    if (read := _recording.get()) is not None and read.versions.setdefault(
-        discussion.target.id, discussion.version
-    ) != (discussion.version):
+    if (read := _recorder.current) is None:
+        return
+    if read.versions.setdefault(discussion.target.id, discussion.version) != discussion.version:
         # It was changed between two reads: the answer is of no single version.
         read.lasting = False
 
 
 def note_fleeting() -> None:
     """Record that something was read which no discussion's version stands for."""
-    if (read := _recording.get()) is not None:
+    if (read := _recorder.current) is not None:
         read.lasting = False

@@ -1,9 +1,8 @@
 """Whether whatever is read for an answer is noted by what it depends on: only then may the answer be kept and compared."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
 from dataclasses import dataclass
+
+from mongo.engine.recording import Recorder
 
 
 @dataclass
@@ -13,30 +12,12 @@ class Watched:
     unnoted: bool = False
 
 
-_watched: ContextVar[Watched | None] = ContextVar("watched", default=None)
-
-
-@contextmanager
-def watched() -> Iterator[Watched]:
-    """Watch whether the block reads anything outside of `noted()`."""
-    token = _watched.set(found := Watched())
-    try:
-        yield found
-    finally:
-        _watched.reset(token)
-
-
-@contextmanager
-def noted() -> Iterator[None]:
-    """Read what the block, or the function that this decorates, notes itself."""
-    token = _watched.set(None)
-    try:
-        yield
-    finally:
-        _watched.reset(token)
+_watched = Recorder("watched", Watched)
+# Watch whether the block reads anything outside of `noted()`, which is for what notes itself what it reads.
+watched, noted = _watched.recorded, _watched.unrecorded
 
 
 def reading() -> None:
     """Say that something is about to be read: called by whatever hands out the database."""
-    if (found := _watched.get()) is not None:
+    if (found := _watched.current) is not None:
         found.unnoted = True

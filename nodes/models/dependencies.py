@@ -4,14 +4,13 @@ What reads nodes or photos says so here: `on_lists` where no more is read than c
 shown of other nodes, note_node for the one that a page is about. What is read without a word makes an answer that is not kept.
 """
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
 from mongo.engine import noting
+from mongo.engine.recording import Recorder
 from nodes.types import Expected
 
 P = ParamSpec("P")
@@ -32,17 +31,8 @@ class Dependencies:
         return None if self.texts else self.node
 
 
-_recording: ContextVar[Dependencies | None] = ContextVar("dependencies", default=None)
-
-
-@contextmanager
-def recorded() -> Iterator[Dependencies]:
-    """Record what the block notes."""
-    token = _recording.set(found := Dependencies())
-    try:
-        yield found
-    finally:
-        _recording.reset(token)
+_recorder = Recorder("dependencies", Dependencies)
+recorded = _recorder.recorded
 
 
 def on_lists(select: Callable[P, T]) -> Callable[P, T]:
@@ -58,13 +48,13 @@ def on_lists(select: Callable[P, T]) -> Callable[P, T]:
 
 def note_texts() -> None:
     """Note that a text of another node is shown, or when it was last changed: what any save may change."""
-    if (found := _recording.get()) is not None:
+    if (found := _recorder.current) is not None:
         found.texts = True
 
 
 def note_node(stored: Mapping[str, Any]) -> None:
     """Note that a node was read with all its fields, as it is stored. An answer has one: of a second any save may change it."""
-    if (found := _recording.get()) is None:
+    if (found := _recorder.current) is None:
         return
     seen = Expected.of(stored)
     if found.node is None:
