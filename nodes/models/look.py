@@ -41,10 +41,13 @@ _BUNDLED = {"": ("serif", "sans"), "sans": ("sans",), "serif": ("serif",)}
 
 
 def fonts(settings: SiteSettings) -> tuple[str, ...]:
-    """Return which of the fonts "serif" and "sans" that come with the site every page needs."""
+    """Return which of the fonts that come with the site the top of every page needs, by the names of their files."""
     if settings.theme == DOCUMENTATION and not settings.fonts:
         return ("sans",)
-    return _BUNDLED.get(settings.fonts, ())
+    bundled = _BUNDLED.get(settings.fonts, ())
+    # The tagline's: found only in the style sheet, it would hold the first paint up by a round trip.
+    is_slanted = settings.tagline and settings.theme != DOCUMENTATION and settings.language[:2] not in ("zh", "ja")
+    return (*bundled, "serif-italic") if "serif" in bundled and is_slanted else bundled
 
 
 def contrast(one: str, other: str) -> float:

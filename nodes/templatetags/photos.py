@@ -34,8 +34,8 @@ def photo_thumbnail(photo: Photo, width: int, alt: str | None = None, *, eager: 
 
 # How wide the boxes of photos are in lists: of the newest post, of two in a row, beside words.
 _BOXES = {
-    "lead": "(min-width: 76rem) 42rem, (min-width: 48rem) 56vw, 100vw",
-    "card": "(min-width: 76rem) 34rem, (min-width: 48rem) 46vw, 100vw",
+    "lead": "(min-width: 76rem) 42rem, (min-width: 48rem) 56vw, 88vw",
+    "card": "(min-width: 76rem) 34rem, (min-width: 48rem) 46vw, 88vw",
     "row": "(min-width: 40rem) 17rem, 7rem",
 }
 
@@ -51,10 +51,10 @@ _ROW = 330
 
 
 @register.simple_tag
-def photo_in_row(photo: Photo) -> SafeString:
-    """{% photo_in_row photo %}: the photo for a row of photos, next to nothing cut off."""
+def photo_in_row(photo: Photo, *, eager: bool = False) -> SafeString:
+    """{% photo_in_row photo eager=True %}: the photo for a row, next to nothing cut off. `eager`: seen before scrolling."""
     shape = photo_links.shape(photo)
-    return photo_links.crop(photo, sizes=f"min(100vw, {shape * _ROW // 100}px)", widest=shape / 100)
+    return photo_links.crop(photo, sizes=f"min(88vw, {shape * _ROW // 100}px)", widest=shape / 100, eager=eager)
 
 
 @register.filter

@@ -1,5 +1,5 @@
-// The pictures of galleries, large, over the page. Without this script each is a plain link to its photo's page, and it still is:
-// with a key held, by the middle button, and by the title below the picture.
+// The pictures of galleries, large, over the page. Each is still a link to its photo's page: with a key held, by the middle
+// button, by the title below the picture.
 (() => {
   "use strict";
 
@@ -14,7 +14,7 @@
   const show = (next) => {
     at = (next + links.length) % links.length;
     const link = links[at];
-    // No picture of the last one under the words of this one, however slow the line.
+    // Never the last picture under the words of this one.
     image.removeAttribute("srcset");
     image.width = link.dataset.width;
     image.height = link.dataset.height;

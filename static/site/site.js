@@ -39,7 +39,7 @@
     }
   };
 
-  // Where there is no margin a note unfolds below its line: without a script by its address, here without a jump.
+  // Where there is no margin a note unfolds below its line, here without a jump.
   for (const link of document.querySelectorAll(".prose .footnote-ref a")) {
     const number = link.parentElement;
     const note = [number.nextElementSibling, number.closest(".prose > *")?.nextElementSibling].find(
@@ -57,7 +57,7 @@
     note.querySelector(".footnote-back")?.addEventListener("click", (event) => unfold(event, false));
   }
 
-  // Code is copied by a button; browsers allow that on safe addresses only.
+  // Browsers copy on safe addresses only.
   for (const code of navigator.clipboard ? document.querySelectorAll(".prose pre") : []) {
     const block = document.createElement("div");
     const copy = document.createElement("button");
@@ -74,7 +74,7 @@
       try {
         await navigator.clipboard.writeText(code.textContent);
       } catch {
-        return; // The browser was told not to: there is the keyboard's way.
+        return; // There is the keyboard's way.
       }
       copy.textContent = said.textContent = words.copied;
       setTimeout(() => {
@@ -84,7 +84,7 @@
     });
   }
 
-  // What stands on another site is fetched from there once a reader asks for it.
+  // Other sites are asked once a reader asks for it.
   for (const link of document.querySelectorAll("a[data-player]")) {
     link.addEventListener("click", (event) => {
       if (event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
