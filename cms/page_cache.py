@@ -6,14 +6,18 @@ is compared with the database at every request, never trusted for a while. One c
 
 Every page depends on the site's `frame` and `lists`; that of a node on its nonce; what shows other texts, on the site's `texts`
 (nodes.models.dependencies). A page for which something was read that notes none of these is not kept.
+
+What is kept is also packed, once, for readers whose browser unpacks it: a page is public, and so tells nothing by its length.
 """
 
+import gzip
 import hashlib
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import cached_property
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -21,7 +25,7 @@ from bson import ObjectId
 from django.conf import settings
 from django.db import DEFAULT_DB_ALIAS
 from django.http import HttpRequest, HttpResponse
-from django.utils.cache import get_conditional_response
+from django.utils.cache import get_conditional_response, patch_vary_headers
 from django.utils.http import parse_http_date_safe, quote_etag
 
 from cms.context_processors import is_personal
@@ -96,14 +100,20 @@ class Entry:
     discussions: Mapping[str, str]
     until: datetime
     content: bytes
+    etag: str
     headers: tuple[tuple[str, str], ...]
     # What its view adds to the site's policy, which is written outside of the cache.
     policy: Mapping[str, Any] | None = None
 
     @property
     def size(self) -> int:
-        """Bytes, about: the content and what is kept beside it."""
-        return len(self.content) + 1_000
+        """Bytes, about: the content, packed too, and what is kept beside it."""
+        return len(self.content) * 4 // 3 + 1_000
+
+    @cached_property
+    def packed(self) -> bytes:
+        """The content as gzip. Two threads that ask at once make it twice."""
+        return gzip.compress(self.content, compresslevel=6, mtime=0)
 
     def holds(self, present: Present) -> bool:
         """Return whether the page is still what it would be if it were made now, with the versions that were just read."""
@@ -119,12 +129,32 @@ class Entry:
         )
 
     def response(self, request: HttpRequest) -> HttpResponse:
-        response = HttpResponse(self.content)
+        """Return the page, packed for who takes that, or a 304 for who has it already."""
+        # The tag of a node in the API is compared to the byte at its next write, and so belongs to one form.
+        has_forms = self.etag.startswith("W/")
+        is_packed = has_forms and "gzip" in request.headers.get("Accept-Encoding", "")
+        response = self.page(self.packed if is_packed else None)
+        response["ETag"] = self.etag
+        if has_forms:
+            patch_vary_headers(response, ["Accept-Encoding"])
+        if is_packed:
+            response["Content-Encoding"] = "gzip"
+        modified = parse_http_date_safe(response.get("Last-Modified", ""))
+        answer = get_conditional_response(request, self.etag, modified, response) or response
+        if self.policy:
+            # A browser takes the headers of a 304 for those of the page that it has.
+            answer._csp_update = self.policy
+        return answer
+
+    def page(self, content: bytes | None = None) -> HttpResponse:
+        """Return the page whole, in another form where one is given."""
+        response = HttpResponse(self.content if content is None else content)
         for name, value in self.headers:
             response[name] = value
+        response["Content-Length"] = str(len(response.content))
         if self.policy:
             response._csp_update = self.policy
-        return _conditional(request, response)
+        return response
 
 
 class PageCache:
@@ -206,23 +236,19 @@ class PageCacheMiddleware:
             return response
         until = min(filter(None, (moment + LONGEST, due.next_due(moment))))
         request.page_cache = "miss"
-        response.setdefault("ETag", quote_etag(hashlib.blake2b(response.content, digest_size=16).hexdigest()))
         response.setdefault("Cache-Control", "no-cache")
         response.setdefault("Content-Language", stored_site.current().settings.language)
         policy = getattr(response, "_csp_update", None)
+        etag = response.get("ETag") or _etag(response.content)
         headers = tuple(response.items())
-        cache.put(key, Entry(site_versions, nodes, seen.versions, until, response.content, headers, policy))
-        return _conditional(request, response)
+        entry = Entry(site_versions, nodes, seen.versions, until, response.content, etag, headers, policy)
+        cache.put(key, entry)
+        return entry.response(request)
 
 
-def _conditional(request: HttpRequest, response: HttpResponse) -> HttpResponse:
-    """Return the response, or a 304 for who has it already."""
-    modified = parse_http_date_safe(response.get("Last-Modified", ""))
-    answer = get_conditional_response(request, response["ETag"], modified, response) or response
-    if policy := getattr(response, "_csp_update", None):
-        # A browser takes the headers of a 304 for those of the page that it has.
-        answer._csp_update = policy
-    return answer
+def _etag(content: bytes) -> str:
+    """Return the tag of a page by its content: weak, one for both forms."""
+    return "W/" + quote_etag(hashlib.blake2b(content, digest_size=16).hexdigest())
 
 
 def present(node: Expected | None, discussions: Collection[str]) -> Present:

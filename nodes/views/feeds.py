@@ -125,7 +125,7 @@ def _answer(request: HttpRequest, form: str, read: Callable[[], Source]) -> Http
     last = due.last_change(now())
     modified = int(last.timestamp()) if last else None
     response = HttpResponse(body, content_type=content_type)
-    response["ETag"] = f'"{digest}"'
+    response["ETag"] = f'W/"{digest}"'
     if modified:
         response["Last-Modified"] = http_date(modified)
     return get_conditional_response(request, response["ETag"], modified, response) or response

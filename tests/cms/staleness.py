@@ -91,13 +91,14 @@ def read(
     from cms import page_cache
 
     kept = [0]
-    respond = page_cache.Entry.response
+    holds = page_cache.Entry.holds
 
-    def counting(self: Any, request: Any) -> Any:
-        kept[0] += 1
-        return respond(self, request)
+    def counting(self: Any, present: Any) -> bool:
+        found = holds(self, present)
+        kept[0] += found
+        return found
 
-    page_cache.Entry.response = counting  # type: ignore[method-assign]
+    page_cache.Entry.holds = counting  # type: ignore[method-assign]
     client, reads, stale, end = Client(), 0, 0, time.monotonic() + seconds
     while time.monotonic() < end:
         which = (n // 2 + reads // IN_A_ROW) % WRITERS

@@ -95,13 +95,14 @@ def forget() -> None:
 def answered(monkeypatch):
     """The addresses that were answered from the cache."""
     found: list[str] = []
-    respond = page_cache.Entry.response
+    respond = page_cache.KeptPageMiddleware.__call__
 
     def telling(self, request):
-        found.append(request.get_full_path())
-        return respond(self, request)
+        response = respond(self, request)
+        found.extend([request.get_full_path()] if request.page_cache in ("hit", "304") else [])
+        return response
 
-    monkeypatch.setattr(page_cache.Entry, "response", telling)
+    monkeypatch.setattr(page_cache.KeptPageMiddleware, "__call__", telling)
     return found
 
 

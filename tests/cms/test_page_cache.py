@@ -1,5 +1,6 @@
 """The page cache: what is kept, what is not, and that nothing stale is ever shown."""
 
+import gzip
 from datetime import timedelta
 
 import pytest
@@ -51,6 +52,29 @@ def test_second_reader_costs_one_command(post, client, commands):
     assert second["Content-Type"] == first["Content-Type"]
     assert second["Content-Security-Policy"] == first["Content-Security-Policy"]
     assert second["Content-Language"] == first["Content-Language"] == "en"
+
+
+def test_a_kept_page_is_packed_for_who_unpacks_it(post, client):
+    first = client.get("/blog/post", headers={"accept-encoding": "gzip, br"})
+    kept = client.get("/blog/post", headers={"accept-encoding": "br, gzip;q=0.5"})
+    plain = client.get("/blog/post")
+    assert "Content-Encoding" not in plain.headers
+    for packed in (first, kept):
+        assert packed["Content-Encoding"] == "gzip"
+        assert gzip.decompress(packed.content) == plain.content
+        assert int(packed["Content-Length"]) == len(packed.content) < len(plain.content) / 2
+        assert packed["ETag"] == plain["ETag"]
+        assert "Accept-Encoding" in packed["Vary"]
+    assert "Accept-Encoding" in plain["Vary"]
+    for accepted in ("gzip", "identity"):
+        headers = {"if-none-match": packed["ETag"], "accept-encoding": accepted}
+        assert client.get("/blog/post", headers=headers).status_code == 304
+
+
+def test_a_node_of_the_api_has_one_form_for_its_nonce(post, client):
+    answer = client.get(f"/api/v1/nodes/{post}", headers={"accept-encoding": "gzip"})
+    assert answer["ETag"].startswith(f'"{nonce(post)}')
+    assert "Content-Encoding" not in client.get(f"/api/v1/nodes/{post}", headers={"accept-encoding": "gzip"}).headers
 
 
 @pytest.mark.parametrize("path", ["/feed/atom", "/blog/feed/json", "/blog/archive", f"/blog/archive/{now().year}"])
@@ -293,15 +317,18 @@ def test_addresses_with_parameters_displace_no_others():
     cache = page_cache.PageCache(100_000)
 
     def put(*key):
-        cache.put(("http", "testserver", *key), page_cache.Entry(VERSIONS, Dependencies(), {}, now(), b"x" * 4_000, ()))
+        cache.put(
+            ("http", "testserver", *key), page_cache.Entry(VERSIONS, Dependencies(), {}, now(), b"x" * 4_000, "", ())
+        )
 
     put("/blog")
     for number in range(100):
         put("/about", "from", f"junk{number}")
     assert cache.get(("http", "testserver", "/blog"))
-    assert cache.get(("http", "testserver", "/about", "from", "junk99"))
-    assert len(cache.entries) == 20
-    for number in range(20):
+    last = cache.get(("http", "testserver", "/about", "from", "junk99"))
+    assert last
+    assert len(cache.entries) == cache.most // last.size > 10
+    for number in range(cache.most // last.size):
         put(f"/page-{number}")
     assert cache.get(("http", "testserver", "/page-0"))
     assert cache.size <= cache.most
@@ -310,12 +337,12 @@ def test_addresses_with_parameters_displace_no_others():
 def test_bytes_are_bounded():
     small = page_cache.PageCache(100_000)
     for n in range(200):
-        entry = page_cache.Entry(VERSIONS, Dependencies(), {}, now(), b"x" * 1_000, ())
+        entry = page_cache.Entry(VERSIONS, Dependencies(), {}, now(), b"x" * 1_000, "", ())
         small.put((str(n),), entry)
         assert small.size <= small.most
     assert small.get(("199",))
     assert small.get(("0",)) is None
-    small.put(("big",), page_cache.Entry(VERSIONS, Dependencies(), {}, now(), b"x" * 20_000, ()))
+    small.put(("big",), page_cache.Entry(VERSIONS, Dependencies(), {}, now(), b"x" * 20_000, "", ()))
     assert small.get(("big",)) is None
 
 
