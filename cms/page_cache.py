@@ -73,7 +73,7 @@ KEPT: Mapping[str, frozenset[str]] = {
     "api-reference": frozenset(),
     "api-schema": frozenset(),
 }
-# However well an entry compares, it ends this long after it was made: relative times on it grow old.
+# However well an entry compares, it ends this long after it was made: a writer may have died before it gave a new version.
 LONGEST = timedelta(seconds=60)
 # Parts of the key of an address without parameters: scheme, host and path.
 PLAIN = 3

@@ -34,8 +34,8 @@ _SLUG = "1" * 16
 _MARK = re.compile("\x00(\\w+)\x01")
 # What a form may be filled with, each as it stands in HTML.
 VALUES = (
-    "anchor", "permalink", "name", "initials", "hue", "url", "html", "posted_iso", "posted_exact", "posted_ago",
-    "edited_exact", "depth", "level", "answers_name", "answers_link", "reply_link", "thread_link", "flag_link",
+    "anchor", "permalink", "name", "initials", "hue", "url", "html", "posted_iso", "posted_exact", "posted_day",
+    "posted_ago", "edited_exact", "depth", "level", "answers_name", "answers_link", "reply_link", "thread_link", "flag_link",
 )  # fmt: skip
 # The colours of avatars: classes of comments.css.
 HUES = 12
@@ -184,6 +184,7 @@ class Presenter:
             "html": comment.html,
             "posted_iso": comment.posted.isoformat(timespec="seconds"),
             "posted_exact": clock.exact(comment.posted),
+            "posted_day": clock.day(comment.posted),
             "posted_ago": clock.ago(comment.posted),
             "edited_exact": clock.exact(comment.edited) if comment.edited else "",
             "depth": str(comment.depth),

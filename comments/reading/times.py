@@ -27,6 +27,10 @@ class Clock:
         """Return date and time to the minute."""
         return _exact(moment.replace(second=0, microsecond=0), self._zone, self._language)
 
+    def day(self, moment: datetime) -> str:
+        """Return the date."""
+        return _day(moment.replace(second=0, microsecond=0), self._zone, self._language)
+
     def ago(self, moment: datetime) -> str:
         """Return how long ago a moment was, in words, in its largest unit."""
         return _ago(max(0, int((self._now - moment).total_seconds())) // MINUTE, self._language)
@@ -35,6 +39,11 @@ class Clock:
 @lru_cache(maxsize=10_000)
 def _exact(moment: datetime, zone: str, language: str) -> str:
     return date_format(timezone.localtime(moment), "DATETIME_FORMAT")
+
+
+@lru_cache(maxsize=10_000)
+def _day(moment: datetime, zone: str, language: str) -> str:
+    return date_format(timezone.localtime(moment), "DATE_FORMAT")
 
 
 @lru_cache(maxsize=10_000)

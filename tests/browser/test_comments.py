@@ -124,6 +124,7 @@ def test_back_is_where_one_was_though_the_address_names_the_discussion(page, tar
     reply = say(target, "A line.\n\n" * 40, "b", parent=parent.slug)
     page.goto(f"{URL}#comments")
     link = page.locator(f"#c-{reply.part}").get_by_role("link", name="Show parent")
+    link.hover()
     place = link.evaluate("link => { link.scrollIntoView({block: 'center', behavior: 'instant'}); return scrollY; }")
     link.click()
     expect(page.locator(f"#c-{parent.part}")).to_be_in_viewport()

@@ -1,4 +1,4 @@
-// Comments, made quicker: without this script every link and form here works as well, on a page of its own.
+// Comments, made quicker: without this script every link and form works, on a page of its own.
 (() => {
   "use strict";
 
@@ -8,7 +8,20 @@
     return new DOMParser().parseFromString(await response.text(), "text/html");
   };
 
-  // The form, fetched into its place: the page that holds it is the same for everybody, the form is one reader's own.
+  // How long ago, by the reader's clock: the page says the day.
+  const tellTimes = (place) => {
+    const words = new Intl.RelativeTimeFormat(document.documentElement.lang);
+    for (const time of place.querySelectorAll(".comment-permalink time")) {
+      let [n, unit] = [(Date.now() - Date.parse(time.dateTime)) / 6e4, "minute"];
+      for (const [longer, many] of Object.entries({ hour: 60, day: 24, month: 30, year: 12 })) {
+        if (n < many) break;
+        [n, unit] = [n / many, longer];
+      }
+      time.textContent = words.format(-Math.max(1, Math.floor(n)), unit);
+    }
+  };
+
+  // The form, fetched into its place: it is one reader's own, the page is the same for all.
   const fragment = async (url) => {
     const address = new URL(url, location.href);
     address.searchParams.set("fragment", "1");
@@ -77,6 +90,7 @@
       const page = await fetched(url);
       const list = page.querySelector("[data-comments]");
       if (!list) throw new Error("no list");
+      near.observe(list);
       old.replaceWith(document.adoptNode(list));
       shown = bare(url);
       if (push) {
@@ -92,8 +106,7 @@
     }
   };
 
-  // A comment that an address names may lie in folded parts. What is on view already stays where it is: who goes back is at the
-  // place that was left.
+  // An address may name a comment in folded parts. What is on view stays where it is.
   const reveal = (isNew) => {
     const named = location.hash.length > 1 ? document.getElementById(location.hash.slice(1)) : null;
     let moved = isNew === true;
@@ -110,7 +123,7 @@
       reply(link);
     } else if (link.classList.contains("comment-parent")) {
       history.replaceState({ ...history.state, commentsFrom: link.closest(".comment").id, commentsAt: scrollY }, "");
-      // To where the address leads already a browser adds no step: going back would leave the page.
+      // To the present address a browser adds no step.
       const named = link.href === location.href && document.getElementById(link.hash.slice(1));
       if (!named) return;
       event.preventDefault();
@@ -123,7 +136,7 @@
     }
   });
 
-  // Sent twice is posted once; but the second answer would be the one shown.
+  // Posted once either way; but the second answer would be shown.
   document.addEventListener("submit", (event) => {
     const form = event.target;
     if (!form.classList?.contains("comment-form")) return;
@@ -142,5 +155,8 @@
   });
   addEventListener("hashchange", reveal);
   document.querySelectorAll("[data-comments-form]").forEach(fill);
+  // The words for times take long to load.
+  const near = new IntersectionObserver(([{ isIntersecting, target }]) => isIntersecting && tellTimes(target));
+  document.querySelectorAll(".comments").forEach((list) => near.observe(list));
   reveal();
 })();
