@@ -7,6 +7,8 @@ is compared with the database at every request, never trusted for a while. One c
 Every page depends on the site's `frame` and `lists`; that of a node on its nonce; what shows other texts, on the site's `texts`
 (nodes.models.dependencies). A page for which something was read that notes none of these is not kept.
 
+Where a page's discussion alone is another, that part is made anew, and the rest stays.
+
 What is kept is also packed, once, for readers whose browser unpacks it: a page is public, and so tells nothing by its length.
 """
 
@@ -15,7 +17,7 @@ import hashlib
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import cached_property
 from typing import Any
@@ -25,6 +27,7 @@ from bson import ObjectId
 from django.conf import settings
 from django.db import DEFAULT_DB_ALIAS
 from django.http import HttpRequest, HttpResponse
+from django.template.loader import render_to_string
 from django.utils.cache import get_conditional_response, patch_vary_headers
 from django.utils.http import parse_http_date_safe, quote_etag
 
@@ -73,6 +76,8 @@ KEPT: Mapping[str, frozenset[str]] = {
     "api-reference": frozenset(),
     "api-schema": frozenset(),
 }
+# The part of a page that is made anew by itself, and what encloses it: no text of an editor or reader has an HTML comment.
+PART, BEGINS, ENDS = "nodes/_discussion.html", b"<!-- discussion -->", b"<!-- end of discussion -->"
 # However well an entry compares, it ends this long after it was made: a writer may have died before it gave a new version.
 LONGEST = timedelta(seconds=60)
 # Parts of the key of an address without parameters: scheme, host and path.
@@ -104,11 +109,14 @@ class Entry:
     headers: tuple[tuple[str, str], ...]
     # What its view adds to the site's policy, which is written outside of the cache.
     policy: Mapping[str, Any] | None = None
+    # What it shows, and how often a discussion was looked at for it.
+    shown: Any = None
+    readings: int = 0
 
     @property
     def size(self) -> int:
-        """Bytes, about: the content, packed too, and what is kept beside it."""
-        return len(self.content) * 4 // 3 + 1_000
+        """Bytes, about: the content, packed too, what it shows, and what is kept beside it."""
+        return len(self.content) * (6 if self.shown else 4) // 3 + 1_000
 
     @cached_property
     def packed(self) -> bytes:
@@ -117,6 +125,11 @@ class Entry:
 
     def holds(self, present: Present) -> bool:
         """Return whether the page is still what it would be if it were made now, with the versions that were just read."""
+        discussed = (present.discussions.get(id, "") == version for id, version in self.discussions.items())
+        return self.frame_holds(present) and all(discussed)
+
+    def frame_holds(self, present: Present) -> bool:
+        """Return whether all of the page but what shows discussions is still what it would be."""
         before, after = self.site_versions, present.site.versions
         return (
             after is not None
@@ -125,8 +138,21 @@ class Entry:
             and (before.texts == after.texts or not self.nodes.texts)
             and (self.nodes.own is None or self.nodes.own.nonce == present.nonce)
             and now() < self.until
-            and all(present.discussions.get(id, "") == version for id, version in self.discussions.items())
         )
+
+    def renewed(self, request: HttpRequest) -> "Entry | None":
+        """Return the page with its discussion as it is now, where its frame holds; None where the discussion is shown outside
+        of PART, too, or cannot be read."""
+        if self.shown is None or BEGINS not in self.content:
+            return None
+        with watched() as reads, dependencies.recorded() as nodes, versions.recorded() as seen:
+            part = render_to_string(PART, {"node": self.shown, "is_preview": False}, request).encode()
+        is_all = seen.readings == self.readings and nodes == Dependencies()
+        if reads.unnoted or not seen.lasting or seen.writing or not is_all:
+            return None
+        before, after = self.content.split(BEGINS)[0], self.content.split(ENDS)[-1]
+        content = b"".join((before, part.strip(), after))
+        return replace(self, discussions=seen.versions, content=content, etag=_etag(content))
 
     def response(self, request: HttpRequest) -> HttpResponse:
         """Return the page, packed for who takes that, or a 304 for who has it already."""
@@ -212,6 +238,7 @@ class KeptPageMiddleware:
                 request.page_cache = "304" if response.status_code == 304 else "hit"
                 return response
             request.site = found.site  # SiteMiddleware need not read it again
+            request.outdated = entry if entry.frame_holds(found) else None
         return self.get_response(request)
 
 
@@ -227,6 +254,11 @@ class PageCacheMiddleware:
             request.page_cache = "unkeepable"
         if key is None:
             return self.get_response(request)
+        outdated: Entry | None = getattr(request, "outdated", None)
+        if outdated and (renewed := outdated.renewed(request)):
+            request.page_cache = "renewed"
+            cache.put(key, renewed)
+            return renewed.response(request)
         # What falls due while the page is made may be missing from it.
         moment, site_versions = now(), stored_site.current().versions
         with watched() as reads, dependencies.recorded() as nodes, versions.recorded() as seen:
@@ -241,7 +273,18 @@ class PageCacheMiddleware:
         policy = getattr(response, "_csp_update", None)
         etag = response.get("ETag") or _etag(response.content)
         headers = tuple(response.items())
-        entry = Entry(site_versions, nodes, seen.versions, until, response.content, etag, headers, policy)
+        entry = Entry(
+            site_versions,
+            nodes,
+            seen.versions,
+            until,
+            response.content,
+            etag,
+            headers,
+            policy,
+            getattr(request, "shown", None),
+            seen.readings,
+        )
         cache.put(key, entry)
         return entry.response(request)
 

@@ -10,11 +10,15 @@ from mongo.engine.recording import Recorder
 class ReadVersions:
     """What was read in a `recorded()` block: the version of each discussion, by id, as it was before its comments.
 
-    `lasting` is False if something was read that no version stands for, such as the newest comments of all discussions.
+    `lasting` is False if something was read that no version stands for, such as the newest comments of all discussions;
+    `writing`: whether one of them was being written to, so that its version says little until it is settled;
+    `readings`: how often a discussion was read.
     """
 
     versions: dict[str, str] = field(default_factory=dict)
     lasting: bool = True
+    writing: bool = False
+    readings: int = 0
 
 
 # What is read through comments.reading.selectors.
@@ -32,6 +36,8 @@ def note(discussion: Discussion) -> None:
     """Record that comments were read after this version of their discussion."""
     if (read := _recorder.current) is None:
         return
+    read.writing |= discussion.writing
+    read.readings += 1
     if read.versions.setdefault(discussion.target.id, discussion.version) != discussion.version:
         # It was changed between two reads: the answer is of no single version.
         read.lasting = False

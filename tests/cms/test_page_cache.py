@@ -1,6 +1,7 @@
 """The page cache: what is kept, what is not, and that nothing stale is ever shown."""
 
 import gzip
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -69,6 +70,51 @@ def test_a_kept_page_is_packed_for_who_unpacks_it(post, client):
     for accepted in ("gzip", "identity"):
         headers = {"if-none-match": packed["ETag"], "accept-encoding": accepted}
         assert client.get("/blog/post", headers=headers).status_code == 304
+
+
+def test_after_a_comment_only_the_discussion_is_made_anew(post, client, commands):
+    client.get("/blog/post")
+    comments.post(Node.objects.get(pk=post), author=Author("Bea"), source="Hello there", token="t" * 16)
+    with commands.recorded():
+        renewed = client.get("/blog/post")
+    assert commands.names == ["aggregate", "find", "find"]  # all versions, the discussion, its comments
+    kept = client.get("/blog/post")
+    page_cache.cache.clear()
+    anew = client.get("/blog/post")
+    assert b"Hello there" in anew.content
+    assert (renewed.content, renewed["ETag"], renewed["Content-Length"]) == (
+        kept.content,
+        kept["ETag"],
+        kept["Content-Length"],
+    )
+    assert _lines(renewed) == _lines(anew)
+    assert dict(renewed.headers).keys() == dict(anew.headers).keys()
+    assert renewed["Content-Security-Policy"] == anew["Content-Security-Policy"]
+
+
+def _lines(response):
+    return [line.strip() for line in response.content.decode().splitlines() if line.strip()]
+
+
+def test_a_page_that_tells_of_its_discussion_elsewhere_is_made_anew(post, client):
+    client.get("/blog/post")
+    ((key, entry),) = page_cache.cache.entries.items()
+    page_cache.cache.put(
+        key, replace(entry, readings=entry.readings + 1, content=entry.content.replace(b"<h1>", b"<h1>0 "))
+    )
+    comments.post(Node.objects.get(pk=post), author=Author("Bea"), source="Hello there", token="t" * 16)
+    page = client.get("/blog/post").content
+    assert b"<h1>0 " not in page
+    assert b"Hello there" in page
+
+
+def test_a_comment_and_a_save_make_the_whole_page_anew(post, client):
+    client.get("/blog/post")
+    comments.post(Node.objects.get(pk=post), author=Author("Bea"), source="Hello there", token="t" * 16)
+    save(post, title="Another title")
+    page = client.get("/blog/post").content
+    assert b"Hello there" in page
+    assert b"Another title" in page
 
 
 def test_a_node_of_the_api_has_one_form_for_its_nonce(post, client):

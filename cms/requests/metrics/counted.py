@@ -19,7 +19,8 @@ REQUESTS = Histogram(
 )
 PAGES = Counter(
     "marginalia_page_cache",
-    "Pages asked for, by what the cache did: hit, 304 (kept, and the browser had it), miss (made and kept), unkeepable.",
+    "Pages asked for, by what the cache did: hit, 304 (kept, and the browser had it), miss (made and kept), renewed (made anew "
+    "was its discussion alone), unkeepable.",
     ("result",),
     registry=REGISTRY,
 )
