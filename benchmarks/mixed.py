@@ -22,7 +22,7 @@ WARM_SECONDS, SECONDS, BARE_SECONDS = (10, 20, 5) if site.QUICK else (60, 120, 1
 BARE_THREADS = 8
 GOAL, HITS_GOAL = 0.2, 0.9
 # What workers count that is no sample of their code.
-COUNTED = frozenset({"pages", "kept", "commands"})
+COUNTED = frozenset({"pages", "kept", "renewed", "commands"})
 
 
 def main() -> None:
@@ -58,7 +58,7 @@ def _tables(folder: Path, paths: list[str]) -> list[report.Table]:
     slowest, _middle, fastest = sorted(turn.rate / usual for turn in turns)
     named = {"readers alone": alone, "readers and writers": mixed}
     rows: list[list[object]] = [
-        ["bare view", f"{usual:,.0f}", f"{slowest:.2f}–{fastest:.2f}", *turns[1].waits(), "", "", ""]
+        ["bare view", f"{usual:,.0f}", f"{slowest:.2f}–{fastest:.2f}", *turns[1].waits(), "", "", "", ""]
     ]
     rows += [[name, *turn.row(usual)] for name, turn in named.items()]
     about = ABOUT.format(**globals(), busy=busy_site, web=web, share=mixed.readings.rate / usual, hits=mixed.hits)
@@ -70,7 +70,7 @@ def _tables(folder: Path, paths: list[str]) -> list[report.Table]:
     ]
 
 
-COLUMNS = ["", "Pages/s", "Share", "p50, ms", "p99, ms", "From the cache", "Web, ms", "MongoDB, ms"]
+COLUMNS = ["", "Pages/s", "Share", "p50, ms", "p99, ms", "From the cache", "Renewed", "Web, ms", "MongoDB, ms"]
 ABOUT = """{share:.3f} of the bare view (goal: {GOAL:g}), hit rate {hits:.2f} (goal: {HITS_GOAL:g}). {busy.POSTS:,} posts with
 {busy.COMMENTS:,} comments, both by Zipf's law: the post of rank n has 1/n of the comments of the first, and is read
 and commented on as often. Readers ask for the home page, posts, lists by section, tag and author, feeds, and a
@@ -80,7 +80,7 @@ post every {busy.SAVE_EVERY:g} s, and a post gets or loses a tag every {busy.TAG
 `serve` starts them. The bare view is served by gunicorn's gthread with as many workers of {BARE_THREADS}
 threads, in three turns of {BARE_SECONDS} s between the others; its share is how much they differed. The others
 take {SECONDS} s each, after {WARM_SECONDS} s that do not count. *Web* and *MongoDB* are the processors' time
-that a page costs each; MongoDB's is with what the writers ask of it."""
+that a page costs each; MongoDB's is with what the writers ask of it. *Renewed*: only the discussion was made anew."""
 PROFILE = """Of requests in progress while others write, by samples of their code; waiting counts. In this turn, which is
 slower, a page sends {commands:.2f} commands, and {hits:.2f} come from the cache. The readers take {own:.2f} ms
 of a processor for a page."""
@@ -101,6 +101,11 @@ class Turn:
         return self.counts["kept"] / self.counts["pages"]
 
     @property
+    def renewed(self) -> float:
+        """Of which part of the pages only the discussion was made anew."""
+        return self.counts["renewed"] / self.counts["pages"]
+
+    @property
     def commands(self) -> float:
         """How many commands a page sent."""
         return self.counts["commands"] / self.counts["pages"]
@@ -109,7 +114,14 @@ class Turn:
         """Return the figures of the table."""
         costs = [f"{seconds * 1_000 / self.readings.pages:.2f}" for seconds in self.spent]
         rate = self.readings.rate
-        return [f"{rate:,.0f}", f"{rate / bare:.3f}", *self.readings.waits(), f"{self.hits:.3f}", *costs]
+        return [
+            f"{rate:,.0f}",
+            f"{rate / bare:.3f}",
+            *self.readings.waits(),
+            f"{self.hits:.3f}",
+            f"{self.renewed:.3f}",
+            *costs,
+        ]
 
     def parts(self) -> Iterator[tuple[str, float]]:
         """Yield in what part of the code the requests were, and for which part of the time; the most first."""

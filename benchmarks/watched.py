@@ -1,7 +1,8 @@
 """The site as it is, and what its workers do: WSGI application benchmarks.watched:application.
 
-Each worker writes to a file of the folder WATCHED, every half second, how many pages it was asked for and answered from the
-cache; with WATCHED_CLOSELY also its commands, and by samples in which part of the code its requests are.
+Each worker writes to a file of the folder WATCHED, every half second, how many pages it was asked for, answered from the cache,
+and answered with their discussion made anew; with WATCHED_CLOSELY also its commands, and by samples in which part of the code
+its requests are.
 """
 
 import json
@@ -16,7 +17,7 @@ from typing import Any
 
 from pymongo import monitoring
 
-COUNTS: Counter[str] = Counter(pages=0, kept=0, commands=0)
+COUNTS: Counter[str] = Counter(pages=0, kept=0, renewed=0, commands=0)
 CLOSELY = bool(os.environ.get("WATCHED_CLOSELY"))
 SAMPLE_SECONDS, WRITTEN_EVERY = 0.005, 100
 # By a piece of a file's path, the innermost frame first: what of the code is at work.
@@ -51,8 +52,9 @@ if CLOSELY:
     # Of clients that are made from here on.
     monitoring.register(Commands())
 _site = import_module("cms.wsgi").application
-_Entry = import_module("cms.page_cache").Entry
-_respond = _Entry.response
+_counted = import_module("cms.requests.metrics.counted")
+_note = _counted.note
+_NAMES = {"hit": "kept", "304": "kept", "renewed": "renewed"}
 _watching = threading.Event()
 
 
@@ -66,12 +68,13 @@ def application(environ: dict[str, Any], start_response: Any) -> Any:
     return _site(environ, start_response)
 
 
-def _counted(entry: Any, request: Any) -> Any:
-    COUNTS["kept"] += 1
-    return _respond(entry, request)
+def _noted(request: Any, response: Any, seconds: float) -> None:
+    if name := _NAMES.get(getattr(request, "page_cache", "")):
+        COUNTS[name] += 1
+    _note(request, response, seconds)
 
 
-_Entry.response = _counted
+_counted.note = _noted  # type: ignore[attr-defined]
 
 
 def _watch() -> None:
