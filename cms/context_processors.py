@@ -5,10 +5,10 @@ from functools import cache
 from typing import Any
 from urllib.parse import quote
 
-from django.conf import settings
 from django.http import HttpRequest
 from django.utils.functional import SimpleLazyObject
 
+from cms.requests.keepable import is_personal
 from mongo.clock import now
 from nodes import links
 from nodes.models import site as stored_site
@@ -42,11 +42,6 @@ def site(request: HttpRequest) -> dict[str, Any]:
         "links_at_top": SimpleLazyObject(_links_at_top),
         "is_personal": is_personal(request),
     }
-
-
-def is_personal(request: HttpRequest) -> bool:
-    """Return whether the request may be one visitor's own: a page made without a session or messages is made for all."""
-    return settings.SESSION_COOKIE_NAME in request.COOKIES or "messages" in request.COOKIES
 
 
 def _look() -> dict[str, Any]:

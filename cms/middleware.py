@@ -14,13 +14,14 @@ from django.http import HttpRequest, HttpResponse
 from django.utils import timezone, translation
 from django.utils.cache import patch_cache_control, patch_vary_headers
 
-from cms.context_processors import is_personal
 from cms.requests.errors import unavailable
 from cms.requests.gate import Gate
+from cms.requests.keepable import is_personal
 from cms.requests.logs import public_path, request_id, trace_id, traced, user_class
 from cms.requests.metrics import commands, counted, scraping
 from cms.serving import draining
-from mongo.servers import answers
+from mongo.engine import secondaries
+from mongo.servers import answers, secondary_answers
 from nodes.admin import relogin
 from nodes.models import site as stored_site
 from nodes.views.finding import not_found
@@ -171,16 +172,18 @@ class GateMiddleware:
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
         self.gate = Gate(settings.REQUESTS_AT_ONCE, answers)
+        self.gate_of_secondaries = Gate(settings.REQUESTS_AT_ONCE, secondary_answers)
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         # A picture that comes slowly asks the database little, and would keep others out for long.
         counted = not _is_long(request)
-        if not self.gate.enter(counted=counted):
+        gate = self.gate_of_secondaries if secondaries.is_reading() else self.gate
+        if not gate.enter(counted=counted):
             return unavailable(request)
         try:
             return self.get_response(request)
         finally:
-            self.gate.leave(counted=counted)
+            gate.leave(counted=counted)
 
 
 def _is_long(request: HttpRequest) -> bool:

@@ -1,4 +1,4 @@
-"""Pages for readers without a session, kept in process under the versions they were made from. Never stale.
+"""Pages for readers without a session, kept in process under the versions they were made from. Never stale, unless they say so.
 
 The site's versions are read before anything else (SiteMiddleware), each discussion's before its comments, and writers set new
 versions after their change can be read. What was made under the present versions is therefore as new as the data; an entry
@@ -10,6 +10,8 @@ Every page depends on the site's `frame` and `lists`; that of a node on its nonc
 Where a page's discussion alone is another, that part is made anew, and the rest stays.
 
 What is kept is also packed, once, for readers whose browser unpacks it: a page is public, and so tells nothing by its length.
+
+While no primary answers there is nothing to compare with: readers get what was kept last, marked as stale (StaleMiddleware).
 """
 
 import gzip
@@ -21,7 +23,6 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import cached_property
 from typing import Any
-from urllib.parse import parse_qsl
 
 from bson import ObjectId
 from django.conf import settings
@@ -31,16 +32,18 @@ from django.template.loader import render_to_string
 from django.utils.cache import get_conditional_response, patch_vary_headers
 from django.utils.http import parse_http_date_safe, quote_etag
 
-from cms.context_processors import is_personal
+from cms.requests.keepable import PLAIN, is_for_all, key_of
+from cms.requests.stale import marked
 from comments import conf
 from comments.backends import VERSIONS
-from comments.reading import paging, versions
 from comments.reading import selectors as comments
+from comments.reading import versions
 from comments.types import Target
 from mongo.clock import now
+from mongo.engine import secondaries
 from mongo.engine.noting import watched
+from mongo.servers import knows_primary, knows_secondary, within
 from nodes.collections import NODES
-from nodes.content import registry
 from nodes.models import dependencies
 from nodes.models import site as stored_site
 from nodes.models.dependencies import Dependencies
@@ -48,42 +51,14 @@ from nodes.models.site import Beside, Site, Versions
 from nodes.selectors import due
 from nodes.types import Expected
 
-# The routes whose answers are kept, each with the parameters that it reads. A request with any other is answered anew.
-KEPT: Mapping[str, frozenset[str]] = {
-    "home": frozenset({"from"}),
-    "node": frozenset({"from", paging.PARAMETER}),
-    "tag": frozenset({"from"}),
-    "author": frozenset({"from"}),
-    "archive": frozenset(),
-    "archive-year": frozenset({"from"}),
-    "archive-month": frozenset({"from"}),
-    "site-feed": frozenset(),
-    "blog-feed": frozenset(),
-    "tag-feed": frozenset(),
-    "author-feed": frozenset(),
-    "sitemap": frozenset(),
-    "api-nodes": frozenset({"section", "type", "tag", "author", "cursor", "limit", "fields", "include"}),
-    "api-facets": frozenset({"section", "type"}),
-    "api-node": frozenset({"fields", "include"}),
-    "api-node-by-path": frozenset({"path", "fields", "include"}),
-    "api-comments": frozenset({"order", "cursor", "limit"}),
-    "api-comment": frozenset({"order", "limit"}),
-    "api-thread": frozenset({"cursor", "limit"}),
-    "api-site": frozenset(),
-    "api-tree": frozenset(),
-    "api-tags": frozenset(),
-    "api-authors": frozenset(),
-    "api-reference": frozenset(),
-    "api-schema": frozenset(),
-}
 # The part of a page that is made anew by itself, and what encloses it: no text of an editor or reader has an HTML comment.
 PART, BEGINS, ENDS = "nodes/_discussion.html", b"<!-- discussion -->", b"<!-- end of discussion -->"
 # However well an entry compares, it ends this long after it was made: a writer may have died before it gave a new version.
 LONGEST = timedelta(seconds=60)
-# Parts of the key of an address without parameters: scheme, host and path.
-PLAIN = 3
-# Of a request's bytes: longer addresses are not worth a place.
-LONGEST_KEY = 2_000
+# Seconds that a comparison may take: a server that hangs longer is away, for readers of kept pages.
+PATIENCE = 2.0
+# Seconds for making a page in the place of one that may be shown as stale.
+MAKING = 5.0
 
 
 @dataclass(frozen=True)
@@ -109,6 +84,8 @@ class Entry:
     headers: tuple[tuple[str, str], ...]
     # What its view adds to the site's policy, which is written outside of the cache.
     policy: Mapping[str, Any] | None = None
+    # When something next vanishes or changes as scheduled.
+    ends: datetime | None = None
     # What it shows, and how often a discussion was looked at for it.
     shown: Any = None
     readings: int = 0
@@ -138,6 +115,16 @@ class Entry:
             and (before.texts == after.texts or not self.nodes.texts)
             and (self.nodes.own is None or self.nodes.own.nonce == present.nonce)
             and now() < self.until
+        )
+
+    def outlives(self, frame: ObjectId | None) -> bool:
+        """Return whether it may be shown as stale while it cannot be compared: for STALE_MINUTES, if nothing was due to vanish
+        since, nor has this process seen another `frame` of the site, as there is once a page was taken down."""
+        moment = now()
+        return (
+            moment < self.until + timedelta(minutes=settings.STALE_MINUTES)
+            and (self.ends is None or moment < self.ends)
+            and self.site_versions.frame == frame
         )
 
     def renewed(self, request: HttpRequest) -> "Entry | None":
@@ -191,6 +178,8 @@ class PageCache:
         self.most = most
         self.size = 0
         self.entries: OrderedDict[tuple[str, ...], Entry] = OrderedDict()
+        # The newest `frame` of the site that this process has made a page of.
+        self.frame: ObjectId | None = None
         self._lock = threading.Lock()
 
     def get(self, key: tuple[str, ...]) -> Entry | None:
@@ -222,6 +211,38 @@ class PageCache:
 cache = PageCache(settings.PAGE_CACHE_BYTES)
 
 
+class StaleMiddleware:
+    """Answer with what was kept last, or what secondaries have, marked as stale, while no server is known that takes writes;
+    with what was kept also where one failed.
+
+    Outside of the gate: who has a page to show waits for nothing, and leaves the gate to others.
+    """
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        if not knows_primary():
+            if page := _stale(request):
+                return page
+            if settings.READ_SECONDARIES and key_of(request) is not None and knows_secondary():
+                with secondaries.reading():
+                    response = self.get_response(request)
+                return response if response.status_code == 503 else marked(response)
+        response = self.get_response(request)
+        return (response.status_code == 503 and _stale(request)) or response
+
+
+def _stale(request: HttpRequest) -> HttpResponse | None:
+    """Return the page that was kept, marked; None where there is none that may be shown."""
+    key = key_of(request)
+    entry = cache.get(key) if key is not None else None
+    if entry is None or not entry.outlives(cache.frame):
+        return None
+    request.page_cache = "stale"
+    return marked(entry.page())
+
+
 class KeptPageMiddleware:
     """Answer from the cache what holds: outside of SiteMiddleware, so that a page that is kept costs one command."""
 
@@ -229,16 +250,19 @@ class KeptPageMiddleware:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        key = key_of(request)
+        key = None if secondaries.is_reading() else key_of(request)
         entry = cache.get(key) if key is not None else None
         if entry is not None:
-            found = present(entry.nodes.own, entry.discussions)
+            with within(PATIENCE):
+                found = present(entry.nodes.own, entry.discussions)
             if entry.holds(found):
                 response = entry.response(request)
                 request.page_cache = "304" if response.status_code == 304 else "hit"
                 return response
             request.site = found.site  # SiteMiddleware need not read it again
             request.outdated = entry if entry.frame_holds(found) else None
+            with within(MAKING):
+                return self.get_response(request)
         return self.get_response(request)
 
 
@@ -252,6 +276,10 @@ class PageCacheMiddleware:
         key = key_of(request)
         if request.method in ("GET", "HEAD"):
             request.page_cache = "unkeepable"
+        if secondaries.is_reading():
+            return self.get_response(request)
+        site_versions = stored_site.current().versions
+        cache.frame = site_versions.frame if site_versions else None
         if key is None:
             return self.get_response(request)
         outdated: Entry | None = getattr(request, "outdated", None)
@@ -260,7 +288,7 @@ class PageCacheMiddleware:
             cache.put(key, renewed)
             return renewed.response(request)
         # What falls due while the page is made may be missing from it.
-        moment, site_versions = now(), stored_site.current().versions
+        moment = now()
         with watched() as reads, dependencies.recorded() as nodes, versions.recorded() as seen:
             response = self.get_response(request)
         is_known = seen.lasting and not reads.unnoted
@@ -282,6 +310,7 @@ class PageCacheMiddleware:
             etag,
             headers,
             policy,
+            due.next_end(moment),
             getattr(request, "shown", None),
             seen.readings,
         )
@@ -314,52 +343,3 @@ def present(node: Expected | None, discussions: Collection[str]) -> Present:
         found = comments.discussions(map(Target.of_id, discussions)) if discussions else {}
         settled = {target.id: versions.settled(one.version, writing=one.writing) for target, one in found.items()}
     return Present(site, settled, nonce)
-
-
-def key_of(request: HttpRequest) -> tuple[str, ...] | None:
-    """Return what an answer to the request is kept under, or None where it must not come from the cache.
-
-    Parameters that no kept route reads, and that are no facet, make it None, so that a stranger cannot fill the cache with one
-    page; so do a parameter that stands there twice and a prefix.
-    """
-    if request.method not in ("GET", "HEAD") or is_personal(request) or "Authorization" in request.headers:
-        return None
-    # What is made under a prefix has it in every address; the key has not.
-    if request.META.get("SCRIPT_NAME"):
-        return None
-    query = request.META.get("QUERY_STRING", "")
-    if len(request.path_info) + len(query) > LONGEST_KEY:
-        return None
-    parameters = sorted(parse_qsl(query, keep_blank_values=True)) if query else []
-    # Of facets a view reads all values, in any order.
-    names = [name for name, _value in parameters if name not in registry.facet_names()]
-    # Of two values of another parameter a view reads the last: the key, which is sorted, does not say which that was.
-    if not _ALL_PARAMETERS.issuperset(names) or len(set(names)) < len(names):
-        return None
-    # Not the language: it is one of the settings, and these are under the site's version.
-    return (
-        request.scheme or "",
-        request.get_host(),
-        request.path_info,
-        *(part for pair in parameters for part in pair),
-    )
-
-
-def is_for_all(request: HttpRequest, response: HttpResponse) -> bool:
-    """Return whether an answer may be shown to every reader who has no session."""
-    match = request.resolver_match
-    if match is None or match.url_name not in KEPT:
-        return False
-    # The view says which facets its list was narrowed by.
-    if set(request.GET) - KEPT[match.url_name] - getattr(request, "facets_read", set()):
-        return False
-    return (
-        response.status_code == 200
-        and not response.streaming
-        and not response.cookies
-        and "cookie" not in response.get("Vary", "").lower()
-        and not {"private", "no-store"} & {part.strip() for part in response.get("Cache-Control", "").split(",")}
-    )
-
-
-_ALL_PARAMETERS = frozenset().union(*KEPT.values())

@@ -81,6 +81,7 @@ DATABASES = {
             "serverSelectionTimeoutMS": natural(env, "MONGODB_SELECTION_TIMEOUT_MS", default=5_000, least=1),
             "timeoutMS": natural(env, "MONGODB_TIMEOUT_MS", default=20_000, least=1),
             "connectTimeoutMS": natural(env, "MONGODB_CONNECT_TIMEOUT_MS", default=5_000, least=1),
+            "heartbeatFrequencyMS": 2_000,
             "appname": "marginalia",
         },
         "CONN_MAX_AGE": None,
@@ -121,8 +122,9 @@ MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "cms.middleware.PermissionsMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
-    "cms.middleware.GateMiddleware",
     "api.middleware.ApiMiddleware",
+    "cms.page_cache.StaleMiddleware",
+    "cms.middleware.GateMiddleware",
     "cms.page_cache.KeptPageMiddleware",
     "cms.middleware.SiteMiddleware",
     "cms.page_cache.PageCacheMiddleware",
@@ -237,9 +239,14 @@ REQUESTS_AT_ONCE = natural(env, "REQUESTS_AT_ONCE", default=8, least=1)
 
 # Pages kept in each worker (cms.page_cache).
 PAGE_CACHE_BYTES = natural(env, "PAGE_CACHE_MB", default=64) * 1024 * 1024
+# How long after its end a kept page may be shown, marked as stale, while the database is away.
+STALE_MINUTES = natural(env, "STALE_MINUTES", default=60)
 
 # A text of a page or post, in UTF-8. A document holds up to four (a revision, what a form said), of 16 MB at most.
 TEXT_MAX_BYTES = natural(env, "TEXT_MAX_KB", default=1_000, least=1, most=3_000) * 1_000
+
+# Whether readers of other pages get them from a secondary then.
+READ_SECONDARIES = switch(env, "READ_SECONDARIES", default=False)
 
 # What the site takes of photos; nodes.photos.assets.limits has the rest.
 PHOTOS = {

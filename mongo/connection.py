@@ -17,7 +17,7 @@ from pymongo.errors import AutoReconnect
 from pymongo.read_concern import ReadConcern
 from pymongo.write_concern import WriteConcern
 
-from mongo.engine import noting
+from mongo.engine import noting, secondaries
 
 Document = dict[str, Any]
 T = TypeVar("T")
@@ -42,7 +42,8 @@ def database(alias: str = DEFAULT_DB_ALIAS) -> Database[Document]:
     kept: tuple[Database[Document], Database[Document]] | None = wrapper.__dict__.get("_aware_database")
     if kept is None or kept[0] is not stock:
         kept = wrapper.__dict__["_aware_database"] = (stock, stock.with_options(codec_options=AWARE))
-    return kept[1]
+    options = secondaries.options()
+    return kept[1].with_options(**options) if options else kept[1]
 
 
 def client(alias: str = DEFAULT_DB_ALIAS) -> MongoClient[Document]:
@@ -68,7 +69,9 @@ def first_batch(command: str, collection: str, alias: str = DEFAULT_DB_ALIAS, **
         arguments["readConcern"] = db.read_concern.document
 
     def send() -> list[Document]:
-        answer = db.command(command, collection, codec_options=db.codec_options, **arguments)
+        answer = db.command(
+            command, collection, read_preference=db.read_preference, codec_options=db.codec_options, **arguments
+        )
         return list(answer["cursor"]["firstBatch"])
 
     try:

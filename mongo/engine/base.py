@@ -11,7 +11,7 @@ from django_mongodb_backend.introspection import DatabaseIntrospection as BaseIn
 from django_mongodb_backend.operations import DatabaseOperations as BaseOperations
 from django_mongodb_backend.schema import DatabaseSchemaEditor as BaseSchemaEditor
 
-from mongo.engine import noting
+from mongo.engine import noting, secondaries
 
 
 class DatabaseOperations(BaseOperations):
@@ -51,4 +51,4 @@ class DatabaseWrapper(BaseDatabaseWrapper):
     def get_collection(self, name: str, **options: Any) -> Any:
         """Return a collection, as querysets read it."""
         noting.reading()
-        return super().get_collection(name, **options)
+        return super().get_collection(name, **{**secondaries.options(), **options})

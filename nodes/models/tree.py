@@ -12,6 +12,7 @@ from bson import ObjectId
 
 from mongo.clock import now
 from mongo.connection import database
+from mongo.engine import secondaries
 from nodes import content
 from nodes.collections import NODES
 from nodes.content import BY_HAND, Content, registry
@@ -163,7 +164,8 @@ def current() -> Tree:
         if tree.version == version and moment < read_at + version_cache.LONGEST:
             return tree
     tree = load(version)
-    _kept = tree, moment
+    if not secondaries.is_reading():
+        _kept = tree, moment
     return tree
 
 

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from bson import ObjectId
 
+from mongo.engine import secondaries
 from mongo.engine.noting import noted
 from nodes.models import dependencies, site
 from nodes.types import NEVER
@@ -35,11 +36,11 @@ def under_version(key: Hashable, moment: datetime, work: Callable[[], tuple[T, d
     """Return what `work` answers, asked again only after a change that lists read, when the answer is due, or after LONGEST.
 
     `work` returns (answer, when it changes by itself or None). The version was read before the data that `work` reads. What
-    notes that it reads more than lists do is not kept.
+    notes that it reads more than lists do is not kept, nor is what secondaries answer.
     """
     global _kept
     versions = site.current().versions
-    if versions is None:
+    if versions is None or secondaries.is_reading():
         with noted():
             return work()[0]
     version = versions.lists

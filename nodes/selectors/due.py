@@ -15,7 +15,7 @@ def next_due(moment: datetime) -> datetime | None:
     """Return the next such time after `moment`, or None. Asked once after each change of the site."""
 
     def work() -> tuple[datetime | None, datetime | None]:
-        times = [_next("published", moment), _next("expires", moment)]
+        times = [_next("published", moment), next_end(moment)]
         if days := site.current().settings.comments_close_after_days:
             open_for = timedelta(days=days)
             if published := _next("published", moment - open_for):
@@ -24,6 +24,16 @@ def next_due(moment: datetime) -> datetime | None:
         return due, due
 
     return version_cache.under_version(("next_due", site.current().versions), moment, work)
+
+
+def next_end(moment: datetime) -> datetime | None:
+    """Return the next time after `moment` at which something expires or changes as scheduled, or None."""
+
+    def work() -> tuple[datetime | None, datetime | None]:
+        end = _next("expires", moment)
+        return end, end
+
+    return version_cache.under_version(("next_end", site.current().versions), moment, work)
 
 
 def last_change(moment: datetime) -> datetime | None:

@@ -9,7 +9,7 @@ from django.urls import resolve
 
 from benchmarks.__main__ import BY_NAME, NAMES
 from benchmarks.peers import CALLS, OURS, OURS_COLD, REQUIREMENTS, WAGTAIL, WAGTAIL_KEPT, every_way
-from cms.page_cache import KEPT
+from cms.requests.keepable import KEPT
 from tests.support.site_settings import ROOT
 
 PIN = re.compile(r"[A-Za-z][\w-]*==\d[\w.]*")

@@ -5,10 +5,12 @@ import time
 
 import pymongo
 import pytest
+from django.db import connection
 from pymongo import MongoClient
 from pymongo.errors import PyMongoError, ServerSelectionTimeoutError
 
-from mongo.connection import client, first_batch, promptly
+from mongo.connection import client, database, first_batch, promptly
+from mongo.engine import secondaries
 from mongo.servers import is_outage
 from nodes.models import site
 
@@ -44,8 +46,21 @@ def test_a_first_batch_is_asked_for_again_where_the_connection_broke(mongo, comm
     assert [document["n"] for document in found] == [1, 2]
 
 
+def test_all_that_is_read_in_a_block_may_come_from_secondaries(mongo, commands):
+    mongo.things.insert_one({"_id": 1})
+    with commands.recorded(), secondaries.reading():
+        assert first_batch("find", "things", filter={"_id": 1}) == [{"_id": 1}]
+        assert database().things.find_one() == {"_id": 1}
+        assert connection.get_collection("things").find_one() == {"_id": 1}
+    assert [event.command["$readPreference"]["mode"] for event in commands.sent] == ["primaryPreferred"] * 3
+    assert [event.command["readConcern"] for event in commands.sent] == [{"level": "majority"}] * 3
+    with commands.recorded():
+        database().things.find_one()
+    assert "$readPreference" not in commands.sent[-1].command
+
+
 def break_connections():
     """End the driver's idle connections under its feet."""
     for server in client()._topology._servers.values():
-        for connection in server.pool.conns:
-            connection.conn.sock.shutdown(socket.SHUT_RDWR)
+        for pooled in server.pool.conns:
+            pooled.conn.sock.shutdown(socket.SHUT_RDWR)

@@ -10,7 +10,16 @@ import pytest
 from django.db import DatabaseError
 from pymongo.errors import OperationFailure, WriteConcernError
 
-from mongo.servers import UnsuitableServer, check, is_outage, unsuitable
+from mongo.servers import (
+    UnsuitableServer,
+    answers,
+    check,
+    is_outage,
+    knows_primary,
+    knows_secondary,
+    secondary_answers,
+    unsuitable,
+)
 from tests.support.throwaway import Member
 
 
@@ -91,6 +100,14 @@ def serve(connection, answer):
             body = struct.pack("<iqii", 0, 0, 0, 1) if opcode == 2004 else struct.pack("<iB", 0, 0)
             reply = 1 if opcode == 2004 else 2013
             connection.sendall(struct.pack("<iiii", 16 + len(body) + len(answer), 1, request, reply) + body + answer)
+
+
+def test_what_is_known_is_told_without_asking(mongo):
+    """Of a set of one: its primary, and no secondary."""
+    assert answers()
+    assert knows_primary()
+    assert not knows_secondary()
+    assert not secondary_answers(seconds=0.2)
 
 
 def test_write_that_a_server_cannot_promise_is_an_outage(mongo):

@@ -20,7 +20,7 @@ REQUESTS = Histogram(
 PAGES = Counter(
     "marginalia_page_cache",
     "Pages asked for, by what the cache did: hit, 304 (kept, and the browser had it), miss (made and kept), renewed (made anew "
-    "was its discussion alone), unkeepable.",
+    "was its discussion alone), stale (kept before the database was away), unkeepable.",
     ("result",),
     registry=REGISTRY,
 )

@@ -131,7 +131,7 @@ MUTANTS = (
     ),
     Mutant(
         "nothing kept under a prefix",
-        "cms/page_cache.py::key_of",
+        "cms/requests/keepable.py::key_of",
         'if request.META.get("SCRIPT_NAME"):\n    return None',
         "",
         "tests/cms/test_page_cache.py::test_what_is_made_under_a_prefix_is_not_kept",

@@ -1,0 +1,228 @@
+"""Kept pages while the database is away: given at once, marked, and never where it is known that they were taken down."""
+
+import time
+from datetime import timedelta
+
+import pytest
+from django.db import connections
+from django.test import Client
+from pymongo import MongoClient
+from pymongo.errors import ServerSelectionTimeoutError
+
+from cms import page_cache
+from cms.requests.stale import WARNING
+from mongo import servers
+from mongo.clock import now
+from nodes.models import site as stored_site
+from nodes.models import tree, version_cache
+from nodes.services import trash
+from nodes.services.site import save_settings
+from tests.support.nodes.build import EDITOR, node, nonce, save
+
+LINE = '<ul class="messages" role="status"><li class="message warning">This is a copy of the page'
+
+
+@pytest.fixture(autouse=True)
+def _empty_cache(mongo):
+    page_cache.cache.clear()
+    yield
+    page_cache.cache.clear()
+
+
+@pytest.fixture
+def away(mongo):
+    """A function after which there is no server behind Django's connection; away(False) brings it back."""
+    wrapper = connections["default"]
+    there = wrapper.database
+    with MongoClient("mongodb://127.0.0.1:9/?replicaSet=none", serverSelectionTimeoutMS=50) as nowhere:
+
+        def go(gone=True):
+            wrapper.database = nowhere[there.name] if gone else there
+
+        yield go
+        go(False)
+
+
+@pytest.fixture
+def browser():
+    return Client(raise_request_exception=False)
+
+
+@pytest.fixture
+def post(mongo):
+    blog = node("blog", "blog", published=now() - timedelta(days=2))
+    return node("blog-entry", "post", parent=blog, text="First text", published=now() - timedelta(days=1))
+
+
+def test_kept_pages_are_given_at_once_and_say_that_they_may_be_old(post, browser, away):
+    fresh = browser.get("/blog/post")
+    assert "Warning" not in fresh
+    away()
+    began = time.monotonic()
+    # A browser that has the page gets the line too.
+    answers = [browser.get("/blog/post", headers={"if-none-match": fresh["ETag"]}) for _ in range(20)]
+    assert time.monotonic() - began < 20 * 0.2
+    for answer in answers:
+        assert (answer.status_code, answer["Warning"], answer["Cache-Control"]) == (200, WARNING, "no-store")
+        assert not answer.has_header("ETag")
+        assert not answer.has_header("Last-Modified")
+        assert int(answer["Content-Length"]) == len(answer.content)
+        page = answer.content.decode()
+        assert page.count(LINE) == 1
+        assert page.index("skip-link") < page.index(LINE) < page.index("site-header")
+        assert "First text" in page
+    assert answers[0]["Content-Security-Policy"] == fresh["Content-Security-Policy"]
+
+
+def test_afterwards_they_are_fresh_at_once(post, browser, away):
+    before = browser.get("/blog/post")
+    away()
+    assert LINE in browser.get("/blog/post").content.decode()
+    away(False)
+    assert browser.get("/blog/post").content == before.content
+    save(post, nonce(post), detail__text="Second text")
+    after = browser.get("/blog/post")
+    assert "Warning" not in after
+    assert b"Second text" in after.content
+    assert LINE not in after.content.decode()
+
+
+def test_programs_are_told_by_the_header_alone(post, browser, away):
+    for path in ("/feed/atom", "/api/v1/nodes"):
+        before = browser.get(path)
+        away()
+        answer = browser.get(path)
+        assert (answer.status_code, answer["Warning"]) == (200, WARNING)
+        assert answer.content == before.content
+        away(False)
+
+
+def test_the_line_speaks_the_site_s_language(post, browser, away):
+    save_settings({"language": "zh-hans"}, {"language": "en"})
+    browser.get("/blog/post")
+    away()
+    answer = browser.get("/blog/post")
+    assert answer["Content-Language"] == "zh-hans"
+    assert '<ul class="messages" role="status">' in answer.content.decode()
+
+
+def test_what_was_not_kept_and_who_is_known_get_the_page_of_an_outage(post, browser, away, settings):
+    browser.get("/blog/post")
+    away()
+    assert browser.get("/blog").status_code == 503
+    assert browser.post("/blog/post", {"text": "Typed for ten minutes"}).status_code == 503
+    browser.cookies[settings.SESSION_COOKIE_NAME] = "x" * 32
+    assert browser.get("/blog/post").status_code == 503
+
+
+def test_a_database_that_fails_on_the_way_leaves_what_was_kept(post, browser, monkeypatch):
+    """It is known to take writes, and does not answer: a server that hangs."""
+    browser.get("/blog/post")
+
+    def fail(*others):
+        raise ServerSelectionTimeoutError("no primary")
+
+    monkeypatch.setattr(stored_site, "read_beside", fail)
+    assert servers.knows_primary()
+    assert LINE in browser.get("/blog/post").content.decode()
+
+
+def test_a_page_that_cannot_be_made_anew_in_time_is_given_as_it_was(post, browser, monkeypatch):
+    browser.get("/blog/post")
+    save(post, nonce(post), detail__text="Second text")
+    with monkeypatch.context() as patched:
+        patched.setattr(page_cache, "MAKING", 1e-6)
+        page = browser.get("/blog/post").content.decode()
+    assert LINE in page
+    assert "First text" in page
+    assert b"Second text" in browser.get("/blog/post").content
+
+
+def test_who_is_refused_at_the_gate_gets_what_was_kept(post, browser, monkeypatch):
+    browser.get("/blog/post")
+    monkeypatch.setattr("cms.requests.gate.Gate.enter", lambda self, *, counted: False)
+    assert LINE in browser.get("/blog/post").content.decode()
+    assert browser.get("/blog").status_code == 503
+
+
+def test_no_page_is_given_that_was_taken_down_before_another_was_made(post, browser, away):
+    browser.get("/blog/post")
+    trash.trash(EDITOR, post, nonce(post))
+    away()
+    # The worst: nothing was asked for since.
+    assert browser.get("/blog/post").status_code == 200
+    away(False)
+    browser.get("/blog")
+    away()
+    assert browser.get("/blog/post").status_code == 503
+    assert browser.get("/blog").status_code == 200
+
+
+def test_no_page_is_given_after_something_was_due_to_vanish(post, browser, away, monkeypatch):
+    save(post, nonce(post), expires=now() + timedelta(minutes=5))
+    browser.get("/blog/post")
+    away()
+    at(monkeypatch, minutes=4)
+    assert browser.get("/blog/post").status_code == 200
+    at(monkeypatch, minutes=6)
+    assert browser.get("/blog/post").status_code == 503
+
+
+def at(monkeypatch, **later):
+    """Have the cache take the time for a later one."""
+    monkeypatch.setattr(page_cache, "now", lambda: now() + timedelta(**later))
+
+
+def test_kept_pages_are_given_for_so_many_minutes(post, browser, away, monkeypatch, settings):
+    settings.STALE_MINUTES = 10
+    browser.get("/blog/post")
+    away()
+    at(monkeypatch, minutes=10)
+    assert browser.get("/blog/post").status_code == 200
+    at(monkeypatch, minutes=12)
+    assert browser.get("/blog/post").status_code == 503
+    settings.STALE_MINUTES = 0
+    at(monkeypatch, minutes=2)
+    assert browser.get("/blog/post").status_code == 503
+
+
+@pytest.mark.parametrize("path", ["/blog/post", "/blog", "/feed/atom"])
+def test_other_pages_are_read_from_secondaries_and_kept_nowhere(post, browser, commands, settings, monkeypatch, path):
+    settings.READ_SECONDARIES = True
+    monkeypatch.setattr(page_cache, "knows_primary", lambda: False)
+    # At a start no server is known at all.
+    fresh = browser.get(path)
+    assert "Warning" not in fresh
+    monkeypatch.setattr(page_cache, "knows_secondary", lambda: True)
+    for kept in (page_cache.cache, tree, version_cache):
+        kept.clear()
+    with commands.recorded():
+        answer = browser.get(path, headers={"accept-encoding": "gzip"})
+    assert (answer.status_code, answer["Warning"], answer["Cache-Control"]) == (200, WARNING, "no-store")
+    assert (LINE in answer.content.decode()) == (path != "/feed/atom")
+    for event in commands.sent:
+        assert event.command["$readPreference"] == {"mode": "primaryPreferred", "maxStalenessSeconds": 90}
+        assert event.command["readConcern"] == {"level": "majority"}
+    assert commands.sent
+    assert (page_cache.cache.size, tree._kept, version_cache._kept) == (0, None, (None, {}))
+    monkeypatch.undo()
+    assert browser.get(path).content == fresh.content
+
+
+def test_who_is_known_reads_from_no_secondary(post, browser, settings, monkeypatch, commands):
+    settings.READ_SECONDARIES = True
+    monkeypatch.setattr(page_cache, "knows_primary", lambda: False)
+    monkeypatch.setattr(page_cache, "knows_secondary", lambda: True)
+    browser.cookies[settings.SESSION_COOKIE_NAME] = "x" * 32
+    with commands.recorded():
+        assert "Warning" not in browser.get("/blog/post")
+    assert not any("$readPreference" in event.command for event in commands.sent)
+
+
+def test_what_is_given_is_counted(post, browser, away, caplog):
+    browser.get("/blog/post")
+    away()
+    with caplog.at_level("INFO", logger="cms.requests"):
+        browser.get("/blog/post")
+    said = [one.fields["cache"] for one in caplog.records if one.name == "cms.requests"]
+    assert said[-1] == "stale"
