@@ -11,7 +11,7 @@ TESTERS := $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
 
 export PORT
 
-.PHONY: help run test test-slow lint bench soak mutants screenshots vendor clean chromium wrk checkers java promtool lighthouse lock sbom audit image builders
+.PHONY: help run test test-slow lint bench soak mutants screenshots vendor clean chromium wrk checkers java promtool varnish lighthouse lock sbom audit image builders
 .DEFAULT_GOAL := help
 
 help: ## list these targets
@@ -23,7 +23,7 @@ run: .venv/runtime.stamp ## serve the site on 127.0.0.1:8000 (PORT=8001, DEMO=0,
 test: .venv/dev.stamp chromium checkers ## the quick tests, at most ten minutes
 	$(BIN)/python -m pytest -m "not slow" -n $(TESTERS) --dist loadfile --no-loadscope-reorder $(ARGS)
 
-test-slow: .venv/dev.stamp chromium checkers java promtool builders ## the long tests: crashes, volumes, conversions, guards taken out
+test-slow: .venv/dev.stamp chromium checkers java promtool varnish builders ## the long tests: crashes, volumes, conversions, guards taken out
 	$(BIN)/python -m pytest -m slow -n logical --dist loadfile --no-loadscope-reorder $(ARGS)
 	$(if $(ARGS),,$(BIN)/python -m tests.mutants)
 
@@ -118,6 +118,13 @@ promtool:
 	@command -v promtool >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
 		apt-get update -qq && RUNLEVEL=1 apt-get install -y -qq --no-install-recommends prometheus; } || \
 		{ echo "The slow tests need promtool: on Debian, apt-get install prometheus" >&2; exit 1; }
+
+# The file of one function of it (xkey) tells that varnish-modules is there.
+varnish:
+	@command -v varnishd >/dev/null && ls /usr/lib/*/varnish/vmods/libvmod_xkey.so >/dev/null 2>&1 || { [ "$$(id -u)" = 0 ] && \
+		command -v apt-get >/dev/null && apt-get update -qq && \
+		RUNLEVEL=1 apt-get install -y -qq --no-install-recommends varnish varnish-modules; } || \
+		{ echo "The slow tests need Varnish: on Debian, apt-get install varnish varnish-modules" >&2; exit 1; }
 
 builders:
 	@command -v buildah >/dev/null && command -v mmdebstrap >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \

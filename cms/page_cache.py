@@ -2,7 +2,8 @@
 
 The site's versions are read before anything else (SiteMiddleware), each discussion's before its comments, and writers set new
 versions after their change can be read. What was made under the present versions is therefore as new as the data; an entry
-is compared with the database at every request, never trusted for a while. One command reads all versions that a page has.
+is compared with the database at every request, by one command that reads all versions that a page has; it is trusted for a
+while only where PAGE_CACHE_TRUST_MS says so.
 
 Every page depends on the site's `frame` and `lists`; that of a node on its nonce; what shows other texts, on the site's `texts`
 (nodes.models.dependencies). A page for which something was read that notes none of these is not kept.
@@ -16,7 +17,9 @@ While no primary answers there is nothing to compare with: readers get what was 
 
 import gzip
 import hashlib
+import math
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
@@ -32,8 +35,10 @@ from django.template.loader import render_to_string
 from django.utils.cache import get_conditional_response, patch_vary_headers
 from django.utils.http import parse_http_date_safe, quote_etag
 
+from api.changes import purging
 from cms.requests.keepable import PLAIN, is_for_all, key_of
 from cms.requests.stale import marked
+from cms.serving import cdn
 from comments import conf
 from comments.backends import VERSIONS
 from comments.reading import selectors as comments
@@ -71,9 +76,10 @@ class Present:
     nonce: ObjectId | None
 
 
-@dataclass(frozen=True)
+@dataclass
 class Entry:
-    """A page as it was sent, what it was made from, and when it changes by itself at the latest."""
+    """A page as it was sent, what it was made from, when it changes by itself at the latest, and when (time.monotonic) it was
+    last found to hold."""
 
     site_versions: Versions
     nodes: Dependencies
@@ -89,6 +95,7 @@ class Entry:
     # What it shows, and how often a discussion was looked at for it.
     shown: Any = None
     readings: int = 0
+    compared: float = -math.inf
 
     @property
     def size(self) -> int:
@@ -117,6 +124,10 @@ class Entry:
             and now() < self.until
         )
 
+    def is_trusted(self, moment: float) -> bool:
+        """Return whether the page was found to hold so shortly before `moment` that the settings have it shown as it is."""
+        return moment < self.compared + settings.PAGE_CACHE_TRUST_MS / 1_000 and now() < self.until
+
     def outlives(self, frame: ObjectId | None) -> bool:
         """Return whether it may be shown as stale while it cannot be compared: for STALE_MINUTES, if nothing was due to vanish
         since, nor has this process seen another `frame` of the site, as there is once a page was taken down."""
@@ -139,7 +150,7 @@ class Entry:
             return None
         before, after = self.content.split(BEGINS)[0], self.content.split(ENDS)[-1]
         content = b"".join((before, part.strip(), after))
-        return replace(self, discussions=seen.versions, content=content, etag=_etag(content))
+        return replace(self, discussions=seen.versions, content=content, etag=_etag(content), compared=-math.inf)
 
     def response(self, request: HttpRequest) -> HttpResponse:
         """Return the page, packed for who takes that, or a 304 for who has it already."""
@@ -253,16 +264,19 @@ class KeptPageMiddleware:
         key = None if secondaries.is_reading() else key_of(request)
         entry = cache.get(key) if key is not None else None
         if entry is not None:
-            with within(PATIENCE):
-                found = present(entry.nodes.own, entry.discussions)
-            if entry.holds(found):
-                response = entry.response(request)
-                request.page_cache = "304" if response.status_code == 304 else "hit"
-                return response
-            request.site = found.site  # SiteMiddleware need not read it again
-            request.outdated = entry if entry.frame_holds(found) else None
-            with within(MAKING):
-                return self.get_response(request)
+            moment = time.monotonic()
+            if not entry.is_trusted(moment):
+                with within(PATIENCE):
+                    found = present(entry.nodes.own, entry.discussions)
+                if not entry.holds(found):
+                    request.site = found.site  # SiteMiddleware need not read it again
+                    request.outdated = entry if entry.frame_holds(found) else None
+                    with within(MAKING):
+                        return self.get_response(request)
+                entry.compared = moment
+            response = _for_caches(entry.response(request), entry)
+            request.page_cache = "304" if response.status_code == 304 else "hit"
+            return response
         return self.get_response(request)
 
 
@@ -286,7 +300,7 @@ class PageCacheMiddleware:
         if outdated and (renewed := outdated.renewed(request)):
             request.page_cache = "renewed"
             cache.put(key, renewed)
-            return renewed.response(request)
+            return _for_caches(renewed.response(request), renewed)
         # What falls due while the page is made may be missing from it.
         moment = now()
         with watched() as reads, dependencies.recorded() as nodes, versions.recorded() as seen:
@@ -315,7 +329,15 @@ class PageCacheMiddleware:
             seen.readings,
         )
         cache.put(key, entry)
-        return entry.response(request)
+        # Of a discussion that is being written to the next version may get lost, and with it the word to drop the page.
+        return entry.response(request) if seen.writing else _for_caches(entry.response(request), entry)
+
+
+def _for_caches(response: HttpResponse, entry: Entry) -> HttpResponse:
+    """Return an answer that was made of an entry that holds, with what caches in front of the site are to know."""
+    if settings.CDN_PURGE_URLS:
+        cdn.mark(response, purging.keys(entry.nodes, entry.discussions), entry.until, entry.ends)
+    return response
 
 
 def _etag(content: bytes) -> str:

@@ -241,6 +241,12 @@ REQUESTS_AT_ONCE = natural(env, "REQUESTS_AT_ONCE", default=8, least=1)
 PAGE_CACHE_BYTES = natural(env, "PAGE_CACHE_MB", default=64) * 1024 * 1024
 # How long after its end a kept page may be shown, marked as stale, while the database is away.
 STALE_MINUTES = natural(env, "STALE_MINUTES", default=60)
+# For so long a page that was compared is shown without asking the database.
+PAGE_CACHE_TRUST_MS = natural(env, "PAGE_CACHE_TRUST_MS", default=0, most=1_000)
+
+# Caches in front of the site (docs/how-to/cdn.md): where each is told what to drop, and the function that tells it.
+CDN_PURGE_URLS = web_origins(env, "CDN_PURGE_URLS")
+CDN_PURGER = env.str("CDN_PURGER", default="cms.serving.cdn.varnish")
 
 # A text of a page or post, in UTF-8. A document holds up to four (a revision, what a form said), of 16 MB at most.
 TEXT_MAX_BYTES = natural(env, "TEXT_MAX_KB", default=1_000, least=1, most=3_000) * 1_000

@@ -7,6 +7,7 @@ that are done: what it was given may name a person. A `key` names the work: put 
 
 import logging
 import re
+import threading
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -73,6 +74,7 @@ Handler = Callable[["Job"], None]
 _handlers: dict[str, Handler] = {}
 _regular: list[Callable[[], object]] = []
 _frequent: list[Callable[[], object]] = []
+_beside: list[Callable[[threading.Event], object]] = []
 # Seconds between two rounds of a worker over what is to be done regularly, and over what is to be done frequently.
 ROUND = 60
 PAUSE = 2
@@ -115,6 +117,19 @@ def frequently(work: Callable[[], object]) -> Callable[[], object]:
     """Register what a worker does each PAUSE seconds, between two jobs; several workers may do it at once."""
     _frequent.append(work)
     return work
+
+
+def beside(work: Callable[[threading.Event], object]) -> Callable[[threading.Event], object]:
+    """Register what a worker does all the time, in a thread of its own, until the event is set; several workers may do it at
+    once."""
+    _beside.append(work)
+    return work
+
+
+def begin_beside(stopping: threading.Event) -> None:
+    """Begin what is done beside the jobs. A worker that ends does not wait for it."""
+    for work in _beside:
+        threading.Thread(target=work, args=(stopping,), daemon=True).start()
 
 
 def tend(aliases: Iterable[str] = (DEFAULT_DB_ALIAS,)) -> None:

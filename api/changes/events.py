@@ -15,14 +15,14 @@ from nodes.collections import ASSET_FILES, NODES, SITE, TRASH, home_of
 DISCUSSIONS = VERSIONS[0]
 _WATCHED = (NODES, ASSET_FILES, TRASH, SITE, DISCUSSIONS)
 # After these a collection is not what it was, whatever was told of it.
-_ENDS = ("drop", "rename", "dropDatabase", "invalidate")
+ENDS = ("drop", "rename", "dropDatabase", "invalidate")
 # What is taken of whole documents: what says whether readers see them.
 _KEPT = ("type", "parent_id", "published", "expires", "nonce", "content_id")
 _UPDATED = {"$ifNull": ["$updateDescription.updatedFields", {}]}
 _UPDATED_NONCE = {"$getField": {"field": {"$literal": "metadata.nonce"}, "input": _UPDATED}}
 # Never a text: an event is as small as what it tells.
 PIPELINE: list[Document] = [
-    {"$match": {"$or": [{"ns.coll": {"$in": list(_WATCHED)}}, {"operationType": {"$in": list(_ENDS)}}]}},
+    {"$match": {"$or": [{"ns.coll": {"$in": list(_WATCHED)}}, {"operationType": {"$in": list(ENDS)}}]}},
     {
         "$project": {
             "operationType": 1,
@@ -88,7 +88,7 @@ def ends_unversioned(events: Iterable[Document]) -> bool:
 
 def _change(event: Document) -> Change | None:
     token, operation = event["_id"], event["operationType"]
-    if operation in _ENDS:
+    if operation in ENDS:
         return Change(token, RESET, "")
     key, collection, fields = event["documentKey"]["_id"], event["ns"]["coll"], event["fields"]
     if collection == SITE:

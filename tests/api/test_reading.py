@@ -223,3 +223,9 @@ def test_other_origins_read_where_a_setting_says_so(visitor, blog):
             assert (answer["Access-Control-Allow-Origin"], answer["Vary"]) == (origin, "Origin")
         assert not visitor.get("/tree", Origin="https://evil.example").has_header("Access-Control-Allow-Origin")
         assert not visitor.get("/tree", Origin=origin).has_header("Access-Control-Allow-Credentials")
+        assert not visitor.get("/tree").has_header("Access-Control-Allow-Origin")
+    with override_settings(API={**api, "ORIGINS": ["*"]}):
+        # One answer for all, as a cache in front has it.
+        for answer in (visitor.get("/tree"), visitor.get("/tree", Origin=origin)):
+            assert answer["Access-Control-Allow-Origin"] == "*"
+            assert "Origin" not in answer.get("Vary", "")

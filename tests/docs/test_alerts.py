@@ -39,6 +39,7 @@ WELL = {
     # Writers come and go.
     "marginalia_comment_claims_open": "0 1 0 2" + " 0 1 0 3" * 50,
     "marginalia_worker_silent_seconds": "30+0x200",
+    "marginalia_caches_silent_seconds": "5+0x200",
 }
 ILL = {
     "SiteDown": {'up{job="marginalia"}': "0+0x200"},
@@ -55,13 +56,16 @@ ILL = {
     "CommentsWait": {"marginalia_comments_pending_oldest_seconds": "180000+60x200"},
     "ClaimsLeft": {"marginalia_comment_claims_open": "1+0x200"},
     "WorkerSilent": {"marginalia_worker_silent_seconds": "100+60x200"},
+    "CacheNotTold": {"marginalia_caches_silent_seconds": "5+60x200"},
 }
 
 
 def test_every_metric_that_a_rule_names_is_there(mongo, settings, client):
     settings.METRICS_NETWORKS = ["127.0.0.0/8"]
+    settings.CDN_PURGE_URLS = ["http://127.0.0.1:6082"]
     client.get("/no-such-page")
     mongo.workers.insert_one({"_id": "last", "at": now()})
+    mongo["cms.purges"].insert_one({"_id": "http://127.0.0.1:6082", "resume": {}, "at": now()})
     names = {f"marginalia_{name}" for name in Scraped(Client().get("/metrics").content.decode()).names}
     named = set(re.findall(r"marginalia_\w+", RULES.read_text()))
     # A set of one member has no secondary to be behind.

@@ -1,5 +1,6 @@
 """The worker queue: leases, retries, and work that is named done once."""
 
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from io import StringIO
@@ -163,3 +164,22 @@ def test_command_works_once_lists_failures_and_tries_them_again(seen, mongo):
     with pytest.raises(CommandError, match="1 jobs failed"):
         call_command("work", "--failed", stdout=StringIO())
     assert jobs.retry_failures() == 1
+
+
+def test_what_is_done_all_the_time_has_a_thread_of_its_own_until_the_worker_ends(monkeypatch):
+    began, ended, stopping = threading.Event(), threading.Event(), threading.Event()
+
+    def work(stopping):
+        began.set()
+        stopping.wait(10)
+        ended.set()
+
+    monkeypatch.setattr(jobs, "_beside", [])
+    assert jobs.beside(work) is work
+    call_command("work", "--once", stdout=StringIO())
+    assert not began.is_set()
+    jobs.begin_beside(stopping)
+    assert began.wait(10)
+    assert not ended.is_set()
+    stopping.set()
+    assert ended.wait(10)

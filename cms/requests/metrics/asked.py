@@ -3,9 +3,11 @@
 import logging
 from collections.abc import Callable, Iterable, Iterator
 
+from django.conf import settings
 from prometheus_client import Metric
 from prometheus_client.core import GaugeMetricFamily
 
+from api.changes import purging
 from comments.backends import backend
 from comments.types import Verdict
 from mongo import jobs, status
@@ -45,6 +47,17 @@ def _worker() -> Values:
         yield "worker_silent_seconds", "Since a worker (manage.py work) last said that it runs.", silent
 
 
+def _caches() -> Values:
+    heard = [purging.heard(cache) for cache in settings.CDN_PURGE_URLS]
+    times = [at for at in heard if at]
+    if times:
+        yield (
+            "caches_silent_seconds",
+            "Since the worst of the caches in front was last told all that changed.",
+            (now() - min(times)).total_seconds(),
+        )
+
+
 def _members() -> Values:
     if members := status.members():
         yield (
@@ -77,7 +90,7 @@ def _disk() -> Values:
         yield "mongodb_disk_bytes", "Bytes of that disk.", disk.total
 
 
-_QUESTIONS: tuple[Callable[[], Values], ...] = (_members, _server, _disk, _comments, _worker)
+_QUESTIONS: tuple[Callable[[], Values], ...] = (_members, _server, _disk, _comments, _worker, _caches)
 
 
 class Asked:

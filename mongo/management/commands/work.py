@@ -32,6 +32,8 @@ class Command(MongoCommand):
         if threading.current_thread() is threading.main_thread():
             for name in (signal.SIGTERM, signal.SIGINT):
                 signal.signal(name, lambda *_: stopping.set())
+        if not options["once"]:
+            jobs.begin_beside(stopping)
         number = self._work(aliases, stopping, once=options["once"])
         self.stdout.write(self.style.SUCCESS(f"{number} jobs taken."))
 

@@ -164,4 +164,18 @@ MUTANTS = (
         "if False:",
         "tests/cms/serving/test_servers.py::test_a_request_with_two_lengths_is_refused",
     ),
+    Mutant(
+        "second word to a cache in front",
+        "api/changes/purging.py::Purger._follow",
+        "told.append((time.monotonic(), found, _position(stream)))",
+        "pass",
+        "tests/api/test_purging.py::test_a_cache_hears_of_each_change_twice",
+    ),
+    Mutant(
+        "claims, of which a cache in front hears",
+        "cms/page_cache.py::PageCacheMiddleware.__call__",
+        "if seen.writing else",
+        "if False else",
+        "tests/cms/serving/test_cdn.py::test_a_page_of_a_discussion_that_is_written_to_is_not_kept_there",
+    ),
 )

@@ -1,0 +1,167 @@
+"""What the worker does for caches in front of the site: it follows what makes a page old, and has them drop it by its keys.
+
+Each cache is told twice: at once, and again after the longest time in which a page that was made before can still reach it
+(deploy/varnish.vcl keeps none that took longer). Where the following goes on is stored after that: so what a cache did not
+hear, or a worker that died did not say, is told again.
+"""
+
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
+from urllib.parse import quote
+
+from bson import ObjectId
+from django.conf import settings
+from django.utils.module_loading import import_string
+from pymongo.change_stream import ChangeStream
+from pymongo.errors import OperationFailure
+
+from api.changes import events
+from api.changes.relay import LOST
+from api.collections import PURGES
+from mongo import jobs
+from mongo.clock import now
+from mongo.connection import Document, database
+from nodes.collections import NODES, SITE
+from nodes.models.dependencies import Dependencies
+
+# What every page has, so that it stands for all.
+LISTS, TEXTS = "lists", "texts"
+# Seconds. A page may take SLOWEST from the cache's question to its answer; what took longer is not kept there.
+SLOWEST = 0.6
+AGAIN = 0.75
+# What changes within this time is told together.
+GATHERED = 0.05
+RETRY = 0.2
+# How old the stored position gets at most: so much is told again by a worker that begins.
+MARKED = 5.0
+
+logger = logging.getLogger(__name__)
+
+
+def keys(nodes: Dependencies, discussions: Iterable[str]) -> list[str]:
+    """Return the keys of a page that was made from these: of what makes it old, one is told."""
+    texts = [TEXTS] if nodes.texts else []
+    own = [_of_node(nodes.own.id)] if nodes.own else []
+    return [LISTS, *texts, *own, *map(_of_discussion, discussions)]
+
+
+def outdated(event: Document) -> str | None:
+    """Return the key of the pages that an event of the change stream makes old, None where there are none."""
+    if event["operationType"] in events.ENDS:
+        return LISTS
+    is_whole, collection = event["operationType"] != "update", event["ns"]["coll"]
+    id, fields = event["documentKey"]["_id"], event["fields"]
+    if collection == SITE:
+        return LISTS if is_whole or "lists" in fields else TEXTS if "texts" in fields else None
+    if collection == NODES:
+        return _of_node(id) if is_whole or "metadata.nonce" in fields else None
+    if collection == events.DISCUSSIONS:
+        # A claim too: a failing server may lose the version that comes after it.
+        is_told = is_whole or any(name.partition(".")[0] in ("version", "claims") for name in fields)
+        return _of_discussion(id) if is_told else None
+    return None
+
+
+def _of_node(id: ObjectId) -> str:
+    return f"node-{id}"
+
+
+def _of_discussion(id: str) -> str:
+    return f"discussion-{quote(id, safe=':')}"
+
+
+def heard(cache: str) -> datetime | None:
+    """Return when it was last stored how far a cache has heard of changes, None if it never was."""
+    stored = database()[PURGES].find_one({"_id": cache}, {"at": 1})
+    return stored["at"] if stored else None
+
+
+@jobs.beside
+def purge(stopping: threading.Event) -> None:
+    """Tell all caches that CDN_PURGE_URLS names until the event is set, each in a thread of its own: one that hangs keeps no
+    other waiting."""
+    if caches := settings.CDN_PURGE_URLS:
+        with ThreadPoolExecutor(len(caches)) as pool:
+            list(pool.map(lambda cache: Purger(cache).run(stopping), caches))
+
+
+class Purger:
+    """Tells one cache, by what CDN_PURGER names: a function of the cache's address and keys, which raises what it likes where
+    the cache has not heard them."""
+
+    def __init__(self, cache: str) -> None:
+        self.cache = cache
+        self.is_failing = False
+
+    def run(self, stopping: threading.Event) -> None:
+        """Follow until the event is set. What fails is tried again, from the stored position on."""
+        while not stopping.is_set():
+            try:
+                self._follow(stopping)
+            except OperationFailure as error:
+                self._failed(error)
+                if error.code in LOST:
+                    # To begin anew is to drop all pages.
+                    database()[PURGES].delete_one({"_id": self.cache})
+            except Exception as error:  # noqa: BLE001 - what tells a cache of another make may raise anything
+                self._failed(error)
+            stopping.wait(RETRY)
+
+    def _follow(self, stopping: threading.Event) -> None:
+        stored = database()[PURGES].find_one({"_id": self.cache})
+        start, wait = stored["resume"] if stored else None, round(GATHERED * 1_000)
+        # A page may be shown under versions that were trusted so long.
+        again = AGAIN + settings.PAGE_CACHE_TRUST_MS / 1_000
+        with database().watch(events.PIPELINE, start_after=start, max_await_time_ms=wait) as stream:
+            # What was told once: when, which keys, and where it goes on after them.
+            told: deque[tuple[float, set[str], Document]] = deque()
+            found, marked = set() if stored else {LISTS}, time.monotonic()
+            while stream.alive and not stopping.is_set():
+                if found:
+                    self._tell(found)
+                    told.append((time.monotonic(), found, _position(stream)))
+                position = None if told else _position(stream)
+                while told and time.monotonic() > told[0][0] + again:
+                    _at, found, position = told.popleft()
+                    self._tell(found)
+                if position and time.monotonic() > marked + MARKED:
+                    self._store(position)
+                    marked = time.monotonic()
+                found = _gathered(stream)
+
+    def _tell(self, found: set[str]) -> None:
+        import_string(settings.CDN_PURGER)(self.cache, {LISTS} if LISTS in found else found)
+        if self.is_failing:
+            logger.warning("%s hears of changes again.", self.cache)
+            self.is_failing = False
+
+    def _failed(self, error: Exception) -> None:
+        if not self.is_failing:
+            logger.warning("%s does not hear of changes: %s: %s", self.cache, type(error).__name__, error)
+            self.is_failing = True
+
+    def _store(self, position: Document) -> None:
+        said = {"resume": position, "at": now()}
+        database()[PURGES].update_one({"_id": self.cache}, {"$set": said}, upsert=True)
+
+
+def _gathered(stream: ChangeStream[Document]) -> set[str]:
+    """Return the keys of what changed: waits for the first, and briefly for those after it."""
+    found, until = set(), time.monotonic() + GATHERED
+    while (event := stream.try_next()) is not None:
+        if key := outdated(event):
+            found.add(key)
+        if time.monotonic() > until:
+            break
+    return found
+
+
+def _position(stream: ChangeStream[Document]) -> Document:
+    position = stream.resume_token
+    assert position is not None  # as every answer of the server has one
+    return dict(position)
