@@ -37,8 +37,9 @@ WHO: dict[str, tuple[str, tuple[Scope, ...] | None]] = {
     "administrator, administering": ("Administrators", (Scope.ADMINISTER,)),
     "administrator, every scope": ("Administrators", tuple(Scope)),
 }
-# What a schema cannot say: whether the thing is there, is still the version that was seen, and takes this beside all else.
-DECIDED_BY_WHAT_IS_STORED = ["2xx", "3xx", "401", "403", "404", "409", "410", "412", "422"]
+# What a schema cannot say: whether the thing is there, is still the version that was seen, and takes this beside all else; and
+# how large a file the site's settings let in.
+DECIDED_BY_WHAT_IS_STORED = ["2xx", "3xx", "401", "403", "404", "409", "410", "412", "413", "422"]
 # Of what only reads, the operations that have more rules than a schema has, beside those that take the cursor of a list.
 FILTERED = ("GET /api/v1/nodes/facets", "GET /api/v1/changes")
 BULK = "POST /api/v1/bulk"

@@ -1,11 +1,13 @@
 """Every known trick to get a script into a page, written by the API: none comes out, neither in JSON nor on the page."""
 
 import json
+import re
 from html import escape
 
 import pytest
 
 from api.rights.scopes import Scope
+from nodes.templatetags.typography import smart
 from tests.markup.policy import violations
 from tests.support.nodes import build
 from tests.support.payloads import ALL, arrived
@@ -42,6 +44,10 @@ def said(payload):
     return {"title": word, "summary": payload, "detail": detail}
 
 
+# What the site itself adds to a text, whatever was typed.
+LINK_TO_HEADING = re.compile(r'<a class="anchor" href="#[^"<>]*" aria-label="[^"<>]*"></a>')
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("way", ["created", "changed"])
 def test_nothing_that_a_program_writes_runs(editor, visitor, blog, way):
@@ -56,12 +62,16 @@ def test_nothing_that_a_program_writes_runs(editor, visitor, blog, way):
             for one, payload in zip(results, payloads, strict=True)
         ]
         done(editor, changes, 200)
+    build.node("blog-entry", "plain", parent=blog)
+    plain = visitor.client.get("/news/plain").content.decode()
     for at, (result, payload) in enumerate(zip(results, payloads, strict=True)):
         answer = visitor.get(f"/nodes/{result['id']}?include=body_html")
         told = json.loads(answer.content)
         assert (answer["Content-Type"], answer["X-Content-Type-Options"]) == ("application/json", "nosniff")
-        assert violations(told["body_html"], "article") == [], payload
+        assert violations(LINK_TO_HEADING.sub("", told["body_html"]), "article") == [], payload
         page = visitor.client.get(f"/news/p{at}").content.decode()
         assert told["body_html"] in page, payload
-        assert escape(told["title"]) in page, payload
-        assert "<" not in payload or payload not in page.replace(told["body_html"], ""), payload
+        assert escape(smart(told["title"])) in page, payload
+        around = page.replace(told["body_html"], "")
+        # Some payloads are the beginning of a tag that every page has.
+        assert "<" not in payload or payload in plain or payload not in around, payload

@@ -279,7 +279,7 @@ def test_the_page_brings_a_copy_of_the_files_back(tmp_path):
 
 
 # Of log-ins, and what a worker makes while the site runs.
-PASSING = ("django_session", "workers", "jobs", "cms.renditions.files", "cms.renditions.chunks")
+PASSING = ("django_session", "workers", "jobs", "cms.changes", "cms.renditions.files", "cms.renditions.chunks")
 
 
 def counts(site: Site) -> dict[str, int]:
