@@ -13,7 +13,7 @@ sys.path.insert(0, chdir)
 _settings = import_module(os.environ.setdefault("DJANGO_SETTINGS_MODULE", "cms.settings"))
 
 # Where worker processes count, for /metrics (cms.requests.metrics.processes).
-os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(_settings.VAR_DIR / "metrics")
+os.environ.setdefault("PROMETHEUS_MULTIPROC_DIR", str(_settings.VAR_DIR / "metrics"))
 
 # Requests beyond REQUESTS_AT_ONCE: what needs no database while the others wait for it.
 SPARE_THREADS = 4

@@ -12,8 +12,7 @@ import yaml
 
 from cms.serving import command as servers
 from tests.docs.pages import DEPLOY, ROOT, commands_of, started_by, tried
-from tests.docs.test_site import documented
-from tests.support.site_settings import production
+from tests.support.site_settings import documented, production
 
 CONTAINERFILE = (DEPLOY / "Containerfile").read_text()
 COMPOSE = yaml.safe_load((DEPLOY / "compose.yaml").read_text())["services"]
@@ -83,7 +82,7 @@ def test_settings_are_one_file_of_variables_that_the_site_reads():
         assert (DEPLOY / COMPOSE[service]["env_file"]).resolve() == ROOT / ".env"
         assert "environment" not in COMPOSE[service]
     in_image = re.findall(r"(\w+)=", " ".join(re.findall(r"^ENV (.*)$", CONTAINERFILE, re.MULTILINE)))
-    assert all(name.startswith("PYTHON") for name in in_image)
+    assert all(name.startswith(("PYTHON", "PROMETHEUS")) for name in in_image)
 
 
 def test_members_have_the_options_of_the_page():

@@ -131,6 +131,7 @@ def test_it_serves_the_site(image, mongo):
     process = image.start([*image.said["Entrypoint"], *serve], **environment)
     try:
         until(lambda: status(f"http://127.0.0.1:{port}/readyz") == 200 or process.poll() is not None, seconds=60)
+        assert process.poll() is None, process.stdout.read()
         assert image.run(*ask[1:]) == (0, "")
         assert status(f"http://127.0.0.1:{port}/page") == 200
         [style] = (image.root / "srv/marginalia/var/static/site").glob("site.*.css")

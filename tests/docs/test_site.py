@@ -9,7 +9,7 @@ from django.conf import settings
 from django.core.management import get_commands
 
 from mongo.collections import declared
-from tests.support.site_settings import ROOT, SETTINGS, loaded, production
+from tests.support.site_settings import ROOT, documented, loaded, production
 
 DOCUMENTS = sorted([*ROOT.glob("*.md"), ROOT / "deploy/README.md", *(ROOT / "docs").rglob("*.md")])
 # Read where they are used, not in the settings module.
@@ -17,11 +17,6 @@ ELSEWHERE = {"MONGOD", "WEB_CONCURRENCY"}
 PACKAGES = ("api", "cms", "comments", "local", "markup", "mongo", "nodes", "wordpress")
 # A permission, and a field of the nodes.
 NO_CODE = {"comments.can_moderate", "comments.author.id"}
-
-
-def documented() -> dict[str, str]:
-    """Return {variable: default} of the table of settings."""
-    return dict(re.findall(r"^\| `([A-Z_]+)` \| (.+?) \|", SETTINGS, re.MULTILINE))
 
 
 def test_every_variable_is_documented_and_no_other():

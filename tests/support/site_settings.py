@@ -16,6 +16,11 @@ def production() -> dict[str, str]:
     return dict(line.split("=", 1) for line in block.splitlines())
 
 
+def documented() -> dict[str, str]:
+    """Return {variable: default} of the table of settings."""
+    return dict(re.findall(r"^\| `([A-Z_]+)` \| (.+?) \|", SETTINGS, re.MULTILINE))
+
+
 def loaded(environment: dict[str, str], *command: str) -> subprocess.CompletedProcess[str]:
     """Run Python with the site's own settings and no variables but these."""
     kept = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
