@@ -17,6 +17,7 @@ from mongo.connection import database
 from tests.support.commands import CommandLog
 from tests.support.comments import site
 from tests.support.database import URI, empty
+from tests.support.kept import forget
 from tests.support.nodes.editors import Editor
 from tests.support.throwaway import EphemeralMongod
 
@@ -64,9 +65,11 @@ def _never_the_real_database(django_db_setup) -> None:
 
 @pytest.fixture
 def mongo(django_db_setup, django_db_blocker):
-    """The test database; emptied after the test, collections that no model knows and GridFS included."""
+    """The test database; emptied after the test, collections that no model knows and GridFS included. Nothing that another test
+    left in the process is shown."""
     with django_db_blocker.unblock():
         assert database().name.startswith("test_")
+        forget()
         yield database()
         empty(database())
 

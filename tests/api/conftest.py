@@ -10,7 +10,6 @@ from django.test import Client
 
 from api.rights import tokens
 from api.rights.scopes import Scope
-from cms import page_cache
 
 
 class Asker:
@@ -41,7 +40,6 @@ class Asker:
 
 @pytest.fixture
 def visitor(mongo) -> Asker:
-    page_cache.cache.clear()
     return Asker()
 
 

@@ -19,7 +19,6 @@ from django.test import Client
 from api.changes.relay import relay
 from api.rights import tokens
 from api.rights.scopes import Scope
-from cms import page_cache
 from nodes.services import drafts, editing
 from tests.support.nodes import build, photo_build
 
@@ -55,7 +54,6 @@ KEY = ObjectId("6565f1e2a3b4c5d6e7f80910")  # the id of the schema's examples
 @pytest.fixture
 def known(mongo, settings) -> dict[str, list[str]]:
     """A small site; ids and versions that are there."""
-    page_cache.cache.clear()
     settings.API = {**settings.API, "READS_PER_MINUTE": 1_000_000, "WRITES_PER_MINUTE": 1_000_000}
     relay()
     blog, gallery = build.node("blog", "news"), photo_build.gallery()

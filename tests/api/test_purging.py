@@ -26,7 +26,7 @@ from mongo import doctor, jobs
 from mongo.clock import now
 from mongo.connection import database
 from nodes.models import Node
-from tests.cms.test_narrow_versions import CHANGES, World, forget
+from tests.cms.test_narrow_versions import CHANGES, World
 from tests.docs.pages import started_by
 from tests.support.nodes.build import node, nonce, save
 from tests.support.processes import ROOT, until
@@ -265,7 +265,6 @@ def test_after_a_primary_fell_silent_a_cache_hears_of_the_next_one_s_changes_wit
 )
 def test_just_the_pages_that_are_old_are_dropped(mongo, changes):
     """By the keys of all that changed: what the page cache of a worker would not show any more."""
-    forget()
     world, client = World(), Client()
     with database().watch(events.PIPELINE, max_await_time_ms=200) as stream:
         for what, _scope, change in changes:
@@ -282,7 +281,6 @@ def test_just_the_pages_that_are_old_are_dropped(mongo, changes):
             dropped = {at for at, one in kept.items() if keys & set(purging.keys(one.nodes, one.discussions))}
             assert old, what
             assert dropped == old, what
-    forget()
 
 
 def _holds(entry: page_cache.Entry) -> bool:

@@ -12,7 +12,6 @@ from api.rights import principals, tokens
 from api.rights.principals import Principal
 from api.rights.scopes import Scope
 from api.rights.tokens import Token
-from cms import page_cache
 from mongo.clock import now
 from nodes import access
 from nodes.access import Action
@@ -52,7 +51,6 @@ QUICK = ("visitor", "owner, no scope", "owner, reading", "author, every scope", 
 
 @pytest.mark.parametrize("is_quick", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_who_sees_what_in_each_state(account, asker, mongo, is_quick):
-    page_cache.cache.clear()
     owner, other, editor = account("own", "Authors"), account("oth", "Authors"), account("ed", "Editors")
     reader, administrator = account("rea"), account("adm", "Administrators")
     found = things(owner)
@@ -156,7 +154,6 @@ def test_a_scope_that_is_missing_is_named(account, rf):
 
 
 def test_a_token_that_is_none_opens_nothing(account, mongo):
-    page_cache.cache.clear()
     editor = account("ed", "Editors")
     good, secret = tokens.make(editor, "good", (Scope.READ,))
     _old, expired = tokens.make(editor, "old", (Scope.READ,), now() - timedelta(seconds=1))

@@ -32,7 +32,6 @@ COMMANDS = {
 
 @pytest.fixture
 def site(mongo):
-    page_cache.cache.clear()
     blog, folder = node("blog", "blog"), node("folder", "folder")
     for number in range(3):
         node("blog-entry", f"post-{number}", parent=blog, tags=("paper",))
@@ -41,8 +40,6 @@ def site(mongo):
     photo_build.upload(photo_build.gallery(), name="lake.jpg", title="Lake")
     for number in range(3):
         comments.post(Node.objects.get(pk=post), author=Author("Bea"), source="Yes", token=f"{number}" * 16)
-    yield
-    page_cache.cache.clear()
 
 
 @pytest.mark.parametrize("path", COMMANDS)

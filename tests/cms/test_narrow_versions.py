@@ -23,8 +23,11 @@ from nodes.services import drafts, editing, photos, placement, trash
 from nodes.services.site import save_settings, touch
 from nodes.types import NO_TAGS, TagChange
 from tests.support.between import stopped_before
+from tests.support.kept import forget
 from tests.support.nodes import photo_build, pictures
 from tests.support.nodes.build import EDITOR, PAST, node, nonce
+
+pytestmark = pytest.mark.usefixtures("mongo")
 
 # A text whose excerpt and minutes stay, whatever is written at its end.
 LONG = "Words of the beginning. " * 100
@@ -76,20 +79,6 @@ class World:
         api = "/api/v1/site /api/v1/tree /api/v1/tags /api/v1/authors"
         stamped = [one.format(**self.ids) for one in STAMPED]
         return [*pages.split(), *more.split(), *api.split(), *FEEDS, *stamped]
-
-
-@pytest.fixture(autouse=True)
-def _empty_cache(mongo):
-    forget()
-    yield
-    forget()
-
-
-def forget() -> None:
-    """Keep nothing, as a new process."""
-    page_cache.cache.clear()
-    version_cache.clear()
-    tree.clear()
 
 
 @pytest.fixture

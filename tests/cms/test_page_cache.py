@@ -27,13 +27,6 @@ from tests.support.nodes.build import EDITOR, node, nonce
 VERSIONS = Versions(ObjectId(), ObjectId(), ObjectId())
 
 
-@pytest.fixture(autouse=True)
-def _empty_cache(mongo):
-    page_cache.cache.clear()
-    yield
-    page_cache.cache.clear()
-
-
 @pytest.fixture
 def post(mongo):
     blog = node("blog", "blog", published=now() - timedelta(days=2))

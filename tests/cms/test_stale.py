@@ -21,12 +21,7 @@ from tests.support.nodes.build import EDITOR, node, nonce, save
 
 LINE = '<ul class="messages" role="status"><li class="message warning">This is a copy of the page'
 
-
-@pytest.fixture(autouse=True)
-def _empty_cache(mongo):
-    page_cache.cache.clear()
-    yield
-    page_cache.cache.clear()
+pytestmark = pytest.mark.usefixtures("mongo")
 
 
 @pytest.fixture

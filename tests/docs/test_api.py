@@ -23,7 +23,6 @@ from django.core.wsgi import get_wsgi_application
 from api.changes.relay import relay
 from api.rights import tokens
 from api.rights.scopes import Scope
-from cms import page_cache
 from examples import mirror
 from mongo.clock import now
 from nodes.services import editing
@@ -94,7 +93,6 @@ class Reader:
 
 @pytest.fixture
 def reader(mongo, tmp_path) -> Iterator[Reader]:
-    page_cache.cache.clear()
     editor = get_user_model()._default_manager.create_user("ed", "ed@example.org", "pw", is_staff=True)
     editor.groups.set(Group.objects.filter(name="Editors"))
     _token, secret = tokens.make(editor, "test", (Scope.READ, Scope.WRITE, Scope.PUBLISH))

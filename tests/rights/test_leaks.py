@@ -5,7 +5,6 @@ from datetime import timedelta
 import pytest
 from django.template import Context, Template
 
-from cms import page_cache
 from comments.posting import services
 from comments.types import Author, Target
 from mongo.clock import now
@@ -14,12 +13,7 @@ from nodes.services import drafts, editing, trash
 from tests.rights.world import World, body
 from tests.support.nodes import build, photo_build
 
-
-@pytest.fixture(autouse=True)
-def _empty(mongo):
-    page_cache.cache.clear()
-    yield
-    page_cache.cache.clear()
+pytestmark = pytest.mark.usefixtures("mongo")
 
 
 @pytest.fixture

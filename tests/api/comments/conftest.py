@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from cms import page_cache
 from tests.api.conftest import Asker
 from tests.support.comments.layouts import FORMS
 
@@ -45,7 +44,6 @@ def said(answer: Any) -> Any:
 
 @pytest.fixture
 def writer(mongo) -> Writer:
-    page_cache.cache.clear()
     return Writer()
 
 

@@ -33,8 +33,7 @@ def scrape(mongo, settings):
         assert answer.status_code == 200
         return Scraped(answer.content.decode())
 
-    yield scrape
-    page_cache.cache.clear()
+    return scrape
 
 
 def status(**request) -> int:

@@ -14,7 +14,6 @@ from comments.types import Target
 from mongo.clock import now
 from nodes.models import Node
 from nodes.services.site import touch
-from tests.cms.test_narrow_versions import forget
 from tests.support.nodes.build import node, nonce, save
 from tests.support.site_settings import ROOT
 
@@ -25,10 +24,8 @@ NAMES = ("Surrogate-Key", "Cache-Tag")
 def post(mongo, settings):
     """A post, its discussion's key, behind a cache."""
     settings.CDN_PURGE_URLS = ["http://127.0.0.1:6082"]
-    forget()
     found = node("blog-entry", "post", parent=node("blog", "blog"), text="Text", published=now() - timedelta(days=1))
-    yield found, f"discussion-{Target('nodes.node', str(found)).id}"
-    forget()
+    return found, f"discussion-{Target('nodes.node', str(found)).id}"
 
 
 def keys(response) -> set[str]:

@@ -20,7 +20,6 @@ DISHES = [
 
 @pytest.fixture
 def cookbook(mongo):
-    page_cache.cache.clear()
     with registered(Recipe, Cookbook):
         section = node("cookbook", "cooking")
         for n, (slug, course, is_vegan, ingredients) in enumerate(DISHES):
@@ -32,7 +31,6 @@ def cookbook(mongo):
             node("recipe", slug, parent=section, **dated)
         node("blog-entry", "news", parent=node("blog", "blog"))
         yield section
-    page_cache.cache.clear()
 
 
 @pytest.fixture

@@ -42,11 +42,9 @@ def requests_of(html):
 
 @pytest.fixture
 def blog(mongo):
-    page_cache.cache.clear()
     blog = node("blog", "news", title="News")
     node("blog-entry", "first", parent=blog, title="First")
-    yield blog
-    page_cache.cache.clear()
+    return blog
 
 
 @pytest.fixture

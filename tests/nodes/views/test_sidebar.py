@@ -14,8 +14,6 @@ from tests.support.nodes.build import node
 
 @pytest.fixture
 def library(mongo):
-    page_cache.cache.clear()
-    version_cache.clear()
     library = node("folder", "library", title="Library")
     guides = node("folder", "guides", parent=library, title="Guides")
     hidden = node("folder", "hidden", parent=library, title="Hidden", published=None)
@@ -26,8 +24,7 @@ def library(mongo):
     node("basic-page", "unseen", parent=hidden, title="Unseen")
     node("basic-page", "about", title="About")
     save_settings({"theme": "documentation"}, {"theme": "magazine"})
-    yield library
-    page_cache.cache.clear()
+    return library
 
 
 def lines(client, path):

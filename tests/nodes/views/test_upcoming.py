@@ -4,7 +4,6 @@ from datetime import timedelta
 
 import pytest
 
-from cms import page_cache
 from mongo.clock import now
 from tests.support.nodes.build import node
 from tests.support.nodes.content import Concert, Season, registered
@@ -13,7 +12,6 @@ from tests.support.nodes.content import Concert, Season, registered
 @pytest.fixture
 def read(mongo, client):
     """Return a function: the page of a season under a query."""
-    page_cache.cache.clear()
     with registered(Concert, Season):
         season = node("season", "season")
         for slug, days, hall in (
@@ -25,7 +23,6 @@ def read(mongo, client):
             detail = {"detail.starts": now() + timedelta(days=days), "detail.hall": hall}
             node("concert", slug, parent=season, **detail)
         yield lambda query="": client.get(f"/season?{query}")
-    page_cache.cache.clear()
 
 
 def test_what_is_upcoming_stands_under_its_months(read):
