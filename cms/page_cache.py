@@ -10,21 +10,18 @@ Every page depends on the site's `frame` and `lists`; that of a node on its nonc
 
 Where a page's discussion alone is another, that part is made anew, and the rest stays.
 
-What is kept is also packed, once, for readers whose browser unpacks it: a page is public, and so tells nothing by its length.
+A page is kept packed, as browsers take it: five times as many find room. It is public, and so tells nothing by its length.
 
 While no primary answers there is nothing to compare with: readers get what was kept last, marked as stale (StaleMiddleware).
 """
 
 import gzip
 import hashlib
-import math
 import threading
-import time
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from functools import cached_property
 from typing import Any
 
 from bson import ObjectId
@@ -58,8 +55,11 @@ from nodes.types import Expected
 
 # The part of a page that is made anew by itself, and what encloses it: no text of an editor or reader has an HTML comment.
 PART, BEGINS, ENDS = "nodes/_discussion.html", b"<!-- discussion -->", b"<!-- end of discussion -->"
-# However well an entry compares, it ends this long after it was made: a writer may have died before it gave a new version.
-LONGEST = timedelta(seconds=60)
+# However well an entry compares, it ends this long after it was made: a writer may have died between its change and the new
+# version, a millisecond in which other pages would show it no more.
+LONGEST = timedelta(minutes=10)
+# zlib's: 6 takes twice as long for a twentieth less.
+LEVEL = 4
 # Seconds that a comparison may take: a server that hangs longer is away, for readers of kept pages.
 PATIENCE = 2.0
 # Seconds for making a page in the place of one that may be shown as stale.
@@ -78,14 +78,14 @@ class Present:
 
 @dataclass
 class Entry:
-    """A page as it was sent, what it was made from, when it changes by itself at the latest, and when (time.monotonic) it was
-    last found to hold."""
+    """A page as it was sent, packed, what it was made from, when it changes by itself at the latest, and when it was last found
+    to hold: when it was made, at first, unless `is_compared`."""
 
     site_versions: Versions
     nodes: Dependencies
     discussions: Mapping[str, str]
     until: datetime
-    content: bytes
+    packed: bytes
     etag: str
     headers: tuple[tuple[str, str], ...]
     # What its view adds to the site's policy, which is written outside of the cache.
@@ -95,17 +95,18 @@ class Entry:
     # What it shows, and how often a discussion was looked at for it.
     shown: Any = None
     readings: int = 0
-    compared: float = -math.inf
+    held: datetime = field(default_factory=now)
+    is_compared: bool = False
 
     @property
     def size(self) -> int:
-        """Bytes, about: the content, packed too, what it shows, and what is kept beside it."""
-        return len(self.content) * (6 if self.shown else 4) // 3 + 1_000
+        """Bytes, about: the page, what it shows, and what is kept beside it."""
+        return len(self.packed) + (4_000 if self.shown else 2_000)
 
-    @cached_property
-    def packed(self) -> bytes:
-        """The content as gzip. Two threads that ask at once make it twice."""
-        return gzip.compress(self.content, compresslevel=6, mtime=0)
+    @property
+    def content(self) -> bytes:
+        """The page as it was made."""
+        return gzip.decompress(self.packed)
 
     def holds(self, present: Present) -> bool:
         """Return whether the page is still what it would be if it were made now, with the versions that were just read."""
@@ -124,16 +125,17 @@ class Entry:
             and now() < self.until
         )
 
-    def is_trusted(self, moment: float) -> bool:
+    def is_trusted(self, moment: datetime) -> bool:
         """Return whether the page was found to hold so shortly before `moment` that the settings have it shown as it is."""
-        return moment < self.compared + settings.PAGE_CACHE_TRUST_MS / 1_000 and now() < self.until
+        trusted = timedelta(milliseconds=settings.PAGE_CACHE_TRUST_MS)
+        return self.is_compared and moment < min(self.held + trusted, self.until)
 
     def outlives(self, frame: ObjectId | None) -> bool:
         """Return whether it may be shown as stale while it cannot be compared: for STALE_MINUTES, if nothing was due to vanish
         since, nor has this process seen another `frame` of the site, as there is once a page was taken down."""
         moment = now()
         return (
-            moment < self.until + timedelta(minutes=settings.STALE_MINUTES)
+            moment < self.held + timedelta(minutes=settings.STALE_MINUTES)
             and (self.ends is None or moment < self.ends)
             and self.site_versions.frame == frame
         )
@@ -141,23 +143,30 @@ class Entry:
     def renewed(self, request: HttpRequest) -> "Entry | None":
         """Return the page with its discussion as it is now, where its frame holds; None where the discussion is shown outside
         of PART, too, or cannot be read."""
-        if self.shown is None or BEGINS not in self.content:
+        content = self.content
+        if self.shown is None or BEGINS not in content:
             return None
         with watched() as reads, dependencies.recorded() as nodes, versions.recorded() as seen:
             part = render_to_string(PART, {"node": self.shown, "is_preview": False}, request).encode()
         is_all = seen.readings == self.readings and nodes == Dependencies()
         if reads.unnoted or not seen.lasting or seen.writing or not is_all:
             return None
-        before, after = self.content.split(BEGINS)[0], self.content.split(ENDS)[-1]
-        content = b"".join((before, part.strip(), after))
-        return replace(self, discussions=seen.versions, content=content, etag=_etag(content), compared=-math.inf)
+        content = b"".join((content.split(BEGINS)[0], part.strip(), content.split(ENDS)[-1]))
+        return replace(
+            self,
+            discussions=seen.versions,
+            packed=packed(content),
+            etag=_etag(content),
+            held=now(),
+            is_compared=False,
+        )
 
     def response(self, request: HttpRequest) -> HttpResponse:
         """Return the page, packed for who takes that, or a 304 for who has it already."""
         # The tag of a node in the API is compared to the byte at its next write, and so belongs to one form.
         has_forms = self.etag.startswith("W/")
         is_packed = has_forms and "gzip" in request.headers.get("Accept-Encoding", "")
-        response = self.page(self.packed if is_packed else None)
+        response = self.page(self.packed if is_packed else self.content)
         response["ETag"] = self.etag
         if has_forms:
             patch_vary_headers(response, ["Accept-Encoding"])
@@ -170,9 +179,9 @@ class Entry:
             answer._csp_update = self.policy
         return answer
 
-    def page(self, content: bytes | None = None) -> HttpResponse:
-        """Return the page whole, in another form where one is given."""
-        response = HttpResponse(self.content if content is None else content)
+    def page(self, content: bytes) -> HttpResponse:
+        """Return the page whole, in this form."""
+        response = HttpResponse(content)
         for name, value in self.headers:
             response[name] = value
         response["Content-Length"] = str(len(response.content))
@@ -251,7 +260,7 @@ def _stale(request: HttpRequest) -> HttpResponse | None:
     if entry is None or not entry.outlives(cache.frame):
         return None
     request.page_cache = "stale"
-    return marked(entry.page())
+    return marked(entry.page(entry.content))
 
 
 class KeptPageMiddleware:
@@ -264,7 +273,7 @@ class KeptPageMiddleware:
         key = None if secondaries.is_reading() else key_of(request)
         entry = cache.get(key) if key is not None else None
         if entry is not None:
-            moment = time.monotonic()
+            moment = now()
             if not entry.is_trusted(moment):
                 with within(PATIENCE):
                     found = present(entry.nodes.own, entry.discussions)
@@ -273,7 +282,7 @@ class KeptPageMiddleware:
                     request.outdated = entry if entry.frame_holds(found) else None
                     with within(MAKING):
                         return self.get_response(request)
-                entry.compared = moment
+                entry.held, entry.is_compared = moment, True
             response = _for_caches(entry.response(request), entry)
             request.page_cache = "304" if response.status_code == 304 else "hit"
             return response
@@ -320,13 +329,14 @@ class PageCacheMiddleware:
             nodes,
             seen.versions,
             until,
-            response.content,
+            packed(response.content),
             etag,
             headers,
             policy,
             due.next_end(moment),
-            getattr(request, "shown", None),
+            shown.without_texts() if (shown := getattr(request, "shown", None)) else None,
             seen.readings,
+            moment,
         )
         cache.put(key, entry)
         # Of a discussion that is being written to the next version may get lost, and with it the word to drop the page.
@@ -336,8 +346,15 @@ class PageCacheMiddleware:
 def _for_caches(response: HttpResponse, entry: Entry) -> HttpResponse:
     """Return an answer that was made of an entry that holds, with what caches in front of the site are to know."""
     if settings.CDN_PURGE_URLS:
-        cdn.mark(response, purging.keys(entry.nodes, entry.discussions), entry.until, entry.ends)
+        cdn.mark(
+            response, purging.keys(entry.nodes, entry.discussions), min(entry.until, now() + cdn.LONGEST), entry.ends
+        )
     return response
+
+
+def packed(content: bytes) -> bytes:
+    """Return a page as gzip."""
+    return gzip.compress(content, LEVEL, mtime=0)
 
 
 def _etag(content: bytes) -> str:

@@ -1,7 +1,7 @@
 """A cache in front of the site: what it is told of a page, and how Varnish is told to drop it (docs/how-to/cdn.md)."""
 
 from collections.abc import Collection
-from datetime import datetime
+from datetime import datetime, timedelta
 from urllib.request import ProxyHandler, Request, build_opener
 
 from django.conf import settings
@@ -9,6 +9,8 @@ from django.http import HttpResponse
 
 from mongo.clock import now
 
+# How long a page may stay there: without a worker no one tells of changes.
+LONGEST = timedelta(seconds=60)
 # Seconds in which a page that has ended is shown while it is made anew.
 WHILE_RENEWED = 10
 # Headers have a length: a page with more keys is kept by no cache in front, and of more keys a cache hears in several requests.

@@ -172,9 +172,9 @@ def test_kept_pages_are_given_for_so_many_minutes(post, browser, away, monkeypat
     settings.STALE_MINUTES = 10
     browser.get("/blog/post")
     away()
-    at(monkeypatch, minutes=10)
+    at(monkeypatch, minutes=9)
     assert browser.get("/blog/post").status_code == 200
-    at(monkeypatch, minutes=12)
+    at(monkeypatch, minutes=11)
     assert browser.get("/blog/post").status_code == 503
     settings.STALE_MINUTES = 0
     at(monkeypatch, minutes=2)

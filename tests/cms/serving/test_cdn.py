@@ -156,7 +156,7 @@ class TestTrust:
         touch()
         assert self.commands_of(client, commands) == []
         [entry] = page_cache.cache.entries.values()
-        entry.compared -= 1
+        entry.held -= timedelta(seconds=1)
         assert self.commands_of(client, commands) != []
 
     def test_not_beyond_what_falls_due(self, post, client, commands, settings):
