@@ -5,8 +5,9 @@ versions after their change can be read. What was made under the present version
 is compared with the database at every request, by one command that reads all versions that a page has; it is trusted for a
 while only where PAGE_CACHE_TRUST_MS says so.
 
-Every page depends on the site's `frame` and `lists`; that of a node on its nonce; what shows other texts, on the site's `texts`
-(nodes.models.dependencies). A page for which something was read that notes none of these is not kept.
+Every page depends on the site's `frame` and `lists`; that of a node on its nonce and tags; what shows tags of other nodes, on
+the versions of these; what shows other texts, on the site's `texts` (nodes.models.dependencies). A page for which something was
+read that notes none of these is not kept.
 
 Where a page's discussion alone is another, that part is made anew, and the rest stays.
 
@@ -69,11 +70,11 @@ MAKING = 5.0
 @dataclass(frozen=True)
 class Present:
     """What is stored now: the site, the versions of discussions (none of one that has not begun, None of one that is being
-    written to), and the nonce of the node where it stood, None where it does not stand any more."""
+    written to), and the nonce and the tags of the node where it stood, None where it does not stand any more."""
 
     site: Site
     discussions: Mapping[str, str | None]
-    nonce: ObjectId | None
+    node: tuple[ObjectId, tuple[str, ...]] | None
 
 
 @dataclass
@@ -121,7 +122,8 @@ class Entry:
             and before.frame == after.frame
             and before.lists == after.lists
             and (before.texts == after.texts or not self.nodes.texts)
-            and (self.nodes.own is None or self.nodes.own.nonce == present.nonce)
+            and before.of_tags(self.nodes.slots) == after.of_tags(self.nodes.slots)
+            and (self.nodes.own is None or (self.nodes.own.nonce, self.nodes.tags) == present.node)
             and now() < self.until
         )
 
@@ -372,13 +374,13 @@ def present(node: Expected | None, discussions: Collection[str]) -> Present:
     if node:
         # By its place too, the shard key.
         place = {"_id": node.id, "metadata.parent_id": node.parent_id, "metadata.slug": node.slug}
-        beside.append(Beside(NODES, place, ("metadata.nonce",)))
+        beside.append(Beside(NODES, place, ("metadata.nonce", "metadata.tags")))
     site, stored = stored_site.read_beside(*beside) if beside else (stored_site.read(), [])
     by_id = {one["_id"]: one for one in stored}
-    nonce = by_id.pop(node.id)["metadata"]["nonce"] if node and node.id in by_id else None
+    own = by_id.pop(node.id)["metadata"] if node and node.id in by_id else None
     if is_beside:
         settled = {id: versions.settled(one["version"], writing=one["claims"]) for id, one in by_id.items()}
     else:
         found = comments.discussions(map(Target.of_id, discussions)) if discussions else {}
         settled = {target.id: versions.settled(one.version, writing=one.writing) for target, one in found.items()}
-    return Present(site, settled, nonce)
+    return Present(site, settled, (own["nonce"], tuple(own.get("tags") or ())) if own else None)

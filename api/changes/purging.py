@@ -28,9 +28,10 @@ from mongo.clock import now
 from mongo.connection import Document, database
 from nodes.collections import NODES, SITE
 from nodes.models.dependencies import Dependencies
+from nodes.models.site import SLOTS
 
-# What every page has, so that it stands for all.
-LISTS, TEXTS = "lists", "texts"
+# What every page has, so that it stands for all; what a page has that shows any tag of other nodes, or any text.
+LISTS, TAGS, TEXTS = "lists", "tags", "texts"
 # Seconds. A page may take SLOWEST from the cache's question to its answer; what took longer is not kept there.
 SLOWEST = 0.6
 AGAIN = 0.75
@@ -46,29 +47,38 @@ logger = logging.getLogger(__name__)
 def keys(nodes: Dependencies, discussions: Iterable[str]) -> list[str]:
     """Return the keys of a page that was made from these: of what makes it old, one is told."""
     texts = [TEXTS] if nodes.texts else []
+    tags = [TAGS] if nodes.slots == SLOTS else sorted(map(_of_slot, nodes.slots))
     own = [_of_node(nodes.own.id)] if nodes.own else []
-    return [LISTS, *texts, *own, *map(_of_discussion, discussions)]
+    return [LISTS, *texts, *tags, *own, *map(_of_discussion, discussions)]
 
 
-def outdated(event: Document) -> str | None:
-    """Return the key of the pages that an event of the change stream makes old, None where there are none."""
+def outdated(event: Document) -> set[str]:
+    """Return the keys of the pages that an event of the change stream makes old."""
     if event["operationType"] in events.ENDS:
-        return LISTS
+        return {LISTS}
     is_whole, collection = event["operationType"] != "update", event["ns"]["coll"]
     id, fields = event["documentKey"]["_id"], event["fields"]
     if collection == SITE:
-        return LISTS if is_whole or "lists" in fields else TEXTS if "texts" in fields else None
+        slots = {name.removeprefix("tags.") for name in fields if name.startswith("tags.")}
+        # The first time, all at once.
+        tags = {TAGS, *map(_of_slot, slots)} if slots else {TAGS, *map(_of_slot, SLOTS)} if "tags" in fields else set()
+        return {LISTS} if is_whole or "lists" in fields else {*tags, *({TEXTS} & set(fields))}
     if collection == NODES:
-        return _of_node(id) if is_whole or "metadata.nonce" in fields else None
+        is_told = is_whole or any(name == "metadata.nonce" or name.startswith("metadata.tags") for name in fields)
+        return {_of_node(id)} if is_told else set()
     if collection == events.DISCUSSIONS:
         # A claim too: a failing server may lose the version that comes after it.
         is_told = is_whole or any(name.partition(".")[0] in ("version", "claims") for name in fields)
-        return _of_discussion(id) if is_told else None
-    return None
+        return {_of_discussion(id)} if is_told else set()
+    return set()
 
 
 def _of_node(id: ObjectId) -> str:
     return f"node-{id}"
+
+
+def _of_slot(slot: str) -> str:
+    return f"{TAGS}-{slot}"
 
 
 def _of_discussion(id: str) -> str:
@@ -152,10 +162,9 @@ class Purger:
 
 def _gathered(stream: ChangeStream[Document]) -> set[str]:
     """Return the keys of what changed: waits for the first, and briefly for those after it."""
-    found, until = set(), time.monotonic() + GATHERED
+    found, until = set[str](), time.monotonic() + GATHERED
     while (event := stream.try_next()) is not None:
-        if key := outdated(event):
-            found.add(key)
+        found |= outdated(event)
         if time.monotonic() > until:
             break
     return found

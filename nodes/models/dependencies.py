@@ -1,16 +1,18 @@
 """What the answer in progress was made from, besides the site's `frame` and `lists`, on which all depend (nodes.models.site).
 
-What reads nodes or photos says so here: `on_lists` where no more is read than changes `lists`, note_texts for what else is
-shown of other nodes, note_node for the one that a page is about. What is read without a word makes an answer that is not kept.
+What reads nodes or photos says so here: `on_lists` where no more is read than changes `lists`, note_tags where tags of nodes
+are, note_texts for what else is shown of other nodes, note_node for the one that a page is about. What is read without a word
+makes an answer that is not kept.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
 from mongo.engine import noting
 from mongo.engine.recording import Recorder
+from nodes.models.site import SLOTS, slots
 from nodes.types import Expected
 
 P = ParamSpec("P")
@@ -20,10 +22,12 @@ T = TypeVar("T")
 @dataclass
 class Dependencies:
     """What was noted in a `recorded()` block. `texts`: whether every save may change it; `node`: as it was read, the node whose
-    own saves do."""
+    own saves do, and its tags; `slots`: those of the tags of other nodes."""
 
     texts: bool = False
     node: Expected | None = None
+    tags: tuple[str, ...] = ()
+    slots: frozenset[str] = frozenset()
 
     @property
     def own(self) -> Expected | None:
@@ -46,6 +50,18 @@ def on_lists(select: Callable[P, T]) -> Callable[P, T]:
     return noted
 
 
+def note_tags(tags: Iterable[str] | None = None) -> None:
+    """Note that nodes were read by these tags, and no others of theirs are shown; by default, that any tag of them may be."""
+    if (found := _recorder.current) is not None:
+        found.slots |= SLOTS if tags is None else slots(tags)
+
+
+def note_slots(slots: frozenset[str]) -> None:
+    """Note the slots of tags that something depends on which was read before."""
+    if (found := _recorder.current) is not None:
+        found.slots |= slots
+
+
 def note_texts() -> None:
     """Note that a text of another node is shown, or when it was last changed: what any save may change."""
     if (found := _recorder.current) is not None:
@@ -58,6 +74,6 @@ def note_node(stored: Mapping[str, Any]) -> None:
         return
     seen = Expected.of(stored)
     if found.node is None:
-        found.node = seen
+        found.node, found.tags = seen, tuple(stored["metadata"].get("tags") or ())
     elif found.node != seen:
         found.texts = True

@@ -4,11 +4,12 @@ A page is kept as long as what it was made from has the versions that it had (no
 gives new ones to it once the change can be read; who makes a page reads them before anything else.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field, fields
 from datetime import datetime
 from enum import IntEnum
+from hashlib import blake2b
 from typing import Any
 
 from bson import ObjectId
@@ -79,6 +80,13 @@ class Scope(IntEnum):
 
 
 NAMES = tuple(scope.name.lower() for scope in Scope)
+# Tags have versions, too, so that tagging alone leaves lists as they are: so many for all, by a hash of the tag.
+SLOTS = frozenset(str(number) for number in range(64))
+
+
+def slots(tags: Iterable[str]) -> frozenset[str]:
+    """Return the slots in which the versions of tags stand."""
+    return frozenset(str(blake2b(tag.encode(), digest_size=1).digest()[0] % len(SLOTS)) for tag in tags)
 
 
 @dataclass(frozen=True)
@@ -88,6 +96,12 @@ class Versions:
     frame: ObjectId
     lists: ObjectId
     texts: ObjectId
+    # By slot; those that were never given a version are not there.
+    tags: Mapping[str, ObjectId] = field(default_factory=dict, hash=False)
+
+    def of_tags(self, slots: Collection[str]) -> dict[str, ObjectId]:
+        """Return the versions in some slots."""
+        return {slot: version for slot, version in self.tags.items() if slot in slots}
 
     @property
     def changed(self) -> datetime:
@@ -147,7 +161,8 @@ def read_beside(*others: Beside) -> tuple[Site, list[dict[str, Any]]]:
 def _site(document: Mapping[str, Any]) -> Site:
     stored: dict[str, Any] = document.get("settings", {})
     known = {f.name: stored[f.name] for f in fields(SiteSettings) if f.name in stored}
-    versions = Versions(*(document[name] for name in NAMES)) if document.keys() >= set(NAMES) else None
+    given = document.keys() >= set(NAMES)
+    versions = Versions(**{name: document[name] for name in NAMES}, tags=document.get("tags", {})) if given else None
     return Site(versions, document.get("nonce"), document.get("tree", 0), SiteSettings(**known))
 
 

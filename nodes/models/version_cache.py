@@ -21,7 +21,8 @@ MOST = 5_000
 # How long anything is kept under one version, the section tree too.
 LONGEST = timedelta(seconds=60)
 
-_Answers = dict[Hashable, tuple[datetime, Any]]
+# Until when it holds, the slots of tags that it depends on with their versions, and the answer.
+_Answers = dict[Hashable, tuple[datetime, frozenset[str], dict[str, ObjectId], Any]]
 # A version and what was answered under it: one value, since threads swap it.
 _kept: tuple[ObjectId | None, _Answers] = (None, {})
 
@@ -49,13 +50,15 @@ def under_version(key: Hashable, moment: datetime, work: Callable[[], tuple[T, d
         answers = {}
         _kept = version, answers
     if key in answers:
-        due, answer = answers[key]
-        if moment < due:
+        due, slots, of_tags, answer = answers[key]
+        if moment < due and of_tags == versions.of_tags(slots):
+            dependencies.note_slots(slots)
             return answer
     with noted(), dependencies.recorded() as read:
         answer, changes = work()
     if read.texts or read.node:
         dependencies.note_texts()
         return answer
-    answers[key] = min(changes or NEVER, moment + LONGEST), answer
+    answers[key] = min(changes or NEVER, moment + LONGEST), read.slots, versions.of_tags(read.slots), answer
+    dependencies.note_slots(read.slots)
     return answer

@@ -17,7 +17,7 @@ from nodes.collections import NODES, POSITION
 from nodes.content import registry
 from nodes.models import Node
 from nodes.models.dependencies import on_lists
-from nodes.selectors.listing import LISTED, for_readers, live, one_of
+from nodes.selectors.listing import LISTED, UNTAGGED, for_readers, live, one_of
 
 INDEX = "by_position"
 _SPOT = re.compile(r"([0-9a-f]*)\.(.+)", re.DOTALL)
@@ -95,7 +95,7 @@ def neighbours(node: Node, moment: datetime) -> tuple[Node | None, Node | None]:
     if stored is None:
         return None, None
     wanted = {**live(moment), "metadata.type": one_of(registry.leaves())}
-    fields = for_readers(LISTED, moment)
+    fields = for_readers(UNTAGGED, moment)
     before = in_order(node.metadata.parent_id, wanted | stored.before(), fields, 1, backwards=True)
     if stored.position and not before:
         before = in_order(node.metadata.parent_id, wanted | {"position": None}, fields, 1, backwards=True)

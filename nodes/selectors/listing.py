@@ -1,6 +1,6 @@
 """Pages of lists by keyset, newest first: the cost of a page does not grow with its number."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Self
@@ -12,7 +12,7 @@ from mongo.connection import Document, database
 from nodes.collections import ASSET_FILES, NEWEST, NODES, standing
 from nodes.content import registry
 from nodes.models import Node, Photo
-from nodes.models.dependencies import note_texts, on_lists
+from nodes.models.dependencies import note_tags, note_texts, on_lists
 from nodes.models.tree import Tree
 from nodes.types import NEVER
 
@@ -26,6 +26,8 @@ LISTED = {
         "created", "updated", "published", "expires", "author", "tags", "summary", "schema_version",
     )
 } | {"derived.excerpt": 1, "derived.picture": 1, "derived.minutes": 1}  # fmt: skip
+# Of lists that show no tags: tagging leaves them as they are.
+UNTAGGED = {path: 1 for path in LISTED if path != "metadata.tags"}
 # What the documents of each collection are read for in lists, and made into.
 FIELDS: dict[str, dict[str, int]] = {
     NODES: LISTED,
@@ -40,9 +42,16 @@ LATEST_MILLISECOND = 253_402_300_799_999  # of the year 9999
 EVER = datetime(1, 1, 1, tzinfo=UTC)
 
 
-def for_readers(fields: Mapping[str, Any], moment: datetime) -> dict[str, Any]:
+def for_readers(
+    fields: Mapping[str, Any], moment: datetime, *, tagged: Collection[str] | None = None
+) -> dict[str, Any]:
     """Return the projection `fields` of nodes for readers at `moment`: where scheduled changes are due, they come with it as
-    `due`, which Node.from_document takes (`as_shown`). No other command is sent for them, and none has to be written."""
+    `due`, which Node.from_document takes (`as_shown`). No other command is sent for them, and none has to be written.
+
+    If tags are in it, that is noted; `tagged`: the only ones that are read of them.
+    """
+    if "metadata.tags" in fields:
+        note_tags(tagged)
     is_due = {"$lte": [{"$ifNull": ["$draft.due", NEVER]}, {"$literal": moment}]}
     return {**fields, "due": {"$cond": [is_due, "$draft", "$$REMOVE"]}}
 

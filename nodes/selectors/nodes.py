@@ -1,6 +1,6 @@
 """Reading nodes for readers. What they may see is spelled once, in `listing.live`; editors read through nodes.access."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -18,6 +18,7 @@ from nodes.selectors.listing import (
     FIELDS,
     LISTED,
     MODELS,
+    UNTAGGED,
     WHOLE,
     Cursor,
     Listing,
@@ -121,7 +122,8 @@ def _whole(document: Document | None) -> Node | None:
 def live_by_ids(sections: Tree, node_ids: Sequence[ObjectId], moment: datetime) -> list[Node]:
     """Return those of some nodes that readers may see, without their texts, in no order."""
     found = database()[NODES].find(
-        {"_id": {"$in": list(node_ids)}, **live(moment)}, for_readers(LISTED | {"metadata.detail.comments": 1}, moment)
+        {"_id": {"$in": list(node_ids)}, **live(moment)},
+        for_readers(UNTAGGED | {"metadata.detail.comments": 1}, moment),
     )
     nodes = (Node.from_document(document) for document in found)
     return [node for node in nodes if is_public(node, sections, moment)]
@@ -204,7 +206,12 @@ def holds_something(section_id: ObjectId) -> bool:
 
 @on_lists
 def pages_of(
-    section_id: ObjectId | None, moment: datetime, *, after: str = "", limit: int = PAGES_LISTED
+    section_id: ObjectId | None,
+    moment: datetime,
+    *,
+    after: str = "",
+    limit: int = PAGES_LISTED,
+    fields: Mapping[str, Any] = LISTED,
 ) -> list[Node]:
     """Return up to `limit` live pages that stand in a (live) folder or at the top level, by slug, from `after` on."""
     wanted = {
@@ -215,7 +222,7 @@ def pages_of(
     }
     found = (
         database()[NODES]
-        .find(wanted, for_readers(LISTED, moment))
+        .find(wanted, for_readers(fields, moment))
         .sort("metadata.slug", 1)
         .limit(limit)
         .hint("by_name")
@@ -234,7 +241,8 @@ def neighbours(node: Node | Photo, moment: datetime) -> tuple[Node | Photo | Non
         if tree.current().is_by_hand(node.metadata.parent_id):
             return by_hand.neighbours(node, moment), due.next_due(moment)
         edges = (Cursor.of(node, newer=newer) for newer in (False, True))
-        sides = (beside(base, "by_section", moment, 1, edge, FIELDS[home], collection=home) for edge in edges)
+        fields = UNTAGGED if home == NODES else FIELDS[home]
+        sides = (beside(base, "by_section", moment, 1, edge, fields, collection=home) for edge in edges)
         older, newer = (MODELS[home].from_document(found[0]) if found else None for found in sides)
         return (older, newer), due.next_due(moment)
 
@@ -246,7 +254,8 @@ def links_at_top(moment: datetime, *, limit: int = 12) -> list[tuple[str, str]]:
     """Return (title, slug) of the first live pages at the top level, by slug: what no section leads to. Kept in process."""
 
     def read() -> tuple[list[tuple[str, str]], datetime | None]:
-        pages = [page.metadata for page in pages_of(None, moment, limit=limit + 1) if page.metadata.slug != HOME]
+        found = pages_of(None, moment, limit=limit + 1, fields=UNTAGGED)
+        pages = [page.metadata for page in found if page.metadata.slug != HOME]
         return [(page.title, page.slug) for page in pages[:limit]], due.next_due(moment)
 
     return version_cache.under_version("links_at_top", moment, read)

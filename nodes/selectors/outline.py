@@ -12,7 +12,7 @@ from nodes.collections import NODES
 from nodes.content import registry
 from nodes.models import Node, tree, version_cache
 from nodes.selectors import due
-from nodes.selectors.listing import LISTED, for_readers, live, one_of
+from nodes.selectors.listing import UNTAGGED, for_readers, live, one_of
 
 # Of an outline: a list that is too long to take in helps no reader, and every page of the section carries it.
 MOST_SECTIONS, MOST_PAGES = 60, 240
@@ -66,7 +66,7 @@ def _pages(section_ids: list[ObjectId], moment: datetime) -> Iterator[dict[str, 
     """Yield {parent_id, slug, title, position} of the live pages in these sections."""
     types = one_of(registry.pages())
     wanted = {"metadata.parent_id": {"$in": section_ids}, "metadata.type": types, **live(moment)}
-    found = database()[NODES].find(wanted, for_readers(LISTED | {"position": 1}, moment))
+    found = database()[NODES].find(wanted, for_readers(UNTAGGED | {"position": 1}, moment))
     for document in found.hint("by_name").limit(MOST_PAGES):
         said = Node.from_document(document).metadata
         place = {"parent_id": said.parent_id, "slug": said.slug, "title": said.title}

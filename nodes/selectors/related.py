@@ -31,7 +31,8 @@ class Related:
 
 
 def related(sections: Tree, node: Node, moment: datetime) -> Related:
-    """Return up to SHOWN live pages, posts and sections that share tags with a node, and never itself. Kept in process.
+    """Return up to SHOWN live pages, posts and sections that share tags with a node, and never itself, with the tags that they
+    share. Kept in process.
 
     Of the COMPARED newest those come first that share the most of what few of them have: tags, and words of titles.
     """
@@ -43,20 +44,23 @@ def related(sections: Tree, node: Node, moment: datetime) -> Related:
             "_id": {"$ne": node.pk},
             **live(moment),
         }
-        fields = for_readers({**LISTED, "derived.title_words": 1}, moment)
+        fields = for_readers({**LISTED, "derived.title_words": 1}, moment, tagged=own)
         found = database()[NODES].find(base, fields).sort(NEWEST_FIRST).limit(COMPARED)
         # Most are compared and not shown: nodes are made of few.
         alike = map(Node.from_document, _alike(node, list(found.hint("by_tag"))))
         # Changes that are due may have taken the tags away.
         installed = (one for one in alike if one.content_type.is_installed and own & set(one.metadata.tags))
         shown = list(islice(installed, SHOWN))
-        tags = Counter(tag for other in shown for tag in other.metadata.tags if tag in own)
+        for other in shown:
+            # Of its other tags it may get or lose some, and this stays.
+            other.metadata.tags = [tag for tag in other.metadata.tags if tag in own]
+        tags = Counter(tag for other in shown for tag in other.metadata.tags)
         return Related(tuple(shown), tags.most_common(1)[0][0] if tags else ""), due.next_due(moment)
 
     own = set(node.metadata.tags)
     if not own:
         return Related()
-    return version_cache.under_version(("related", node.pk, node.metadata.nonce), moment, read)
+    return version_cache.under_version(("related", node.pk, node.metadata.nonce, *node.metadata.tags), moment, read)
 
 
 def _alike(node: Node, others: Sequence[Document]) -> list[Document]:

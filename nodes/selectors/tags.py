@@ -7,6 +7,7 @@ from typing import Any
 from mongo.connection import database
 from nodes.collections import ASSET_FILES, NODES, standing
 from nodes.models import version_cache
+from nodes.models.dependencies import note_tags
 from nodes.models.tree import Tree
 from nodes.selectors import due
 from nodes.selectors.listing import live
@@ -19,6 +20,7 @@ def counts(sections: Tree, moment: datetime) -> dict[str, int]:
     """Return on how many live nodes and photos each tag is, the most used first, then by name. Kept in process."""
 
     def read() -> tuple[dict[str, int], datetime | None]:
+        note_tags()
         found: Counter[str] = Counter()
         public = {
             "metadata.parent_id": {"$in": sections.live_ids(moment)},

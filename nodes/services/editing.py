@@ -18,7 +18,7 @@ from nodes.content import upgrading, values
 from nodes.errors import EditConflict, InvalidField, InvalidPlace, NodeGone, Published, SlugTaken, TooBusy
 from nodes.models.site import Scope
 from nodes.selectors import slugs
-from nodes.services import derived, ordering, placement, scheduled
+from nodes.services import derived, ordering, placement, scheduled, scope
 from nodes.services.site import touch
 from nodes.services.write import (
     STORED,
@@ -248,7 +248,10 @@ def change_tags(node_id: ObjectId, tags: TagChange, collection: str = NODES, *, 
         unchanged["metadata.tags"] = present
         if only_unpublished:
             unchanged["metadata.published"] = None
-        if nodes.update_one(unchanged, {"$set": {"metadata.tags": tags.applied(present)}}).matched_count:
-            touch(Scope.LISTS)
+        given = tags.applied(present)
+        if nodes.update_one(unchanged, {"$set": {"metadata.tags": given}}).matched_count:
+            # Photos stand in lists with all that they have.
+            is_file = content.get(stored["metadata"]["type"]).is_file
+            touch(Scope.LISTS if is_file else Scope.TEXTS, scope.tags(stored, {"tags": given}))
             return
     raise TooBusy

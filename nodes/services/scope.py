@@ -10,7 +10,8 @@ from nodes.content import fields as content_fields
 from nodes.models.site import Scope
 
 # What no list reads of a node's metadata; of its detail, see _long_texts. Whatever else there is, or will be, lists may read.
-UNLISTED = frozenset({"nonce", "updated", "detail"})
+# Tags have versions of their own (`tags`).
+UNLISTED = frozenset({"nonce", "updated", "detail", "tags"})
 # Where a node stands, and from when to when it is public: addresses, menus, cursors and due times go by these.
 PLACED_BY = ("parent_id", "slug", "published", "expires")
 # What lists read of what is derived from a text. The rest is for search and for editors.
@@ -30,6 +31,11 @@ def of(stored: Mapping[str, Any], after: Mapping[str, Any], derived: Mapping[str
     if type.is_file or _differs_in_lists(stored, after, derived):
         return Scope.FRAME if after["parent_id"] is None else Scope.LISTS
     return Scope.TEXTS
+
+
+def tags(stored: Mapping[str, Any], after: Mapping[str, Any]) -> set[str]:
+    """Return the tags that come or go with a save."""
+    return set(stored["metadata"]["tags"]) ^ set(after["tags"])
 
 
 def _differs_in_lists(stored: Mapping[str, Any], after: Mapping[str, Any], derived: Mapping[str, Any]) -> bool:

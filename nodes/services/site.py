@@ -1,6 +1,6 @@
 """Writing the site's one document."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -10,7 +10,7 @@ from mongo.connection import database
 from nodes.collections import SITE
 from nodes.errors import TooBusy
 from nodes.models import site as stored_site
-from nodes.models.site import NAMES, SITE_ID, Scope
+from nodes.models.site import NAMES, SITE_ID, Scope, slots
 
 # How often settings are tried while others keep saving theirs.
 ATTEMPTS = 20
@@ -24,15 +24,18 @@ class SettingsConflict(Exception):
         super().__init__(", ".join(names))
 
 
-def touch(scope: Scope = Scope.FRAME) -> None:
-    """Give a new version to all that a change reaches: by itself to everything.
+def touch(scope: Scope = Scope.FRAME, tags: Iterable[str] = ()) -> None:
+    """Give a new version to all that a change reaches, by itself to everything, and to the tags that came or went with it.
 
     Called after every change that readers can see, once it can be read, and also, for everything, by a write that finds its
     change made already: the write before it may have stopped between the change and this.
     """
     version = ObjectId()
-    reached = dict.fromkeys(NAMES[scope:], version)
-    begun = {**dict.fromkeys(NAMES[:scope], version), "tree": 0, "nonce": ObjectId()}
+    of_tags = {f"tags.{slot}": version for slot in slots(tags)}
+    reached = {**dict.fromkeys(NAMES[scope:], version), **of_tags}
+    begun = {**dict.fromkeys(NAMES[:scope], version), "tree": 0, "nonce": ObjectId()} | (
+        {} if of_tags else {"tags": {}}
+    )
     database()[SITE].update_one({"_id": SITE_ID}, {"$set": reached, "$setOnInsert": begun}, upsert=True)
     stored_site.forget()
 

@@ -116,7 +116,7 @@ def compare_and_set(
     if not done.matched_count:
         return None
     if session is None:
-        touch(scope.of(stored, after, found))
+        touch(scope.of(stored, after, found), scope.tags(stored, after))
     return nonce
 
 

@@ -127,8 +127,8 @@ CHANGES: list[tuple[str, Scope | None, Change]] = [
     ("pin", Scope.LISTS, lambda ids: save(ids["before"], detail__is_pinned=True)),
     ("author", Scope.LISTS, lambda ids: save(ids["after"], author={"_id": None, "name": "Bea"})),
     ("comments closed", Scope.LISTS, lambda ids: save(ids["other"], detail__comments="closed")),
-    ("tag, with a save", Scope.LISTS, lambda ids: save(ids["before"], TAGGED)),
-    ("tag, without", Scope.LISTS, lambda ids: editing.change_tags(ids["other"], TAGGED)),
+    ("tag, with a save", Scope.TEXTS, lambda ids: save(ids["before"], TAGGED)),
+    ("tag, without", Scope.TEXTS, lambda ids: editing.change_tags(ids["other"], TAGGED)),
     ("tag of a photo", Scope.LISTS, lambda ids: photos.change_tags(ids["lake"], TAGGED)),
     ("words of a photo", Scope.LISTS, lambda ids: save(ids["lake"], detail__alt="A lake at night")),
     ("cut of a photo", Scope.LISTS, lambda ids: save(ids["lake"], detail__crop=[0.1, 0.1, 0.5, 0.5])),
@@ -224,6 +224,33 @@ def test_a_text_below_its_excerpt_leaves_all_pages_but_its_own_and_those_with_wh
     assert answered == [*pages[1:], *lists]
     assert b"End." in client.get("/blog/post-0").content
     assert b"End." in client.get("/feed/atom").content
+
+
+def test_a_tag_leaves_all_pages_that_are_not_listed_by_it(answered):
+    """By an act of its own or in a form: lists may show it, pages beside it show the tags that they share."""
+    blog = node("blog", "blog")
+    slots = {name: site.slots([name]) for name in ("paper", "ink", "glue")}
+    assert len(set(slots.values())) == 3
+    for number in range(10):
+        tags = ("paper", "ink") if number == 7 else ("paper",)
+        node("blog-entry", f"post-{number}", parent=blog, text=LONG, tags=tags, published=PAST + timedelta(number))
+    ids = {one["metadata"]["slug"]: one["_id"] for one in database()["cms.nodes"].find()}
+    client, posts = Client(), [f"/blog/post-{number}" for number in range(10)]
+    others = [post for post in posts if post not in ("/blog/post-3", "/blog/post-7")]
+
+    def kept() -> list[str]:
+        answered.clear()
+        for address in (*posts, "/blog", "/tag/paper"):
+            client.get(address)
+        return list(answered)
+
+    kept()
+    assert kept() == [*posts, "/blog", "/tag/paper"]
+    editing.change_tags(ids["post-3"], TAGGED)
+    assert kept() == others
+    assert 'rel="tag">ink' in client.get("/blog/post-3").content.decode()
+    save(ids["post-3"], TagChange(added=frozenset({"glue"})))
+    assert kept() == [*others[:-2], "/blog/post-7", *others[-2:]]
 
 
 def test_all_that_is_kept_is_kept_with_all_that_it_depends_on():
