@@ -162,7 +162,7 @@ def _bump_first() -> None:
         return write_node(*args, **kwargs)
 
     editing.compare_and_set = early  # type: ignore[assignment]
-    write.touch = lambda scope: None  # type: ignore[assignment]
+    write.touch = lambda *reached: None  # type: ignore[assignment]
 
 
 def _version_late() -> None:
