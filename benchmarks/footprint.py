@@ -65,14 +65,14 @@ def _commands(counter: Counter, paths: dict[str, str]) -> report.Table:
 
     rows: list[list[object]] = []
     for name, path in paths.items():
-        page_cache.cache.clear()
+        page_cache.kept.clear()
         version_cache._answers.clear()
         rendering.saved.cache_clear()
         tree._kept = None
         first, response = counted(path)
-        page_cache.cache.clear()
+        page_cache.kept.clear()
         again, _ = counted(path)
-        is_kept = bool(page_cache.cache.size)
+        is_kept = bool(page_cache.kept.cache.size)
         unchanged = counted(path, **{"if-none-match": response["ETag"]})[0] if response.has_header("ETag") else ""
         rows.append([name, first, again, counted(path)[0] if is_kept else "", unchanged])
     about = (

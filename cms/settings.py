@@ -123,11 +123,11 @@ MIDDLEWARE = [
     "cms.middleware.PermissionsMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "api.middleware.ApiMiddleware",
-    "cms.page_cache.StaleMiddleware",
+    "cms.page_cache.middleware.StaleMiddleware",
     "cms.middleware.GateMiddleware",
-    "cms.page_cache.KeptPageMiddleware",
+    "cms.page_cache.middleware.KeptPageMiddleware",
     "cms.middleware.SiteMiddleware",
-    "cms.page_cache.PageCacheMiddleware",
+    "cms.page_cache.middleware.PageCacheMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
@@ -237,7 +237,7 @@ CONTENT_SECURITY_POLICY = {
 # Requests of one worker that may ask the database at once (cms.requests.gate); serve gives a worker a few threads more.
 REQUESTS_AT_ONCE = natural(env, "REQUESTS_AT_ONCE", default=8, least=1)
 
-# Pages kept in each worker (cms.page_cache).
+# Pages kept in each worker, and twice as much for all of them together (cms.page_cache).
 PAGE_CACHE_BYTES = natural(env, "PAGE_CACHE_MB", default=64) * 1024 * 1024
 # How long after its end a kept page may be shown, marked as stale, while the database is away.
 STALE_MINUTES = natural(env, "STALE_MINUTES", default=60)

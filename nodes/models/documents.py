@@ -5,7 +5,7 @@ The ORM reads these models, for the admin; selectors build the same objects from
 
 from collections.abc import Mapping
 from datetime import date, datetime
-from typing import Any, Self, TypeVar
+from typing import Any, Self
 
 from bson import ObjectId
 from django.db import models
@@ -17,8 +17,6 @@ from mongo.models import ReadOnlyModel
 from nodes import content, links
 from nodes.content import Content, Missing, registry, upgrading
 from nodes.models import tree
-
-M = TypeVar("M", bound=models.Model)
 
 # What readers are not given of a draft whose time has come: lists are filtered and sorted by what stands beside it.
 _AS_LIVE = frozenset({"published", "expires"})
@@ -53,13 +51,6 @@ class DocumentPart(EmbeddedModel):
                 value = field.embedded_model.from_document(value)
             values[field.attname] = value
         return cls(**values)
-
-
-def _copy(model: M) -> M:
-    """Return a shallow copy; copy.copy() looks for the app of a model, and parts of documents have none."""
-    copied = object.__new__(type(model))
-    vars(copied).update(vars(model))
-    return copied
 
 
 class Author(DocumentPart):
@@ -163,14 +154,6 @@ class Placed(ReadOnlyModel):
         node.minutes = derived.get("minutes") or 0
         node._state.adding = False
         node._state.db = "default"
-        return node
-
-    def without_texts(self) -> Self:
-        """Return a copy without the long texts of its detail: for what keeps many nodes."""
-        node, metadata, detail = _copy(self), _copy(self.metadata), _copy(self.metadata.detail)
-        texts = (field for field in detail._meta.fields if isinstance(field, models.TextField))
-        vars(detail).update(dict.fromkeys((field.attname for field in texts), ""))
-        metadata.detail, node.metadata = detail, metadata
         return node
 
     @property

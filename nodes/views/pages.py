@@ -139,7 +139,6 @@ def show(
         "detail": shown.metadata.detail,
         "is_preview": is_preview,
     }
-    request.shown = shown
     context["linked_data"] = linked_data.script(request, shown, crumbs, picture)
     return _framing(render(request, shown.content_type.templates(), context | more), shown)
 

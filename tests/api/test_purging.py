@@ -272,7 +272,7 @@ def test_just_the_pages_that_are_old_are_dropped(mongo, changes):
                 client.get(address)
             while stream.try_next():
                 pass
-            kept = dict(page_cache.cache.entries)
+            kept = dict(page_cache.kept.cache.entries)
             change(world.ids)
             keys: set[str] = set()
             while event := stream.try_next():
@@ -283,5 +283,5 @@ def test_just_the_pages_that_are_old_are_dropped(mongo, changes):
             assert dropped == old, what
 
 
-def _holds(entry: page_cache.Entry) -> bool:
-    return entry.holds(page_cache.present(entry.nodes.own, entry.discussions))
+def _holds(entry: page_cache.entries.Entry) -> bool:
+    return entry.holds(page_cache.entries.present(entry.nodes.own, entry.discussions))

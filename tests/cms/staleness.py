@@ -91,14 +91,14 @@ def read(
     from cms import page_cache
 
     kept = [0]
-    holds = page_cache.Entry.holds
+    holds = page_cache.entries.Entry.holds
 
     def counting(self: Any, present: Any) -> bool:
         found = holds(self, present)
         kept[0] += found
         return found
 
-    page_cache.Entry.holds = counting  # type: ignore[method-assign]
+    page_cache.entries.Entry.holds = counting  # type: ignore[method-assign]
     client, reads, stale, end = Client(), 0, 0, time.monotonic() + seconds
     while time.monotonic() < end:
         which = (n // 2 + reads // IN_A_ROW) % WRITERS
@@ -166,16 +166,16 @@ def _bump_first() -> None:
 
 
 def _version_late() -> None:
-    from cms import page_cache
+    from cms.page_cache import middleware
     from nodes.models import site
 
-    sound = page_cache.is_for_all
+    sound = middleware.is_for_all
 
     def late(request: Any, response: Any) -> bool:
-        page_cache.Entry = _with_version(page_cache.Entry, site.read().versions)  # type: ignore[misc]
+        middleware.Entry = _with_version(middleware.Entry, site.read().versions)  # type: ignore[misc]
         return sound(request, response)
 
-    page_cache.is_for_all = late
+    middleware.is_for_all = late
 
 
 def _with_version(entry: Any, versions: Any) -> Any:

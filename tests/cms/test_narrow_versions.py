@@ -85,14 +85,14 @@ class World:
 def answered(monkeypatch):
     """The addresses that were answered from the cache."""
     found: list[str] = []
-    respond = page_cache.KeptPageMiddleware.__call__
+    respond = page_cache.middleware.KeptPageMiddleware.__call__
 
     def telling(self, request):
         response = respond(self, request)
         found.extend([request.get_full_path()] if request.page_cache in ("hit", "304") else [])
         return response
 
-    monkeypatch.setattr(page_cache.KeptPageMiddleware, "__call__", telling)
+    monkeypatch.setattr(page_cache.middleware.KeptPageMiddleware, "__call__", telling)
     return found
 
 
@@ -260,9 +260,9 @@ def test_all_that_is_kept_is_kept_with_all_that_it_depends_on():
     target = f"/api/v1/nodes/{world.ids['other']}/comments"
     promised = ("/api/v1/", "/api/v1/openapi.json")
     for address in (*world.addresses(), "/author/ann/feed/atom", target, *promised):
-        before = len(page_cache.cache.entries)
+        before = len(page_cache.kept.cache.entries)
         response = client.get(address)
-        if len(page_cache.cache.entries) > before:
+        if len(page_cache.kept.cache.entries) > before:
             kept.add(response.resolver_match.url_name)
     # The others need facets, or a comment of their own.
     assert set(KEPT) - kept == {"api-facets", "api-node-by-path", "api-comment", "api-thread"}
@@ -284,7 +284,7 @@ class TestUnnoted:
 
             monkeypatch.setattr(selectors, "resolve", resolve)
             assert Client().get("/page").status_code == 200
-            return len(page_cache.cache.entries)
+            return len(page_cache.kept.cache.entries)
 
         return also
 
@@ -314,10 +314,10 @@ def test_whatever_shows_another_text_depends_on_all_texts(mongo):
         lambda: selectors.newest_entries(sections, moment, size=1, whole=True),
         lambda: sitemap.entries(sections, "basic-page", 1, moment),
     ):
-        with page_cache.dependencies.recorded() as found:
+        with page_cache.middleware.dependencies.recorded() as found:
             read()
         assert found.texts
-    with page_cache.dependencies.recorded() as found:
+    with page_cache.middleware.dependencies.recorded() as found:
         selectors.newest_entries(sections, moment, size=1)
     assert not found.texts
 
@@ -328,7 +328,7 @@ def test_an_answer_that_depends_on_more_than_lists_is_asked_for_each_time(mongo)
     def ask():
         return version_cache.under_version("text", now(), lambda: (selectors.get(other).metadata.detail.text, None))
 
-    with page_cache.dependencies.recorded() as found:
+    with page_cache.middleware.dependencies.recorded() as found:
         assert ask() == "First"
     assert found.texts
     save(other, detail__text="Second")
@@ -378,7 +378,7 @@ def test_due_times_and_dates_of_change_are_asked_for_after_every_save(mongo, com
     client = Client()
     client.get("/blog")
     save(post, detail__text=LONG + "End.")
-    page_cache.cache.clear()
+    page_cache.kept.clear()
     with commands.recorded():
         client.get("/blog")
     asked = [event.command.get("pipeline", [{}])[0].get("$match", {}) for event in commands.sent]

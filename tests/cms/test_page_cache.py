@@ -1,6 +1,7 @@
 """The page cache: what is kept, what is not, and that nothing stale is ever shown."""
 
 import gzip
+import multiprocessing
 from dataclasses import replace
 from datetime import timedelta
 
@@ -70,9 +71,9 @@ def test_after_a_comment_only_the_discussion_is_made_anew(post, client, commands
     comments.post(Node.objects.get(pk=post), author=Author("Bea"), source="Hello there", token="t" * 16)
     with commands.recorded():
         renewed = client.get("/blog/post")
-    assert commands.names == ["aggregate", "find", "find"]  # all versions, the discussion, its comments
+    assert commands.names == ["aggregate", "find", "find", "find"]  # all versions, node, discussion, comments
     kept = client.get("/blog/post")
-    page_cache.cache.clear()
+    page_cache.kept.clear()
     anew = client.get("/blog/post")
     assert b"Hello there" in anew.content
     assert (renewed.content, renewed["ETag"], renewed["Content-Length"]) == (
@@ -91,13 +92,13 @@ def _lines(response):
 
 def test_a_page_that_tells_of_its_discussion_elsewhere_is_made_anew(post, client):
     client.get("/blog/post")
-    ((key, entry),) = page_cache.cache.entries.items()
-    page_cache.cache.put(
+    ((key, entry),) = page_cache.kept.cache.entries.items()
+    page_cache.kept.cache.put(
         key,
         replace(
             entry,
             readings=entry.readings + 1,
-            packed=page_cache.packed(entry.content.replace(b"<h1>", b"<h1>0 ")),
+            packed=page_cache.entries.packed(entry.content.replace(b"<h1>", b"<h1>0 ")),
         ),
     )
     comments.post(Node.objects.get(pk=post), author=Author("Bea"), source="Hello there", token="t" * 16)
@@ -138,7 +139,7 @@ def test_feeds_and_archives_are_kept_until_something_changes(post, client, comma
 
 
 def test_comments_in_another_database_are_compared_too(post, client, commands, monkeypatch):
-    monkeypatch.setattr(page_cache, "DEFAULT_DB_ALIAS", "another")
+    monkeypatch.setattr(page_cache.entries, "DEFAULT_DB_ALIAS", "another")
     first = client.get("/blog/post")
     with commands.recorded():
         assert client.get("/blog/post").content == first.content
@@ -212,10 +213,10 @@ def test_no_304_after_what_was_due(post, client, monkeypatch):
     soon = now() + timedelta(seconds=30)
     save(post, expires=soon)
     etag = client.get("/blog/post")["ETag"]
-    (entry,) = page_cache.cache.entries.values()
+    (entry,) = page_cache.kept.cache.entries.values()
     assert entry.until == soon
     assert client.get("/blog/post", headers={"if-none-match": etag}).status_code == 304
-    monkeypatch.setattr(page_cache, "now", lambda: soon)
+    monkeypatch.setattr(page_cache.entries, "now", lambda: soon)
     monkeypatch.setattr(pages, "now", lambda: soon)
     gone = client.get("/blog/post", headers={"if-none-match": etag})
     assert gone.status_code == 404
@@ -226,7 +227,7 @@ def test_entry_ends_at_the_next_due_time_of_anything(post, client, field):
     soon = now() + timedelta(seconds=20)
     node(slug="other", **{field: soon})
     client.get("/blog/post")
-    (entry,) = page_cache.cache.entries.values()
+    (entry,) = page_cache.kept.cache.entries.values()
     assert entry.until == soon
 
 
@@ -238,10 +239,10 @@ def test_scheduled_changes_end_what_is_kept_and_show_in_time(post, client, monke
     drafts.schedule(EDITOR, post, drafted.nonce, soon)
     etag = client.get("/blog/post")["ETag"]
     assert etag == before["ETag"]
-    (entry,) = page_cache.cache.entries.values()
+    (entry,) = page_cache.kept.cache.entries.values()
     assert entry.until == soon
     assert client.get("/blog/post", headers={"if-none-match": etag}).status_code == 304
-    monkeypatch.setattr(page_cache, "now", lambda: soon)
+    monkeypatch.setattr(page_cache.entries, "now", lambda: soon)
     monkeypatch.setattr(pages, "now", lambda: soon)
     changed = client.get("/blog/post", headers={"if-none-match": etag})
     assert (changed.status_code, b"From then on" in changed.content) == (200, True)
@@ -253,12 +254,12 @@ def test_what_falls_due_while_a_page_is_made_ends_it(post, client, monkeypatch):
     node(slug="other", published=soon)
 
     def kept_late(*_):
-        monkeypatch.setattr(page_cache, "now", lambda: soon + timedelta(seconds=1))
+        monkeypatch.setattr(page_cache.entries, "now", lambda: soon + timedelta(seconds=1))
         return True
 
-    monkeypatch.setattr(page_cache, "is_for_all", kept_late)
+    monkeypatch.setattr(page_cache.middleware, "is_for_all", kept_late)
     client.get("/blog/post")
-    (entry,) = page_cache.cache.entries.values()
+    (entry,) = page_cache.kept.cache.entries.values()
     assert entry.until == soon
 
 
@@ -267,26 +268,14 @@ def test_entry_ends_when_comments_close(post, client, mongo):
     near = now() - timedelta(days=1) + timedelta(seconds=25)
     save(post, published=near)
     client.get("/blog/post")
-    (entry,) = page_cache.cache.entries.values()
+    (entry,) = page_cache.kept.cache.entries.values()
     assert entry.until == near + timedelta(days=1)
 
 
 def test_entry_ends_after_ten_minutes(post, client):
     client.get("/blog/post")
-    (entry,) = page_cache.cache.entries.values()
+    (entry,) = page_cache.kept.cache.entries.values()
     assert timedelta(minutes=9) < entry.until - now() <= timedelta(minutes=10)
-
-
-def test_what_is_kept_beside_a_page_is_small(post, client):
-    """The page as it is sent, and of its node what the discussion needs: not its text."""
-    save(post, detail__text="A long text. " * 10_000)
-    page = client.get("/blog/post").content
-    (entry,) = page_cache.cache.entries.values()
-    assert entry.content == page
-    assert len(entry.packed) < len(page) / 10
-    assert entry.shown.metadata.title == "Post"
-    assert not entry.shown.metadata.detail.text
-    assert entry.size < len(page) / 10
 
 
 @pytest.mark.parametrize("beside", [True, False])
@@ -294,7 +283,7 @@ def test_what_is_kept_beside_a_page_is_small(post, client):
 def test_a_comment_shows_though_a_failing_server_lost_its_commit(post, client, mongo, monkeypatch, beside, is_first):
     """Acknowledged, as a commit waits for no journal: what is left is the claim, and the version from before."""
     if not beside:
-        monkeypatch.setattr(page_cache, "DEFAULT_DB_ALIAS", "another")
+        monkeypatch.setattr(page_cache.entries, "DEFAULT_DB_ALIAS", "another")
     target = Node.objects.get(pk=post)
     if not is_first:
         comments.post(target, author=Author("Bea"), source="First comment", token="t" * 16)
@@ -313,16 +302,16 @@ def test_a_comment_shows_though_a_failing_server_lost_its_commit(post, client, m
 
 def test_a_retry_that_changes_nothing_gives_a_new_version(post, client):
     client.get("/blog/post")
-    before = next(iter(page_cache.cache.entries.values())).site_versions
+    before = next(iter(page_cache.kept.cache.entries.values())).site_versions
     save(post, title="Post")
     client.get("/blog/post")
-    assert next(iter(page_cache.cache.entries.values())).site_versions != before
+    assert next(iter(page_cache.kept.cache.entries.values())).site_versions != before
 
 
 def test_nothing_is_kept_for_a_session(post, client):
     client.force_login(get_user_model().objects.create_superuser("ann", password="x"))
     assert client.get("/blog/post").status_code == 200
-    assert not page_cache.cache.entries
+    assert not page_cache.kept.cache.entries
 
 
 def test_a_session_is_never_shown_what_was_kept(post, client):
@@ -336,12 +325,12 @@ def test_a_session_is_never_shown_what_was_kept(post, client):
 )
 def test_what_is_not_kept(post, client, path):
     client.get(path)
-    assert not page_cache.cache.entries
+    assert not page_cache.kept.cache.entries
 
 
 def test_parameters_of_another_route_are_not_kept(post, client):
     client.get("/?comments=oldest")
-    assert not page_cache.cache.entries
+    assert not page_cache.kept.cache.entries
 
 
 def test_a_parameter_that_stands_there_twice_is_not_kept(post, client):
@@ -349,17 +338,17 @@ def test_a_parameter_that_stands_there_twice_is_not_kept(post, client):
     edge = f"<{10**12}.0.{'0' * 24}"
     queries = [{"from": [edge, ""]}, {"from": ["", edge]}, {"from": ["junk", ""]}, {"from": ["", ""]}]
     pages = [client.get("/blog", query).content for query in queries]
-    assert not page_cache.cache.entries
+    assert not page_cache.kept.cache.entries
     assert pages[0] != pages[1]
     client.get("/blog", {"from": edge})
-    assert len(page_cache.cache.entries) == 1
+    assert len(page_cache.kept.cache.entries) == 1
 
 
 def test_hosts_languages_and_schemes_are_kept_apart(post, client):
     client.get("/blog/post", headers={"host": "localhost"})
     client.get("/blog/post", headers={"host": "127.0.0.1"})
     client.get("/blog/post", secure=True)
-    assert len(page_cache.cache.entries) == 3
+    assert len(page_cache.kept.cache.entries) == 3
 
 
 def test_head_is_answered_from_the_page_and_without_it(post, client):
@@ -370,11 +359,12 @@ def test_head_is_answered_from_the_page_and_without_it(post, client):
 
 
 def test_addresses_with_parameters_displace_no_others():
-    cache = page_cache.PageCache(100_000)
+    cache = page_cache.kept.PageCache(100_000)
 
     def put(*key):
         cache.put(
-            ("http", "testserver", *key), page_cache.Entry(VERSIONS, Dependencies(), {}, now(), b"x" * 4_000, "", ())
+            ("http", "testserver", *key),
+            page_cache.entries.Entry(VERSIONS, Dependencies(), {}, now(), b"x" * 4_000, "", ()),
         )
 
     put("/blog")
@@ -391,15 +381,79 @@ def test_addresses_with_parameters_displace_no_others():
 
 
 def test_bytes_are_bounded():
-    small = page_cache.PageCache(100_000)
+    small = page_cache.kept.PageCache(100_000)
     for n in range(200):
-        entry = page_cache.Entry(VERSIONS, Dependencies(), {}, now(), b"x" * 1_000, "", ())
-        small.put((str(n),), entry)
+        small.put((str(n),), entry(b"x" * 1_000))
         assert small.size <= small.most
     assert small.get(("199",))
     assert small.get(("0",)) is None
-    small.put(("big",), page_cache.Entry(VERSIONS, Dependencies(), {}, now(), b"x" * 20_000, "", ()))
+    small.put(("big",), entry(b"x" * 20_000))
     assert small.get(("big",)) is None
+
+
+class TestShared:
+    """What one process has made, others find; simulated by a process that has forgotten, and once by a real one."""
+
+    def test_what_another_process_has_made_is_not_made_again(self, post, client, commands):
+        made = client.get("/blog/post")
+        page_cache.kept.cache.clear()
+        with commands.recorded():
+            found = client.get("/blog/post")
+        assert commands.names == ["aggregate"]
+        assert (found.content, found["ETag"]) == (made.content, made["ETag"])
+        assert found["Content-Security-Policy"] == made["Content-Security-Policy"]
+
+    def test_what_another_process_has_made_anew_takes_the_place_of_the_own(self, post, client, commands):
+        client.get("/blog/post")
+        (own,) = page_cache.kept.cache.entries.items()
+        save(post, detail__text="Second text")
+        client.get("/blog/post")
+        page_cache.kept.cache.put(*own)
+        with commands.recorded():
+            assert b"Second text" in client.get("/blog/post").content
+        assert commands.names == ["aggregate"]
+
+    def test_what_does_not_hold_is_made_anew_wherever_it_is_from(self, post, client):
+        client.get("/blog/post")
+        page_cache.kept.cache.clear()
+        save(post, detail__text="Second text")
+        assert b"Second text" in client.get("/blog/post").content
+
+    def test_a_child_puts_what_its_parent_finds(self):
+        shared, key = page_cache.kept.SharedPages(100_000), ("http", "testserver", "/")
+        child = multiprocessing.get_context("fork").Process(target=shared.put, args=(key, entry(b"of the child")))
+        child.start()
+        child.join(10)
+        assert shared.get(key).packed == b"of the child"
+        assert shared.get(("http", "testserver", "/other")) is None
+
+    def test_of_two_pages_of_one_place_the_last_stays_and_is_no_other(self):
+        shared = page_cache.kept.SharedPages(page_cache.kept.SharedPages.PLACE)
+        shared.put(("one",), entry(b"1"))
+        shared.put(("two",), entry(b"2"))
+        assert shared.get(("one",)) is None
+        assert shared.get(("two",)).packed == b"2"
+
+    def test_what_is_written_over_while_it_is_read_is_not_found(self):
+        shared = page_cache.kept.SharedPages(page_cache.kept.SharedPages.PLACE)
+        shared.put(("one",), entry(b"1" * 1_000))
+        assert shared.get(("one",))
+        shared._memory[600:700] = b"2" * 100
+        assert shared.get(("one",)) is None
+
+    def test_what_is_too_long_is_not_shared(self):
+        shared = page_cache.kept.SharedPages(100_000)
+        shared.put(("long",), entry(b"x" * shared.PLACE))
+        assert shared.get(("long",)) is None
+
+    def test_none_is_kept_where_nothing_is(self):
+        shared = page_cache.kept.SharedPages(0)
+        shared.put(("one",), entry(b"1"))
+        assert shared.get(("one",)) is None
+
+
+def entry(packed: bytes) -> page_cache.entries.Entry:
+    return page_cache.entries.Entry(VERSIONS, Dependencies(), {}, now(), packed, "", ())
 
 
 class _Reading(list):

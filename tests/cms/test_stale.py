@@ -126,7 +126,7 @@ def test_a_page_that_cannot_be_made_anew_in_time_is_given_as_it_was(post, browse
     browser.get("/blog/post")
     save(post, nonce(post), detail__text="Second text")
     with monkeypatch.context() as patched:
-        patched.setattr(page_cache, "MAKING", 1e-6)
+        patched.setattr(page_cache.middleware, "MAKING", 1e-6)
         page = browser.get("/blog/post").content.decode()
     assert LINE in page
     assert "First text" in page
@@ -165,7 +165,7 @@ def test_no_page_is_given_after_something_was_due_to_vanish(post, browser, away,
 
 def at(monkeypatch, **later):
     """Have the cache take the time for a later one."""
-    monkeypatch.setattr(page_cache, "now", lambda: now() + timedelta(**later))
+    monkeypatch.setattr(page_cache.entries, "now", lambda: now() + timedelta(**later))
 
 
 def test_kept_pages_are_given_for_so_many_minutes(post, browser, away, monkeypatch, settings):
@@ -184,12 +184,12 @@ def test_kept_pages_are_given_for_so_many_minutes(post, browser, away, monkeypat
 @pytest.mark.parametrize("path", ["/blog/post", "/blog", "/feed/atom"])
 def test_other_pages_are_read_from_secondaries_and_kept_nowhere(post, browser, commands, settings, monkeypatch, path):
     settings.READ_SECONDARIES = True
-    monkeypatch.setattr(page_cache, "knows_primary", lambda: False)
+    monkeypatch.setattr(page_cache.middleware, "knows_primary", lambda: False)
     # At a start no server is known at all.
     fresh = browser.get(path)
     assert "Warning" not in fresh
-    monkeypatch.setattr(page_cache, "knows_secondary", lambda: True)
-    for kept in (page_cache.cache, tree, version_cache):
+    monkeypatch.setattr(page_cache.middleware, "knows_secondary", lambda: True)
+    for kept in (page_cache.kept, tree, version_cache):
         kept.clear()
     with commands.recorded():
         answer = browser.get(path, headers={"accept-encoding": "gzip"})
@@ -199,15 +199,15 @@ def test_other_pages_are_read_from_secondaries_and_kept_nowhere(post, browser, c
         assert event.command["$readPreference"] == {"mode": "primaryPreferred", "maxStalenessSeconds": 90}
         assert event.command["readConcern"] == {"level": "majority"}
     assert commands.sent
-    assert (page_cache.cache.size, tree._kept, version_cache._kept) == (0, None, (None, {}))
+    assert (page_cache.kept.cache.size, tree._kept, version_cache._kept) == (0, None, (None, {}))
     monkeypatch.undo()
     assert browser.get(path).content == fresh.content
 
 
 def test_who_is_known_reads_from_no_secondary(post, browser, settings, monkeypatch, commands):
     settings.READ_SECONDARIES = True
-    monkeypatch.setattr(page_cache, "knows_primary", lambda: False)
-    monkeypatch.setattr(page_cache, "knows_secondary", lambda: True)
+    monkeypatch.setattr(page_cache.middleware, "knows_primary", lambda: False)
+    monkeypatch.setattr(page_cache.middleware, "knows_secondary", lambda: True)
     browser.cookies[settings.SESSION_COOKIE_NAME] = "x" * 32
     with commands.recorded():
         assert "Warning" not in browser.get("/blog/post")

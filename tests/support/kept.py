@@ -1,11 +1,11 @@
 """What the site keeps in process between requests."""
 
-from cms import page_cache
+from cms.page_cache import kept
 from nodes.models import tree, version_cache
 
 
 def forget() -> None:
     """Keep nothing, as a new process."""
-    page_cache.cache.clear()
+    kept.clear()
     version_cache.clear()
     tree.clear()

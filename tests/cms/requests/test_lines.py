@@ -59,7 +59,7 @@ def asked(lines):
 
 
 def test_a_line_has_its_fields(asked):
-    page_cache.cache.clear()
+    page_cache.kept.clear()
     node(title="Ours")
     first = asked("/page?secret=1")
     assert first.keys() == {

@@ -155,7 +155,7 @@ class TestTrust:
         assert self.commands_of(client, commands) == ["aggregate"]
         touch()
         assert self.commands_of(client, commands) == []
-        [entry] = page_cache.cache.entries.values()
+        [entry] = page_cache.kept.cache.entries.values()
         entry.held -= timedelta(seconds=1)
         assert self.commands_of(client, commands) != []
 
@@ -163,6 +163,6 @@ class TestTrust:
         settings.PAGE_CACHE_TRUST_MS = 1_000
         client.get("/blog/post")
         assert self.commands_of(client, commands) == ["aggregate"]
-        [entry] = page_cache.cache.entries.values()
+        [entry] = page_cache.kept.cache.entries.values()
         entry.until = now()
         assert self.commands_of(client, commands) != []

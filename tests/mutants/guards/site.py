@@ -173,7 +173,7 @@ MUTANTS = (
     ),
     Mutant(
         "claims, of which a cache in front hears",
-        "cms/page_cache.py::PageCacheMiddleware.__call__",
+        "cms/page_cache/middleware.py::PageCacheMiddleware.__call__",
         "if seen.writing else",
         "if False else",
         "tests/cms/serving/test_cdn.py::test_a_page_of_a_discussion_that_is_written_to_is_not_kept_there",

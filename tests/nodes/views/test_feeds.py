@@ -101,7 +101,7 @@ def test_readers_that_know_dates_alone_miss_nothing(client, blog, mongo, monkeyp
         return client.get("/feed/atom", headers=headers)
 
     def clock(moment):
-        for place in ("nodes.views.feeds.now", "cms.page_cache.now"):
+        for place in ("nodes.views.feeds.now", "cms.page_cache.entries.now", "cms.page_cache.middleware.now"):
             monkeypatch.setattr(place, lambda: moment)
 
     assert "Last-Modified" not in get(), "more may happen within this second"

@@ -56,7 +56,7 @@ class TestRelated:
         assert below(client, "/news/this") == ["other"]
         mongo["cms.nodes"].update_one({"_id": other}, {"$set": {"draft.due": now() - timedelta(seconds=1)}})
         version_cache.clear()
-        page_cache.cache.clear()
+        page_cache.kept.clear()
         assert below(client, "/news/this") == []
         assert "More like this" not in client.get("/news/this").content.decode()
 
