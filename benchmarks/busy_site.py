@@ -4,8 +4,8 @@ import random
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from datetime import datetime, timedelta
 from itertools import accumulate
 from typing import Any
@@ -30,11 +30,15 @@ def ranked() -> tuple[list[Any], list[float]]:
     public = {"metadata.parent_id": {"$in": blogs}, "metadata.published": {"$lte": now()}}
     ids = [one["_id"] for one in database()["cms.nodes"].find(public, {"_id": 1}).sort("_id", 1).limit(POSTS)]
     random.Random(1).shuffle(ids)
-    return ids, list(accumulate(1 / rank for rank in range(1, len(ids) + 1)))
+    return ids, _sums(len(ids))
 
 
-def load() -> None:
-    """Put comments under the posts, as many under each as its rank says: the documents that posting would leave."""
+def _sums(count: int) -> list[float]:
+    return list(accumulate(1 / rank for rank in range(1, count + 1)))
+
+
+def load(counts: Sequence[int] = ()) -> None:
+    """Put comments under the posts, so many under each, or as its rank says: the documents that posting would leave."""
     from bson import Int64
 
     from comments.backends.discussions import new_document
@@ -45,14 +49,14 @@ def load() -> None:
     db, (posts, sums) = MongoBackend().store.db, ranked()
     discussions: list[dict[str, Any]] = []
     batch: list[dict[str, Any]] = []
-    for rank, post in enumerate(posts, 1):
-        count = max(1, round(COMMENTS / sums[-1] / rank))
+    counts = counts or [max(1, round(COMMENTS / sums[-1] / rank)) for rank in range(1, len(posts) + 1)]
+    for post, count in zip(posts, counts, strict=True):
         document = new_document(Target("nodes.node", str(post)), "documents", Order.THREADED, 100)
         own = {"discussion_id": document["_id"], "epoch": document["epoch"]}
         batch += [own | comment for comment in _comments(count, now() - timedelta(seconds=30 * count))]
         last = {"last_posted": batch[-1]["posted"], "newest": batch[-1]["posted"]}
         discussions.append({**document, "count": count, "last_number": Int64(count), **last})
-        while len(batch) >= BATCH or (batch and rank == len(posts)):
+        while len(batch) >= BATCH or (batch and post == posts[-1]):
             db.comments.insert_many(batch[:BATCH], ordered=False)
             del batch[:BATCH]
     db.discussions.insert_many(discussions, ordered=False)
@@ -104,10 +108,17 @@ def addresses() -> list[str]:
     return ["/", *asked]
 
 
+def writers() -> AbstractContextManager[Counter[str]]:
+    """Comment, save and tag while the block lasts."""
+    return at_their_pace(ranked()[0], {comment: COMMENT_EVERY, save: SAVE_EVERY, tag: TAG_EVERY})
+
+
 @contextmanager
-def writers() -> Iterator[Counter[str]]:
-    """Comment, save and tag while the block lasts, each at its pace; give how often each was done. Raises what they raise."""
-    posts, sums = ranked()
+def at_their_pace(
+    posts: Sequence[Any], each: Mapping[Callable[[random.Random, Any], None], float]
+) -> Iterator[Counter[str]]:
+    """Do each to some post every so many seconds while the block lasts; give how often it was done. Raises what they raise."""
+    sums = _sums(len(posts))
     done, failed, ended = Counter[str](), list[BaseException](), threading.Event()
 
     def work(what: Callable[[random.Random, Any], None], every: float) -> None:
@@ -120,8 +131,7 @@ def writers() -> Iterator[Counter[str]]:
         except Exception as error:  # noqa: BLE001 - told at the end of the block
             failed.append(error)
 
-    each = ((comment, COMMENT_EVERY), (save, SAVE_EVERY), (tag, TAG_EVERY))
-    threads = [threading.Thread(target=work, args=one) for one in each]
+    threads = [threading.Thread(target=work, args=one) for one in each.items()]
     for thread in threads:
         thread.start()
     try:

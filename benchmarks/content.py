@@ -7,8 +7,6 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from bson import ObjectId
-
 SENTENCES = (
     "A margin is where a reader answers, and *no one* asked for it.",
     "I have kept [a list](https://example.org/lists) of such notes for years.",
@@ -53,6 +51,7 @@ def _comments(count: int, began: Any) -> Iterator[Any]:
 
 def photo() -> str:
     """Publish a photo in a gallery of its own; return its path."""
+    from bson import ObjectId
     from PIL import Image
 
     from mongo.clock import now

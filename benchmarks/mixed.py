@@ -43,16 +43,16 @@ def _tables(folder: Path, paths: list[str]) -> list[report.Table]:
     gthread = ("--worker-class", "gthread", "--threads", str(BARE_THREADS))
     bare_view = web.started("benchmarks.bare:application", folder, arguments=gthread)
     with bare_view as bare, _watched(folder) as (server, counts):
-        _read(server, paths, WARM_SECONDS)
-        turns = [_read(bare, ["/"], BARE_SECONDS)]
+        read(server, paths, WARM_SECONDS)
+        turns = [read(bare, ["/"], BARE_SECONDS)]
         alone = Turn(server, counts, paths)
-        turns.append(_read(bare, ["/"], BARE_SECONDS))
+        turns.append(read(bare, ["/"], BARE_SECONDS))
         with busy_site.writers():
-            _read(server, paths, WARM_SECONDS)
+            read(server, paths, WARM_SECONDS)
             mixed = Turn(server, counts, paths)
-        turns.append(_read(bare, ["/"], BARE_SECONDS))
+        turns.append(read(bare, ["/"], BARE_SECONDS))
     with _watched(folder, WATCHED_CLOSELY="1") as (server, counts), busy_site.writers():
-        _read(server, paths, WARM_SECONDS)
+        read(server, paths, WARM_SECONDS)
         closely = Turn(server, counts, paths)
     usual = statistics.median(turn.rate for turn in turns)
     slowest, _middle, fastest = sorted(turn.rate / usual for turn in turns)
@@ -91,7 +91,7 @@ class Turn:
 
     def __init__(self, server: Any, counts: Callable[[], Counter[str]], paths: list[str]) -> None:
         before, spent = counts(), server.spent()
-        self.readings = _read(server, paths, SECONDS)
+        self.readings = read(server, paths, SECONDS)
         self.spent = [after - b for after, b in zip(server.spent(), spent, strict=True)]
         self.counts = counts() - before
 
@@ -130,7 +130,7 @@ class Turn:
             yield name, n / samples.total()
 
 
-def _read(server: Any, paths: list[str], seconds: float) -> Readings:
+def read(server: Any, paths: list[str], seconds: float) -> Readings:
     """Have readers ask a server, in a process of their own."""
     from benchmarks import web
 

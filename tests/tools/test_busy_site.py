@@ -1,6 +1,7 @@
 """benchmarks/busy_site.py: what is measured is a site as posting and saving would leave it."""
 
 import random
+import threading
 from collections import Counter
 from datetime import timedelta
 
@@ -46,3 +47,34 @@ def test_what_writers_do_is_sound(mongo, posts):
         mongo.discussions.find_one({"_id": key(posts[0])})["count"]
         == Counter(one["discussion_id"] for one in mongo.comments.find())[key(posts[0])]
     )
+
+
+def test_so_many_comments_are_loaded_as_are_asked_for(mongo, posts):
+    mongo.discussions.delete_many({})
+    mongo.comments.delete_many({})
+    counts = [3] * (len(posts) - 1) + [5]
+    busy_site.load(counts)
+    assert [mongo.discussions.find_one({"_id": key(post)})["count"] for post in posts] == counts
+
+
+def test_writers_write_while_the_block_lasts_and_say_how_often():
+    written = threading.Event()
+
+    def write(_dice, post):
+        assert post in ("much read", "less read")
+        written.set()
+
+    with busy_site.at_their_pace(["much read", "less read"], {write: 3_600}) as done:
+        assert written.wait(10)
+    assert done == {"write": 1}
+
+
+def test_what_writers_raise_is_raised_at_the_end():
+    begun = threading.Event()
+
+    def fail(_dice, post):
+        begun.set()
+        raise LookupError(post)
+
+    with pytest.raises(LookupError, match="much read"), busy_site.at_their_pace(["much read"], {fail: 3_600}):
+        assert begun.wait(10)
