@@ -1,31 +1,24 @@
-"""Calls of the API a second beside Wagtail's on the same posts, and beside the HTML page (docs/reference/benchmarks.md)."""
+"""Calls of the API and pages a second beside those of Wagtail with django-comments-xtd (docs/reference/benchmarks.md)."""
 
 import json
-import os
-import statistics
+import shutil
 import subprocess
 import venv
 from collections.abc import Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import psutil
-
-from benchmarks import report, site
+from benchmarks import peer_pages, report, side_by_side, site
+from benchmarks.peer_pages import OURS, OURS_COLD, PEER, PEER_KEPT, Peer
+from benchmarks.side_by_side import Series, Steal, answer
 
 ROUNDS, SECONDS = (1, 1) if site.QUICK else (5, 3)
 NODES = 100 if site.QUICK else 1_000
 REQUIREMENTS = Path(__file__).with_name("wagtail_site") / "requirements.txt"
 
-OURS, OURS_COLD, WAGTAIL, WAGTAIL_NEW, WAGTAIL_KEPT = (
-    "kept",
-    "cold",
-    "Wagtail v2",
-    "Wagtail v3",
-    "Wagtail v2, kept 60 s",
-)
+WAGTAIL, WAGTAIL_NEW, WAGTAIL_KEPT = "Wagtail v2", "Wagtail v3", "Wagtail v2, kept 60 s"
 _NEWEST = "?type=wagtail_site.Post&order=-first_published_at&limit=20"
 _ONLY = "id,type,slug,title,url,published"
 # What is asked for: who answers at which address. {id} is the post's, {pk} that of its copy in Wagtail.
@@ -44,60 +37,18 @@ CALLS: Mapping[str, Mapping[str, str]] = {
         OURS: "/api/v1/nodes?limit=20",
         WAGTAIL: f"/api/v2/pages/{_NEWEST}&fields=summary,author,tags",
     },
-    "the same post as an HTML page": {OURS: "{path}"},
 }
-COLUMNS = [
-    "Call",
-    "Answered",
-    "Calls/s",
-    "× Wagtail v2",
-    "Least–most",
-    "× bare view",
-    "Web, ms",
-    "MongoDB, ms",
-    "Bytes",
-]
+COLUMNS = ["Call", "Answered", "Calls/s", "× Wagtail v2", *side_by_side.COLUMNS]
 ABOUT = """The same {posts:,} posts, as our API tells of them, in this site and in one of Wagtail {wagtail}; `make bench
 ARGS=peers` makes both and throws them away. All are asked without a token. Wagtail is set as `wagtail start` sets it, on
-SQLite, the database that it begins with, whose connections stay open; Django, gunicorn's settings and the number of workers
-({workers}) and threads are those of this site. wrk over {connections} connections, medians of {rounds} rounds of {seconds} s in
-which all take their turns; each ratio is to Wagtail's v2 and to the bare view of the same round. The post is the one whose text
-is of middle length. *Kept* and *cold*: with our page cache, which compares with the database at every call and is never stale,
-and without it. Wagtail has no such cache: *kept 60 s* is Django's, in memory, which answers what was true up to a minute ago.
-Wagtail counts the whole list at each call of one, ours does not; its v3 tells no summaries, authors or tags in lists. SQLite's
-work is in *Web*. Of the processors' time in these rounds the machine's host took {steal:.0%}."""
-
-
-@dataclass
-class Series:
-    """What was measured of one call, answered in one way: a load and its part of two others' rates a round."""
-
-    call: str
-    way: str
-    bytes: int
-    loads: list[Any] = field(default_factory=list)
-    of_wagtail: list[float] = field(default_factory=list)
-    of_bare: list[float] = field(default_factory=list)
-
-    def row(self) -> list[object]:
-        """Return the line of the table."""
-        rate, web, mongod = (
-            statistics.median(getattr(load, name) for load in self.loads) for name in ("rate", "web", "mongod")
-        )
-        ratio = f"{statistics.median(self.of_wagtail):.2f}" if self.of_wagtail else ""
-        spread = f"{min(self.of_wagtail):.2f}–{max(self.of_wagtail):.2f}" if self.of_wagtail else ""
-        bare = f"{statistics.median(self.of_bare):.3f}"
-        return [
-            self.call,
-            self.way,
-            f"{rate:,.0f}",
-            ratio,
-            spread,
-            bare,
-            f"{web:.2f}",
-            f"{mongod:.2f}",
-            f"{self.bytes:,}",
-        ]
+SQLite, the database that it begins with, analysed and with a write-ahead log; connections stay open. Django, gunicorn's
+settings and the number of workers ({workers}) and threads are those of this site. wrk over {connections} connections, medians
+of {rounds} rounds of {seconds} s in which all take their turns; each ratio is to Wagtail's v2 and to the bare view of the same
+round. The post is the one whose text is of middle length. *Kept* and *cold*: with our page cache, which compares with the
+database at every call and is never stale, and without it. Wagtail has no such cache: *kept 60 s* is Django's, in memory, which
+answers what was true up to a minute ago. Wagtail counts the whole list at each call of one, ours does not; its v3 tells no
+summaries, authors or tags in lists. SQLite's work is in *Web*. Of the processors' time in these rounds the machine's host took
+{steal}."""
 
 
 def main() -> None:
@@ -107,69 +58,71 @@ def main() -> None:
         from benchmarks import web
 
         web.require_wrk()
+        peer_pages.discuss()
         bare = servers.enter_context(web.started("benchmarks.bare:application", folder))
         cold = servers.enter_context(web.started("cms.wsgi:application", folder, {"PAGE_CACHE_MB": "0"}))
         kept = servers.enter_context(web.started("cms.wsgi:application", folder))
         posts = _posts(kept)
-        python, environment = _wagtail(folder, posts)
-        peer = servers.enter_context(web.started("cms.wsgi:application", folder, environment, python))
-        keeping = {**environment, "KEEP_SECONDS": "60"}
-        keeper = servers.enter_context(web.started("cms.wsgi:application", folder, keeping, python))
-        by = {OURS: kept, OURS_COLD: cold, WAGTAIL: peer, WAGTAIL_NEW: peer, WAGTAIL_KEPT: keeper}
-        post = sorted(posts, key=lambda post: len(post["body_html"]))[len(posts) // 2]
-        copy = _json(peer, f"/api/v2/pages/?type=wagtail_site.Post&slug={post['slug']}")["items"][0]
-        if copy["title"] != post["title"]:
-            raise RuntimeError(f"{copy['title']} is not {post['title']}")
-        names = {"id": post["id"], "path": post["path"], "pk": copy["id"]}
-        calls = {
-            (call, way): path.format(**names) for call, paths in CALLS.items() for way, path in every_way(paths).items()
+        peers = _made(folder, posts)
+        theirs = {
+            way: servers.enter_context(web.started("cms.wsgi:application", folder, peer.environment, peer.python))
+            for way, peer in peers.items()
         }
-        every = {key: Series(*key, len(_answer(by[key[1]], path))) for key, path in calls.items()}
-        before = psutil.cpu_times()
-        for _ in range(ROUNDS):
-            for call in CALLS:
-                usual = bare.loaded("/", SECONDS).rate
-                turn = [one for one in every.values() if one.call == call]
-                for one in turn:
-                    one.loads.append(by[one.way].loaded(calls[one.call, one.way], SECONDS))
-                    one.of_bare.append(one.loads[-1].rate / usual)
-                    # Should the machine become too busy to go on, this is what was found.
-                    print(f"{call}, {one.way}: {one.loads[-1].rate:,.1f}, {one.of_bare[-1]:.3f} of bare", flush=True)
-                if (call, WAGTAIL) in every:
-                    for one in turn:
-                        one.of_wagtail.append(one.loads[-1].rate / every[call, WAGTAIL].loads[-1].rate)
-        after = psutil.cpu_times()
-        about = ABOUT.format(
-            posts=len(posts),
-            wagtail=_pinned("wagtail"),
-            workers=web.WORKERS,
-            connections=web.CONNECTIONS,
-            rounds=ROUNDS,
-            seconds=SECONDS,
-            steal=(getattr(after, "steal", 0) - getattr(before, "steal", 0)) / (sum(after) - sum(before)),
-        )
-        rows = [one.row() for one in every.values()]
-        report.publish("peers", [report.Table("Calls of the API beside Wagtail's", about, COLUMNS, rows)])
+        by = {OURS: kept, OURS_COLD: cold, **theirs}
+        report.publish("peers", [_calls(by, bare, posts), *peer_pages.tables(by, bare, folder, posts, peers)])
+
+
+def _calls(servers: Mapping[str, Any], bare: Any, posts: list[dict[str, Any]]) -> report.Table:
+    from benchmarks import web
+
+    by = {
+        **servers,
+        WAGTAIL: servers[PEER],
+        WAGTAIL_NEW: servers[PEER],
+        WAGTAIL_KEPT: servers[PEER_KEPT],
+    }
+    post = sorted(posts, key=lambda post: len(post["body_html"]))[len(posts) // 2]
+    copy = _json(servers[PEER], f"/api/v2/pages/?type=wagtail_site.Post&slug={post['slug']}")["items"][0]
+    if copy["title"] != post["title"]:
+        raise RuntimeError(f"{copy['title']} is not {post['title']}")
+    names = {"id": post["id"], "pk": copy["id"]}
+    every = [
+        Series(call, way, by[way], path.format(**names))
+        for call, paths in CALLS.items()
+        for way, path in every_way(paths).items()
+    ]
+    steal = Steal()
+    side_by_side.measure(every, WAGTAIL, bare, ROUNDS, SECONDS)
+    about = ABOUT.format(
+        posts=len(posts),
+        wagtail=_pinned()["wagtail"],
+        workers=web.WORKERS,
+        connections=web.CONNECTIONS,
+        rounds=ROUNDS,
+        seconds=SECONDS,
+        steal=str(steal),
+    )
+    return report.Table("Calls of the API beside Wagtail's", about, COLUMNS, [one.row() for one in every])
 
 
 def every_way(paths: Mapping[str, str]) -> dict[str, str]:
     """Return a call's addresses by who answers, with those that are asked twice: ours without its cache, Wagtail's with one."""
-    ways = {OURS: paths[OURS], OURS_COLD: paths[OURS], **paths}
-    return {**ways, WAGTAIL_KEPT: paths[WAGTAIL]} if WAGTAIL in paths else ways
+    return {OURS: paths[OURS], OURS_COLD: paths[OURS], **paths, WAGTAIL_KEPT: paths[WAGTAIL]}
 
 
 def _posts(ours: Any) -> list[dict[str, Any]]:
-    """Return every post as our API tells of it."""
+    """Return every post as our API tells of it, with its comments."""
     posts, cursor = [], ""
     while cursor is not None:
         page = _json(ours, f"/api/v1/nodes?limit=100&include=body_html&cursor={cursor}")
-        posts += page["items"]
+        posts += [{**post, "comments": peer_pages.comments(post["id"])} for post in page["items"]]
         cursor = page["next"]
     return posts
 
 
-def _wagtail(folder: Path, posts: list[dict[str, Any]]) -> tuple[str, dict[str, str]]:
-    """Install Wagtail into the folder, with the posts; return its interpreter and what its site needs to know."""
+def _made(folder: Path, posts: list[dict[str, Any]]) -> dict[str, Peer]:
+    """Install Wagtail and django-comments-xtd into the folder, with the posts; return the sites by way: one that keeps nothing,
+    and one on a copy of the database that keeps answers."""
     from django.conf import settings
 
     venv.create(folder / "wagtail", with_pip=True)
@@ -187,32 +140,30 @@ def _wagtail(folder: Path, posts: list[dict[str, Any]]) -> tuple[str, dict[str, 
         str(REQUIREMENTS),
     ]
     subprocess.run(install, check=True)
+    database, copied = folder / "wagtail.sqlite3", folder / "wagtail-kept.sqlite3"
     environment = {
         "DJANGO_SETTINGS_MODULE": "benchmarks.wagtail_site.settings",
-        "WAGTAIL_DATABASE": str(folder / "wagtail.sqlite3"),
+        "WAGTAIL_DATABASE": str(database),
         "SERVER": settings.SERVER,
         "REQUESTS_AT_ONCE": str(settings.REQUESTS_AT_ONCE),
     }
+    peer = Peer(python, environment, _pinned())
     file = folder / "posts.json"
     file.write_text(json.dumps(posts))
-    fill = [python, "-m", "benchmarks.wagtail_site.fill", str(file)]
-    subprocess.run(fill, check=True, env={**os.environ, **environment}, cwd=report.ROOT)
-    return python, environment
-
-
-def _answer(server: Any, path: str) -> bytes:
-    """Return what is answered at an address. Raises RuntimeError unless it is found."""
-    status, _headers, body = server.get(path)
-    if status != 200:
-        raise RuntimeError(f"{path}: status {status}: {body[:500]!r}")
-    return bytes(body)
+    if peer.run("fill", str(file)).wait():
+        raise RuntimeError("The peer's site could not be filled: see above")
+    # What is written to one is not in the other; the last connection that closed left no log beside it.
+    shutil.copy(database, copied)
+    return {
+        PEER: peer,
+        PEER_KEPT: replace(peer, environment={**environment, "WAGTAIL_DATABASE": str(copied), "KEEP_SECONDS": "60"}),
+    }
 
 
 def _json(server: Any, path: str) -> Any:
-    return json.loads(_answer(server, path))
+    return json.loads(answer(server, path))
 
 
-def _pinned(name: str) -> str:
-    return next(line for line in REQUIREMENTS.read_text().splitlines() if line.startswith(f"{name}==")).partition("==")[
-        2
-    ]
+def _pinned() -> dict[str, str]:
+    pins = (line.partition("==") for line in REQUIREMENTS.read_text().splitlines() if not line.startswith("#"))
+    return {name: version for name, _, version in pins}

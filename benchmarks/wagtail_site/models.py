@@ -1,6 +1,9 @@
-"""A post, with what the API of ours tells of one."""
+"""A post, with what the API of ours tells of one, and what its page shows."""
+
+from typing import Any
 
 from django.db import models
+from django.http import HttpRequest
 from modelcluster.contrib.taggit import ClusterTaggableManager
 from modelcluster.fields import ParentalKey
 from taggit.models import TaggedItemBase
@@ -20,3 +23,17 @@ class Post(Page):
     tags = ClusterTaggableManager(through=PostTag, blank=True)
 
     api_fields = [APIField("summary"), APIField("author"), APIField("tags"), APIField("body")]
+
+    def get_context(self, request: HttpRequest, *args: Any, **kwargs: Any) -> dict[str, Any]:
+        beside = Page.objects.live().sibling_of(self, inclusive=False)
+        published = self.first_published_at
+        return {
+            **super().get_context(request, *args, **kwargs),
+            "breadcrumbs": self.get_ancestors().live().filter(depth__gt=1),
+            "newer": beside.filter(first_published_at__gt=published).order_by("first_published_at").first(),
+            "older": beside.filter(first_published_at__lt=published).order_by("-first_published_at").first(),
+        }
+
+    def get_absolute_url(self) -> str:
+        """Return where the links of comments lead to."""
+        return str(self.get_url())

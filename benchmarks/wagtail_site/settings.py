@@ -1,4 +1,5 @@
-"""What `wagtail start` writes, as far as its two APIs need it, without the debug mode; connections to SQLite stay open."""
+"""What `wagtail start` writes, as far as its two APIs and its pages need it, and what the documents of django-comments-xtd ask
+for; without the debug mode, so that templates are kept. Connections to SQLite stay open, and readers wait for no writer."""
 
 import os
 from pathlib import Path
@@ -19,6 +20,9 @@ INSTALLED_APPS = [
     "modelcluster",
     "taggit",
     "django_filters",
+    "django_comments_xtd",
+    "django_comments",
+    "django.contrib.sites",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",
@@ -43,10 +47,40 @@ if CACHE_MIDDLEWARE_SECONDS:
         *MIDDLEWARE,
         "django.middleware.cache.FetchFromCacheMiddleware",
     ]
-TEMPLATES = [{"BACKEND": "django.template.backends.django.DjangoTemplates", "APP_DIRS": True}]
-DATABASES = {
-    "default": {"ENGINE": "django.db.backends.sqlite3", "NAME": os.environ["WAGTAIL_DATABASE"], "CONN_MAX_AGE": None}
+# Else it keeps 300 answers at the most.
+CACHES = {
+    "default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache", "OPTIONS": {"MAX_ENTRIES": 10_000}},
 }
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ]
+        },
+    }
+]
+DATABASES = {
+    "default": {
+        "ENGINE": "django.db.backends.sqlite3",
+        "NAME": os.environ["WAGTAIL_DATABASE"],
+        "CONN_MAX_AGE": None,
+        "OPTIONS": {
+            "init_command": "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL",
+            "transaction_mode": "IMMEDIATE",
+            "timeout": 20,
+        },
+    }
+}
+SITE_ID = 1
+COMMENTS_APP = "django_comments_xtd"
+COMMENTS_XTD_CONFIRM_EMAIL = False
+# Eight levels, as ours.
+COMMENTS_XTD_MAX_THREAD_LEVEL = 7
 # Written by fill.py.
 MIGRATION_MODULES = {"wagtail_site": "made_migrations"}
 ROOT_URLCONF = "benchmarks.wagtail_site.urls"

@@ -1,4 +1,4 @@
-"""Both APIs of Wagtail, and its pages, which have addresses in what they answer."""
+"""Both APIs of Wagtail, the views of django-comments-xtd, and Wagtail's pages."""
 
 from django.urls import include, path
 from wagtail import urls as pages
@@ -8,4 +8,5 @@ from wagtail.api.v3.urls import api
 
 router = WagtailAPIRouter("wagtailapi")
 router.register_endpoint("pages", PagesAPIViewSet)
-urlpatterns = [path("api/v2/", router.urls), path("api/v3/", api.urls), path("", include(pages))]
+urlpatterns = [path("api/v2/", router.urls), path("api/v3/", api.urls)]
+urlpatterns += [path("comments/", include("django_comments_xtd.urls")), path("", include(pages))]

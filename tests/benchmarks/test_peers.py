@@ -1,15 +1,21 @@
-"""What the comparison with Wagtail asks for and installs. It is run by hand: `make bench ARGS=peers`."""
+"""What the comparison with Wagtail asks for, installs and hands over. It is run by hand: `make bench ARGS=peers`."""
 
 import re
 from importlib.util import find_spec
+from types import SimpleNamespace
 from urllib.parse import parse_qsl
 
 import pytest
 from django.urls import resolve
 
+from benchmarks import peer_pages, side_by_side
 from benchmarks.__main__ import BY_NAME, NAMES
 from benchmarks.peers import CALLS, OURS, OURS_COLD, REQUIREMENTS, WAGTAIL, WAGTAIL_KEPT, every_way
+from benchmarks.side_by_side import Series
+from benchmarks.wagtail_site.fill import threads
 from cms.requests.keepable import KEPT
+from comments.backends import backend
+from tests.support.comments.making import new
 from tests.support.site_settings import ROOT
 
 PIN = re.compile(r"[A-Za-z][\w-]*==\d[\w.]*")
@@ -17,17 +23,57 @@ PIN = re.compile(r"[A-Za-z][\w-]*==\d[\w.]*")
 
 @pytest.mark.parametrize("call", CALLS)
 def test_ours_is_an_address_that_the_page_cache_keeps(call):
-    path, _, query = (
-        CALLS[call][OURS].format(id="6565f1e2a3b4c5d6e7f80910", path="/essays/on-lists", pk=4).partition("?")
-    )
+    path, _, query = CALLS[call][OURS].format(id="6565f1e2a3b4c5d6e7f80910", pk=4).partition("?")
     assert {name for name, _value in parse_qsl(query)} <= KEPT[resolve(path).url_name]
 
 
 def test_every_call_is_asked_with_and_without_what_keeps_answers():
     for paths in CALLS.values():
         ways = every_way(paths)
-        assert ways[OURS_COLD] == paths[OURS]
-        assert (WAGTAIL_KEPT in ways) == (WAGTAIL in paths)
+        assert (ways[OURS_COLD], ways[WAGTAIL_KEPT]) == (paths[OURS], paths[WAGTAIL])
+
+
+def test_the_peer_gets_our_comments_with_parents_before_replies(post_page):
+    first = backend().post(post_page, new("first")).comment
+    backend().post(post_page, new("second"))
+    reply = backend().post(post_page, new("reply", first.slug)).comment
+    handed = peer_pages.comments(post_page.pk)
+    assert [one["slug"] for one in handed][::2] == [first.slug, reply.slug]
+    assert [one["parent"] for one in handed] == ["", "", first.slug]
+    assert [one["text"] for one in handed] == [one.source for one in backend().iterate(post_page)]
+
+
+def test_threads_are_numbered_as_the_peer_does_when_they_are_posted():
+    # "c" answers "a" after "b" has begun a thread; "d" and "f" answer "a", "e" answers "c".
+    said = {"a": "", "b": "", "c": "a", "d": "a", "e": "c", "f": "a"}
+    places = threads([{"slug": slug, "parent": parent} for slug, parent in said.items()], 11)
+    columns = ("id", "parent_id", "thread_id", "level", "order", "nested_count")
+    assert [tuple(place[name] for name in columns) for place in places] == [
+        (11, 11, 11, 0, 1, 4),
+        (12, 12, 12, 0, 1, 0),
+        (13, 11, 11, 1, 2, 1),
+        (14, 11, 11, 1, 4, 0),
+        (15, 13, 11, 2, 3, 0),
+        (16, 11, 11, 1, 5, 0),
+    ]
+
+
+def test_each_ratio_is_to_the_peer_and_to_the_bare_view_of_the_same_round():
+    every = [Series("a post", way, _Server(rates), "/") for way, rates in (("ours", [30, 80]), ("peer", [10, 20]))]
+    side_by_side.measure(every, "peer", _Server([100, 200]), rounds=2, seconds=1)
+    assert [one.of_base for one in every] == [[3, 4], [1, 1]]
+    assert every[0].of_bare == [0.3, 0.4]
+    assert every[0].row() == ["a post", "ours", "55", "3.50", "3.00–4.00", "0.350", "1.00", "0.00", "2"]
+
+
+def test_what_is_not_found_is_not_measured():
+    with pytest.raises(RuntimeError, match="/gone: status 404"):
+        Series("a post", "peer", _Server([], status=404), "/gone")
+
+
+@pytest.mark.parametrize(("ratios", "goal", "verdict"), [([7, 6, 9], 7, "kept"), ([7, 6, 6], 7, "missed")])
+def test_a_goal_is_kept_by_the_median(ratios, goal, verdict):
+    assert peer_pages.verdict(ratios, goal) == f"≥ {goal}: {verdict}"
 
 
 def test_what_is_installed_is_pinned_and_serves_as_this_site_is_served():
@@ -42,3 +88,16 @@ def test_it_is_known_by_name_and_not_run_with_the_others():
     assert "peers" in BY_NAME
     assert not set(BY_NAME) & set(NAMES)
     assert [name for name in (*NAMES, *BY_NAME) if find_spec(f"benchmarks.{name}") is None] == []
+
+
+class _Server:
+    """Answers two bytes, and so many calls a second in its turns."""
+
+    def __init__(self, rates, status=200):
+        self.rates, self.status = iter(rates), status
+
+    def get(self, _path):
+        return self.status, {}, b"ok"
+
+    def loaded(self, _path, _seconds):
+        return SimpleNamespace(rate=next(self.rates), web=1.0, mongod=0.0)

@@ -1,0 +1,224 @@
+"""Pages beside those of Wagtail with django-comments-xtd: a post with its discussion, and readers of many beside writers."""
+
+import json
+import os
+import re
+import statistics
+import subprocess
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from benchmarks import busy_site, mixed, report, side_by_side, site
+from benchmarks.readers import Readings
+from benchmarks.side_by_side import Series, Steal, answer
+
+ROUNDS, SECONDS = (1, 1) if site.QUICK else (5, 3)
+# Of readers while others write: in each turn before they are counted, and while they are.
+TURNS, WARM_SECONDS, MIXED_SECONDS = (1, 2, 5) if site.QUICK else (3, 5, 15)
+# On the post that is measured, which is the least read; and on each other one at first, so that none gets more than a page of
+# ours while it is measured: django-comments-xtd shows all comments of a post on one page.
+COMMENTS, AT_FIRST = 100, 40
+OURS, OURS_COLD, PEER, PEER_KEPT = "kept", "cold", "Wagtail", "Wagtail, kept 60 s"
+PAGE = f"a post with {COMMENTS} comments"
+# What is wanted: times Wagtail's pages a second.
+GOALS, MIXED_GOAL = {OURS_COLD: 7, OURS: 32}, 12
+
+COLUMNS = ["Page", "Answered", "Pages/s", "× Wagtail", *side_by_side.COLUMNS, "Goal"]
+MIXED_COLUMNS = ["Answered", "Pages/s", "× Wagtail", "Least–most", "p50, ms", "p99, ms", "Web, ms", "MongoDB, ms"]
+MIXED_COLUMNS += ["Comments", "Saves", "Goal"]
+ABOUT = """A post as an HTML page on the two sites of the table before: title, summary, author, date, text, tags, breadcrumbs,
+the posts before and after it, and its discussion of {COMMENTS} comments in threads, all on the page; ours also has a menu and
+posts like it. Theirs is Wagtail {wagtail} with django-comments-xtd {xtd}, whose `render_xtdcomment_tree` writes the discussion
+with its own templates, as plain text; ours was rendered from Markdown when it was posted. Its form, which would make the page
+dearer and keep Django's cache from taking it, is left out: ours stands behind a link. Theirs is on SQLite, in the server's own
+processes, analysed once it is filled, with a write-ahead log; connections stay open, templates are kept. *Wagtail* has no
+cache of pages, as it comes; *kept 60 s* is Django's of the whole site, in each worker's memory, which shows what was true up
+to a minute ago. *Kept* is our page cache, which compares with the database at every request; *cold* is without. Servers,
+workers, connections of wrk and the machine are those of the table before; medians of {ROUNDS} rounds of {SECONDS} s in which
+all take their turns, each ratio to *Wagtail* and to the bare view of the same round. Of the processors' time the machine's
+host took {steal}."""
+MIXED_ABOUT = """The same readers and writers on the same {posts:,} posts, each with {AT_FIRST} comments at first, but the
+least read with {COMMENTS}. Readers ask for posts by Zipf's law, over {connections} connections, as fast as they are answered;
+at the same time a process beside the server posts a comment every {busy.COMMENT_EVERY:g} s and saves a post every
+{busy.SAVE_EVERY:g} s, those most that are most read, by each system's own code: our services; the models of
+django-comments-xtd, and a published revision of Wagtail's. *Ours*: MongoDB, with the page cache, which shows each comment and
+save at once. *Wagtail*: SQLite with a write-ahead log, no cache of pages. *Kept 60 s*: the same with Django's cache, where
+what was written is seen up to a minute later. {TURNS} turns of {MIXED_SECONDS} s each in alternation, after {WARM_SECONDS} s
+that do not count, medians; each ratio to the turn of *Wagtail* of the same round. Both are served by gunicorn with {workers}
+workers and the same threads, as in the tables before. *Web* and *MongoDB* are the processors' time that a page costs each;
+SQLite's work is in *Web*, of the writers only MongoDB's is counted. *Comments* and *Saves*: how many were written, warming
+included. Of the processors' time the machine's host took {steal}."""
+
+
+@dataclass
+class Peer:
+    """The peer's site as it is installed: its interpreter, what it needs to know, and its versions by package."""
+
+    python: str
+    environment: Mapping[str, str]
+    versions: Mapping[str, str]
+
+    def run(self, module: str, *arguments: str, **how: Any) -> "subprocess.Popen[str]":
+        """Start one of its modules."""
+        command = [self.python, "-m", f"benchmarks.wagtail_site.{module}", *arguments]
+        return subprocess.Popen(command, env={**os.environ, **self.environment}, cwd=report.ROOT, text=True, **how)
+
+
+def discuss() -> None:
+    """Put the comments under our posts."""
+    posts, _sums = busy_site.ranked()
+    busy_site.load([AT_FIRST] * (len(posts) - 1) + [COMMENTS])
+
+
+def comments(post: str) -> list[dict[str, str]]:
+    """Return the comments of our post by id, parents before replies, as the peer's site is filled with them."""
+    from comments.reading import selectors
+    from comments.types import Target
+
+    return [
+        {
+            "slug": one.slug,
+            "parent": one.parent,
+            "name": one.author.name,
+            "url": one.author.url,
+            "text": one.source,
+            "posted": one.posted.isoformat(),
+        }
+        for one in selectors.iterate(Target("nodes.node", post))
+    ]
+
+
+def tables(
+    servers: Mapping[str, Any], bare: Any, folder: Path, posts: Sequence[Mapping[str, Any]], peers: Mapping[str, Peer]
+) -> list[report.Table]:
+    """Measure. `servers` by way; `posts` as our API tells of them; `peers`: the peer's sites by way."""
+    by_id = {post["id"]: post for post in posts}
+    ranked = [by_id[str(id)] for id in busy_site.ranked()[0]]
+    return [_one(servers, bare, ranked[-1]["path"], peers[PEER].versions), _mixed(servers, folder, ranked, peers)]
+
+
+def _one(servers: Mapping[str, Any], bare: Any, path: str, versions: Mapping[str, str]) -> report.Table:
+    paths = {OURS: path, OURS_COLD: path, PEER: f"{path}/", PEER_KEPT: f"{path}/"}
+    for way, shown in ((OURS, rb'<li class="comment '), (PEER, rb'<div id="c\d+" class="comment')):
+        if (count := len(re.findall(shown, answer(servers[way], paths[way])))) != COMMENTS:
+            raise RuntimeError(f"{way} shows {count} comments")
+    every = [Series(PAGE, way, servers[way], path) for way, path in paths.items()]
+    steal = Steal()
+    side_by_side.measure(every, PEER, bare, ROUNDS, SECONDS)
+    about = ABOUT.format(
+        **globals(), wagtail=versions["wagtail"], xtd=versions["django-comments-xtd"], steal=str(steal)
+    )
+    rows = [[*one.row(), verdict(one.of_base, GOALS.get(one.way))] for one in every]
+    return report.Table("Pages beside those of Wagtail with django-comments-xtd", about, COLUMNS, rows)
+
+
+def verdict(ratios: Sequence[float], goal: float | None) -> str:
+    """Return what is wanted of a ratio and whether its median is that."""
+    if goal is None:
+        return ""
+    return f"≥ {goal:g}: {'kept' if statistics.median(ratios) >= goal else 'missed'}"
+
+
+@dataclass
+class Traffic:
+    """Readers of a site while it is written to: what was found turn by turn."""
+
+    way: str
+    server: Any
+    paths: list[str]
+    writers: Callable[[], AbstractContextManager[Counter[str]]]
+    readings: list[Readings] = field(default_factory=list)
+    costs: list[list[float]] = field(default_factory=list)
+    of_base: list[float] = field(default_factory=list)
+    written: Counter[str] = field(default_factory=Counter)
+
+    def turn(self) -> float:
+        """Read and write for some seconds; return the pages a second."""
+        with self.writers() as done:
+            mixed.read(self.server, self.paths, WARM_SECONDS)
+            before = self.server.spent()
+            self.readings.append(mixed.read(self.server, self.paths, MIXED_SECONDS))
+            pages = self.readings[-1].pages
+            self.costs.append(
+                [(after - b) * 1_000 / pages for after, b in zip(self.server.spent(), before, strict=True)]
+            )
+        self.written += done
+        print(f"mixed, {self.way}: {self.readings[-1].rate:,.1f} pages a second, {dict(done)}", flush=True)
+        return self.readings[-1].rate
+
+    def row(self) -> list[object]:
+        """Return the line of the table."""
+        rate, p50, p99 = (
+            statistics.median(getattr(one, name) for one in self.readings) for name in ("rate", "p50", "p99")
+        )
+        costs = [f"{statistics.median(turns):.2f}" for turns in zip(*self.costs, strict=True)]
+        return [
+            self.way,
+            f"{rate:,.0f}",
+            *side_by_side.ratio(self.of_base),
+            f"{p50:.1f}",
+            f"{p99:.1f}",
+            *costs,
+            self.written["comment"],
+            self.written["save"],
+            verdict(self.of_base, MIXED_GOAL if self.way == "ours" else None),
+        ]
+
+
+def _mixed(
+    servers: Mapping[str, Any], folder: Path, posts: Sequence[Mapping[str, Any]], peers: Mapping[str, Peer]
+) -> report.Table:
+    from benchmarks import web
+
+    paths = [post["path"] for post in posts]
+    slugs = folder / "ranked.json"
+    slugs.write_text(json.dumps([post["slug"] for post in posts]))
+    ids = busy_site.ranked()[0]
+    each = {busy_site.comment: busy_site.COMMENT_EVERY, busy_site.save: busy_site.SAVE_EVERY}
+    every = [Traffic("ours", servers[OURS], paths, lambda: busy_site.at_their_pace(ids, each))]
+    for way, peer in peers.items():
+        theirs = [f"{path}/" for path in paths]
+        every.append(Traffic(way, servers[way], theirs, lambda peer=peer: _written_to(peer, slugs)))  # type: ignore[misc]
+    # What is read most must be the same: a redirection would count as a page.
+    for number in (0, 1, -2):
+        for one in every:
+            if posts[number]["title"].encode() not in answer(one.server, one.paths[number]):
+                raise RuntimeError(f"{one.way}: {one.paths[number]} is not {posts[number]['title']}")
+    steal = Steal()
+    for _ in range(TURNS):
+        rates = {one.way: one.turn() for one in every}
+        for one in every:
+            one.of_base.append(rates[one.way] / rates[PEER])
+    about = MIXED_ABOUT.format(
+        **globals(),
+        busy=busy_site,
+        posts=len(posts),
+        connections=web.CONNECTIONS,
+        workers=web.WORKERS,
+        steal=str(steal),
+    )
+    rows = [one.row() for one in every]
+    return report.Table("Readers and writers, beside Wagtail with django-comments-xtd", about, MIXED_COLUMNS, rows)
+
+
+@contextmanager
+def _written_to(peer: Peer, slugs: Path) -> Iterator[Counter[str]]:
+    """Have the peer's writers write while the block lasts; what they did is known after it."""
+    process = peer.run("write", str(slugs), stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert process.stdin is not None
+    assert process.stdout is not None
+    done: Counter[str] = Counter()
+    with process:
+        process.stdout.readline()
+        try:
+            yield done
+        finally:
+            process.stdin.close()
+            told = process.stdout.read()
+    if process.returncode:
+        raise RuntimeError("The peer's writers failed: see above")
+    done.update(json.loads(told))
