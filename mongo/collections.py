@@ -14,7 +14,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any
 
-from bson import ObjectId
+from bson import Int64, ObjectId
 from django.apps import apps
 from django.db import DEFAULT_DB_ALIAS
 from django.utils.module_loading import module_has_submodule
@@ -57,7 +57,8 @@ class ShardKey:
     """The key by which a collection is sharded; `reason` is shown in plans.
 
     `least`: where values of the first field are spread evenly by the hexadecimal digits that they begin with, the function that
-    returns the least of those that begin with four: such a collection can be cut into ranges before anything is in it.
+    returns the least of those that begin with four (of a hashed field, the least such hash): such a collection can be cut into
+    ranges before anything is in it.
     """
 
     keys: Keys
@@ -69,6 +70,11 @@ class ShardKey:
 def least_id(digits: str) -> ObjectId:
     """Return the least ObjectId that begins with some hexadecimal digits: for keys that begin with random ones."""
     return ObjectId(digits.ljust(24, "0"))
+
+
+def least_hash(digits: str) -> Int64:
+    """Return the least hash, as hashed indexes keep them, of those that begin with some hexadecimal digits."""
+    return Int64(int(digits.ljust(16, "0"), 16) - (1 << 63))
 
 
 @dataclass(frozen=True)

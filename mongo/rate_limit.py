@@ -12,7 +12,7 @@ from typing import Any
 from django.db import DEFAULT_DB_ALIAS
 from pymongo import ReturnDocument
 
-from mongo.collections import Collection, Index, ShardKey
+from mongo.collections import Collection, Index, ShardKey, least_hash
 from mongo.connection import database
 from mongo.schemas import DATE, TEXT, document, listed
 
@@ -22,7 +22,9 @@ COLLECTIONS = (
         COLLECTION,
         (Index("by_expiry", (("expires", 1),), expire_after_seconds=0),),
         validator=document({"_id": TEXT, "passed": listed(document({"token": TEXT, "at": DATE})), "expires": DATE}),
-        shard_key=ShardKey((("_id", "hashed"),), reason="one findAndModify a post or log-in, always by _id"),
+        shard_key=ShardKey(
+            (("_id", "hashed"),), reason="one findAndModify a post or log-in, always by _id", least=least_hash
+        ),
     ),
 )
 

@@ -8,7 +8,7 @@ from comments import conf
 from comments.backends import layout_classes
 from comments.collections import schemas
 from mongo import jobs, rate_limit
-from mongo.collections import Collection, Index, ShardKey
+from mongo.collections import Collection, Index, ShardKey, least_hash
 
 DAY = 24 * 60 * 60
 
@@ -24,7 +24,7 @@ STATIC = (
             Index("by_beat", (("moving.beat", 1),), sparse=True),
             Index("by_due", (("leftovers.due", 1),), sparse=True),
         ),
-        shard_key=ShardKey((("_id", "hashed"),), reason="one findAndModify a write, always by _id"),
+        shard_key=ShardKey((("_id", "hashed"),), reason="one findAndModify a write, always by _id", least=least_hash),
         validator=schemas.DISCUSSION,
         former={"label": None},
     ),

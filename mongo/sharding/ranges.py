@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from bson import MaxKey, MinKey, ObjectId
+from bson import Int64, MaxKey, MinKey, ObjectId
 from django.db import connections
 from pymongo.errors import OperationFailure
 
@@ -47,7 +47,8 @@ def presplit(count: int, *, zones: bool = False, shards: Sequence[str] = ()) -> 
     shards have them in turn. With `zones` each shard is a zone of its own name, and the balancer keeps, or brings, its ranges
     there, also those that hold something.
 
-    What is so already is left out. `shards`: their names, which only a mongos knows. Raises CannotShard without them.
+    What is so already is left out; so is what is hashed and was empty when it was sharded, which the server has dealt out.
+    `shards`: their names, which only a mongos knows. Raises CannotShard without them.
     """
     steps: list[Step] = []
     left: dict[str, int] = {}
@@ -65,6 +66,8 @@ def presplit(count: int, *, zones: bool = False, shards: Sequence[str] = ()) -> 
             chunks = keys.chunks(alias, entry) if entry else whole
             edges = [_edge(item, value) for value in _values(item, count)]
             there = [chunk["min"] for chunk in chunks]
+            if _is_hashed(item) and _is_cut_by_server(item, entry, there, edges):
+                continue
             steps += [_step(item, "split", middle=edge) for edge in edges[1:-1] if edge not in there]
             for number, (low, high) in enumerate(pairwise(edges)):
                 name = names[number % len(names)]
@@ -72,7 +75,7 @@ def presplit(count: int, *, zones: bool = False, shards: Sequence[str] = ()) -> 
                     steps.append(_step(item, "updateZoneKeyRange", min=low, max=high, zone=name))
                 if _holder(chunks, low) == name:
                     continue
-                if _is_whole(there, low, high) and _is_empty(item, low, high):
+                if not _is_hashed(item) and _is_whole(there, low, high) and _is_empty(item, low, high):
                     steps.append(_step(item, "moveRange", min=low, max=high, toShard=name))
                 else:
                     left[item.collection.name] = left.get(item.collection.name, 0) + 1
@@ -129,6 +132,19 @@ def _order(edge: Document) -> tuple[Any, ...]:
     return tuple(edge.values())
 
 
+def _is_hashed(item: Declared) -> bool:
+    return item.collection.shard_key is not None and item.collection.shard_key.keys[0][1] == "hashed"
+
+
+def _is_cut_by_server(
+    item: Declared, entry: Document | None, there: Sequence[Document], edges: Sequence[Document]
+) -> bool:
+    """Return whether the server has cut a hashed collection, or will: it does where there is nothing in it yet."""
+    if entry is None:
+        return database(item.alias)[item.collection.name].find_one({}, {"_id": 1}) is None
+    return any(edge not in edges for edge in there)
+
+
 def _is_empty(item: Declared, low: Document, high: Document) -> bool:
     path, _least = _first(item)
     inside = {path: {"$gte": low[path], "$lt": high[path]}}
@@ -150,6 +166,8 @@ def spelled(value: Any) -> str:
             return f"{{{', '.join(f'{json.dumps(key)}: {spelled(one)}' for key, one in value.items())}}}"
         case MinKey() | MaxKey():
             return f"{type(value).__name__}()"
+        case Int64():
+            return f'NumberLong("{value}")'
         case ObjectId():
             return f"ObjectId({json.dumps(str(value))})"
     return json.dumps(value)

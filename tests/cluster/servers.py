@@ -4,8 +4,10 @@ For tests only. The servers validate keys, indexes and uniqueness as they would 
 config.chunks show the result.
 """
 
+from collections.abc import Iterable, Sequence
 from typing import Any
 
+from bson import MaxKey, MinKey
 from pymongo import MongoClient
 
 # Part of the command itself: the driver sends none with commands.
@@ -90,6 +92,27 @@ class Cluster:
     def chunks_of(self, entry: dict[str, Any]) -> list[dict[str, Any]]:
         """Those of an entry of config.collections, in order."""
         return list(self.config.config.chunks.find({"uuid": entry["uuid"]}).sort("min", 1))
+
+    def targets(self, name: str, places: Iterable[Sequence[Any]]) -> list[set[str]]:
+        """Return to which shards mongos would send what asks for each of some places: the values of the shard key, or of its
+        first fields."""
+        entry, places = self.entry(name), list(places)
+        key, chunks = list(entry["key"].items()), self.chunks_of(entry)
+        if key[0][1] == "hashed":
+            places = self._hashed(place[0] for place in places)
+        found = []
+        for place in places:
+            rest = len(key) - len(place)
+            low, high = (*place, *[MinKey()] * rest), (*place, *[MaxKey()] * rest)
+            found.append(
+                {c["shard"] for c in chunks if tuple(c["min"].values()) <= high and low < tuple(c["max"].values())}
+            )
+        return found
+
+    def _hashed(self, values: Iterable[Any]) -> list[tuple[int]]:
+        documents: list[dict[str, Any]] = [{"value": {"$literal": value}} for value in values]
+        hashed = {"$project": {"hash": {"$toHashedIndexKey": "$value"}}}
+        return [(one["hash"],) for one in self.config.admin.aggregate([{"$documents": documents}, hashed])]
 
 
 def _seed(uri: str) -> str:

@@ -1,72 +1,115 @@
-"""setup_shards --presplit against real config and shard servers, on a site that has comments and photos already."""
+"""setup_shards --presplit against real config and shard servers, on a site that has 50,000 comments and 2,000 photos."""
 
 from collections import Counter
-from datetime import UTC, datetime
 from io import StringIO
 from typing import Any
 
 import pytest
-from bson import Binary, MinKey, ObjectId
+from bson import MinKey, ObjectId
 from django.core.management import call_command
 
-from comments.backends.stored import body, placed
-from comments.types import Author, NewComment, Target
-from mongo.collections import declared
+from mongo.collections import Collection, declared
+from mongo.connection import database
+from mongo.doctor import queries
 from mongo.indexes import changes_of
+from mongo.sharding import targeting
 from nodes.photos.assets.writer import new_id
+from tests.cluster import loaded
 from tests.cluster.planned import as_mongos, build
-from tests.support.spreading import moments
+from tests.cluster.servers import Cluster
+from tests.support import routing
+from tests.support.database import empty
+from tests.support.routing import Operation
+from tests.support.running import until
 
 pytestmark = pytest.mark.slow
 RANGES = 8
-# With data in them before the plan is applied.
-FILLED = {"comments", "cms.assets.chunks"}
-
-
-def discussions(count: int) -> list[str]:
-    """Return ids of discussions of ten years."""
-    return [Target("nodes.node", str(ObjectId.from_datetime(moment))).id for moment in moments(count)]
-
-
-def comment(discussion_id: str) -> dict[str, Any]:
-    new = NewComment(Author("Ann"), "Said before", "<p>Said before</p>", "token")
-    own = placed(body(new), "0" * 16, 1, datetime(2026, 1, 1, tzinfo=UTC))
-    return {"_id": ObjectId(), "discussion_id": discussion_id, "epoch": 1, **own}
+# With data in each range before the plan is applied.
+FILLED = {"comments", "discussions", loaded.CHUNKS, loaded.COPIES, loaded.COPY_CHUNKS}
+NEW = 2_000
 
 
 @pytest.fixture(scope="module")
-def presplit(cluster, django_db_setup, django_db_blocker):
-    """The cluster with 5,000 comments and 2,000 photos, then the plan of the command with ranges; what it told."""
-    with django_db_blocker.unblock(), pytest.MonkeyPatch.context() as patch:
+def site(cluster, django_db_setup, django_db_blocker):
+    """The cluster with the loaded site on its first shard; the hot queries, built from its documents."""
+    with django_db_blocker.unblock():
         build(cluster, declared())
-        db = cluster.primary[cluster.name]
-        db["comments"].insert_many(map(comment, discussions(5_000)))
-        db["cms.assets.chunks"].insert_many({"files_id": new_id(), "n": 0, "data": Binary(b"x")} for _ in range(2_000))
-        told = StringIO()
-        with as_mongos(cluster, patch):
-            call_command("setup_shards", "--presplit", str(RANGES), stdout=told)
-        yield cluster, told.getvalue()
+        loaded.load(cluster.primary[cluster.name])
+        made = list(queries.built(database(), [item.collection for item in declared()]))
+        yield cluster, made
+        empty(database())
+
+
+@pytest.fixture(scope="module")
+def presplit(site):
+    """The cluster after the plan of the command with ranges; what it told."""
+    cluster, _made = site
+    told = StringIO()
+    with pytest.MonkeyPatch.context() as patch, as_mongos(cluster, patch):
+        call_command("setup_shards", "--presplit", str(RANGES), stdout=told)
+    return cluster, told.getvalue()
 
 
 def spread() -> dict[str, Any]:
     found = {item.collection.name: item.collection.shard_key for item in declared() if item.collection.shard_key}
-    return {name: key for name, key in found.items() if key.least}
+    return {name: key for name, key in found.items() if key.least and name != "rate_limits"}
+
+
+def places(cluster: Cluster, name: str) -> list[str]:
+    return [chunk["shard"] for chunk in cluster.chunks(name)]
+
+
+def predicted(cluster: Cluster) -> dict[str, Counter[str]]:
+    """Return how many of NEW discussions, comments and uploads, and of what goes with them, each shard gets."""
+    # Beside those that are loaded.
+    talks = [target.id for target in loaded.targets(loaded.DISCUSSIONS + NEW)[loaded.DISCUSSIONS :]]
+    ids = [new_id() for _ in range(NEW)]
+    firsts = {name: ids if isinstance(key.least("0"), ObjectId) else talks for name, key in spread().items()}
+    return {name: _counted(cluster, name, values) for name, values in firsts.items()}
+
+
+def _counted(cluster: Cluster, name: str, values: list[Any]) -> Counter[str]:
+    return Counter(shard for (shard,) in cluster.targets(name, ((value,) for value in values)))
+
+
+def assert_even(found: Counter[str], cluster: Cluster, name: str) -> None:
+    assert set(found) == set(cluster.shard_ids), name
+    assert max(found.values()) / found.total() <= 0.6, (name, found)
+
+
+def test_the_site_is_loaded_before(site):
+    cluster, _made = site
+    counts = {name: cluster.primary[cluster.name][name].count_documents({}) for name in (*FILLED, loaded.FILES)}
+    assert counts["comments"] == loaded.COMMENTS + 3
+    assert counts["discussions"] == loaded.DISCUSSIONS + 2
+    assert counts[loaded.FILES] == counts[loaded.CHUNKS] == loaded.PHOTOS + 1
+    assert counts[loaded.COPIES] == counts[loaded.COPY_CHUNKS] == 2 * (loaded.PHOTOS + 1)
 
 
 def test_every_spread_collection_is_cut_into_ranges_of_equal_width(presplit):
     cluster, _told = presplit
-    assert {"comments", "comment_pages", "comments.pending", "comments.ip_hashes", "cms.assets.chunks"} <= set(spread())
+    assert {"discussions", "comments", "comment_pages", "comments.pending", loaded.CHUNKS} <= set(spread())
     for name, key in spread().items():
         begin = [list(chunk["min"].values()) for chunk in cluster.chunks(name)]
         least = [MinKey(), *(key.least(f"{number * 2:x}000") for number in range(1, RANGES))]
         assert begin == [[first, *[MinKey()] * (len(key.keys) - 1)] for first in least], name
 
 
-def test_empty_ranges_lie_on_the_shards_in_turn(presplit):
+def test_hashed_collections_that_are_empty_are_dealt_out_by_the_server(presplit):
     cluster, _told = presplit
+    assert places(cluster, "rate_limits") == sorted(cluster.shard_ids * 2)
+
+
+def test_empty_ranges_lie_on_the_shards_in_turn(presplit):
+    """And those that hold something where they were."""
+    cluster, _told = presplit
+    db, other = (shard[cluster.name] for shard in cluster.shards)
     for name in set(spread()) - FILLED:
-        assert [chunk["shard"] for chunk in cluster.chunks(name)] == cluster.shard_ids * (RANGES // 2), name
-    other = cluster.shards[1][cluster.name]
+        for number, chunk in enumerate(cluster.chunks(name)):
+            ((path, low), *_), ((_, high), *_) = chunk["min"].items(), chunk["max"].items()
+            holds = db[name].find_one({path: {"$gte": low, "$lt": high}})
+            assert chunk["shard"] == cluster.shard_ids[0 if holds else number % 2], (name, number)
+        assert cluster.shard_ids[1] in places(cluster, name), name
     for item in declared():
         if item.collection.name in set(spread()) - FILLED:
             assert [str(change) for change in changes_of(item.alias, item.collection, other)] == []
@@ -75,23 +118,20 @@ def test_empty_ranges_lie_on_the_shards_in_turn(presplit):
 def test_what_holds_something_stays_and_is_named(presplit):
     cluster, told = presplit
     for name in FILLED:
-        assert {chunk["shard"] for chunk in cluster.chunks(name)} == {cluster.shard_ids[0]}
+        assert set(places(cluster, name)) == {cluster.shard_ids[0]}
         # Every second range is on its shard already.
         assert f"= {name}: {RANGES // 2} ranges hold something" in told
     db = cluster.primary[cluster.name]
-    assert db["comments"].count_documents({}) == 5_000
-    assert db["cms.assets.chunks"].count_documents({}) == 2_000
+    assert db["comments"].count_documents({}) == loaded.COMMENTS + 3
 
 
-def test_what_comes_after_falls_on_both_shards(presplit):
-    """By config.chunks, which is what mongos routes by: pages of new discussions, and copies of new photos."""
+def test_what_comes_after_follows_the_ranges(presplit):
+    """By config.chunks, which is what mongos routes by: on both shards where nothing was, else on that which has the rest."""
     cluster, _told = presplit
-    coming = {"comment_pages": discussions(2_000), "cms.renditions.chunks": [new_id() for _ in range(2_000)]}
-    for name, firsts in coming.items():
-        chunks = [(*chunk["min"].values(), chunk["shard"]) for chunk in cluster.chunks(name)]
-        where = Counter([chunk[-1] for chunk in chunks if chunk[0] <= first][-1] for first in firsts)
-        assert sorted(where) == sorted(cluster.shard_ids)
-        assert max(where.values()) / where.total() <= 0.6, name
+    for name, found in predicted(cluster).items():
+        if name in FILLED:
+            assert set(found) == {cluster.shard_ids[0]}, name
+    assert_even(predicted(cluster)["comments.history"], cluster, "comments.history")
 
 
 def test_a_second_run_has_nothing_to_do_and_a_finer_one_goes_on(presplit, mongo, monkeypatch):
@@ -106,13 +146,90 @@ def test_a_second_run_has_nothing_to_do_and_a_finer_one_goes_on(presplit, mongo,
     assert len(planned) == RANGES * len(spread())
 
 
-def test_zones_bind_each_range_to_its_shard(presplit, mongo, monkeypatch):
-    """It comes last: from then on the balancer moves what holds something too."""
+@pytest.fixture(scope="module")
+def zoned(presplit):
+    """The cluster after the command with zones, when the balancer has brought each range to its own."""
     cluster, _told = presplit
-    with as_mongos(cluster, monkeypatch):
+    with pytest.MonkeyPatch.context() as patch, as_mongos(cluster, patch):
         call_command("setup_shards", "--presplit", str(RANGES), "--zones", stdout=StringIO())
-    zones = {shard["_id"]: shard["tags"] for shard in cluster.config.config.shards.find()}
-    assert zones == {name: [name] for name in cluster.shard_ids}
+    cluster.config.admin.command("_configsvrBalancerStart", 1)
+    turns = cluster.shard_ids * (RANGES // 2)
+    until(lambda: all(places(cluster, name) == turns for name in spread()), seconds=180)
+    until(lambda: not any(shard.config.rangeDeletions.find_one() for shard in cluster.shards), seconds=60)
+    return cluster
+
+
+def test_zones_bind_each_range_to_its_shard(zoned):
+    zones = {shard["_id"]: shard["tags"] for shard in zoned.config.config.shards.find()}
+    assert zones == {name: [name] for name in zoned.shard_ids}
     for name in spread():
-        tags = list(cluster.config.config.tags.find({"ns": f"{cluster.name}.{name}"}).sort("min", 1))
-        assert [tag["tag"] for tag in tags] == cluster.shard_ids * (RANGES // 2), name
+        tags = list(zoned.config.config.tags.find({"ns": f"{zoned.name}.{name}"}).sort("min", 1))
+        assert [tag["tag"] for tag in tags] == zoned.shard_ids * (RANGES // 2), name
+
+
+def test_the_balancer_brings_to_each_zone_what_it_is_to_have(zoned):
+    """Nothing is lost on the way, and of what was there each shard has nearly half."""
+    for name in FILLED:
+        assert_even(Counter(_held(zoned, name, {})), zoned, name)
+    assert sum(_held(zoned, "comments", {}).values()) == loaded.COMMENTS + 3
+
+
+def _held(cluster: Cluster, name: str, filter: dict[str, Any]) -> dict[str, int]:
+    """Return how many documents that a filter matches each shard has."""
+    found = (shard[cluster.name][name].count_documents(filter) for shard in cluster.shards)
+    return dict(zip(cluster.shard_ids, found, strict=True))
+
+
+def test_what_comes_after_the_balancer_falls_on_both_shards(zoned):
+    for name, found in predicted(zoned).items():
+        assert_even(found, zoned, name)
+
+
+def test_every_hot_query_goes_where_the_document_says(zoned, site):
+    """All that it asks for lies on the shards that mongos would ask: on one, or on those that have a part of a gallery, unless
+    it is an exception that the document lists."""
+    _cut_gallery(zoned)
+    _cluster, made = site
+    several = set()
+    for query, collection, find in made:
+        asked = Operation(collection.name, "find", find["filter"])
+        if collection.shard_key is None:
+            targets = {zoned.shard_ids[0]}
+        elif queries.asks_every_shard(find, collection):
+            assert query.broadcast_because, query.name
+            assert routing.excuse(asked, targeting.broadcasts()), query.name
+            targets = set(zoned.shard_ids)
+        else:
+            targets = _targets(zoned, collection, find["filter"])
+            several |= {query.name} if len(targets) > 1 else set()
+        held = _held(zoned, collection.name, find["filter"])
+        assert {name for name, count in held.items() if count} <= targets, query.name
+        assert any(held.values()), query.name
+    assert several == {"the photos of a gallery"}
+
+
+def _targets(cluster: Cluster, collection: Collection, filter: dict[str, Any]) -> set[str]:
+    """Return to which shards a filter leads that names the first field of the key."""
+    stated, places = dict(targeting.conditions(filter)), [()]
+    for path, _way in collection.shard_key.keys:
+        if path not in stated:
+            break
+        said = stated[path]
+        values = [said] if targeting.is_exact(said) else said.get("$in", ())
+        if not values:
+            break
+        places = [(*place, value) for place in places for value in values]
+    return set().union(*cluster.targets(collection.name, places))
+
+
+def _cut_gallery(cluster: Cluster) -> None:
+    """Move the second half of the gallery to the other shard."""
+    photo = cluster.primary[cluster.name][loaded.FILES].find_one({"metadata.slug": "photo-1000"})
+    middle = {
+        path: photo["metadata"][path.removeprefix("metadata.")] for path in ("metadata.parent_id", "metadata.slug")
+    }
+    (chunk,), namespace = cluster.chunks(loaded.FILES), f"{cluster.name}.{loaded.FILES}"
+    cluster.tell({"split": namespace, "middle": middle})
+    cluster.tell({"moveRange": namespace, "min": middle, "max": chunk["max"], "toShard": cluster.shard_ids[1]})
+    until(lambda: not cluster.primary.config.rangeDeletions.find_one(), seconds=60)
+    assert places(cluster, loaded.FILES) == cluster.shard_ids

@@ -8,6 +8,9 @@ from itertools import pairwise
 import pytest
 from django.core.management import CommandError, call_command
 
+from comments.backends.discussions import Discussions
+from comments.backends.stored import Storage
+from comments.types import Order, Target
 from mongo import sharding
 from mongo.checks import check_declarations
 from mongo.clock import now
@@ -77,6 +80,23 @@ def test_ranges_that_hold_something_are_not_moved(mongo):
     assert "= comments.ip_hashes: 1 ranges hold something" in plan
     moved = re.findall(r'"moveRange": ".*\.comments\.ip_hashes", "min": \{"discussion_id": (.+?),', plan)
     assert moved == ["MinKey()", '"8000"', '"c000"']
+
+
+def test_hashes_are_cut_where_the_server_does_not_do_so_itself(mongo):
+    """It deals out a hashed collection that is empty when it is sharded, and leaves another on one shard."""
+
+    def plan() -> list[str]:
+        lines = run("--plan", "--presplit", "4", "--shard", "a", "--shard", "b").splitlines()
+        return [
+            line for line in lines if f'"{mongo.name}.discussions", "middle"' in line or '.discussions", "min' in line
+        ]
+
+    assert plan() == []
+    Discussions(mongo, lambda target: Storage("documents", Order.OLDEST, Order.OLDEST, 100)).begin(Target("a.b", "1"))
+    middles = [f'{{"_id": NumberLong("{(n << 62) - (1 << 63)}")}}' for n in (1, 2, 3)]
+    assert plan() == [
+        f'db.adminCommand({{"split": "{mongo.name}.discussions", "middle": {middle}}})' for middle in middles
+    ]
 
 
 def test_plan_has_what_newer_versions_can_do_and_says_that_it_is_untested(mongo):
