@@ -21,7 +21,13 @@ urlpatterns = [
     path("media/find", pages.find_photos, name="find-photos"),
     path("media/look/<str:name>.css", look.sheet, name="look-sheet"),
     path("media/look/<objectid:content_id>/<str:icon>.png", look.icon, name="look-icon"),
+    # The gallery says where to look; an address without it, or of a photo that was moved, shows the same.
     path("media/<objectid:photo_id>/<objectid:content_id>/<str:spec>", photo_files.file, name="photo-file"),
+    path(
+        "media/<objectid:photo_id>/<objectid:content_id>/<objectid:gallery_id>/<str:spec>",
+        photo_files.file,
+        name="photo-file",
+    ),
     path("<nodepath:path>/feed/<slug:form>", feeds.blog, name="blog-feed"),
     path("<nodepath:path>/archive", finding.archive, name="archive"),
     path("<nodepath:path>/archive/<year:year>", finding.archive_of, name="archive-year"),

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from bson import ObjectId
+
 from mongo.collections import Collection, Index, ShardKey, least_id
 from nodes import content
 from nodes.collections import schemas
@@ -30,6 +32,8 @@ OWN_DATE = (("derived.date", 1), ("_id", 1), ("metadata.expires", 1), ("metadata
 DATED = {"derived.date": {"$exists": True}}
 # What stands first in its section.
 PINNED = {"metadata.detail.is_pinned": True}
+# The index of an id: a filter that names a place besides would have the server weigh those of places too.
+BY_ID = "_id_"
 POSITION = (("position", 1), ("metadata.slug", 1))
 # What uses something at all.
 REFERRING = {"derived.refs": {"$exists": True}}
@@ -109,6 +113,12 @@ def standing(collection: str) -> dict[str, Any]:
     Not so among files: contents that once were, or will be, a photo's; photos whose first upload is under way.
     """
     return {"metadata.content_id": {"$type": "objectId"}} if collection == ASSET_FILES else {}
+
+
+def sought(gallery_id: ObjectId | None) -> tuple[dict[str, Any], ...]:
+    """Return what to add, in turn, to a filter of a photo by id: the gallery in which it stood when its id was noted, for a
+    cluster to ask the shards of that alone; and nothing, for what was moved since."""
+    return ({"metadata.parent_id": gallery_id}, {}) if gallery_id else ({},)
 
 
 # What every GridFS driver would create by itself, under the names that it would give.

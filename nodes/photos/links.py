@@ -50,7 +50,7 @@ def is_whole(photo: Photo) -> bool:
 
 def original(photo: Photo) -> str:
     """Return the path of the file that readers may have: as it is stored, or the largest copy of a photo that was cut."""
-    return _path(photo, original_name(photo))
+    return file_path(photo, original_name(photo))
 
 
 def original_name(photo: Photo) -> str:
@@ -63,7 +63,7 @@ def original_name(photo: Photo) -> str:
 def uncut(photo: Photo, width: int = 0) -> str:
     """Return the path, for editors, of the photo's file as it is stored; with a width of a copy of all of it, about as wide."""
     made = renditions.widths(photo.metadata.detail.resolution, "jpg")
-    path = _path(photo, str(Spec(_about(made, width), "jpg")) if width else ORIGINAL)
+    path = file_path(photo, str(Spec(_about(made, width), "jpg")) if width else ORIGINAL)
     return path if is_whole(photo) else f"{path}?{FORMER}=1"
 
 
@@ -73,16 +73,17 @@ def _about(made: Sequence[int], width: int) -> int:
 
 def copy(photo: Photo, width: int, extension: str = "jpg") -> str:
     """Return the path of a copy in one of the widths that are made."""
-    return _path(photo, str(Spec(width, extension, cut=cut(photo))))
+    return file_path(photo, str(Spec(width, extension, cut=cut(photo))))
 
 
 def square(photo: Photo, width: int, extension: str = "jpg") -> str:
     """Return the path of a square copy, cut around the photo's focal point."""
-    return _path(photo, str(Spec.square(width, extension, focal(photo), cut(photo))))
+    return file_path(photo, str(Spec.square(width, extension, focal(photo), cut(photo))))
 
 
-def _path(photo: Photo, spec: str) -> str:
-    return reverse("photo-file", args=[photo.pk, photo.metadata.content_id, spec])
+def file_path(photo: Photo, spec: str) -> str:
+    """Return the path of the photo's file, for ORIGINAL, or of a copy."""
+    return reverse("photo-file", args=[photo.pk, photo.metadata.content_id, photo.parent_id, spec])
 
 
 def srcset(photo: Photo, extension: str) -> str:

@@ -13,7 +13,7 @@ from bson import ObjectId
 from bson.errors import InvalidId
 
 from mongo.connection import database
-from nodes.collections import ASSET_FILES, standing
+from nodes.collections import ASSET_FILES, BY_ID, sought, standing
 from nodes.content import CONTENT
 from nodes.models import Photo
 from nodes.models.dependencies import on_lists
@@ -26,14 +26,18 @@ MOST_VALUES = 200
 
 
 @on_lists
-def get(photo_id: ObjectId | str) -> Photo | None:
-    """Return a photo by id, live or not; None if there is none, or its first upload is not done."""
+def get(photo_id: ObjectId | str, gallery_id: ObjectId | None = None) -> Photo | None:
+    """Return a photo by id, live or not; None if there is none, or its first upload is not done. `gallery_id`: where it is
+    looked for first."""
     try:
         key = ObjectId(photo_id)
     except (InvalidId, TypeError):
         return None
-    document = database()[ASSET_FILES].find_one({"_id": key, **standing(ASSET_FILES)}, WHOLE)
-    return Photo.from_document(document) if document else None
+    files, wanted = database()[ASSET_FILES], {"_id": key, **standing(ASSET_FILES)}
+    for near in sought(gallery_id):
+        if document := files.find_one({**wanted, **near}, WHOLE, hint=BY_ID):
+            return Photo.from_document(document)
+    return None
 
 
 def same_bytes(sha256: str, but: ObjectId | None = None) -> tuple[ObjectId, ...]:

@@ -9,12 +9,14 @@ from mongo.sharding.targeting import Broadcast
 from nodes.collections import (
     ASSET_CHUNKS,
     ASSET_FILES,
+    BY_ID,
     DATED,
     NODES,
     POSITION,
     REFERRING,
     RENDITION_FILES,
     WORKING_COPIES,
+    sought,
 )
 from nodes.content import PHOTO, BlogEntry, registry
 from nodes.selectors import picking, references, working_copies
@@ -176,6 +178,15 @@ HOT_QUERIES = (
     ),
     HotQuery("a photo by its address", ASSET_FILES, lambda photo: {"filter": _place(photo)}, example=_PHOTOS),
     HotQuery(
+        "a picture by its address",
+        ASSET_FILES,
+        lambda photo: {
+            "filter": {"_id": photo["_id"], **sought(photo["metadata"]["parent_id"])[0]},
+            "hint": BY_ID,
+        },
+        example=_PHOTOS,
+    ),
+    HotQuery(
         "the photos of a gallery",
         ASSET_FILES,
         lambda photo: {
@@ -246,8 +257,8 @@ BROADCASTS = (
     Broadcast(
         ASSET_FILES,
         ("_id",),
-        "A photo's address names its id alone, so that texts outlive a move, and is kept by browsers for ever; its lock is "
-        "held by id, so that a rename does not lose it.",
+        "Texts, settings and the API name a photo by its id alone, so that they outlive a move; what they name is kept with "
+        "the page. So does a photo's lock, and a picture's address from before its photo was moved has only the id left.",
     ),
     Broadcast(ASSET_FILES, ("metadata.type",), "The library of the admin lists the photos of every gallery."),
     Broadcast(ASSET_FILES, ("metadata.detail.sha256",), "The same picture may lie in any gallery."),

@@ -48,7 +48,7 @@ def icon(request: HttpRequest, content_id: ObjectId, icon: str) -> HttpResponse:
     name = next((one for one in links.ICONS if logo and links.icon(logo, one) == quote(request.path)), None)
     if logo is None or name is None:
         raise Http404
-    source = contents.find(logo.pk, content_id)
+    source = contents.find(logo.pk, content_id, logo.parent_id)
     try:
         if source is None:
             raise Http404

@@ -7,7 +7,6 @@ from bson import ObjectId
 from django.core.handlers.asgi import ASGIRequest
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, StreamingHttpResponse
 from django.http.response import HttpResponseBase
-from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from mongo.clock import now
@@ -29,19 +28,21 @@ SHOWN_EVERYWHERE = frozenset({"image/jpeg", "image/png", "image/gif"})
 
 
 @require_safe
-def file(request: HttpRequest, photo_id: ObjectId, content_id: ObjectId, spec: str) -> HttpResponseBase:
+def file(
+    request: HttpRequest, photo_id: ObjectId, content_id: ObjectId, spec: str, gallery_id: ObjectId | None = None
+) -> HttpResponseBase:
     """Send a photo's file or a copy of it to those who may see the photo; to others there is none."""
-    photo = selectors.get(photo_id)
+    photo = selectors.get(photo_id, gallery_id)
     for_all = photo is not None and is_public(photo, tree.current(), now())
     # Who asks is looked at also where there is no photo: the refusal of a hidden one differs from that in no header.
     if not for_all and (not may_see_photos(request.user) or photo is None):
         raise Http404
     assert photo is not None
-    shown = photo.metadata.content_id, _shown(photo, spec)
-    is_present = shown == (content_id, spec)
+    shown = _shown(photo, spec)
+    is_present = (photo.metadata.content_id, shown) == (content_id, spec)
     if not is_present and not (request.GET.get(FORMER) and may_see_photos(request.user)):
         # Replaced or cut since the page was made: what it shows now.
-        response = HttpResponseRedirect(reverse("photo-file", args=[photo_id, *shown]))
+        response = HttpResponseRedirect(photo_links.file_path(photo, shown))
         response["Cache-Control"] = NOT_KEPT
         return response
     try:
@@ -82,7 +83,7 @@ def _found(photo: Photo, content_id: ObjectId, spec: str, cut: Cut) -> tuple[con
 
     Raises Http404, and what renditions.get raises.
     """
-    source, detail = contents.find(photo.pk, content_id), photo.metadata.detail
+    source, detail = contents.find(photo.pk, content_id, photo.parent_id), photo.metadata.detail
     if source is None:
         raise Http404
     original = File(source.length, str(source.id), source.uploaded, detail.content_type, detail.filename)

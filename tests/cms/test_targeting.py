@@ -21,11 +21,14 @@ from comments.types import Target
 from mongo.collections import Collection, ShardKey, declared
 from mongo.sharding import targeting
 from mongo.sharding.targeting import Broadcast
+from nodes.photos import links
+from nodes.selectors import photos as photo_selectors
+from nodes.services import photos
 from tests.support import routing
 from tests.support.commands import CommandLog
 from tests.support.comments import site
 from tests.support.nodes import pictures
-from tests.support.nodes.build import node, nonce
+from tests.support.nodes.build import EDITOR, node, nonce
 from tests.support.nodes.editors import Editor, fields
 from tests.support.nodes.photo_build import document, gallery, replace, upload
 from tests.support.routing import Operation
@@ -97,6 +100,39 @@ def readers(client: Client) -> set[str]:
         f"/media/{lake}/{content}/w320.webp",
         f"/media/{lake}/{content}/original",
     }
+
+
+def test_pictures_are_asked_of_the_shard_of_their_gallery(client, mongo, commands):
+    """Whatever they show: the first content, a later one, a part. Where a photo was moved since, the other shards are asked."""
+    first, second = gallery("first"), gallery("second")
+    lake, hill = upload(first), upload(first, name="hill.jpg")
+    replace(hill, pictures.png())
+    addresses = [address for one in (lake, hill) for address in shown(one)]
+
+    def asks_all(addresses: list[str]) -> bool:
+        with commands.recorded():
+            for address in addresses:
+                answer = client.get(address)
+                assert answer.status_code == 200, address
+                b"".join(answer.streaming_content)
+        return "cms.assets.files" in {broadcast.collection for broadcast in judged(commands)}
+
+    assert all(f"/{first}/" in address for address in addresses)
+    assert not asks_all(addresses)
+    before = {address: client.get(address).headers["ETag"] for address in addresses}
+    for one in (lake, hill):
+        photos.save(EDITOR, one, document(one)["metadata"]["nonce"], {"parent_id": second})
+    assert asks_all(addresses)
+    assert {address: client.get(address).headers["ETag"] for address in addresses} == before
+    addresses = [address for one in (lake, hill) for address in shown(one)]
+    assert all(f"/{second}/" in address for address in addresses)
+    assert not asks_all(addresses)
+
+
+def shown(photo_id: ObjectId) -> list[str]:
+    """Return some addresses of what pages show of a photo."""
+    photo = photo_selectors.get(photo_id)
+    return [links.original(photo), links.copy(photo, 320, "webp"), links.square(photo, 160)]
 
 
 def site_user(name: str) -> Any:

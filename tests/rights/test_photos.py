@@ -21,6 +21,7 @@ original             +     owea   owea       owea     owea     -
 download             +     owea   owea       owea     owea     -
 rendition            +     owea   owea       owea     owea     -
 square               +     owea   owea       owea     owea     -
+wrong gallery        +     owea   owea       owea     owea     -
 stale address        +     owea   owea       owea     owea     -
 gallery              +     -      -          -        -        -
 tag page             +     -      -          -        -        -
@@ -54,6 +55,7 @@ PATHS: dict[str, Callable[[Thing], str]] = {
     "download": lambda t: f"/media/{t.id}/{t.first}/original?download",
     "rendition": lambda t: f"/media/{t.id}/{t.first}/w320.jpg",
     "square": lambda t: f"/media/{t.id}/{t.first}/s160-50x50.jpg",
+    "wrong gallery": lambda t: f"/media/{t.id}/{t.first}/{'0' * 24}/original",
     "stale address": lambda t: f"/media/{t.id}/{'0' * 24}/original",
     "gallery": lambda t: t.path.rpartition("/")[0],
     "tag page": lambda t: "/tag/shared",
@@ -70,7 +72,7 @@ PATHS: dict[str, Callable[[Thing], str]] = {
     "library": lambda t: "/admin/nodes/photo/",
     "page in the library": lambda t: f"/admin/nodes/photo/{t.id}/change/",
 }
-FILES = {"original", "download", "rendition", "square"}
+FILES = {"original", "download", "rendition", "square", "wrong gallery"}
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ from typing import Any, BinaryIO, Self
 from bson import ObjectId
 
 from mongo.connection import database
-from nodes.collections import ASSET_CHUNKS, ASSET_FILES, ASSETS, RENDITION_CHUNKS, RENDITION_FILES
+from nodes.collections import ASSET_CHUNKS, ASSET_FILES, ASSETS, BY_ID, RENDITION_CHUNKS, RENDITION_FILES, sought
 from nodes.content import CONTENT
 from nodes.photos.assets.reader import SeekableFile
 
@@ -46,12 +46,14 @@ def selector(photo_id: ObjectId, content_id: ObjectId) -> dict[str, Any]:
     return {"_id": content_id, **({} if content_id == photo_id else place(photo_id, content_id))}
 
 
-def find(photo_id: ObjectId, content_id: ObjectId) -> Stored | None:
-    """Return a content of a photo that is whole and stays; None if there is none."""
-    document = database()[ASSET_FILES].find_one(
-        {**selector(photo_id, content_id), "metadata.doomed": None, "length": {"$gt": 0}, **_READABLE}, FILE
-    )
-    return Stored.of(ASSETS, document) if document else None
+def find(photo_id: ObjectId, content_id: ObjectId, gallery_id: ObjectId | None = None) -> Stored | None:
+    """Return a content of a photo that is whole and stays; None if there is none. `gallery_id`: where the photo, which the
+    first one is, is looked for first."""
+    wanted = {**selector(photo_id, content_id), "metadata.doomed": None, "length": {"$gt": 0}, **_READABLE}
+    for near in sought(gallery_id if content_id == photo_id else None):
+        if document := database()[ASSET_FILES].find_one({**wanted, **near}, FILE, hint=BY_ID):
+            return Stored.of(ASSETS, document)
+    return None
 
 
 def delete(photo_id: ObjectId, content_id: ObjectId) -> None:

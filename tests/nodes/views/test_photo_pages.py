@@ -109,11 +109,12 @@ def test_a_tag_lists_posts_and_photos_by_time(client):
 
 @pytest.mark.parametrize("form", ["rss", "atom", "json"])
 def test_a_gallerys_feed_has_its_files_as_enclosures(client, form):
-    photo_id = upload(gallery("lakes"), name="one.jpg")
+    lakes = gallery("lakes")
+    photo_id = upload(lakes, name="one.jpg")
     size = document(photo_id)["length"]
     response = client.get(f"/lakes/feed/{form}")
     assert response.status_code == 200
-    address = f"http://testserver/media/{photo_id}/{photo_id}/original"
+    address = f"http://testserver/media/{photo_id}/{photo_id}/{lakes}/original"
     if form == "json":
         [item] = response.json()["items"]
         assert item["attachments"] == [{"url": address, "mime_type": "image/jpeg", "size_in_bytes": size}]
