@@ -101,7 +101,7 @@ class Versions:
 
     def of_tags(self, slots: Collection[str]) -> dict[str, ObjectId]:
         """Return the versions in some slots."""
-        return {slot: version for slot, version in self.tags.items() if slot in slots}
+        return {slot: self.tags[slot] for slot in slots if slot in self.tags}
 
     @property
     def changed(self) -> datetime:

@@ -26,7 +26,7 @@ from mongo import doctor, jobs
 from mongo.clock import now
 from mongo.connection import database
 from nodes.models import Node
-from tests.cms.test_narrow_versions import CHANGES, World
+from tests.cms.changing import CHANGES, World
 from tests.docs.pages import started_by
 from tests.support.nodes.build import node, nonce, save
 from tests.support.processes import ROOT, until

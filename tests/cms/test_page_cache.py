@@ -1,12 +1,9 @@
 """The page cache: what is kept, what is not, and that nothing stale is ever shown."""
 
-import gzip
-import multiprocessing
 from dataclasses import replace
 from datetime import timedelta
 
 import pytest
-from bson import ObjectId
 from django.contrib.auth import get_user_model
 from django.test import Client
 
@@ -16,16 +13,12 @@ from comments.posting import services as comments
 from comments.types import Author
 from mongo.clock import now
 from nodes.models import Node
-from nodes.models.dependencies import Dependencies
-from nodes.models.site import Versions
 from nodes.services import drafts, editing
 from nodes.services.site import save_settings
 from nodes.types import NO_TAGS
 from nodes.views import pages
 from tests.support import commands
 from tests.support.nodes.build import EDITOR, node, nonce
-
-VERSIONS = Versions(ObjectId(), ObjectId(), ObjectId())
 
 
 @pytest.fixture
@@ -47,23 +40,6 @@ def test_second_reader_costs_one_command(post, client, commands):
     assert second["Content-Type"] == first["Content-Type"]
     assert second["Content-Security-Policy"] == first["Content-Security-Policy"]
     assert second["Content-Language"] == first["Content-Language"] == "en"
-
-
-def test_a_kept_page_is_packed_for_who_unpacks_it(post, client):
-    first = client.get("/blog/post", headers={"accept-encoding": "gzip, br"})
-    kept = client.get("/blog/post", headers={"accept-encoding": "br, gzip;q=0.5"})
-    plain = client.get("/blog/post")
-    assert "Content-Encoding" not in plain.headers
-    for packed in (first, kept):
-        assert packed["Content-Encoding"] == "gzip"
-        assert gzip.decompress(packed.content) == plain.content
-        assert int(packed["Content-Length"]) == len(packed.content) < len(plain.content) / 2
-        assert packed["ETag"] == plain["ETag"]
-        assert "Accept-Encoding" in packed["Vary"]
-    assert "Accept-Encoding" in plain["Vary"]
-    for accepted in ("gzip", "identity"):
-        headers = {"if-none-match": packed["ETag"], "accept-encoding": accepted}
-        assert client.get("/blog/post", headers=headers).status_code == 304
 
 
 def test_after_a_comment_only_the_discussion_is_made_anew(post, client, commands):
@@ -356,104 +332,6 @@ def test_head_is_answered_from_the_page_and_without_it(post, client):
     answer = client.head("/blog/post")
     assert answer.status_code == 200
     assert not answer.content
-
-
-def test_addresses_with_parameters_displace_no_others():
-    cache = page_cache.kept.PageCache(100_000)
-
-    def put(*key):
-        cache.put(
-            ("http", "testserver", *key),
-            page_cache.entries.Entry(VERSIONS, Dependencies(), {}, now(), b"x" * 4_000, "", ()),
-        )
-
-    put("/blog")
-    for number in range(100):
-        put("/about", "from", f"junk{number}")
-    assert cache.get(("http", "testserver", "/blog"))
-    last = cache.get(("http", "testserver", "/about", "from", "junk99"))
-    assert last
-    assert len(cache.entries) == cache.most // last.size > 10
-    for number in range(cache.most // last.size):
-        put(f"/page-{number}")
-    assert cache.get(("http", "testserver", "/page-0"))
-    assert cache.size <= cache.most
-
-
-def test_bytes_are_bounded():
-    small = page_cache.kept.PageCache(100_000)
-    for n in range(200):
-        small.put((str(n),), entry(b"x" * 1_000))
-        assert small.size <= small.most
-    assert small.get(("199",))
-    assert small.get(("0",)) is None
-    small.put(("big",), entry(b"x" * 20_000))
-    assert small.get(("big",)) is None
-
-
-class TestShared:
-    """What one process has made, others find; simulated by a process that has forgotten, and once by a real one."""
-
-    def test_what_another_process_has_made_is_not_made_again(self, post, client, commands):
-        made = client.get("/blog/post")
-        page_cache.kept.cache.clear()
-        with commands.recorded():
-            found = client.get("/blog/post")
-        assert commands.names == ["aggregate"]
-        assert (found.content, found["ETag"]) == (made.content, made["ETag"])
-        assert found["Content-Security-Policy"] == made["Content-Security-Policy"]
-
-    def test_what_another_process_has_made_anew_takes_the_place_of_the_own(self, post, client, commands):
-        client.get("/blog/post")
-        (own,) = page_cache.kept.cache.entries.items()
-        save(post, detail__text="Second text")
-        client.get("/blog/post")
-        page_cache.kept.cache.put(*own)
-        with commands.recorded():
-            assert b"Second text" in client.get("/blog/post").content
-        assert commands.names == ["aggregate"]
-
-    def test_what_does_not_hold_is_made_anew_wherever_it_is_from(self, post, client):
-        client.get("/blog/post")
-        page_cache.kept.cache.clear()
-        save(post, detail__text="Second text")
-        assert b"Second text" in client.get("/blog/post").content
-
-    def test_a_child_puts_what_its_parent_finds(self):
-        shared, key = page_cache.kept.SharedPages(100_000), ("http", "testserver", "/")
-        child = multiprocessing.get_context("fork").Process(target=shared.put, args=(key, entry(b"of the child")))
-        child.start()
-        child.join(10)
-        assert shared.get(key).packed == b"of the child"
-        assert shared.get(("http", "testserver", "/other")) is None
-
-    def test_of_two_pages_of_one_place_the_last_stays_and_is_no_other(self):
-        shared = page_cache.kept.SharedPages(page_cache.kept.SharedPages.PLACE)
-        shared.put(("one",), entry(b"1"))
-        shared.put(("two",), entry(b"2"))
-        assert shared.get(("one",)) is None
-        assert shared.get(("two",)).packed == b"2"
-
-    def test_what_is_written_over_while_it_is_read_is_not_found(self):
-        shared = page_cache.kept.SharedPages(page_cache.kept.SharedPages.PLACE)
-        shared.put(("one",), entry(b"1" * 1_000))
-        assert shared.get(("one",))
-        shared._memory[600:700] = b"2" * 100
-        assert shared.get(("one",)) is None
-
-    def test_what_is_too_long_is_not_shared(self):
-        shared = page_cache.kept.SharedPages(100_000)
-        shared.put(("long",), entry(b"x" * shared.PLACE))
-        assert shared.get(("long",)) is None
-
-    def test_none_is_kept_where_nothing_is(self):
-        shared = page_cache.kept.SharedPages(0)
-        shared.put(("one",), entry(b"1"))
-        assert shared.get(("one",)) is None
-
-
-def entry(packed: bytes) -> page_cache.entries.Entry:
-    return page_cache.entries.Entry(VERSIONS, Dependencies(), {}, now(), packed, "", ())
 
 
 class _Reading(list):
