@@ -1,0 +1,17 @@
+"""How many processor cores the site may use: as many worker processes as that are started."""
+
+import os
+from pathlib import Path
+
+# "<microseconds> <period>", or "max <period>": a container's share of the machine (cgroup v2).
+QUOTA = Path("/sys/fs/cgroup/cpu.max")
+
+
+def usable() -> int:
+    """Return the cores that the scheduler and the container's quota leave to this process: part of one counts as one."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    try:
+        microseconds, period = map(int, QUOTA.read_text().split())
+    except (OSError, ValueError):  # none, or "max"
+        return cores
+    return min(cores, -(-microseconds // period))

@@ -1,0 +1,61 @@
+"""How many worker processes are started on a machine, or in a container's part of it."""
+
+import os
+import runpy
+import sys
+from typing import Any
+
+import pytest
+
+from cms.serving import cores
+from tests.support.site_settings import ROOT
+
+
+@pytest.fixture
+def machine(monkeypatch, tmp_path) -> Any:
+    """Let the scheduler leave so many cores to this process, and the file of the quota say so much, or not be there."""
+
+    def be(number: int, quota: str = "") -> None:
+        monkeypatch.setattr(os, "sched_getaffinity", lambda _process: set(range(number)), raising=False)
+        file = tmp_path / "cpu.max"
+        if quota:
+            file.write_text(f"{quota}\n")
+        monkeypatch.setattr(cores, "QUOTA", file)
+
+    return be
+
+
+@pytest.mark.parametrize(
+    ("quota", "expected"),
+    [
+        ("", 16),
+        ("max 100000", 16),
+        ("3200000 100000", 16),
+        ("400000 100000", 4),
+        ("150000 100000", 2),
+        ("5000 100000", 1),
+    ],
+)
+def test_cores_are_those_that_scheduler_and_quota_leave(machine, quota, expected):
+    machine(16, quota)
+    assert cores.usable() == expected
+
+
+@pytest.mark.parametrize(("number", "expected"), [(1, 2), (2, 2), (4, 4), (16, 16)])
+def test_a_worker_is_started_for_each_core_and_two_at_least(machine, monkeypatch, number, expected):
+    monkeypatch.delenv("WEB_CONCURRENCY", raising=False)
+    machine(number)
+    assert configured(monkeypatch)["workers"] == expected
+
+
+def test_web_concurrency_says_how_many_workers_are_started(machine, monkeypatch):
+    monkeypatch.setenv("WEB_CONCURRENCY", "3")
+    machine(16)
+    assert configured(monkeypatch)["workers"] == 3
+
+
+def configured(monkeypatch) -> dict[str, Any]:
+    """Return gunicorn's settings, read anew."""
+    monkeypatch.setenv("PROMETHEUS_MULTIPROC_DIR", "")
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    return runpy.run_path(str(ROOT / "cms" / "serving" / "gunicorn_conf.py"))
