@@ -19,6 +19,7 @@ NAMES = (
     "validators",
     "texts",
     "slow_senders",
+    "serving",
     "copies",
     "facets",
 )

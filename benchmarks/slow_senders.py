@@ -25,6 +25,7 @@ ROUNDS, SECONDS = (1, 1) if site.QUICK else (2, 2)
 PATIENCE = SLOW = 2.0
 READERS = 4
 ROOT = Path(__file__).parents[1]
+GRANIAN = Path(sys.executable).with_name("granian")
 HEADER = b"POST /comments/post HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/x-www-form-urlencoded\r\n"
 NGINX = """
 user root; pid {folder}/nginx.pid; error_log {folder}/nginx.log; worker_processes 2; events {{ worker_connections 2048; }}
@@ -47,16 +48,17 @@ class Server:
     has_front: bool = False
 
 
-def _ours(application: str, port: int, folder: Path) -> list[str]:
+def ours(application: str, port: int, folder: Path) -> list[str]:
+    """Return the product's own command."""
     from cms.serving import command as servers
 
     return servers.command(application, port)
 
 
-def _granian(application: str, port: int, folder: Path) -> list[str]:
-    program = str(Path(sys.executable).with_name("granian"))
-    options = ["--interface", "wsgi", "--workers", "2", "--blocking-threads", "12", "--no-ws", "--port", str(port)]
-    return [program, *options, application]
+def granian(application: str, port: int, folder: Path, workers: int = 2, threads: int = 12) -> list[str]:
+    """Return Granian's command."""
+    numbers = ["--workers", str(workers), "--blocking-threads", str(threads), "--port", str(port)]
+    return [str(GRANIAN), "--interface", "wsgi", "--no-ws", *numbers, application]
 
 
 def _waitress(application: str, port: int, folder: Path) -> list[str]:
@@ -65,12 +67,12 @@ def _waitress(application: str, port: int, folder: Path) -> list[str]:
 
 
 def _servers() -> Iterator[Server]:
-    yield Server("waitress in gunicorn's processes (SERVER=waitress)", _ours, {"SERVER": "waitress"}, "instances")
-    yield Server("gunicorn's threads (SERVER=gunicorn)", _ours, {"SERVER": "gunicorn"}, "instances")
+    yield Server("waitress in gunicorn's processes (SERVER=waitress)", ours, {"SERVER": "waitress"}, "instances")
+    yield Server("gunicorn's threads (SERVER=gunicorn)", ours, {"SERVER": "gunicorn"}, "instances")
     if shutil.which("nginx"):
-        yield Server("the same behind nginx, which buffers", _ours, {"SERVER": "gunicorn"}, "", has_front=True)
-    if Path(sys.executable).with_name("granian").exists():
-        yield Server("Granian", _granian, {}, "HUP")
+        yield Server("the same behind nginx, which buffers", ours, {"SERVER": "gunicorn"}, "", has_front=True)
+    if GRANIAN.exists():
+        yield Server("Granian", granian, {}, "HUP")
     yield Server("waitress alone, one process", _waitress, {}, "")
 
 

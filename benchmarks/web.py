@@ -51,10 +51,15 @@ class Web:
             connection.close()
 
     def loaded(
-        self, path: str, seconds: int, headers: Mapping[str, str] | None = None, script: Path | None = None
+        self,
+        path: str,
+        seconds: int,
+        headers: Mapping[str, str] | None = None,
+        script: Path | None = None,
+        connections: int = CONNECTIONS,
     ) -> Load:
-        """Load one address, or those of a script for wrk, over CONNECTIONS connections. Raises RuntimeError for an error."""
-        command = ["wrk", "-t1", f"-c{CONNECTIONS}", f"-d{seconds}s", "--latency", "--timeout", "10s"]
+        """Load one address, or those of a script for wrk. Raises RuntimeError for an error."""
+        command = ["wrk", "-t1", f"-c{connections}", f"-d{seconds}s", "--latency", "--timeout", "10s"]
         for name, value in (headers or {}).items():
             command += ["-H", f"{name}: {value}"]
         if script:

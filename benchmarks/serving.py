@@ -1,0 +1,154 @@
+"""Pages a second by worker processes, threads and server; the server's share of a page (docs/reference/benchmarks.md)."""
+
+import statistics
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from benchmarks import pages, report, site
+from benchmarks.slow_senders import GRANIAN, Server, granian, ours, served
+
+WARM_SECONDS = 1
+ROUNDS, SECONDS = (1, 1) if site.QUICK else (5, 2)
+NODES = 100
+# For each core: more than a worker has threads, so that their number shows.
+CONNECTIONS = 16
+BARE, KEPT, COLD = "bare view", "kept page", "cold page"
+APPLICATIONS = {
+    BARE: ("benchmarks.bare:application", {}),
+    KEPT: ("cms.wsgi:application", {}),
+    COLD: ("cms.wsgi:application", {"PAGE_CACHE_MB": "0"}),
+}
+
+
+@dataclass
+class Way:
+    """A server with so many worker processes, each of so many threads: what answers each page, and the loads of all rounds."""
+
+    name: str
+    server: Server
+    workers: int
+    threads: int
+    webs: dict[str, Any] = field(default_factory=dict)
+    loads: dict[str, list[Any]] = field(default_factory=dict)
+
+    def load(self, page: str, post: str, seconds: int, connections: int) -> None:
+        """Load the bare view, or the post, and note what was found."""
+        path = "/" if page == BARE else post
+        load = self.webs[page].loaded(path, seconds, connections=connections)
+        self.loads.setdefault(page, []).append(load)
+
+    def median(self, page: str, figure: str) -> float:
+        """Return the median over the rounds."""
+        return statistics.median(getattr(load, figure) for load in self.loads[page])
+
+    def row(self, page: str, usual: "Way") -> list[object]:
+        """Return the line of the table, compared with another way in the same rounds."""
+        pairs = zip(self.loads[page], usual.loads[page], strict=True)
+        ratios = [load.rate / other.rate for load, other in pairs]
+        return [
+            page,
+            self.name,
+            self.workers,
+            self.threads,
+            f"{self.median(page, 'rate'):,.0f}",
+            f"{statistics.median(ratios):.2f}",
+            f"{min(ratios):.2f}–{max(ratios):.2f}",
+            f"{self.median(page, 'p99'):.1f}",
+        ]
+
+    def share(self) -> list[object]:
+        """Return the line of the table of shares."""
+        pairs = zip(self.loads[BARE], self.loads[KEPT], strict=True)
+        return [
+            self.name,
+            f"{self.median(BARE, 'web'):.2f}",
+            f"{self.median(KEPT, 'web'):.2f}",
+            f"{statistics.median(bare.web / kept.web for bare, kept in pairs):.0%}",
+            f"{self.median(KEPT, 'mongod'):.2f}",
+        ]
+
+
+def ways(cores: int, at_once: int, spare: int) -> Iterator[Way]:
+    """Yield what is compared: first the default, then other numbers of workers and of threads, then other servers."""
+    usual = at_once + spare
+    numbers = [(cores, usual), (1, usual), (2 * cores, usual), (cores, usual // 2), (cores, 2 * usual)]
+    for workers, threads in dict.fromkeys(numbers[:2] if site.QUICK else numbers):
+        yield Way("waitress", _gunicorn("waitress", workers, threads - spare), workers, threads)
+    yield Way("gunicorn's threads", _gunicorn("gunicorn", cores, at_once), cores, usual)
+    if GRANIAN.exists():
+        command = partial(granian, workers=cores, threads=usual)
+        yield Way("Granian", Server("Granian", command, {}, ""), cores, usual)
+
+
+def _gunicorn(name: str, workers: int, at_once: int) -> Server:
+    environment = {"SERVER": name, "WEB_CONCURRENCY": str(workers), "REQUESTS_AT_ONCE": str(at_once)}
+    return Server(name, ours, environment, "")
+
+
+def main() -> None:
+    """Measure, print, publish."""
+    with site.served_by_mongod() as folder, ExitStack() as servers:
+        site.set_up(NODES)
+        from django.conf import settings
+
+        from benchmarks import web
+        from cms.serving import cores, gunicorn_conf
+
+        web.require_wrk()
+        _name, post = next(pages.addresses())
+        usable = cores.usable()
+        every = list(ways(usable, settings.REQUESTS_AT_ONCE, gunicorn_conf.SPARE_THREADS))
+        for way in every:
+            _start(way, folder, servers)
+            for page in APPLICATIONS:
+                way.load(page, post, WARM_SECONDS, CONNECTIONS * usable)
+        for way in every:
+            way.loads.clear()
+        for number in range(ROUNDS):
+            # What wrk has not waited for is answered in the seconds of the next one, which is another in each round.
+            turn = number % len(every)
+            for page in APPLICATIONS:
+                for way in (*every[turn:], *every[:turn]):
+                    way.load(page, post, SECONDS, CONNECTIONS * usable)
+        report.publish("serving", _tables(every))
+
+
+def _start(way: Way, folder: Path, servers: ExitStack) -> None:
+    from benchmarks.web import Web
+    from local.embedded import Embedded
+
+    mongod = Embedded(folder).running()
+    assert mongod is not None
+    for page, (application, more) in APPLICATIONS.items():
+        server = replace(way.server, environment=way.server.environment | more)
+        port, process = servers.enter_context(served(server, application, folder))
+        way.webs[page] = Web(port, process, psutil.Process(mongod.pid))
+
+
+def _tables(every: list[Way]) -> list[report.Table]:
+    usual = every[0]
+    rows = [way.row(page, usual) for page in APPLICATIONS for way in every]
+    shares = [way.share() for way in every if (way.workers, way.threads) == (usual.workers, usual.threads)]
+    return [
+        report.Table("Worker processes, threads and servers", ABOUT, COLUMNS, rows),
+        report.Table("The server's share of a kept page", ABOUT_SHARES, SHARES, shares),
+    ]
+
+
+COLUMNS = ["Page", "Server", "Workers", "Threads", "Pages/s", "× default", "Least–most", "p99, ms"]
+ABOUT = f"""A post with {pages.COMMENTS} comments, 100 of them shown, kept and made anew, and the bare view of *Pages a second*.
+The first line of each is the default, waitress with a worker for each core; the others have other numbers of workers
+(`WEB_CONCURRENCY`), or of threads in each (`REQUESTS_AT_ONCE` and four more), or another server (Granian where it is
+installed). wrk over {CONNECTIONS} connections a core, so that requests wait for threads; medians of {ROUNDS} rounds of
+{SECONDS} s in which all take their turns, and ratios to the default in the same round. wrk and MongoDB share the cores.
+`python -m benchmarks serving`."""
+SHARES = ["Server", "Bare view, ms", "Kept page, ms", "Share", "MongoDB, ms"]
+ABOUT_SHARES = """Of the same rounds, with the default's workers and threads: the processors' milliseconds that the web server's
+processes spend on a bare view (the server itself, and the least that Django does), and on a kept page with its one command;
+MongoDB's are apart."""
