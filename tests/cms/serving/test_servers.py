@@ -1,7 +1,10 @@
 """The web server as `manage.py serve` starts it, asked over real sockets; what holds of both that SERVER may name."""
 
+import json
 import re
+from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import psutil
@@ -58,6 +61,17 @@ def test_what_a_proxy_says_is_believed_where_there_is_one(mongo, tmp_path, serve
     with served(tmp_path, SERVER=server, BEHIND_PROXY="on") as web:
         _status, _headers, feed = web.get("/sitemap.xml", **{"X-Forwarded-Proto": "https"})
         assert b"<loc>https://localhost" in feed
+
+
+def test_what_one_worker_has_made_no_other_makes(mongo, tmp_path):
+    node()
+    with served(tmp_path, WEB_CONCURRENCY="2", LOG_FORMAT="json") as web, ThreadPoolExecutor(16) as readers:
+        first = web.get("/page")
+        # Many at once, which the kernel deals out to both.
+        answers = list(readers.map(lambda _number: web.get("/page"), range(200)))
+    assert {(status, body) for status, _headers, body in answers} == {(200, first[2])}
+    lines = [json.loads(line) for line in web.log.read_text().splitlines() if '"/page"' in line]
+    assert Counter(line["cache"] for line in lines) == {"miss": 1, "hit": 200}
 
 
 def test_no_answer_names_the_server(web, mongo):
