@@ -15,19 +15,19 @@ from django.template.loader import render_to_string
 from django.utils.cache import get_conditional_response, patch_vary_headers
 from django.utils.http import parse_http_date_safe, quote_etag
 
-from comments import conf, targets
+from comments import conf
 from comments.backends import VERSIONS
-from comments.errors import TargetNotFound
 from comments.reading import selectors as comments
 from comments.reading import versions
 from comments.types import Target
 from mongo.clock import now
 from mongo.engine.noting import watched
 from nodes.collections import NODES
-from nodes.models import dependencies
+from nodes.models import dependencies, tree
 from nodes.models import site as stored_site
 from nodes.models.dependencies import Dependencies
 from nodes.models.site import Beside, Site, Versions
+from nodes.selectors import nodes as selectors
 from nodes.types import Expected
 
 # The part of a page that is made anew by itself, and what encloses it: no text of an editor or reader has an HTML comment.
@@ -41,8 +41,8 @@ LEVEL = 4
 
 @dataclass(frozen=True)
 class Present:
-    """What is stored now: the site, the versions of discussions (none of one that has not begun, None of one that is being
-    written to), and the nonce and the tags of the node where it stood, None where it does not stand any more."""
+    """What is stored now: the site, the versions of discussions that were asked for ("" of one that has not begun, None of one
+    that is being written to), and the nonce and the tags of the node where it stood, None where it does not stand any more."""
 
     site: Site
     discussions: Mapping[str, str | None]
@@ -73,7 +73,7 @@ class Entry:
     @property
     def size(self) -> int:
         """Bytes, about: the page, and what is kept beside it."""
-        return len(self.packed) + 2_000
+        return len(self.packed) + 2_000 + 150 * len(self.site_versions.tags)
 
     @property
     def content(self) -> bytes:
@@ -82,7 +82,7 @@ class Entry:
 
     def holds(self, present: Present) -> bool:
         """Return whether the page is still what it would be if it were made now, with the versions that were just read."""
-        discussed = (present.discussions.get(id, "") == version for id, version in self.discussions.items())
+        discussed = (present.discussions.get(id) == version for id, version in self.discussions.items())
         return self.frame_holds(present) and all(discussed)
 
     def frame_holds(self, present: Present) -> bool:
@@ -120,13 +120,13 @@ class Entry:
         if len(self.discussions) != 1 or BEGINS not in content:
             return None
         with watched() as reads, dependencies.recorded() as nodes, versions.recorded() as seen:
-            try:
-                shown = targets.resolve(Target.of_id(*self.discussions))
-            except TargetNotFound:
+            shown = selectors.live_by_id(tree.current(), Target.of_id(*self.discussions).pk, now())
+            if shown is None:
                 return None
             part = render_to_string(PART, {"node": shown, "is_preview": False}, request).encode()
-        is_all = seen.readings == self.readings and nodes == Dependencies()
-        if reads.unnoted or not seen.lasting or seen.writing or not is_all:
+        # Of nodes it has read the page's own, as it still is.
+        is_own = nodes in (Dependencies(), Dependencies(node=self.nodes.node, tags=self.nodes.tags))
+        if reads.unnoted or not seen.lasting or seen.writing or not is_own or seen.readings != self.readings:
             return None
         content = b"".join((content.split(BEGINS)[0], part.strip(), content.split(ENDS)[-1]))
         return replace(
@@ -196,4 +196,5 @@ def present(node: Expected | None, discussions: Collection[str]) -> Present:
     else:
         found = comments.discussions(map(Target.of_id, discussions)) if discussions else {}
         settled = {target.id: versions.settled(one.version, writing=one.writing) for target, one in found.items()}
-    return Present(site, settled, (own["nonce"], tuple(own.get("tags") or ())) if own else None)
+    kept = (own["nonce"], tuple(own.get("tags") or ())) if own else None
+    return Present(site, dict.fromkeys(discussions, "") | settled, kept)

@@ -83,9 +83,11 @@ class SharedPages:
         return kept[1] if kept[0] == key else None
 
     def put(self, key: Key, entry: Entry) -> None:
-        """Keep a page for all processes, if it is not too long."""
+        """Keep a page for all processes, if it is not too long, nor has parameters, of which a stranger can make any number."""
+        if not self.places or len(key) > PLAIN or len(entry.packed) > self.PLACE:
+            return
         said = pickle.dumps((key, entry))
-        if self.places and len(said) <= self.PLACE - self._DIGEST - self._LENGTH:
+        if len(said) <= self.PLACE - self._DIGEST - self._LENGTH:
             at, whole = self._place(key), self._digest(said) + len(said).to_bytes(self._LENGTH) + said
             self._memory[at : at + len(whole)] = whole
 

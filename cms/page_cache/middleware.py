@@ -1,9 +1,12 @@
 """Pages from the cache, and into it."""
 
 from collections.abc import Callable
+from dataclasses import replace
+from datetime import timedelta
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
+from django.utils.timezone import localtime
 
 from api.changes import purging
 from cms.page_cache import kept
@@ -74,6 +77,7 @@ class KeptPageMiddleware:
         if not entry.is_trusted(moment):
             with within(PATIENCE):
                 found = present(entry.nodes.own, entry.discussions)
+            cache.frame = found.site.versions.frame if found.site.versions else None
             if not entry.holds(found):
                 # Another process may have made it anew.
                 other = kept.shared.get(key)
@@ -118,7 +122,9 @@ class PageCacheMiddleware:
         is_known = seen.lasting and not reads.unnoted
         if site_versions is None or not is_known or not is_for_all(request, response):
             return response
-        until = min(filter(None, (moment + LONGEST, due.next_due(moment))))
+        # Lists by a date of their own change with the day.
+        midnight = localtime(moment).replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=1)
+        until = min(filter(None, (moment + LONGEST, due.next_due(moment), midnight)))
         request.page_cache = "miss"
         response.setdefault("Cache-Control", "no-cache")
         response.setdefault("Content-Language", stored_site.current().settings.language)
@@ -126,7 +132,7 @@ class PageCacheMiddleware:
         etag = response.get("ETag") or etag_of(response.content)
         headers = tuple(response.items())
         entry = Entry(
-            site_versions,
+            replace(site_versions, tags=site_versions.of_tags(nodes.slots)),
             nodes,
             seen.versions,
             until,

@@ -55,7 +55,7 @@ def resolve(sections: Tree, path: str, moment: datetime) -> Node | Photo | None:
     return node
 
 
-def live_by_id(sections: Tree, node_id: ObjectId, moment: datetime) -> Node | Photo | None:
+def live_by_id(sections: Tree, node_id: ObjectId | str, moment: datetime) -> Node | Photo | None:
     """Return the node or photo with an id if readers may see it."""
     node = get(node_id, moment) or photos.get(node_id)
     return node if node and is_public(node, sections, moment) else None

@@ -1,6 +1,6 @@
 """How far a save reaches: which of the site's versions it gives anew (nodes.models.site.Scope)."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from django.db import models
@@ -8,6 +8,7 @@ from django.db import models
 from nodes import content
 from nodes.content import fields as content_fields
 from nodes.models.site import Scope
+from nodes.types import TagChange
 
 # What no list reads of a node's metadata; of its detail, see _long_texts. Whatever else there is, or will be, lists may read.
 # Tags have versions of their own (`tags`).
@@ -36,6 +37,13 @@ def of(stored: Mapping[str, Any], after: Mapping[str, Any], derived: Mapping[str
 def tags(stored: Mapping[str, Any], after: Mapping[str, Any]) -> set[str]:
     """Return the tags that come or go with a save."""
     return set(stored["metadata"]["tags"]) ^ set(after["tags"])
+
+
+def finds_made(tags: Iterable[str], change: TagChange) -> bool:
+    """Return whether part of a change is made already of a node that has these tags: another writer may have died before it
+    told of that."""
+    present, added, removed = ({tag.casefold() for tag in some} for some in (tags, change.added, change.removed))
+    return bool(added & present or removed - present)
 
 
 def _differs_in_lists(stored: Mapping[str, Any], after: Mapping[str, Any], derived: Mapping[str, Any]) -> bool:

@@ -2,16 +2,17 @@
 
 import gzip
 import multiprocessing
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 from bson import ObjectId
 
-from cms.page_cache.entries import Entry
+from cms.page_cache.entries import Entry, Present
 from cms.page_cache.kept import PageCache, SharedPages, cache
 from mongo.clock import now
 from nodes.models.dependencies import Dependencies
-from nodes.models.site import Versions
+from nodes.models.site import Site, SiteSettings, Versions
 from nodes.services import editing
 from nodes.types import NO_TAGS
 from tests.support.nodes.build import EDITOR, node, nonce
@@ -103,6 +104,18 @@ class TestShared:
         cache.clear()
         save(post, "Second text")
         assert b"Second text" in client.get("/blog/post").content
+
+    def test_it_is_compared_with_all_its_discussions(self):
+        """A discussion that the own page has not, and that has begun since."""
+        other = replace(entry(b""), discussions={"a": "1", "b": ""}, until=now() + timedelta(minutes=1))
+        site = Site(VERSIONS, None, 0, SiteSettings())
+        assert other.holds(Present(site, {"a": "1", "b": ""}, None))
+        assert not other.holds(Present(site, {"a": "1"}, None))
+
+    def test_pages_with_parameters_are_not_shared(self):
+        shared = SharedPages(100_000)
+        shared.put(("http", "testserver", "/", "from", "junk"), entry(b"1"))
+        assert shared.get(("http", "testserver", "/", "from", "junk")) is None
 
     def test_a_child_puts_what_its_parent_finds(self):
         shared, key = SharedPages(100_000), ("http", "testserver", "/")

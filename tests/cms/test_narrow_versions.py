@@ -246,6 +246,20 @@ class TestWritersThatDie:
         assert reached(before) == Scope.FRAME
         assert b"Second" in client.get("/blog").content
 
+    @pytest.mark.parametrize("fields", [{}, {"detail.seo_description": "Said"}], ids=["alone", "with a save"])
+    def test_a_tag_that_is_there_already_is_told(self, post, fields):
+        client = Client()
+        node("basic-page", "other", tags=("ink",))
+        assert b"/blog/post" not in client.get("/tag/ink").content
+        with stopped_before("update", "cms.site"):
+            editing.change_tags(post, TAGGED)
+        assert b"/blog/post" not in client.get("/tag/ink").content
+        if fields:
+            editing.save(EDITOR, post, nonce(post), fields, TAGGED)
+        else:
+            editing.change_tags(post, TAGGED)
+        assert b"/blog/post" in client.get("/tag/ink").content
+
 
 def test_due_times_and_dates_of_change_are_asked_for_after_every_save(mongo, commands):
     post = node("blog-entry", "post", parent=node("blog", "blog"), text=LONG)

@@ -153,6 +153,20 @@ def test_no_page_is_given_that_was_taken_down_before_another_was_made(post, brow
     assert browser.get("/blog").status_code == 200
 
 
+def test_no_page_is_given_that_this_process_has_seen_to_be_gone_by_a_page_of_another(post, browser, away):
+    browser.get("/blog/post")
+    own, frame = dict(page_cache.kept.cache.entries), page_cache.kept.cache.frame
+    page_cache.kept.cache.clear()
+    trash.trash(EDITOR, post, nonce(post))
+    browser.get("/blog")  # by another process
+    page_cache.kept.cache.clear()
+    page_cache.kept.cache.entries.update(own)
+    page_cache.kept.cache.frame = frame
+    assert b"/blog/post" not in browser.get("/blog").content
+    away()
+    assert [browser.get(path).status_code for path in ("/blog/post", "/blog")] == [503, 200]
+
+
 def test_no_page_is_given_after_something_was_due_to_vanish(post, browser, away, monkeypatch):
     save(post, nonce(post), expires=now() + timedelta(minutes=5))
     browser.get("/blog/post")

@@ -25,6 +25,23 @@ def read(mongo, client):
         yield lambda query="": client.get(f"/season?{query}")
 
 
+def test_what_is_past_at_midnight_is_past(mongo, client, monkeypatch):
+    """Also on a page that was made before."""
+
+    def at(moment):
+        for place in ("cms.page_cache.entries.now", "cms.page_cache.middleware.now", "nodes.views.pages.now"):
+            monkeypatch.setattr(place, lambda: moment)
+
+    day = now().replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=2)
+    with registered(Concert, Season):
+        detail = {"detail.starts": day + timedelta(hours=20), "detail.hall": "Barn"}
+        node("concert", "tonight", parent=node("season", "season"), **detail)
+        at(day + timedelta(hours=23, minutes=59))
+        assert "/season/tonight" in client.get("/season").content.decode()
+        at(day + timedelta(days=1, minutes=5))
+        assert "/season/tonight" not in client.get("/season").content.decode()
+
+
 def test_what_is_upcoming_stands_under_its_months(read):
     html = read().content.decode()
     month = f"{now() + timedelta(days=3):%B %Y}"
