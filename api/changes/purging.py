@@ -127,22 +127,26 @@ class Purger:
         start, wait = stored["resume"] if stored else None, round(GATHERED * 1_000)
         # A page may be shown under versions that were trusted so long.
         again = AGAIN + settings.PAGE_CACHE_TRUST_MS / 1_000
-        with database().watch(events.PIPELINE, start_after=start, max_await_time_ms=wait) as stream:
-            # What was told once: when, which keys, and where it goes on after them.
-            told: deque[tuple[float, set[str], Document]] = deque()
-            found, marked = set() if stored else {LISTS}, time.monotonic()
-            while stream.alive and not stopping.is_set():
-                if found:
-                    self._tell(found)
-                    told.append((time.monotonic(), found, _position(stream)))
-                position = None if told else _position(stream)
-                while told and time.monotonic() > told[0][0] + again:
-                    _at, found, position = told.popleft()
-                    self._tell(found)
-                if position and time.monotonic() > marked + MARKED:
-                    self._store(position)
-                    marked = time.monotonic()
-                found = _gathered(stream)
+        # What was told once: when, which keys, and where it goes on after them.
+        told: deque[tuple[float, set[str], Document]] = deque()
+        found, marked, is_alive = set() if stored else {LISTS}, time.monotonic(), True
+        while is_alive and not stopping.is_set():
+            primary = database().client.primary
+            with database().watch(events.PIPELINE, start_after=start, max_await_time_ms=wait) as stream:
+                # A primary that steps down goes on with the stream, as a secondary: one that then hangs holds up no write.
+                while stream.alive and not stopping.is_set() and database().client.primary == primary:
+                    if found:
+                        self._tell(found)
+                        told.append((time.monotonic(), found, _position(stream)))
+                    position = None if told else _position(stream)
+                    while told and time.monotonic() > told[0][0] + again:
+                        _at, again_told, position = told.popleft()
+                        self._tell(again_told)
+                    if position and time.monotonic() > marked + MARKED:
+                        self._store(position)
+                        marked = time.monotonic()
+                    found = _gathered(stream)
+                start, is_alive = _position(stream), stream.alive
 
     def _tell(self, found: set[str]) -> None:
         import_string(settings.CDN_PURGER)(self.cache, {LISTS} if LISTS in found else found)

@@ -221,9 +221,10 @@ def test_the_doctor_and_the_metrics_say_whether_a_cache_hears(mongo, settings):
     assert found()[0] == []
 
 
-@pytest.mark.slow
-def test_after_a_primary_fell_silent_a_cache_hears_of_the_next_one_s_changes_within_a_second(tmp_path, record_property):
-    """The server that the worker waits for does not even close the connection."""
+@contextmanager
+def heard_on_three(tmp_path):
+    """Three members, and a worker that tells a cache; yields a client, how to find the primary's process, and a function that
+    changes something and returns the seconds until it was heard."""
     with EphemeralMongod(3) as servers, caching() as cache, (tmp_path / "log").open("wb") as log:
         uri = servers.uri
         environment = {
@@ -232,28 +233,62 @@ def test_after_a_primary_fell_silent_a_cache_hears_of_the_next_one_s_changes_wit
         }  # fmt: skip
         command = [sys.executable, *started_by("marginalia-work.service")[1:]]
         worker = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=log, stderr=log)
-        with MongoClient(uri, heartbeatFrequencyMS=500, timeoutMS=30_000) as client:
-            made = client["test_purging"].get_collection("discussions", write_concern=WriteConcern("majority"))
+        try:
+            with MongoClient(uri, heartbeatFrequencyMS=500, timeoutMS=30_000) as client:
+                made = client["test_purging"].get_collection("discussions", write_concern=WriteConcern("majority"))
 
-            def behind(id: str) -> float:
-                """Change something; return the seconds until it was heard."""
-                made.insert_one({"_id": id})
-                acknowledged = time.monotonic()
-                until(lambda: cache.times(f"discussion-{id}"))
-                return time.monotonic() - acknowledged
+                def behind(id: str) -> float:
+                    made.insert_one({"_id": id})
+                    acknowledged = time.monotonic()
+                    until(lambda: cache.times(f"discussion-{id}"))
+                    return time.monotonic() - acknowledged
 
-            until(lambda: cache.times(purging.LISTS) >= 2, seconds=60)
-            usual, primary = behind("0000:a:1"), client.primary
-            [silent] = [one for one in servers.members if one.address == f"{primary[0]}:{primary[1]}"]
-            os.kill(silent.pid, signal.SIGSTOP)
-            try:
-                until(lambda: client.primary not in (None, primary), seconds=60)
-                after = behind("0000:a:2")
-            finally:
-                os.kill(silent.pid, signal.SIGCONT)
-                worker.terminate()
-                worker.wait(30)
+                def primary() -> int:
+                    host, port = client.primary
+                    return next(one.pid for one in servers.members if one.address == f"{host}:{port}")
+
+                until(lambda: cache.times(purging.LISTS) >= 2, seconds=60)
+                yield client, primary, behind
+        finally:
+            worker.terminate()
+            worker.wait(30)
+
+
+@contextmanager
+def silent(pid):
+    """The server does not even close its connections."""
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(pid, signal.SIGCONT)
+
+
+@pytest.mark.slow
+def test_after_a_primary_fell_silent_a_cache_hears_of_the_next_one_s_changes_within_a_second(tmp_path, record_property):
+    with heard_on_three(tmp_path) as (client, primary, behind):
+        usual, before = behind("0000:a:1"), client.primary
+        with silent(primary()):
+            until(lambda: client.primary not in (None, before), seconds=60)
+            after = behind("0000:a:2")
     record_property("did", [f"heard after {usual:.2f} s; of the next primary's first change after {after:.2f} s"])
+    assert usual < 1
+    assert after < 1
+
+
+@pytest.mark.slow
+def test_a_cache_hears_within_a_second_though_the_primary_of_before_falls_silent(tmp_path, record_property):
+    """It stepped down, and would go on with the stream as a secondary, which writes do not wait for."""
+    with heard_on_three(tmp_path) as (client, primary, behind):
+        former, before = primary(), client.primary
+        client.admin.command({"replSetStepDown": 60, "secondaryCatchUpPeriodSecs": 10})
+        until(lambda: client.primary not in (None, before), seconds=60)
+        usual = behind("0000:a:1")
+        with silent(former):
+            after = behind("0000:a:2")
+    record_property(
+        "did", [f"heard after {usual:.2f} s of a stepdown, after {after:.2f} s with the former primary silent"]
+    )
     assert usual < 1
     assert after < 1
 

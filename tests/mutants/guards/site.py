@@ -172,6 +172,13 @@ MUTANTS = (
         "tests/api/test_purging.py::test_a_cache_hears_of_each_change_twice",
     ),
     Mutant(
+        "leaving a primary that stepped down",
+        "api/changes/purging.py::Purger._follow",
+        "and database().client.primary == primary",
+        "",
+        "tests/api/test_purging.py::test_a_cache_hears_within_a_second_though_the_primary_of_before_falls_silent",
+    ),
+    Mutant(
         "claims, of which a cache in front hears",
         "cms/page_cache/middleware.py::PageCacheMiddleware.__call__",
         "if seen.writing else",
