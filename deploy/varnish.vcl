@@ -1,17 +1,36 @@
 # Varnish in front of the site: docs/how-to/cdn.md. It needs the package varnish-modules.
 vcl 4.1;
 
+import directors;
 import header;
 import std;
 import xkey;
 
-backend default {
+# Not /readyz: without a primary the site still answers readers.
+probe healthz { .url = "/healthz"; .interval = 2s; .timeout = 5s; .window = 3; .threshold = 1; }
+
+backend first {
     .host = "127.0.0.1";
     .port = "8000";
     .first_byte_timeout = 120s;
     .between_bytes_timeout = 60s;
-    # Not /readyz: without a primary the site still answers readers.
-    .probe = { .url = "/healthz"; .interval = 2s; .timeout = 5s; .window = 3; .threshold = 1; }
+    .probe = healthz;
+}
+
+# The lines with #2 are for a site of two processes, on two ports or machines: sed -i 's/^#2//' takes the marks off.
+#2 backend second {
+#2     .host = "127.0.0.1";
+#2     .port = "8001";
+#2     .first_byte_timeout = 120s;
+#2     .between_bytes_timeout = 60s;
+#2     .probe = healthz;
+#2 }
+
+sub vcl_init {
+    new site = directors.shard();
+    site.add_backend(first);
+#2     site.add_backend(second);
+    site.reconfigure();
 }
 
 # Who ends TLS in front, and sets X-Forwarded-For.
@@ -52,10 +71,24 @@ sub vcl_hash {
 
 sub vcl_backend_fetch {
     set bereq.http.X-Begun = std.time2real(now, 0.0);
+    # Any process; after that one failed, the next.
+    if (bereq.retries == 0) {
+        set bereq.http.X-Turn = bereq.xid;
+    }
+    set bereq.backend = site.backend(by=KEY, key=site.key(bereq.http.X-Turn), alt=bereq.retries, healthy=ALL);
+#2     # Longer than the site takes for a reader, whatever is broken: a process that hangs is not waited for.
+#2     if (bereq.retries == 0 && (bereq.method == "GET" || bereq.method == "HEAD")
+#2         && !bereq.http.Authorization && bereq.http.Cookie !~ "(^|;\s*)sessionid=") {
+#2         set bereq.first_byte_timeout = 10s;
+#2     }
 }
 
 sub vcl_backend_response {
     if (beresp.status >= 500) {
+#2         # The other one may have kept the page.
+#2         if (bereq.retries == 0 && (bereq.method == "GET" || bereq.method == "HEAD")) {
+#2             return (retry);
+#2         }
         # Any answer would take the place of what has ended.
         if (bereq.is_bgfetch || !(bereq.uncacheable || bereq.http.X-Again)) {
             return (abandon);
@@ -84,6 +117,11 @@ sub vcl_backend_response {
 }
 
 sub vcl_backend_error {
+#2     # What is sent with a body, only if nothing of the body was sent: Varnish does not do it otherwise.
+#2     if (bereq.retries == 0
+#2         && (bereq.method == "GET" || bereq.method == "HEAD" || bereq.http.Content-Length ~ "[1-9]")) {
+#2         return (retry);
+#2     }
     if (bereq.is_bgfetch || !(bereq.uncacheable || bereq.http.X-Again)) {
         return (abandon);
     }
@@ -91,7 +129,7 @@ sub vcl_backend_error {
 
 sub vcl_synth {
     # Once more, with what has ended; without it the site is asked again, and its own answer shown.
-    if (resp.status == 503 && req.restarts == 0) {
+    if (resp.status == 503 && req.restarts == 0 && (req.method == "GET" || req.method == "HEAD")) {
         return (restart);
     }
 }

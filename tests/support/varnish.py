@@ -1,14 +1,17 @@
-"""Varnish with deploy/varnish.vcl, in front of a port of this machine."""
+"""Varnish with deploy/varnish.vcl, in front of one port of this machine, or of two."""
 
 import http.client
-import subprocess
+import re
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import psutil
+
 from local.ports import free_port
+from local.processes import end, guarded
 from tests.support.processes import ROOT, until
 
 VCL = (ROOT / "deploy/varnish.vcl").read_text()
@@ -20,55 +23,61 @@ class Varnish:
 
     port: int
     purges: int
+    guard: int = 0
+
+    @property
+    def child(self) -> int:
+        """The process that answers, which the first one starts anew when it dies."""
+        [manager] = psutil.Process(self.guard).children()
+        [child] = manager.children()
+        return int(child.pid)
 
     @property
     def purge_url(self) -> str:
         return f"http://127.0.0.1:{self.purges}"
 
-    def ask(self, path: str, method: str = "GET", port: int = 0, **headers: str) -> tuple[int, dict[str, str], bytes]:
+    def ask(
+        self, path: str, method: str = "GET", port: int = 0, content: bytes | None = None, **headers: str
+    ) -> tuple[int, dict[str, str], bytes]:
         """Return status, headers by lower-case name, and body."""
         connection = http.client.HTTPConnection("127.0.0.1", port or self.port, timeout=30)
         try:
             sent = {name.replace("_", "-"): value for name, value in headers.items()}
-            connection.request(method, path, headers={"Host": "localhost", **sent})
+            connection.request(method, path, content, headers={"Host": "localhost", **sent})
             answer = connection.getresponse()
             return answer.status, {name.lower(): value for name, value in answer.getheaders()}, answer.read()
         finally:
             connection.close()
 
 
+def configured(*sites: int) -> str:
+    """Return the file for the processes of a site at these ports, with the marks taken off as it says."""
+    text = VCL if len(sites) == 1 else re.sub("^#2", "", VCL, flags=re.MULTILINE)
+    for port, site in zip((8000, 8001), sites, strict=False):
+        assert text.count(f'.port = "{port}";') == 1
+        text = text.replace(f'.port = "{port}";', f'.port = "{site}";')
+    return text
+
+
 @contextmanager
-def varnish(site: int) -> Iterator[Varnish]:
-    """Run Varnish in front of a site on this port."""
-    assert VCL.count('.port = "8000";') == 1
-    found = Varnish(free_port(), free_port())
+def varnish(*sites: int, at: tuple[int, int] | None = None) -> Iterator[Varnish]:
+    """Run Varnish in front of a site on one or two ports; `at`: its own, where it ran before."""
+    port, purges = at or (free_port(), free_port())
     with tempfile.TemporaryDirectory(prefix="varnish-") as folder:
-        text = Path(folder, "site.vcl")
-        text.write_text(VCL.replace('.port = "8000";', f'.port = "{site}";'))
-        listening = ["-a", f"127.0.0.1:{found.port}", "-a", f"purges=127.0.0.1:{found.purges}"]
+        text, log = Path(folder, "site.vcl"), Path(folder, "log")
+        text.write_text(configured(*sites))
+        listening = ["-a", f"127.0.0.1:{port}", "-a", f"purges=127.0.0.1:{purges}"]
         # Of one user, whom the folder belongs to.
-        command = [
-            "varnishd",
-            "-F",
-            "-j",
-            "none",
-            "-n",
-            f"{folder}/work",
-            "-f",
-            str(text),
-            *listening,
-            "-s",
-            "malloc,64m",
-        ]
-        with Path(folder, "log").open("w") as log:
-            process = subprocess.Popen(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL)
-            try:
-                until(lambda: process.poll() is not None or _is_up(found), seconds=60)
-                assert process.poll() is None, Path(folder, "log").read_text()
-                yield found
-            finally:
-                process.terminate()
-                process.wait(20)
+        command = ["varnishd", "-F", "-j", "none", "-n", f"{folder}/work", "-f", str(text), *listening]
+        with log.open("wb") as output:
+            guard = guarded([*command, "-s", "malloc,64m"], grace=20, output=output)
+        found = Varnish(port, purges, guard.pid)
+        try:
+            until(lambda: guard.poll() is not None or _is_up(found), seconds=60)
+            assert guard.poll() is None, log.read_text()
+            yield found
+        finally:
+            end(guard)
 
 
 def _is_up(found: Varnish) -> bool:

@@ -1,6 +1,7 @@
-"""deploy/varnish.vcl in a real Varnish, before a stand-in for the site that answers as it is told."""
+"""deploy/varnish.vcl in a real Varnish, before a stand-in for the site that answers as it is told, or two."""
 
 import threading
+import time
 from collections import Counter
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -32,6 +33,7 @@ class Stand(ThreadingHTTPServer):
         self.asked: Counter[str] = Counter()
         self.said: list[dict[str, str]] = []
         self.is_broken = self.is_unchanged = False
+        self.hangs_up = False
         self.slowness = 0.0
 
 
@@ -53,6 +55,10 @@ class _Answering(BaseHTTPRequestHandler):
                 status, body = 304, b""
             if stand.slowness:
                 threading.Event().wait(stand.slowness)
+            if stand.hangs_up:
+                self.rfile.read(int(self.headers.get("Content-Length", "0")))
+                self.close_connection = True
+                return
         self.send_response(status)
         for name, value in {**headers, "Content-Length": str(len(body))}.items():
             self.send_header(name, value)
@@ -238,6 +244,91 @@ def test_the_site_hears_whom_the_proxy_speaks_for(both):
     assert stand.said[-1]["x-forwarded-for"] == "spoofed, 203.0.113.9"
     cache.ask("/x")
     assert stand.said[-1]["x-forwarded-for"] == "127.0.0.1"
+
+
+@pytest.fixture(scope="module")
+def pair() -> Iterator[tuple[list[Stand], Varnish]]:
+    """Varnish before two processes of a site."""
+    stands = [Stand(), Stand()]
+    for stand in stands:
+        threading.Thread(target=stand.serve_forever, args=(0.01,), daemon=True).start()
+    with varnish(*(stand.server_port for stand in stands)) as cache:
+        yield stands, cache
+    for stand in stands:
+        stand.shutdown()
+        stand.server_close()
+
+
+@pytest.fixture
+def two(pair) -> tuple[list[Stand], Varnish]:
+    for stand in pair[0]:
+        stand.asked.clear()
+        stand.is_broken, stand.hangs_up, stand.slowness = False, False, 0.0
+    return pair
+
+
+def total(stands: list[Stand]) -> Counter[str]:
+    return sum((stand.asked for stand in stands), Counter())
+
+
+def test_two_processes_are_asked_about_alike(two):
+    stands, cache = two
+    for number in range(60):
+        assert cache.ask(f"/page{number}")[0] == 200
+    assert min(sum(stand.asked.values()) for stand in stands) > 10
+
+
+@pytest.mark.parametrize("trouble", ["is_broken", "hangs_up"])
+def test_a_reader_whom_one_process_fails_is_answered_by_the_other(two, trouble):
+    stands, cache = two
+    setattr(stands[0], trouble, True)
+    for number in range(30):
+        status, headers, body = cache.ask(f"/page{number}")
+        assert (status, body) == (200, f"/page{number} 1".encode())
+        assert "warning" not in headers
+    assert sum(stands[0].asked.values()) > 5
+    setattr(stands[1], trouble, True)
+    assert cache.ask("/none")[0] == 503
+
+
+def test_a_reader_does_not_wait_for_a_process_that_hangs(two):
+    stands, cache = two
+    stands[0].slowness = 15.0
+    asked = 0
+    while not stands[0].asked:
+        asked += 1
+        began = time.monotonic()
+        assert cache.ask(f"/page{asked}")[2] == f"/page{asked} 1".encode()
+    assert 10 <= time.monotonic() - began < 14
+    assert stands[1].asked[f"/page{asked}"] == 1
+
+
+def test_what_a_process_may_have_taken_is_never_sent_again(two):
+    stands, cache = two
+    # Over connections that are there already, too.
+    for number in range(10):
+        cache.ask(f"/page{number}")
+    for stand in stands:
+        stand.asked.clear()
+    for stand in stands:
+        stand.hangs_up = True
+    for number in range(10):
+        status, headers, _body = cache.ask(f"/send{number}", "POST", content=b"text=once")
+        assert (status, headers["retry-after"]) == (503, "5")
+    assert set(total(stands).values()) == {1}
+    assert len(total(stands)) == 10
+
+
+def test_what_is_sent_while_a_process_is_gone_reaches_the_other(two):
+    stands, cache = two
+    gone = stands.pop()
+    gone.shutdown()
+    gone.server_close()
+    for number in range(30):
+        assert cache.ask(f"/send{number}", "POST", content=b"text=once")[0] == 200
+        assert cache.ask(f"/page{number}")[0] == 200
+    assert len(stands[0].asked) == 60
+    assert set(stands[0].asked.values()) == {1}
 
 
 def test_addresses_of_two_schemes_and_hosts_are_two_pages(both):
