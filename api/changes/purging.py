@@ -9,11 +9,13 @@ import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from datetime import datetime
 from urllib.parse import quote
 
+import pymongo
 from bson import ObjectId
 from django.conf import settings
 from django.utils.module_loading import import_string
@@ -38,6 +40,9 @@ AGAIN = 0.75
 # What changes within this time is told together.
 GATHERED = 0.05
 RETRY = 0.2
+CLOSING = 0.1
+# For one look at the stream, which takes GATHERED: a primary that is ending may answer only when it has ended.
+LOOKING = 0.4
 # How old the stored position gets at most: so much is told again by a worker that begins.
 MARKED = 5.0
 
@@ -124,7 +129,7 @@ class Purger:
 
     def _follow(self, stopping: threading.Event) -> None:
         stored = database()[PURGES].find_one({"_id": self.cache})
-        start, wait = stored["resume"] if stored else None, round(GATHERED * 1_000)
+        start = stored["resume"] if stored else None
         # A page may be shown under versions that were trusted so long.
         again = AGAIN + settings.PAGE_CACHE_TRUST_MS / 1_000
         # What was told once: when, which keys, and where it goes on after them.
@@ -132,9 +137,9 @@ class Purger:
         found, marked, is_alive = set() if stored else {LISTS}, time.monotonic(), True
         while is_alive and not stopping.is_set():
             primary = database().client.primary
-            with database().watch(events.PIPELINE, start_after=start, max_await_time_ms=wait) as stream:
+            with _watched(start) as stream:
                 # A primary that steps down goes on with the stream, as a secondary: one that then hangs holds up no write.
-                while stream.alive and not stopping.is_set() and database().client.primary == primary:
+                while stream.alive and not stopping.is_set() and database().client.primary in (None, primary):
                     if found:
                         self._tell(found)
                         told.append((time.monotonic(), found, _position(stream)))
@@ -164,14 +169,31 @@ class Purger:
         database()[PURGES].update_one({"_id": self.cache}, {"$set": said}, upsert=True)
 
 
+@contextmanager
+def _watched(start: Document | None) -> Iterator[ChangeStream[Document]]:
+    """Open the change stream; to close it, wait but briefly for its server, which may be ending."""
+    wait = round(GATHERED * 1_000)
+    stream = database().watch(events.PIPELINE, start_after=start, max_await_time_ms=wait)
+    try:
+        yield stream
+    finally:
+        with pymongo.timeout(CLOSING):
+            stream.close()
+
+
 def _gathered(stream: ChangeStream[Document]) -> set[str]:
     """Return the keys of what changed: waits for the first, and briefly for those after it."""
     found, until = set[str](), time.monotonic() + GATHERED
-    while (event := stream.try_next()) is not None:
+    while (event := _next(stream)) is not None:
         found |= outdated(event)
         if time.monotonic() > until:
             break
     return found
+
+
+def _next(stream: ChangeStream[Document]) -> Document | None:
+    with pymongo.timeout(LOOKING):
+        return stream.try_next()
 
 
 def _position(stream: ChangeStream[Document]) -> Document:
