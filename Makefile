@@ -39,7 +39,7 @@ bench: .venv/dev.stamp wrk ## the measurements that the documents quote (ARGS=na
 lighthouse: .venv/dev.stamp chromium benchmarks/node_modules/.stamp ## Lighthouse's scores of a home page, a post and a gallery: medians of five
 	$(BIN)/python -m benchmarks.lighthouse
 
-soak: .venv/dev.stamp ## an hour of mixed traffic while the site is broken (ARGS="--minutes 10"); MACHINE=30000: of random steps
+soak: .venv/dev.stamp $(if $(filter cdn,$(ARGS)),varnish) ## an hour of mixed traffic while the site is broken (ARGS="--minutes 10"; ARGS=cdn: behind Varnish); MACHINE=30000: of random steps
 	$(if $(MACHINE),MACHINE_STEPS=$(MACHINE) $(BIN)/python -m pytest -q -m slow tests/comments/backends/test_machine.py,$(BIN)/python -m benchmarks.soak $(ARGS))
 
 mutants: .venv/dev.stamp ## take guards out one by one: the test named for each must fail

@@ -14,6 +14,8 @@ class Poster(Traffic):
     """Posts comments and replies; every form is sent twice at the same time, and again until both were answered."""
 
     kind = "posts"
+    # How many of its comments are replies.
+    REPLIES = 0.3
 
     def __init__(self, *args: object, target: str = "", held: bool = False) -> None:
         super().__init__(*args)  # type: ignore[arg-type]
@@ -24,7 +26,7 @@ class Poster(Traffic):
         self._number = 0
 
     def round(self) -> None:
-        parent = self.dice.choice(self._slugs[-20:]) if self._slugs and self.dice.random() < 0.3 else ""
+        parent = self.dice.choice(self._slugs[-20:]) if self._slugs and self.dice.random() < self.REPLIES else ""
         answer = self.page(f"/comments/form/nodes.node/{self.target}{f'?parent={parent}' if parent else ''}")
         form = answer.form(having="token")
         assert form is not None, "no form for a comment"
@@ -55,6 +57,17 @@ class Poster(Traffic):
             if not is_reply:
                 self._slugs += places
         self.ledger.did(self.kind)
+
+
+class Announcer(Poster):
+    """Posts to a page that readers compare with what was acknowledged: its newest comment is always one of the last."""
+
+    kind = "announcements"
+    REPLIES = 0.0
+
+    def _note(self, text: str, locations: set[str], *, is_reply: bool) -> None:
+        self.ledger.acknowledge("announced", self._number)
+        super()._note(text, locations, is_reply=is_reply)
 
 
 class Grower(Poster):

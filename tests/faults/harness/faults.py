@@ -12,7 +12,7 @@ from tests.faults.harness.browser import Broken, Browser, multipart
 from tests.faults.harness.content import Content, log_in
 from tests.faults.harness.ledger import Ledger
 from tests.faults.harness.pictures import png
-from tests.faults.harness.places import WORKERS, OnEmbedded, OnReplicaSet, workers
+from tests.faults.harness.places import OnEmbedded, OnReplicaSet
 from tests.support.running import until
 
 STOPPED_SECONDS = 10.0
@@ -63,35 +63,38 @@ class Faults:
             time.sleep(self.dice.uniform(0, LEAD_SECONDS))
             self._ways[name]()
             began = time.monotonic()
-            until(self._is_well, WELL_SECONDS)
+            try:
+                until(self._is_well, WELL_SECONDS)
+            except AssertionError as error:
+                raise AssertionError(f"not well within {WELL_SECONDS:.0f} s of: {name}") from error
             self.ledger.measured["until well again"].append(time.monotonic() - began)
             # What was under way when the site became well may still end in an error.
             time.sleep(1.0)
 
     def _is_well(self) -> bool:
-        if len(workers(self.place.site)) < WORKERS:
+        if not self.place.is_whole():
             return False
-        asking = Browser(self.place.site.port, Ledger())
+        asking = [Browser(port, Ledger()) for port in self.place.ports] * TIMES
         try:
-            return all(asking.get("/readyz").status == asking.get("/").status == 200 for _ in range(TIMES))
+            return all(one.get("/readyz").status == one.get("/").status == 200 for one in asking)
         except Broken:
             return False
 
     def kill_a_worker(self) -> None:
-        os.kill(self.dice.choice(workers(self.place.site)), signal.SIGKILL)
+        os.kill(self.dice.choice(self.place.workers()), signal.SIGKILL)
 
     def kill_all_workers(self) -> None:
-        for pid in workers(self.place.site):
+        for pid in self.place.workers():
             os.kill(pid, signal.SIGKILL)
 
     def kill_mongod(self) -> None:
         self.ledger.measured[ELECTION].append(self.place.kill())
 
     def stop_mongod(self) -> None:
-        _stopped(self.place.primary_pid())
+        stopped(self.place.primary_pid())
 
     def stop_a_worker(self) -> None:
-        _stopped(self.dice.choice(workers(self.place.site)))
+        stopped(self.dice.choice(self.place.workers()))
 
     def reset_connections(self) -> None:
         """Have the server close the connection at the next commands of the site, whichever they are."""
@@ -122,9 +125,12 @@ class Faults:
                 self.ledger.did("requests reset by visitors")
 
 
-def _stopped(pid: int) -> None:
-    os.kill(pid, signal.SIGSTOP)
+def stopped(*pids: int) -> None:
+    """Stop these processes for a while."""
+    for pid in pids:
+        os.kill(pid, signal.SIGSTOP)
     try:
         time.sleep(STOPPED_SECONDS)
     finally:
-        os.kill(pid, signal.SIGCONT)
+        for pid in pids:
+            os.kill(pid, signal.SIGCONT)

@@ -49,11 +49,15 @@ class Ledger:
     windows: list[Window] = field(default_factory=list)
     # Sentences about what must never be: each fails the run.
     wrong: list[str] = field(default_factory=list)
+    # How many of them the traffic noted itself.
+    before_audit: int = 0
     # What was acknowledged, by kind of traffic.
     done: Counter[str] = field(default_factory=Counter)
     # Editors: (page, who) → the last number that was acknowledged, and the last that was sent.
     saved: dict[tuple[str, str], list[int]] = field(default_factory=lambda: defaultdict(list))
     typed: dict[tuple[str, str], int] = field(default_factory=dict)
+    # When each numbered thing was acknowledged, by what says its number on a page.
+    acknowledged: dict[str, dict[int, float]] = field(default_factory=lambda: defaultdict(dict))
     tags: dict[str, list[tuple[str, bool]]] = field(default_factory=lambda: defaultdict(list))
     # Comments: every text that was ever sent; of those acknowledged the discussion and the addresses that were told.
     written: set[str] = field(default_factory=set)
@@ -75,6 +79,10 @@ class Ledger:
         """Count what was acknowledged."""
         with self._lock:
             self.done[kind] += count
+
+    def acknowledge(self, what: str, number: int) -> None:
+        """Note that a number was acknowledged just now."""
+        self.acknowledged[what][number] = time.monotonic()
 
     @contextmanager
     def fault(self, name: str) -> Iterator[Window]:

@@ -8,6 +8,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TypeVar
 
 import psutil
 from pymongo import MongoClient
@@ -28,7 +29,26 @@ OPTIONS = (
 WORKERS = 2
 
 
-class OnEmbedded:
+class Place:
+    """A site that is served somewhere."""
+
+    site: Site
+
+    @property
+    def ports(self) -> list[int]:
+        """Where it answers."""
+        return [self.site.port]
+
+    def workers(self) -> list[int]:
+        """The processes that answer requests."""
+        return workers(self.site)
+
+    def is_whole(self) -> bool:
+        """Whether all of them are there."""
+        return len(self.workers()) == WORKERS
+
+
+class OnEmbedded(Place):
     """The site on the server that `manage.py serve` started."""
 
     role = "mongod"
@@ -61,11 +81,11 @@ class OnEmbedded:
         """kill -9 mongod, which `serve` starts again; return the seconds until it takes writes."""
         pid, uri, began = self.primary_pid(), self.uri, time.monotonic()
         os.kill(pid, signal.SIGKILL)
-        until(lambda: self.site.mongod and self.primary_pid() != pid and _takes_writes(uri), 60)
+        until(lambda: self.site.mongod and self.primary_pid() != pid and takes_writes(uri), 60)
         return time.monotonic() - began
 
 
-class OnReplicaSet:
+class OnReplicaSet(Place):
     """The site on three mongods."""
 
     role = "the primary"
@@ -104,7 +124,7 @@ class OnReplicaSet:
     def primary(self) -> Member:
         """Return the member that takes writes, waiting for one to be elected."""
         found: list[Member] = []
-        until(lambda: found.extend(m for m in self.members if m.alive and _takes_writes(m.uri_direct)) or found, 60)
+        until(lambda: found.extend(m for m in self.members if m.alive and takes_writes(m.uri_direct)) or found, 60)
         return found[0]
 
     def primary_pid(self) -> int:
@@ -122,6 +142,11 @@ class OnReplicaSet:
         victim.start()
         return elected
 
+    def secondary(self) -> Member:
+        """Return a member that takes no writes."""
+        primary = self.primary()
+        return next(member for member in self.members if member is not primary)
+
 
 class OnOneMember(OnReplicaSet):
     """The site on a replica set of one, which stays away when it is killed."""
@@ -130,7 +155,7 @@ class OnOneMember(OnReplicaSet):
     count = 1
 
 
-def _takes_writes(uri: str) -> bool:
+def takes_writes(uri: str) -> bool:
     with contextlib.suppress(PyMongoError), MongoClient(uri, serverSelectionTimeoutMS=200, timeoutMS=500) as client:
         return bool(client.admin.command("hello").get("isWritablePrimary"))
     return False
@@ -158,8 +183,11 @@ def workers(site: Site) -> list[int]:
     return []
 
 
+P = TypeVar("P", bound=OnEmbedded | OnReplicaSet)
+
+
 @contextlib.contextmanager
-def running(kind: type[OnEmbedded] | type[OnReplicaSet], **environment: str) -> Iterator[OnEmbedded | OnReplicaSet]:
+def running(kind: type[P], **environment: str) -> Iterator[P]:
     """A site of this kind in a temporary folder, ended and deleted afterwards."""
     with tempfile.TemporaryDirectory(prefix="marginalia-faults-") as folder:
         place = kind(Path(folder), **environment)

@@ -3,7 +3,7 @@
 import random
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from tests.faults.harness import auditor
 from tests.faults.harness.content import Content, make
@@ -12,6 +12,7 @@ from tests.faults.harness.faults import Faults
 from tests.faults.harness.ledger import Ledger
 from tests.faults.harness.places import OnEmbedded, OnReplicaSet
 from tests.faults.harness.traffic import INSISTING, Editor, Guest, Photographer, Reader, Tagger, Traffic
+from tests.support.running import Site
 
 # Seconds of peace between two faults: an error in them is the site's own.
 PEACE = (1.5, 4.0)
@@ -24,44 +25,13 @@ KINDS = {
 }  # fmt: skip
 
 
-def trial(place: OnEmbedded | OnReplicaSet, faults: Sequence[str], *, seconds: float, seed: int) -> Ledger:
-    """Do each of `faults` once, in this order, while everybody works for at least so many seconds; audit, return the book."""
-    ledger, dice, over = Ledger(), random.Random(seed), threading.Event()
-    content = make(place.site, ledger)
-    breaking = Faults(place, content, ledger, dice)
-    people = _people(place, content, ledger, over, dice)
-    began = time.monotonic()
-    for one in people:
-        one.start()
-    # All are one editor's account: a few log-ins cut off would be taken for guesses at passwords.
-    for one in people:
-        one.is_ready.wait(INSISTING)
-    try:
-        for name in faults:
-            time.sleep(dice.uniform(*PEACE))
-            breaking.inject(name)
-        time.sleep(max(PEACE[0], seconds - (time.monotonic() - began)))
-        # A slow machine comes to its rarer acts later.
-        patience = time.monotonic() + MORE
-        while idle(ledger) and time.monotonic() < patience:
-            time.sleep(PEACE[0])
-    finally:
-        over.set()
-        for one in people:
-            one.join(INSISTING + 60)
-    ledger.measured["traffic"].append(time.monotonic() - began)
-    ledger.wrong += [f"{one.kind} did not end" for one in people if one.is_alive()]
-    ledger.wrong += [
-        f"{one.kind} {one.path}: {one.status or 'no answer'} after {one.ended - one.began:.1f} s, while nothing was broken"
-        for one in ledger.unexcused()
-    ]
-    auditor.audit(place.site, place.uri, content, ledger)
-    return ledger
+Place = OnEmbedded | OnReplicaSet
+Cast = Callable[[Place, Content, Ledger, threading.Event, random.Random], list[Traffic]]
 
 
-def _people(
-    place: OnEmbedded | OnReplicaSet, content: Content, ledger: Ledger, over: threading.Event, dice: random.Random
-) -> list[Traffic]:
+def people(place: Place, content: Content, ledger: Ledger, over: threading.Event, dice: random.Random) -> list[Traffic]:
+    """Return one or two of each kind."""
+
     def common() -> tuple[object, ...]:
         return place.site, content, ledger, over, dice.randrange(2**30)
 
@@ -81,6 +51,51 @@ def _people(
         Reader(*common()),  # type: ignore[arg-type]
         Guest(*common()),  # type: ignore[arg-type]
     ]
+
+
+def trial(
+    place: Place,
+    faults: Sequence[str],
+    *,
+    seconds: float,
+    seed: int,
+    breaking: type[Faults] = Faults,
+    prepared: Callable[[Site, Ledger], Content] = make,
+    cast: Cast = people,
+) -> Ledger:
+    """Do each of `faults` once, in this order, while everybody works for at least so many seconds; audit, return the book."""
+    ledger, dice, over = Ledger(), random.Random(seed), threading.Event()
+    content = prepared(place.site, ledger)
+    breaks = breaking(place, content, ledger, dice)
+    at_work = cast(place, content, ledger, over, dice)
+    began = time.monotonic()
+    for one in at_work:
+        one.start()
+    # All are one editor's account: a few log-ins cut off would be taken for guesses at passwords.
+    for one in at_work:
+        one.is_ready.wait(INSISTING)
+    try:
+        for name in faults:
+            time.sleep(dice.uniform(*PEACE))
+            breaks.inject(name)
+        time.sleep(max(PEACE[0], seconds - (time.monotonic() - began)))
+        # A slow machine comes to its rarer acts later.
+        patience = time.monotonic() + MORE
+        while idle(ledger) and time.monotonic() < patience:
+            time.sleep(PEACE[0])
+    finally:
+        over.set()
+        for one in at_work:
+            one.join(INSISTING + 60)
+    ledger.measured["traffic"].append(time.monotonic() - began)
+    ledger.wrong += [f"{one.kind} did not end" for one in at_work if one.is_alive()]
+    ledger.wrong += [
+        f"{one.kind} {one.path}: {one.status or 'no answer'} after {one.ended - one.began:.1f} s, while nothing was broken"
+        for one in ledger.unexcused()
+    ]
+    ledger.before_audit = len(ledger.wrong)
+    auditor.audit(place.site, place.uri, content, ledger)
+    return ledger
 
 
 def idle(ledger: Ledger) -> list[str]:

@@ -91,6 +91,10 @@ class Traffic(threading.Thread, ABC):
     def _check_failure(self, answer: Answer, kept: Sequence[str]) -> None:
         if answer.status != 503 or not answer.headers.get("retry-after"):
             self.refused("a failure that is no 503 with Retry-After", answer)
+        if "x-request-id" not in answer.headers:
+            # The cache's own: the process of the site died, and the text is in the browser's form, as where no answer came.
+            self.ledger.did("answers of the cache's own")
+            return
         for form in answer.forms() if kept else []:
             given = [value for _name, value in form.fields]
             if all(any(text in value for value in given) for text in kept):
@@ -127,6 +131,7 @@ class Editor(Traffic):
         answer = self.insist(lambda: self.browser.post(path, data, self.kind), kept=[mine])
         if answer.status != 302:
             return self.refused(mine, answer)
+        self.ledger.acknowledge(self.who, self.number)
         self.ledger.saved[key].append(self.number)
         self.ledger.did(self.kind)
         return None

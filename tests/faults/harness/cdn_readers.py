@@ -1,0 +1,223 @@
+"""Readers behind Varnish: whether each page came, said that it may be old, and how far it was behind what was acknowledged."""
+
+import re
+import threading
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from pymongo import MongoClient
+from pymongo.errors import PyMongoError
+
+from local.mongod import Mongod
+from tests.faults.harness.browser import Broken, Browser
+from tests.faults.harness.cdn_faults import OF_THE_CACHE
+from tests.faults.harness.content import PARAGRAPHS, Content, log_in, make, make_node
+from tests.faults.harness.ledger import Ledger
+from tests.faults.harness.traffic import Traffic
+from tests.support.running import Site
+
+ANSWERED, OLDEST = 0.999, 1.0
+# What says its number on pages: paragraphs of two editors, and the newest comment of one visitor.
+NUMBERS = {
+    "ann": re.compile(r"\bann (\d+)"),
+    "bob": re.compile(r"\bbob (\d+)"),
+    "announced": re.compile(r"Comment (\d+) by"),
+}
+WRITES = (
+    "saves", "tags", "posts", "held posts", "uploads", "replaces", "decisions", "posts to short discussions", "announcements",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Page:
+    """A page that a reader asked for: `missing` is since when something had been acknowledged that it does not show, 0 where
+    it shows everything."""
+
+    path: str
+    began: float
+    ended: float
+    status: int
+    is_marked: bool = False
+    missing: float = 0.0
+
+    @property
+    def is_answered(self) -> bool:
+        return 0 < self.status < 500
+
+    @property
+    def behind(self) -> float:
+        """Seconds."""
+        return self.began - self.missing if self.missing else 0.0
+
+
+def prepared(site: Site, ledger: Ledger) -> Content:
+    """Make the content of all trials; in place of its page a post that editors edit and a visitor comments on, in a blog of
+    its own: the feed of a busy one would soon not have it any more."""
+    content = make(site, ledger)
+    editor = Browser(site.port, ledger)
+    log_in(editor, site, lambda ask: ask())
+
+    def node(type_: str, title: str, **fields: str) -> str:
+        return make_node(editor, lambda ask: ask(), type_, title, **fields)
+
+    desk = node("blog", "Desk")
+    made = node("blog-entry", "Watched", section=desk, text=PARAGRAPHS, comments="open")
+    return replace(content, page=made, path="/desk/watched")
+
+
+class CacheReader(Traffic):
+    """Reads pages that Varnish keeps, some that it does not, and photos."""
+
+    kind = "pages from the cache"
+    pace = 0.1
+
+    def __init__(self, site: Site, content: Content, ledger: Ledger, over: threading.Event, seed: int) -> None:
+        super().__init__(site, content, ledger, over, seed)
+        self.pages: list[Page] = []
+        self._photos: list[str] = []
+
+    def round(self) -> None:
+        # What shows paragraphs and comments, what shows paragraphs, and what shows neither.
+        path, shown = self.dice.choice(
+            [
+                (f"{self.content.path}?comments=newest", tuple(NUMBERS)),
+                (f"{self.content.path}?comments=newest", tuple(NUMBERS)),
+                ("/desk/feed/atom", ("ann", "bob")),
+                (f"/api/v1/nodes/{self.content.page}", ("ann", "bob")),
+                ("/blog", ()),
+                ("/", ()),
+                (self.content.gallery_path, ()),
+                *((path, ()) for path in self._photos[:1]),
+            ]
+        )
+        began = time.monotonic()
+        try:
+            answer = self.browser.get(path, self.kind)
+        except Broken:
+            self.pages.append(Page(path, began, time.monotonic(), 0))
+            return
+        missing = self._missing(answer.text, shown, began) if answer.status == 200 and shown else 0.0
+        ended, is_marked = time.monotonic(), "110" in answer.headers.get("warning", "")
+        self.pages.append(Page(path, began, ended, answer.status, is_marked, missing))
+        if answer.status == 200:
+            self.ledger.did(self.kind)
+        if path == self.content.gallery_path and answer.status == 200:
+            self._photos = (
+                self.dice.sample(found, 1) if (found := re.findall(r'<img[^>]* src="(/[^"]+)"', answer.text)) else []
+            )
+        elif answer.status < 500 and answer.status != 200 and path not in self._photos:
+            self.refused(path, answer)
+
+    def _missing(self, text: str, shown: Sequence[str], began: float) -> float:
+        """Return when the first thing was acknowledged, before the page was asked for, that it does not show; 0 for none."""
+        since = []
+        for what in shown:
+            acknowledged = self.ledger.acknowledged[what]
+            number = max(map(int, NUMBERS[what].findall(text)), default=0)
+            last = max(list(acknowledged), default=0)
+            since += [at for one in range(number + 1, last + 1) if (at := acknowledged.get(one)) and at < began][:1]
+        return min(since, default=0.0)
+
+
+class Witness(threading.Thread):
+    """Notes when one of the members takes writes."""
+
+    PACE = 0.1
+    PATIENCE_MS = 300
+
+    def __init__(self, members: Sequence[Mongod], over: threading.Event) -> None:
+        super().__init__(daemon=True)
+        self.over = over
+        self.clients = [MongoClient(one.uri_direct, timeoutMS=self.PATIENCE_MS) for one in members]
+        # From when to when none did.
+        self.gaps: list[tuple[float, float]] = []
+
+    def run(self) -> None:
+        last = time.monotonic()
+        while not self.over.wait(self.PACE):
+            if any(self._takes_writes(client) for client in self.clients):
+                if time.monotonic() - last > 1.0:
+                    self.gaps.append((last, time.monotonic()))
+                last = time.monotonic()
+        for client in self.clients:
+            client.close()
+
+    def _takes_writes(self, client: MongoClient[dict[str, object]]) -> bool:
+        try:
+            return bool(client.admin.command("hello").get("isWritablePrimary"))
+        except PyMongoError:
+            return False
+
+    def with_a_primary(self, began: float, ended: float) -> float:
+        """Return for how many of these seconds there was one."""
+        without = sum(max(0.0, min(ended, after) - max(began, before)) for before, after in self.gaps)
+        return ended - began - without
+
+
+class Findings:
+    """What readers found, in the end."""
+
+    def __init__(self, readers: Sequence[CacheReader], witness: Witness, ledger: Ledger) -> None:
+        self.pages = [page for reader in readers for page in reader.pages]
+        self.witness, self.ledger = witness, ledger
+        self.lost = ledger.wrong[ledger.before_audit :]
+        self.windows = [window for window in ledger.windows if window.fault in OF_THE_CACHE]
+
+    def behind(self, page: Page) -> float:
+        """Seconds for which a page was behind while there was a primary."""
+        return self.witness.with_a_primary(page.missing, page.began) if page.missing else 0.0
+
+    @property
+    def unmarked(self) -> list[Page]:
+        """Pages that were behind without saying so, the oldest first."""
+        return sorted(
+            (page for page in self.pages if page.missing and not page.is_marked), key=self.behind, reverse=True
+        )
+
+    def excused(self, page: Page) -> bool:
+        """Whether the only Varnish was away."""
+        return any(window.began <= page.ended and page.began <= window.ended for window in self.windows)
+
+    def availability(self, *, excusing: bool) -> float:
+        pages = [page for page in self.pages if not (excusing and self.excused(page))]
+        return sum(page.is_answered for page in pages) / max(1, len(pages))
+
+    def wrong(self) -> list[str]:
+        """Return what must not be."""
+        found = []
+        if (answered := self.availability(excusing=True)) < ANSWERED:
+            failed = [page for page in self.pages if not page.is_answered and not self.excused(page)]
+            names = Counter(f"{page.status or 'no answer'} during {self._during(page)}" for page in failed)
+            found.append(f"of readers' pages {answered:.3%} were answered: {dict(names)}")
+        if old := [page for page in self.unmarked if self.behind(page) > OLDEST]:
+            # The oldest of each kind.
+            worst = {(page.path, self._during(page)): self.behind(page) for page in reversed(old)}
+            told = [f"{path} {seconds:.2f} s, during {fault}" for (path, fault), seconds in worst.items()]
+            found.append(f"{len(old)} pages were old and did not say so: {'; '.join(told)}")
+        return found
+
+    def _during(self, page: Page) -> str:
+        names = [one.fault for one in self.ledger.windows if one.began <= page.ended and page.began <= one.ended]
+        return ", ".join(names) or "peace"
+
+    def report(self) -> list[str]:
+        """Return lines that say what readers got."""
+        unmarked, marked = self.unmarked[:1], [page for page in self.pages if page.is_marked]
+        faults = Counter(window.fault for window in self.ledger.windows)
+        without = sum(after - before for before, after in self.witness.gaps)
+        slowest = max((page.ended - page.began for page in self.pages), default=0.0)
+        return [
+            f"readers' requests: {len(self.pages)}, answered: {sum(page.is_answered for page in self.pages)}, "
+            f"the slowest within {slowest:.1f} s",
+            f"availability: {self.availability(excusing=False):.4%}, "
+            f"but for restarts of Varnish: {self.availability(excusing=True):.4%}",
+            f"pages marked as stale: {len(marked)}, the oldest {max((one.behind for one in marked), default=0.0):.2f} s behind",
+            f"oldest page that was not marked: {max(map(self.behind, unmarked), default=0.0):.2f} s behind, "
+            f"{max((one.behind for one in self.unmarked), default=0.0):.2f} s with the time without a primary "
+            f"({without:.0f} s in all)",
+            f"writes acknowledged: {sum(self.ledger.done[kind] for kind in WRITES)}, "
+            f"lost, doubled or half there: {len(self.lost)}",
+            *(f"fault: {name}: {count} times" for name, count in sorted(faults.items())),
+        ]

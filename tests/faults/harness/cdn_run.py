@@ -1,0 +1,47 @@
+"""One trial behind Varnish: the traffic of the others, at a moderate pace, with readers of the cache beside it."""
+
+import random
+import threading
+from collections.abc import Sequence
+
+from tests.faults.harness import run
+from tests.faults.harness.cdn import OnCdn
+from tests.faults.harness.cdn_faults import CdnFaults
+from tests.faults.harness.cdn_readers import CacheReader, Findings, Witness, prepared
+from tests.faults.harness.content import Content
+from tests.faults.harness.discussing import Announcer, Grower, Poster
+from tests.faults.harness.ledger import Ledger
+from tests.faults.harness.traffic import Editor, Traffic
+
+READERS = 4
+# Seconds between two rounds of one: what is looked for is what is old, not what is slow.
+PACE = {Editor: 1.0, Poster: 2.0, Announcer: 0.8, Grower: 0.3}
+PACE_OF_OTHERS = 1.5
+
+
+def trial(place: OnCdn, faults: Sequence[str], *, seconds: float, seed: int) -> tuple[Ledger, Findings]:
+    """Do each of `faults` in this order; return the book, in which stands what is wrong, and what readers found."""
+    readers: list[CacheReader] = []
+
+    def cast(
+        place: run.Place, content: Content, ledger: Ledger, over: threading.Event, dice: random.Random
+    ) -> list[Traffic]:
+        common = place.site, content, ledger, over
+        readers.extend(CacheReader(*common, dice.randrange(2**30)) for _ in range(READERS))
+        others = [*run.people(place, content, ledger, over, dice)]
+        others.append(Announcer(*common, dice.randrange(2**30), target=content.page))
+        for one in others:
+            one.pace = max(one.pace, PACE.get(type(one), PACE_OF_OTHERS))
+        return [*others, *readers]
+
+    over = threading.Event()
+    witness = Witness(place.members, over)
+    witness.start()
+    try:
+        ledger = run.trial(place, faults, seconds=seconds, seed=seed, breaking=CdnFaults, prepared=prepared, cast=cast)
+    finally:
+        over.set()
+        witness.join()
+    found = Findings(readers, witness, ledger)
+    ledger.wrong += found.wrong()
+    return ledger, found

@@ -1,0 +1,84 @@
+"""A minute of the soak behind Varnish, and what readers of it would find if something were wrong."""
+
+import random
+import threading
+
+import pytest
+
+from tests.faults.harness import cdn_run, run
+from tests.faults.harness.cdn import OnCdn
+from tests.faults.harness.cdn_faults import CACHE, RESTART, WEB
+from tests.faults.harness.cdn_readers import Findings, Page, Witness
+from tests.faults.harness.faults import KILL
+from tests.faults.harness.ledger import Ledger, Window
+from tests.faults.harness.places import running
+
+pytestmark = pytest.mark.slow
+SECONDS = 40.0
+
+
+class Untold(OnCdn):
+    """No worker tells this Varnish what to drop."""
+
+    is_told = False
+
+
+@pytest.fixture(autouse=True)
+def no_longer(monkeypatch):
+    """A trial ends though something rare was never done."""
+    monkeypatch.setattr(run, "MORE", 0.0)
+
+
+def tried(kind, faults, record_property):
+    seed = random.randrange(10**6)
+    with running(kind) as place:
+        ledger, found = cdn_run.trial(place, faults, seconds=SECONDS, seed=seed)
+    record_property("did", [f"seed {seed}", *found.report()])
+    assert len(found.pages) > 5 * SECONDS
+    return ledger, found
+
+
+def test_readers_outlive_what_dies_behind_varnish(record_property):
+    ledger, found = tried(OnCdn, [KILL.format(WEB), RESTART.format(OnCdn.role), KILL.format(CACHE)], record_property)
+    assert ledger.wrong == []
+    assert found.availability(excusing=True) >= 0.999
+
+
+def test_where_varnish_is_not_told_readers_find_what_is_old(record_property):
+    ledger, found = tried(Untold, [], record_property)
+    assert any("were old and did not say so" in one for one in ledger.wrong)
+    assert max(map(found.behind, found.unmarked)) > 2
+
+
+@pytest.fixture
+def findings():
+    """What readers found of a thousand pages that were answered, ten of them while Varnish restarted."""
+
+    def made(*pages, gaps=()):
+        ledger = Ledger(windows=[Window(KILL.format(CACHE), 50.0, 60.0), Window(KILL.format(WEB), 70.0, 80.0)])
+        witness = Witness([], threading.Event())
+        witness.gaps = list(gaps)
+        found = Findings([], witness, ledger)
+        found.pages = [*(Page("/", 100.0, 100.1, 200) for _ in range(1000)), *pages]
+        return found
+
+    assert made().wrong() == []
+    return made
+
+
+def test_pages_that_did_not_come_count_unless_varnish_was_away(findings):
+    gone = [Page("/", 55.0, 55.1, 0), Page("/", 59.0, 65.0, 503)] * 10
+    assert findings(*gone).wrong() == []
+    assert findings(*gone).availability(excusing=False) < 0.999
+    [wrong] = findings(Page("/", 75.0, 75.1, 503), Page("/", 90.0, 90.1, 0)).wrong()
+    assert "503 during kill -9 of a web process" in wrong
+    assert "no answer during peace" in wrong
+
+
+def test_pages_that_are_old_count_unless_they_say_so_or_there_was_no_primary(findings):
+    old = Page("/", 90.0, 90.1, 200, missing=88.5)
+    [wrong] = findings(old).wrong()
+    assert "/ 1.50 s, during peace" in wrong
+    assert findings(Page("/", 90.0, 90.1, 200, is_marked=True, missing=50.0)).wrong() == []
+    assert findings(old, gaps=[(88.6, 89.9)]).wrong() == []
+    assert findings(Page("/", 90.0, 90.1, 200, missing=89.5)).wrong() == []
