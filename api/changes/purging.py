@@ -41,7 +41,8 @@ AGAIN = 0.75
 GATHERED = 0.05
 RETRY = 0.2
 CLOSING = 0.1
-# For one look at the stream, which takes GATHERED: a primary that is ending may answer only when it has ended.
+# For one look at the stream, which takes GATHERED, or at the position: a primary that is ending may answer only when it has
+# ended, one that fell silent never.
 LOOKING = 0.4
 # How old the stored position gets at most: so much is told again by a worker that begins.
 MARKED = 5.0
@@ -128,7 +129,8 @@ class Purger:
             stopping.wait(RETRY)
 
     def _follow(self, stopping: threading.Event) -> None:
-        stored = database()[PURGES].find_one({"_id": self.cache})
+        with pymongo.timeout(LOOKING):
+            stored = database()[PURGES].find_one({"_id": self.cache})
         start = stored["resume"] if stored else None
         # A page may be shown under versions that were trusted so long.
         again = AGAIN + settings.PAGE_CACHE_TRUST_MS / 1_000
