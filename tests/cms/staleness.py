@@ -88,17 +88,17 @@ def read(
     begin(uri, name, mode)
     from django.test import Client
 
-    from cms import page_cache
+    from cms.page_cache import entries
 
     kept = [0]
-    holds = page_cache.entries.Entry.holds
+    holds = entries.Entry.holds
 
     def counting(self: Any, present: Any) -> bool:
         found = holds(self, present)
         kept[0] += found
         return found
 
-    page_cache.entries.Entry.holds = counting  # type: ignore[method-assign]
+    entries.Entry.holds = counting  # type: ignore[method-assign]
     client, reads, stale, end = Client(), 0, 0, time.monotonic() + seconds
     while time.monotonic() < end:
         which = (n // 2 + reads // IN_A_ROW) % WRITERS
