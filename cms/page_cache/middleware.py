@@ -87,8 +87,10 @@ class KeptPageMiddleware:
                     with within(MAKING):
                         return self.get_response(request)
                 entry = other
+            if not entry.is_compared:
+                # The first time here: it may be of another process.
+                cache.put(key, entry)
             entry.held, entry.is_compared = moment, True
-            cache.put(key, entry)
         response = _for_caches(entry.response(request), entry)
         request.page_cache = "304" if response.status_code == 304 else "hit"
         return response

@@ -47,6 +47,13 @@ def test_a_kept_page_is_packed_for_who_unpacks_it(post, client):
         assert client.get("/blog/post", headers=headers).status_code == 304
 
 
+def test_head_is_answered_from_the_page_and_without_it(post, client):
+    client.get("/blog/post")
+    answer = client.head("/blog/post")
+    assert answer.status_code == 200
+    assert not answer.content
+
+
 def test_addresses_with_parameters_displace_no_others():
     own = PageCache(100_000)
 

@@ -349,13 +349,6 @@ def test_hosts_languages_and_schemes_are_kept_apart(post, client):
     assert len(page_cache.kept.cache.entries) == 3
 
 
-def test_head_is_answered_from_the_page_and_without_it(post, client):
-    client.get("/blog/post")
-    answer = client.head("/blog/post")
-    assert answer.status_code == 200
-    assert not answer.content
-
-
 class _Reading(list):
     """Stands where a CommandLog keeps its commands, and reads a page before each is sent."""
 
