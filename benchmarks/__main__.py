@@ -9,6 +9,7 @@ NAMES = (
     "start",
     "pages",
     "mixed",
+    "renewed",
     "flat",
     "discussion",
     "footprint",

@@ -4,11 +4,9 @@ import json
 import statistics
 import subprocess
 import sys
-import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +40,7 @@ def _tables(folder: Path, paths: list[str]) -> list[report.Table]:
 
     gthread = ("--worker-class", "gthread", "--threads", str(BARE_THREADS))
     bare_view = web.started("benchmarks.bare:application", folder, arguments=gthread)
-    with bare_view as bare, _watched(folder) as (server, counts):
+    with bare_view as bare, web.watched(folder) as (server, counts):
         read(server, paths, WARM_SECONDS)
         turns = [read(bare, ["/"], BARE_SECONDS)]
         alone = Turn(server, counts, paths)
@@ -51,7 +49,7 @@ def _tables(folder: Path, paths: list[str]) -> list[report.Table]:
             read(server, paths, WARM_SECONDS)
             mixed = Turn(server, counts, paths)
         turns.append(read(bare, ["/"], BARE_SECONDS))
-    with _watched(folder, WATCHED_CLOSELY="1") as (server, counts), busy_site.writers():
+    with web.watched(folder, WATCHED_CLOSELY="1") as (server, counts), busy_site.writers():
         read(server, paths, WARM_SECONDS)
         closely = Turn(server, counts, paths)
     usual = statistics.median(turn.rate for turn in turns)
@@ -140,18 +138,3 @@ def read(server: Any, paths: list[str], seconds: float) -> Readings:
     if done.returncode:
         raise RuntimeError(done.stderr[-2_000:])
     return Readings(**json.loads(done.stdout))
-
-
-@contextmanager
-def _watched(folder: Path, **environment: str) -> Iterator[tuple[Any, Callable[[], Counter[str]]]]:
-    """Serve the site; yield its server, and what tells what its workers have done."""
-    from benchmarks import web
-
-    with tempfile.TemporaryDirectory(dir=folder) as told:
-
-        def counts() -> Counter[str]:
-            time.sleep(1)  # longer than from one writing to the next
-            return sum((Counter(json.loads(file.read_text())) for file in Path(told).glob("*.json")), Counter())
-
-        with web.started("benchmarks.watched:application", folder, {"WATCHED": told, **environment}) as server:
-            yield server, counts

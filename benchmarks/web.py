@@ -1,14 +1,17 @@
 """Web servers as the product starts them, and wrk, which loads them."""
 
 import http.client
+import json
 import os
 import re
 import shutil
 import socket
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -123,6 +126,19 @@ def started(
     finally:
         process.terminate()
         process.wait(30)
+
+
+@contextmanager
+def watched(folder: Path, **environment: str) -> Iterator[tuple[Web, Callable[[], Counter[str]]]]:
+    """Serve the site as `benchmarks.watched`; yield its server, and what tells what its workers have done."""
+    with tempfile.TemporaryDirectory(dir=folder) as told:
+
+        def counts() -> Counter[str]:
+            time.sleep(1)  # longer than from one writing to the next
+            return sum((Counter(json.loads(file.read_text())) for file in Path(told).glob("*.json")), Counter())
+
+        with started("benchmarks.watched:application", folder, {"WATCHED": told, **environment}) as server:
+            yield server, counts
 
 
 def require_wrk() -> None:
