@@ -4,7 +4,8 @@ import os
 import statistics
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from typing import Any
 
 from benchmarks import report
 from benchmarks.site import QUICK
@@ -72,7 +73,7 @@ def _measure() -> None:
     )
 
 
-def _filters(nodes):
+def _filters(nodes: Any) -> Iterator[tuple[str, dict[str, Any], Any]]:
     from nodes.selectors.lists import Filters
 
     some = nodes.find_one({"metadata.type": "blog-entry", "metadata.tags.0": {"$exists": True}})["metadata"]

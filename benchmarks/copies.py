@@ -43,7 +43,7 @@ def main() -> int:
     """Measure, print, publish; return 1 if readers wait longer than they may."""
     with site.served_by_mongod() as folder:
         site.set_up()
-        from benchmarks.slow_senders import Server, _ours, asked, served
+        from benchmarks.slow_senders import Server, asked, ours, served
 
         def read(port: int, asking: Sequence[threading.Thread] = ()) -> list[float]:
             found: list[tuple[int, float]] = []
@@ -54,7 +54,7 @@ def main() -> int:
 
         unmade = _addresses(folder)
         answers: list[tuple[int, float]] = []
-        with served(Server("", _ours, {}, ""), "cms.wsgi:application", folder) as (port, _process):
+        with served(Server("", ours, {}, ""), "cms.wsgi:application", folder) as (port, _process):
             alone = read(port)
             asking = [threading.Thread(target=lambda one=one: answers.append(asked(port, one, 60))) for one in unmade]
             for one in asking:

@@ -4,6 +4,8 @@ import os
 import random
 import statistics
 from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
 
 from benchmarks import report, site
 
@@ -59,7 +61,7 @@ def _compare(name: str, size: int) -> None:
     report.publish(f"discussion {name}", [report.Table(f"A long discussion: {name}", about, columns, rows)])
 
 
-def _works(trial: "Trial") -> Iterator[tuple[str, Callable[[], object]]]:  # noqa: F821
+def _works(trial: Any) -> Iterator[tuple[str, Callable[[], object]]]:
     """Yield (what it is, how to do it) of all that should cost the same at any length."""
     from comments.types import Author, NewComment, Order
 
@@ -70,14 +72,14 @@ def _works(trial: "Trial") -> Iterator[tuple[str, Callable[[], object]]]:  # noq
     pages = -(-discussion.last_number // 100)
     place = trial.place()
     for order in backend.store.layouts.of(place).orders:
-        found = {"target": target, "order": order, "size": 100}
+        found: dict[str, Any] = {"target": target, "order": order, "size": 100}
         if order is Order.THREADED:
-            places = {"first": {}, "middle": {"after": cursor}, "last": {"before": "~"}}
+            places: dict[str, dict[str, Any]] = {"first": {}, "middle": {"after": cursor}, "last": {"before": "~"}}
         else:
             places = {"first": {"number": 1}, "middle": {"number": max(1, pages // 2)}, "last": {"number": pages}}
         for where, more in places.items():
-            yield f"{where} page, {order}", lambda found=found, more=more: backend.page(**found, **more)
-        yield f"permalink, {order}", lambda found=found: backend.page(**found, at=slug)
+            yield f"{where} page, {order}", partial(backend.page, **found, **more)
+        yield f"permalink, {order}", partial(backend.page, **found, at=slug)
 
     def post() -> None:
         backend.post(target, NewComment(Author("Bench"), "Yes", "<p>Yes</p>", str(random.random())))

@@ -48,7 +48,7 @@ def _load() -> Any:
     made = [
         node(
             "recipe", f"recipe-{course}-{vegan}-{one}", parent=section, text="Stir it well. " * 300,
-            **{"detail.course": course, "detail.is_vegan": vegan, "detail.ingredients": [one]},
+            **dict[str, Any]({"detail.course": course, "detail.is_vegan": vegan, "detail.ingredients": [one]}),
         )
         for course in ("starter", "main", "dessert") for vegan in (True, False) for one in INGREDIENTS
     ]  # fmt: skip

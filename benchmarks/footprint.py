@@ -51,7 +51,7 @@ def main() -> None:
 def _commands(counter: Counter, paths: dict[str, str]) -> report.Table:
     from django.test import Client
 
-    from cms import page_cache
+    from cms.page_cache import kept
     from nodes.models import tree, version_cache
     from nodes.texts import rendering
 
@@ -65,14 +65,14 @@ def _commands(counter: Counter, paths: dict[str, str]) -> report.Table:
 
     rows: list[list[object]] = []
     for name, path in paths.items():
-        page_cache.kept.clear()
-        version_cache._answers.clear()
+        kept.clear()
+        version_cache.clear()
         rendering.saved.cache_clear()
-        tree._kept = None
+        tree.clear()
         first, response = counted(path)
-        page_cache.kept.clear()
+        kept.clear()
         again, _ = counted(path)
-        is_kept = bool(page_cache.kept.cache.size)
+        is_kept = bool(kept.cache.size)
         unchanged = counted(path, **{"if-none-match": response["ETag"]})[0] if response.has_header("ETag") else ""
         rows.append([name, first, again, counted(path)[0] if is_kept else "", unchanged])
     about = (

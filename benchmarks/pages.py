@@ -63,7 +63,8 @@ def main() -> None:
         every += [Series(name, "kept") for name in paths if "etag" in warm.get(paths[name])[1]]
         every += [Series(one.page, "304") for one in every if one.way == "kept"]
         post = next(iter(paths))
-        size, id = len(warm.get(paths[post])[2]), database().discussions.find_one(sort=[("count", -1)])["_id"]
+        size = len(warm.get(paths[post])[2])
+        [id] = [one["_id"] for one in database().discussions.find().sort("count", -1).limit(1)]
         paths |= {
             "bare view": "/",
             "bare, one command": f"/read/2?discussion={quote(id)}",

@@ -2,6 +2,7 @@
 
 import json
 import os
+import random
 import re
 import statistics
 import subprocess
@@ -178,7 +179,10 @@ def _mixed(
     slugs = folder / "ranked.json"
     slugs.write_text(json.dumps([post["slug"] for post in posts]))
     ids = busy_site.ranked()[0]
-    each = {busy_site.comment: busy_site.COMMENT_EVERY, busy_site.save: busy_site.SAVE_EVERY}
+    each: dict[Callable[[random.Random, Any], None], float] = {
+        busy_site.comment: busy_site.COMMENT_EVERY,
+        busy_site.save: busy_site.SAVE_EVERY,
+    }
     every = [Traffic("ours", servers[OURS], paths, lambda: busy_site.at_their_pace(ids, each))]
     for way, peer in peers.items():
         theirs = [f"{path}/" for path in paths]

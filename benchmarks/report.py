@@ -67,7 +67,8 @@ def machine() -> str:
     import pymongo
 
     versions = {name: metadata.version(name) for name in ("Django", "pymongo", "django-mongodb-backend", "gunicorn")}
-    with pymongo.MongoClient(os.environ["MONGODB_URI"]) as client:
+    client: pymongo.MongoClient[Any] = pymongo.MongoClient(os.environ["MONGODB_URI"])
+    with client:
         server = client.server_info()["version"]
     wrk = subprocess.run(["wrk", "-v"], check=False, capture_output=True, text=True).stdout.split("[")[0].strip()
     named = ", ".join(f"{name} {version}" for name, version in versions.items())

@@ -3,4 +3,4 @@
 from cms.settings import *  # noqa: F403
 from cms.settings import COMMENTS
 
-COMMENTS = {**COMMENTS, "PAGE_SIZE": 100}
+COMMENTS.update(PAGE_SIZE=100)  # type: ignore[call-overload]

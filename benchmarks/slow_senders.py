@@ -216,7 +216,12 @@ def restarted(server: Server, path: str, folder: Path) -> str:
             port = listening.getsockname()[1]
             for _ in range(20):
                 asked(port, path, 60)
-            return restart(path, port, lambda: [one.restart() for one in both])
+
+            def each() -> None:
+                for one in both:
+                    one.restart()
+
+            return restart(path, port, each)
         finally:
             for one in both:
                 one.stop()

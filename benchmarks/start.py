@@ -34,7 +34,7 @@ def main() -> None:
 
             def restart(server: Embedded = server, again: list[str] = again) -> None:
                 while not again:
-                    server.look(again.append)
+                    server.ensure_running(again.append)
                     time.sleep(0.01)
 
             measure("start after kill -9", restart)
