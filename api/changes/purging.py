@@ -10,8 +10,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from urllib.parse import quote
 
@@ -20,7 +19,7 @@ from bson import ObjectId
 from django.conf import settings
 from django.utils.module_loading import import_string
 from pymongo.change_stream import ChangeStream
-from pymongo.errors import OperationFailure
+from pymongo.errors import OperationFailure, PyMongoError
 
 from api.changes import events
 from api.changes.relay import LOST
@@ -44,6 +43,8 @@ CLOSING = 0.1
 # For one look at the stream, which takes GATHERED, or at the position: a primary that is ending may answer only when it has
 # ended, one that fell silent never.
 LOOKING = 0.4
+# For storing the position, which waits for a majority.
+STORING = 1.0
 # How old the stored position gets at most: so much is told again by a worker that begins.
 MARKED = 5.0
 
@@ -66,8 +67,7 @@ def outdated(event: Document) -> set[str]:
     id, fields = event["documentKey"]["_id"], event["fields"]
     if collection == SITE:
         slots = {name.removeprefix("tags.") for name in fields if name.startswith("tags.")}
-        # The first time, all at once.
-        tags = {TAGS, *map(_of_slot, slots)} if slots else {TAGS, *map(_of_slot, SLOTS)} if "tags" in fields else set()
+        tags = {TAGS, *map(_of_slot, slots)} if slots else set()
         return {LISTS} if is_whole or "lists" in fields else {*tags, *({TEXTS} & set(fields))}
     if collection == NODES:
         is_told = is_whole or any(name == "metadata.nonce" or name.startswith("metadata.tags") for name in fields)
@@ -101,9 +101,13 @@ def heard(cache: str) -> datetime | None:
 def purge(stopping: threading.Event) -> None:
     """Tell all caches that CDN_PURGE_URLS names until the event is set, each in a thread of its own: one that hangs keeps no
     other waiting."""
-    if caches := settings.CDN_PURGE_URLS:
-        with ThreadPoolExecutor(len(caches)) as pool:
-            list(pool.map(lambda cache: Purger(cache).run(stopping), caches))
+    tellers = [
+        threading.Thread(target=Purger(cache).run, args=(stopping,), daemon=True) for cache in settings.CDN_PURGE_URLS
+    ]
+    for teller in tellers:
+        teller.start()
+    for teller in tellers:
+        teller.join()
 
 
 class Purger:
@@ -113,24 +117,22 @@ class Purger:
     def __init__(self, cache: str) -> None:
         self.cache = cache
         self.is_failing = False
+        # Where the stored position leads nowhere any more: all pages are dropped.
+        self.is_lost = False
 
     def run(self, stopping: threading.Event) -> None:
         """Follow until the event is set. What fails is tried again, from the stored position on."""
         while not stopping.is_set():
             try:
                 self._follow(stopping)
-            except OperationFailure as error:
-                self._failed(error)
-                if error.code in LOST:
-                    # To begin anew is to drop all pages.
-                    database()[PURGES].delete_one({"_id": self.cache})
             except Exception as error:  # noqa: BLE001 - what tells a cache of another make may raise anything
                 self._failed(error)
+                self.is_lost |= isinstance(error, OperationFailure) and error.code in LOST
             stopping.wait(RETRY)
 
     def _follow(self, stopping: threading.Event) -> None:
         with pymongo.timeout(LOOKING):
-            stored = database()[PURGES].find_one({"_id": self.cache})
+            stored = None if self.is_lost else database()[PURGES].find_one({"_id": self.cache})
         start = stored["resume"] if stored else None
         # A page may be shown under versions that were trusted so long.
         again = AGAIN + settings.PAGE_CACHE_TRUST_MS / 1_000
@@ -168,7 +170,10 @@ class Purger:
 
     def _store(self, position: Document) -> None:
         said = {"resume": position, "at": now()}
-        database()[PURGES].update_one({"_id": self.cache}, {"$set": said}, upsert=True)
+        # What fails is stored the next time: to tell comes first, and how old the position gets metrics say.
+        with suppress(PyMongoError), pymongo.timeout(STORING):
+            database()[PURGES].update_one({"_id": self.cache}, {"$set": said}, upsert=True)
+            self.is_lost = False
 
 
 @contextmanager

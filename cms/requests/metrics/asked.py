@@ -1,7 +1,9 @@
 """What is asked of MongoDB when Prometheus asks: never for longer than SECONDS, and what cannot be said is left out."""
 
 import logging
+import math
 from collections.abc import Callable, Iterable, Iterator
+from datetime import datetime
 
 from django.conf import settings
 from prometheus_client import Metric
@@ -42,20 +44,18 @@ def _comments() -> Values:
 
 
 def _worker() -> Values:
-    if at := jobs.last_tended():
-        silent = (now() - at).total_seconds()
-        yield "worker_silent_seconds", "Since a worker (manage.py work) last said that it runs.", silent
+    yield "worker_silent_seconds", "Since a worker (manage.py work) last said that it runs.", _since(jobs.last_tended())
 
 
 def _caches() -> Values:
-    heard = [purging.heard(cache) for cache in settings.CDN_PURGE_URLS]
-    times = [at for at in heard if at]
-    if times:
-        yield (
-            "caches_silent_seconds",
-            "Since the worst of the caches in front was last told all that changed.",
-            (now() - min(times)).total_seconds(),
-        )
+    if caches := settings.CDN_PURGE_URLS:
+        silent = max(_since(purging.heard(cache)) for cache in caches)
+        yield "caches_silent_seconds", "Since the worst of the caches in front was last told all that changed.", silent
+
+
+def _since(at: datetime | None) -> float:
+    """Return the seconds since then; infinity for never, so that an alert fires for what never worked."""
+    return (now() - at).total_seconds() if at else math.inf
 
 
 def _members() -> Values:
