@@ -53,8 +53,10 @@ DEMO = switch(env, "DEMO", default=LOCAL)
 if LOCAL:
     SECRET_KEY = SECRET_KEY or kept_secret(VAR_DIR / "secret_key")
 else:
-    if not SECRET_KEY:
-        raise ImproperlyConfigured("SECRET_KEY is missing: a site that ALLOWED_HOSTS opens to others needs its own.")
+    if not SECRET_KEY or SECRET_KEY.startswith("replace-this"):
+        raise ImproperlyConfigured(
+            "SECRET_KEY is missing, or the example's: a site that ALLOWED_HOSTS opens to others needs its own."
+        )
     if DEBUG:
         raise ImproperlyConfigured("DEBUG is on, while ALLOWED_HOSTS opens the site to others.")
     if not is_protected(MONGODB_URI):

@@ -65,5 +65,5 @@ def test_site_that_is_open_to_others_does_not_start_without_a_key(tmp_path):
         text=True,
         check=False,
     )
-    assert answer.returncode != 0
+    assert answer.returncode == 2
     assert "SECRET_KEY is missing" in answer.stderr

@@ -185,6 +185,7 @@ def test_production_settings_are_clean(tmp_path):
     ("change", "reason"),
     [
         ({"SECRET_KEY": ""}, "SECRET_KEY is missing"),
+        ({"SECRET_KEY": "replace-this-by-fifty-characters-that-no-one-can-guess-0123456789"}, "the example's"),
         ({"DEBUG": "on"}, "DEBUG is on"),
         ({"MONGODB_URI": ""}, "MONGODB_URI names no user"),
         ({"MONGODB_URI": "mongodb://db.example.org/?replicaSet=rs0"}, "MONGODB_URI names no user"),
@@ -209,5 +210,5 @@ def test_production_settings_are_clean(tmp_path):
 )
 def test_unfit_production_settings_are_refused(tmp_path, change, reason):
     done = check(tmp_path, **{**PRODUCTION, **change})
-    assert done.returncode != 0
+    assert done.returncode == 2
     assert reason in done.stderr

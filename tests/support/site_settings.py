@@ -2,6 +2,7 @@
 
 import os
 import re
+import secrets
 import subprocess
 import sys
 from pathlib import Path
@@ -11,9 +12,9 @@ SETTINGS = (ROOT / "docs/reference/settings.md").read_text()
 
 
 def production() -> dict[str, str]:
-    """Return the variables of a public site, as the reference of settings shows them."""
+    """Return the variables of a public site, as the reference of settings shows them, with a key of its own."""
     block = re.search(r"```ini\n(.*?)```", SETTINGS, re.DOTALL)[1]
-    return dict(line.split("=", 1) for line in block.splitlines())
+    return dict(line.split("=", 1) for line in block.splitlines()) | {"SECRET_KEY": secrets.token_urlsafe(50)}
 
 
 def documented() -> dict[str, str]:
