@@ -1,7 +1,7 @@
 """A database for a moment, beside the site's own: what a command does in it the site never sees."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from bson import ObjectId
 from django.core.management.base import CommandError
@@ -34,4 +34,6 @@ def scratch_database() -> Iterator[None]:
     finally:
         for alias, database in own.items():
             connections[alias].database = database
-            client(alias).drop_database(names[alias])
+            # Who may make none may drop none.
+            with suppress(OperationFailure):
+                client(alias).drop_database(names[alias])
