@@ -37,6 +37,7 @@ sub vcl_init {
 acl proxies { "127.0.0.1"; "::1"; }
 
 sub vcl_recv {
+    set req.http.Host = regsub(std.tolower(req.http.Host), "\.(:\d+)?$", "\1");
     # A door of its own, which no reader reaches: varnishd -a purges=127.0.0.1:6082
     if (local.socket == "purges") {
         if (req.method != "PURGE") {
@@ -45,7 +46,7 @@ sub vcl_recv {
         return (synth(200, "Dropped " + xkey.purge(req.http.Xkey-Purge)));
     }
     # Varnish has added who asked it: the site wants to know whom that one speaks for.
-    if (client.ip ~ proxies) {
+    if (req.restarts == 0 && client.ip ~ proxies) {
         set req.http.X-Forwarded-For = regsub(req.http.X-Forwarded-For, ",[^,]*$", "");
     }
     # Sessions, messages, and for two seconds those who have just sent something.
@@ -135,7 +136,7 @@ sub vcl_synth {
 }
 
 sub vcl_deliver {
-    if (req.restarts > 0 && resp.status < 500) {
+    if (req.restarts > 0 && obj.hits > 0 && resp.status < 500) {
         set resp.http.Warning = {"110 - "Response is Stale""};
     }
     if (resp.http.Cache-Control ~ "s-maxage") {

@@ -33,6 +33,7 @@ class Stand(ThreadingHTTPServer):
         self.asked: Counter[str] = Counter()
         self.said: list[dict[str, str]] = []
         self.is_broken = self.is_unchanged = False
+        self.failures = 0
         self.hangs_up = False
         self.slowness = 0.0
 
@@ -49,7 +50,8 @@ class _Answering(BaseHTTPRequestHandler):
         else:
             stand.asked[self.path] += 1
             stand.said.append({name.lower(): value for name, value in self.headers.items()})
-            status, headers = (503, {}) if stand.is_broken else (200, stand.pages.get(self.path, {}))
+            fails, stand.failures = stand.is_broken or stand.failures > 0, stand.failures - 1
+            status, headers = (503, {}) if fails else (200, stand.pages.get(self.path, {}))
             body = f"{self.path} {stand.asked[self.path]}".encode()
             if stand.is_unchanged and self.headers.get("If-None-Match") == headers.get("ETag", ""):
                 status, body = 304, b""
@@ -89,6 +91,7 @@ def both(running) -> tuple[Stand, Varnish]:
     stand.asked.clear()
     stand.said.clear()
     stand.is_broken = stand.is_unchanged = False
+    stand.failures = 0
     stand.slowness = 0.0
     return running
 
@@ -244,6 +247,17 @@ def test_the_site_hears_whom_the_proxy_speaks_for(both):
     assert stand.said[-1]["x-forwarded-for"] == "spoofed, 203.0.113.9"
     cache.ask("/x")
     assert stand.said[-1]["x-forwarded-for"] == "127.0.0.1"
+    stand.failures = 1
+    assert cache.ask("/again", X_Forwarded_For="spoofed, 203.0.113.9")[0] == 200
+    assert [said["x-forwarded-for"] for said in stand.said[-2:]] == ["spoofed, 203.0.113.9"] * 2
+
+
+def test_what_the_second_try_brings_is_not_called_stale(both):
+    stand, cache = both
+    stand.pages["/page"] = KEPT
+    stand.failures = 1
+    status, headers, _body = cache.ask("/page")
+    assert (status, "warning" in headers) == (200, False)
 
 
 @pytest.fixture(scope="module")
@@ -338,3 +352,5 @@ def test_addresses_of_two_schemes_and_hosts_are_two_pages(both):
     assert cache.ask("/page", X_Forwarded_Proto="https")[2] == b"/page 2"
     assert cache.ask("/page", X_Forwarded_Proto="https", Host="example.org")[2] == b"/page 3"
     assert cache.ask("/page", X_Forwarded_Proto="https")[2] == b"/page 2"
+    # One host, however it is spelt.
+    assert cache.ask("/page", X_Forwarded_Proto="https", Host="Example.ORG.")[2] == b"/page 3"
