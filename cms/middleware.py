@@ -2,6 +2,7 @@
 
 import logging
 import secrets
+import threading
 import time
 from collections.abc import Callable
 from typing import Any
@@ -41,7 +42,23 @@ def ready(request: HttpRequest) -> HttpResponse:
     """Say whether this process can serve: whether the database takes writes, and nothing has asked the process to end."""
     if draining.has_begun():
         return _said("about to end", 503)
-    return _said("ready", 200) if answers() else _said("the database does not answer", 503)
+    return _said("ready", 200) if _database_answers() else _said("the database does not answer", 503)
+
+
+_asking = threading.Lock()
+_answered = False
+
+
+def _database_answers() -> bool:
+    """Return whether the database takes writes: what was said last, while another thread asks. A database that is silent holds
+    one thread for a second, however often it is asked for."""
+    global _answered
+    if _asking.acquire(blocking=False):
+        try:
+            _answered = answers()
+        finally:
+            _asking.release()
+    return _answered
 
 
 def _said(text: str, status: int) -> HttpResponse:

@@ -2,6 +2,7 @@
 
 import json
 import logging
+import threading
 
 import pytest
 from django.contrib.auth.models import User
@@ -15,6 +16,7 @@ from comments.posting import services
 from comments.types import Author
 from nodes.models import site as stored_site
 from nodes.services import site as site_services
+from tests.support.processes import until
 
 TEXT = "A long comment that took its author ten minutes to write and must not be lost to a failing database."
 
@@ -106,6 +108,25 @@ def test_not_ready_while_the_database_is_away(mongo, client, monkeypatch):
     monkeypatch.setattr("cms.middleware.answers", lambda: False)
     assert client.get("/readyz").status_code == 503
     assert client.get("/healthz").status_code == 200
+
+
+def test_a_silent_database_holds_one_thread_that_asks_whether_it_answers(client, monkeypatch):
+    asked, over = [], threading.Event()
+
+    def silent() -> bool:
+        asked.append(threading.get_ident())
+        over.wait(10)
+        return False
+
+    monkeypatch.setattr("cms.middleware.answers", silent)
+    monkeypatch.setattr("cms.middleware._answered", False)
+    first = threading.Thread(target=client.get, args=("/readyz",))
+    first.start()
+    until(lambda: asked)
+    assert [Client().get("/readyz").status_code for _ in range(5)] == [503] * 5
+    over.set()
+    first.join()
+    assert len(asked) == 1
 
 
 def test_health_is_answered_for_any_host(mongo, client):
