@@ -8,6 +8,7 @@ import secrets
 from collections.abc import Sequence
 from pathlib import Path
 from urllib.parse import parse_qsl, urlsplit
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import environ
 from django.core.exceptions import ImproperlyConfigured
@@ -79,6 +80,15 @@ def one_of(env: environ.Env, name: str, choices: Sequence[str], *, default: str)
     if value not in choices:
         raise ImproperlyConfigured(f"{name} must be one of {', '.join(choices)}, not {value!r}.")
     return str(value)
+
+
+def time_zone(env: environ.Env, name: str, *, default: str) -> str:
+    """Return the variable `name`, which must name a time zone; ImproperlyConfigured names it if it does not."""
+    value: str = env.str(name, default=default)
+    try:
+        return ZoneInfo(value).key
+    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+        raise ImproperlyConfigured(f"{name}: {value!r} is no time zone such as Europe/Berlin.") from error
 
 
 def networks(env: environ.Env, name: str) -> list[str]:

@@ -17,6 +17,7 @@ from cms.environment import (
     one_of,
     password,
     switch,
+    time_zone,
     web_origin,
     web_origins,
     write_concern,
@@ -186,7 +187,7 @@ LOGIN_REDIRECT_URL = LOGOUT_REDIRECT_URL = "/"
 LANGUAGES = [("en", _("English")), ("zh-hans", _("Simplified Chinese"))]
 LANGUAGE_CODE = one_of(env, "LANGUAGE_CODE", [code for code, name in LANGUAGES], default="en")
 LOCALE_PATHS = [BASE_DIR / "locale"]
-TIME_ZONE = env.str("TIME_ZONE", default="UTC")
+TIME_ZONE = time_zone(env, "TIME_ZONE", default="UTC")
 USE_TZ = True
 
 STATIC_URL = "/static/"
