@@ -36,8 +36,9 @@ def clear() -> None:
 def under_version(key: Hashable, moment: datetime, work: Callable[[], tuple[T, datetime | None]]) -> T:
     """Return what `work` answers, asked again only after a change that lists read, when the answer is due, or after LONGEST.
 
-    `work` returns (answer, when it changes by itself or None). The version was read before the data that `work` reads. What
-    notes that it reads more than lists do is not kept, nor is what secondaries answer.
+    `work` returns (answer, when it changes by itself or None); what changes at `moment` already is not kept. The version was
+    read before the data that `work` reads. What notes that it reads more than lists do is not kept, nor is what secondaries
+    answer.
     """
     global _kept
     versions = site.current().versions
@@ -59,6 +60,7 @@ def under_version(key: Hashable, moment: datetime, work: Callable[[], tuple[T, d
     if read.texts or read.node:
         dependencies.note_texts()
         return answer
-    answers[key] = min(changes or NEVER, moment + LONGEST), read.slots, versions.of_tags(read.slots), answer
+    if (until := min(changes or NEVER, moment + LONGEST)) > moment:
+        answers[key] = until, read.slots, versions.of_tags(read.slots), answer
     dependencies.note_slots(read.slots)
     return answer

@@ -62,7 +62,8 @@ def counts(section_id: ObjectId, type: str, wanted: Wanted, moment: datetime) ->
             name, value = facets.read(group["_id"])
             if name in found and len(found[name]) < MOST_TOLD:
                 found[name][value] = group["count"]
-        return found, due.next_due(moment)
+        # A stranger can ask for any number of values that nothing has.
+        return found, due.next_due(moment) if any(found.values()) or not wanted else moment
 
     if len(wanted) > MOST_KEPT:
         return read()[0]

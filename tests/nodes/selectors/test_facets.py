@@ -115,6 +115,18 @@ def test_of_many_values_those_of_the_most_nodes_are_told(cookbook, counted):
     assert next(iter(told.items())) == ("salt", 3)
 
 
+def test_of_what_matches_nothing_no_counts_are_kept(cookbook, counted, commands):
+    recipe(cookbook, "pie", "dessert", ingredients=["pears"])
+    for _ in range(2):
+        with commands.recorded():
+            assert not any(counted(("ingredients", "no-such-thing")).values())
+        assert "aggregate" in commands.names
+    counted(("ingredients", "pears"))
+    with commands.recorded():
+        assert counted(("ingredients", "pears"))["course"] == {"dessert": 1}
+    assert "aggregate" not in commands.names
+
+
 def test_lists_and_counts_go_along_indexes(cookbook, slugs, counted, mongo, commands):
     other = node("cookbook", "other")
     for n in range(20):
