@@ -26,7 +26,7 @@ from nodes.collections import NODES
 from nodes.models import dependencies, tree
 from nodes.models import site as stored_site
 from nodes.models.dependencies import Dependencies
-from nodes.models.site import Beside, Site, Versions
+from nodes.models.site import SLOTS, Beside, Site, Versions
 from nodes.selectors import nodes as selectors
 from nodes.types import Expected
 
@@ -73,7 +73,9 @@ class Entry:
     @property
     def size(self) -> int:
         """Bytes, about: the page, and what is kept beside it."""
-        return len(self.packed) + 2_000 + 150 * len(self.site_versions.tags)
+        # All slots are one set for all pages, but for those that another process has made.
+        slots = () if self.nodes.slots is SLOTS else self.nodes.slots
+        return len(self.packed) + 2_500 + 150 * len(self.site_versions.tags) + 100 * len(slots)
 
     @property
     def content(self) -> bytes:

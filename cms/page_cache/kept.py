@@ -16,14 +16,14 @@ Key = tuple[str, ...]
 
 
 class PageCache:
-    """Entries by request, the longest unused dropped when they need more than `most` bytes together: first those with
-    parameters, of which a stranger can make any number."""
+    """Entries by request, the longest unused dropped when they need more than `most` bytes together: first those that are not
+    PLAIN, of which a stranger can make any number."""
 
     def __init__(self, most: int) -> None:
         self.most = most
         self.size = 0
         self.entries: OrderedDict[Key, Entry] = OrderedDict()
-        # The newest `frame` of the site that this process has made a page of.
+        # The `frame` of the site that this process has read last.
         self.frame: ObjectId | None = None
         self._lock = threading.Lock()
 
@@ -36,10 +36,11 @@ class PageCache:
     def put(self, key: Key, entry: Entry) -> None:
         with self._lock:
             self._forget(key)
-            if entry.size > self.most // 10:
+            size = _size(key, entry)
+            if size > self.most // 10:
                 return
             self.entries[key] = entry
-            self.size += entry.size
+            self.size += size
             while self.size > self.most:
                 self._forget(next((one for one in self.entries if len(one) > PLAIN), next(iter(self.entries))))
 
@@ -50,7 +51,7 @@ class PageCache:
 
     def _forget(self, key: Key) -> None:
         if old := self.entries.pop(key, None):
-            self.size -= old.size
+            self.size -= _size(key, old)
 
 
 class SharedPages:
@@ -83,7 +84,7 @@ class SharedPages:
         return kept[1] if kept[0] == key else None
 
     def put(self, key: Key, entry: Entry) -> None:
-        """Keep a page for all processes, if it is not too long, nor has parameters, of which a stranger can make any number."""
+        """Keep a page for all processes, if it is PLAIN and not too long."""
         if not self.places or len(key) > PLAIN or len(entry.packed) > self.PLACE:
             return
         said = pickle.dumps((key, entry))
@@ -100,6 +101,11 @@ class SharedPages:
 
     def _digest(self, said: bytes) -> bytes:
         return blake2b(said, digest_size=self._DIGEST).digest()
+
+
+def _size(key: Key, entry: Entry) -> int:
+    """Return the bytes that an entry takes with its key, about: an address that is not ASCII takes up to four a sign."""
+    return entry.size + sum(60 + (len(part) if part.isascii() else 4 * len(part)) for part in key)
 
 
 cache = PageCache(settings.PAGE_CACHE_BYTES)

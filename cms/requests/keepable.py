@@ -37,7 +37,8 @@ KEPT: Mapping[str, frozenset[str]] = {
     "api-reference": frozenset(),
     "api-schema": frozenset(),
 }
-# Parts of the key of an address without parameters: scheme, host and path.
+# Parts of the key of an address without parameters, of a host that the settings name: scheme, host and path. Of others a
+# stranger can make any number.
 PLAIN = 3
 # Of a request's bytes: longer addresses are not worth a place.
 LONGEST_KEY = 2_000
@@ -68,13 +69,16 @@ def key_of(request: HttpRequest) -> tuple[str, ...] | None:
     # Of two values of another parameter a view reads the last: the key, which is sorted, does not say which that was.
     if not _ALL_PARAMETERS.issuperset(names) or len(set(names)) < len(names):
         return None
+    host = request.get_host()
+    # In any letters, with a dot at its end, with any port.
+    spelt = () if _is_own(host) else ("spelt",)
     # Not the language: it is one of the settings, and these are under the site's version.
-    return (
-        request.scheme or "",
-        request.get_host(),
-        request.path_info,
-        *(part for pair in parameters for part in pair),
-    )
+    return (request.scheme or "", host, request.path_info, *spelt, *(part for pair in parameters for part in pair))
+
+
+def _is_own(host: str) -> bool:
+    """Return whether the settings name a host, and so; to a local site all are."""
+    return not settings.SITE_URL or host in settings.ALLOWED_HOSTS or settings.SITE_URL.endswith(f"//{host}")
 
 
 def is_for_all(request: HttpRequest, response: HttpResponse) -> bool:

@@ -53,7 +53,7 @@ def on_lists(select: Callable[P, T]) -> Callable[P, T]:
 def note_tags(tags: Iterable[str] | None = None) -> None:
     """Note that nodes were read by these tags, and no others of theirs are shown; by default, that any tag of them may be."""
     if (found := _recorder.current) is not None:
-        found.slots |= SLOTS if tags is None else slots(tags)
+        found.slots = SLOTS if tags is None else found.slots | slots(tags)
 
 
 def note_slots(slots: frozenset[str]) -> None:
