@@ -8,7 +8,7 @@ A module whose collections live behind another of Django's connections also defi
 collections depend on settings defines `collections() -> tuple[Collection, ...]` in place of the constant.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from types import ModuleType
@@ -16,7 +16,7 @@ from typing import Any
 
 from bson import Int64, ObjectId
 from django.apps import apps
-from django.db import DEFAULT_DB_ALIAS
+from django.db import DEFAULT_DB_ALIAS, connections
 from django.utils.module_loading import module_has_submodule
 
 Keys = tuple[tuple[str, int | str], ...]
@@ -107,7 +107,8 @@ class Declared:
 def declared() -> list[Declared]:
     """Return every collection that the installed apps declare, in the order of INSTALLED_APPS.
 
-    Where one app needs indexes on another's collection, both are given as one.
+    Where one app needs indexes on another's collection, both are given as one. What connections there are is not asked: checks
+    of settings must be able to say of an alias that there is none.
     """
     found: dict[tuple[str, str], Collection] = {}
     for alias, module in _modules():
@@ -117,6 +118,23 @@ def declared() -> list[Declared]:
             key = alias(), collection.name
             found[key] = _merged(found[key], collection) if key in found else collection
     return [Declared(alias, collection) for (alias, _), collection in found.items()]
+
+
+def stored(alias: str = "", names: Iterable[str] = ()) -> list[Declared]:
+    """Return the declared collections that MongoDB stores: all, or those behind one connection, or those of these names."""
+    wanted = set(names)
+    return [
+        item
+        for item in declared()
+        if connections[item.alias].vendor == "mongodb"
+        and (not alias or item.alias == alias)
+        and (not wanted or item.collection.name in wanted)
+    ]
+
+
+def aliases() -> list[str]:
+    """Return the connections to MongoDB behind which collections are declared."""
+    return list(dict.fromkeys(item.alias for item in stored()))
 
 
 def shard_key_of(collection: str) -> tuple[str, ...]:

@@ -13,12 +13,11 @@ from typing import Any
 
 import pymongo
 from django.apps import apps
-from django.db import connections
 from django.utils.module_loading import module_has_submodule
 from pymongo.database import Database
 from pymongo.errors import OperationFailure, PyMongoError
 
-from mongo.collections import Collection, declared
+from mongo.collections import Collection, aliases, stored
 from mongo.connection import Document, database, part_of
 from mongo.servers import first_clause, is_outage
 
@@ -94,7 +93,7 @@ def examine(
     """
     _discover()
     found: list[Finding] = []
-    for alias in dict.fromkeys(item.alias for item in declared() if connections[item.alias].vendor == "mongodb"):
+    for alias in aliases():
         try:
             examination = _examination(alias, production)
             for name, where, work in _work(examination, _checks if checks is None else checks):
@@ -113,7 +112,7 @@ def _examination(alias: str, production: bool) -> Examination:
     return Examination(
         alias,
         db,
-        tuple(item.collection for item in declared() if item.alias == alias),
+        tuple(item.collection for item in stored(alias)),
         production,
         existing=frozenset(db.list_collection_names(filter={"type": "collection"})),
     )

@@ -8,11 +8,10 @@ options), not by its name.
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from django.db import connections
 from pymongo.database import Database
 from pymongo.errors import DuplicateKeyError, OperationFailure
 
-from mongo.collections import Collection, Index, declared
+from mongo.collections import Collection, Index, stored
 from mongo.connection import Document, database, unhurried
 from mongo.indexes import validators
 from mongo.indexes.changes import Change, Work
@@ -34,8 +33,8 @@ class FormerFormat(CannotBuild):
 
 def require_present_format(alias: str = "") -> None:
     """Return if this code can read what is stored in the databases (or in that of one connection). Raises FormerFormat."""
-    for item in declared():
-        if connections[item.alias].vendor != "mongodb" or (alias and item.alias != alias) or not item.collection.former:
+    for item in stored(alias):
+        if not item.collection.former:
             continue
         db, name = database(item.alias), item.collection.name
         if db[name].find_one(item.collection.former, {"_id": 1}):
@@ -50,14 +49,11 @@ def plan(collections: Iterable[str] = (), alias: str = "") -> list[Change]:
     or for all. Drops of indexes that no app declares are in it as `optional` changes. Raises FormerFormat.
     """
     require_present_format(alias)
-    wanted = set(collections)
-    changes: list[Change] = []
-    for item in declared():
-        if connections[item.alias].vendor != "mongodb" or (alias and item.alias != alias):
-            continue
-        if not wanted or item.collection.name in wanted:
-            changes += changes_of(item.alias, item.collection, database(item.alias))
-    return changes
+    return [
+        change
+        for item in stored(alias, collections)
+        for change in changes_of(item.alias, item.collection, database(item.alias))
+    ]
 
 
 def ensure(report: Callable[[str], None] = lambda line: None, *, alias: str = "") -> int:

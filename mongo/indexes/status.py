@@ -4,10 +4,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.db import connections
 from pymongo.errors import OperationFailure
 
-from mongo.collections import declared
+from mongo.collections import stored
 from mongo.connection import Document, client, database
 from mongo.indexes.matching import same
 
@@ -26,12 +25,8 @@ class IndexStatus:
 
 def indexes(collections: Iterable[str] = (), alias: str = "") -> list[IndexStatus]:
     """Return every existing index of the declared collections: of those named or all, behind one connection or every one."""
-    wanted, rows = set(collections), []
-    for item in declared():
-        if connections[item.alias].vendor != "mongodb" or (wanted and item.collection.name not in wanted):
-            continue
-        if alias and item.alias != alias:
-            continue
+    rows = []
+    for item in stored(alias, collections):
         db, name = database(item.alias), item.collection.name
         if not db.list_collection_names(filter={"name": name}):
             continue

@@ -7,10 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from django.db import connections
 from pymongo.database import Database
 
-from mongo.collections import Collection, declared
+from mongo.collections import Collection, stored
 from mongo.connection import Document, database, unhurried
 from mongo.indexes.changes import Change
 
@@ -84,15 +83,11 @@ def _differences(before: Any, after: Any, path: str) -> Iterator[str]:
 
 def violations(collections: Iterable[str] = (), most: int = 100) -> Iterator[Violation]:
     """Yield stored documents that violate the declared validators, at most `most` a collection. Scans each collection."""
-    named = set(collections)
-    for item in declared():
-        collection = item.collection
-        if connections[item.alias].vendor != "mongodb" or collection.validator is None:
-            continue
-        if named and collection.name not in named:
+    for item in stored(names=collections):
+        if item.collection.validator is None:
             continue
         with unhurried():
-            found = list(violating(database(item.alias), collection, most))
+            found = list(violating(database(item.alias), item.collection, most))
         yield from found
 
 

@@ -9,11 +9,10 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from django.db import connections
 from pymongo.database import Database
 from pymongo.errors import OperationFailure
 
-from mongo.collections import Collection, Index, Keys, declared
+from mongo.collections import Collection, Index, Keys, aliases, declared, stored
 from mongo.connection import Document, client, database, unhurried
 
 Tell = Callable[[dict[str, Any]], Any]
@@ -89,10 +88,10 @@ def plan() -> list[Statement]:
     Raises CannotShard if a declared key is impossible.
     """
     statements: list[Statement] = []
-    for alias in dict.fromkeys(item.alias for item in declared() if connections[item.alias].vendor == "mongodb"):
+    for alias in aliases():
         db = database(alias)
         done = set(sharded(alias)) if is_mongos(alias) else set()
-        wanted = [item.collection for item in declared() if item.alias == alias and item.collection.shard_key]
+        wanted = [item.collection for item in stored(alias) if item.collection.shard_key]
         if problems := [problem for collection in wanted for problem in refusals(collection)]:
             raise CannotShard("; ".join(problems))
         lacking = [collection for collection in wanted if f"{db.name}.{collection.name}" not in done]

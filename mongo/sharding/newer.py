@@ -2,9 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from django.db import connections
-
-from mongo.collections import declared
+from mongo.collections import stored
 from mongo.connection import database
 from mongo.sharding.ranges import spelled
 
@@ -14,11 +12,7 @@ ANY = "SHARD"
 
 def mongosh(shards: Sequence[str] = ()) -> Iterator[str]:
     """Yield commands, with comments, that move what stays unsharded to these shards in turn, and tell how the keys route."""
-    every = [
-        (f"{database(item.alias).name}.{item.collection.name}", item.collection)
-        for item in declared()
-        if connections[item.alias].vendor == "mongodb"
-    ]
+    every = [(f"{database(item.alias).name}.{item.collection.name}", item.collection) for item in stored()]
     names = list(shards) or [ANY]
     yield f"\n// MongoDB 8.0, untested: what stays on one shard, on another than the first (its name for {ANY})."
     for number, name in enumerate(name for name, one in every if one.shard_key is None and one.is_busy):

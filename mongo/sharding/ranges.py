@@ -10,10 +10,9 @@ from itertools import pairwise
 from typing import Any
 
 from bson import Int64, MaxKey, MinKey, ObjectId
-from django.db import connections
 from pymongo.errors import OperationFailure
 
-from mongo.collections import Declared, declared
+from mongo.collections import Declared, aliases, stored
 from mongo.connection import Document, client, database, unhurried
 from mongo.sharding import keys
 from mongo.sharding.keys import CannotShard, Tell
@@ -52,12 +51,12 @@ def presplit(count: int, *, zones: bool = False, shards: Sequence[str] = ()) -> 
     """
     steps: list[Step] = []
     left: dict[str, int] = {}
-    for alias in dict.fromkeys(item.alias for item in declared() if connections[item.alias].vendor == "mongodb"):
+    for alias in aliases():
         entries = keys.sharded(alias) if keys.is_mongos(alias) else {}
         names = shards or (keys.shards(alias) if keys.is_mongos(alias) else ())
         if not names:
             raise CannotShard("Only a mongos knows which shards there are: name each by --shard.")
-        spread = [item for item in declared() if item.alias == alias and _first(item)[1]]
+        spread = [item for item in stored(alias) if _first(item)[1]]
         if spread and zones:
             steps += [Step(alias, {"addShardToZone": name, "zone": name}) for name in names]
         for item in spread:

@@ -46,7 +46,7 @@ def test_wrong_key_is_told_in_one_sentence_and_the_rest_goes_on_later(cluster, m
         [("a", 1), ("b", 1)], unique=True
     )  # it is not declared, so that no check sees it beforehand
     items = [Declared("default", Collection(name, (), ShardKey((("c", 1),)))) for name in ("first", "second", "third")]
-    monkeypatch.setattr("mongo.sharding.keys.declared", lambda: items)
+    monkeypatch.setattr("mongo.collections.declared", lambda: items)
     with as_mongos(cluster, monkeypatch):
         with pytest.raises(CommandError) as refused:
             call_command("setup_shards")
@@ -71,7 +71,7 @@ def test_wrong_key_is_told_in_one_sentence_and_the_rest_goes_on_later(cluster, m
 
 def test_unique_key_of_one_shard_alone_is_refused_beforehand(mongo, monkeypatch):
     wrong = Collection("wrong", (Index("u", (("a", 1),), unique=True),), ShardKey((("b", 1),)))
-    monkeypatch.setattr("mongo.sharding.keys.declared", lambda: [Declared("default", wrong)])
+    monkeypatch.setattr("mongo.collections.declared", lambda: [Declared("default", wrong)])
     with pytest.raises(CommandError, match="the unique index u does not begin with the shard key"):
         call_command("setup_shards", "--plan")
 

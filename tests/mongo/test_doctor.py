@@ -33,13 +33,7 @@ def patients(mongo):
 def declare(patients, monkeypatch):
     def declare(*indexes: Index, **options) -> None:
         items = [Declared("default", Collection(NAME, indexes, **options))]
-        for module in (
-            "mongo.indexes.planning",
-            "mongo.indexes.status",
-            "mongo.indexes.validators",
-            "mongo.doctor.findings",
-        ):
-            monkeypatch.setattr(f"{module}.declared", lambda: items)
+        monkeypatch.setattr("mongo.collections.declared", lambda: items)
 
     return declare
 

@@ -21,8 +21,9 @@ def declare(mongo, monkeypatch):
     """Declare one collection, in place of all declared ones; dropped after the test."""
 
     def declare(*built: Index, **options) -> None:
-        for module in ("mongo.indexes.planning", "mongo.indexes.status", "mongo.indexes.validators"):
-            monkeypatch.setattr(f"{module}.declared", lambda: [Declared("default", Collection(NAME, built, **options))])
+        monkeypatch.setattr(
+            "mongo.collections.declared", lambda: [Declared("default", Collection(NAME, built, **options))]
+        )
 
     yield declare
     mongo.drop_collection(NAME)

@@ -7,8 +7,7 @@ from typing import Any
 from django.core.management.base import CommandError
 from tqdm import tqdm
 
-from mongo import indexes
-from mongo.collections import declared
+from mongo import collections, indexes
 from mongo.connection import database
 from mongo.indexes import status, validators
 from mongo.management.base import MongoCommand, found_wrong
@@ -40,7 +39,7 @@ class Command(MongoCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         only: list[str] = options["collection"]
-        if unknown := set(only) - {item.collection.name for item in declared()}:
+        if unknown := set(only) - {item.collection.name for item in collections.declared()}:
             raise CommandError(f"No app declares {', '.join(sorted(unknown))}.")
         if options["status"]:
             self._show_status(only)

@@ -4,10 +4,9 @@ from argparse import ArgumentParser
 from typing import Any
 
 from django.core.management.base import CommandError
-from django.db import connections
 
 from mongo import indexes, sharding
-from mongo.collections import declared
+from mongo.collections import aliases, stored
 from mongo.connection import database
 from mongo.doctor import queries
 from mongo.management.base import MongoCommand
@@ -40,9 +39,8 @@ class Command(MongoCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        aliases = [a for a in dict.fromkeys(d.alias for d in declared()) if connections[a].vendor == "mongodb"]
         if options["status"]:
-            for alias in aliases:
+            for alias in aliases():
                 self._show(alias)
             return
         if options["presplit"] and not 2 <= options["presplit"] <= ranges.MOST:
@@ -57,12 +55,12 @@ class Command(MongoCommand):
             self.stdout.write(str(statement))
         for name, reason in sharding.unsharded():
             self.stdout.write(f"= {name}: stays on one shard  {reason}")
-        for alias in aliases:
+        for alias in aliases():
             self._show_broadcasts(alias)
         if options["plan"] or not (statements or options["presplit"]):
             self._show_commands(statements, options)
             return
-        if not all(sharding.is_mongos(alias) for alias in aliases):
+        if not all(sharding.is_mongos(alias) for alias in aliases()):
             raise CommandError(
                 "This server is no mongos, so nothing was sharded: point MONGODB_URI at one and run this again."
             )
@@ -107,7 +105,7 @@ class Command(MongoCommand):
 
     def _show_broadcasts(self, alias: str) -> None:
         """Show which queries the keys do not route: those that were accepted, with the reason, and those that were not."""
-        collections = [item.collection for item in declared() if item.alias == alias]
+        collections = [item.collection for item in stored(alias)]
         for query, collection, find in queries.built(database(alias), collections):
             if queries.asks_every_shard(find, collection):
                 reason = query.broadcast_because or "No reason is given: add the shard key to its filter."
