@@ -111,7 +111,8 @@ def declared() -> list[Declared]:
     of settings must be able to say of an alias that there is none.
     """
     found: dict[tuple[str, str], Collection] = {}
-    for alias, module in _modules():
+    for module in modules("collections"):
+        alias = getattr(module, "database_alias", lambda: DEFAULT_DB_ALIAS)
         for collection in (
             module.collections() if hasattr(module, "collections") else getattr(module, "COLLECTIONS", ())
         ):
@@ -137,6 +138,14 @@ def aliases() -> list[str]:
     return list(dict.fromkeys(item.alias for item in stored()))
 
 
+def modules(name: str) -> Iterator[ModuleType]:
+    """Yield the modules of this name of the installed apps, in the order of INSTALLED_APPS."""
+    for app in apps.get_app_configs():
+        # This app's own modules are what looks for the others'.
+        if app.name != __package__ and module_has_submodule(app.module, name):
+            yield import_module(f"{app.name}.{name}")
+
+
 def shard_key_of(collection: str) -> tuple[str, ...]:
     """Return the dotted paths of a collection's declared shard key, () without one: what a targeted update must name."""
     for item in declared():
@@ -160,11 +169,3 @@ def _merged(first: Collection, second: Collection) -> Collection:
 
 def _both(first: dict[str, Any] | None, second: dict[str, Any] | None) -> dict[str, Any] | None:
     return {"allOf": [first, second]} if first and second else first or second
-
-
-def _modules() -> Iterator[tuple[Callable[[], str], ModuleType]]:
-    for app in apps.get_app_configs():
-        # This module has the name that it looks for.
-        if app.name != __package__ and module_has_submodule(app.module, "collections"):
-            module = import_module(f"{app.name}.collections")
-            yield getattr(module, "database_alias", lambda: DEFAULT_DB_ALIAS), module

@@ -12,8 +12,7 @@ from importlib import import_module
 from typing import Any
 
 import pymongo
-from django.apps import apps
-from django.utils.module_loading import module_has_submodule
+from django.utils.module_loading import autodiscover_modules
 from pymongo.database import Database
 from pymongo.errors import OperationFailure, PyMongoError
 
@@ -170,6 +169,4 @@ def _cut_short(name: str, where: str) -> Finding:
 def _discover() -> None:
     for name in ("topology", "capacity", "cluster", "indexes", "queries", "shapes", "settings", "jobs"):
         import_module(f"mongo.doctor.{name}")
-    for app in apps.get_app_configs():
-        if app.name != "mongo" and module_has_submodule(app.module, "doctor"):
-            import_module(f"{app.name}.doctor")
+    autodiscover_modules("doctor")

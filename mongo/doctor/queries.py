@@ -2,14 +2,11 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from importlib import import_module
 from typing import Any
 
-from django.apps import apps
-from django.utils.module_loading import module_has_submodule
 from pymongo.database import Database
 
-from mongo.collections import Collection
+from mongo.collections import Collection, modules
 from mongo.connection import Document
 from mongo.doctor.findings import ADVICE, ERROR, WARNING, Examination, Finding, check
 from mongo.sharding.targeting import is_targeted
@@ -50,12 +47,7 @@ class Explained:
 
 def hot_queries() -> list[HotQuery]:
     """Return the hot queries that the installed apps declare in HOT_QUERIES of their `doctor` modules."""
-    return [
-        query
-        for app in apps.get_app_configs()
-        if app.name != "mongo" and module_has_submodule(app.module, "doctor")
-        for query in getattr(import_module(f"{app.name}.doctor"), "HOT_QUERIES", ())
-    ]
+    return [query for module in modules("doctor") for query in getattr(module, "HOT_QUERIES", ())]
 
 
 def explain(db: Database[Document], collection: str, find: dict[str, Any]) -> Explained:

@@ -6,13 +6,9 @@ only to the shards with such values.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from importlib import import_module
 from typing import Any
 
-from django.apps import apps
-from django.utils.module_loading import module_has_submodule
-
-from mongo.collections import Keys
+from mongo.collections import Keys, modules
 
 # What says nothing of where a value lies.
 _SCATTERED = {"$ne", "$nin", "$not", "$exists", "$type", "$regex", "$mod", "$all", "$elemMatch", "$size"}
@@ -29,12 +25,7 @@ class Broadcast:
 
 def broadcasts() -> list[Broadcast]:
     """Return the exceptions that the installed apps declare in BROADCASTS of their `doctor` modules."""
-    return [
-        broadcast
-        for app in apps.get_app_configs()
-        if app.name != "mongo" and module_has_submodule(app.module, "doctor")
-        for broadcast in getattr(import_module(f"{app.name}.doctor"), "BROADCASTS", ())
-    ]
+    return [broadcast for module in modules("doctor") for broadcast in getattr(module, "BROADCASTS", ())]
 
 
 def conditions(filter: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
