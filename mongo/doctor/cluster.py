@@ -5,6 +5,7 @@ from typing import Any
 
 from pymongo.database import Database
 
+from mongo import sharding
 from mongo.connection import Document, client
 from mongo.doctor.findings import ADVICE, ERROR, WARNING, Examination, Finding, check
 
@@ -15,10 +16,9 @@ MOST_JUMBO = 1_000
 @check
 def shards(examination: Examination) -> Iterator[Finding]:
     """On a mongos: the balancer runs, no chunk is too large to be moved, every shard has a primary that is reached."""
-    server = client(examination.alias)
-    if server.admin.command("hello").get("msg") != "isdbgrid":
+    if not sharding.is_mongos(examination.alias):
         return
-    where = examination.alias
+    server, where = client(examination.alias), examination.alias
     if not is_balancing(server["config"]):
         message = "The balancer is off: what is written from now on stays where it is, however uneven that becomes."
         yield Finding(ADVICE, "balancer-off", where, message, "In mongosh: sh.startBalancer().")

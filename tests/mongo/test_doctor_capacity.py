@@ -7,6 +7,7 @@ from pymongo import MongoClient
 from mongo import doctor, status
 from mongo.connection import database
 from mongo.doctor import ADVICE, ERROR, WARNING, capacity, cluster, topology
+from mongo.sharding import keys
 
 GIB = 1024**3
 
@@ -125,5 +126,6 @@ def test_findings_of_a_mongos(config, monkeypatch):
             }
             return answers[name]
 
-    monkeypatch.setattr(cluster, "client", lambda alias: Mongos(config=config))
+    for module in (cluster, keys):
+        monkeypatch.setattr(module, "client", lambda alias: Mongos(config=config))
     assert found(cluster.shards) == {"balancer-off": ADVICE, "chunk-jumbo": WARNING, "shard-unreachable": ERROR}
