@@ -5,7 +5,8 @@ Only mongos shards. Everything before that (the checks, the plan) works anywhere
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,8 +15,6 @@ from pymongo.errors import OperationFailure
 
 from mongo.collections import Collection, Index, Keys, aliases, declared, stored
 from mongo.connection import Document, client, database, unhurried
-
-Tell = Callable[[dict[str, Any]], Any]
 
 
 class CannotShard(Exception):
@@ -101,27 +100,37 @@ def plan() -> list[Statement]:
     return statements
 
 
-def apply(statement: Statement, db: Database[Document] | None = None, tell: Tell | None = None) -> None:
-    """Tell mongos one statement. Raises CannotShard with what the server said; then nothing of it remains.
-
-    `db` and `tell` are for tests without a mongos; `tell` carries out a command of the admin database.
-    """
-    db = database(statement.alias) if db is None else db
-    made = ""
-    try:
-        if statement.index is not None:
+def apply(statement: Statement) -> None:
+    """Tell mongos one statement. Raises CannotShard with what the server said; then nothing of it remains."""
+    db, made = database(statement.alias), ""
+    about = statement.collection or db.name
+    if statement.index is not None:
+        with _refused(about):
             there = set(db[statement.collection].index_information())
-            with unhurried():
-                name = db[statement.collection].create_index(list(statement.index.keys), **statement.index.settings())
-            made = "" if name in there else name
-        with unhurried():
-            (tell or db.client.admin.command)(statement.command)
-    except OperationFailure as error:
+            name = db[statement.collection].create_index(list(statement.index.keys), **statement.index.settings())
+        made = "" if name in there else name
+    try:
+        tell(statement.alias, statement.command, about)
+    except CannotShard:
         if made:
             db[statement.collection].drop_index(made)
-        raise CannotShard(
-            f"{statement.collection or db.name}: {error.details and error.details.get('errmsg')}"
-        ) from error
+        raise
+
+
+def tell(alias: str, command: dict[str, Any], about: str) -> None:
+    """Tell mongos a command of its admin database. Raises CannotShard with what it is about and what the server said."""
+    with _refused(about):
+        client(alias).admin.command(command)
+
+
+@contextmanager
+def _refused(about: str) -> Iterator[None]:
+    """Let the block take as long as it takes. Raises CannotShard where the server refuses what it is told there."""
+    try:
+        with unhurried():
+            yield
+    except OperationFailure as error:
+        raise CannotShard(f"{about}: {error.details and error.details.get('errmsg')}") from error
 
 
 def is_mongos(alias: str) -> bool:

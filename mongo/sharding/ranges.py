@@ -10,12 +10,11 @@ from itertools import pairwise
 from typing import Any
 
 from bson import Int64, MaxKey, MinKey, ObjectId
-from pymongo.errors import OperationFailure
 
 from mongo.collections import Declared, aliases, stored
-from mongo.connection import Document, client, database, unhurried
+from mongo.connection import Document, database
 from mongo.sharding import keys
-from mongo.sharding.keys import CannotShard, Tell
+from mongo.sharding.keys import CannotShard
 
 # Four hexadecimal digits tell more apart, and more than a few a shard serve nothing.
 MOST = 4_096
@@ -83,17 +82,7 @@ def presplit(count: int, *, zones: bool = False, shards: Sequence[str] = ()) -> 
 
 def apply(step: Step) -> None:
     """Tell mongos one step. Raises CannotShard with what the server said."""
-    try:
-        with unhurried():
-            tell_of(step.alias)(step.command)
-    except OperationFailure as error:
-        what = next(iter(step.command.values()))
-        raise CannotShard(f"{what}: {error.details and error.details.get('errmsg')}") from error
-
-
-def tell_of(alias: str) -> Tell:
-    """Return what carries out a command of the admin database."""
-    return client(alias).admin.command
+    keys.tell(step.alias, step.command, about=next(iter(step.command.values())))
 
 
 def _values(item: Declared, count: int) -> Iterator[Any]:

@@ -4,7 +4,7 @@ import pytest
 
 from mongo import sharding
 from mongo.collections import declared
-from tests.cluster.planned import build, statements
+from tests.cluster.planned import as_mongos, build
 from tests.cluster.servers import Cluster
 from tests.support.throwaway import EphemeralMongod
 
@@ -29,8 +29,8 @@ def cluster() -> Iterator[Cluster]:
 @pytest.fixture(scope="module")
 def sharded(cluster, django_db_setup, django_db_blocker):
     """The cluster with every declared collection, index, validator and shard key."""
-    with django_db_blocker.unblock():
+    with django_db_blocker.unblock(), pytest.MonkeyPatch.context() as patch, as_mongos(cluster, patch):
         build(cluster, declared())
-        for statement in statements(cluster):
-            sharding.apply(statement, cluster.primary[cluster.name], cluster.tell)
+        for statement in sharding.plan():
+            sharding.apply(statement)
     return cluster

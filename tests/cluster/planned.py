@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from types import SimpleNamespace
 
 import pytest
 
@@ -21,22 +21,11 @@ def build(cluster: Cluster, items: list[Declared]) -> None:
             change.apply(db)
 
 
-def statements(cluster: Cluster) -> list[sharding.Statement]:
-    """The plan's own statements, about the cluster's database in place of the tests'."""
-    return [sharding.Statement(s.alias, s.collection, _renamed(cluster, s), s.index, s.reason) for s in sharding.plan()]
-
-
-def _renamed(cluster: Cluster, statement: sharding.Statement) -> dict[str, Any]:
-    if not statement.collection:
-        return {"enableSharding": cluster.name}
-    return {**statement.command, "shardCollection": f"{cluster.name}.{statement.collection}"}
-
-
 @contextmanager
 def as_mongos(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Let the command believe that it talks to a mongos, which passes on what it is told as mongos would."""
-    db, tell = cluster.primary[cluster.name], cluster.tell
-    apply = sharding.apply
+    db = cluster.primary[cluster.name]
+    mongos = SimpleNamespace(admin=SimpleNamespace(command=cluster.tell))
     with monkeypatch.context() as patch:
         for module in (sharding, keys):
             patch.setattr(module, "is_mongos", lambda alias: True)
@@ -45,7 +34,6 @@ def as_mongos(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> Iterator[Non
         patch.setattr(keys, "sharded", lambda alias: cluster.entries())
         patch.setattr(keys, "chunks", lambda alias, entry: cluster.chunks_of(entry))
         patch.setattr(keys, "shards", lambda alias: tuple(cluster.shard_ids))
-        patch.setattr(ranges, "tell_of", lambda alias: tell)
-        patch.setattr(sharding, "apply", lambda statement: apply(statement, db, tell))
+        patch.setattr(keys, "client", lambda alias: mongos)
         patch.setattr("mongo.management.commands.setup_shards.indexes.ensure", lambda report: 0)
         yield

@@ -6,10 +6,11 @@ import pytest
 from bson import ObjectId
 from django.core.management import CommandError, call_command
 
+from mongo import sharding
 from mongo.clock import now
 from mongo.collections import Collection, Declared, Index, ShardKey, declared
 from mongo.indexes import changes_of
-from tests.cluster.planned import as_mongos, statements
+from tests.cluster.planned import as_mongos
 
 pytestmark = pytest.mark.slow
 NODES = "cms.nodes"
@@ -20,7 +21,7 @@ def keyed() -> list[Collection]:
 
 
 def test_every_collection_of_the_plan_is_sharded_and_no_other(sharded):
-    planned = {s.collection for s in statements(sharded) if s.collection}
+    planned = {s.collection for s in sharding.plan() if s.collection}
     assert planned == {collection.name for collection in keyed()}
     assert {namespace.removeprefix(f"{sharded.name}.") for namespace in sharded.entries()} == planned
     for collection in keyed():
