@@ -10,16 +10,10 @@ from mongo.sharding import refusals
 
 @register()
 def check_declarations(**kwargs: Any) -> list[CheckMessage]:
-    """Check that declarations can be carried out: names once, shard keys that unique indexes allow, a reason for none."""
+    """Check that declarations can be carried out: index names once, shard keys that unique indexes allow, a reason for none."""
     found: list[CheckMessage] = []
-    seen: set[tuple[str, str]] = set()
     for item in declared():
         collection = item.collection
-        if (item.alias, collection.name) in seen:
-            found.append(
-                Error(f"{collection.name} is declared twice.", hint="One app owns a collection.", id="mongo.E001")
-            )
-        seen.add((item.alias, collection.name))
         names = [index.name for index in collection.indexes]
         if len(names) != len(set(names)):
             found.append(Error(f"{collection.name} has two indexes of one name.", hint="Rename one.", id="mongo.E002"))
