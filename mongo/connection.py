@@ -58,13 +58,13 @@ def batched(values: Iterable[T], size: int) -> Iterator[list[T]]:
         yield batch
 
 
-def first_batch(command: str, collection: str, alias: str = DEFAULT_DB_ALIAS, **arguments: Any) -> list[Document]:
+def first_batch(command: str, collection: str, **arguments: Any) -> list[Document]:
     """Return what a "find" or an "aggregate" of a few small documents finds, all of it in the first batch.
 
     For what every request begins with: without a cursor it takes a tenth less time. Where the connection broke or the
     primary moved it is sent once more, as the driver does with find() and aggregate(). Raises PyMongoError.
     """
-    db = database(alias)
+    db = database()
     if db.read_concern.level:
         arguments["readConcern"] = db.read_concern.document
 
@@ -102,14 +102,14 @@ def transaction(work: Callable[[ClientSession], T], alias: str = DEFAULT_DB_ALIA
         )
 
 
-def promptly(alias: str = DEFAULT_DB_ALIAS) -> AbstractContextManager[Any]:
+def promptly() -> AbstractContextManager[Any]:
     """Bound a block by the connection's serverSelectionTimeoutMS: what a request begins with, so that it ends soon if no server
     is found or the one that is hangs.
 
     By itself the driver heeds that option only where there is no timeoutMS (get_server_selection_timeout in pymongo 4.20):
     every request of an outage would wait for the time of a whole operation.
     """
-    return pymongo.timeout(client(alias).options.server_selection_timeout)
+    return pymongo.timeout(client().options.server_selection_timeout)
 
 
 def unhurried() -> AbstractContextManager[Any]:

@@ -153,10 +153,10 @@ def _do(pieces: Iterable[Callable[[], object]]) -> None:
 
 
 @contextmanager
-def exclusively(name: str, time: timedelta, alias: str = DEFAULT_DB_ALIAS) -> Iterator[bool]:
+def exclusively(name: str, time: timedelta) -> Iterator[bool]:
     """Hold the lease `name` in the block, for at most `time`: then a process that died loses it. Give whether it is held, False
     if another process has it."""
-    leases, moment, token = database(alias)[rate_limit.COLLECTION], now(), str(ObjectId())
+    leases, moment, token = database()[rate_limit.COLLECTION], now(), str(ObjectId())
     document = {"passed": [{"token": token, "at": moment}], "expires": moment + time}
     key = f"lease:{name}"
     try:
@@ -176,10 +176,10 @@ def last_tended(alias: str = DEFAULT_DB_ALIAS) -> datetime | None:
     return said["at"] if said else None
 
 
-def is_tended(within: timedelta = SILENT, alias: str = DEFAULT_DB_ALIAS) -> bool:
-    """Return whether a worker said within this time that it runs."""
+def is_tended(alias: str = DEFAULT_DB_ALIAS) -> bool:
+    """Return whether a worker said of late that it runs."""
     at = last_tended(alias)
-    return at is not None and at >= now() - within
+    return at is not None and at >= now() - SILENT
 
 
 def put(kind: str, payload: Mapping[str, Any], *, key: str = "", alias: str = DEFAULT_DB_ALIAS) -> bool:
@@ -295,9 +295,9 @@ def failures(limit: int = 100, alias: str = DEFAULT_DB_ALIAS) -> list[Job]:
     return [_job(document, alias) for document in _jobs(alias).find({"state": FAILED}).sort("due", 1).limit(limit)]
 
 
-def failed_count(most: int, alias: str = DEFAULT_DB_ALIAS) -> int:
+def failed_count(most: int) -> int:
     """Return how many jobs failed for good, counted up to `most`."""
-    return int(_jobs(alias).count_documents({"state": FAILED}, limit=most))
+    return int(database()[COLLECTION].count_documents({"state": FAILED}, limit=most))
 
 
 def retry_failures(alias: str = DEFAULT_DB_ALIAS) -> int:

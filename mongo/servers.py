@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import pymongo
-from django.db import DEFAULT_DB_ALIAS, DatabaseError
+from django.db import DatabaseError
 from pymongo import MongoClient
 from pymongo.errors import (
     ConfigurationError,
@@ -103,32 +103,32 @@ def first_clause(error: PyMongoError) -> str:
     return str(error).split(", full error")[0].split(" (configured timeouts")[0].split(", Timeout:")[0]
 
 
-def knows_primary(alias: str = DEFAULT_DB_ALIAS) -> bool:
+def knows_primary() -> bool:
     """Return whether a server is known that takes writes; at once, without asking any."""
-    known = client(alias).topology_description
+    known = client().topology_description
     # Asked for every page: the name alone takes half of the time.
     return known.topology_type_name == "ReplicaSetWithPrimary" or known.has_writable_server()
 
 
-def knows_secondary(alias: str = DEFAULT_DB_ALIAS) -> bool:
+def knows_secondary() -> bool:
     """Return whether a secondary is known; at once, without asking any."""
-    return client(alias).topology_description.has_readable_server(Secondary())
+    return client().topology_description.has_readable_server(Secondary())
 
 
-def answers(alias: str = DEFAULT_DB_ALIAS, *, seconds: float = 1.0) -> bool:
+def answers(*, seconds: float = 1.0) -> bool:
     """Return whether a primary takes writes now, asked for at most `seconds`."""
-    return bool(_greeting(Primary(), alias, seconds).get("isWritablePrimary"))
+    return bool(_greeting(Primary(), seconds).get("isWritablePrimary"))
 
 
-def secondary_answers(alias: str = DEFAULT_DB_ALIAS, *, seconds: float = 1.0) -> bool:
+def secondary_answers(*, seconds: float = 1.0) -> bool:
     """Return whether a secondary can be read now, asked for at most `seconds`."""
-    return bool(_greeting(Secondary(), alias, seconds).get("secondary"))
+    return bool(_greeting(Secondary(), seconds).get("secondary"))
 
 
-def _greeting(of: Primary | Secondary, alias: str, seconds: float) -> dict[str, Any]:
+def _greeting(of: Primary | Secondary, seconds: float) -> dict[str, Any]:
     try:
         with pymongo.timeout(seconds):
-            return client(alias).admin.command("hello", read_preference=of)
+            return client().admin.command("hello", read_preference=of)
     except PyMongoError:
         return {}
 

@@ -34,6 +34,8 @@ from nodes.selectors.listing import (
 
 # The most pages of a folder that are listed at once.
 PAGES_LISTED = 100
+# The most pages that the footer links to.
+MOST_AT_TOP = 12
 
 
 def resolve(sections: Tree, path: str, moment: datetime) -> Node | Photo | None:
@@ -250,12 +252,12 @@ def neighbours(node: Node | Photo, moment: datetime) -> tuple[Node | Photo | Non
     return version_cache.under_version(("neighbours", node.pk, node.metadata.published), moment, read)
 
 
-def links_at_top(moment: datetime, *, limit: int = 12) -> list[tuple[str, str]]:
+def links_at_top(moment: datetime) -> list[tuple[str, str]]:
     """Return (title, slug) of the first live pages at the top level, by slug: what no section leads to. Kept in process."""
 
     def read() -> tuple[list[tuple[str, str]], datetime | None]:
-        found = pages_of(None, moment, limit=limit + 1, fields=UNTAGGED)
+        found = pages_of(None, moment, limit=MOST_AT_TOP + 1, fields=UNTAGGED)
         pages = [page.metadata for page in found if page.metadata.slug != HOME]
-        return [(page.title, page.slug) for page in pages[:limit]], due.next_due(moment)
+        return [(page.title, page.slug) for page in pages[:MOST_AT_TOP]], due.next_due(moment)
 
     return version_cache.under_version("links_at_top", moment, read)

@@ -20,7 +20,7 @@ def test_what_begins_a_request_heeds_the_time_to_find_a_server(mongo, monkeypatc
     began = time.monotonic()
     nowhere = "mongodb://127.0.0.1:9/?replicaSet=none"
     with MongoClient(nowhere, serverSelectionTimeoutMS=200, timeoutMS=60_000) as unreachable:
-        monkeypatch.setattr("mongo.connection.client", lambda alias: unreachable)
+        monkeypatch.setattr("mongo.connection.client", lambda: unreachable)
         with promptly(), pytest.raises(ServerSelectionTimeoutError):
             unreachable.site.kept.find_one()
     assert time.monotonic() - began < 10
