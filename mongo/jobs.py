@@ -310,12 +310,6 @@ def _retry(query: Mapping[str, Any], alias: str) -> int:
     return int(_jobs(alias).update_many({"state": FAILED, **query}, update).modified_count)
 
 
-def drop(query: Mapping[str, Any], alias: str = DEFAULT_DB_ALIAS) -> int:
-    """Delete the jobs whose payload matches {field: value}; return how many."""
-    wanted = {f"payload.{name}": value for name, value in query.items()}
-    return int(_jobs(alias).delete_many(wanted).deleted_count)
-
-
 def _leased(job: Job) -> Document:
     return {"_id": job.id, "state": RUNNING, "lease": job.lease}
 
