@@ -133,7 +133,10 @@ def begin_beside(stopping: threading.Event) -> None:
 
 
 def tend(aliases: Iterable[str] = (DEFAULT_DB_ALIAS,)) -> None:
-    """Say that a worker runs, and do what is to be done regularly. What fails is logged, and done the next time."""
+    """Say that a worker runs, and do what is to be done regularly: what fails of that is logged, and done the next time.
+
+    Raises PyMongoError where it cannot be said: as it could take no job either, a worker ends then, to be started again.
+    """
     for alias in aliases:
         database(alias)[WORKERS].update_one({"_id": "last"}, {"$set": {"at": now()}}, upsert=True)
     _do(_regular)
