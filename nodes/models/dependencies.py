@@ -7,7 +7,6 @@ makes an answer that is not kept.
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
 from mongo.engine import noting
@@ -42,12 +41,7 @@ recorded = _recorder.recorded
 def on_lists(select: Callable[P, T]) -> Callable[P, T]:
     """Note of a selector that what it returns changes with the site's `lists` (or `frame`) alone, at present."""
 
-    @wraps(select)
-    def noted(*args: P.args, **kwargs: P.kwargs) -> T:
-        with noting.noted():
-            return select(*args, **kwargs)
-
-    return noted
+    return noting.noted()(select)
 
 
 def note_tags(tags: Iterable[str] | None = None) -> None:
