@@ -98,9 +98,9 @@ def empty() -> None:
 
 def read(path: Path) -> dict[str, list[dict[str, Any]]]:
     """Return the documents of an archive by file, in an order of their own: that of comments in a queue is no matter."""
-    archive = Archive(path)
-    archive.check()
-    return {name: sorted(archive.records(name), key=str) for name in FILES}
+    with Archive.opened(path) as archive:
+        archive.check()
+        return {name: sorted(archive.records(name), key=str) for name in FILES}
 
 
 def changed(path: Path, name: str, change: Callable[[bytes], bytes]) -> None:

@@ -33,19 +33,22 @@ class Command(MongoCommand):
 
     def handle(self, *args: Any, path: Path, dry_run: bool, verify: bool, **options: Any) -> None:
         try:
-            archive = Archive(path)
-            with self._bar("checking", archive) as step:
-                archive.check(step)
-            if dry_run:
-                self._tell("Pretending to import", self._run("comparing", archive, dry_run=True))
-            elif verify:
-                with scratch_database():
-                    self._take_in(archive)
-                self.stdout.write("Nothing of it was stored here.")
-            else:
-                self._take_in(archive)
+            with Archive.opened(path) as archive:
+                self._import(archive, dry_run=dry_run, verify=verify)
         except BadArchive as error:
             raise CommandError(f"{path} cannot be imported: {error}.") from error
+
+    def _import(self, archive: Archive, *, dry_run: bool, verify: bool) -> None:
+        with self._bar("checking", archive) as step:
+            archive.check(step)
+        if dry_run:
+            self._tell("Pretending to import", self._run("comparing", archive, dry_run=True))
+        elif verify:
+            with scratch_database():
+                self._take_in(archive)
+            self.stdout.write("Nothing of it was stored here.")
+        else:
+            self._take_in(archive)
 
     def _take_in(self, archive: Archive) -> None:
         """Import the archive, and look whether all of it is there. Raises CommandError."""

@@ -16,7 +16,7 @@ import tempfile
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
@@ -160,13 +160,19 @@ class Lines:
 class Archive:
     """An archive that is read. Raises BadArchive for what no export wrote; `check` before anything is done with it."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self._zip = None if path.is_dir() else _zip(path)
+    def __init__(self, path: Path, file: zipfile.ZipFile | None) -> None:
+        self.path, self._zip = path, file
         self._sizes = dict(self._in_zip() if self._zip else self._in_folder())
         self.manifest = self._manifest()
         if missing := set(FILES) - set(self._sizes):
             raise BadArchive(f"it lacks {', '.join(sorted(missing))}")
+
+    @classmethod
+    @contextmanager
+    def opened(cls, path: Path) -> Iterator["Archive"]:
+        """Give the archive at `path`, a folder or a zip that is open as long as the block. Raises BadArchive."""
+        with nullcontext() if path.is_dir() else _zip(path) as file:
+            yield cls(path, file)
 
     def check(self, step: Callable[[], object] = lambda: None) -> None:
         """Compare all files with the manifest, and the pictures with what photos.jsonl says of them. Raises BadArchive.

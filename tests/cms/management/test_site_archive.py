@@ -4,6 +4,7 @@ import json
 import shutil
 import zipfile
 
+import psutil
 import pytest
 from bson import ObjectId
 
@@ -31,11 +32,18 @@ def written(path):
 
 @pytest.mark.parametrize("name", ["export", "export.zip"])
 def test_what_was_written_is_read_and_its_owner_alone_can_read_it(tmp_path, name):
-    archive = Archive(written(tmp_path / name))
-    archive.check()
-    assert [one["metadata"] for one in archive.records(NODES)] == [{"title": "Lake", "rank": 1.5}]
-    assert b"".join(archive.picture(PHOTO)) == b"onetwo"
+    path = written(tmp_path / name)
+    with Archive.opened(path) as archive:
+        archive.check()
+        assert [one["metadata"] for one in archive.records(NODES)] == [{"title": "Lake", "rank": 1.5}]
+        assert b"".join(archive.picture(PHOTO)) == b"onetwo"
+    assert str(path) not in [file.path for file in psutil.Process().open_files()]
     assert [(found.name, found.stat().st_mode & 0o077) for found in tmp_path.iterdir()] == [(name, 0)]
+
+
+def check(path):
+    with Archive.opened(path) as archive:
+        archive.check()
 
 
 def of_other_format(path):
@@ -74,7 +82,7 @@ def test_a_folder_that_is_not_what_was_exported_is_refused(tmp_path, spoil, told
     path = written(tmp_path / "export")
     spoil(path)
     with pytest.raises(BadArchive, match=told):
-        Archive(path).check()
+        check(path)
 
 
 def with_more(path, *more):
@@ -102,7 +110,7 @@ def test_a_zip_that_was_cut_or_made_to_harm_is_refused(tmp_path, spoil, told):
     path = written(tmp_path / "export.zip")
     spoil(path)
     with pytest.raises(BadArchive, match=told):
-        Archive(path).check()
+        check(path)
 
 
 @pytest.mark.parametrize(
@@ -124,7 +132,7 @@ def test_values_that_no_document_of_a_site_has_are_refused(tmp_path, value):
     path = written(tmp_path / "export")
     resealed(path, NODES, lambda data: data.replace(b'"Lake"', value.encode()))
     with pytest.raises(BadArchive, match="nodes.jsonl, line 1, is no document that an export holds"):
-        Archive(path).check()
+        check(path)
 
 
 def test_a_line_holds_exactly_what_was_stored():
