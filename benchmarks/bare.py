@@ -23,18 +23,31 @@ def view(request: HttpRequest) -> HttpResponse:
 
 def read(request: HttpRequest, size: int) -> HttpResponse:
     """Read the versions that a post depends on, by the command that the page cache sends, and answer `size` bytes."""
-    discussion = request.GET["discussion"]
-    one = [{"$match": {"_id": discussion}}, {"$project": {"version": 1, "claims": 1}}]
-    node = [{"$match": {"_id": ObjectId(discussion.partition(":")[2])}}, {"$project": {"metadata.nonce": 1}}]
-    both = [
-        {"$unionWith": {"coll": "discussions", "pipeline": one}},
-        {"$unionWith": {"coll": "cms.nodes", "pipeline": node}},
-    ]
-    pipeline = [{"$match": {"_id": "site"}}, *both]
-    answer = _database().command("aggregate", "cms.site", pipeline=pipeline, cursor={"batchSize": 3})
+    pipeline = _versions(request.GET["discussion"])
+    answer = _database().command(
+        "aggregate", "cms.site", pipeline=pipeline, cursor={"batchSize": 1_000}, maxTimeMS=2_000
+    )
     if len(answer["cursor"]["firstBatch"]) != 3:
         raise LookupError(request.GET["discussion"])
     return HttpResponse(b"x" * size)
+
+
+@cache
+def _versions(discussion: str) -> list[dict[str, Any]]:
+    """Return the pipeline. Where a page's node stands is kept with the page, and so it is here."""
+    node = {"_id": ObjectId(discussion.rpartition(":")[2])}
+    stored = _database()["cms.nodes"].find_one(node, {"metadata.parent_id": 1, "metadata.slug": 1})
+    if stored is None:
+        raise LookupError(discussion)
+    place = {f"metadata.{name}": stored["metadata"][name] for name in ("parent_id", "slug")}
+    fields = {"metadata.nonce": 1, "metadata.tags": 1}
+    of_discussion = [{"$match": {"_id": discussion}}, {"$project": {"version": 1, "claims": 1}}]
+    of_node = [{"$match": {**node, **place}}, {"$project": fields}]
+    return [
+        {"$match": {"_id": "site"}},
+        {"$unionWith": {"coll": "discussions", "pipeline": of_discussion}},
+        {"$unionWith": {"coll": "cms.nodes", "pipeline": of_node}},
+    ]
 
 
 def read_all(request: HttpRequest, size: int) -> HttpResponse:

@@ -1,0 +1,40 @@
+"""benchmarks/bare.py: its ceiling of a kept page is what the page cache does."""
+
+from importlib import import_module
+
+import pytest
+from django.conf import LazySettings
+
+from comments.backends import backend
+from nodes.models import Node
+from tests.support.comments.making import new
+
+
+@pytest.fixture
+def bare(mongo, monkeypatch):
+    monkeypatch.setattr(LazySettings, "configure", lambda _settings, **_values: None)
+    module = import_module("benchmarks.bare")
+    monkeypatch.setattr(module, "_database", lambda: mongo)
+    return module
+
+
+def test_the_versions_are_read_by_the_command_that_the_page_cache_sends(bare, post_page, client, rf, commands):
+    backend().post(post_page, new("first"))
+    path = Node.objects.get(pk=post_page.pk).get_absolute_url()
+    client.get(path)
+    with commands.recorded():
+        client.get(path)
+    [sent] = commands.sent
+    asked = rf.get("/", {"discussion": post_page.id})
+    bare.read(asked, 2)
+    with commands.recorded():
+        assert bare.read(asked, 2).content == b"xx"
+    [read] = commands.sent
+    names = ("aggregate", "pipeline", "cursor")
+    assert [read.command[name] for name in names] == [sent.command[name] for name in names]
+    assert {"maxTimeMS"} <= read.command.keys() & sent.command.keys()
+
+
+def test_what_a_post_is_made_of_is_read(bare, post_page, rf):
+    backend().post(post_page, new("first"))
+    assert b"first" in bare.read_all(rf.get("/", {"discussion": post_page.id}), 100).content
