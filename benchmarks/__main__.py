@@ -37,9 +37,9 @@ def main() -> int:
         parser.error(f"no such benchmark: {', '.join(sorted(unknown))}")
     if len(names) == 1:
         return _run(names[0])
-    return max(
-        subprocess.run([sys.executable, "-m", "benchmarks", name], check=False).returncode for name in names or NAMES
-    )
+    failed = [name for name in names or NAMES if subprocess.run([sys.executable, "-m", "benchmarks", name]).returncode]
+    print(f"Failed: {', '.join(failed)}" if failed else "Each ran to its end.")
+    return int(bool(failed))
 
 
 def _run(name: str) -> int:

@@ -30,8 +30,9 @@ def main() -> None:
         for size in SIZES:
             here, there = context.Pipe()
             os.environ["MONGODB_DATABASE"] = f"bench_{size}"
-            processes.append(context.Process(target=serve, args=(size, there)))
+            processes.append(context.Process(target=serve, args=(size, there), daemon=True))
             processes[-1].start()
+            there.close()  # so that what is asked of a process that has ended raises EOFError
             lengths.append(here.recv())  # one after the other: both load the demo
             pipes.append(here)
         taken: dict[str, list[list[float]]] = {name: [[], []] for name in lengths[0]}
