@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import psutil
 from django.conf import settings
 from django.db import connection
 
@@ -212,10 +213,16 @@ class Service:
             until(is_ready, seconds=60)
 
     def stop(self) -> None:
-        """End the program and wait until it has ended."""
+        """End the program and wait until it has ended; kill it after the units' TimeoutStopSec."""
         if self.process is not None:
             self.process.terminate()
-            self.process.wait(20)
+            try:
+                self.process.wait(20)
+            except subprocess.TimeoutExpired:
+                workers = psutil.Process(self.process.pid).children(recursive=True)
+                for one in (self.process, *workers):
+                    one.kill()
+                self.process.wait()
             self.process = None
 
     def restart(self) -> None:
