@@ -7,34 +7,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from pymongo import monitoring
-
 from benchmarks import pages, report, site
+from tests.support.commands import CommandLog
 
 REQUESTS = 300 if site.QUICK else 10_000
-QUIET = {"hello", "ismaster", "isMaster", "ping", "endSessions", "buildInfo"}
 ASSET = re.compile(rb'(?:<link rel="stylesheet" href|<script src)="([^"]+)"')
-
-
-class Counter(monitoring.CommandListener):
-    """Counts the commands that pages send."""
-
-    count = 0
-
-    def started(self, event: monitoring.CommandStartedEvent) -> None:
-        self.count += event.command_name not in QUIET
-
-    def succeeded(self, event: monitoring.CommandSucceededEvent) -> None:
-        """Only what is sent counts."""
-
-    def failed(self, event: monitoring.CommandFailedEvent) -> None:
-        """Only what is sent counts."""
 
 
 def main() -> None:
     """Measure, print, publish."""
-    counter = Counter()
-    monitoring.register(counter)
     os.environ["LOG_LEVEL"] = "WARNING"
     with site.served_by_mongod() as folder:
         site.set_up(pages.NODES)
@@ -42,26 +23,26 @@ def main() -> None:
 
         web.require_wrk()
         paths = dict(pages.addresses())
-        tables = [_commands(counter, paths)]
+        tables = [_commands(paths)]
         with web.started("cms.wsgi:application", folder) as server:
             tables += [_bytes(server, paths), _memory(server, paths, folder)]
         report.publish("footprint", tables)
 
 
-def _commands(counter: Counter, paths: dict[str, str]) -> report.Table:
+def _commands(paths: dict[str, str]) -> report.Table:
     from django.test import Client
 
     from cms.page_cache import kept
     from nodes.models import tree, version_cache
     from nodes.texts import rendering
 
-    client = Client(SERVER_NAME="127.0.0.1")
+    client, log = Client(SERVER_NAME="127.0.0.1"), CommandLog()
 
     def counted(path: str, **headers: str) -> tuple[int, Any]:
-        counter.count = 0
-        response = client.get(path, headers=headers)
+        with log.recorded():
+            response = client.get(path, headers=headers)
         assert response.status_code == (304 if headers else 200), (path, response.status_code)
-        return counter.count, response
+        return len(log), response
 
     rows: list[list[object]] = []
     for name, path in paths.items():
