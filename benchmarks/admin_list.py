@@ -2,46 +2,22 @@
 
 import os
 import statistics
-import tempfile
-import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from benchmarks import report
-from benchmarks.site import QUICK
-from tests.support.throwaway import EphemeralMongod
+from benchmarks import report, site
+from benchmarks.timing import clocked
 
-NODES = int(os.environ.get("NODES", "1000" if QUICK else "100000"))
-ROUNDS = 5 if QUICK else 15
+NODES = 1_000 if site.QUICK else 100_000
+ROUNDS = 5 if site.QUICK else 15
 
 
 def main() -> None:
-    """Load the demo's bulk content into a throw-away server and print medians in milliseconds."""
-    server = EphemeralMongod()
-    os.environ |= {
-        "MONGODB_URI": os.environ.get("BENCH_MONGODB_URI") or server.start(),
-        "MONGODB_DATABASE": "bench_list",
-    }
-    os.environ |= {"VAR_DIR": tempfile.mkdtemp(prefix="marginalia-bench-"), "LOG_LEVEL": "ERROR"}
-    os.environ["DJANGO_SETTINGS_MODULE"] = "cms.settings"
-    import django
-    from django.conf import settings
-
-    settings.STORAGES["staticfiles"] = {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}
-    django.setup()
-    try:
-        _load()
+    """Load the demo's bulk content; measure, print, publish."""
+    os.environ["LOG_LEVEL"] = "WARNING"
+    with site.served_by_mongod():
+        site.set_up(NODES)
         _measure()
-    finally:
-        server.stop()
-
-
-def _load() -> None:
-    from django.core.management import call_command
-
-    call_command("migrate", verbosity=0)
-    call_command("setup_indexes", verbosity=0)
-    call_command("load_demo", nodes=NODES)
 
 
 def _measure() -> None:
@@ -51,14 +27,15 @@ def _measure() -> None:
     from mongo.clock import now
     from mongo.connection import database
     from nodes.selectors import lists
+    from nodes.selectors.listing import FIELDS
 
+    fields = FIELDS["cms.nodes"] | {"draft.saved_at": 1, "draft.due": 1}
     nodes = database()["cms.nodes"]
     client = Client(SERVER_NAME="127.0.0.1")
     client.force_login(get_user_model().objects.get_or_create(username="bench", is_staff=True, is_superuser=True)[0])
     rows: list[list[object]] = []
     for name, query, filters in _filters(nodes):
         wanted, order = filters.query(now()), [(filters.order, -1), ("_id", -1)]
-        fields = lists._FIELDS["cms.nodes"]
         raw = _median(lambda: list(nodes.find(wanted, fields).sort(order).limit(lists.SIZE + 1)))  # noqa: B023
         selector = _median(lambda: lists.page(filters, now()))  # noqa: B023
         page = _median(lambda: client.get("/admin/nodes/node/", query))  # noqa: B023
@@ -89,9 +66,4 @@ def _filters(nodes: Any) -> Iterator[tuple[str, dict[str, Any], Any]]:
 
 def _median(work: Callable[[], object]) -> float:
     work()
-    taken = []
-    for _ in range(ROUNDS):
-        began = time.perf_counter()
-        work()
-        taken.append((time.perf_counter() - began) * 1_000)
-    return statistics.median(taken)
+    return statistics.median(clocked(work) for _ in range(ROUNDS)) * 1_000

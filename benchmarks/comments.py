@@ -4,13 +4,13 @@ import os
 import random
 import statistics
 import threading
-import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pymongo
 
 from benchmarks import report, site
+from benchmarks.timing import clocked
 
 ROUNDS = 10 if site.QUICK else 60
 # Seconds between two posts while a discussion is moved.
@@ -264,13 +264,6 @@ class Trial:
             reply.append(clocked(lambda: self.backend.post(self.target, self.new(root))))
             raw.append(clocked(lambda: self.db.raw.insert_one({"text": TEXT, "html": TEXT})))
         return tuple(statistics.median(taken) * 1_000 for taken in (post, reply, raw))  # type: ignore[return-value]
-
-
-def clocked(work: Callable[[], object]) -> float:
-    """Return how many seconds `work` took."""
-    began = time.perf_counter()
-    work()
-    return time.perf_counter() - began
 
 
 def median(work: Callable[[], object]) -> float:

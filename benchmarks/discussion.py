@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 from benchmarks import report, site
+from benchmarks.timing import clocked
 
 SMALL = 100
 # Threaded buckets are built from a sorted list, in memory.
@@ -30,7 +31,7 @@ def main() -> None:
 
 
 def _compare(name: str, size: int) -> None:
-    from benchmarks.comments import Trial, clocked
+    from benchmarks.comments import Trial
 
     schema, _, order = name.partition(", ")
     small, large = Trial(SMALL), Trial(size)

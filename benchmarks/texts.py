@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 from benchmarks import site
 from benchmarks.report import grid
+from benchmarks.timing import clocked
 from markup import text
 from markup.comparing import diff, merge
 from markup.html import clean
@@ -41,21 +42,19 @@ def _rendered(source: str) -> float:
         text.excerpt(html, 40)
 
     return max(
-        _clocked(lambda: derived(render(_as_long_as_rendered(source), "article"))),
-        _clocked(lambda: derived(clean(source, "article"))),
+        _spent(lambda: derived(render(_as_long_as_rendered(source), "article"))),
+        _spent(lambda: derived(clean(source, "article"))),
     )
 
 
 def _compared(base: str, mine: str, theirs: str) -> float:
     """Return what the slowest takes of a merge, and of the differences word by word."""
     return max(
-        _clocked(lambda: merge.merge(base, mine, theirs)),
-        _clocked(lambda: diff.words(base, mine)),
-        _clocked(lambda: diff.words(mine, theirs)),
+        _spent(lambda: merge.merge(base, mine, theirs)),
+        _spent(lambda: diff.words(base, mine)),
+        _spent(lambda: diff.words(mine, theirs)),
     )
 
 
-def _clocked(work: Callable[[], object]) -> float:
-    began = time.process_time()
-    work()
-    return time.process_time() - began
+def _spent(work: Callable[[], object]) -> float:
+    return clocked(work, time.process_time)

@@ -1,11 +1,11 @@
 """What it costs that the server judges each document it takes: posting, editing and uploading with validators and without."""
 
 import statistics
-import time
 from collections.abc import Callable
 from typing import Any
 
 from benchmarks import site
+from benchmarks.timing import clocked
 
 # Rounds take turns, so that what slows the machine down slows both.
 ROUNDS, WRITES = (2, 30) if site.QUICK else (6, 60)
@@ -35,7 +35,7 @@ def measure() -> None:
                 switch(database(), judged)
                 for _ in range(WRITES):
                     prepare()
-                    times[judged].append(clocked(write))
+                    times[judged].append(clocked(write) * 1_000)
         row = "   ".join(f"{spelled(times[judged]):>15}" for judged in (True, False))
         print(f"  {name:<44} {row}", flush=True)
 
@@ -48,12 +48,6 @@ def switch(db: Any, on: bool) -> None:
 
 def spelled(times: list[float]) -> str:
     return f"{statistics.median(times):.2f} / {statistics.quantiles(times, n=20)[-1]:.2f}"
-
-
-def clocked(work: Callable[[], object]) -> float:
-    began = time.perf_counter()
-    work()
-    return (time.perf_counter() - began) * 1000
 
 
 def trials() -> dict[str, tuple[Callable[[], object], Callable[[], object]]]:

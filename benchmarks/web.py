@@ -5,7 +5,6 @@ import json
 import os
 import re
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
@@ -20,6 +19,7 @@ import psutil
 
 from cms.serving import command as servers
 from local.embedded import Embedded
+from local.ports import free_port
 
 CONNECTIONS = 4
 WORKERS = 2
@@ -109,7 +109,7 @@ def started(
 
     `arguments`: more of gunicorn's own, which win.
     """
-    port = _free_port()
+    port = free_port()
     log = folder / f"web-{port}.log"
     mongod = Embedded(folder).running()
     assert mongod is not None
@@ -145,12 +145,6 @@ def require_wrk() -> None:
     """Exit with a sentence where wrk is missing."""
     if shutil.which("wrk") is None:
         sys.exit("The benchmarks load pages with wrk: on Debian, apt-get install wrk")
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def _wait(web: Web, process: subprocess.Popen[bytes], log: Path) -> None:
