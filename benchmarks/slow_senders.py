@@ -39,29 +39,29 @@ http {{
 
 @dataclass(frozen=True)
 class Server:
-    """A way to serve: its command for an application, a port and a folder; how it is restarted: "instances", "HUP" or ""."""
+    """A way to serve: its command for an application and a port; how it is restarted: "instances", "HUP" or ""."""
 
     name: str
-    command: Callable[[str, int, Path], list[str]]
+    command: Callable[[str, int], list[str]]
     environment: dict[str, str]
     restart: str
     has_front: bool = False
 
 
-def ours(application: str, port: int, folder: Path) -> list[str]:
+def ours(application: str, port: int) -> list[str]:
     """Return the product's own command."""
     from cms.serving import command as servers
 
     return servers.command(application, port)
 
 
-def granian(application: str, port: int, folder: Path, workers: int = 2, threads: int = 12) -> list[str]:
+def granian(application: str, port: int, workers: int = 2, threads: int = 12) -> list[str]:
     """Return Granian's command."""
     numbers = ["--workers", str(workers), "--blocking-threads", str(threads), "--port", str(port)]
     return [str(GRANIAN), "--interface", "wsgi", "--no-ws", *numbers, application]
 
 
-def _waitress(application: str, port: int, folder: Path) -> list[str]:
+def _waitress(application: str, port: int) -> list[str]:
     options = ["--threads=24", "--connection-limit=1000", "--asyncore-use-poll", f"--listen=127.0.0.1:{port}"]
     return [sys.executable, "-m", "waitress", *options, application]
 
@@ -83,7 +83,7 @@ def served(server: Server, application: str, folder: Path) -> Iterator[tuple[int
 
     back, front = free_port(), free_port()
     environment = {**os.environ, "WEB_CONCURRENCY": "2", **server.environment}
-    commands = [server.command(application, back, folder)]
+    commands = [server.command(application, back)]
     if server.has_front:
         (folder / "nginx.conf").write_text(NGINX.format(folder=folder, front=front, back=back))
         commands.append(["nginx", "-c", str(folder / "nginx.conf"), "-g", "daemon off;"])
