@@ -3,7 +3,7 @@
 import pytest
 
 from mongo.doctor import cluster as checks
-from tests.support.running import until
+from tests.support.processes import until
 
 pytestmark = pytest.mark.slow
 

@@ -19,8 +19,8 @@ from tests.cluster.planned import as_mongos, build
 from tests.cluster.servers import Cluster
 from tests.support import routing
 from tests.support.database import empty
+from tests.support.processes import until
 from tests.support.routing import Operation
-from tests.support.running import until
 
 pytestmark = pytest.mark.slow
 RANGES = 8

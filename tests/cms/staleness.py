@@ -21,7 +21,6 @@ HELD_UP = 0.08
 # How often a reader asks for one page in a row.
 IN_A_ROW = 4
 SHOWN, LISTED = re.compile(rb"written-(\d+)-"), re.compile(rb"Post (\d+) written-(\d+)-")
-MODES = ("sound", "bump-first", "version-late")
 
 
 def race(seconds: float, mode: str, uri: str, database_name: str, posts: list[str]) -> dict[str, int]:

@@ -25,7 +25,8 @@ from pymongo import MongoClient
 from local.mongod import locate
 from local.ports import free_port, is_free
 from tests.docs.pages import DEPLOY, ROOT, blocks, commands_of, started_by, tried
-from tests.support.running import Service, Site, until
+from tests.support.processes import until
+from tests.support.running import Service, Site
 
 pytestmark = [
     pytest.mark.slow,

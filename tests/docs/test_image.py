@@ -18,7 +18,7 @@ from django.db import connection
 from local.ports import free_port
 from tests.docs.pages import DEPLOY, ROOT
 from tests.support.nodes.build import node
-from tests.support.running import until
+from tests.support.processes import until
 
 pytestmark = pytest.mark.slow
 MOST_BYTES = 200_000_000

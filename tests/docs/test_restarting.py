@@ -14,8 +14,9 @@ from django.db import connection
 
 from tests.docs.pages import started_by
 from tests.support.nodes.build import node
+from tests.support.processes import until
 from tests.support.raw_posts import BODY, POST
-from tests.support.running import Service, until
+from tests.support.running import Service
 
 pytestmark = pytest.mark.slow
 READERS = 4

@@ -28,7 +28,8 @@ from nodes.models import site as stored_site
 from nodes.services import drafts, editing, site, trash
 from nodes.types import TagChange
 from tests.support.nodes import build, photo_build
-from tests.support.running import served, until
+from tests.support.processes import until
+from tests.support.running import served
 
 SCRIPT = Path(__file__).parents[2] / "examples/mirror.py"
 

@@ -17,8 +17,8 @@ from tests.faults.harness.browser import Browser, multipart
 from tests.faults.harness.content import log_in, make
 from tests.faults.harness.ledger import Ledger
 from tests.faults.harness.pictures import png, shows
-from tests.faults.harness.places import OnOneMember, running, workers
-from tests.support.running import until
+from tests.faults.harness.places import OnOneMember, running
+from tests.support.processes import until
 
 pytestmark = pytest.mark.slow
 
@@ -62,7 +62,7 @@ def is_well(browser):
 
 
 def test_while_the_database_is_away_people_keep_their_text_and_workers_come_back(place, editor):
-    content, before = place.content, workers(place.site)
+    content, before = place.content, place.workers()
     style = style_sheet(editor)
     comment = editor.get(f"/comments/form/nodes.node/{content.discussed}").form(having="token")
     page = f"/admin/nodes/node/{content.page}/change/"
@@ -96,7 +96,7 @@ def test_while_the_database_is_away_people_keep_their_text_and_workers_come_back
     until(lambda: is_well(editor), 30)
     for path, data in sent.items():
         assert editor.post(path, data, "forms").status == 302
-    assert workers(place.site) == before
+    assert place.workers() == before
     assert TEXT in editor.get("/blog/discussed").text
     assert TEXT in editor.get(content.path).text
 
@@ -154,7 +154,7 @@ def begun_upload(place, editor, seed):
 def uploads(place):
     """How many uploads the site is taking: waitress keeps them in files until they are whole, gunicorn in GridFS."""
     folder = str(place.site.var / "receiving") + "/"
-    opened = [os.readlink(one) for pid in workers(place.site) for one in Path(f"/proc/{pid}/fd").iterdir()]
+    opened = [os.readlink(one) for pid in place.workers() for one in Path(f"/proc/{pid}/fd").iterdir()]
     with MongoClient(place.uri) as client:
         locked = client.marginalia["cms.assets.files"].count_documents({"metadata.locked": {"$ne": None}})
     return locked + sum(one.startswith(folder) for one in opened)

@@ -16,7 +16,7 @@ from tests.faults.harness.ledger import Ledger
 from tests.faults.harness.pictures import png
 from tests.faults.harness.places import OnReplicaSet, running
 from tests.faults.harness.traffic import Editor, Traffic
-from tests.support.running import until
+from tests.support.processes import until
 
 pytestmark = pytest.mark.slow
 

@@ -10,8 +10,8 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 
 
-def until(condition: Callable[[], object], seconds: float = 20) -> None:
-    """Wait for a condition; fail when it does not come true."""
+def until(condition: Callable[[], object], seconds: float = 30) -> None:
+    """Wait for a condition; fail if it does not come true in time."""
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, "waited in vain"

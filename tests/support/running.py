@@ -8,10 +8,9 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -24,8 +23,7 @@ from cms.serving import command as servers
 from local.embedded import Embedded, State
 from local.ports import free_port, listener
 from local.processes import command_line
-
-ROOT = Path(__file__).parents[2]
+from tests.support.processes import ROOT, until
 
 
 class Site:
@@ -115,14 +113,6 @@ class Site:
                 if own in b"\0" + (process / "environ").read_bytes() and (line := command_line(int(process.name))):
                     found.append(line)
         return found
-
-
-def until(condition: Callable[[], object], seconds: float = 30) -> None:
-    """Wait for a condition; fail if it does not come true in time."""
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "waited in vain"
-        time.sleep(0.05)
 
 
 class Web:

@@ -19,7 +19,8 @@ from pymongo.errors import PyMongoError
 from local.ports import is_free
 from local.processes import command_line
 from mongo.management.base import COULD_NOT_RUN
-from tests.support.running import ROOT, Site, until
+from tests.support.processes import ROOT, until
+from tests.support.running import Site
 from tests.support.throwaway import EphemeralMongod, Member
 
 

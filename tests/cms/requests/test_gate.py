@@ -10,7 +10,7 @@ from django.test import Client
 from cms.middleware import GateMiddleware
 from cms.requests import gate as module
 from cms.requests.gate import Gate
-from tests.support.running import until
+from tests.support.processes import until
 
 
 @pytest.fixture

@@ -9,7 +9,8 @@ import psutil
 import pytest
 
 from tests.support.nodes.build import node
-from tests.support.running import ROOT, served, until
+from tests.support.processes import ROOT, until
+from tests.support.running import served
 from tests.support.scraping import Scraped
 
 # Counts one, says its number, and waits to be told what to do.

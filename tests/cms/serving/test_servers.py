@@ -16,8 +16,9 @@ from django.urls import reverse
 from cms.serving import receiving
 from tests.support.nodes import photo_build, pictures
 from tests.support.nodes.build import node
+from tests.support.processes import until
 from tests.support.raw_posts import BODY, POST
-from tests.support.running import Web, served, until
+from tests.support.running import Web, served
 
 THREADS = 12  # of a worker
 

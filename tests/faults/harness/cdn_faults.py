@@ -11,7 +11,7 @@ from tests.faults.harness.cdn import OnCdn, Process
 from tests.faults.harness.content import Content
 from tests.faults.harness.faults import HANG_UP, KILL, KILL_WORKER, RESET, STOP, STOP_WORKER, Faults, stopped
 from tests.faults.harness.ledger import Ledger
-from tests.support.running import until
+from tests.support.processes import until
 
 RESTART = "restart of {}"
 STEP_DOWN = "stepdown of the primary"

@@ -13,7 +13,7 @@ from tests.faults.harness.content import Content, log_in
 from tests.faults.harness.ledger import Ledger
 from tests.faults.harness.pictures import png
 from tests.faults.harness.places import OnEmbedded, OnReplicaSet
-from tests.support.running import until
+from tests.support.processes import until
 
 STOPPED_SECONDS = 10.0
 # The site must be well again so soon after a cause has ended.

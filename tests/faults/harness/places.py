@@ -16,7 +16,8 @@ from pymongo.errors import PyMongoError
 
 from local.mongod import initiate, locate
 from local.ports import free_port
-from tests.support.running import Site, until
+from tests.support.processes import until
+from tests.support.running import Site
 from tests.support.throwaway import Member
 
 # Fail points, by which a server drops connections; small journals, else 300 MB each.
@@ -41,7 +42,9 @@ class Place:
 
     def workers(self) -> list[int]:
         """The processes that answer requests."""
-        return workers(self.site)
+        with contextlib.suppress(psutil.NoSuchProcess, TypeError):
+            return [child.pid for child in psutil.Process(self.site.gunicorn).children()]
+        return []
 
     def is_whole(self) -> bool:
         """Whether all of them are there."""
@@ -174,13 +177,6 @@ def _stop(site: Site) -> None:
     if site.run is not None and site.run.poll() is None:
         site.stop()
     until(lambda: not site.left())
-
-
-def workers(site: Site) -> list[int]:
-    """The processes that answer requests."""
-    with contextlib.suppress(psutil.NoSuchProcess, TypeError):
-        return [child.pid for child in psutil.Process(site.gunicorn).children()]
-    return []
 
 
 P = TypeVar("P", bound=OnEmbedded | OnReplicaSet)
