@@ -91,7 +91,7 @@ def served(server: Server, application: str, folder: Path) -> Iterator[tuple[int
         running = [subprocess.Popen(one, env=environment, cwd=ROOT, stdout=log, stderr=log) for one in commands]
     port = front if server.has_front else back
     try:
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 180
         while not all(asked(port, "/", 10)[0] < 500 for _ in range(10)):
             if time.monotonic() > deadline:
                 raise RuntimeError((folder / "server.log").read_text()[-2_000:])
