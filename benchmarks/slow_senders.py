@@ -141,12 +141,13 @@ def slow_senders(port: int, path: str) -> tuple[str, str]:
 
     sender = threading.Thread(target=send)
     sender.start()
-    beside = _read(port, path)
-    over.set()
-    sender.join()
-    for one in opened:
-        one.close()
-    return alone, beside
+    try:
+        return alone, _read(port, path)
+    finally:
+        over.set()
+        sender.join()
+        for one in opened:
+            one.close()
 
 
 def upload(port: int, process: psutil.Process) -> str:
@@ -183,12 +184,14 @@ def restart(path: str, port: int, again: Callable[[], object]) -> str:
     readers = [threading.Thread(target=read) for _ in range(READERS)]
     for reader in readers:
         reader.start()
-    time.sleep(1)
-    again()
-    time.sleep(2)
-    over.set()
-    for reader in readers:
-        reader.join()
+    try:
+        time.sleep(1)
+        again()
+        time.sleep(2)
+    finally:
+        over.set()
+        for reader in readers:
+            reader.join()
     failed = sum(status != 200 for status, _seconds in found)
     slow = sum(seconds > SLOW for _status, seconds in found)
     return f"{len(found):,}: {failed} failed, {slow} > {SLOW:.0f} s, {max(s for _status, s in found):.2f} s"
