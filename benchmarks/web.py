@@ -125,7 +125,11 @@ def started(
         yield web
     finally:
         process.terminate()
-        process.wait(30)
+        try:
+            process.wait(30)
+        except subprocess.TimeoutExpired:  # figures that were taken are not lost over it
+            process.kill()
+            process.wait()
 
 
 @contextmanager
