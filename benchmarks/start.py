@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from benchmarks.site import QUICK
+from benchmarks.timing import clocked
 from local.embedded import Embedded
 
 ROUNDS = 1 if QUICK else 5
@@ -19,9 +20,7 @@ def main() -> None:
     taken: dict[str, list[float]] = {}
 
     def measure(label: str, work: Callable[[], object]) -> None:
-        began = time.perf_counter()
-        work()
-        taken.setdefault(label, []).append(time.perf_counter() - began)
+        taken.setdefault(label, []).append(clocked(work))
 
     for _ in range(ROUNDS):
         with tempfile.TemporaryDirectory(prefix="marginalia-bench-") as folder:
