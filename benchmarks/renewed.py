@@ -85,7 +85,8 @@ def main() -> None:
             for one in every:
                 one.turn()
         done = counts() - before
-        if done["renewed"] != TURNS:
+        # A page ends after some minutes, or with the day: such a one is made as a whole.
+        if abs(done["renewed"] - TURNS) > TURNS // 20:
             raise RuntimeError(
                 f"of {TURNS} pages after a comment {done['renewed']} had their discussion alone made anew"
             )
