@@ -200,7 +200,7 @@ class Service:
                     return b"READY=1" in told.recv(4096)
                 return False
 
-            until(is_ready, seconds=60)
+            until(is_ready, seconds=180)
 
     def stop(self) -> None:
         """End the program and wait until it has ended; kill it after the units' TimeoutStopSec."""
