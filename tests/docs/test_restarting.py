@@ -70,13 +70,15 @@ def test_every_request_during_a_restart_is_answered(instances):
     readers = [threading.Thread(target=read) for _ in range(READERS)]
     for reader in readers:
         reader.start()
-    for instance in both:
-        before = found.total()
-        instance.restart()
-        until(lambda: found.total() > before + 20)  # noqa: B023 - called before the next one
-    over.set()
-    for reader in readers:
-        reader.join()
+    try:
+        for instance in both:
+            before = found.total()
+            instance.restart()
+            until(lambda: found.total() > before + 20)  # noqa: B023 - called before the next one
+    finally:
+        over.set()
+        for reader in readers:
+            reader.join()
     assert set(found) == {b"HTTP/1.1 200", b"HTTP/1.1 422"}, found
     assert found.total() > 100
 
