@@ -6,6 +6,7 @@ and none that is old without saying so.
 """
 
 import argparse
+import logging
 import random
 import signal
 import sys
@@ -31,6 +32,8 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=60)
     parser.add_argument("--seed", type=int, default=random.randrange(10**6))
     options = parser.parse_args()
+    logging.basicConfig(level=logging.WARNING, format="%(message)s")
+    logging.getLogger(run.__name__).setLevel(logging.INFO)
     # Ended politely it ends its servers, also one that a fault has stopped just now.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     trials = 1 if options.site else max(2, round(options.minutes / TRIAL_MINUTES))
