@@ -77,18 +77,24 @@ class Manifest:
 
 
 class Writer:
-    """Writes an archive beside its place, and puts it there when it is whole. Raises FileExistsError if something is there."""
+    """Writes an archive beside its place, under a name of its own, and puts it there when it is whole. Raises FileExistsError
+    if something is there."""
 
     def __init__(self, path: Path) -> None:
-        if path.exists():
-            raise FileExistsError(path)
-        self._path, self._part = path, path.with_name(f"{path.name}.part")
-        self._remove()
-        self._zip = zipfile.ZipFile(self._part, "x") if path.suffix == ".zip" else None
-        if self._zip is None:
-            (self._part / "photos").mkdir(parents=True)
-        # Drafts are in it.
-        self._part.chmod(0o700 if self._zip is None else 0o600)
+        self._path = path
+        self._check_free()
+        path.parent.mkdir(parents=True, exist_ok=True)
+        is_zip, prefix = path.suffix == ".zip", f".{path.name}."
+        # Drafts are in it: what tempfile makes is its owner's alone.
+        if is_zip:
+            handle, part = tempfile.mkstemp(dir=path.parent, prefix=prefix)
+            os.close(handle)
+        else:
+            part = tempfile.mkdtemp(dir=path.parent, prefix=prefix)
+        self._part = Path(part)
+        self._zip = zipfile.ZipFile(self._part, "w") if is_zip else None
+        if not is_zip:
+            (self._part / "photos").mkdir()
         self._files: dict[str, dict[str, Any]] = {}
 
     @contextmanager
@@ -112,13 +118,14 @@ class Writer:
         return sha256.hexdigest()
 
     def finish(self, made: str, options: dict[str, Any]) -> Manifest:
-        """Write the manifest and put the archive in its place."""
+        """Write the manifest and put the archive in its place. Raises FileExistsError if something came there since."""
         manifest = Manifest(made, options, self._files)
         said = {"format": FORMAT, "version": VERSION, "made": made, "options": options, "files": self._files}
         with self._opened(MANIFEST, zipfile.ZIP_DEFLATED) as file:
             file.write(json.dumps(said, indent=1).encode())
         if self._zip:
             self._zip.close()
+        self._check_free()
         os.rename(self._part, self._path)
         return manifest
 
@@ -127,12 +134,13 @@ class Writer:
         if self._zip:
             with suppress(ValueError):
                 self._zip.close()
-        self._remove()
-
-    def _remove(self) -> None:
         if self._part.is_dir():
             shutil.rmtree(self._part)
         self._part.unlink(missing_ok=True)
+
+    def _check_free(self) -> None:
+        if os.path.lexists(self._path):
+            raise FileExistsError(self._path)
 
     def _opened(self, name: str, compression: int) -> Any:
         if self._zip is None:

@@ -18,7 +18,10 @@ PICTURE = f"photos/{PHOTO}"
 
 def written(path):
     """Write an export of one page and one photo."""
-    writer = Writer(path)
+    return finished(Writer(path), path)
+
+
+def finished(writer, path):
     sha256 = writer.picture(PHOTO, iter([b"one", b"two"]))
     node = {"_id": ObjectId(), "metadata": {"title": "Lake", "rank": 1.5}, "history": []}
     photo = {"_id": PHOTO, "metadata": {}, "length": 6, "sha256": sha256}
@@ -44,6 +47,30 @@ def test_what_was_written_is_read_and_its_owner_alone_can_read_it(tmp_path, name
 def check(path):
     with Archive.opened(path) as archive:
         archive.check()
+
+
+@pytest.mark.parametrize("name", ["export", "export.zip"])
+def test_of_two_exports_to_one_place_the_first_that_ends_is_there_whole(tmp_path, name):
+    path = tmp_path / name
+    first, second = Writer(path), Writer(path)
+    second.picture(ObjectId(), iter([b"half"]))
+    finished(first, path)
+    with pytest.raises(FileExistsError):
+        finished(second, path)
+    second.abort()
+    first.abort()
+    check(path)
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_what_another_program_keeps_beside_an_export_stays(tmp_path):
+    mine = tmp_path / "notes.part"
+    mine.mkdir()
+    (mine / "precious").write_text("mine")
+    written(tmp_path / "notes")
+    Writer(tmp_path / "other").abort()
+    assert (mine / "precious").read_text() == "mine"
+    assert sorted(found.name for found in tmp_path.iterdir()) == ["notes", "notes.part"]
 
 
 def of_other_format(path):
