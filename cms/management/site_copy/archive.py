@@ -261,8 +261,11 @@ class Archive:
 
     def _in_zip(self) -> Iterator[tuple[str, int]]:
         assert self._zip
-        seen = set()
-        for entry in self._zip.infolist():
+        seen, entries = set(), self._zip.infolist()
+        # What it says of itself is believed no further than it is long.
+        if sum(entry.compress_size for entry in entries) > self.path.stat().st_size:
+            raise BadArchive("it says that it holds more than it is long")
+        for entry in entries:
             name = entry.orig_filename
             _check_name(name)
             if name in seen:

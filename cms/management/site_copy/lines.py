@@ -12,6 +12,9 @@ _WRITTEN = json_util.CANONICAL_JSON_OPTIONS
 _READ = _WRITTEN.with_options(tz_aware=True, tzinfo=UTC)
 # The server's own bounds, of bytes and of documents in documents.
 LARGEST, DEEPEST = 16 << 20, 90
+# Each value beyond the first has one of these signs before it. A document of LARGEST has room for at most 2,600,000 of them,
+# one of a site for a few, but for what its texts have; read, a value takes up to forty times the memory of its sign.
+_SIGNS, MOST_SIGNS = (b"{", b"[", b","), 1_000_000
 # These alone, none made of them: code is a str too.
 _VALUES = frozenset({str, bool, int, Int64, float, datetime, ObjectId, Decimal128, type(None)})
 
@@ -27,6 +30,8 @@ def encoded(record: dict[str, Any]) -> bytes:
 
 def decoded(line: bytes) -> dict[str, Any]:
     """Return the document of a line. Raises BadLine."""
+    if sum(map(line.count, _SIGNS)) > MOST_SIGNS:
+        raise BadLine("it has too many values")
     try:
         record = json_util.loads(line.decode(), json_options=_READ)
         _check(record)

@@ -8,8 +8,9 @@ import psutil
 import pytest
 from bson import ObjectId
 
+from cms.management.site_copy import lines
 from cms.management.site_copy.archive import FILES, MANIFEST, NODES, PHOTOS, REVISIONS, Archive, BadArchive, Writer
-from cms.management.site_copy.lines import decoded, encoded
+from cms.management.site_copy.lines import MOST_SIGNS, BadLine, decoded, encoded
 from tests.support.site_copy import changed, resealed
 
 PHOTO = ObjectId("6565f1e2a3b4c5d6e7f80910")
@@ -26,9 +27,9 @@ def finished(writer, path):
     node = {"_id": ObjectId(), "metadata": {"title": "Lake", "rank": 1.5}, "history": []}
     photo = {"_id": PHOTO, "metadata": {}, "length": 6, "sha256": sha256}
     for name in FILES:
-        with writer.lines(name) as lines:
+        with writer.lines(name) as file:
             for record in {NODES: [node], PHOTOS: [photo]}.get(name, []):
-                lines.add(encoded(record))
+                file.add(encoded(record))
     writer.finish("2026-01-01T00:00:00+00:00", {})
     return path
 
@@ -121,6 +122,14 @@ def with_more(path, *more):
             archive.writestr(name, data)
 
 
+def boasting(path):
+    """Have the directory of a zip say that a file in it is stored in two gigabytes."""
+    data = bytearray(path.read_bytes())
+    entry = data.rindex(b"PK\x01\x02")
+    data[entry + 20 : entry + 24] = (0x7FFFFFF0).to_bytes(4, "little")
+    path.write_bytes(data)
+
+
 @pytest.mark.filterwarnings("ignore:Duplicate name")
 @pytest.mark.parametrize(
     ("spoil", "told"),
@@ -131,6 +140,7 @@ def with_more(path, *more):
         (lambda path: with_more(path, ("/etc/cron.d/x", b"x")), "no export has a file called '/etc/cron.d/x'"),
         (lambda path: with_more(path, (NODES, b"x")), "it has nodes.jsonl twice"),
         (lambda path: with_more(path, (f"photos/{'0' * 24}", bytes(9_000_000))), "would grow to more than 200 times"),
+        (boasting, "it says that it holds more than it is long"),
     ],
 )
 def test_a_zip_that_was_cut_or_made_to_harm_is_refused(tmp_path, spoil, told):
@@ -160,6 +170,14 @@ def test_values_that_no_document_of_a_site_has_are_refused(tmp_path, value):
     resealed(path, NODES, lambda data: data.replace(b'"Lake"', value.encode()))
     with pytest.raises(BadArchive, match="nodes.jsonl, line 1, is no document that an export holds"):
         check(path)
+
+
+@pytest.mark.parametrize("value", [b"{}", b"[]", b"1", b'"ab"'])
+def test_a_line_of_too_many_values_is_refused_before_it_is_parsed(value, monkeypatch):
+    assert len(decoded(b'{"a":[' + b",".join([value] * 1_000) + b"]}")["a"]) == 1_000
+    monkeypatch.setattr(lines.json_util, "loads", None)
+    with pytest.raises(BadLine, match="too many values"):
+        decoded(b'{"a":[' + b",".join([value] * MOST_SIGNS) + b"]}")
 
 
 def test_a_line_holds_exactly_what_was_stored():
