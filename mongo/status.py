@@ -2,18 +2,26 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
+from bson import ObjectId
 from django.db import DEFAULT_DB_ALIAS
 from pymongo.database import Database
 from pymongo.errors import OperationFailure
 
+from mongo.clock import now
 from mongo.connection import Document, client, database
 from mongo.servers import is_outage
 
 _PRIMARY, _SECONDARY, _ARBITER = 1, 2, 7
 # Most of an answer of serverStatus, and nothing that is read here.
 _LEFT_OUT = dict.fromkeys(("metrics", "wiredTiger", "tcmalloc", "locks", "transactions", "opLatencies", "repl"), 0)
+_SCRATCH = "_scratch_"
+# The server takes names of 63 bytes; an id is at the end.
+_LONGEST = 63 - len(_SCRATCH) - 24
+# No command needs a database of its own for longer.
+ABANDONED = timedelta(days=1)
 
 
 @dataclass(frozen=True)
@@ -104,3 +112,16 @@ def _asked(db: Database[Document], command: str, value: Any = 1, **arguments: An
         if is_outage(error):
             raise
         return None
+
+
+def scratch_name(own: str) -> str:
+    """Return how the databases are called that commands make beside the site's own, up to the id at the end."""
+    return f"{own[:_LONGEST]}{_SCRATCH}"
+
+
+def abandoned(alias: str = DEFAULT_DB_ALIAS) -> list[str]:
+    """Return those databases beside the site's own, as far as its user may see them, whose command was stopped long ago before
+    it deleted them."""
+    begin, before = scratch_name(database(alias).name), now() - ABANDONED
+    ids = {name: name.removeprefix(begin) for name in client(alias).list_database_names() if name.startswith(begin)}
+    return sorted(name for name, id in ids.items() if ObjectId.is_valid(id) and ObjectId(id).generation_time < before)

@@ -43,6 +43,15 @@ def disk_space(examination: Examination) -> Iterator[Finding]:
 
 
 @check
+def scratch_databases(examination: Examination) -> Iterator[Finding]:
+    """No command that was stopped left its database behind."""
+    for name in status.abandoned(examination.alias):
+        message = "import_site --verify made this database, and was stopped before it deleted it."
+        fix = f'As a user who may, in mongosh: db.getSiblingDB("{name}").dropDatabase().'
+        yield Finding(WARNING, "scratch-left", name, message, fix)
+
+
+@check
 def connections(examination: Examination) -> Iterator[Finding]:
     """The server takes the connections that the site may open."""
     server, pool = status.server(examination.alias), client(examination.alias).options.pool_options.max_pool_size

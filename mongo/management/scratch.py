@@ -1,18 +1,17 @@
 """A database for a moment, beside the site's own: what a command does in it the site never sees."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 
 from bson import ObjectId
 from django.core.management.base import CommandError
 from django.db import connections
 from pymongo.errors import OperationFailure
 
-from mongo import indexes
+from mongo import indexes, status
 from mongo.connection import client, unhurried
 
-# The server takes names of 63 bytes.
-LONGEST = 63 - len("_scratch_") - 24
+_UNAUTHORIZED = 13
 
 
 @contextmanager
@@ -20,8 +19,8 @@ def scratch_database() -> Iterator[None]:
     """Have all connections of this process lead to new databases on their servers, with indexes and validators, and delete
     these at the end. Raises CommandError where the user may make none."""
     own = {alias: connections[alias].database for alias in connections}
-    mark = f"_scratch_{ObjectId()}"
-    names = {alias: f"{database.name[:LONGEST]}{mark}" for alias, database in own.items()}
+    id = ObjectId()
+    names = {alias: f"{status.scratch_name(database.name)}{id}" for alias, database in own.items()}
     try:
         for alias, name in names.items():
             connections[alias].database = client(alias)[name]
@@ -34,6 +33,9 @@ def scratch_database() -> Iterator[None]:
     finally:
         for alias, database in own.items():
             connections[alias].database = database
-            # Who may make none may drop none.
-            with suppress(OperationFailure):
+            try:
                 client(alias).drop_database(names[alias])
+            except OperationFailure as error:
+                # Who may make none may drop none.
+                if error.code != _UNAUTHORIZED:
+                    raise

@@ -1,0 +1,69 @@
+"""A database for a moment: it is gone afterwards, and the doctor finds what a command that was stopped left of one."""
+
+from datetime import timedelta
+
+import pytest
+from bson import ObjectId
+from pymongo import MongoClient
+from pymongo.errors import OperationFailure
+
+from mongo import doctor
+from mongo.clock import now
+from mongo.connection import client, database
+from mongo.doctor import WARNING, capacity
+from mongo.management.scratch import scratch_database
+
+pytestmark = pytest.mark.usefixtures("mongo")
+
+
+@pytest.fixture
+def others():
+    """The databases that a test made beside its own: a function that lists them. They are deleted at its end."""
+    mark = f"{database().name}_scratch_"
+
+    def made() -> set[str]:
+        return {name for name in client().list_database_names() if mark in name}
+
+    yield made
+    for name in made():
+        client().drop_database(name)
+
+
+def test_what_is_written_in_it_goes_with_it(others):
+    own = database().name
+    with scratch_database():
+        assert database().name != own
+        assert others() == {database().name}
+        database()["things"].insert_one({})
+    assert (database().name, others()) == (own, set())
+
+
+@pytest.mark.parametrize(("code", "is_told"), [(13, False), (215, True)])
+def test_that_it_could_not_be_deleted_is_told_unless_no_right_was_there(others, monkeypatch, code, is_told):
+    def refused(self, name):
+        raise OperationFailure("refused", code)
+
+    told = []
+    monkeypatch.setattr(MongoClient, "drop_database", refused)
+    try:
+        with scratch_database():
+            pass
+    except OperationFailure as error:
+        told.append(error.code)
+    monkeypatch.undo()
+    assert told == ([code] if is_told else [])
+
+
+def test_the_doctor_names_those_that_were_left_a_day_ago(others):
+    def findings():
+        return list(capacity.scratch_databases(doctor.Examination("default", database(), (), production=False)))
+
+    old, own = ObjectId.from_datetime(now() - timedelta(hours=25)), database().name
+    client()[f"{own}_scratch_{ObjectId()}"]["things"].insert_one({})
+    client()[f"not_{own}_scratch_{old}"]["things"].insert_one({})
+    client()[f"{own}_scratch_words"]["things"].insert_one({})
+    assert findings() == []
+    client()[f"{own}_scratch_{old}"]["things"].insert_one({})
+    (finding,) = findings()
+    assert (finding.level, finding.name, finding.where) == (WARNING, "scratch-left", f"{own}_scratch_{old}")
+    assert finding.where in finding.fix
