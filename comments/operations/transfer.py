@@ -6,12 +6,13 @@ is stored as HTML is not in the file: it is made of the text again, so that a fi
 
 import json
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
 from comments import slugs
-from comments.errors import CommentError, CommentNotFound
+from comments.errors import CommentError, CommentNotFound, DiscussionBusy
 from comments.operations import importing
 from comments.posting import preparation, services
 from comments.reading import selectors
@@ -19,6 +20,8 @@ from comments.types import Author, Comment, Held, Kind, NewComment, State, Targe
 
 # Of one line: a text of MAX_LENGTH, escaped at worst.
 LONGEST_LINE = 1_000_000
+# How often a discussion is read that is converted just then.
+ATTEMPTS = 3
 # Comments that one command reads of the queue.
 PAGE = 100
 
@@ -44,6 +47,14 @@ def export(label: str = "") -> Iterator[str]:
     """Yield the lines of all discussions (of one label)."""
     for target in selectors.begun(label=label):
         yield from map(_line, rows(target))
+
+
+def all_rows(target: Target, *, addresses: bool = True) -> list[dict[str, Any]]:
+    """Return `rows`; a discussion that is converted just then is read again. Raises DiscussionBusy, DiscussionDamaged."""
+    for _attempt in range(ATTEMPTS - 1):
+        with suppress(DiscussionBusy):
+            return list(rows(target, addresses=addresses))
+    return list(rows(target, addresses=addresses))
 
 
 def rows(target: Target, *, addresses: bool = True) -> Iterator[dict[str, Any]]:

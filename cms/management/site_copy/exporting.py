@@ -26,7 +26,7 @@ from cms.management.site_copy.archive import (
     Writer,
 )
 from cms.management.site_copy.lines import encoded
-from comments.errors import CommentError, DiscussionBusy, DiscussionDamaged
+from comments.errors import DiscussionBusy, DiscussionDamaged
 from comments.operations import transfer
 from comments.reading import selectors as discussed
 from comments.types import Discussion, Target
@@ -43,7 +43,6 @@ from wordpress import old_links
 
 Step = Callable[[], object]
 SECOND = timedelta(seconds=1)
-ATTEMPTS = 3
 
 
 class NoSuchSection(Exception):
@@ -138,19 +137,13 @@ class Export:
                 yield from self._rows(target)
 
     def _rows(self, target: Target) -> list[dict[str, Any]]:
-        """Return the lines of a discussion, none if it was not changed since. One that is converted just then is read again."""
-        why: CommentError | None = None
-        for _attempt in range(ATTEMPTS):
-            try:
-                is_wanted = self._is_later(discussed.discussion(target))
-                return list(transfer.rows(target, addresses=self.addresses)) if is_wanted else []
-            except DiscussionBusy as error:
-                why = error
-            except DiscussionDamaged as error:
-                why = error
-                break
-        self.lost.append(f"the discussion {target}: {why}")
-        return []
+        """Return the lines of a discussion, none if it was not changed since, or cannot be read."""
+        try:
+            is_wanted = self._is_later(discussed.discussion(target))
+            return transfer.all_rows(target, addresses=self.addresses) if is_wanted else []
+        except (DiscussionBusy, DiscussionDamaged) as error:
+            self.lost.append(f"the discussion {target}: {error}")
+            return []
 
     def _is_later(self, found: Discussion) -> bool:
         # An id knows its second.

@@ -181,14 +181,14 @@ class Import:
             yield Arrival(Outcome.LEFT, about, NOT_HERE)
             return
         addresses = bool(self.archive.manifest.options.get("addresses"))
-        here = {row.get("comment", ""): row for row in transfer.rows(target, addresses=addresses)}
-        come = [_compared(target, row, here) for row in rows]
-        if not self.dry_run and any(one.outcome in (Outcome.NEW, Outcome.NEWER) for one in come):
-            try:
+        try:
+            here = {row.get("comment", ""): row for row in transfer.all_rows(target, addresses=addresses)}
+            come = [_compared(target, row, here) for row in rows]
+            if not self.dry_run and any(one.outcome in (Outcome.NEW, Outcome.NEWER) for one in come):
                 transfer.import_(json.dumps(row).encode() for row in rows)
-            except (transfer.BrokenFile, CommentError, TypeError) as error:
-                yield Arrival(Outcome.LEFT, about, str(error))
-                return
+        except (transfer.BrokenFile, CommentError, TypeError) as error:
+            yield Arrival(Outcome.LEFT, about, f"{type(error).__name__}: {error}")
+            return
         yield from come
 
     def _pending(self, record: dict[str, Any]) -> Arrival:

@@ -11,6 +11,8 @@ from api.rights import tokens
 from api.rights.scopes import Scope
 from cms.management.site_copy.archive import DISCUSSIONS, NODES, PENDING, PHOTOS, SECTIONS
 from comments.backends import backend
+from comments.errors import DiscussionBusy
+from comments.operations import transfer
 from comments.posting import ip_hash
 from comments.types import Author
 from mongo.clock import now
@@ -179,6 +181,26 @@ def test_what_cannot_be_read_is_named_and_all_else_is_exported(tmp_path):
     empty()
     assert run("import_site", tmp_path / "export.zip")[0] == 0
     audit()
+
+
+def test_a_discussion_that_is_converted_all_the_time_is_left_and_told_by_both(tmp_path, monkeypatch):
+    pages = [build.node(slug=slug) for slug in ("busy", "calm")]
+    for page in pages:
+        backend().post(target(page), new("Hello"))
+    path, rows = exported(tmp_path / "export.zip"), transfer.rows
+    backend().forget(target(pages[1]))
+
+    def busy(discussion, **options):
+        if discussion == target(pages[0]):
+            raise DiscussionBusy(str(discussion))
+        return rows(discussion, **options)
+
+    monkeypatch.setattr(transfer, "rows", busy)
+    code, said = run("import_site", path)
+    assert (code, f"Left: the discussion {target(pages[0])}: DiscussionBusy" in said) == (WRONG, True), said
+    assert backend().discussion(target(pages[1])).count == 1
+    code, said = run("export_site", tmp_path / "again.zip")
+    assert (code, f"Left out: the discussion {target(pages[0])}: " in said) == (WRONG, True), said
 
 
 @pytest.mark.slow

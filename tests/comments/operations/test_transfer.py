@@ -9,6 +9,7 @@ from django.core.management import CommandError, call_command
 
 from comments.backends import backend
 from comments.backends.discussions import new_document
+from comments.errors import DiscussionBusy
 from comments.operations import transfer
 from comments.posting import services
 from comments.reading import selectors
@@ -60,6 +61,27 @@ def test_round_trip_gives_the_same_bytes(target, rules, out_of, into):
     again = transfer.import_(first.splitlines())
     assert again.new == 0
     assert exported() == first
+
+
+@pytest.mark.parametrize(("conversions", "is_read"), [(transfer.ATTEMPTS - 1, True), (transfer.ATTEMPTS, False)])
+def test_a_discussion_that_is_converted_while_it_is_read_is_read_again(target, monkeypatch, conversions, is_read):
+    discuss(target)
+    whole, rows = list(transfer.rows(target)), transfer.rows
+
+    def cut_off(target, **options):
+        nonlocal conversions
+        conversions -= 1
+        yield next(found := rows(target, **options))
+        if conversions >= 0:
+            raise DiscussionBusy(str(target))
+        yield from found
+
+    monkeypatch.setattr(transfer, "rows", cut_off)
+    if is_read:
+        assert transfer.all_rows(target) == whole
+    else:
+        with pytest.raises(DiscussionBusy):
+            transfer.all_rows(target)
 
 
 def test_discussions_are_listed_without_a_cursor_that_an_export_would_outlast(mongo, commands):
