@@ -8,13 +8,14 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
+from django.contrib.auth import get_user_model
 from django.db.models import Model
 
-from comments import conf
-from comments.errors import CommentNotFound
+from comments import conf, targets
+from comments.errors import CommentNotFound, TargetNotFound
 from comments.posting.tokens import Own
 from comments.reading import selectors
-from comments.types import Discussion
+from comments.types import Discussion, Target
 from mongo.clock import now
 
 # The permission that makes a moderator.
@@ -62,6 +63,17 @@ def closing(published: datetime | None, days: int) -> datetime | None:
 def is_moderator(user: Any) -> bool:
     """Return whether a user may decide about comments."""
     return bool(user.has_perm(MODERATE))
+
+
+def moderates(user_id: str) -> bool:
+    """Return whether the account with this key is one here, and may decide about comments."""
+    accounts = get_user_model()
+    try:
+        key = targets.key_of(Target(accounts._meta.label_lower, user_id))
+    except TargetNotFound:
+        return False
+    user = accounts._default_manager.filter(pk=key).first()
+    return user is not None and is_moderator(user)
 
 
 def is_known(user_id: str, own: tuple[Own, ...]) -> bool:

@@ -13,6 +13,7 @@ from bson import ObjectId
 from django.core.management import CommandError, call_command
 
 from cms.management.site_copy.archive import FILES, MANIFEST, Archive
+from cms.management.site_copy.lines import decoded, encoded
 from comments.backends import backend
 from comments.operations import maintenance
 from comments.types import Target
@@ -112,5 +113,20 @@ def resealed(path: Path, name: str, change: Callable[[bytes], bytes]) -> None:
     """Change a file of an export, and its manifest so that it fits."""
     changed(path, name, change)
     data, said = (path / name).read_bytes(), json.loads((path / MANIFEST).read_text())
-    said["files"][name] |= {"sha256": hashlib.sha256(data).hexdigest(), "bytes": len(data)}
+    said["files"][name] |= {
+        "sha256": hashlib.sha256(data).hexdigest(),
+        "bytes": len(data),
+        "records": data.count(b"\n"),
+    }
     (path / MANIFEST).write_text(json.dumps(said))
+
+
+def forged(path: Path, name: str, change: Callable[[list[dict[str, Any]]], Any]) -> None:
+    """Have `change` change the documents of a file of an export that is a folder, and the manifest so that it fits."""
+
+    def written(data: bytes) -> bytes:
+        records = [decoded(line) for line in data.splitlines()]
+        change(records)
+        return b"".join(map(encoded, records))
+
+    resealed(path, name, written)

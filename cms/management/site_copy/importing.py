@@ -7,7 +7,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, field
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 from bson import ObjectId
@@ -28,6 +28,7 @@ from cms.management.site_copy.archive import (
 )
 from comments.errors import CommentError
 from comments.operations import transfer
+from comments.posting import policy
 from comments.types import Target
 from nodes.admin.settings import SettingsForm
 from nodes.errors import TooBusy
@@ -78,6 +79,7 @@ class Import:
     # What is left, as an earlier run has told; the revisions of such nodes and photos are not wanted.
     told: dict[str, Arrival] = field(default_factory=dict)
     _without: set[ObjectId | None] = field(default_factory=set, init=False)
+    _moderates: Callable[[str], bool] = field(default_factory=lambda: cache(policy.moderates), init=False)
 
     def run(self) -> Tally:
         """Take all of it in. Raises BadArchive."""
@@ -110,13 +112,22 @@ class Import:
             PENDING: self._pending,
         }
         if name == REVISIONS:
-            wanted = (record for record in records if record["node_id"] not in self._without)
-            return arrivals.revisions(wanted, dry_run=self.dry_run)
+            return arrivals.revisions(self._wanted(records), dry_run=self.dry_run)
         if name == PHOTOS:
             return self._photos(records)
         if name == DISCUSSIONS:
             return self._discussions(records)
         return map(each[name], records)
+
+    def _wanted(self, records: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+        """Yield those revisions that are the past of what comes, or is here already, as the archive has it."""
+        past = {
+            record["_id"]: frozenset(nonce for nonce in record["history"] if isinstance(nonce, ObjectId))
+            for name in (SECTIONS, PHOTOS, NODES)
+            for record in self.archive.records(name)
+            if record["_id"] not in self._without and isinstance(record.get("history"), list)
+        }
+        return (record for record in records if record["_id"] in past.get(record["node_id"], ()))
 
     def _photos(self, records: Iterable[dict[str, Any]]) -> Arrivals:
         """Yield what comes of photos. Those that are here in an earlier version follow when all pictures are stored."""
@@ -163,7 +174,7 @@ class Import:
     def _discussions(self, records: Iterable[dict[str, Any]]) -> Arrivals:
         """Yield what comes of each discussion and of each of its comments, the comments of one discussion at a time."""
         rows: list[dict[str, Any]] = []
-        for record in records:
+        for record in map(self._with_rights, records):
             if "discussion" in record and rows:
                 yield from self._discussion(rows)
                 rows = []
@@ -191,13 +202,19 @@ class Import:
             return
         yield from come
 
+    def _with_rights(self, row: dict[str, Any]) -> dict[str, Any]:
+        """Return the line of a comment: that of a moderator only if the account that it names is one here."""
+        user = row.get("user")
+        is_moderator = row.get("moderator") is True and isinstance(user, str) and self._moderates(user)
+        return {**row, "moderator": is_moderator} if "moderator" in row else row
+
     def _pending(self, record: dict[str, Any]) -> Arrival:
         target = Target.parse(record["discussion"])
         about = f"the comment that waits, {str(target)[:80]} {record.get('comment')}"[:200]
         if not self.dry_run and not _is_there(target):
             return Arrival(Outcome.LEFT, about, NOT_HERE)
         try:
-            is_new = transfer.hold(record, dry_run=self.dry_run)
+            is_new = transfer.hold(self._with_rights(record), dry_run=self.dry_run)
         except (transfer.BrokenFile, CommentError, TypeError) as error:
             return Arrival(Outcome.LEFT, about, str(error))
         return Arrival(Outcome.NEW if is_new else Outcome.SAME, about)
@@ -212,7 +229,9 @@ def _compared(target: Target, row: dict[str, Any], here: dict[str, dict[str, Any
         return Arrival(Outcome.SAME if stored == row else Outcome.NEWER, about)
     if stored is None:
         return Arrival(Outcome.NEW, about)
-    return Arrival(Outcome.SAME, about) if stored == row else Arrival(Outcome.LEFT, f"the comment {about}", CHANGED)
+    # Accounts may be made, and get rights, after the comments came.
+    is_same = stored == row | {"moderator": stored["moderator"]}
+    return Arrival(Outcome.SAME, about) if is_same else Arrival(Outcome.LEFT, f"the comment {about}", CHANGED)
 
 
 def _is_there(target: Target) -> bool:

@@ -1,0 +1,66 @@
+"""import_site: how far an archive is believed that another wrote."""
+
+from typing import Any
+
+import pytest
+from bson import ObjectId
+from django.contrib.auth.models import User
+
+from cms.management.site_copy.archive import NODES, REVISIONS
+from comments.backends import backend
+from comments.reading import selectors
+from comments.types import Author
+from mongo.connection import database
+from tests.support.comments.making import new
+from tests.support.nodes import build
+from tests.support.site_copy import empty, forged, run, target
+
+pytestmark = pytest.mark.usefixtures("mongo")
+
+
+def of(records: list[dict[str, Any]], id: ObjectId, key: str = "_id") -> dict[str, Any]:
+    return next(record for record in records if record[key] == id)
+
+
+def test_versions_come_only_with_the_page_whose_past_they_are(tmp_path):
+    page, other = build.node(slug="page", text="ours"), build.node(slug="other", text="ours too")
+    build.save(other, build.nonce(other), detail__text="ours, again")
+    path = tmp_path / "export"
+    assert run("export_site", path)[0] == 0
+    known = database()["cms.revisions"].distinct("_id")
+
+    def forge(records):
+        for id in (page, other):
+            said = of(records, id, "node_id")
+            records.append(said | {"_id": ObjectId(), "saved_by": {"_id": None, "name": "Ann"}})
+
+    forged(path, REVISIONS, forge)
+    forged(path, NODES, lambda records: records.remove(of(records, page)))
+    code, said = run("import_site", path)
+    assert (code, database()["cms.revisions"].distinct("_id")) == (0, known), said
+    empty()
+    assert run("import_site", path)[0] == 0
+    assert database()["cms.revisions"].count_documents({"node_id": other}) == 2
+    assert database()["cms.revisions"].count_documents({"node_id": page}) == 0
+
+
+def test_the_mark_of_a_moderator_stays_only_where_the_account_is_one_here(tmp_path):
+    accounts = [User.objects.create_user(name, is_superuser=name == "root") for name in ("root", "ann")]
+    keys = [*(str(user.pk) for user in accounts), str(ObjectId()), "nobody"]
+    page = build.node(slug="page")
+    for number, key in enumerate(keys):
+        backend().post(target(page), new(str(number), author=Author("Editor", key, is_moderator=True)))
+        backend().hold(target(page), new(f"waits {number}", author=Author("Editor", key, is_moderator=True)))
+    path = tmp_path / "export"
+    assert run("export_site", path)[0] == 0
+    empty()
+    code, said = run("import_site", path)
+    assert code == 0, said
+    found = [*selectors.iterate(target(page)), *sorted(selectors.held(), key=lambda one: one.source)]
+    assert [one.source for one in found] == [*map(str, range(4)), *(f"waits {number}" for number in range(4))]
+    assert [one.author.id for one in found] == keys * 2
+    assert [one.author.is_moderator for one in found] == [True, False, False, False] * 2
+    accounts[1].is_superuser = True
+    accounts[1].save()
+    code, said = run("import_site", path)
+    assert (code, "Imported: 0 new" in said) == (0, True), said
