@@ -20,6 +20,7 @@ from nodes.collections import ASSET_FILES, NODES, REDIRECTS, REVISIONS, TRASH
 from nodes.content import upgrading
 from nodes.errors import NodeError
 from nodes.models import site as stored_site
+from nodes.models import tree
 from nodes.selectors import exported, slugs
 from nodes.services import derived, drafts
 from nodes.services.placement import check_ancestors, count_move
@@ -46,12 +47,14 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True)
 class Arrival:
-    """What becomes, or would become, of a document: `why` it is left, and of which node or photo it is."""
+    """What becomes, or would become, of a document: `why` it is left, of which node or photo it is, and what is written `over`
+    with it."""
 
     outcome: Outcome
     about: str = ""
     why: str = ""
     id: ObjectId | None = None
+    over: str = ""
 
 
 class Refused(NodeError):
@@ -91,7 +94,15 @@ def compared(record: Mapping[str, Any], stored: Mapping[str, Any] | None, collec
         return left(record, "it was changed here since")
     if stored["metadata"]["tags"] not in (record["metadata"]["tags"], _saved_tags(stored)):
         return left(record, "its tags were changed here since")
-    return Arrival(Outcome.NEWER, name)
+    address = tree.current().url(stored["metadata"]["parent_id"], stored["metadata"]["slug"])
+    return Arrival(Outcome.NEWER, name, id=record["_id"], over=f"{about(stored)} at {address}")
+
+
+def check_past(record: Mapping[str, Any]) -> None:
+    """Raise Refused for a version that is to be written over another, and is in no history: the next editor could not merge."""
+    saved = {"_id": record["metadata"]["nonce"], "node_id": record["_id"]}
+    if database()[REVISIONS].find_one(saved, {"_id": 1}) is None:
+        raise Refused("its present version is not in its history")
 
 
 def _saved_tags(stored: Mapping[str, Any]) -> Any:
@@ -104,7 +115,8 @@ def about(record: Mapping[str, Any]) -> str:
     """Return how a node or photo is named to an operator."""
     metadata = record.get("metadata")
     metadata = metadata if isinstance(metadata, dict) else {}
-    return f"“{str(metadata.get('title', metadata.get('slug')))[:80]}” ({str(record.get('_id'))[:40]})"
+    title = "".join(c if c.isprintable() else " " for c in str(metadata.get("title", metadata.get("slug")))[:80])
+    return f"“{title}” ({str(record.get('_id'))[:40]})"
 
 
 def left(record: Mapping[str, Any], why: str) -> Arrival:
@@ -199,6 +211,7 @@ def _insert(whole: Document) -> None:
 
 def _replace(stored: Document, whole: Document) -> None:
     """Write a node over the earlier version that is stored. Raises Refused if it was changed in between, InvalidPlace."""
+    check_past(whole)
     seen, metadata = Expected.of(stored), whole["metadata"]
     unchanged = {**seen.as_filter(), "metadata.tags": stored["metadata"]["tags"], "draft.nonce": _draft(stored)}
     update = _update(stored, whole)

@@ -21,7 +21,7 @@ from nodes.photos.assets.errors import DecoderBusy
 from nodes.photos.assets.writer import Incoming, Received, Writer
 from nodes.selectors import exported
 from nodes.services import derived, photo_copies
-from nodes.services.arrivals import MALFORMED, Arrival, Outcome, Refused, about, compared, left, reason
+from nodes.services.arrivals import MALFORMED, Arrival, Outcome, Refused, about, check_past, compared, left, reason
 from nodes.services.photos import file_name
 from nodes.services.write import check_place, check_ready, writable
 
@@ -164,6 +164,7 @@ def _check_received(record: Mapping[str, Any], received: Received) -> None:
 
 def _replace(stored: Mapping[str, Any], record: Mapping[str, Any]) -> None:
     """Write a photo over the earlier version that is stored. Raises Refused if it was changed in between."""
+    check_past(record)
     before, after = stored["metadata"], record["metadata"]
     if after["content_id"] != record["_id"] and contents.find(record["_id"], after["content_id"]) is None:
         raise Refused("the picture that it shows is not here")

@@ -15,7 +15,7 @@ from mongo.management.base import MongoCommand, found_wrong
 from mongo.management.scratch import scratch_database
 from nodes.services.arrivals import Outcome
 
-# So many of what is left are named.
+# So many of what is written over, and of what is left, are named.
 NAMED = 100
 
 
@@ -42,7 +42,7 @@ class Command(MongoCommand):
         with self._bar("checking", archive) as step:
             archive.check(step)
         if dry_run:
-            self._tell("Pretending to import", self._run("comparing", archive, dry_run=True))
+            self._tell("Pretending to import", self._run("comparing", archive, dry_run=True), "Would write over")
         elif verify:
             with scratch_database():
                 self._take_in(archive)
@@ -54,7 +54,7 @@ class Command(MongoCommand):
         """Import the archive, and look whether all of it is there. Raises CommandError."""
         before = self._run("comparing", archive, dry_run=True)
         told = self._run("importing", archive, told=before.told)
-        self._tell("Imported", told)
+        self._tell("Imported", told, "Written over")
         checked = self._run("verifying", archive, dry_run=True, reads_photos=True, told=told.told)
         if differing := checked.differing(told):
             raise found_wrong(f"{differing} documents are not here as the export has them: run it again.")
@@ -66,17 +66,21 @@ class Command(MongoCommand):
         with self._bar(what, archive) as step:
             return Import(archive, step=step, **options).run()
 
-    def _tell(self, done: str, tally: Tally) -> None:
+    def _tell(self, done: str, tally: Tally, over: str) -> None:
         for name, counts in tally.counts.items():
             if counts:
                 said = ", ".join(f"{counts[outcome]} {outcome}" for outcome in Outcome if counts[outcome])
                 self.stdout.write(f"{name.removesuffix('.jsonl')}: {said}")
-        for arrival in tally.left[:NAMED]:
-            self.stdout.write(f"Left: {arrival.about}: {arrival.why}")
-        if len(tally.left) > NAMED:
-            self.stdout.write(f"Left: {len(tally.left) - NAMED} more")
+        self._name(over, tally.over)
+        self._name("Left", [f"{arrival.about}: {arrival.why}" for arrival in tally.left])
         said = ", ".join(f"{tally.count(outcome)} {outcome}" for outcome in Outcome)
         self.stdout.write(f"{done}: {said}.")
+
+    def _name(self, done: str, all_of_it: list[str]) -> None:
+        for one in all_of_it[:NAMED]:
+            self.stdout.write(f"{done}: {one}")
+        if len(all_of_it) > NAMED:
+            self.stdout.write(f"{done}: {len(all_of_it) - NAMED} more")
 
     @contextmanager
     def _bar(self, what: str, archive: Archive) -> Iterator[Callable[[], object]]:

@@ -47,10 +47,11 @@ CHANGED, NOT_HERE = "it was changed here since", "what it is about is not here"
 
 @dataclass
 class Tally:
-    """How much came of each file and what of it, and what was left."""
+    """How much came of each file and what of it, what was left, and what was written over."""
 
     counts: dict[str, Counter[Outcome]] = field(default_factory=lambda: {name: Counter() for name in FILES})
     left: list[Arrival] = field(default_factory=list)
+    over: list[str] = field(default_factory=list)
 
     @property
     def told(self) -> dict[str, Arrival]:
@@ -92,6 +93,8 @@ class Import:
                 for one in self._of(name):
                     arrival = self.told.get(one.about, one) if self.dry_run else one
                     tally.counts[name][arrival.outcome] += 1
+                    if arrival.over:
+                        tally.over.append(arrival.over)
                     if arrival.outcome is Outcome.LEFT:
                         tally.left.append(arrival)
                         self._without.add(arrival.id)

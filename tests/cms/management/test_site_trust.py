@@ -11,8 +11,11 @@ from comments.backends import backend
 from comments.reading import selectors
 from comments.types import Author
 from mongo.connection import database
+from mongo.management.base import WRONG
+from nodes.services import photos
 from tests.support.comments.making import new
 from tests.support.nodes import build
+from tests.support.nodes.photo_build import document, gallery, upload
 from tests.support.site_copy import empty, forged, run, target
 
 pytestmark = pytest.mark.usefixtures("mongo")
@@ -64,3 +67,28 @@ def test_the_mark_of_a_moderator_stays_only_where_the_account_is_one_here(tmp_pa
     accounts[1].save()
     code, said = run("import_site", path)
     assert (code, "Imported: 0 new" in said) == (0, True), said
+
+
+def test_what_is_written_over_is_named_as_it_stands_here_and_not_without_its_history(tmp_path):
+    news = build.node("blog", "news")
+    post = build.node("blog-entry", "post", parent=news, title="Ours\x1b[2J")
+    photo = upload(gallery("lakes"), title="Lake", slug="lake")
+    bare, kept = build.node(slug="bare"), build.node(slug="kept")
+    assert run("export_site", tmp_path / "old.zip")[0] == 0
+    for id in (post, bare):
+        build.save(id, build.nonce(id), title="Theirs", slug="theirs")
+    photos.save(build.EDITOR, photo, document(photo)["metadata"]["nonce"], {"title": "Theirs"})
+    path, nonce = tmp_path / "new", build.nonce(bare)
+    assert run("export_site", path)[0] == 0
+    forged(path, REVISIONS, lambda records: records.remove(of(records, nonce)))
+    empty()
+    assert run("import_site", tmp_path / "old.zip")[0] == 0
+    over = [f"“Ours [2J” ({post}) at /news/post", f"“Lake” ({photo}) at /lakes/lake"]
+    code, said = run("import_site", path, "--dry-run")
+    assert (code, [f"Would write over: {one}" in said for one in over]) == (0, [True, True]), said
+    assert (build.stored(post)["title"], str(kept) in said) == ("Ours\x1b[2J", False)
+    code, said = run("import_site", path)
+    assert (code, [f"Written over: {one}" in said for one in over]) == (WRONG, [True, True]), said
+    assert f"Left: “Theirs” ({bare}): its present version is not in its history" in said
+    assert [build.stored(id)["title"] for id in (post, bare)] == ["Theirs", "Bare"]
+    assert f"Written over: “Bare” ({bare})" not in said
