@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from django.core.exceptions import ValidationError
+from django.core.validators import MinValueValidator, RegexValidator
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 from django_mongodb_backend.fields import ArrayField
@@ -93,12 +94,14 @@ class Photo(Content):
 
     content_type = models.CharField(max_length=50, editable=False)
     filename = models.CharField(max_length=255, editable=False)
-    resolution = ArrayField(models.IntegerField(), size=2, editable=False)
+    resolution = ArrayField(models.IntegerField(validators=[MinValueValidator(1)]), size=2, editable=False)
     size = models.BigIntegerField(editable=False)
     sha256 = models.CharField(max_length=64, editable=False)
     dhash = models.CharField(max_length=16, blank=True, editable=False)
     # "#rrggbb", on average; empty for what something shines through, and of photos stored before this was kept.
-    colour = models.CharField(max_length=7, blank=True, editable=False)
+    colour = models.CharField(
+        max_length=7, blank=True, editable=False, validators=[RegexValidator(r"\A#[0-9a-f]{6}\Z")]
+    )
     alt = models.CharField(_("Alternative text"), max_length=500, blank=True)
     focal = ArrayField(models.FloatField(), size=2, null=True, blank=True, verbose_name=_("Focal point"))
     # Left, top, width, height in parts of the whole picture; empty shows all of it.

@@ -115,6 +115,9 @@ def _cleaned(field: models.Field, value: Any) -> Any:
             _identify(items)
         else:
             items = [_cleaned_item(field.base_field, one, number) for number, one in enumerate(value, 1)]
+        # Of a point, or a part of a picture, nothing of it is none.
+        if not items and field.size and field.null:
+            return None
         if not items and not field.blank:
             raise ValidationError(field.error_messages["blank"], code="blank")
         models.Field.run_validators(field, items)

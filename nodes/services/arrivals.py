@@ -6,10 +6,12 @@ version. What was changed here since is left as it is, and told.
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import MAXYEAR, MINYEAR
 from enum import StrEnum
 from typing import Any
 
 from bson import ObjectId
+from django.core.exceptions import ValidationError
 from django.utils.translation import gettext as _
 from pymongo.client_session import ClientSession
 from pymongo.errors import BulkWriteError, DuplicateKeyError, WriteError
@@ -17,16 +19,20 @@ from pymongo.errors import BulkWriteError, DuplicateKeyError, WriteError
 from mongo.connection import Document, batched, database, transaction
 from nodes import content, merging
 from nodes.collections import ASSET_FILES, NODES, REDIRECTS, REVISIONS, TRASH
-from nodes.content import upgrading
-from nodes.errors import NodeError
+from nodes.content import fields as content_fields
+from nodes.content import upgrading, values
+from nodes.errors import FieldRefused, InvalidField, NodeError
 from nodes.models import site as stored_site
 from nodes.models import tree
+from nodes.models.documents import Author, Metadata
 from nodes.selectors import exported, slugs
 from nodes.services import derived, drafts
+from nodes.services.editing import normalized
 from nodes.services.placement import check_ancestors, count_move
 from nodes.services.site import touch
-from nodes.services.write import check_lengths, check_place, writable
-from nodes.types import Expected
+from nodes.services.write import check_place, writable
+from nodes.texts.tags import unique
+from nodes.types import NEVER, Expected
 
 # What a malformed document raises where a field of it is looked at.
 MALFORMED = (LookupError, TypeError, AttributeError, ValueError)
@@ -34,6 +40,11 @@ DUPLICATE = 11_000
 # Revisions that one command stores: each has a whole text.
 BATCH = 20
 REFUSED = "the database refuses it: it is not what its collection holds"
+
+
+# What all nodes have, and forms bound; dates that are shown in the site's time zone.
+_COMMON = frozenset({"title", "slug", "summary", "created", "updated", "published", "expires"})
+_DATES = ("created", "updated", "published", "expires")
 
 
 class Outcome(StrEnum):
@@ -66,7 +77,10 @@ def node(record: Mapping[str, Any], *, dry_run: bool = False) -> Arrival:
     try:
         stored = database()[NODES].find_one({"_id": record["_id"]})
         arrival = compared(record, stored, NODES)
-        if dry_run or arrival.outcome not in (Outcome.NEW, Outcome.NEWER):
+        if arrival.outcome not in (Outcome.NEW, Outcome.NEWER):
+            return arrival
+        check_fields(record)
+        if dry_run:
             return arrival
         _check(record)
         _insert(_whole(record)) if stored is None else _replace(stored, _whole(record))
@@ -130,6 +144,8 @@ def reason(error: Exception) -> str:
         return "something else has its address here"
     if isinstance(error, WriteError):
         return REFUSED
+    if isinstance(error, FieldRefused):
+        return f"{error.path}: {error}"
     if isinstance(error, NodeError):
         return str(error)
     return f"it is malformed ({type(error).__name__}: {error})"
@@ -188,8 +204,37 @@ def _check(record: Mapping[str, Any]) -> None:
         raise Refused(_("A photo begins with its file: upload one."))
     check_place(metadata["parent_id"], metadata["type"])
     slugs.check(metadata["slug"], metadata["parent_id"])
+
+
+def check_fields(record: Mapping[str, Any]) -> None:
+    """Raise NodeError for a node or photo, or a draft of it, with a field that no editor could have saved so."""
+    metadata = record["metadata"]
     for said in (metadata, upgrading.draft_of(record)) if "draft" in record else (metadata,):
-        check_lengths(merging.fields(writable(said)))
+        present = writable(said)
+        if not isinstance(present["detail"], Mapping):
+            raise InvalidField("detail", _("The field does not take this value."))
+        # What a type had in a former release is kept, and read by nothing.
+        given = content_fields.known(said["type"], merging.fields(present))
+        cleaned = normalized(given, said["type"])
+        # What an upgrader makes is written as it is.
+        wrong = [path for path in given if present is said and given[path] != cleaned[path]]
+        wrong += ["tags"] if sorted(said["tags"]) != sorted(unique(said["tags"])) else []
+        wrong += [name for name in _DATES if name in said and not _is_shown(said[name])]
+        if wrong:
+            raise InvalidField(min(wrong), _("The field does not take this value."))
+        common = [(name, Metadata._meta.get_field(name), said[name]) for name in _COMMON & said.keys()]
+        if (said["author"] or {}).get("name"):
+            common.append(("author", Author._meta.get_field("name"), said["author"]["name"]))
+        for name, field, value in common:
+            try:
+                values.cleaned(field, value)
+            except ValidationError as error:
+                raise InvalidField(name, " ".join(error.messages)) from error
+
+
+def _is_shown(moment: Any) -> bool:
+    """Return whether a moment has a date in every time zone, or is none at all."""
+    return moment in (None, NEVER) or MINYEAR < moment.year < MAXYEAR
 
 
 def _whole(record: Mapping[str, Any]) -> Document:

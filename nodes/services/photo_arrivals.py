@@ -5,6 +5,7 @@ import that was stopped left of one is cleared away by the next, which has the s
 """
 
 import hashlib
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -15,16 +16,30 @@ from mongo.clock import now
 from mongo.connection import Document, database
 from nodes.collections import ASSET_CHUNKS, ASSET_FILES, ASSETS, NODES, TRASH
 from nodes.content import CONTENT, PHOTO
-from nodes.errors import NodeError
-from nodes.photos.assets import contents, reader
+from nodes.errors import InvalidField, NodeError
+from nodes.photos.assets import contents, images, reader
+from nodes.photos.assets.cleaning import Cleaning
 from nodes.photos.assets.errors import DecoderBusy
 from nodes.photos.assets.writer import Incoming, Received, Writer
 from nodes.selectors import exported
 from nodes.services import derived, photo_copies
-from nodes.services.arrivals import MALFORMED, Arrival, Outcome, Refused, about, check_past, compared, left, reason
+from nodes.services.arrivals import (
+    MALFORMED,
+    Arrival,
+    Outcome,
+    Refused,
+    about,
+    check_fields,
+    check_past,
+    compared,
+    left,
+    reason,
+)
 from nodes.services.photos import file_name
 from nodes.services.write import check_place, check_ready, writable
 
+# What a photo says of the picture that it shows.
+_OF_PICTURE = ("content_type", "resolution", "size", "sha256")
 _RAISED = (NodeError, DecoderBusy, DuplicateKeyError, WriteError, *MALFORMED)
 
 
@@ -39,7 +54,11 @@ def photo(
     try:
         stored = database()[ASSET_FILES].find_one({"_id": record["_id"]})
         arrival = _compared(record, None if stored is None or _is_unfinished(stored) else stored)
-        if dry_run or arrival.outcome in (Outcome.SAME, Outcome.LEFT):
+        if arrival.outcome in (Outcome.SAME, Outcome.LEFT):
+            return arrival
+        if record["metadata"]["type"] == PHOTO:
+            check_fields(record)
+        if dry_run:
             return arrival
         _check(record)
         if arrival.outcome is Outcome.NEWER:
@@ -157,17 +176,40 @@ def _check_received(record: Mapping[str, Any], received: Received) -> None:
     photo_id = record["metadata"]["parent_id"] if record["metadata"]["type"] == CONTENT else record["_id"]
     found = database()[ASSET_FILES].find_one({"_id": photo_id}, {"metadata": 1}) or record
     shown = record if photo_id == record["_id"] else found
-    is_shown = shown["metadata"].get("content_id") == record["_id"]
-    if is_shown and shown["metadata"]["detail"]["content_type"] != received.picture.content_type:
-        raise Refused("its file is a picture of another format")
+    if shown["metadata"].get("content_id") == record["_id"]:
+        _check_detail(shown["metadata"]["detail"], received)
+
+
+def _check_detail(detail: Mapping[str, Any], received: Received) -> None:
+    """Raise InvalidField for what is said of a picture, and is not what was read from it."""
+    picture = received.picture
+    read = picture.content_type, list(picture.size), received.length, received.sha256
+    for name, value in zip(_OF_PICTURE, read, strict=True):
+        if detail[name] != value:
+            raise InvalidField(f"detail.{name}", "its file is another picture")
+
+
+def _received(photo_id: ObjectId, content_id: ObjectId) -> Received:
+    """Return what a stored content is, read anew. Raises Refused if it is not here, BadPicture, DecoderBusy."""
+    if (stored := contents.find(photo_id, content_id)) is None:
+        raise Refused("the picture that it shows is not here")
+    cleaning = Cleaning("")
+    for piece in pieces(content_id):
+        deque(cleaning.feed(piece), maxlen=0)
+    deque(cleaning.end(), maxlen=0)
+    assert cleaning.format
+    with stored.open() as file:
+        picture = images.judge(file, cleaning.format, cleaning.found, cleaning.limits)
+    return Received(picture, cleaning.sha256, stored.length)
 
 
 def _replace(stored: Mapping[str, Any], record: Mapping[str, Any]) -> None:
     """Write a photo over the earlier version that is stored. Raises Refused if it was changed in between."""
     check_past(record)
     before, after = stored["metadata"], record["metadata"]
-    if after["content_id"] != record["_id"] and contents.find(record["_id"], after["content_id"]) is None:
-        raise Refused("the picture that it shows is not here")
+    shown = [(one["content_id"], [one["detail"].get(name) for name in _OF_PICTURE]) for one in (before, after)]
+    if shown[0] != shown[1]:
+        _check_detail(after["detail"], _received(record["_id"], after["content_id"]))
     gone = {f"metadata.{name}": "" for name in before.keys() - after.keys() - {"locked", "doomed"}}
     update: Document = {
         "$set": {

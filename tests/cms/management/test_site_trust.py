@@ -6,7 +6,7 @@ import pytest
 from bson import ObjectId
 from django.contrib.auth.models import User
 
-from cms.management.site_copy.archive import NODES, REVISIONS
+from cms.management.site_copy.archive import NODES, PHOTOS, REVISIONS
 from comments.backends import backend
 from comments.reading import selectors
 from comments.types import Author
@@ -14,8 +14,8 @@ from mongo.connection import database
 from mongo.management.base import WRONG
 from nodes.services import photos
 from tests.support.comments.making import new
-from tests.support.nodes import build
-from tests.support.nodes.photo_build import document, gallery, upload
+from tests.support.nodes import build, pictures
+from tests.support.nodes.photo_build import document, gallery, replace, upload
 from tests.support.site_copy import empty, forged, run, target
 
 pytestmark = pytest.mark.usefixtures("mongo")
@@ -92,3 +92,23 @@ def test_what_is_written_over_is_named_as_it_stands_here_and_not_without_its_his
     assert f"Left: “Theirs” ({bare}): its present version is not in its history" in said
     assert [build.stored(id)["title"] for id in (post, bare)] == ["Theirs", "Bare"]
     assert f"Written over: “Bare” ({bare})" not in said
+
+
+def test_what_is_said_of_a_picture_that_replaces_another_is_read_from_it(tmp_path):
+    photo = upload(gallery("lakes"), slug="lake")
+    assert run("export_site", tmp_path / "old.zip")[0] == 0
+    replace(photo, pictures.png((30, 20)), "other.png")
+    size = document(photo)["metadata"]["detail"]["resolution"]
+    path = tmp_path / "new"
+    assert run("export_site", path)[0] == 0
+    empty()
+    assert run("import_site", tmp_path / "old.zip")[0] == 0
+    before = document(photo)["metadata"]
+    forged(path, PHOTOS, lambda records: of(records, photo)["metadata"]["detail"].update(resolution=[3_000, 2]))
+    code, said = run("import_site", path)
+    assert (code, f"({photo}): detail.resolution: its file is another picture" in said) == (WRONG, True), said
+    assert document(photo)["metadata"] == before
+    forged(path, PHOTOS, lambda records: of(records, photo)["metadata"]["detail"].update(resolution=size))
+    code, said = run("import_site", path)
+    assert code == 0, said
+    assert document(photo)["metadata"]["detail"]["resolution"] == size

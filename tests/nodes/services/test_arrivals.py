@@ -1,0 +1,163 @@
+"""Nodes and photos of an export hold what editors could have saved, or are left with a reason that names the field."""
+
+from copy import deepcopy
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from bson import ObjectId
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from cms.management.site_copy.lines import BadLine, decoded, encoded
+from cms.page_cache import kept
+from mongo.connection import database
+from nodes.models import tree
+from nodes.selectors import exported
+from nodes.selectors.exported import Part
+from nodes.services import arrivals, drafts, photo_arrivals
+from nodes.services.arrivals import Outcome
+from nodes.services.site import touch
+from nodes.types import TagChange
+from tests.support.nodes import build, pictures
+from tests.support.nodes.photo_build import gallery, upload
+
+PAGES = ("/", "/news", "/news/post", "/tag/a", "/lakes", "/lakes/lake", "/search?q=lake", "/sitemap.xml")
+PAGES += ("/feed/atom", "/news/archive", "/api/v1/nodes", "/api/v1/nodes?type=photo", "/api/v1/tags")
+LONG = "A" * 900_000
+FIRST, LAST = datetime(1, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC)
+VALUES = st.one_of(
+    st.sampled_from(
+        [None, True, "", "/", " ", "a\nb", "a\0b", "#zzzzzz", LONG, FIRST, LAST, [], {}, [0, 0], [[]], [{}]]
+    ),
+    st.sampled_from([{"$oid": "x"}, {"n": "x", "v": [1]}, ["/"], [""], ["a", "A"], ["a\nb"], [None], ["news"] * 300]),
+    st.integers(-(2**63), 2**63 - 1),
+    st.integers(-400, 400),
+    st.floats(width=64),
+    st.text(max_size=5),
+    st.lists(st.one_of(st.floats(), st.integers(-2, 9), st.text(max_size=3)), max_size=4),
+    st.builds(ObjectId),
+)
+
+
+def paths(value: Any, above: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
+    """Return the paths of all fields of a document."""
+    found = []
+    for name, inner in value.items():
+        found.append((*above, name))
+        if isinstance(inner, dict):
+            found += paths(inner, (*above, name))
+    return found
+
+
+@pytest.fixture
+def site(mongo):
+    """What an export has of a post with a draft and of a photo, and the bytes of that: neither is here any more."""
+    news, lakes = build.node("blog", "news"), gallery("lakes")
+    photo = upload(lakes, pictures.jpeg(), slug="lake", tags=("a",))
+    post = build.node("blog-entry", "post", parent=news, text=f"A lake ![it](photo:{photo})", tags=("a",))
+    drafts.save_draft(build.EDITOR, post, build.nonce(post), {"title": "Drafted"}, TagChange.between("a", "b"))
+    records = [one for one in exported.leaves(Part()) if one["_id"] == post]
+    records += [one | {"sha256": one["metadata"]["detail"]["sha256"]} for one in exported.photos(Part())]
+    pieces = list(photo_arrivals.pieces(photo))
+
+    def clear():
+        for record in records:
+            database()["cms.nodes"].delete_one({"_id": record["_id"]})
+            database()["cms.assets.files"].delete_one({"_id": record["_id"]})
+            database()["cms.assets.chunks"].delete_many({"files_id": record["_id"]})
+        tree.clear()
+        kept.clear()
+
+    return records, pieces, clear
+
+
+def changed(record: dict[str, Any], path: tuple[str, ...], value: Any) -> dict[str, Any]:
+    record = deepcopy(record)
+    inner = record
+    for name in path[:-1]:
+        inner = inner[name]
+    inner[path[-1]] = value
+    return record
+
+
+def arrive(record, pieces, **options):
+    if "uploadDate" in record:
+        return photo_arrivals.photo(record, pieces, **options)
+    return arrivals.node(record, **options)
+
+
+def answers(client) -> dict[str, int]:
+    touch()
+    return {page: code for page in PAGES if (code := client.get(page).status_code) >= 400}
+
+
+def test_what_was_exported_comes_and_is_shown(site, client):
+    records, pieces, clear = site
+    clear()
+    for record in records:
+        assert arrive(record, pieces, dry_run=True).outcome is Outcome.NEW
+        assert arrive(record, pieces).outcome is Outcome.NEW
+        assert arrive(record, pieces).outcome is Outcome.SAME
+    assert answers(client) == {}
+
+
+@pytest.mark.parametrize(
+    ("number", "path", "value"),
+    [
+        (0, "tags", ["/"]),
+        (0, "tags", [""]),
+        (0, "tags", ["a\nb"]),
+        (0, "tags", ["a", "A"]),
+        (0, "detail", None),
+        (0, "detail.format", "weird"),
+        (0, "detail.text", None),
+        (0, "title", LONG),
+        (0, "title", ""),
+        (0, "created", FIRST),
+        (0, "published", LAST),
+        (0, "author", {"_id": None, "name": LONG}),
+        (1, "detail.resolution", []),
+        (1, "detail.resolution", [0, 0]),
+        (1, "detail.rotation", 45),
+        (1, "detail.crop", []),
+        (1, "detail.crop", [0.0, 0.0, 9.0, 9.0]),
+        (1, "detail.colour", "#zzzzzz"),
+    ],
+)
+def test_a_field_that_no_form_takes_is_named_before_anything_is_stored(site, number, path, value):
+    records, pieces, clear = site
+    clear()
+    record = changed(records[number], ("metadata", *path.split(".")), value)
+    arrival = arrive(record, pieces, dry_run=True)
+    assert (arrival.outcome, arrival.why.partition(": ")[0]) == (Outcome.LEFT, path), arrival.why
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("resolution", [7, 5]), ("size", 7), ("sha256", "0" * 64), ("content_type", "image/png")],
+)
+def test_what_is_said_of_a_picture_is_what_was_read_from_it(site, name, value):
+    records, pieces, clear = site
+    clear()
+    record = changed(records[1], ("metadata", "detail", name), value)
+    arrival = arrive(record, pieces)
+    assert (arrival.outcome, arrival.why.partition(": ")[0]) == (Outcome.LEFT, f"detail.{name}"), arrival.why
+    assert database()["cms.assets.files"].find_one({"_id": record["_id"]}) is None
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.data())
+def test_whatever_one_field_says_it_is_left_or_no_page_fails(site, client, data):
+    records, pieces, clear = site
+    clear()
+    record = data.draw(st.sampled_from(records))
+    path = data.draw(st.sampled_from([path for path in paths(record) if path != ("_id",)]))
+    try:
+        record = decoded(encoded(changed(record, path, data.draw(VALUES))))
+    except BadLine:
+        return
+    client.raise_request_exception = False
+    if arrive(record, pieces).outcome is not Outcome.LEFT:
+        broken = {page: code for page, code in answers(client).items() if code >= 500}
+        assert broken == {}, (path, record)
