@@ -180,7 +180,7 @@ def last_tended(alias: str = DEFAULT_DB_ALIAS) -> datetime | None:
 
 
 def is_tended(alias: str = DEFAULT_DB_ALIAS) -> bool:
-    """Return whether a worker said of late that it runs."""
+    """Return whether a worker has said within SILENT that it runs."""
     at = last_tended(alias)
     return at is not None and at >= now() - SILENT
 
