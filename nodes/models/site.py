@@ -85,8 +85,8 @@ SLOTS = frozenset(str(number) for number in range(64))
 
 
 def slots(tags: Iterable[str]) -> frozenset[str]:
-    """Return the slots in which the versions of tags stand."""
-    return frozenset(str(blake2b(tag.encode(), digest_size=1).digest()[0] % len(SLOTS)) for tag in tags)
+    """Return the slots in which the versions of tags stand: of a tag in any letters the same."""
+    return frozenset(str(blake2b(tag.casefold().encode(), digest_size=1).digest()[0] % len(SLOTS)) for tag in tags)
 
 
 @dataclass(frozen=True)

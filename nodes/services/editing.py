@@ -252,7 +252,6 @@ def change_tags(node_id: ObjectId, tags: TagChange, collection: str = NODES, *, 
         if nodes.update_one(unchanged, {"$set": {"metadata.tags": given}}).matched_count:
             # Photos stand in lists with all that they have.
             is_file = content.get(stored["metadata"]["type"]).is_file
-            reached = Scope.LISTS if is_file or scope.finds_made(present, tags) else Scope.TEXTS
-            touch(reached, scope.tags(stored, {"tags": given}))
+            touch(Scope.LISTS if is_file else Scope.TEXTS, scope.tags(stored, {"tags": given}, tags))
             return
     raise TooBusy

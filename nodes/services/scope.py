@@ -1,6 +1,6 @@
 """How far a save reaches: which of the site's versions it gives anew (nodes.models.site.Scope)."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from django.db import models
@@ -34,16 +34,10 @@ def of(stored: Mapping[str, Any], after: Mapping[str, Any], derived: Mapping[str
     return Scope.TEXTS
 
 
-def tags(stored: Mapping[str, Any], after: Mapping[str, Any]) -> set[str]:
-    """Return the tags that come or go with a save."""
-    return set(stored["metadata"]["tags"]) ^ set(after["tags"])
-
-
-def finds_made(tags: Iterable[str], change: TagChange) -> bool:
-    """Return whether part of a change is made already of a node that has these tags: another writer may have died before it
-    told of that."""
-    present, added, removed = ({tag.casefold() for tag in some} for some in (tags, change.added, change.removed))
-    return bool(added & present or removed - present)
+def tags(stored: Mapping[str, Any], after: Mapping[str, Any], change: TagChange) -> set[str]:
+    """Return the tags that come or go with a save, and all that its change names: part of that may be made already, by another
+    writer who died before telling of it."""
+    return set(stored["metadata"]["tags"]) ^ set(after["tags"]) | change.added | change.removed
 
 
 def _differs_in_lists(stored: Mapping[str, Any], after: Mapping[str, Any], derived: Mapping[str, Any]) -> bool:

@@ -28,7 +28,6 @@ from nodes.errors import (
     WrongInsert,
 )
 from nodes.models import tree
-from nodes.models.site import Scope
 from nodes.selectors import lists, slugs
 from nodes.services import derived, ordering, scope
 from nodes.services.site import touch
@@ -117,10 +116,7 @@ def compare_and_set(
     if not done.matched_count:
         return None
     if session is None:
-        reached = scope.of(stored, after, found)
-        if scope.finds_made(metadata["tags"], tags):
-            reached = min(reached, Scope.LISTS)
-        touch(reached, scope.tags(stored, after))
+        touch(scope.of(stored, after, found), scope.tags(stored, after, tags))
     return nonce
 
 
