@@ -69,13 +69,18 @@ class ThreadedBuckets(InBuckets):
         leaf = self.stored.find_one(query, {"page": 1}, sort=[("until", ASCENDING)])
         return str(leaf["page"]) if leaf else None
 
-    def split(self, place: Place, page: str) -> None:
-        """Share a bucket out between itself and new ones after it, if it has more comments than it should hold."""
+    def split(self, place: Place, page: str, more: Sequence[Document] = ()) -> bool:
+        """Share a bucket out between itself and new ones after it, if it has more comments than it should hold, with those of
+        `more` that it has not; return whether it had the range of all these."""
 
-        def work(session: ClientSession) -> None:
+        def work(session: ClientSession) -> bool:
             leaf = self.stored.find_one({**self.of(place), "page": page}, session=session)
-            if leaf is None or len(comments := leaf["comments"]) <= place.bucket:
-                return
+            if leaf is None or any(not page <= item["full_slug"] < leaf["until"] for item in more):
+                return False
+            found = {item["slug"]: item for item in (*more, *leaf["comments"])}
+            comments = sorted(found.values(), key=lambda item: str(item["full_slug"]))
+            if not more and len(comments) <= place.bucket:
+                return True
             # What is appended at the end leaves full buckets behind, what is put in between emptier ones.
             size = place.bucket if leaf["until"] == LAST else -(-len(comments) // (len(comments) // place.bucket + 1))
             parts = [comments[start : start + size] for start in range(0, len(comments), size)]
@@ -87,10 +92,12 @@ class ThreadedBuckets(InBuckets):
             for one in rest:
                 self.stored.insert_one({**self.of(place), **one}, session=session)
             self.stored.update_one({**self.of(place), "page": page}, {"$set": first}, session=session)
+            return True
 
-        # Two splitters of one leaf make the same new one: the first did it for both.
-        with contextlib.suppress(DuplicateKeyError):
-            transaction(work, conf.database_alias())
+        try:
+            return transaction(work, conf.database_alias())
+        except DuplicateKeyError:  # two splitters of one leaf make the same new one: the first did it for both
+            return False
 
     def by_path(self, place: Place, low: str, high: str, limit: int, *, backwards: bool = False) -> list[Document]:
         # Enough if they are full, which those that only grew at the end are; half full ones cost a second command.
@@ -148,24 +155,26 @@ class ThreadedBuckets(InBuckets):
 
     def copy_some(self, place: Place, documents: Sequence[Document]) -> bool:
         query = {**self.of(place), "until": {"$gt": documents[0]["full_slug"]}}
-        updates, pages = [], []
-        for leaf in self.stored.find(query, {"page": 1, "until": 1}):
-            part = [item for item in documents if leaf["page"] <= item["full_slug"] < leaf["until"]][: place.bucket]
-            room = {"count": {"$lte": SLACK * place.bucket - len(part)}}
-            new = {"comments.slug": {"$nin": [item["slug"] for item in part]}}
-            pushed = {"$push": {"comments": {"$each": part, "$sort": BY_PATH}}, "$inc": {"count": len(part)}}
-            if part:
-                pages.append(leaf["page"])
-                unsplit = {"page": leaf["page"], "until": leaf["until"]}
-                updates.append(UpdateOne({**self.of(place), **unsplit, **room, **new}, pushed))
-        if updates:
-            self.stored.bulk_write(updates, ordered=False)
-        if not pages:
+        leaves = list(self.stored.find(query, {"page": 1, "until": 1}))
+        if not leaves:
             self.put(place, documents[0], Found())
-        overfull = {**self.of(place), "page": {"$in": pages}, "count": {"$gt": place.bucket}}
-        for leaf in self.stored.find(overfull, {"page": 1}):
-            self.split(place, leaf["page"])
-        return False
+            return False
+        updates, is_whole = {}, True
+        for leaf in leaves:
+            page, part = leaf["page"], [item for item in documents if leaf["page"] <= item["full_slug"] < leaf["until"]]
+            if len(part) > place.bucket:
+                is_whole &= self.split(place, page, part)
+            elif part:
+                room = {"until": leaf["until"], "count": {"$lte": SLACK * place.bucket - len(part)}}
+                new = {"comments.slug": {"$nin": [item["slug"] for item in part]}}
+                pushed = {"$push": {"comments": {"$each": part, "$sort": BY_PATH}}, "$inc": {"count": len(part)}}
+                updates[page] = UpdateOne({**self.of(place), "page": page, **room, **new}, pushed)
+        if updates:
+            is_whole &= self.stored.bulk_write([*updates.values()], ordered=False).matched_count == len(updates)
+            overfull = {**self.of(place), "page": {"$in": [*updates]}, "count": {"$gt": place.bucket}}
+            for leaf in self.stored.find(overfull, {"page": 1}):
+                self.split(place, leaf["page"])
+        return is_whole
 
     def faults(self, place: Place) -> Iterable[str]:
         end = FIRST

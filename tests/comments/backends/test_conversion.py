@@ -8,7 +8,7 @@ import pytest
 
 from comments.backends.layouts import Buckets, Documents
 from comments.backends.mongodb import MongoBackend
-from comments.backends.stored import body, placed
+from comments.backends.stored import Place, body, placed
 from comments.backends.upkeep.live import SHUT, LiveConversion
 from comments.errors import ConversionFailed
 from comments.operations import maintenance
@@ -276,3 +276,22 @@ def test_long_discussion_goes_by_way_of_documents(mongo, settings, target, monke
     assert backend.discussion(target).epoch == first + 2
     assert state(backend, target) == expected
     audit.stored(target, "auth_user")
+
+
+def test_many_comments_of_one_range_go_into_threaded_buckets_at_once(mongo, settings, target, commands):
+    """As those of a discussion that has only grown: not bucket by bucket, each after a look at what is missing."""
+    backend = configure(settings, *THREADED_BUCKETS, SIZE=10)
+    backend.post(target, new("first"))
+    stored = backend.discussion(target)
+    where = Place(target, "buckets", Order.THREADED, stored.epoch, 10)
+    documents = [
+        placed(body(new(f"copied {n}")), f"copied{n:04}", n + 2, datetime(2026, 1, 1, tzinfo=UTC)) for n in range(300)
+    ]
+    with commands.recorded():
+        backend.store.layouts.of(where).copy(where, documents)
+    assert commands.names.count("find") <= 3
+    assert commands.names.count("commitTransaction") == 1
+    counts = [bucket["count"] for bucket in mongo.comment_pages.find({"discussion_id": target.id})]
+    assert sum(counts) == 301
+    assert max(counts) == 10
+    assert not list(backend.store.layouts.of(where).faults(where))
