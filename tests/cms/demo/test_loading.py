@@ -22,12 +22,12 @@ def nothing() -> None:
 
 
 def documents(mongo) -> dict[str, int]:
-    """How many documents each collection holds once the worker has done its jobs, without the site's one, and those that
-    migrations write."""
+    """How many documents each collection holds once the worker has done its jobs, without the site's one, the feed of changes,
+    which the worker has begun, and those that migrations write."""
     call_command("work", "--once", stdout=StringIO())
     mongo.jobs.delete_many({"state": jobs.DONE})
     mongo[jobs.WORKERS].delete_many({})
-    names = set(mongo.list_collection_names()) - KEPT - {"cms.site"}
+    names = set(mongo.list_collection_names()) - KEPT - {"cms.site", "cms.changes"}
     return {name: count for name in names if (count := mongo[name].count_documents({}))}
 
 
