@@ -43,9 +43,12 @@ DECIDED_BY_WHAT_IS_STORED = ["2xx", "3xx", "401", "403", "404", "409", "410", "4
 FILTERED = ("GET /api/v1/nodes/facets", "GET /api/v1/changes")
 BULK = "POST /api/v1/bulk"
 CHECKS = {
-    # 428 is what a missing If-Match is for (RFC 6585); 412 is for one that names no version.
-    "negative_data_rejection": {"expected-statuses": ["400", "401", "403", "404", "405", "409", "412", "415", "422", "428"]},
-    "missing_required_header": {"expected-statuses": ["401", "403", "422", "428"]},
+    # 428 is what a missing If-Match is for (RFC 6585); 412 is for one that names no version; 413 for a file that is too large,
+    # beside all else that is wrong.
+    "negative_data_rejection": {
+        "expected-statuses": ["400", "401", "403", "404", "405", "409", "412", "413", "415", "422", "428"]
+    },
+    "missing_required_header": {"expected-statuses": ["401", "403", "413", "422", "428"]},
     "positive_data_acceptance": {"expected-statuses": DECIDED_BY_WHAT_IS_STORED},
 }  # fmt: skip
 KEY = ObjectId("6565f1e2a3b4c5d6e7f80910")  # the id of the schema's examples

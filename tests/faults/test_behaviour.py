@@ -187,8 +187,10 @@ def test_a_stop_lets_an_upload_end_and_does_not_wait_for_one_that_never_does(ser
             )
 
 
-def test_logs_say_why_in_one_line_and_nothing_of_who(place):
+def test_logs_say_why_in_one_line_and_nothing_of_who(place, browser):
     """Reads what the tests above left: an outage, a hang, an upload broken off, all under a name and two addresses."""
+    # A worker says so when it is asked next, and a busy machine may have had the other answer all.
+    until(lambda: is_well(browser) and "The database answers again" in place.site.output.read_text(), 30)
     lines = place.site.output.read_text().splitlines()
     logged = [line for line in lines if re.match(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d+ [A-Z]+ ", line)]
     requests = {match[1]: int(match[2]) for line in logged if (match := REQUEST.search(line))}
@@ -202,7 +204,6 @@ def test_logs_say_why_in_one_line_and_nothing_of_who(place):
         if " ERROR " in line and line.split()[4] in failed:
             assert re.search(r" ⏎ \w+(Error|Timeout|Reconnect|Failure): ", line)
     assert any("The database hangs" in line for line in logged)
-    assert any("The database answers again" in line for line in logged)
     assert not [line for line in lines if line.startswith(("Traceback", '  File "'))]
     texts = [place.site.output.read_text(), *(p.read_text() for p in (place.site.var / "log").glob("*.log"))]
     for text in texts:
