@@ -257,24 +257,26 @@ def test_a_mirror_killed_at_random_is_equal_to_the_site_at_the_end(mongo, tmp_pa
             return subprocess.Popen([sys.executable, str(SCRIPT), address, str(folder), "--every", "0.05", *more])
 
         running = mirror()
-        for number in range(CHANGES):
-            writers.change()
-            if number in losses:
-                with turn:
-                    told.append(resets())
-                    lose_history()
-                # What is lost before that is told would be told of once.
-                until(lambda: resets() >= told[-1] + 2, 60)
-            if number in kills:
-                running.send_signal(signal.SIGKILL)
-                assert running.wait(30) == -signal.SIGKILL
-                state = folder / "state.json"
-                reached.add(state.read_text() if state.exists() else "")
-                running = mirror()
-        last = now() + timedelta(seconds=9)
-        until(lambda: stored.last().until > last, 120)
-        running.kill()
-        running.wait(30)
+        try:
+            for number in range(CHANGES):
+                writers.change()
+                if number in losses:
+                    with turn:
+                        told.append(resets())
+                        lose_history()
+                    # What is lost before that is told would be told of once.
+                    until(lambda: resets() >= told[-1] + 2, 60)
+                if number in kills:
+                    running.send_signal(signal.SIGKILL)
+                    assert running.wait(30) == -signal.SIGKILL
+                    state = folder / "state.json"
+                    reached.add(state.read_text() if state.exists() else "")
+                    running = mirror()
+            last = now() + timedelta(seconds=9)
+            until(lambda: stored.last().until > last, 120)
+        finally:
+            running.kill()
+            running.wait(30)
         assert mirror("--once").wait(120) == 0
         expected = present(asking(address))
         assert kept(folder) == expected
