@@ -77,9 +77,10 @@ class ThreadedBuckets(InBuckets):
             leaf = self.stored.find_one({**self.of(place), "page": page}, session=session)
             if leaf is None or any(not page <= item["full_slug"] < leaf["until"] for item in more):
                 return False
-            found = {item["slug"]: item for item in (*more, *leaf["comments"])}
-            comments = sorted(found.values(), key=lambda item: str(item["full_slug"]))
-            if not more and len(comments) <= place.bucket:
+            comments, known = leaf["comments"], {item["slug"] for item in leaf["comments"]}
+            if lacking := [item for item in more if item["slug"] not in known]:
+                comments = sorted([*comments, *lacking], key=lambda item: str(item["full_slug"]))
+            elif len(comments) <= place.bucket:
                 return True
             # What is appended at the end leaves full buckets behind, what is put in between emptier ones.
             size = place.bucket if leaf["until"] == LAST else -(-len(comments) // (len(comments) // place.bucket + 1))
