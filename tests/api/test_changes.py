@@ -23,6 +23,7 @@ from nodes.selectors import editing as loading
 from nodes.services import drafts, editing, site, trash
 from nodes.types import TagChange
 from tests.support.at_once import at_once
+from tests.support.changes import lose_history
 from tests.support.comments import site as discussed
 from tests.support.nodes import build, photo_build
 
@@ -309,14 +310,6 @@ def test_lost_history_is_a_reset(visitor, begun):
     assert news() == [(NODE, str(key), True)]
     # Numbers that were given out before a backup was restored lie below.
     assert said["next"] >= round(now().timestamp() * 1000) - 60_000
-
-
-def lose_history():
-    """Let the list go on from a token that is older than all that the server has kept."""
-    last = stored.last()
-    token = last.resume["_data"]
-    ancient = {**last.resume, "_data": f"{token[:2]}00000001{token[10:]}"}
-    database()["cms.changes"].update_one({"_id": last.number}, {"$set": {"resume": ancient}})
 
 
 def test_a_list_of_which_all_has_ended_goes_on_above_it(visitor, begun):

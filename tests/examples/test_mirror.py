@@ -27,6 +27,7 @@ from nodes.errors import NodeError
 from nodes.models import site as stored_site
 from nodes.services import drafts, editing, site, trash
 from nodes.types import TagChange
+from tests.support.changes import lose_history
 from tests.support.nodes import build, photo_build
 from tests.support.processes import until
 from tests.support.running import served
@@ -45,15 +46,6 @@ def present(ask):
     # Asked for without what a list would say: a mirror that reads lists is compared with what each node is by itself.
     found = {key: ask(f"nodes/{key}") for key in everything}
     return {key: said for key, said in found.items() if said}
-
-
-def lose_history():
-    """Have the relay go on from a change of which the server knows nothing; one was told at least. From a mere moment, however
-    old, it would go on where the oplog begins, which has lost nothing yet."""
-    entries = database()["cms.changes"]
-    change = entries.find_one({"key": {"$regex": "^82[0-9A-F]+$"}}, sort=[("_id", -1)])
-    ancient = {"_data": f"8200000001{change['key'][10:]}"}
-    entries.update_one({"_id": stored.last().number}, {"$set": {"resume": ancient}})
 
 
 def resets():
