@@ -11,13 +11,12 @@ from comments.backends import VERSIONS
 from comments.types import Target
 from mongo.connection import Document
 from nodes.collections import ASSET_FILES, NODES, SITE, TRASH, home_of
+from nodes.selectors.falling_due import SHOWN_BY
 
 DISCUSSIONS = VERSIONS[0]
 _WATCHED = (NODES, ASSET_FILES, TRASH, SITE, DISCUSSIONS)
 # After these a collection is not what it was, whatever was told of it.
 ENDS = ("drop", "rename", "dropDatabase", "invalidate")
-# What is taken of whole documents: what says whether readers see them.
-_KEPT = ("type", "parent_id", "published", "expires", "nonce", "content_id")
 _UPDATED = {"$ifNull": ["$updateDescription.updatedFields", {}]}
 _UPDATED_NONCE = {"$getField": {"field": {"$literal": "metadata.nonce"}, "input": _UPDATED}}
 # Never a text: an event is as small as what it tells.
@@ -35,10 +34,12 @@ PIPELINE: list[Document] = [
                 ]
             },
             "nonce": {"$ifNull": ["$fullDocument.metadata.nonce", _UPDATED_NONCE]},
-            "metadata": {name: f"$fullDocument.metadata.{name}" for name in _KEPT},
+            "metadata": {name: f"$fullDocument.metadata.{name}" for name in SHOWN_BY},
+            "due": "$updateDescription.updatedFields.draft.due",
         }
     },
 ]
+_UPKEEP = frozenset({"metadata.locked", "metadata.superseded", "metadata.doomed"})
 # With these a section takes along all that stands in it; the first three take a node from readers.
 _SEEN_BY = frozenset({"metadata.parent_id", "metadata.published", "metadata.expires"})
 _PLACED_BY = _SEEN_BY | {"metadata.slug"}
@@ -82,7 +83,8 @@ def ends_unversioned(events: Iterable[Document]) -> bool:
             # That of one save of a text tells nothing of another change.
             behind = 0 if "lists" in event["fields"] else max(behind - 1, 0)
         elif (change := _change(event)) and change.kind in (NODE, SETTINGS):
-            behind += 1
+            # Pages show nothing of a draft, and hold until the next one that is scheduled is due.
+            behind += not change.is_draft or "due" in event
     return behind > 0
 
 
@@ -126,10 +128,11 @@ def _of_node(token: Document, operation: str, collection: str, key: ObjectId, ev
 
 
 def _is_told(collection: str, field: str) -> bool:
-    """Return whether a field is one that the API answers: of nodes all but embedded comments, of photos the metadata."""
+    """Return whether a field is one that the API answers: of nodes all but embedded comments, of photos the metadata, but for
+    what their upkeep notes there."""
     if collection == NODES:
-        return field.partition(".")[0] != "comments"
-    return field.startswith("metadata.") and field != "metadata.locked"
+        return field.partition(".")[0] not in ("comments", "comments_epoch")
+    return field.startswith("metadata.") and field not in _UPKEEP
 
 
 def _both(before: Change, after: Change) -> Change:

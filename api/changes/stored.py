@@ -16,12 +16,11 @@ from pymongo.read_concern import ReadConcern
 
 from api.collections import CHANGES
 from mongo.clock import now
-from mongo.connection import Document, database
+from mongo.connection import Document, database, refused
 
 NODE, PHOTO, SUBTREE, SETTINGS, COMMENTS, RESET = "node", "photo", "subtree", "settings", "comments", "reset"
 KINDS = (NODE, PHOTO, SUBTREE, SETTINGS, COMMENTS, RESET)
 FIRST = 1
-_DUPLICATE = 11000
 
 
 @dataclass(frozen=True)
@@ -86,7 +85,7 @@ def append(seen: Last | None, entries: Sequence[Entry], *, number: int = FIRST) 
     try:
         database()[CHANGES].insert_many(documents)
     except BulkWriteError as error:
-        if any(one["code"] != _DUPLICATE for one in error.details["writeErrors"]):
+        if refused(error):
             raise
         raise Overtaken from error
     return _last(documents[-1])

@@ -19,10 +19,9 @@ from nodes.collections import ASSET_FILES, NODES, REVISIONS
 from nodes.content import CONTENT, PHOTO, registry
 from nodes.models import tree
 from nodes.models.tree import Tree
+from nodes.selectors import falling_due
 from nodes.selectors.listing import MODELS, is_public
 
-# What says whether readers see a node.
-SEEN_BY = {f"metadata.{name}": 1 for name in ("type", "parent_id", "published", "expires", "nonce", "content_id")}
 _MILLISECOND = timedelta(milliseconds=1)
 
 
@@ -104,7 +103,7 @@ def _was_seen(
 
 def _present(home: str, changes: Iterable[Change]) -> dict[ObjectId, Document]:
     ids = [change.id for change in changes if change.home == home]
-    found = database()[home].find({"_id": {"$in": ids}}, SEEN_BY) if ids else ()
+    found = database()[home].find({"_id": {"$in": ids}}, falling_due.SHOWN) if ids else ()
     return {document["_id"]: document for document in found}
 
 
@@ -116,6 +115,6 @@ def _before(changes: Iterable[Change]) -> dict[ObjectId | None, Document]:
     revisions, of_these = database()[REVISIONS], {"node_id": {"$in": list(set(nonces.values()))}}
     saved = list(revisions.find({**of_these, "_id": {"$in": list(nonces)}}, {"parent": 1}))
     wanted = [one["parent"] for one in saved if one["parent"]]
-    found = {one["_id"]: one for one in revisions.find({**of_these, "_id": {"$in": wanted}}, SEEN_BY)}
+    found = {one["_id"]: one for one in revisions.find({**of_these, "_id": {"$in": wanted}}, falling_due.SHOWN)}
     found[None] = {}
     return {one["_id"]: found[one["parent"]] for one in saved if one["parent"] in found}

@@ -9,7 +9,9 @@ from nodes.collections import ASSET_FILES, NODES, standing
 from nodes.content import registry
 
 PUBLISHED, EXPIRES, SCHEDULED = "published", "expires", "scheduled"
-_SHOWN = {f"metadata.{name}": 1 for name in ("type", "parent_id", "published", "expires", "nonce", "content_id")}
+# Of a node or photo: what says whether readers see it.
+SHOWN_BY = ("type", "parent_id", "published", "expires", "nonce", "content_id")
+SHOWN = {f"metadata.{name}": 1 for name in SHOWN_BY}
 
 
 def within(since: datetime, until: datetime) -> list[Document]:
@@ -33,4 +35,4 @@ def _branches(span: dict[str, datetime]) -> Iterator[tuple[str, list[dict[str, A
 
 def _branch(home: str, path: str, what: str, query: dict[str, Any]) -> list[dict[str, Any]]:
     said = {"home": {"$literal": home}, "what": {"$literal": what}, "at": f"${path}"}
-    return [{"$match": {**query, **standing(home)}}, {"$project": {**_SHOWN, **said}}]
+    return [{"$match": {**query, **standing(home)}}, {"$project": {**SHOWN, **said}}]

@@ -204,6 +204,30 @@ def test_readers_are_told_nothing_of_what_they_never_saw(begun):
     assert {one[1] for one in entries(public=False)} >= {str(draft), str(inside), str(live)}
 
 
+def test_what_upkeep_notes_is_not_told(mongo, begun):
+    key, photo = post(begun), photo_build.upload(photo_build.gallery())
+    relay()
+    mongo["cms.nodes"].update_one({"_id": key}, {"$set": {"comments": [], "comments_epoch": 1}})
+    noted = {"metadata.locked": now(), "metadata.superseded": now(), "metadata.doomed": now()}
+    mongo["cms.assets.files"].update_one({"_id": photo}, {"$set": noted})
+    assert news() == []
+
+
+def test_a_draft_that_is_saved_leaves_kept_pages_alone(begun):
+    live = post(begun, "live")
+    relay()
+    before = site_version()
+    nonce = drafts.save_draft(build.EDITOR, live, build.nonce(live), {"title": "Not yet"}).nonce
+    assert news() == [(NODE, str(live), False)]
+    assert site_version() == before
+    # One that is scheduled does not, if its writer died before he told: pages are kept until the next one is due.
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(drafts, "touch", lambda: None)
+        drafts.schedule(build.EDITOR, live, nonce, now() + LATER)
+    relay()
+    assert site_version() != before
+
+
 @pytest.mark.parametrize("act", ["unpublish", "expire", "hide", "trash", "delete"])
 def test_readers_are_told_what_is_taken_from_them(begun, act):
     dark = build.node("blog", "dark", published=None)
