@@ -33,11 +33,10 @@ def of(metadata: Mapping[str, Any]) -> dict[str, Any]:
     plain = whole[:SEARCHED] or alt
     if said := " ".join(_words(metadata["type"], detail)):
         plain = f"{plain}\n\n{said}"[:SEARCHED] if plain else said[:SEARCHED]
-    everything = " ".join((metadata["title"], metadata.get("summary") or "", *metadata.get("tags", ()), plain))
     return {
         "excerpt": text.excerpt(html, EXCERPT_WORDS) or alt,
         "text": plain,
-        "pairs": " ".join(sorted(scripts.pairs(everything))),
+        "pairs": pairs(metadata, plain),
         "title_words": titles.words(metadata["title"]),
         **_minutes(whole),
         **references(metadata, inserts),
@@ -46,6 +45,12 @@ def of(metadata: Mapping[str, Any]) -> dict[str, Any]:
         **_date(metadata["type"], detail),
         **_picture(detail),
     }
+
+
+def pairs(metadata: Mapping[str, Any], plain: str) -> str:
+    """Return what search looks for of scripts without spaces, in a node whose derived `text` is `plain`."""
+    everything = (metadata["title"], metadata.get("summary") or "", *metadata.get("tags", ()), plain)
+    return " ".join(sorted(scripts.pairs(" ".join(everything))))
 
 
 def shown(metadata: Mapping[str, Any]) -> dict[str, Any]:

@@ -33,6 +33,7 @@ from nodes.services.write import (
     unschedules,
     writable,
 )
+from nodes.texts import scripts
 from nodes.texts.tags import unique
 from nodes.types import NEVER, NO_TAGS, Act, Actor, Expected, Saved, Submitted, TagChange
 
@@ -65,6 +66,8 @@ def create(
         named = {"slug": slug} if slug else {}
         whole = {**named, "parent_id": parent_id, "title": title, **(fields or {})}
         changed = TagChange.between(made["tags"], tags)
+        # Readers may not have been told.
+        touch()
         return save(actor, node_id, made["nonce"], whole, changed, form=node_id, only_unpublished=only_unpublished)
     if content.get(type).is_file:
         raise InvalidPlace(_("A photo begins with its file: upload one."))
@@ -107,7 +110,7 @@ def create(
                 created=created, only_unpublished=only_unpublished,
             )  # fmt: skip
         raise SlugTaken(slug, slugs.free(slug, parent_id)) from error
-    touch()
+    touch(scope.of_new(metadata))
     return Saved(node_id, nonce, tuple(fields or ()))
 
 
@@ -169,7 +172,8 @@ def save(
             raise EditConflict(base, stored["metadata"], merge, tags)
         if not merge.changes and not tags.changes(stored["metadata"]["tags"]):
             # It says already what I want: done, by this form before or by another writer. Readers may not have been told.
-            touch()
+            if tags or present != seen_nonce:
+                touch()
             return Saved(node_id, present, merged=merge.merged)
         write = placement.move_section if _moves_section(stored["metadata"], merge.changes) else compare_and_set
         submitted = Submitted(form, mine, was_merged=bool(merge.merged), tags=tags.wanted) if form else None
@@ -235,9 +239,11 @@ def _moves_section(metadata: Mapping[str, Any], changes: Mapping[str, Any]) -> b
 
 def change_tags(node_id: ObjectId, tags: TagChange, collection: str = NODES, *, only_unpublished: bool = False) -> None:
     """Add and remove tags without a nonce: tagging cannot conflict with an editor. Raises NodeGone, Published, TooBusy."""
-    nodes = database()[collection]
+    nodes, fields = database()[collection], {"metadata": 1}
+    if is_unspaced := bool(scripts.pairs(" ".join(tags.added | tags.removed))):
+        fields["derived.text"] = 1
     for _attempt in range(ATTEMPTS):
-        stored = nodes.find_one({"_id": node_id, **standing(collection)}, {"metadata": 1})
+        stored = nodes.find_one({"_id": node_id, **standing(collection)}, fields)
         if stored is None:
             raise NodeGone(node_id)
         if only_unpublished and stored["metadata"]["published"]:
@@ -249,7 +255,13 @@ def change_tags(node_id: ObjectId, tags: TagChange, collection: str = NODES, *, 
         if only_unpublished:
             unchanged["metadata.published"] = None
         given = tags.applied(present)
-        if nodes.update_one(unchanged, {"$set": {"metadata.tags": given}}).matched_count:
+        changes: dict[str, Any] = {"metadata.tags": given}
+        if is_unspaced:
+            # Search finds them among the pairs of all that the node says.
+            unchanged["metadata.nonce"] = seen.nonce
+            text = stored.get("derived", {}).get("text", "")
+            changes["derived.pairs"] = derived.pairs({**stored["metadata"], "tags": given}, text)
+        if nodes.update_one(unchanged, {"$set": changes}).matched_count:
             # Photos stand in lists with all that they have.
             is_file = content.get(stored["metadata"]["type"]).is_file
             touch(Scope.LISTS if is_file else Scope.TEXTS, scope.tags(stored, {"tags": given}, tags))

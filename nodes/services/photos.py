@@ -24,7 +24,7 @@ from nodes.photos.assets.locks import Lock, free_or_stale
 from nodes.photos.assets.writer import Incoming, Received, Writer, new_id
 from nodes.selectors import photos as selectors
 from nodes.selectors import slugs
-from nodes.services import derived, editing, photo_copies, trash
+from nodes.services import derived, editing, photo_copies, scope, trash
 from nodes.services.site import touch
 from nodes.services.write import check_id, check_place, check_ready, check_room, compare_and_set, insert_revision
 from nodes.texts.tags import unique
@@ -172,7 +172,7 @@ class Upload:
                 # Another node took the address that the title asks for.
                 continue
             if is_done:
-                touch()
+                touch(scope.of_new(after))
                 photo_copies.put(self.id, self.id)
                 return Uploaded(self.id, after["nonce"], after["title"], selectors.same_bytes(received.sha256, self.id))
         self.abort()

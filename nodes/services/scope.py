@@ -24,14 +24,23 @@ FIELDS = {f"derived.{name}": 1 for name in DERIVED}
 def of(stored: Mapping[str, Any], after: Mapping[str, Any], derived: Mapping[str, Any]) -> Scope:
     """Return how far a save reaches: of a node as it is stored (with FIELDS), the metadata that it gets, and what is derived.
 
-    Sections are in the tree, photos in lists with all that they have: any save of these is seen there.
+    Sections are in the tree, public photos in lists with all that they have: any save of these is seen there. What is not
+    public, before a save nor after it, editors alone see.
     """
     before, type = stored["metadata"], content.get(after["type"])
+    if not type.is_section and before["published"] is None and after["published"] is None:
+        return Scope.TEXTS
     if type.is_section or any(before.get(name) != after.get(name) for name in PLACED_BY):
         return Scope.FRAME
     if type.is_file or _differs_in_lists(stored, after, derived):
         return Scope.FRAME if after["parent_id"] is None else Scope.LISTS
     return Scope.TEXTS
+
+
+def of_new(metadata: Mapping[str, Any]) -> Scope:
+    """Return how far a node or photo reaches that is made, of its metadata."""
+    is_seen = content.get(metadata["type"]).is_section or metadata["published"] is not None
+    return Scope.FRAME if is_seen else Scope.TEXTS
 
 
 def tags(stored: Mapping[str, Any], after: Mapping[str, Any], change: TagChange) -> set[str]:

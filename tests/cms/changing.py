@@ -87,6 +87,7 @@ def publish(node_id: ObjectId, **fields: object) -> None:
 
 Change = Callable[[dict[str, ObjectId]], object]
 TAGGED = TagChange(added=frozenset({"ink"}))
+NOTHING = "a save of nothing"
 # What is done, one after the other, and how far each reaches.
 CHANGES: list[tuple[str, Scope | None, Change]] = [
     ("end of a text", Scope.TEXTS, lambda ids: save(ids["other"], detail__text=LONG + "End.")),
@@ -133,6 +134,17 @@ CHANGES: list[tuple[str, Scope | None, Change]] = [
     ("trash", Scope.FRAME, lambda ids: trash.trash(EDITOR, ids["new"], nonce(ids["new"]))),
     ("out of the trash", Scope.FRAME, lambda ids: trash.restore(EDITOR, ids["new"])),
     ("settings", Scope.FRAME, lambda ids: save_settings({"name": "Margins"}, {"name": "Marginalia"})),
+    (NOTHING, None, lambda ids: save(ids["other"])),
+    (
+        "new post that is not public",
+        Scope.TEXTS,
+        lambda ids: ids.update(
+            unseen=node("blog-entry", "unseen", parent=ids["blog"], published=None, tags=("paper",))
+        ),
+    ),
+    ("its title", Scope.TEXTS, lambda ids: save(ids["unseen"], title="Another", summary="In short")),
+    ("its slug and picture", Scope.TEXTS, lambda ids: save(ids["unseen"], slug="hidden", detail__picture=ids["lake"])),
+    ("its publication", Scope.FRAME, lambda ids: save(ids["unseen"], published=PAST)),
     ("comment", None, lambda ids: comment(ids["other"])),
 ]
 

@@ -3,7 +3,10 @@
 import pytest
 from bson import ObjectId
 
+from mongo.clock import now
 from nodes import errors
+from nodes.models import tree
+from nodes.selectors import search
 from nodes.services import drafts, editing, photos, trash
 from nodes.types import TagChange
 from tests.support.between import before
@@ -116,3 +119,15 @@ def test_a_photo_has_a_tag_once(mongo):
     coming = photos.Upload(EDITOR, gallery(), "a.jpg", tags=("News", "news"))
     send(coming, pictures.jpeg())
     assert document(coming.finish(tags=("NEWS", "x")).id)["metadata"]["tags"] == ["News", "x"]
+
+
+def test_tags_of_scripts_without_spaces_are_found_at_once(mongo):
+    node_id = node(text="红色 in the margin")
+    for tags, said in (
+        (TagChange(added=frozenset({"红楼梦"})), [node_id]),
+        (TagChange(removed=frozenset({"红楼梦"})), []),
+    ):
+        editing.change_tags(node_id, tags)
+        found = search.search(tree.current(), "楼梦", now(), page=1, size=9).hits
+        assert [hit.node.pk for hit in found] == said
+    assert search.search(tree.current(), "红色", now(), page=1, size=9).hits
