@@ -342,6 +342,10 @@ def show_conflict(
 
 def _page(request: HttpRequest, found: Editable, form: NodeForm, drafting: bool, **context: Any) -> HttpResponse:
     can = {action.value: access.allowed(request.user, found.node, action) for action in Action}
+    # The page of a conflict stays one, with the time that it is about, until that is decided or the draft is another.
+    sent = _id_or_none(request.POST.get("publishing", ""))
+    if "publishing" not in context and sent and found.draft and found.draft.nonce == sent:
+        context |= {"publishing": sent, "due": sent_forms.due(request.POST)}
     unsaved, publishing = form.is_bound or "clashes" in context, "publishing" in context
     due = context.get("due") is not None
     bar = desk.bar(found, can, drafting=drafting, publishing=publishing, unsaved=unsaved, due=due)

@@ -41,7 +41,7 @@ LIMIT, SECONDS = 120, 60
 # The largest whole number of a browser.
 _LAST = 2**53 - 1
 # What forms send beside their fields.
-_BESIDE = frozenset({"type", "version", "publishing", "conflict", "_proposed"})
+_BESIDE = frozenset({"type", "version", "publishing", "due", "conflict", "_proposed"})
 _SIDES = ("", f"{MINE}-", f"{THEIRS}-", "choice-")
 
 

@@ -150,9 +150,23 @@ def test_what_both_changed_is_decided_and_then_scheduled(mongo, editor):
     assert asked.status_code == 409
     html = asked.content.decode()
     assert "Schedule changes</button>" in unescape(html)
+    # Nothing was chosen yet: the page comes again, and has not forgotten what it is about.
+    undecided = ann.client.post(change(page), {**fields(html), "_publish": "1"})
+    assert undecided.status_code == 200
+    html = undecided.content.decode()
+    assert "Schedule changes</button>" in unescape(html)
+    # Somebody saves in between: decided anew, on what he wrote.
+    editing.save(EDITOR, page, nonce(page), {"title": "Theirs again"})
+    again = ann.client.post(change(page), {**fields(html), "choice-title": "mine", "_publish": "1"})
+    assert again.status_code == 409
+    html = again.content.decode()
+    assert "Schedule changes</button>" in unescape(html)
     decided = ann.client.post(change(page), {**fields(html), "choice-title": "mine", "_publish": "1"}, follow=True)
     assert told(decided).startswith(f"Scheduled. Readers see the changes from {WHEN} on.")
-    assert (stored(page)["title"], draft_of(mongo, page)["metadata"]["title"]) == ("Theirs", "Typed")
+    assert (stored(page)["title"], draft_of(mongo, page)["metadata"]["title"]) == (
+        "Theirs again",
+        "Typed",
+    )
     assert draft_of(mongo, page)["due"] == AHEAD
 
 
