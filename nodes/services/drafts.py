@@ -2,6 +2,7 @@
 or at a time of their own (nodes/services/scheduled.py)."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import datetime
 from typing import Any
 
@@ -13,7 +14,7 @@ from mongo.connection import Document, database
 from nodes import merging
 from nodes.collections import NODES
 from nodes.content import upgrading
-from nodes.errors import DraftGone, EditConflict, FieldRefused, NodeGone, NotLive, TooBusy
+from nodes.errors import DraftGone, EditConflict, FieldRefused, NodeError, NodeGone, NotLive, TooBusy
 from nodes.merging import Merge
 from nodes.services import derived, scheduled, scope
 from nodes.services.editing import ATTEMPTS, normalized
@@ -182,8 +183,13 @@ def unschedule(node_id: ObjectId, seen_draft: ObjectId) -> None:
 
 
 def discard_draft(node_id: ObjectId, seen_draft: ObjectId) -> None:
-    """Remove the draft if it is still `seen_draft`, also one that is scheduled. Raises DraftGone, NodeGone."""
+    """Remove the draft if it is still `seen_draft`, also one that is scheduled; not what readers see already.
+
+    Raises DraftGone, NodeGone.
+    """
     stored = read(node_id)
+    with suppress(NodeError):
+        scheduled.settle(stored)
     done = database()[NODES].update_one({**_place(stored), "draft.nonce": seen_draft}, {"$unset": {"draft": ""}})
     if not done.modified_count:
         raise DraftGone(node_id)

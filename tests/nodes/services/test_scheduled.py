@@ -340,3 +340,12 @@ def test_changes_that_cannot_be_published_are_shown_and_stop_no_others(mongo, ca
     assert (stored(page)["title"], stored(other)["title"]) == ("Old", "New")
     assert str(page) in caplog.text
     assert nodes.resolve(tree.current(), "page", now()).metadata.title == "New"
+
+
+def test_what_readers_see_already_is_not_discarded(mongo):
+    page = node(title="Old")
+    draft = planned(page, title="New")
+    is_due(mongo, page)
+    with pytest.raises(errors.DraftGone):
+        drafts.discard_draft(page, draft)
+    assert (stored(page)["title"], draft_of(mongo, page)) == ("New", None)
