@@ -11,6 +11,8 @@ from django.template.loader import render_to_string
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
+from nodes.content.values import stored_fields
+
 # Empty rows below those that there are; a script adds more.
 EXTRA = 3
 # Rows that are saved, but for more that are there already; and rows that are read, so that what is too much is told.
@@ -121,6 +123,11 @@ class PartsField(forms.Field):
         for number, row in enumerate(value, 1):
             before, shown = seen.get(str(row.get("id")), (None, {}))
             part = {"_id": ObjectId(row["id"])} if ObjectId.is_valid(row.get("id")) else {}
+            if before is not None:
+                unshown = (
+                    field.attname for field in stored_fields(self.model) if not (field.editable or field.primary_key)
+                )
+                part |= {name: getattr(before, name) for name in unshown}
             for name, field in self.fields.items():
                 if name in shown and row.get(name) == shown[name]:
                     part[name] = getattr(before, name)

@@ -4,9 +4,12 @@ from datetime import UTC, date, datetime
 
 import pytest
 from bson import ObjectId
+from django import forms
+from django.db import models
 
 from nodes.admin.forms import form_of
-from nodes.admin.parts import MOST
+from nodes.admin.parts import MOST, PartsField
+from nodes.content import Part
 from tests.support.nodes.build import node, nonce, save, stored
 from tests.support.nodes.editors import fields
 
@@ -274,3 +277,16 @@ class TestParts:
         form = ann.open(change(stew)) | {"yields-0-DELETE": ["on"]}
         assert ann.send(change(stew), form).status_code == 302
         assert stored(stew)["detail"]["yields"] is None
+
+
+def test_fields_of_a_part_that_no_form_shows_stay_as_they_are():
+    class Origin(Part):
+        name = models.CharField(max_length=50)
+        code = models.CharField(max_length=5, editable=False, default="")
+
+    known = Origin(id=ObjectId(), name="Here", code="kept")
+    field = PartsField(Origin, {"name": forms.CharField()}, many=True)
+    field.seen = [known]
+    (row,) = field.prepare_value(field.seen)
+    found = field.clean([row | {"name": "There"}, {"id": "", "name": "New"}])
+    assert found == [{"_id": known.id, "name": "There", "code": "kept"}, {"name": "New"}]
