@@ -43,7 +43,8 @@ def merge(base: Sequence[T], mine: Sequence[T], theirs: Sequence[T]) -> MergedLi
         left = _side(base, start, end, [edit for edit in cluster if edit.is_mine])
         right = _side(base, start, end, [edit for edit in cluster if not edit.is_mine])
         if left is not None and right is not None and start == end:
-            left = right = [*right, *(item for item in left if item not in right)]
+            known = set(right)
+            left = right = [*right, *(item for item in left if item not in known)]
         ours += right if left is None else left  # type: ignore[arg-type]
         others += left if right is None else right  # type: ignore[arg-type]
         at = end

@@ -94,9 +94,9 @@ def savers_since(node_id: ObjectId, seen: ObjectId | None, present: ObjectId) ->
     links = _links(node_id)
     savers: dict[Actor, None] = {}
     nonce: ObjectId | None = present
-    while nonce is not None and nonce != seen and nonce in links:
-        savers[Actor(links[nonce]["saved_by"]["_id"], links[nonce]["saved_by"]["name"])] = None
-        nonce = links[nonce]["parent"]
+    while nonce != seen and (link := links.pop(nonce, None)):
+        savers[Actor(link["saved_by"]["_id"], link["saved_by"]["name"])] = None
+        nonce = link["parent"]
     return tuple(savers)
 
 
@@ -104,13 +104,14 @@ def _chain(node_id: ObjectId, present: ObjectId) -> list[ObjectId]:
     links = _links(node_id)
     nonces: list[ObjectId] = []
     nonce: ObjectId | None = present
-    while nonce is not None and nonce in links and nonce not in nonces[-1:]:
+    while nonce is not None and (link := links.pop(nonce, None)):
         nonces.append(nonce)
-        nonce = links[nonce]["parent"]
+        nonce = link["parent"]
     return nonces
 
 
 def _links(node_id: ObjectId) -> dict[ObjectId | None, Mapping[str, Any]]:
+    """Return {parent, saved_by} by nonce. Take out what you follow: what was imported may lead in a circle."""
     found = database()[REVISIONS].find({"node_id": node_id}, {"parent": 1, "saved_by": 1})
     return {link["_id"]: link for link in found.sort("saved_at", -1).limit(FOLLOWED)}
 

@@ -159,7 +159,7 @@ def _last_of(node_id: ObjectId, seen: ObjectId, present: ObjectId, form: ObjectI
     newest = database()[REVISIONS].find({"node_id": node_id}, links).sort("saved_at", -1).limit(LOOK_BACK)
     by_nonce = {revision["_id"]: revision for revision in newest}
     nonce: ObjectId | None = present
-    while nonce != seen and (revision := by_nonce.get(nonce)):
+    while nonce != seen and (revision := by_nonce.pop(nonce, None)):
         if revision.get("form") == form:
             return revision
         nonce = revision["parent"]

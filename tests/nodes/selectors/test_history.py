@@ -148,3 +148,14 @@ def test_another_editor_a_pause_and_what_readers_see_end_a_sitting(page, mongo):
     save(page, nonce(page), ANN, published=PAST)
     save(page, nonce(page), ANN, title="Ann of what is public")
     assert [count for _title, count in sittings(page)] == [1] * 7
+
+
+def test_versions_that_lead_in_a_circle_are_told_once(mongo, page):
+    first = nonce(page)
+    save(page, first, title="Other")
+    last = nonce(page)
+    mongo["cms.revisions"].update_one({"_id": first}, {"$set": {"parent": last}})
+    assert [revision.version.nonce for revision in history.newest(page, last)[0]] == [last, first]
+    assert history.savers_since(page, ObjectId(), last) == (EDITOR, ANN)
+    # A form whose version is not among them.
+    editing.save(ANN, page, ObjectId(), {"title": "Other"}, form=ObjectId())
