@@ -246,10 +246,9 @@ class HeldQuery(TypedDict, total=False):
     target: Target | None
     author_id: str
     slug: str
-    token: str
     taken_by: str
     open_to: str
-    verdict: Verdict
+    verdict: Verdict | None
     limit: int
     after: str
 

@@ -17,6 +17,7 @@ from comments.errors import (
     InvalidComment,
     InvalidParent,
     TargetNotFound,
+    TokenUsed,
 )
 from comments.posting.services import Refused
 
@@ -32,6 +33,7 @@ _KINDS: dict[str, str] = {
     InvalidComment.__name__: "invalid",
     InvalidParent.__name__: "invalid",
     "used": "key-reused",
+    TokenUsed.__name__: "key-reused",
     DiscussionBusy.__name__: "unavailable",
     DiscussionDamaged.__name__: "unavailable",
 }

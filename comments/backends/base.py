@@ -130,8 +130,8 @@ class Backend(Protocol):
         one stays approved and is returned as it is. Raises CommentNotFound."""
 
     def held(self, **wanted: Unpack[HeldQuery]) -> tuple[Held, ...]:
-        """Return up to `limit` (100) queued comments of a verdict (WAITING), the longest waiting first: of one target, by one
-        user, with one slug, from a form's token, leased to the moderator `taken_by`, or leased to no other than the moderator
+        """Return up to `limit` (100) queued comments of a verdict (WAITING; None: any), the longest waiting first: of one
+        target, by one user, with one slug, leased to the moderator `taken_by`, or leased to no other than the moderator
         `open_to`. `after` is the id of the last one shown."""
 
     def get_held(self, held_id: str) -> Held:

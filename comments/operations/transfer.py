@@ -16,7 +16,7 @@ from comments.errors import CommentError, CommentNotFound, DiscussionBusy
 from comments.operations import importing
 from comments.posting import preparation, services
 from comments.reading import selectors
-from comments.types import Author, Comment, Held, Kind, NewComment, State, Target, Verdict
+from comments.types import Author, Comment, Held, Kind, NewComment, State, Target
 
 # Of one line: a text of MAX_LENGTH, escaped at worst.
 LONGEST_LINE = 1_000_000
@@ -87,7 +87,7 @@ def hold(row: dict[str, Any], *, dry_run: bool = False) -> bool:
 
 
 def _is_known(target: Target, slug: str) -> bool:
-    if any(selectors.held(target=target, slug=slug, verdict=verdict) for verdict in Verdict):
+    if selectors.held_at(target, slug, verdict=None):
         return True
     try:
         selectors.get(target, slug)

@@ -78,7 +78,7 @@ def in_discussion(own: Iterable[Own], target: Target, user: Any) -> list[Mine]:
     for entry in own:
         if entry.target != target or entry.slug in found:
             continue
-        if waiting := selectors.held_by_token(target, entry.nonce):
+        if waiting := selectors.held_at(target, entry.slug):
             found[entry.slug] = Mine(waiting, waits=True)
             continue
         try:
@@ -92,7 +92,7 @@ def in_discussion(own: Iterable[Own], target: Target, user: Any) -> list[Mine]:
 
 def waiting(target: Target, slug: str, own: Iterable[Own], user: Any) -> Held | None:
     """Return the comment that waits under a slug, to its author alone."""
-    held = next(iter(selectors.held(target=target, slug=slug)), None)
+    held = selectors.held_at(target, slug)
     return held if held and _wrote(held, own, user) else None
 
 

@@ -79,8 +79,8 @@ def submit(sender: Sender, obj: Model, submission: Submission) -> Posted:
     mode = _mode(obj, submission)
     try:
         posted = _store(sender.request, submission, _reasons(sender, mode, submission))
-    except Refused:
-        spam.take_back(submission)
+    except Refused as refused:
+        spam.take_back(submission, rate=refused.rule != TokenUsed.__name__)
         raise
     _follow_up(sender.request, submission, posted)
     return posted
@@ -117,7 +117,9 @@ def revise(sender: Sender, obj: Model, comment: Comment | Held, *, text: str, re
                 )
         _replace(sender, comment, text, rev, nonce)
     except Refused:
-        spam.take_back(submission)
+        # Over an older revision nothing was counted.
+        if rev >= comment.rev:
+            spam.take_back(submission)
         raise
 
 
@@ -181,6 +183,8 @@ def earlier(submission: Submission) -> Posted | None:
         try:
             preparation.check_said(first, submission.token.nonce, submission.source)
         except TokenUsed as error:
+            # The same text may come by another form.
+            spam.take_back(submission, rate=False)
             raise Refused("used", error.sentence) from error
     return found
 
@@ -190,7 +194,8 @@ def sent(token: FormToken) -> Posted | None:
     try:
         return Posted(selectors.get(token.target, slug_of(token)), new=False)
     except CommentNotFound:
-        held = selectors.held_by_token(token.target, token.nonce)
+        # Also one that was rejected: sent again it is not published after all.
+        held = selectors.held_at(token.target, slug_of(token), verdict=None)
         return Posted(None, held, new=False) if held else None
 
 

@@ -155,9 +155,11 @@ def repeat(submission: Submission) -> SpamHit | None:
     return SpamHit("repeat", _("You have already said exactly this here."))
 
 
-def take_back(submission: Submission) -> None:
-    """Forget that a comment or a change was counted: it was not stored, and will be sent again."""
-    for key in (*_keys("rate", submission.ip_hash, submission.user), _repeat_key(submission)):
+def take_back(submission: Submission, *, rate: bool = True) -> None:
+    """Forget that a comment or a change was counted: it was not stored, and will be sent again. Not its `rate` where its form
+    stored another one, whose count is the same."""
+    rates = _keys("rate", submission.ip_hash, submission.user) if rate else []
+    for key in (*rates, _repeat_key(submission)):
         rate_limit.give_back(key, token=submission.token.nonce, alias=conf.database_alias())
 
 

@@ -88,8 +88,7 @@ def submission(request: HttpRequest, token: FormToken, form: CommentForm) -> Sub
 def done(request: HttpRequest, label: str, pk: str, slug: str) -> HttpResponse:
     """Show an author the comment just sent: where it appeared, or that it waits."""
     target, obj = target_of(label, pk)
-    mine = next((entry for entry in own_of(request) if entry.target == target and entry.slug == slug), None)
-    held = selectors.held_by_token(target, mine.nonce) if mine else own.waiting(target, slug, (), request.user)
+    held = own.waiting(target, slug, own_of(request), request.user)
     try:
         shown = held or selectors.get(target, slug)
     except CommentNotFound as error:

@@ -142,12 +142,12 @@ def held(
     target: Model | Target | None = None,
     author_id: str = "",
     slug: str = "",
-    verdict: Verdict = Verdict.WAITING,
+    verdict: Verdict | None = Verdict.WAITING,
     limit: int = 100,
     after: str = "",
 ) -> tuple[Held, ...]:
-    """Return queued comments (of one target, by one user, with one slug), the longest waiting first: for moderators and
-    their authors."""
+    """Return queued comments of a verdict, None for any (of one target, by one user, with one slug), the longest waiting first:
+    for moderators and their authors."""
     subject = targets.of(target) if target else None
     return backend().held(target=subject, author_id=author_id, slug=slug, verdict=verdict, limit=limit, after=after)
 
@@ -157,9 +157,10 @@ def get_held(held_id: str) -> Held:
     return backend().get_held(held_id)
 
 
-def held_by_token(target: Model | Target, token: str) -> Held | None:
-    """Return what waits under a form's token, to be shown to its author."""
-    return next(iter(backend().held(target=targets.of(target), token=token)), None)
+def held_at(target: Model | Target, slug: str, *, verdict: Verdict | None = Verdict.WAITING) -> Held | None:
+    """Return what is queued under a slug, None if nothing is, or nothing of this verdict (None: any): to be shown to its
+    author."""
+    return next(iter(held(target=target, slug=slug, verdict=verdict)), None)
 
 
 def email_of(comment: Comment) -> str:

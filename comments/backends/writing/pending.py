@@ -7,7 +7,6 @@ from bson import ObjectId
 from pymongo import ReturnDocument
 from pymongo.errors import DuplicateKeyError
 
-from comments import slugs
 from comments.backends.stored import ERASED, Document, body, comment, held, place, placed, slug_of
 from comments.backends.writing.posting import Posting
 from comments.errors import CommentNotFound, DiscussionClosed, HeldChanged, InvalidParent
@@ -99,29 +98,28 @@ class Pending(Posting):
         return rejected
 
     def held(self, **wanted: Unpack[HeldQuery]) -> tuple[Held, ...]:
-        target, by = wanted.get("target"), wanted.get("taken_by")
+        target, by, verdict = wanted.get("target"), wanted.get("taken_by"), wanted.get("verdict", Verdict.WAITING)
         exact = {
             "discussion_id": target and target.id,
             "author.id": wanted.get("author_id"),
             "slug": wanted.get("slug"),
             "lease.by": by,
+            "state": verdict and verdict.value,
         }
-        state = wanted.get("verdict", Verdict.WAITING).value
-        query: Document = {"state": state, **{path: value for path, value in exact.items() if value}}
+        query: Document = {path: value for path, value in exact.items() if value}
         if by:
             query["lease.until"] = {"$gt": now()}
         if moderator := wanted.get("open_to"):
             query["$nor"] = [{"lease.until": {"$gt": now()}, "lease.by": {"$ne": moderator}}]
-        if token := wanted.get("token"):
-            query["slug"] = {"$regex": f"(^|/){slugs.part(token)}$"}
         if after := wanted.get("after"):
             last = self._get(after)
             query["$or"] = [
                 {"created": {"$gt": last["created"]}},
                 {"created": last["created"], "_id": {"$gt": last["_id"]}},
             ]
-        found = self.store.pending.find(query).sort(FIRST).limit(wanted.get("limit", 100))
-        return tuple(held(document) for document in found)
+        # Under one slug of a target there is one.
+        found = self.store.pending.find(query, sort=None if target and wanted.get("slug") else FIRST)
+        return tuple(held(document) for document in found.limit(wanted.get("limit", 100)))
 
     def get_held(self, held_id: str) -> Held:
         return held(self._get(held_id))

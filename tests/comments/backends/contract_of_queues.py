@@ -25,10 +25,11 @@ class QueueContract(Contract):
         assert (held.verdict, held.reasons, held.email) == (Verdict.WAITING, ("first-time",), "ann@example.org")
         assert self.sources(backend, target) == ["1", "3"]
         assert backend.held() == (held,) == backend.held(target=target)
-        assert next(iter(backend.held(target=target, token="2")), None) == held
+        assert backend.held(target=target, slug=held.slug) == (held,)
         backend.approve(held.id, by="9")
         assert self.sources(backend, target) == ["1", "2", "3"]
-        assert (backend.held(), next(iter(backend.held(target=target, token="2")), None)) == ((), None)
+        assert (backend.held(), backend.held(target=target, slug=held.slug)) == ((), ())
+        assert [one.verdict for one in backend.held(target=target, slug=held.slug, verdict=None)] == [Verdict.APPROVED]
         assert backend.get_held(held.id).verdict is Verdict.APPROVED
 
     def test_held_reply_is_approved_below_its_parent(self, backend, target):

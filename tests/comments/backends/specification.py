@@ -219,12 +219,11 @@ class Specification(Backend):
         return self.queue[held_id]
 
     def held(
-        self, *, target=None, author_id="", slug="", token="", taken_by="", open_to="", verdict=Verdict.WAITING,
+        self, *, target=None, author_id="", slug="", taken_by="", open_to="", verdict=Verdict.WAITING,
         limit=100, after=""
     ):  # fmt: skip
-        found = [h for h in self.queue.values() if h.verdict is verdict and target in (None, h.target)]
+        found = [h for h in self.queue.values() if verdict in (None, h.verdict) and target in (None, h.target)]
         found = [h for h in found if author_id in ("", h.author.id) and slug in ("", h.slug)]
-        found = [h for h in found if not token or h.slug.endswith(slugs.part(token))]
         found = [h for h in found if taken_by in ("", self._lease(h)[0])]
         found = [h for h in found if not open_to or self._lease(h)[0] in ("", open_to)]
         start = [h.id for h in found].index(after) + 1 if after else 0

@@ -121,31 +121,31 @@ class Machine(RuleBasedStateMachine):
     @rule(target=held)
     def hold(self):
         token = self.token()
-        self.everywhere(lambda b, t: getattr(b.hold(t, new(token)).held, "slug", None))
-        return token
+        slug = self.everywhere(lambda b, t: getattr(b.hold(t, new(token)).held, "slug", None))
+        return slug or multiple()
 
-    @rule(token=held, back=st.integers(0, 1), text=st.sampled_from(["", "$"]))
-    def change_held(self, token, back, text):
+    @rule(slug=held, back=st.integers(0, 1), text=st.sampled_from(["", "$"]))
+    def change_held(self, slug, back, text):
         def work(backend, target):
-            if waiting := next(iter(backend.held(target=target, token=token)), None):
-                changed = backend.change_held(waiting.id, source=text + token, html="", rev=waiting.rev - back)
+            if waiting := next(iter(backend.held(target=target, slug=slug)), None):
+                changed = backend.change_held(waiting.id, source=text + slug, html="", rev=waiting.rev - back)
                 return changed.source, changed.rev
             return None
 
         self.everywhere(work)
 
-    @rule(token=held)
-    def withdraw(self, token):
+    @rule(slug=held)
+    def withdraw(self, slug):
         def work(backend, target):
-            waiting = next(iter(backend.held(target=target, token=token)), None)
+            waiting = next(iter(backend.held(target=target, slug=slug)), None)
             return backend.withdraw(waiting.id).verdict if waiting else None
 
         self.everywhere(work)
 
-    @rule(token=consumes(held), spam=st.booleans())
-    def decide(self, token, spam):
+    @rule(slug=consumes(held), spam=st.booleans())
+    def decide(self, slug, spam):
         def work(backend, target):
-            waiting = next(iter(backend.held(target=target, token=token)), None)
+            waiting = next(iter(backend.held(target=target, slug=slug)), None)
             if waiting is None:
                 return None
             return backend.reject(waiting.id, verdict=Verdict.SPAM) if spam else backend.approve(waiting.id)

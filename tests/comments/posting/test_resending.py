@@ -7,6 +7,7 @@ from django.core import mail
 
 from comments.backends import backend
 from comments.backends.discussions import LEASE
+from comments.moderation import pending
 from comments.operations import maintenance
 from comments.posting import ip_hash, preparation, services, tokens
 from comments.reading import selectors
@@ -56,3 +57,39 @@ def test_notices_that_were_not_put_are_put_when_the_form_is_sent_again(client, p
     work()
     assert len(mail.outbox) == 1
     assert selectors.count(post_page) == 2
+
+
+def test_what_was_rejected_is_not_published_by_sending_its_form_again(client, post_page, rules):
+    rules(MODE="hold-all")
+    data = site.fill(client, post_page, "No")
+    site.send(client, data)
+    pending.reject(selectors.held()[0].id, by="9")
+    rules(MODE="open")
+    site.send(client, data)
+    assert selectors.count(post_page) == 0
+    assert site.send(client, data | {"text": "Something else"}).status_code == 422
+
+
+def test_what_its_author_deleted_is_not_published_by_sending_its_form_again(client, post_page, rules):
+    rules(MODE="hold-all", RATE=(1, 600))
+    data = site.fill(client, post_page, "Mine")
+    site.send(client, data)
+    services.withdraw(selectors.held()[0].id)
+    rules(MODE="open", RATE=(1, 600))
+    assert site.send(client, data).status_code == 422
+    assert selectors.count(post_page) == 0
+    # It counts as one all the same.
+    assert site.send(client, site.fill(client, post_page, "Another")).status_code == 422
+
+
+def test_of_a_form_that_is_sent_twice_at_once_the_one_that_lost_counts_as_the_other(
+    client, post_page, rules, monkeypatch
+):
+    rules(MODE="open", RATE=(1, 600))
+    data = site.fill(client, post_page, "One")
+    site.send(client, data)
+    with monkeypatch.context() as at_once:
+        at_once.setattr(services, "earlier", lambda submission: None)
+        assert site.send(client, data | {"text": "Two"}).status_code == 422
+    assert site.send(client, site.fill(client, post_page, "Three")).status_code == 422
+    assert [comment.source for comment in selectors.iterate(post_page)] == ["One"]
