@@ -1,6 +1,6 @@
 """The one client: the one behind Django's connection, with datetimes that know their zone."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from datetime import UTC
 from itertools import islice
@@ -13,7 +13,7 @@ from pymongo import MongoClient
 from pymongo.client_session import ClientSession
 from pymongo.collection import Collection
 from pymongo.database import Database
-from pymongo.errors import AutoReconnect
+from pymongo.errors import AutoReconnect, BulkWriteError
 from pymongo.read_concern import ReadConcern
 from pymongo.write_concern import WriteConcern
 
@@ -21,6 +21,9 @@ from mongo.engine import noting, secondaries
 
 Document = dict[str, Any]
 T = TypeVar("T")
+
+# src/mongo/base/error_codes.yml
+DUPLICATE_KEY = 11000
 
 # A collection with so many times more documents than a sample has is not read whole.
 WHOLE = 20
@@ -56,6 +59,21 @@ def batched(values: Iterable[T], size: int) -> Iterator[list[T]]:
     rest = iter(values)
     while batch := list(islice(rest, size)):
         yield batch
+
+
+def insert_new(collection: Collection[Document], documents: Sequence[Document]) -> int:
+    """Insert documents, but for those whose keys are there already; return how many. Raises BulkWriteError."""
+    try:
+        return len(collection.insert_many(documents, ordered=False).inserted_ids)
+    except BulkWriteError as error:
+        if refused(error):
+            raise
+        return int(error.details["nInserted"])
+
+
+def refused(error: BulkWriteError) -> list[Document]:
+    """Return what went wrong in a bulk write, {index, code, …}, but for keys that were there already."""
+    return [one for one in error.details["writeErrors"] if one["code"] != DUPLICATE_KEY]
 
 
 def first_batch(command: str, collection: str, **arguments: Any) -> list[Document]:

@@ -6,10 +6,9 @@ from datetime import datetime
 from typing import Any
 
 from bson import ObjectId
-from pymongo.errors import BulkWriteError
 
 from mongo.clock import now
-from mongo.connection import Document, batched, database
+from mongo.connection import Document, batched, database, insert_new
 from nodes.collections import NODES, REDIRECTS, REVISIONS, TRASH
 from nodes.content import MARKDOWN, upgrading
 from nodes.content import fields as content_fields
@@ -21,7 +20,6 @@ from nodes.services.write import check_place
 from nodes.types import Actor
 
 BATCH = 1_000
-DUPLICATE_KEY = 11000
 
 
 @dataclass(frozen=True)
@@ -56,8 +54,8 @@ def insert(rows: Iterable[Row]) -> Iterator[int]:
                 slugs.check(row.slug, row.parent_id)
                 checked.add((row.parent_id, row.type))
         documents = [_document(row) for row in batch]
-        _insert_new(REVISIONS, [_revision(document) for document in documents])
-        yield _insert_new(NODES, documents)
+        insert_new(database()[REVISIONS], [_revision(document) for document in documents])
+        yield insert_new(database()[NODES], documents)
         touch()
 
 
@@ -92,15 +90,6 @@ def _revision(document: Document) -> Document:
         "saved_at": now(),
         "saved_by": metadata["author"],
     }
-
-
-def _insert_new(collection: str, documents: list[Document]) -> int:
-    try:
-        return len(database()[collection].insert_many(documents, ordered=False).inserted_ids)
-    except BulkWriteError as error:
-        if any(failure["code"] != DUPLICATE_KEY for failure in error.details["writeErrors"]):
-            raise
-        return int(error.details["nInserted"])
 
 
 def delete(first: ObjectId, last: ObjectId) -> Iterator[int]:

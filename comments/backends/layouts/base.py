@@ -18,8 +18,6 @@ from comments.backends.stored import Document, Place
 from comments.types import Order, State
 from mongo.collections import Collection
 
-DUPLICATE_KEY = 11000
-
 
 @dataclass(frozen=True)
 class Found:

@@ -13,9 +13,10 @@ from typing import Any
 from pymongo import ASCENDING, DESCENDING, UpdateOne
 from pymongo.errors import BulkWriteError, DuplicateKeyError
 
-from comments.backends.layouts.base import DUPLICATE_KEY, Found, Layout, only, public, pushes, sort_key
+from comments.backends.layouts.base import Found, Layout, only, public, pushes, sort_key
 from comments.backends.stored import Document, Place
 from comments.types import Order
+from mongo.connection import refused
 
 # Buckets read at once.
 BATCH = 20
@@ -87,8 +88,8 @@ class InBuckets(Layout):
 
     @abstractmethod
     def copy_some(self, place: Place, documents: Sequence[Document]) -> bool:
-        """Store as many of these comments as one update of each bucket can take, none in a bucket that has one of them; return
-        whether all are known to be stored."""
+        """Store as many of these comments as can be stored at once, none twice; return whether all are known to be stored. They
+        come in the order that the layout is written in."""
 
 
 class Buckets(InBuckets):
@@ -153,7 +154,7 @@ class Buckets(InBuckets):
         try:
             self.stored.bulk_write(updates, ordered=False)
         except BulkWriteError as error:
-            if any(failure["code"] != DUPLICATE_KEY for failure in error.details["writeErrors"]):
+            if refused(error):
                 raise
             return False
         return True

@@ -5,11 +5,12 @@ from datetime import datetime
 from typing import Any
 
 from pymongo import ASCENDING, DESCENDING
-from pymongo.errors import BulkWriteError, DuplicateKeyError, OperationFailure
+from pymongo.errors import DuplicateKeyError, OperationFailure
 
-from comments.backends.layouts.base import DUPLICATE_KEY, Found, Layout
+from comments.backends.layouts.base import Found, Layout
 from comments.backends.stored import FIELDS, Document, Place
 from comments.types import Order
+from mongo.connection import insert_new
 
 # What the server answers to a hint that names no index, among other things.
 BAD_VALUE = 2
@@ -93,12 +94,7 @@ class Documents(Layout):
             yield document.pop("discussion_id"), document.pop("epoch"), document
 
     def copy(self, place: Place, documents: Sequence[Document]) -> None:
-        own = self.of(place)
-        try:
-            self.stored.insert_many([{**own, **document} for document in documents], ordered=False)
-        except BulkWriteError as error:
-            if any(failure["code"] != DUPLICATE_KEY for failure in error.details["writeErrors"]):
-                raise
+        insert_new(self.stored, [{**self.of(place), **document} for document in documents])
 
 
 def _beyond(last: Document, order: Order) -> Document:

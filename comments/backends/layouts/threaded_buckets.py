@@ -39,35 +39,34 @@ class ThreadedBuckets(InBuckets):
         # A reply mostly has comments after it.
         ways = pushes(document, BY_PATH)[1 if "/" in key else 0 :]
         while True:
-            page = self._page_of(place, key)
-            if page is None:
+            if (leaf := self._leaf_of(place, key)) is None:
                 first = {"page": FIRST, "until": LAST, "count": 1, "comments": [document]}
                 with contextlib.suppress(DuplicateKeyError):  # another writer began the discussion at the same time
                     self.stored.insert_one({**self.of(place), **first})
                     return None
                 continue
-            free = {"until": {"$gt": key}, "count": {"$lt": SLACK * place.bucket}, "comments.slug": {"$ne": slug}}
+            room = {"until": {"$gt": key}, "count": {"$lt": SLACK * place.bucket}}
+            free = {**self.of(place), "page": leaf["page"], **room, "comments.slug": {"$ne": slug}}
             for condition, pushed in ways:
                 written = self.stored.find_one_and_update(
-                    {**self.of(place), "page": page, **free, **condition},
+                    {**free, **condition},
                     {"$push": {"comments": pushed}, "$inc": {"count": 1}},
                     projection={"count": 1},
                     return_document=ReturnDocument.AFTER,
                 )
                 if written:
                     if written["count"] > place.bucket:
-                        self.split(place, page)
+                        self.split(place, leaf["page"])
                     return None
             if stored := self.look(place, [slug]).comments.get(slug):
                 return stored
             # It was split after it was found, or waits to be.
-            self.split(place, page)
+            self.split(place, leaf["page"])
 
-    def _page_of(self, place: Place, key: str) -> str | None:
-        """Return the leaf in whose range a key lies; None if there are no leaves yet."""
+    def _leaf_of(self, place: Place, key: str) -> Document | None:
+        """Return {page, until} of the leaf in whose range a key lies; None if there are no leaves yet."""
         query = {**self.of(place), "until": {"$gt": key}}
-        leaf = self.stored.find_one(query, {"page": 1}, sort=[("until", ASCENDING)])
-        return str(leaf["page"]) if leaf else None
+        return self.stored.find_one(query, {"page": 1, "until": 1}, sort=[("until", ASCENDING)])
 
     def split(self, place: Place, page: str, more: Sequence[Document] = ()) -> bool:
         """Share a bucket out between itself and new ones after it, if it has more comments than it should hold, with those of
@@ -155,18 +154,20 @@ class ThreadedBuckets(InBuckets):
         return found[:limit]
 
     def copy_some(self, place: Place, documents: Sequence[Document]) -> bool:
-        query = {**self.of(place), "until": {"$gt": documents[0]["full_slug"]}}
-        leaves = list(self.stored.find(query, {"page": 1, "until": 1}))
-        if not leaves:
-            self.put(place, documents[0], Found())
-            return False
+        leaves: list[tuple[str, str, list[Document]]] = []
+        for item in documents:
+            if not leaves or item["full_slug"] >= leaves[-1][1]:
+                if (leaf := self._leaf_of(place, item["full_slug"])) is None:
+                    self.put(place, item, Found())
+                    return False
+                leaves.append((leaf["page"], leaf["until"], []))
+            leaves[-1][2].append(item)
         updates, is_whole = {}, True
-        for leaf in leaves:
-            page, part = leaf["page"], [item for item in documents if leaf["page"] <= item["full_slug"] < leaf["until"]]
+        for page, until, part in leaves:
             if len(part) > place.bucket:
                 is_whole &= self.split(place, page, part)
-            elif part:
-                room = {"until": leaf["until"], "count": {"$lte": SLACK * place.bucket - len(part)}}
+            else:
+                room = {"until": until, "count": {"$lte": SLACK * place.bucket - len(part)}}
                 new = {"comments.slug": {"$nin": [item["slug"] for item in part]}}
                 pushed = {"$push": {"comments": {"$each": part, "$sort": BY_PATH}}, "$inc": {"count": len(part)}}
                 updates[page] = UpdateOne({**self.of(place), "page": page, **room, **new}, pushed)

@@ -190,9 +190,6 @@ class LiveConversion:
         there = self.there.look(self.to, slugs)
         if extra := there.comments.keys() - source.keys():
             raise ConversionFailed(f"{self.source.target}: only the copy has {', '.join(sorted(extra))}.")
-        if missing := [self._numbered(document) for slug, document in source.items() if slug not in there.comments]:
-            wanted = self.there.written_in or Order.OLDEST
-            self.there.copy(self.to, sorted(missing, key=lambda item: sort_key(item, wanted)))
         for slug, document in source.items():
             copied = there.comments.get(slug) or self._numbered(document)
             newer = {name: document[name] for name in CHANGING}
@@ -201,6 +198,10 @@ class LiveConversion:
                 raise ConversionFailed(f"{self.source.target}: the copy of {slug} cannot be written.")
             if copied["rev"] == document["rev"] and copied != self._numbered(document):
                 raise ConversionFailed(f"{self.source.target}: the copy of {slug} differs.")
+        # At last: buckets may be split by it, so that what is changed would not be where it was found.
+        if missing := [self._numbered(document) for slug, document in source.items() if slug not in there.comments]:
+            wanted = self.there.written_in or Order.OLDEST
+            self.there.copy(self.to, sorted(missing, key=lambda item: sort_key(item, wanted)))
 
     def switch(self) -> None:
         """Shut the gate, wait until no writer is at work, and switch. Raises ConversionFailed."""

@@ -5,11 +5,13 @@ back: it stopped before its commit, or a failing server lost that. Any other is 
 be writing under it.
 """
 
+import logging
 from collections import Counter
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 
 from bson import Int64
+from django.core.exceptions import ImproperlyConfigured
 
 from comments import slugs
 from comments.backends import discussions as times
@@ -17,8 +19,11 @@ from comments.backends.discussions import Claim, claims_of, is_dead
 from comments.backends.store import Part, Store
 from comments.backends.stored import Document, Place, place
 from comments.backends.writing.importing import counted
+from comments.errors import CommentError
 from comments.types import Fault, State, Target
 from mongo.clock import now
+
+logger = logging.getLogger(__name__)
 
 # Comments approved long after they were sent share numbers. More than so many of them among a hundred numbers have the
 # discussion numbered anew.
@@ -120,16 +125,19 @@ class Repairing(Part):
         return int(changed.matched_count)
 
     def tidy(self) -> int:
-        """What the worker does each minute."""
-        discussions, moment, done = self.store.discussions.collection, now(), 0
-        expired = {"claims.at": {"$lt": moment - timedelta(seconds=times.LEASE)}}
-        for found in list(discussions.find(expired, {"_id": 1})):
-            done += self.repair_claims(Target.of_id(found["_id"]))
+        """What the worker does each minute; a discussion that is damaged keeps no other from it."""
+        discussions, moment = self.store.discussions.collection, now()
         dead = {"moving.beat": {"$lt": moment - timedelta(seconds=times.UNHEARD)}, "$expr": is_dead()}
-        done += discussions.update_many(dead, {"$set": {"moving": None, "touched": []}}).modified_count
-        for found in list(discussions.find({"leftovers.due": {"$lt": moment}}, {"_id": 1})):
-            self.drop_old_copies(Target.of_id(found["_id"]))
-            done += 1
+        done = discussions.update_many(dead, {"$set": {"moving": None, "touched": []}}).modified_count
+        claims = {"claims.at": {"$lt": moment - timedelta(seconds=times.LEASE)}}
+        for wanted, work in ((claims, self.repair_claims), ({"leftovers.due": {"$lt": moment}}, self.drop_old_copies)):
+            for found in list(discussions.find(wanted, {"_id": 1})):
+                target = Target.of_id(found["_id"])
+                try:
+                    work(target)
+                    done += 1
+                except (CommentError, ImproperlyConfigured) as error:
+                    logger.warning("The upkeep of the discussion %s failed: %s", target, error)
         self.sweep_erasures()
         return done
 

@@ -265,3 +265,20 @@ def test_what_was_deleted_and_begun_anew_gets_nothing_of_a_late_copy(mongo, sett
         backend.convert(target, "buckets", Order.OLDEST)
     assert len(list(backend.iterate(target))) == 3
     audit.stored(target, "auth_user")
+
+
+def test_a_bucket_that_is_split_by_a_comment_takes_the_changes_of_its_neighbours(mongo, settings, target):
+    backend = configure(settings)
+    posted = lively(backend, target)
+
+    def touching(copied):
+        backend.post(target, new("beside", posted[0].slug))
+        for number, comment in enumerate(posted):
+            now = backend.get(target, comment.slug)
+            if not now.removed:
+                backend.edit(target, comment.slug, source="beside", html="", rev=now.rev, token=f"beside {number}")
+
+    backend.convert(target, "buckets", Order.THREADED, progress=touching)
+    assert [c.source for c in backend.iterate(target)].count("beside") == 23
+    audit.stored(target, "auth_user")
+    assert backend.audit(target) == []

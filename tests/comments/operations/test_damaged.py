@@ -1,12 +1,17 @@
 """A discussion whose document something else than this app has damaged: named by audits, no page fails for it."""
 
 import json
+from datetime import timedelta
 from io import StringIO
 
 import pytest
 from django.core.management import CommandError, call_command
 
+from comments.backends.discussions import Discussions, Intent
+from comments.backends.layouts import storage_of
+from comments.operations import maintenance
 from comments.types import Target
+from mongo.connection import database
 from mongo.management.base import WRONG
 from tests.support.comments import site
 
@@ -35,6 +40,16 @@ def test_audit_names_it_and_looks_at_the_others(damaged):
     (fault,) = [fault for fault in report["findings"] if fault["kind"] == "damaged"]
     assert (fault["discussion"], fault["mendable"]) == (str(damaged), False)
     assert "schema" in fault["what"]
+
+
+def test_the_worker_looks_after_the_others(mongo, damaged, caplog):
+    Discussions(database(), storage_of).claim(HEALTHY, Intent("a" * 16, "a" * 16, "post", number=True, delta=1))
+    (left,) = mongo.discussions.find_one({"_id": HEALTHY.id})["claims"]
+    left["at"] -= timedelta(days=1)
+    mongo.discussions.update_many({}, {"$set": {"claims": [left]}})
+    assert maintenance.tidy() == 1
+    assert mongo.discussions.find_one({"_id": HEALTHY.id})["claims"] == []
+    assert f"The upkeep of the discussion {damaged} failed" in caplog.text
 
 
 def test_conversion_names_it_and_converts_the_others(mongo, damaged):
