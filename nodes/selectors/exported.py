@@ -104,11 +104,12 @@ def photos(part: Part) -> Iterator[Document]:
 
 
 def revisions(part: Part, of: Iterable[ObjectId]) -> Iterator[Document]:
-    """Yield the revisions of some nodes and photos, by node and the oldest first."""
+    """Yield the revisions of some nodes and photos, by node and the oldest first; the last node first, as the index has
+    them: to sort whole texts would take longer than a cursor may."""
     later = {"saved_at": {"$gte": part.since - BEFORE}} if part.since else {}
     for batch in batched(of, BATCH):
         found = database()[REVISIONS].find({"node_id": {"$in": batch}, **later})
-        yield from found.sort([("node_id", 1), ("saved_at", 1), ("_id", 1)])
+        yield from found.sort([("node_id", -1), ("saved_at", 1)])
 
 
 def redirects(part: Part, of: frozenset[ObjectId]) -> Iterator[Document]:
@@ -164,10 +165,10 @@ def _with_history(documents: Iterable[Document]) -> Iterator[Document]:
     for batch in batched(documents, BATCH):
         history: dict[ObjectId, list[ObjectId]] = {one["_id"]: [] for one in batch}
         of = {"node_id": {"$in": list(history)}}
-        for revision in database()[REVISIONS].find(of, {"node_id": 1}).sort([("node_id", 1), ("_id", 1)]):
+        for revision in database()[REVISIONS].find(of, {"node_id": 1}):
             history[revision["node_id"]].append(revision["_id"])
         for one in batch:
-            yield as_exported(one) | {"history": history[one["_id"]]}
+            yield as_exported(one) | {"history": sorted(history[one["_id"]])}
 
 
 def _fields(names: Iterable[str]) -> dict[str, int]:

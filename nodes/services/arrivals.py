@@ -16,7 +16,7 @@ from django.utils.translation import gettext as _
 from pymongo.client_session import ClientSession
 from pymongo.errors import BulkWriteError, DuplicateKeyError, WriteError
 
-from mongo.connection import Document, batched, database, transaction
+from mongo.connection import Document, batched, database, refused, transaction
 from nodes import content, merging
 from nodes.collections import ASSET_FILES, NODES, REDIRECTS, REVISIONS, TRASH
 from nodes.content import fields as content_fields
@@ -27,6 +27,7 @@ from nodes.models import tree
 from nodes.models.documents import Author, Metadata
 from nodes.selectors import exported, slugs
 from nodes.services import derived, drafts
+from nodes.services.checking import MALFORMED_RAISES
 from nodes.services.editing import normalized
 from nodes.services.placement import check_ancestors, count_move
 from nodes.services.site import touch
@@ -34,9 +35,6 @@ from nodes.services.write import check_place, writable
 from nodes.texts.tags import unique
 from nodes.types import NEVER, Expected
 
-# What a malformed document raises where a field of it is looked at.
-MALFORMED = (LookupError, TypeError, AttributeError, ValueError)
-DUPLICATE = 11_000
 # Revisions that one command stores: each has a whole text.
 BATCH = 20
 REFUSED = "the database refuses it: it is not what its collection holds"
@@ -85,7 +83,7 @@ def node(record: Mapping[str, Any], *, dry_run: bool = False) -> Arrival:
         _check(record)
         _insert(_whole(record)) if stored is None else _replace(stored, _whole(record))
         return arrival
-    except (NodeError, DuplicateKeyError, WriteError, *MALFORMED) as error:
+    except (NodeError, DuplicateKeyError, WriteError, *MALFORMED_RAISES) as error:
         return left(record, reason(error))
 
 
@@ -169,8 +167,8 @@ def _refused(missing: list[Document]) -> dict[ObjectId, Arrival]:
         if missing:
             database()[REVISIONS].insert_many(missing, ordered=False)
     except BulkWriteError as error:
-        refused = [missing[one["index"]]["_id"] for one in error.details["writeErrors"] if one["code"] != DUPLICATE]
-        return {id: Arrival(Outcome.LEFT, f"revision {id}", REFUSED) for id in refused}
+        left = [missing[one["index"]]["_id"] for one in refused(error)]
+        return {id: Arrival(Outcome.LEFT, f"revision {id}", REFUSED) for id in left}
     return {}
 
 

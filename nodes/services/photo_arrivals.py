@@ -24,7 +24,6 @@ from nodes.photos.assets.writer import Incoming, Received, Writer
 from nodes.selectors import exported
 from nodes.services import derived, photo_copies
 from nodes.services.arrivals import (
-    MALFORMED,
     Arrival,
     Outcome,
     Refused,
@@ -35,12 +34,13 @@ from nodes.services.arrivals import (
     left,
     reason,
 )
+from nodes.services.checking import MALFORMED_RAISES
 from nodes.services.photos import file_name
 from nodes.services.write import check_place, check_ready, writable
 
 # What a photo says of the picture that it shows.
 _OF_PICTURE = ("content_type", "resolution", "size", "sha256")
-_RAISED = (NodeError, DecoderBusy, DuplicateKeyError, WriteError, *MALFORMED)
+_RAISED = (NodeError, DecoderBusy, DuplicateKeyError, WriteError, *MALFORMED_RAISES)
 
 
 def photo(

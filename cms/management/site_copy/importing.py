@@ -38,6 +38,7 @@ from nodes.models.site import SiteSettings
 from nodes.selectors import exported
 from nodes.services import arrivals, photo_arrivals
 from nodes.services.arrivals import Arrival, Outcome
+from nodes.services.checking import MALFORMED_RAISES
 from nodes.services.site import SettingsConflict, save_settings, touch
 from wordpress import old_links
 
@@ -170,7 +171,7 @@ class Import:
                 if SettingsForm.base_fields[name].clean(said) != value:
                     raise ValidationError("it is not written as its form would write it")
                 save_settings({name: value}, {name: usual[name]})
-            except (ValidationError, SettingsConflict, TooBusy, *arrivals.MALFORMED) as error:
+            except (ValidationError, SettingsConflict, TooBusy, *MALFORMED_RAISES) as error:
                 return Arrival(Outcome.LEFT, about, f"it cannot be stored: {error}")
         return Arrival(Outcome.NEW, about)
 
