@@ -204,3 +204,32 @@ def test_a_token_asks_so_often_and_is_told(account, asker, settings, mongo, comm
     with commands.recorded() as log:
         assert [other.get("/tree").status_code for _number in range(3)] == [200] * 3
     assert not log.written
+
+
+def test_what_the_admin_is_closed_to_the_api_does_not_open(account, asker, mongo, client):
+    """An account of a group that may not log in to the admin any more."""
+    blog = build.node("blog", "news")
+    build.node("blog-entry", "hidden", parent=blog, published=None)
+    made = {"type": "blog-entry", "section": str(blog), "title": "Made", "published": "2020-01-01T00:00:00Z"}
+    for group in ("Editors", "Administrators"):
+        user = account(group.lower(), group)
+        user.is_staff = False
+        user.save()
+        client.force_login(user)
+        by_session = Asker()
+        by_session.client = client
+        for who in (asker(user, *EVERY), by_session):
+            assert who.get("/nodes?state=any").status_code == 403
+            assert who.send("POST", "/nodes", made).status_code == 403
+            assert who.send("PATCH", "/site/settings", {"name": "Mine"}).status_code == 403
+    assert mongo["cms.nodes"].count_documents({"metadata.title": "Made"}) == 0
+
+
+@pytest.mark.parametrize("kind", ["multipart/form-data", "application/x-www-form-urlencoded; charset=utf-16"])
+def test_a_form_that_cannot_be_read_is_a_problem(mongo, account, kind):
+    """The check of a session's token reads it."""
+    client = Client(enforce_csrf_checks=True)
+    client.force_login(account("ed", "Editors"))
+    client.cookies["csrftoken"] = "x" * 32
+    answer = client.post("/api/v1/nodes", b"a=b", content_type=kind)
+    assert (answer.status_code, answer["Content-Type"]) == (400, "application/problem+json")
