@@ -4,7 +4,7 @@ Over the same selectors, services and access functions as the admin, and with no
 
     urls.py        the API: which routers stand under /api/v1/, its schema and the page that explains it
     nodes/         pages, posts and sections: reading and writing them
-    photos/        photos: what is known of them
+    photos/        pictures: taken in, whole or in pieces, replaced, and sent
     comments/      discussions
     changes/       what changed since
     site.py        the site, its menu, the tree of sections, tags, authors; site_settings.py: all settings

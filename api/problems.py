@@ -10,8 +10,9 @@ from functools import wraps
 from http import HTTPStatus
 from typing import Any
 
-from django.core.exceptions import PermissionDenied, RequestDataTooBig, SuspiciousOperation
+from django.core.exceptions import BadRequest, PermissionDenied, RequestDataTooBig, SuspiciousOperation
 from django.http import Http404, HttpRequest, HttpResponse, UnreadablePostError
+from django.http.multipartparser import MultiPartParserError
 from django.utils.cache import add_never_cache_headers
 from django.views.decorators.csrf import csrf_exempt
 from ninja.errors import HttpError, ValidationError
@@ -122,7 +123,7 @@ def of(error: Exception) -> Problem:
         return Problem("forbidden")
     if isinstance(error, RequestDataTooBig):
         return Problem("too-large")
-    if isinstance(error, SuspiciousOperation | UnreadablePostError):
+    if isinstance(error, BadRequest | MultiPartParserError | SuspiciousOperation | UnreadablePostError):
         return Problem("bad-request")
     if is_outage(error):
         return unavailable()

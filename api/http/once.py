@@ -36,7 +36,8 @@ def once(request: HttpRequest, work: Callable[[ObjectId | None], HttpResponse]) 
     """Return what `work` answers to a request; if its key came before, what was answered then.
 
     `work` gets the id that the key makes, None without a key; called again with the same id it must change nothing more. What
-    it raises is not kept: the request may be tried again. Raises Problem (422) if the key came with another request.
+    it raises is not kept, nor what says Retry-After: the request may be tried again. Raises Problem (422) if the key came with
+    another request.
     """
     key = key_of(request)
     if key is None:
@@ -46,7 +47,7 @@ def once(request: HttpRequest, work: Callable[[ObjectId | None], HttpResponse]) 
     if "answer" in kept:
         return _replayed(kept)
     response = work(form)
-    if response.status_code >= 300 or len(response.content) > KEPT_MOST:
+    if response.status_code >= 300 or "Retry-After" in response or len(response.content) > KEPT_MOST:
         return response
     answer = {"status": response.status_code, "headers": dict(response.items()), "content": response.content}
     # Of several that came at once one was first: all say what it says.

@@ -40,9 +40,11 @@ class StrictParser(Parser):
         if request.content_type not in JSON_TYPES:
             raise Problem("unsupported-media-type", f"Send {' or '.join(sorted(JSON_TYPES))}.")
         try:
-            said = json.loads(request.body, parse_constant=_refuse, parse_float=_finite, object_pairs_hook=_object)
+            said = json.loads(
+                request.body.decode(), parse_constant=_refuse, parse_float=_finite, object_pairs_hook=_object
+            )
             if rb"\u" in request.body:
-                # Half a pair of surrogates is no character: no encoding has it.
+                # Half a pair of surrogates, as escapes may say it, is no character: no encoding has it.
                 json.dumps(said, ensure_ascii=False).encode()
             return said
         except (ValueError, RecursionError) as error:

@@ -92,13 +92,23 @@ def bulk(request: HttpRequest, said: Body[Operations]) -> HttpResponse:
     principal = writer(request)
 
     def work(form: ObjectId | None) -> HttpResponse:
-        results = [
-            _result(principal, one, made_of(f"{form}:{number}") if form else None)
-            for number, one in enumerate(said.operations)
-        ]
-        return answers.told(request, {"results": results})
+        results: list[dict[str, Any]] = []
+        for number, one in enumerate(said.operations):
+            if results and _is_away(results[-1]):
+                # The others need not wait for it, too.
+                results.append({**results[-1], "id": one.id})
+                continue
+            results.append(_result(principal, one, made_of(f"{form}:{number}") if form else None))
+        response = answers.told(request, {"results": results})
+        if results and _is_away(results[-1]):
+            response["Retry-After"] = problems.RETRY_AFTER
+        return response
 
     return once(request, work)
+
+
+def _is_away(result: dict[str, Any]) -> bool:
+    return bool(result.get("problem") == problems.unavailable().as_document())
 
 
 def _result(principal: Principal, one: Operation, form: ObjectId | None) -> dict[str, Any]:

@@ -4,7 +4,10 @@ import json
 
 import pytest
 from bson import ObjectId
+from pymongo.errors import AutoReconnect
 
+from api.nodes import operations
+from api.problems import RETRY_AFTER
 from api.rights import tokens
 from api.rights.scopes import Scope
 from tests.api.conftest import Asker
@@ -97,6 +100,28 @@ def test_a_bulk_that_stopped_goes_on_where_it_was(account, blog, mongo):
     assert [one["status"] for one in results(first)] == [201] * 3
     assert mongo["cms.nodes"].count_documents({"metadata.type": "blog-entry"}) == 3
     assert send().content == first.content
+
+
+def test_while_the_database_is_away_the_rest_is_not_tried_and_sent_again_it_goes_on(account, blog, mongo, monkeypatch):
+    secret = tokens.make(account("ed", "Editors"), "test", (Scope.WRITE,))[1]
+    sent = {"operations": [new(blog, f"Post {number}") for number in range(4)]}
+    tried, create = [], operations.create
+
+    def failing(principal, form, body):
+        tried.append(body["title"])
+        if tried == ["Post 0", "Post 1"]:
+            raise AutoReconnect("away")
+        return create(principal, form, body)
+
+    def send():
+        return Asker(secret).send("POST", "/bulk", sent, Idempotency_Key="bulk")
+
+    monkeypatch.setattr(operations, "create", failing)
+    answer = send()
+    assert [one["status"] for one in results(answer)] == [201, 503, 503, 503]
+    assert (answer["Retry-After"], tried) == (str(RETRY_AFTER), ["Post 0", "Post 1"])
+    assert [one["status"] for one in results(send())] == [201] * 4
+    assert mongo["cms.nodes"].count_documents({"metadata.type": "blog-entry"}) == 4
 
 
 def test_no_more_than_a_hundred_and_only_by_who_writes(editor, blog, account, asker, mongo):

@@ -85,6 +85,7 @@ BODIES = [
     ({"name": "x", "$set": {"a": 1}}, 422, ["body.$set"]),
     ({"name": "x", "metadata.title": "y"}, 422, ["body.metadata.title"]),
     (b'{"name": "\\ud800"}', 400, []), (b'{"\\ud800": 1}', 400, []),
+    (b'{"name": "\xed\xa0\x80"}', 400, []), ('{"name": "x"}'.encode("utf-16-le"), 400, []),
 ]  # fmt: skip
 
 
