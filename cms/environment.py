@@ -11,7 +11,8 @@ from urllib.parse import parse_qsl, urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import environ
-from django.core.exceptions import ImproperlyConfigured
+from django.core.exceptions import ImproperlyConfigured, ValidationError
+from django.core.validators import validate_email
 
 
 def is_loopback(host: str) -> bool:
@@ -99,6 +100,17 @@ def networks(env: environ.Env, name: str) -> list[str]:
             found.append(str(ipaddress.ip_network(value)))
         except ValueError as error:
             raise ImproperlyConfigured(f"{name}: {value!r} is no network such as 10.0.0.0/8: {error}.") from error
+    return found
+
+
+def addresses(env: environ.Env, name: str) -> list[str]:
+    """Return the variable `name` as a list of e-mail addresses; ImproperlyConfigured names it if one is none."""
+    found = [value.strip() for value in env.list(name, default=[])]
+    for value in found:
+        try:
+            validate_email(value)
+        except ValidationError as error:
+            raise ImproperlyConfigured(f"{name}: {value!r} is no e-mail address.") from error
     return found
 
 

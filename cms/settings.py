@@ -7,6 +7,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.utils.translation import gettext_lazy as _
 
 from cms.environment import (
+    addresses,
     is_loopback,
     is_protected,
     kept_secret,
@@ -310,7 +311,7 @@ LOGGING = {
     "loggers": {"django.request": {"level": "ERROR"}},
 }
 
-# The comments app (docs/reference/settings.md#comments).
+# The comments app (docs/reference/comments-settings.md).
 COMMENTS = {
     "DATABASE": "default",
     # Nodes may hold their discussions: one is converted into its post by an operator, and goes to the trash with it.
@@ -320,4 +321,5 @@ COMMENTS = {
     "LAYOUT": "cms.comments.layout",
     "ADDRESS": "comments.posting.ip_hash.forwarded" if BEHIND_PROXY else "comments.posting.ip_hash.remote",
     "ORIGIN": "nodes.links.origin",
+    "MODERATORS": addresses(env, "MODERATORS"),
 }

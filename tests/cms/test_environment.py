@@ -10,6 +10,7 @@ import pytest
 from django.core.exceptions import ImproperlyConfigured
 
 from cms.environment import (
+    addresses,
     is_loopback,
     is_protected,
     kept_secret,
@@ -118,6 +119,16 @@ def test_networks(monkeypatch):
         monkeypatch.setenv("KNOB", wrong)
         with pytest.raises(ImproperlyConfigured, match="KNOB"):
             networks(environ.Env(), "KNOB")
+
+
+def test_addresses(monkeypatch):
+    assert addresses(environ.Env(), "KNOB") == []
+    monkeypatch.setenv("KNOB", "ann@example.org, bea@example.org")
+    assert addresses(environ.Env(), "KNOB") == ["ann@example.org", "bea@example.org"]
+    for wrong in ("ann", "ann@example.org,bea", "Ann <ann@example.org>"):
+        monkeypatch.setenv("KNOB", wrong)
+        with pytest.raises(ImproperlyConfigured, match="KNOB"):
+            addresses(environ.Env(), "KNOB")
 
 
 def test_a_password_is_none_or_long(monkeypatch):
