@@ -24,7 +24,7 @@ def site_settings(examination: Examination) -> Iterator[Finding]:
         message = "Only this machine itself is answered."
         yield Finding(level, "local-hosts", "ALLOWED_HOSTS", message, f"Name the site's hosts. {REFERENCE}")
     if str(settings.DATABASES[DEFAULT_DB_ALIAS]["HOST"]).startswith("embedded:"):
-        message = "The site starts a MongoDB of its own: one process, one disk, no password."
+        message = "The site starts a MongoDB of its own: one process, one disk."
         yield Finding(level, "embedded-server", "MONGODB_URI", message, f"Name a replica set. {REFERENCE}")
     if not settings.SITE_URL:
         message = "Links in mails and feeds are made with whatever host a reader asked for."

@@ -27,7 +27,7 @@ FILES = {
 {# This file wins over the site's own base.html, and extends it: only the blocks below are yours. #}
 {# docs/how-to/change-the-look.md lists all templates, blocks, variables and custom properties. #}
 
-{# After all style sheets: what stands there wins. #}
+{# After the site's own style sheet and what its settings say: what stands there wins. #}
 {% block look %}<link rel="stylesheet" href="{% static "theme.css" %}">{% endblock %}
 
 {% comment %} To change another part of the frame, take its block out of this comment.

@@ -17,7 +17,7 @@ def declared_indexes(examination: Examination) -> Iterator[Finding]:
     try:
         changes = indexes.plan(alias=examination.alias)
     except indexes.FormerFormat as error:
-        yield Finding(ERROR, "former-format", "", str(error), "See the list of changes for what to do with its data.")
+        yield Finding(ERROR, "former-format", "", str(error), "Begin with an empty database, or use that version on.")
         return
     for change in changes:
         message = f"{change.what}.".capitalize() if change.optional else f"Not so: {change.what}."
