@@ -213,7 +213,7 @@ def test_what_upkeep_notes_is_not_told(mongo, begun):
     assert news() == []
 
 
-def test_a_draft_that_is_saved_leaves_kept_pages_alone(begun):
+def test_a_draft_that_is_saved_leaves_kept_pages_alone(begun, monkeypatch):
     live = post(begun, "live")
     relay()
     before = site_version()
@@ -221,9 +221,8 @@ def test_a_draft_that_is_saved_leaves_kept_pages_alone(begun):
     assert news() == [(NODE, str(live), False)]
     assert site_version() == before
     # One that is scheduled does not, if its writer died before he told: pages are kept until the next one is due.
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(drafts, "touch", lambda: None)
-        drafts.schedule(build.EDITOR, live, nonce, now() + LATER)
+    monkeypatch.setattr(drafts, "touch", lambda: None)
+    drafts.schedule(build.EDITOR, live, nonce, now() + LATER)
     relay()
     assert site_version() != before
 

@@ -54,11 +54,8 @@ def test_after_a_comment_only_the_discussion_is_made_anew(post, client, commands
     page_cache.kept.clear()
     anew = client.get("/blog/post")
     assert b"Hello there" in anew.content
-    assert (renewed.content, renewed["ETag"], renewed["Content-Length"]) == (
-        kept.content,
-        kept["ETag"],
-        kept["Content-Length"],
-    )
+    assert renewed.content == kept.content
+    assert (renewed["ETag"], renewed["Content-Length"]) == (kept["ETag"], kept["Content-Length"])
     assert _lines(renewed) == _lines(anew)
     assert dict(renewed.headers).keys() == dict(anew.headers).keys()
     assert renewed["Content-Security-Policy"] == anew["Content-Security-Policy"]

@@ -159,13 +159,16 @@ def test_a_schedule_is_cancelled_and_the_draft_stays(mongo):
         drafts.unschedule(page, draft)
 
 
-def test_a_schedule_is_not_cancelled_once_readers_see_it(mongo):
+@pytest.mark.parametrize("act", [drafts.unschedule, drafts.discard_draft])
+def test_a_schedule_is_not_cancelled_nor_discarded_once_readers_see_it(mongo, act):
     page = node(title="Old")
     draft = planned(page, title="New")
     is_due(mongo, page)
     with pytest.raises(errors.DraftGone):
-        drafts.unschedule(page, draft)
-    assert scheduled.publish_due() == 1
+        act(page, draft)
+    # Who would discard it has published it.
+    assert scheduled.publish_due() == (act is drafts.unschedule)
+    assert (stored(page)["title"], draft_of(mongo, page)) == ("New", None)
 
 
 def test_saving_the_live_page_ends_the_schedule_and_says_so(mongo):
@@ -340,12 +343,3 @@ def test_changes_that_cannot_be_published_are_shown_and_stop_no_others(mongo, ca
     assert (stored(page)["title"], stored(other)["title"]) == ("Old", "New")
     assert str(page) in caplog.text
     assert nodes.resolve(tree.current(), "page", now()).metadata.title == "New"
-
-
-def test_what_readers_see_already_is_not_discarded(mongo):
-    page = node(title="Old")
-    draft = planned(page, title="New")
-    is_due(mongo, page)
-    with pytest.raises(errors.DraftGone):
-        drafts.discard_draft(page, draft)
-    assert (stored(page)["title"], draft_of(mongo, page)) == ("New", None)
