@@ -83,6 +83,11 @@ def one_of(env: environ.Env, name: str, choices: Sequence[str], *, default: str)
     return str(value)
 
 
+def listed(env: environ.Env, name: str, *, default: Sequence[str] = ()) -> list[str]:
+    """Return the values of the variable `name`, which commas separate and blanks may stand around."""
+    return [value.strip() for value in env.list(name, default=list(default)) if value.strip()]
+
+
 def time_zone(env: environ.Env, name: str, *, default: str) -> str:
     """Return the variable `name`, which must name a time zone; ImproperlyConfigured names it if it does not."""
     value: str = env.str(name, default=default)
@@ -95,7 +100,7 @@ def time_zone(env: environ.Env, name: str, *, default: str) -> str:
 def networks(env: environ.Env, name: str) -> list[str]:
     """Return the variable `name` as a list of networks such as 10.0.0.0/8; ImproperlyConfigured names it if one is none."""
     found = []
-    for value in env.list(name, default=[]):
+    for value in listed(env, name):
         try:
             found.append(str(ipaddress.ip_network(value)))
         except ValueError as error:
@@ -105,7 +110,7 @@ def networks(env: environ.Env, name: str) -> list[str]:
 
 def addresses(env: environ.Env, name: str) -> list[str]:
     """Return the variable `name` as a list of e-mail addresses; ImproperlyConfigured names it if one is none."""
-    found = [value.strip() for value in env.list(name, default=[])]
+    found = listed(env, name)
     for value in found:
         try:
             validate_email(value)
@@ -176,11 +181,11 @@ def mail(env: environ.Env, name: str, *, default: str, console: bool) -> dict[st
 
 def web_origins(env: environ.Env, name: str, *, any_origin: str = "") -> list[str]:
     """Return the variable `name` as a list of origins such as https://example.org; `any_origin` may stand for any of them."""
-    origins = env.list(name, default=[])
+    origins = listed(env, name)
     for origin in origins:
         if origin != any_origin and urlsplit(origin).scheme not in ("http", "https"):
             raise ImproperlyConfigured(f"{name}: {origin!r} must begin with https:// or http://.")
-    return list(origins)
+    return origins
 
 
 def web_origin(env: environ.Env, name: str) -> str:

@@ -11,6 +11,7 @@ from cms.environment import (
     is_loopback,
     is_protected,
     kept_secret,
+    listed,
     mail,
     mongodb_uri,
     natural,
@@ -43,7 +44,7 @@ PORT = natural(env, "PORT", default=8_000)
 SERVER = one_of(env, "SERVER", ("waitress", "gunicorn"), default="waitress")
 
 # Where the site is reached, and what that allows.
-ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["localhost", "127.0.0.1", "[::1]"])
+ALLOWED_HOSTS = listed(env, "ALLOWED_HOSTS", default=["localhost", "127.0.0.1", "[::1]"])
 LOCAL = all(is_loopback(host) for host in ALLOWED_HOSTS)
 # Absolute addresses in mails, feeds, sitemaps and link previews; where local, without it, those of the host that was asked.
 SITE_URL = web_origin(env, "SITE_URL")
@@ -205,6 +206,8 @@ STORAGES = {
 
 # A console's log would keep the links for new passwords that mails carry.
 vars().update(mail(env, "EMAIL_URL", default="consolemail://", console=LOCAL))
+# Seconds. A mail server that takes connections and says nothing would keep the worker from all else.
+EMAIL_TIMEOUT = 10
 DEFAULT_FROM_EMAIL = SERVER_EMAIL = env.str("DEFAULT_FROM_EMAIL", default="marginalia@localhost")
 
 # Transport and cookies: strict wherever the site is open to others.
@@ -308,7 +311,8 @@ LOGGING = {
     },
     "root": {"handlers": ["console"], "level": LOG_LEVEL},
     # What is wrong with a request stands in the request's own line.
-    "loggers": {"django.request": {"level": "ERROR"}},
+    # gunicorn's own lines are written like all others.
+    "loggers": {"django.request": {"level": "ERROR"}, "gunicorn.error": {"propagate": True}},
 }
 
 # The comments app (docs/reference/comments-settings.md).

@@ -1,15 +1,16 @@
 """Mails about comments: put into the queue when something happens, sent by `manage.py work`.
 
-A notice is sent once. It is noted as sent before it is handed over, and the note is taken back only if the mail server refused
-it: a worker that dies in between leaves a notice unsent rather than sent twice.
+A notice is sent once. It is noted as sent when the mail server is there, before it is handed over, and the note is taken back
+only if the server refused it: a worker that dies, or a connection that breaks, in between leaves a notice unsent rather than
+sent twice.
 """
 
 from collections.abc import Iterable
-from smtplib import SMTPException
+from smtplib import SMTPException, SMTPRecipientsRefused, SMTPResponseException
 
 from django.conf import settings
 from django.contrib.auth import get_user_model
-from django.core.mail import EmailMessage
+from django.core.mail import EmailMessage, get_connection
 from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils.translation import gettext as _
@@ -142,14 +143,21 @@ def _send(
         context = {**context, "leave": leave}
         headers = {"List-Unsubscribe": f"<{leave}>", "List-Unsubscribe-Post": "List-Unsubscribe=One-Click"}
     body = render_to_string(f"comments/mail/{name}.txt", context)
-    mail = EmailMessage(" ".join(subject.split()), body, bcc=list(to), headers=headers)
-    if not jobs.once(job):
-        return
+    try:
+        with get_connection() as server:
+            mail = EmailMessage(" ".join(subject.split()), body, bcc=list(to), headers=headers, connection=server)
+            if jobs.once(job):
+                _hand_over(job, mail)
+    except (SMTPException, OSError) as error:
+        raise jobs.Postponed(f"the mail server: {type(error).__name__}") from error
+
+
+def _hand_over(job: Job, mail: EmailMessage) -> None:
     try:
         mail.send()
-    except (SMTPException, OSError) as error:
+    except (SMTPResponseException, SMTPRecipientsRefused):
         jobs.once_more(job)
-        raise jobs.Postponed(f"the mail server: {type(error).__name__}") from error
+        raise
 
 
 def _put(kind: str, payload: dict[str, str], key: str) -> None:

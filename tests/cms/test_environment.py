@@ -14,6 +14,7 @@ from cms.environment import (
     is_loopback,
     is_protected,
     kept_secret,
+    listed,
     mongodb_uri,
     natural,
     networks,
@@ -109,6 +110,14 @@ def test_bad_values_are_refused_by_name(monkeypatch):
     monkeypatch.setenv("KNOB", "example.org")
     with pytest.raises(ImproperlyConfigured, match="KNOB"):
         web_origins(environ.Env(), "KNOB")
+
+
+def test_blanks_around_what_is_listed_mean_nothing(monkeypatch):
+    assert listed(environ.Env(), "KNOB", default=["localhost"]) == ["localhost"]
+    monkeypatch.setenv("KNOB", "example.org, www.example.org ,")
+    assert listed(environ.Env(), "KNOB") == ["example.org", "www.example.org"]
+    monkeypatch.setenv("KNOB", "https://a.example.org, https://b.example.org")
+    assert web_origins(environ.Env(), "KNOB") == ["https://a.example.org", "https://b.example.org"]
 
 
 def test_networks(monkeypatch):

@@ -1,6 +1,8 @@
 """Mails: to moderators, to who asked for replies and confirmed it; each once, whatever happens to workers."""
 
-from smtplib import SMTPServerDisconnected
+import socket
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 
 import pytest
 from django.core import mail
@@ -141,26 +143,57 @@ def test_reply_that_was_held_is_told_when_it_is_approved(post_page, subscribed, 
     assert "Answer" in mail.outbox[-1].body
 
 
-def test_mail_that_the_server_refused_is_sent_later(client, post_page, rules, mongo, monkeypatch, settings):
+@pytest.mark.parametrize("how", ["says nothing", "refuses"])
+def test_mail_that_the_server_did_not_take_is_sent_later(client, post_page, rules, mongo, settings, how):
+    assert settings.EMAIL_TIMEOUT
     rules(MODE="hold-all", MODERATORS=["mona@example.org"])
     site.post(client, post_page, "Please look")
-    monkeypatch.setattr("django.core.mail.EmailMessage.send", refuse := Refusal())
-    work()
-    assert refuse.asked == 1
-    monkeypatch.undo()
+    with mail_server(settings, how):
+        work()
+    assert mongo["jobs"].find_one({"kind": "comments.held"})["error"].startswith("the mail server: ")
     mongo["jobs"].update_many({}, {"$set": {"due": jobs.now()}})
     work()
     assert len(mail.outbox) == 1
 
 
-class Refusal:
-    """A mail server that is not there."""
+def test_mail_that_the_server_may_have_taken_is_not_sent_again(client, post_page, rules, mongo, settings):
+    rules(MODE="hold-all", MODERATORS=["mona@example.org"])
+    site.post(client, post_page, "Please look")
+    with mail_server(settings, "takes it, and breaks"):
+        work()
+    mongo["jobs"].update_many({}, {"$set": {"due": jobs.now()}})
+    work()
+    assert mail.outbox == []
+    assert mongo["jobs"].find_one({"kind": "comments.held"})["state"] == jobs.DONE
 
-    asked = 0
 
-    def __call__(self, *args, **kwargs):
-        self.asked += 1
-        raise SMTPServerDisconnected("gone")
+@contextmanager
+def mail_server(settings, how):
+    """Have mails go to a server that does not do with the first one as it should."""
+    with socket.create_server(("127.0.0.1", 0)) as listening, ThreadPoolExecutor() as pool:
+        answered = pool.submit(_answer, listening, how)
+        backend, settings.EMAIL_BACKEND = settings.EMAIL_BACKEND, "django.core.mail.backends.smtp.EmailBackend"
+        settings.EMAIL_HOST, settings.EMAIL_PORT, settings.EMAIL_TIMEOUT = *listening.getsockname(), 0.5
+        yield
+        settings.EMAIL_BACKEND = backend
+        answered.result()
+
+
+def _answer(listening, how):
+    opened = listening.accept()[0]
+    with opened, opened.makefile("rwb", buffering=0) as stream:
+        if how == "says nothing":
+            stream.read()
+            return
+        stream.write(b"220 here\r\n")
+        for line in stream:
+            command = line[:4].upper()
+            if command == b"DATA":
+                stream.write(b"354 go on\r\n")
+            elif line == b".\r\n":
+                return
+            elif command in (b"EHLO", b"MAIL", b"RCPT", b"QUIT", b"RSET"):
+                stream.write(b"450 not now\r\n" if (command, how) == (b"RCPT", "refuses") else b"250 fine\r\n")
 
 
 def test_worker_that_died_while_sending_leaves_no_second_mail(client, post_page, rules, mongo):
