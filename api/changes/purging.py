@@ -11,7 +11,7 @@ import time
 from collections import deque
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from datetime import datetime
+from datetime import datetime, timedelta
 from urllib.parse import quote
 
 import pymongo
@@ -45,6 +45,8 @@ CLOSING = 0.1
 LOOKING = 0.4
 # For storing the position, which waits for a majority.
 STORING = 1.0
+# For how long a cache keeps a page that it may show without asking (cms.serving.cdn).
+KEPT = 60
 # How old the stored position gets at most: so much is told again by a worker that begins.
 MARKED = 5.0
 
@@ -131,8 +133,10 @@ class Purger:
             stopping.wait(RETRY)
 
     def _follow(self, stopping: threading.Event) -> None:
+        # An older position is not gone on from: nothing is kept for so long, and a look over hours of changes would not end.
+        recent = {"_id": self.cache, "at": {"$gt": now() - timedelta(seconds=KEPT)}}
         with pymongo.timeout(LOOKING):
-            stored = None if self.is_lost else database()[PURGES].find_one({"_id": self.cache})
+            stored = None if self.is_lost else database()[PURGES].find_one(recent)
         start = stored["resume"] if stored else None
         # A page may be shown under versions that were trusted so long.
         again = AGAIN + settings.PAGE_CACHE_TRUST_MS / 1_000

@@ -157,6 +157,18 @@ def test_where_the_history_is_lost_all_pages_are_dropped(cache):
         until(lambda: positions.find_one({"_id": cache.url, "resume": {"$ne": ancient}}))
 
 
+def test_after_a_long_time_without_a_worker_all_pages_are_dropped(cache):
+    """What changed meanwhile is not looked through: it may be much, and no page is kept for so long."""
+    post = node("blog-entry", "post", parent=node("blog", "blog"), text=LONG)
+    with following():
+        begun(cache)
+    save(post, nonce(post), detail__text=LONG + "End.")
+    database()["cms.purges"].update_one({}, {"$set": {"at": now() - timedelta(seconds=61)}})
+    with following():
+        until(lambda: cache.times(purging.LISTS) >= 2)
+    assert not cache.times(f"node-{post}")
+
+
 def test_what_fails_while_the_history_is_lost_ends_no_following(cache, monkeypatch):
     tries = []
 
