@@ -32,15 +32,11 @@ class Statement:
     reason: str
 
     def __str__(self) -> str:
-        if "enableSharding" in self.command:
-            return f"+ {self.command['enableSharding']}: sharding"
         key = ", ".join(f"{path}{'' if way == 1 else f' {way}'}" for path, way in self.command["key"].items())
         return f"+ {self.collection}: shard by {'unique ' if self.command['unique'] else ''}({key})  {self.reason}"
 
     def mongosh(self) -> list[str]:
         """Return what to type into mongosh, connected to a mongos, in place of this statement: a line for each command."""
-        if "enableSharding" in self.command:
-            return [f"sh.enableSharding({json.dumps(self.command['enableSharding'])})"]
         lines = []
         if self.index is not None:
             name = json.dumps(database(self.alias).name)
@@ -94,8 +90,6 @@ def plan() -> list[Statement]:
         if problems := [problem for collection in wanted for problem in refusals(collection)]:
             raise CannotShard("; ".join(problems))
         lacking = [collection for collection in wanted if f"{db.name}.{collection.name}" not in done]
-        if lacking:
-            statements.append(Statement(alias, "", {"enableSharding": db.name}, None, ""))
         statements += [_statement(alias, db, collection) for collection in lacking]
     return statements
 
@@ -103,14 +97,13 @@ def plan() -> list[Statement]:
 def apply(statement: Statement) -> None:
     """Tell mongos one statement. Raises CannotShard with what the server said; then nothing of it remains."""
     db, made = database(statement.alias), ""
-    about = statement.collection or db.name
     if statement.index is not None:
-        with _refused(about):
+        with _refused(statement.collection):
             there = set(db[statement.collection].index_information())
             name = db[statement.collection].create_index(list(statement.index.keys), **statement.index.settings())
         made = "" if name in there else name
     try:
-        tell(statement.alias, statement.command, about)
+        tell(statement.alias, statement.command, statement.collection)
     except CannotShard:
         if made:
             db[statement.collection].drop_index(made)

@@ -64,7 +64,7 @@ def presplit(count: int, *, zones: bool = False, shards: Sequence[str] = ()) -> 
             chunks = keys.chunks(alias, entry) if entry else whole
             edges = [_edge(item, value) for value in _values(item, count)]
             there = [chunk["min"] for chunk in chunks]
-            if _is_hashed(item) and _is_cut_by_server(item, entry, there, edges):
+            if _is_hashed(item) and _is_cut_by_server(item, entry, chunks, edges):
                 continue
             steps += [_step(item, "split", middle=edge) for edge in edges[1:-1] if edge not in there]
             for number, (low, high) in enumerate(pairwise(edges)):
@@ -125,12 +125,14 @@ def _is_hashed(item: Declared) -> bool:
 
 
 def _is_cut_by_server(
-    item: Declared, entry: Document | None, there: Sequence[Document], edges: Sequence[Document]
+    item: Declared, entry: Document | None, chunks: Sequence[Document], edges: Sequence[Document]
 ) -> bool:
-    """Return whether the server has cut a hashed collection, or will: it does where there is nothing in it yet."""
+    """Return whether the server has cut a hashed collection, or will: it does where there is nothing in it yet, into two chunks
+    a shard, and from MongoDB 8.0 into one."""
     if entry is None:
         return database(item.alias)[item.collection.name].find_one({}, {"_id": 1}) is None
-    return any(edge not in edges for edge in there)
+    is_one_a_shard = 1 < len(chunks) == len({chunk["shard"] for chunk in chunks})
+    return is_one_a_shard or any(chunk["min"] not in edges for chunk in chunks)
 
 
 def _is_empty(item: Declared, low: Document, high: Document) -> bool:

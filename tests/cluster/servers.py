@@ -42,7 +42,7 @@ class Cluster:
             self._shard(command)
         elif name == "split":
             self._split(about, command["middle"])
-        elif name != "enableSharding":
+        else:
             # Nothing moves while the balancer is off, as it is at first.
             self.config.admin.command("_configsvrBalancerStart", 1)
             self.config.admin.command({f"_configsvr{name[0].upper()}{name[1:]}": about, **dict(rest), **MAJORITY})
