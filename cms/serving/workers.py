@@ -34,6 +34,10 @@ class Threaded(ThreadWorker):
         draining.begin()
         super().handle_exit(sig, frame)
 
+    def handle_error(self, req: Any, client: Any, addr: Any, exc: BaseException) -> None:
+        """Answer what is no request; the line about it does not say from where it came."""
+        super().handle_error(req, client, ("", -1), exc)
+
 
 class Buffering(Worker):
     """waitress: a thread gets a request when all of it is here, so that slow senders hold none."""

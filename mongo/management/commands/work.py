@@ -1,5 +1,6 @@
 """Do the jobs that wait."""
 
+import logging
 import signal
 import threading
 import time
@@ -8,6 +9,8 @@ from typing import Any
 
 from mongo import jobs
 from mongo.management.base import MongoCommand, found_wrong
+
+logger = logging.getLogger(__name__)
 
 
 class Command(MongoCommand):
@@ -49,7 +52,7 @@ class Command(MongoCommand):
             job = next(filter(None, map(jobs.work, aliases)), None)
             if job:
                 number += 1
-                self.stdout.write(f"{job.kind} {job.id}")
+                logger.info("Job %s: %s", job.id, job.kind)
             elif once:
                 break
             else:

@@ -2,6 +2,9 @@
 
 import json
 import logging
+import os
+import subprocess
+import sys
 
 import pytest
 from django.contrib.auth import get_user_model
@@ -11,6 +14,7 @@ from api.rights import tokens
 from cms import page_cache
 from cms.requests.logs import JsonFormatter, OneLineFormatter
 from tests.support.nodes.build import node
+from tests.support.processes import ROOT
 
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
 
@@ -132,3 +136,24 @@ def test_a_slow_command_is_a_line_with_its_request(lines, settings, client):
     del kept[:]
     client.get("/")
     assert not [line for line in kept if "Slow command" in line]
+
+
+GUNICORN = """
+import sys
+import django
+from gunicorn.config import Config
+from gunicorn.glogging import Logger
+log = Logger(Config())
+django.setup()
+log.error("Worker (pid:%s) was sent %s!", 7, "SIGKILL")
+"""
+
+
+def test_lines_of_the_server_are_as_all_others(tmp_path):
+    environment = {**os.environ, "DJANGO_SETTINGS_MODULE": "cms.settings", "LOG_FORMAT": "json", "VAR_DIR": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, "-c", GUNICORN], env=environment, cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    (line,) = done.stderr.splitlines()
+    event = json.loads(line)
+    assert (event["logger"], event["message"]) == ("gunicorn.error", "Worker (pid:7) was sent SIGKILL!")

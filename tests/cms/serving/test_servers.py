@@ -168,3 +168,4 @@ def test_a_request_with_two_lengths_is_refused(web, mongo):
     answer = b"".join(iter(lambda: sender.recv(65_536), b""))
     assert answer.startswith(b"HTTP/1.1 400")
     assert answer.count(b"HTTP/1.1") == 1
+    assert "ip=127" not in web.log.read_text()
