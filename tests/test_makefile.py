@@ -17,7 +17,7 @@ def make(tmp_path):
         shutil.copy(ROOT / name, tmp_path)
 
     def run(*words):
-        outside = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))}
+        outside = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS", "PORT"))}
         result = subprocess.run(
             ["make", *words], cwd=tmp_path, env=outside, capture_output=True, text=True, check=False
         )
@@ -53,6 +53,11 @@ def test_help_lists_every_target(make):
         "audit",
         "clean",
     }
+
+
+def test_a_port_of_the_site_s_own_settings_is_not_overruled(make):
+    """The environment goes before the file .env."""
+    assert "PORT" not in {line.partition(" ")[0] for line in make("--print-data-base", "help").stdout.splitlines()}
 
 
 def test_no_interpreter(make):
