@@ -16,7 +16,7 @@ PACKAGES = ("api", "cms", "comments", "comments.backends", "local", "markup", "m
 CONVENTIONAL = frozenset(
     {"admin", "apps", "checks", "converters", "feeds", "forms", "locale", "management", "middleware", "migrations"}
     | {"models", "signals", "sitemaps", "static", "templates", "templatetags", "urls", "views"}
-    | {"asgi", "context_processors", "settings", "wsgi"}
+    | {"context_processors", "settings", "wsgi"}
     # This project's own, discovered by name in each app: what it keeps in MongoDB, what is examined in a running system; and
     # its settings, as in django.conf.
     | {"collections", "doctor", "conf"}

@@ -1,10 +1,6 @@
 """Files of photos: whether this visitor may have them, and then the bytes."""
 
-from collections.abc import AsyncIterator, Iterator
-
-from asgiref.sync import sync_to_async
 from bson import ObjectId
-from django.core.handlers.asgi import ASGIRequest
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.views.decorators.http import require_safe
@@ -120,15 +116,7 @@ def send(request: HttpRequest, stored: contents.Stored, named: File, *, cache: s
             parts = reader.opened(stored.bucket, stored.id, stored.chunk_size, given.start, given.stop)
         except reader.Missing as error:
             raise Http404 from error
-        body = _awaited(parts) if isinstance(request, ASGIRequest) else parts
-        response = StreamingHttpResponse(body, status=given.status)
+        response = StreamingHttpResponse(parts, status=given.status)
     for name, value in given.headers.items():
         response.headers[name] = value
     return response
-
-
-async def _awaited(parts: Iterator[bytes]) -> AsyncIterator[bytes]:
-    """Yield the parts without holding up the event loop; Django would collect a plain iterator first."""
-    following = sync_to_async(lambda: next(parts, b""))
-    while part := await following():
-        yield part
