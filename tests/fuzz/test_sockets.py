@@ -41,6 +41,7 @@ def said(port: int, data: bytes, *, patience: float = LONGEST + 1) -> bytes:
         # A server may close, or stop to read, before it has all.
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):
             opened.sendall(data)
+        with contextlib.suppress(OSError):
             opened.shutdown(socket.SHUT_WR)
         answer = b""
         with contextlib.suppress(ConnectionResetError):
