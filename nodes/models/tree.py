@@ -133,7 +133,8 @@ class Tree:
         chain = self.ancestors(parent_id)
         if chain is None:
             return ""
-        if parent_id is None and slug == HOME:
+        # A section keeps the address that those of its feeds, archives and pages begin with.
+        if parent_id is None and slug == HOME and self.child(None, HOME) is None:
             return "/"
         return "/" + "/".join(quote(part, safe="") for part in [*(section.slug for section in chain), slug])
 

@@ -63,9 +63,9 @@ def live_by_id(sections: Tree, node_id: ObjectId | str, moment: datetime) -> Nod
     return node if node and is_public(node, sections, moment) else None
 
 
-def front_page(sections: Tree, moment: datetime) -> Node | Photo | None:
-    """Return the live node at the top level with the slug `home`; None: the front page lists the newest posts."""
-    node = _node_at(sections, None, HOME, moment)
+def front_page(sections: Tree, moment: datetime) -> Node | None:
+    """Return the live page at the top level with the slug `home`, no section; None: the front page lists the newest posts."""
+    node = None if sections.child(None, HOME) else find(None, HOME, moment)
     return node if node and is_public(node, sections, moment) else None
 
 

@@ -148,9 +148,9 @@ def _address(entry: Entry, homes: dict[ObjectId | None, Home], report: Report, m
         )
     else:
         home = homes[entry.parent_id]
-        is_home = (entry.parent_id, entry.slug) == (None, tree.HOME)
+        is_home = (entry.parent_id, entry.slug) == (None, tree.HOME) and entry.kind != Folder.type_name
         entry.path = "/" if is_home else f"{home.path}/{quote(entry.slug, safe='')}"
         entry.is_live = home.is_live and entry.is_public and (entry.posted is None or entry.posted <= moment)
         if entry.is_public and not home.is_live:
             report.note("Was public, but the page it stands in is not", entry.label)
-    homes[entry.id] = Home(entry.id, f"/{tree.HOME}" if entry.path == "/" else entry.path, is_live=entry.is_live)
+    homes[entry.id] = Home(entry.id, entry.path, is_live=entry.is_live)

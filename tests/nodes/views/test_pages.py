@@ -41,6 +41,18 @@ def test_home_shows_the_page_with_that_slug(client, blog):
     assert answer["Location"] == "/"
 
 
+def test_a_section_with_that_slug_has_its_own_address(client, mongo):
+    """Were it the front page, what begins with its address would begin with two slashes: the name of a host."""
+    blog = node("blog", "home", title="Home")
+    node("blog-entry", "post", parent=blog, title="A post")
+    page = client.get("/home").content.decode()
+    assert 'href="//' not in page
+    for below in ("archive", "feed/atom"):
+        assert f'href="/home/{below}"' in page
+        assert client.get(f"/home/{below}").status_code == 200
+    assert [entry.metadata.slug for entry in client.get("/").context["listing"].nodes] == ["post"]
+
+
 @pytest.mark.parametrize(
     ("title", "slug", "address"),
     [

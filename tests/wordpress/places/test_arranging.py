@@ -54,6 +54,12 @@ class TestTree:
         run(export(page(1, "Start", "The start", post_name="home")))
         assert "The start" in client.get("/").content.decode()
 
+    def test_top_level_home_page_with_pages_below(self, run, client):
+        link = '<a href="https://old.example/page-1/">up</a>'
+        run(export(page(1, "Start", "The start", post_name="home"), page(2, "Below", link, post_parent=1)))
+        assert "The start" in client.get("/home").content.decode()
+        assert '<a href="/home">up</a>' in client.get("/home/page-2").content.decode()
+
 
 class TestAddresses:
     def test_slugs_in_any_script_and_spelling(self, mongo, run):
