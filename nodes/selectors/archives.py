@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta, tzinfo
+from datetime import UTC, date, datetime, timedelta, tzinfo
 from typing import Any
 
 from bson import ObjectId
@@ -23,8 +23,9 @@ class Month:
     count: int
 
     @property
-    def first_day(self) -> datetime:
-        return datetime(self.year, self.month, 1, tzinfo=UTC)
+    def first_day(self) -> date:
+        """What templates name it by: no moment, which is another day west of Greenwich."""
+        return date(self.year, self.month, 1)
 
 
 def months(blog_id: ObjectId, moment: datetime, zone: tzinfo) -> tuple[Month, ...]:

@@ -83,6 +83,13 @@ class TestArchive:
         assert client.get("/news/archive/2021/06").status_code == 200
         assert client.get("/news/archive/2021/05").status_code == 404
 
+    def test_months_keep_their_names_west_of_greenwich(self, client, blog):
+        post(blog, "a", 2021, 5, 15)
+        save_settings({"time_zone": "America/New_York"}, {"time_zone": "UTC"})
+        assert '<span class="visually-hidden">May 2021:</span>' in client.get("/news/archive").content.decode()
+        for address, title in (("/news/archive/2021", "2021"), ("/news/archive/2021/05", "May 2021")):
+            assert f"<h1>{title}" in client.get(address).content.decode(), address
+
     def test_counts_follow_what_is_due(self, client, blog):
         soon = now() + timedelta(milliseconds=400)
         post(blog, "a", 2021, 5, 1)
