@@ -19,7 +19,10 @@ def moved(request: HttpRequest) -> HttpResponse | None:
         return None
     node_id = old_links.find(request.get_host(), request.path_info, request.GET)
     node = selectors.live_by_id(tree.current(), node_id, now()) if node_id else None
-    return HttpResponsePermanentRedirect(node.get_absolute_url()) if node else None
+    if node is None:
+        return None
+    # Browsers would keep it for ever, and the node may be moved.
+    return HttpResponsePermanentRedirect(node.get_absolute_url(), headers={"Cache-Control": "no-cache"})
 
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:

@@ -89,7 +89,10 @@ def moved_with(request: HttpRequest, found: Node, path: str) -> HttpResponse | N
 
 def _moved(request: HttpRequest, address: str) -> HttpResponse:
     query = request.META.get("QUERY_STRING", "")
-    return HttpResponsePermanentRedirect(f"{address}?{query}" if query else address)
+    # Browsers would keep it for ever: what was moved may be moved back, or something else stand there.
+    return HttpResponsePermanentRedirect(
+        f"{address}?{query}" if query else address, headers={"Cache-Control": "no-cache"}
+    )
 
 
 @require_safe

@@ -54,6 +54,7 @@ def test_every_old_address_leads_to_the_present_one(run, client):
     }.items():
         assert leads(client, address) == present
     assert client.head("/?p=1").status_code == 301
+    assert client.get("/?p=1")["Cache-Control"] == client.get("/about/")["Cache-Control"] == "no-cache"
 
 
 def test_what_readers_may_not_see_is_as_any_wrong_address(run, client):

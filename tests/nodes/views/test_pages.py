@@ -215,6 +215,7 @@ class TestAddresses:
         answer = client.get(asked)
         assert answer.status_code == 301
         assert answer["Location"] == "/news/post" + ("?x=1" if "?" in asked else "")
+        assert answer["Cache-Control"] == "no-cache", "a page may come to stand there"
 
     def test_decomposed_spelling_is_redirected(self, client, mongo):
         node(slug="über")
