@@ -1,8 +1,9 @@
 """Pages that help readers to find others: archives, search, and what stands where nothing is."""
 
 import re
+from urllib.parse import urlencode
 
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponsePermanentRedirect, JsonResponse
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils import timezone
@@ -71,8 +72,9 @@ def search_page(request: HttpRequest) -> HttpResponse:
     if not 1 <= number <= last:
         raise Http404(_("There is no such page of results."))
     results = search.search(tree.current(), query, now(), page=number, size=RESULTS)
-    if number > 1 and not results.hits:
-        return HttpResponsePermanentRedirect(reverse("search"))
+    # Where nothing was found, as when it took too long, the first page has no more to say.
+    if number > 1 and results.total and not results.hits:
+        return HttpResponseRedirect(f"{reverse('search')}?{urlencode({'q': query})}")
     pictures.read(hit.node for hit in results.hits)
     more = number + 1 if results.total > number * RESULTS else None
     context = {"query": query, "results": results, "page": number, "previous": number - 1, "more": more}

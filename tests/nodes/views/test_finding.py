@@ -1,6 +1,7 @@
 """Archives, search, sitemaps, and what stands where nothing is."""
 
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -193,7 +194,13 @@ class TestSearch:
         assert [len(page) for page in slugs] == [10, 10, 3]
         assert len({slug for page in slugs for slug in page}) == 23
         assert answer.context["more"] is None
-        assert client.get("/search", {"q": "umbrella", "page": "4"}).status_code == 301
+        beyond = client.get("/search", {"q": "umbrella", "page": "4"})
+        assert (beyond.status_code, beyond["Location"]) == (302, "/search?q=umbrella")
+
+    def test_a_further_page_that_takes_too_long_leads_nowhere_else(self, client, monkeypatch):
+        monkeypatch.setattr(search, "search", partial(search.search, milliseconds=0.001))
+        answer = client.get("/search", {"q": "ink", "page": "2"})
+        assert (answer.status_code, answer.context["results"].is_cut_short) == (200, True)
 
     def test_photos_are_found_by_their_words_where_readers_may_see_them(self, client):
         shown, hidden = photo_build.gallery("shown"), photo_build.gallery("secret", published=None)
