@@ -71,7 +71,11 @@ def model_of(label: str) -> type[Model]:
 def key_of(target: Target) -> Any:
     """Return the primary key as the target's own collection stores it. Raises TargetNotFound for a malformed one."""
     try:
-        return model_of(target.label)._meta.pk.to_python(target.pk)
+        field = model_of(target.label)._meta.pk
+        key = field.to_python(target.pk)
+        # A number that is too large for its column would fail in the query.
+        field.run_validators(key)
+        return key
     except (ValidationError, ValueError, TypeError) as error:
         raise TargetNotFound(f"{target.pk!r} is no key of {target.label}.") from error
 

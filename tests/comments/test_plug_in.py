@@ -111,6 +111,7 @@ for name in ("on", "form", "feed"):
     assert client.get(f"/comments/{name}/shop.item/{item.pk}").status_code == 200, name
     answer = client.get(f"/comments/{name}/shop.item/{hidden.pk}")
     assert answer.status_code == 404 and "Secret" not in answer.content.decode(), name
+assert client.get(f"/comments/on/shop.item/{10**30}").status_code == 404
 token = page.partition('name="token" value="')[2].partition('"')[0]
 sent = client.post("/comments/post", {"token": token, "name": "Dee", "text": "Held at first"})
 assert sent.status_code == 302, sent.content.decode()

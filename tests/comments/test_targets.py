@@ -10,6 +10,7 @@ from django.urls import reverse
 import comments
 from cms.comments import live_nodes
 from comments import targets
+from comments.errors import TargetNotFound
 from comments.posting import services
 from comments.reading import selectors
 from comments.types import Target
@@ -72,6 +73,12 @@ def test_what_is_visible_is_shown_and_nothing_else_of_what_visible_returns(mongo
     nodes_shown_by(lambda ids: [node])
     assert targets.resolve_many([post_page, other, Target(post_page.label, "junk")]) == {post_page: node}
     assert targets.resolve_many([other]) == {}
+
+
+def test_a_key_that_its_column_cannot_hold_is_none():
+    assert targets.key_of(Target("sessions.session", "x" * 40)) == "x" * 40
+    with pytest.raises(TargetNotFound):
+        targets.key_of(Target("sessions.session", "x" * 41))
 
 
 def test_tags_say_what_is_to_be_done_for_a_model_that_is_not_registered(post_page, nodes_shown_by):
