@@ -61,7 +61,8 @@ def key_of(request: HttpRequest) -> tuple[str, ...] | None:
     if request.META.get("SCRIPT_NAME"):
         return None
     query = request.META.get("QUERY_STRING", "")
-    if len(request.path_info) + len(query) > LONGEST_KEY:
+    # Of bytes that were not escaped WSGI makes Latin-1 and a view UTF-8: another address would have the same key.
+    if len(request.path_info) + len(query) > LONGEST_KEY or not query.isascii():
         return None
     parameters = sorted(parse_qsl(query, keep_blank_values=True)) if query else []
     # Of facets a view reads all values, in any order.

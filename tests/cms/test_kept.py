@@ -51,6 +51,12 @@ def test_a_kept_page_is_packed_for_who_unpacks_it(post, client):
         assert client.get("/blog/post", headers=headers).status_code == 304
 
 
+def test_bytes_that_were_not_escaped_share_no_key(rf):
+    raw, escaped = (rf.get("/", QUERY_STRING=query) for query in ("from=Ã©", "from=%C3%83%C2%A9"))
+    assert (raw.GET["from"], escaped.GET["from"]) == ("é", "Ã©")
+    assert (key_of(raw), key_of(escaped)) == (None, ("http", "testserver", "/", "from", "Ã©"))
+
+
 def test_head_is_answered_from_the_page_and_without_it(post, client):
     client.get("/blog/post")
     answer = client.head("/blog/post")
