@@ -264,7 +264,10 @@ def listed(request: HttpRequest, select: Callable[..., Listing], *arguments: Any
 
 
 def breadcrumbs(shown: Node | Photo) -> list[dict[str, str]]:
-    """Return the sections above a node, from the top down, as {title, url, type}."""
+    """Return the sections above a node, from the top down, as {title, url, type, lists}."""
     sections = tree.current()
     chain = sections.ancestors(shown.metadata.parent_id) or []
-    return [{"title": s.title, "url": sections.url(s.parent_id, s.slug), "type": s.type} for s in chain]
+    return [
+        {"title": s.title, "url": sections.url(s.parent_id, s.slug), "type": s.type, "lists": s.content_type.lists}
+        for s in chain
+    ]

@@ -1,6 +1,7 @@
 """Feeds: whole texts, absolute addresses, ids that stay, and nothing sent twice."""
 
 import json
+import re
 from datetime import UTC, datetime, timedelta
 
 import feedparser
@@ -40,6 +41,18 @@ def blog(mongo) -> ObjectId:
         published=datetime(2022, 1, 2, tzinfo=UTC),
     )
     return blog
+
+
+def test_posts_name_the_feeds_of_their_blog_and_none_where_there_is_none(client, blog, book):
+    node("news", "dated", parent=book)
+    found = {address: _named_feeds(client, address) for address in ("/news/first", "/book/dated")}
+    assert found == {"/news/first": [f"/news/feed/{form}" for form in ("atom", "rss", "json")], "/book/dated": []}
+
+
+def _named_feeds(client, address: str) -> list[str]:
+    return re.findall(
+        r'<link rel="alternate" type="[^"]*" title="[^"]*" href="([^"]*)">', client.get(address).content.decode()
+    )
 
 
 @pytest.mark.parametrize("address", FEEDS)
