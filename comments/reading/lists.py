@@ -53,8 +53,9 @@ class Subject:
         return found
 
 
-def listing(subject: Subject, page: Page, *, at: str = "", path: str = "") -> dict[str, Any]:
-    """Return what list templates show of a page that was read; `at`: the comment that it was asked for with."""
+def listing(subject: Subject, page: Page, *, at: str = "", address: str = "") -> dict[str, Any]:
+    """Return what list templates show of a page that was read; `at`: the comment that it was asked for with; `address`: where
+    the list is shown."""
     is_open = subject.is_open(page.discussion)
     presenter = Presenter(
         subject.target,
@@ -69,7 +70,7 @@ def listing(subject: Subject, page: Page, *, at: str = "", path: str = "") -> di
         "comments": LazyComments(presenter),
         "rendered": rendered(presenter, at),
         "is_open": is_open,
-        "links": paging.links(page, path, ANCHOR),
+        "links": paging.links(page, address, ANCHOR),
     }
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from urllib.parse import quote
 
 from django.http import HttpRequest
+from django.utils.encoding import escape_uri_path
 
 from comments.types import Order, Page
 
@@ -61,11 +62,24 @@ class PageLinks:
     orders: tuple[tuple[str, str, bool], ...]
 
 
-def links(page: Page, path: str, anchor: str) -> PageLinks:
-    """Return the links of a page that is shown at `path`, each leading to the element `anchor`."""
+def shown_at(request: HttpRequest) -> str:
+    """Return the address of the page that a discussion is shown on, without the part of it that is asked for."""
+    query = request.GET.copy()
+    query.pop(PARAMETER, None)
+    path = escape_uri_path(request.path)
+    return f"{path}?{query.urlencode()}" if query else path
+
+
+def part_at(address: str, value: str) -> str:
+    """Return the address of a part of the discussion that is shown at `address`, which may have a query of its own."""
+    return f"{address}{'&' if '?' in address else '?'}{PARAMETER}={quote(value, safe='/:.')}"
+
+
+def links(page: Page, address: str, anchor: str) -> PageLinks:
+    """Return the links of a page that is shown at `address`, each leading to the element `anchor`."""
 
     def url(value: str) -> str:
-        return f"{path}?{PARAMETER}={quote(value, safe='/:.')}#{anchor}" if value else f"{path}#{anchor}"
+        return f"{part_at(address, value) if value else address}#{anchor}"
 
     previous, following = (url(value) if value else "" for value in cursors(page))
     orders = tuple((order.value, url(order.value), order is page.order) for order in Order)

@@ -59,8 +59,8 @@ def _page_with(target: Target, slug: str, order: str) -> Page:
 
 
 def _address(obj: Model, found: Page, slug: str) -> str:
-    value = quote(paging.parameter_of(found, slug), safe="/:.")
-    return f"{obj.get_absolute_url()}?{paging.PARAMETER}={value}#c-{slug.rpartition('/')[2]}"
+    address = paging.part_at(obj.get_absolute_url(), paging.parameter_of(found, slug))
+    return f"{address}#c-{slug.rpartition('/')[2]}"
 
 
 @require_safe
@@ -69,7 +69,7 @@ def discussion(request: HttpRequest, label: str, pk: str) -> HttpResponse:
     target, obj = target_of(label, pk)
     wanted = PageRequest.of(request)
     found = selectors.requested(target, wanted)
-    shown = lists.listing(Subject(target, obj), found, at=wanted.at, path=request.path)
+    shown = lists.listing(Subject(target, obj), found, at=wanted.at, address=paging.shown_at(request))
     return page(request, target, "discussion", {**shown, "obj": obj})
 
 
@@ -90,7 +90,7 @@ def thread(request: HttpRequest, label: str, pk: str, slug: str) -> HttpResponse
         "obj": obj,
         "top": top,
         "rendered": joined(comments_html(presenter)),
-        "next": f"{request.path}?after={quote(found.next, safe='/:.')}" if found.next else "",
+        "next": f"?after={quote(found.next, safe='/:.')}" if found.next else "",
     }
     return page(request, target, "thread", context)
 

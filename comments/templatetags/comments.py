@@ -20,7 +20,7 @@ from django.utils.safestring import SafeString
 from comments import targets
 from comments.errors import DiscussionBusy, DiscussionDamaged, TargetNotFound
 from comments.posting import forms
-from comments.reading import lists, outages, selectors, versions
+from comments.reading import lists, outages, paging, selectors, versions
 from comments.reading.lists import Subject
 from comments.reading.paging import PageRequest
 from comments.reading.presenter import CommentUrls, CommentView
@@ -243,7 +243,7 @@ def _listing(
     if page:
         wanted = PageRequest(order=wanted.order, number=int(page))
     found = selectors.requested(subject.target, wanted, size=int(page_size) if page_size else None)
-    listing = lists.listing(subject, found, at=wanted.at, path=request.path if request else "")
+    listing = lists.listing(subject, found, at=wanted.at, address=paging.shown_at(request) if request else "")
     # For a link to the form in the same template.
     context.render_context[IS_OPEN, subject.target] = listing["is_open"]
     return listing

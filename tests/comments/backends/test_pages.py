@@ -146,7 +146,7 @@ def test_chain_of_a_thousand_replies_posts_shows_links_and_converts(mongo, setti
         below = backend.subdiscussion(target, chain[3].slug, size=2_000).comments
         assert [c.source for c in below] == [c.source for c in expected[1] if c.slug.startswith(chain[3].slug)]
         wanted = paging.PageRequest(order="threaded", at=chain[999].slug)
-        shown = lists.listing(lists.Subject(target), selectors.requested(target, wanted), at=wanted.at, path="/")
+        shown = lists.listing(lists.Subject(target), selectors.requested(target, wanted), at=wanted.at, address="/")
         html = render_to_string("comments/list.html", shown)
         assert f'id="c-{chain[999].part}"' in html
         assert html.count('<li class="comment ') == len(shown["comments"])

@@ -7,6 +7,8 @@ from django.test import Client
 from django.urls import reverse
 
 from comments.posting import services
+from comments.reading import paging
+from nodes.models import Node
 from tests.support.comments import site
 from tests.support.comments.site import change_url, one
 
@@ -66,6 +68,16 @@ def test_pages_lead_through_the_whole_discussion(client, post_page):
             break
         url = following[1]
     assert [int(n) for n in seen] == list(range(120))
+
+
+def test_links_keep_the_address_of_the_page(client, rf, post_page, monkeypatch):
+    assert paging.shown_at(rf.get("/a%3Fb/%E9%97%AE?comments=newest")) == "/a%3Fb/%E9%97%AE"
+    first, second = (one(post_page, f"Number {n}", f"t{n}") for n in range(2))
+    html = client.get("/news/hello", {"id": "5 6", "comments": "newest"}).content.decode()
+    assert 'href="/news/hello?id=5+6&amp;comments=oldest#comments"' in html
+    assert client.get(change_url("url-redirect", first))["Location"].startswith("/news/hello?comments=")
+    monkeypatch.setattr(Node, "get_absolute_url", lambda node: "/item?id=5")
+    assert client.get(change_url("url-redirect", second))["Location"].startswith("/item?id=5&comments=")
 
 
 def test_comments_of_what_is_not_public_are_nowhere(client, mongo, rules):
