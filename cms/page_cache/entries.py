@@ -11,7 +11,7 @@ from bson import ObjectId
 from django.conf import settings
 from django.db import DEFAULT_DB_ALIAS
 from django.http import HttpRequest, HttpResponse
-from django.template.loader import render_to_string
+from django.template.loader import get_template
 from django.utils.cache import get_conditional_response, patch_vary_headers
 from django.utils.http import parse_http_date_safe, quote_etag
 
@@ -117,15 +117,16 @@ class Entry:
 
     def renewed(self, request: HttpRequest) -> "Entry | None":
         """Return the page with its discussion as it is now, where its frame holds; None where the discussion is shown outside
-        of PART, too, or cannot be read."""
-        content = self.content
-        if len(self.discussions) != 1 or BEGINS not in content:
+        of PART, too, or cannot be read, and where PART is a theme's, which may show whatever its page's view has read."""
+        content, template = self.content, get_template(PART)
+        is_shipped = template.origin.name == str(settings.BASE_DIR / "templates" / PART)
+        if len(self.discussions) != 1 or BEGINS not in content or not is_shipped:
             return None
         with watched() as reads, dependencies.recorded() as nodes, versions.recorded() as seen:
             shown = selectors.live_by_id(tree.current(), Target.of_id(*self.discussions).pk, now())
             if shown is None:
                 return None
-            part = render_to_string(PART, {"node": shown, "is_preview": False}, request).encode()
+            part = template.render({"node": shown, "is_preview": False}, request).encode()
         # Of nodes it has read the page's own, as it still is.
         is_own = nodes in (Dependencies(), Dependencies(node=self.nodes.node, tags=self.nodes.tags))
         if reads.unnoted or not seen.lasting or seen.writing or not is_own or seen.readings != self.readings:
