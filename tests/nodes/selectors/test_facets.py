@@ -159,10 +159,13 @@ def test_lists_and_counts_go_along_indexes(cookbook, slugs, counted, mongo, comm
 
 def test_a_facet_that_cannot_be_filtered_by_is_an_error_of_the_check():
     class Odd(Page):
-        facets = ("size", "long", "nothing", "other")
+        facets = ("size", "day", "long", "nothing", "other", "at")
         size = models.IntegerField(default=1)
         long = models.TextField(blank=True)
         other = NodeField(null=True, blank=True)
+        day = models.DateField(null=True, blank=True)
+        at = models.DateTimeField(null=True, blank=True)
 
     with registered(Odd):
-        assert [error.id for error in check_content()] == ["nodes.E007"] * 3
+        found = [(error.id, error.msg.split("“")[1].split("”")[0]) for error in check_content()]
+    assert found == [("nodes.E007", name) for name in ("long", "nothing", "other", "at")]
