@@ -38,7 +38,9 @@ def test_a_kept_page_is_packed_for_who_unpacks_it(post, client):
     first = client.get("/blog/post", headers={"accept-encoding": "gzip, br"})
     kept = client.get("/blog/post", headers={"accept-encoding": "br, gzip;q=0.5"})
     plain = client.get("/blog/post")
-    assert "Content-Encoding" not in plain.headers
+    refused = client.get("/blog/post", headers={"accept-encoding": "gzip; q=0.0, identity"})
+    assert not any("Content-Encoding" in whole.headers for whole in (plain, refused))
+    assert refused.content == plain.content
     for packed in (first, kept):
         assert packed["Content-Encoding"] == "gzip"
         assert gzip.decompress(packed.content) == plain.content
