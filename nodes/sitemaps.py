@@ -60,7 +60,7 @@ def _sections(moment: datetime) -> Iterator[tuple[str, datetime | None]]:
             yield sections.url(section.parent_id, section.slug), max(section.updated, newest.get(section_id, EVER))
     # Those of whom a page of their own tells are in the sitemap with that.
     told_of = authors.pages(sections, moment)
-    for slug, at in sorted(authors.newest(sections, moment).items()):
+    for slug, (_name, at) in sorted(authors.bylines(sections, moment).items()):
         if slug not in told_of:
             yield reverse("author", args=[slug]), at
 

@@ -91,11 +91,6 @@ def photos(sections: Tree, names: Sequence[str], moment: datetime) -> Listing:
     return listing(_signed(sections, names, moment), "by_byline", moment, PHOTOS_SHOWN, collections=(ASSET_FILES,))
 
 
-def newest(sections: Tree, moment: datetime) -> dict[str, datetime]:
-    """Return when the newest live post of each author was published, by the slug of the name. Kept in process."""
-    return {slug: at for slug, (_name, at) in bylines(sections, moment).items()}
-
-
 def bylines(sections: Tree, moment: datetime) -> dict[str, tuple[str, datetime]]:
     """Return (name, when the newest live post was published) of each author, by the slug of the name, as the newest post is
     signed. Kept in process.
