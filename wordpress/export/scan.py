@@ -49,7 +49,6 @@ class Entry:
     path: str = ""
     is_live: bool = False
     known: Known | None = None
-    done: bool = False
 
     @property
     def label(self) -> str:
@@ -86,31 +85,26 @@ def scan(path: Path, media: Path | None, report: Report, step: Callable[[int], o
     """
     export: Export | None = None
     with path.open("rb") as stream:
-        records = read(stream)
         at = 0
-        while True:
-            try:
-                record = next(records)
-            except StopIteration:
-                break
-            except WxrError as error:
-                if export is None:
-                    raise
-                export.error = error
-                break
-            step(stream.tell() - at)
-            at = stream.tell()
-            if isinstance(record, Site):
-                export = Export(record, key=source or _key(record.url))
-                export.old.add_site(record.url)
-            elif export is None:
-                raise AssertionError("The reader yields the Site first.")
-            elif isinstance(record, Author):
-                export.authors.setdefault(record.login, record.name)
-            elif isinstance(record, Attachment):
-                _take_attachment(export, record, media, report)
-            elif isinstance(record, Item):
-                _take_item(export, record, report)
+        try:
+            for record in read(stream):
+                step(stream.tell() - at)
+                at = stream.tell()
+                if isinstance(record, Site):
+                    export = Export(record, key=source or _key(record.url))
+                    export.old.add_site(record.url)
+                elif export is None:
+                    raise AssertionError("The reader yields the Site first.")
+                elif isinstance(record, Author):
+                    export.authors.setdefault(record.login, record.name)
+                elif isinstance(record, Attachment):
+                    _take_attachment(export, record, media, report)
+                elif isinstance(record, Item):
+                    _take_item(export, record, report)
+        except WxrError as error:
+            if export is None:
+                raise
+            export.error = error
     if export is None:
         raise WxrError(1, "the file is empty")
     return export
