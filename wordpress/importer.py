@@ -7,7 +7,6 @@ where it stopped.
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -163,13 +162,6 @@ class Importer:
                         discussions.write(Target(Node._meta.label_lower, str(entry.id)), entry, item)
                     self.step(1)
 
-    def _published(self, entry: Entry, item: Item) -> datetime | None:
-        """When the entry appears here: a plan that is still ahead is kept, one that was missed is for an editor."""
-        if entry.is_public:
-            return entry.posted or self.moment
-        is_planned = entry.state == "scheduled" and not item.protected and entry.posted and entry.posted > self.moment
-        return entry.posted if is_planned else None
-
     def _write(self, export: Export, sections: Sections, entry: Entry, item: Item, paths: dict[int, str]) -> bool:
         """Create the entry unless it is there; return whether it has a place where it can be discussed."""
         if entry.known:
@@ -179,7 +171,7 @@ class Importer:
         clean = html.clean(body.html, "article")
         title = self._title(entry, clean)
         fields = {
-            "published": self._published(entry, item),
+            "published": entry.appears(self.moment),
             "updated": item.modified or self.moment,
             "summary": self._summary(item, clean, export),
             "detail.text": clean,

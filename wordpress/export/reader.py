@@ -284,6 +284,7 @@ class _Handler(ContentHandler):
         if text("wp:post_type") == "attachment":
             return Attachment(
                 **same,
+                status=text("wp:status") or "inherit",
                 url=text("wp:attachment_url") or text("guid"),
                 file=text("_wp_attached_file"),
                 alt=text("_wp_attachment_image_alt"),

@@ -94,9 +94,11 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Attachment:
-    """A file of the media library. `file` is its path below the uploads folder where the export names it, else ""."""
+    """A file of the media library. `file` is its path below the uploads folder where the export names it, else ""; `status`
+    "inherit" leaves it to what the file was uploaded to."""
 
     id: int
+    status: str
     parent: int
     slug: str
     title: str

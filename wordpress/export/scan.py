@@ -21,8 +21,11 @@ __all__ = ["Entry", "Export", "identifier", "scan"]
 
 # WordPress's words for what an editor would call published, planned, unfinished or kept to oneself.
 STATES = {"publish": "published", "future": "scheduled", "private": "private"}
-# Made by WordPress itself, or thrown away.
-NOT_IMPORTED = {"trash", "auto-draft", "inherit"}
+# Thrown away, or never saved; made by WordPress itself.
+GONE = {"trash", "auto-draft"}
+NOT_IMPORTED = {*GONE, "inherit"}
+# Of files: the first leaves it to what a file was uploaded to.
+SHOWN = {"inherit", "publish"}
 
 
 @dataclass(slots=True)
@@ -35,6 +38,7 @@ class Entry:
     link: str
     state: str
     is_public: bool
+    protected: bool
     title: str
     wanted: str
     has_slug: bool
@@ -55,6 +59,13 @@ class Entry:
         """How to name it to the operator."""
         return f"{'page' if self.is_page else 'post'} {self.number}" + (f" “{self.title}”" if self.title else "")
 
+    def appears(self, moment: datetime) -> datetime | None:
+        """When it is published here: a plan that is still ahead is kept, one that was missed is for an editor."""
+        if self.is_public:
+            return self.posted or moment
+        is_planned = self.state == "scheduled" and not self.protected and self.posted and self.posted > moment
+        return self.posted if is_planned else None
+
 
 @dataclass(slots=True)
 class Export:
@@ -69,7 +80,21 @@ class Export:
     found: list[tuple[Attachment, Path]] = field(default_factory=list)
     # Those whose files are not, but have an address.
     absent: list[Attachment] = field(default_factory=list)
+    # Items of any type that not every visitor could see.
+    hidden: set[int] = field(default_factory=set)
     error: WxrError | None = None
+
+    def appears(self, attachment: Attachment, moment: datetime) -> datetime | None:
+        """When a picture is published here: as in WordPress not before what it was uploaded to. What a whole export does not
+        have was deleted there."""
+        own = attachment.posted or moment
+        if attachment.status not in SHOWN:
+            return None
+        if entry := self.entries.get(attachment.parent):
+            at = entry.appears(moment)
+            return at and (at if at > moment else own)
+        is_hidden = attachment.parent in self.hidden or (attachment.parent and self.error)
+        return None if is_hidden else own
 
 
 def identifier(site_key: str, kind: str, number: int) -> ObjectId:
@@ -116,6 +141,9 @@ def _key(url: str) -> str:
 
 
 def _take_attachment(export: Export, attachment: Attachment, media: Path | None, report: Report) -> None:
+    if attachment.status in GONE:
+        report.left_out[f"attachment in the state {attachment.status}"] += 1
+        return
     export.old.add_file(attachment)
     if media and (path := locate(media, attachment)):
         report.found += 1
@@ -127,6 +155,8 @@ def _take_attachment(export: Export, attachment: Attachment, media: Path | None,
 
 
 def _take_item(export: Export, item: Item, report: Report) -> None:
+    if item.id and not item.is_public:
+        export.hidden.add(item.id)
     if item.type not in ("post", "page"):
         report.left_out[item.type] += 1
     elif item.status in NOT_IMPORTED:
@@ -156,6 +186,7 @@ def _entry(export: Export, item: Item) -> Entry:
         link=item.link,
         state=STATES.get(item.status, "draft"),
         is_public=item.is_public,
+        protected=item.protected,
         title=title,
         wanted=slug or slug_of(title),
         has_slug=bool(slug),

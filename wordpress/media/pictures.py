@@ -60,7 +60,7 @@ class Pictures:
         fields: dict[str, Any] = {"summary": plain(attachment.caption)}
         # WordPress does not require alternative texts; without any words a picture stays a draft, and its text names it.
         if alt := (plain(attachment.alt) or fields["summary"] or title)[:LONGEST_ALT]:
-            fields |= {"detail.alt": alt, "published": attachment.posted or self.moment}
+            fields |= {"detail.alt": alt, "published": self.export.appears(attachment, self.moment)}
         try:
             # What is no picture makes no gallery.
             photo_id = photo_import.there(self.gallery.id, path)
@@ -68,6 +68,8 @@ class Pictures:
                 self.sections.make(self.gallery.id)
                 photo_id = photo_import.upload(self.actor, self.gallery.id, path, title=title, fields=fields)
                 self.report.written["photo"] += 1
+                if "detail.alt" in fields and not fields["published"]:
+                    self.report.note("Pictures of what was not public, unpublished here", path.name)
         except (NodeError, OSError) as error:
             self.report.note("Pictures that were refused", f"{path.name}: {error}")
             return None

@@ -1,0 +1,71 @@
+"""Pictures of an export become photos that are as public as what they were uploaded to."""
+
+from datetime import UTC, datetime
+
+import pytest
+from django.core.management import CommandError
+
+from tests.support.nodes import pictures
+from tests.support.wxr import attachment, export, item
+
+pytestmark = pytest.mark.usefixtures("mongo")
+
+UPLOADED, LATER = datetime(2012, 3, 4, 5, 8, 9, tzinfo=UTC), datetime(2030, 1, 1, tzinfo=UTC)
+
+
+@pytest.fixture
+def uploads(tmp_path):
+    """A folder with a picture for each of the numbers from 1 to 13."""
+    folder = tmp_path / "uploads"
+    folder.mkdir()
+    for number in range(1, 14):
+        (folder / f"{number}.png").write_bytes(pictures.png(picture=pictures.image(seed=number)))
+    return folder
+
+
+def picture(number: int, **values: object) -> str:
+    return attachment(100 + number, f"https://old.example/wp-content/uploads/{number}.png", **values)
+
+
+def published(mongo) -> dict[str, datetime | None]:
+    return {photo["filename"]: photo["metadata"]["published"] for photo in mongo["cms.assets.files"].find()}
+
+
+def planned(number: int, date: str) -> str:
+    return item(number, status="future", post_date=date, post_date_gmt=date)
+
+
+def test_a_picture_is_published_with_what_it_was_uploaded_to(mongo, run, uploads):
+    items = [
+        item(1),
+        item(2, status="draft"),
+        item(3, status="private"),
+        item(4, post_password="enter"),
+        planned(5, "2030-01-01 00:00:00"),
+        planned(6, "2019-01-01 00:00:00"),
+        item(7, status="trash"),
+        item(8, post_type="product"),
+        item(9, post_type="product", status="draft"),
+        # Files come before and after what they were uploaded to.
+        *(picture(number, post_parent=number) for number in range(2, 11)),
+        picture(11, status="private", post_parent=1),
+        picture(12, status="trash"),
+        picture(13),
+    ]
+    said = run(export(picture(1, post_parent=1), *items), media=uploads)
+    found = published(mongo)
+    assert {name: at for name, at in found.items() if at} == {
+        **dict.fromkeys(("1.png", "8.png", "10.png", "13.png"), UPLOADED),
+        "5.png": LATER,
+    }
+    assert set(found) == {f"{number}.png" for number in range(1, 14) if number != 12}
+    listed = said[said.index("Pictures of what was not public, unpublished here:") + 1 :]
+    assert listed[:7] == [f"  {number}.png" for number in (2, 3, 4, 6, 7, 9, 11)]
+    assert any("1 attachment in the state trash" in line for line in said)
+
+
+def test_of_an_export_that_ends_too_early_no_picture_is_published_whose_post_may_follow(mongo, run, uploads):
+    data = export(picture(1, post_parent=9), picture(2, post_parent=3), picture(3), item(3))
+    with pytest.raises(CommandError):
+        run(data.replace(b"</channel>", b"</item>"), media=uploads)
+    assert published(mongo) == {"1.png": None, "2.png": UPLOADED, "3.png": UPLOADED}
