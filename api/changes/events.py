@@ -128,10 +128,10 @@ def _of_node(token: Document, operation: str, collection: str, key: ObjectId, ev
 
 
 def _is_told(collection: str, field: str) -> bool:
-    """Return whether a field is one that the API answers: of nodes all but embedded comments, of photos the metadata, but for
-    what their upkeep notes there."""
+    """Return whether a field is one that the API answers: of nodes all but embedded comments and which draft was discarded, of
+    photos the metadata, but for what their upkeep notes there."""
     if collection == NODES:
-        return field.partition(".")[0] not in ("comments", "comments_epoch")
+        return field.partition(".")[0] not in ("comments", "comments_epoch", "discarded")
     return field.startswith("metadata.") and field not in _UPKEEP
 
 

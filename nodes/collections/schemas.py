@@ -181,6 +181,8 @@ def node() -> Schema:
         {
             "derived": _DERIVED,
             "position": optional(TEXT),
+            # The nonce of the draft that was discarded last.
+            "discarded": ID,
             "draft": document(
                 {
                     "nonce": ID,

@@ -106,8 +106,19 @@ def compared(record: Mapping[str, Any], stored: Mapping[str, Any] | None, collec
         return left(record, "it was changed here since")
     if stored["metadata"]["tags"] not in (record["metadata"]["tags"], _saved_tags(stored)):
         return left(record, "its tags were changed here since")
+    if _was_discarded(record, stored):
+        return left(record, "its draft was discarded here")
     address = tree.current().url(stored["metadata"]["parent_id"], stored["metadata"]["slug"])
     return Arrival(Outcome.NEWER, name, id=record["_id"], over=f"{about(stored)} at {address}")
+
+
+def _was_discarded(record: Mapping[str, Any], stored: Mapping[str, Any]) -> bool:
+    """Return whether the draft of a record is the one that was discarded here, or one from before it."""
+    gone = stored.get("discarded")
+    if gone is None or "draft" in stored or "draft" not in record:
+        return False
+    is_same_version = record["metadata"]["nonce"] == stored["metadata"]["nonce"]
+    return gone == _draft(record) or (is_same_version and gone not in record["history"])
 
 
 def check_past(record: Mapping[str, Any]) -> None:
@@ -280,7 +291,7 @@ def _update(stored: Mapping[str, Any], whole: Mapping[str, Any]) -> Document:
     """Return the update that makes of a stored node another version; its comments, which are in the same document, stay."""
     written = {f"metadata.{name}": value for name, value in whole["metadata"].items()}
     gone = {f"metadata.{name}": "" for name in stored["metadata"].keys() - whole["metadata"].keys()}
-    for name in ("draft", "position", "derived"):
+    for name in ("draft", "discarded", "position", "derived"):
         if name in whole:
             written[name] = whole[name]
         elif name in stored:

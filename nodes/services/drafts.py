@@ -183,14 +183,16 @@ def unschedule(node_id: ObjectId, seen_draft: ObjectId) -> None:
 
 
 def discard_draft(node_id: ObjectId, seen_draft: ObjectId) -> None:
-    """Remove the draft if it is still `seen_draft`, also one that is scheduled; not what readers see already.
+    """Remove the draft if it is still `seen_draft`, also one that is scheduled; not what readers see already. That it was
+    discarded stays noted: an export that has it brings it back no more (nodes/services/arrivals.py).
 
     Raises DraftGone, NodeGone.
     """
     stored = read(node_id)
     with suppress(NodeError):
         scheduled.settle(stored)
-    done = database()[NODES].update_one({**_place(stored), "draft.nonce": seen_draft}, {"$unset": {"draft": ""}})
+    update = {"$unset": {"draft": ""}, "$set": {"discarded": seen_draft}}
+    done = database()[NODES].update_one({**_place(stored), "draft.nonce": seen_draft}, update)
     if not done.modified_count:
         raise DraftGone(node_id)
     if scheduled.due_of(stored):

@@ -219,6 +219,9 @@ def test_a_draft_that_is_saved_leaves_kept_pages_alone(begun, monkeypatch):
     before = site_version()
     nonce = drafts.save_draft(build.EDITOR, live, build.nonce(live), {"title": "Not yet"}).nonce
     assert news() == [(NODE, str(live), False)]
+    drafts.discard_draft(live, nonce)
+    assert news() == [(NODE, str(live), False)]
+    nonce = drafts.save_draft(build.EDITOR, live, build.nonce(live), {"title": "Not yet"}).nonce
     assert site_version() == before
     # One that is scheduled does not, if its writer died before he told: pages are kept until the next one is due.
     monkeypatch.setattr(drafts, "touch", lambda: None)

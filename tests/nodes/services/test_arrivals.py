@@ -146,6 +146,27 @@ def test_what_is_said_of_a_picture_is_what_was_read_from_it(site, name, value):
     assert database()["cms.assets.files"].find_one({"_id": record["_id"]}) is None
 
 
+def exported_page(page):
+    return next(one for one in exported.leaves(Part()) if one["_id"] == page)
+
+
+def test_a_draft_that_was_discarded_here_does_not_come_back_and_a_later_one_comes(mongo):
+    page = build.node()
+    first = drafts.save_draft(build.EDITOR, page, build.nonce(page), {"title": "One"}).nonce
+    early = exported_page(page)
+    second = drafts.save_draft(build.EDITOR, page, first, {"title": "Two"}).nonce
+    late = exported_page(page)
+    drafts.discard_draft(page, second)
+    for record in (early, late):
+        assert arrivals.node(record).why == "its draft was discarded here"
+    drafts.save_draft(build.EDITOR, page, build.nonce(page), {"title": "Three"})
+    later = exported_page(page)
+    # As it is where that draft was not made.
+    mongo["cms.nodes"].update_one({"_id": page}, {"$unset": {"draft": ""}})
+    assert arrivals.node(later).outcome is Outcome.NEWER
+    assert mongo["cms.nodes"].find_one({"_id": page})["draft"]["metadata"]["title"] == "Three"
+
+
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_whatever_one_field_says_it_is_left_or_no_page_fails(site, client, data):
