@@ -6,7 +6,7 @@ import that was stopped left of one is cleared away by the next, which has the s
 
 import hashlib
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from typing import Any
 
 from bson import ObjectId
@@ -73,8 +73,18 @@ def photo(
         return left(record, reason(error))
 
 
+def shows_any(record: Mapping[str, Any], come: Container[ObjectId]) -> bool:
+    """Return whether the picture that a photo shows is among those that `come` with it, or here; of a content nothing is
+    asked."""
+    shown = _replaced_by(record)
+    return shown is None or shown in come or contents.find(record["_id"], shown) is not None
+
+
 def is_whole(record: Mapping[str, Any]) -> bool:
-    """Return whether the bytes of a photo or content are here, and are those of the export."""
+    """Return whether the bytes of a photo or content are here, and are those of the export. Of a photo that shows a later
+    picture, whose first one may be swept: whether that is here."""
+    if shown := _replaced_by(record):
+        return contents.find(record["_id"], shown) is not None
     sha256, length = hashlib.sha256(), 0
     try:
         for piece in pieces(record["_id"]):
@@ -91,6 +101,12 @@ def pieces(file_id: ObjectId) -> Iterator[bytes]:
     if found is None:
         raise reader.Missing(file_id)
     yield from reader.read(ASSETS, file_id, found["chunkSize"], 0, found["length"])
+
+
+def _replaced_by(record: Mapping[str, Any]) -> ObjectId | None:
+    """Return the later picture that a photo shows in place of its first; None if it shows that, or is no photo."""
+    shown = record["metadata"].get("content_id")
+    return shown if isinstance(shown, ObjectId) and shown != record["_id"] else None
 
 
 def _is_unfinished(stored: Mapping[str, Any]) -> bool:

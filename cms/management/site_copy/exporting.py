@@ -118,8 +118,11 @@ class Export:
 
     def _photos(self) -> Iterator[dict[str, Any]]:
         """Yield the photos and contents, each after its bytes were written."""
+        # By the content that is yet to come.
+        shown: dict[ObjectId, str] = {}
         for record in exported.photos(self.part):
             is_content = record["metadata"]["type"] == CONTENT
+            shown.pop(record["_id"], None)
             if is_content and record["metadata"]["parent_id"] not in self.ids:
                 continue
             sha256 = ""
@@ -129,7 +132,10 @@ class Export:
                 except Missing:
                     self.lost.append(f"{record['filename']} ({record['_id']}): its bytes are not whole")
                     continue
+            if not is_content and record["metadata"]["content_id"] != record["_id"]:
+                shown[record["metadata"]["content_id"]] = f"{record['filename']} ({record['_id']})"
             yield (record if is_content else self._noted(record)) | {"sha256": sha256}
+        self.lost += [f"the picture that {photo} shows: it is not there" for photo in shown.values()]
 
     def _discussions(self) -> Iterator[dict[str, Any]]:
         for target in discussed.begun():

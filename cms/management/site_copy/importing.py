@@ -31,6 +31,7 @@ from comments.operations import transfer
 from comments.posting import policy
 from comments.types import Target
 from nodes.admin.settings import SettingsForm
+from nodes.content import CONTENT
 from nodes.errors import TooBusy
 from nodes.models import Node, Photo
 from nodes.models import site as stored_site
@@ -134,9 +135,14 @@ class Import:
         return (record for record in records if record["_id"] in past.get(record["node_id"], ()))
 
     def _photos(self, records: Iterable[dict[str, Any]]) -> Arrivals:
-        """Yield what comes of photos. Those that are here in an earlier version follow when all pictures are stored."""
+        """Yield what comes of photos. Those that are here in an earlier version follow when all pictures are stored, and one
+        whose picture is neither in the archive nor here is left."""
         newer: set[ObjectId] = set()
+        come = {record["_id"] for record in self.archive.records(PHOTOS) if record["metadata"].get("type") == CONTENT}
         for record in records:
+            if not photo_arrivals.shows_any(record, come):
+                yield arrivals.left(record, "the picture that it shows is not in the export")
+                continue
             arrival = photo_arrivals.photo(record, self.archive.picture(record["_id"]), dry_run=self.dry_run)
             if arrival.outcome is Outcome.NEWER and not self.dry_run:
                 newer.add(record["_id"])

@@ -183,6 +183,22 @@ def test_what_cannot_be_read_is_named_and_all_else_is_exported(tmp_path):
     audit()
 
 
+def test_a_photo_without_the_picture_that_it_shows_is_named_by_both_and_all_else_comes(tmp_path):
+    parent = gallery()
+    bare, kept = upload(parent), upload(parent, slug="kept")
+    lost, there = replace(bare, pictures.png()), replace(kept, pictures.png())
+    database()["cms.assets.files"].delete_one({"_id": lost})
+    code, said = run("export_site", tmp_path / "export.zip")
+    named = f"Left out: the picture that lake.jpg ({bare}) shows: it is not there"
+    assert (code, named in said, str(kept) in said) == (WRONG, True, False), said
+    empty()
+    code, said = run("import_site", tmp_path / "export.zip")
+    assert (code, f"Left: “lake” ({bare}): the picture that it shows is not in the export" in said) == (WRONG, True)
+    assert "All else is here as in the export; 1 were left as they are." in said
+    assert set(database()["cms.assets.files"].distinct("_id")) == {kept, there}
+    audit()
+
+
 def test_a_discussion_that_is_converted_all_the_time_is_left_and_told_by_both(tmp_path, monkeypatch):
     pages = [build.node(slug=slug) for slug in ("busy", "calm")]
     for page in pages:
