@@ -109,6 +109,14 @@ def _replaced_by(record: Mapping[str, Any]) -> ObjectId | None:
     return shown if isinstance(shown, ObjectId) and shown != record["_id"] else None
 
 
+def _unswept(photo: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a photo without what becomes of its first picture when it shows a later one: that is swept in time."""
+    if _replaced_by(photo) is None:
+        return photo
+    metadata = {name: value for name, value in photo["metadata"].items() if name not in ("superseded", "doomed")}
+    return {name: value for name, value in photo.items() if name != "length"} | {"metadata": metadata}
+
+
 def _is_unfinished(stored: Mapping[str, Any]) -> bool:
     """Return whether a file is an upload that is under way, or was stopped."""
     metadata = stored["metadata"]
@@ -119,7 +127,7 @@ def _is_unfinished(stored: Mapping[str, Any]) -> bool:
 
 def _compared(record: Mapping[str, Any], stored: Mapping[str, Any] | None) -> Arrival:
     if record["metadata"]["type"] != CONTENT:
-        return compared(record, stored, ASSET_FILES)
+        return compared(_unswept(record), stored and _unswept(stored), ASSET_FILES)
     if stored is None:
         return Arrival(Outcome.NEW, about(record))
     said = {name: value for name, value in record.items() if name != "sha256"}

@@ -1,6 +1,7 @@
 """export_site and import_site: a site out of one database and into another, whatever is in it and whatever stops it."""
 
 import hashlib
+from datetime import timedelta
 from functools import partial
 
 import pytest
@@ -20,6 +21,7 @@ from mongo.connection import client, database
 from mongo.management.base import COULD_NOT_RUN, WRONG
 from nodes.models import tree
 from nodes.services import checking, editing, trash
+from nodes.services.sweeping import sweep
 from nodes.types import TagChange
 from tests.support.between import before
 from tests.support.comments.making import new
@@ -196,6 +198,17 @@ def test_a_photo_without_the_picture_that_it_shows_is_named_by_both_and_all_else
     assert (code, f"Left: “lake” ({bare}): the picture that it shows is not in the export" in said) == (WRONG, True)
     assert "All else is here as in the export; 1 were left as they are." in said
     assert set(database()["cms.assets.files"].distinct("_id")) == {kept, there}
+    audit()
+
+
+def test_a_photo_whose_first_picture_was_swept_since_is_as_in_the_export(tmp_path):
+    photo = upload(gallery())
+    replace(photo, pictures.png())
+    path = exported(tmp_path / "export.zip")
+    assert sweep(moment=now() + timedelta(days=9)).superseded == 1
+    assert document(photo)["length"] == 0
+    code, said = run("import_site", path)
+    assert (code, said.splitlines()[-1]) == (0, VERIFIED), said
     audit()
 
 
