@@ -44,9 +44,10 @@ class Command(MongoCommand):
         for path in tqdm(paths, unit=" photos", leave=False, disable=quiet or not self.stdout.isatty()):
             try:
                 counts[self._import(gallery_id, path, options)] += 1
-            except (NodeError, OSError) as error:
+            except (NodeError, OSError, UnicodeDecodeError) as error:
                 counts["refused"] += 1
-                self.stderr.write(f"{path}: {error}")
+                read = _beside(path) if isinstance(error, UnicodeDecodeError) else path
+                self.stderr.write(f"{read}: {error}")
         if not quiet:
             said = ", ".join(f"{number} {name}" for name, number in counts.items())
             self.stdout.write(f"{'Pretending to import' if options['dry_run'] else 'Photos'}: {said}.")
@@ -55,9 +56,9 @@ class Command(MongoCommand):
 
     def _import(self, gallery_id: ObjectId, path: Path, options: dict[str, Any]) -> str:
         """Import one file and return what has come of it, as one of COUNTS."""
+        fields: dict[str, Any] = {"detail.alt": _words(path)}
         if options["dry_run"]:
             return COUNTS[1] if photo_import.there(gallery_id, path) else COUNTS[0]
-        fields: dict[str, Any] = {"detail.alt": _words(path)}
         if options["publish"]:
             fields["published"] = now()
         who, wanted = Actor(None, options["author"]), tags.parse(options["tags"])
@@ -86,6 +87,11 @@ def _gallery(address: str) -> ObjectId:
 
 
 def _words(path: Path) -> str:
-    """Return what the text file beside a picture says it shows; "" without one."""
-    beside = path.with_name(f"{path.name}.txt")
-    return " ".join(beside.read_text("utf-8").split())[:500] if beside.is_file() else ""
+    """Return what the text file beside a picture says it shows; "" without one. Raises UnicodeDecodeError."""
+    beside = _beside(path)
+    # Some editors begin UTF-8 with a mark of its own.
+    return " ".join(beside.read_text("utf-8-sig").split())[:500] if beside.is_file() else ""
+
+
+def _beside(path: Path) -> Path:
+    return path.with_name(f"{path.name}.txt")

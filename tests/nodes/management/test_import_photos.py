@@ -82,6 +82,21 @@ def test_what_is_refused_is_named_and_the_rest_is_done(folder):
     audit()
 
 
+@pytest.mark.parametrize("options", [(), ("--dry-run",)])
+def test_a_text_that_is_not_utf_8_is_named_and_one_with_its_mark_is_read(folder, options):
+    parent = gallery("lakes")
+    (folder / "lake.jpg.txt").write_bytes("Zürich".encode("latin-1"))
+    (folder / "deeper" / "pond.png.txt").write_bytes("Zürich".encode("utf-8-sig"))
+    out = io.StringIO()
+    with pytest.raises(CommandError, match="1 of 3 files were refused"):
+        call_command("import_photos", str(folder), "--gallery", "lakes", *options, stdout=out, stderr=out)
+    assert "lake.jpg.txt: 'utf-8' codec can't decode byte 0xfc" in out.getvalue()
+    assert "2 imported, 0 left as they were, 1 refused" in out.getvalue()
+    if not options:
+        assert selectors.find(parent, "pond").metadata.detail.alt == "Zürich"
+    assert selectors.find(parent, "lake") is None
+
+
 def test_mistakes_are_told_in_a_sentence(folder):
     build.node("blog", "blog")
     for arguments, reason in (
