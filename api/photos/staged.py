@@ -46,6 +46,8 @@ class Staged:
 
 def begin(owner_id: ObjectId, length: int, said: Mapping[str, Any], upload_id: ObjectId) -> Staged:
     """Store a new upload, and return it; the one that was begun under the id before. Raises TooMany."""
+    # Until the server removes what is too old to go on with, it would keep slots that none can give back.
+    database()[UPLOADS].delete_many({"owner_id": owner_id, "begun": {"$lte": now() - KEPT}})
     document = {"owner_id": owner_id, "length": Int64(length), "said": dict(said), "begun": now()}
     for slot in range(MOST):
         # A unique index over the slots counts them, also when several begin at once.

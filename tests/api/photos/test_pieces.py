@@ -204,6 +204,8 @@ def test_an_upload_ends_after_a_day(author, gallery, mongo):
     assert received(put(author, path, 0, PART)) == PART
     mongo["api.uploads"].update_one({}, {"$set": {"begun": now() - KEPT}})
     assert problem(put(author, path, PART, LENGTH)) == (404, "not-found")
+    # It keeps no slot.
+    assert [begin(author, gallery).status_code for _n in range(MOST)] == [201] * MOST
     for name in ("api.uploads", "api.upload_parts"):
         index = mongo[name].index_information()["kept_for_a_day"]
         assert index["expireAfterSeconds"] > KEPT.total_seconds()
