@@ -39,6 +39,10 @@ class Command(MongoCommand):
             raise CommandError(f"{path} cannot be imported: {error}.") from error
 
     def _import(self, archive: Archive, *, dry_run: bool, verify: bool) -> None:
+        if verify and archive.manifest.options.get("since"):
+            raise CommandError(
+                "What was exported with --since goes on top of an earlier export: it cannot be verified by itself."
+            )
         with self._bar("checking", archive) as step:
             archive.check(step)
         if dry_run:

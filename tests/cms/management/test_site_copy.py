@@ -297,6 +297,13 @@ def test_killed_ten_times_on_the_way_it_is_whole_after_the_last_run(tmp_path):
     assert list(checking.check(files=True)) == []
 
 
+def test_what_goes_on_top_of_an_earlier_export_is_not_verified_by_itself(tmp_path):
+    build.node(slug="page")
+    path = exported(tmp_path / "week.zip", "--since", "2026-01-31")
+    code, said = run("import_site", path, "--verify")
+    assert (code, "goes on top of an earlier export: it cannot be verified" in said) == (COULD_NOT_RUN, True), said
+
+
 @pytest.mark.slow
 def test_an_export_is_verified_in_a_database_of_its_own(tmp_path):
     site()
