@@ -13,7 +13,7 @@ from bson import ObjectId
 from bson.errors import InvalidId
 
 from mongo.connection import database
-from nodes.collections import ASSET_FILES, BY_ID, sought, standing
+from nodes.collections import ASSET_FILES, BY_ID, CHANGED, sought, standing
 from nodes.content import CONTENT
 from nodes.models import Photo
 from nodes.models.dependencies import on_lists
@@ -75,9 +75,16 @@ def find(gallery_id: ObjectId | None, slug: str) -> Photo | None:
     return Photo.from_document(document) if document else None
 
 
+def last_change() -> ObjectId | None:
+    """Return the nonce of the photo that was changed last; None if there is none."""
+    newest = database()[ASSET_FILES].find_one(standing(ASSET_FILES), {"metadata.nonce": 1}, sort=list(CHANGED))
+    return newest["metadata"]["nonce"] if newest else None
+
+
 @lru_cache(maxsize=16)
 def values(name: str, version: ObjectId | None) -> tuple[Any, ...]:
-    """Return the values that a property has in the files of photos, sorted: cameras, lenses, years. Kept under the version."""
+    """Return the values that a property has in the files of photos, sorted: cameras, lenses, years. Kept under a version, say
+    that of `last_change`: all photos that have the property are read for it."""
     said = database()[ASSET_FILES].aggregate(
         [
             {"$match": {"metadata.detail.exif": {"$elemMatch": {"n": name}}, **standing(ASSET_FILES)}},

@@ -55,7 +55,7 @@ class PhotoFilterForm(forms.Form):
 
     def __init__(self, data: Any, user: Any) -> None:
         super().__init__(data)
-        every, version = [("", _("All"))], site.current().version
+        every, version = [("", _("All"))], photo_selectors.last_change()
         self.fields["section"].choices = [*every, *section_choices(user, PHOTO)]
         states = [(name, label) for name, label in STATES.items() if name not in (selectors.DRAFTED, selectors.DUE)]
         self.fields["state"].choices = [*every, *states]

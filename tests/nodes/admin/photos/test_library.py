@@ -8,6 +8,7 @@ from bson import ObjectId
 
 from mongo.clock import now
 from nodes.photos.links import library
+from nodes.selectors import photos as selectors
 from nodes.services import photos
 from nodes.types import NEVER
 from tests.support.nodes import build, pictures
@@ -38,6 +39,19 @@ def test_filters(editor):
     photos.save(build.EDITOR, lake, document(lake)["metadata"]["nonce"], {"detail.alt": "A heron by the water"})
     assert found(q="heron") == {lake}
     assert found(q="heron", section=str(second)) == set()
+
+
+def test_cameras_and_lenses_are_looked_for_again_when_a_photo_changed_and_after_no_other_save(editor):
+    def read() -> int:
+        editor.get(library())
+        return selectors.values.cache_info().misses
+
+    lake = upload(gallery())
+    before = read()
+    build.node(slug="page")
+    assert read() == before
+    photos.save(build.EDITOR, lake, document(lake)["metadata"]["nonce"], {"title": "Lake"})
+    assert read() == before + 2
 
 
 def test_what_is_done_in_bulk(editor):
