@@ -101,9 +101,11 @@ def compared(record: Mapping[str, Any], stored: Mapping[str, Any] | None, collec
         return Arrival(Outcome.SAME, name)
     known = {record["metadata"]["nonce"], *record["history"]}
     present = {stored["metadata"]["nonce"], stored.get("draft", {}).get("nonce", record["metadata"]["nonce"])}
-    is_later = (record["metadata"]["nonce"], _draft(record)) != (stored["metadata"]["nonce"], _draft(stored))
-    if not (present <= known and is_later):
+    if not present <= known:
         return left(record, "it was changed here since")
+    if (record["metadata"]["nonce"], _draft(record)) == (stored["metadata"]["nonce"], _draft(stored)):
+        # Of what takes no nonce it is not known where it was changed last.
+        return left(record, "it is the same version with other tags, in another order or the like")
     if stored["metadata"]["tags"] not in (record["metadata"]["tags"], _saved_tags(stored)):
         return left(record, "its tags were changed here since")
     if _was_discarded(record, stored):
@@ -185,14 +187,24 @@ def _refused(missing: list[Document]) -> dict[ObjectId, Arrival]:
 
 def redirect(record: Mapping[str, Any], *, dry_run: bool = False) -> Arrival:
     """Store where a node stood before, unless that address is known here already."""
-    place = record["_id"]
-    arrival = _fixed(f"address {place}", record, database()[REDIRECTS].find_one({"_id": place}))
-    if arrival.outcome is Outcome.NEW and not dry_run:
+    about = f"the former address {_address(record['_id'])}"[:200]
+    if stored := database()[REDIRECTS].find_one({"_id": record["_id"]}):
+        # When it was kept, and that the node was deleted since, make it no other.
+        is_same = stored["node_id"] == record["node_id"]
+        return Arrival(Outcome.SAME, about) if is_same else Arrival(Outcome.LEFT, about, "it leads elsewhere here")
+    if not dry_run:
         try:
             database()[REDIRECTS].insert_one(dict(record))
         except WriteError as error:
-            return Arrival(Outcome.LEFT, arrival.about, reason(error))
-    return arrival
+            return Arrival(Outcome.LEFT, about, reason(error))
+    return Arrival(Outcome.NEW, about)
+
+
+def _address(place: Mapping[str, Any]) -> str:
+    """Return a place as an address, or, if its section is not here, as slug and section."""
+    parent_id, slug = place.get("parent_id"), str(place.get("slug"))
+    is_known = parent_id is None or isinstance(parent_id, ObjectId)
+    return (tree.current().url(parent_id, slug) if is_known else "") or f"{slug!r} in {parent_id}"
 
 
 def _fixed(about: str, record: Mapping[str, Any], stored: Mapping[str, Any] | None) -> Arrival:

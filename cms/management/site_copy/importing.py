@@ -170,7 +170,7 @@ class Import:
         if present[name] == value:
             return Arrival(Outcome.SAME, about)
         if present[name] != usual[name]:
-            return Arrival(Outcome.LEFT, about, "it was set here to something else")
+            return Arrival(Outcome.LEFT, about, "it is set to something else here")
         if not self.dry_run:
             try:
                 said = str(value) if isinstance(value, ObjectId) else value

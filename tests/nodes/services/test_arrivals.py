@@ -15,7 +15,7 @@ from mongo.connection import database
 from nodes.models import tree
 from nodes.selectors import exported
 from nodes.selectors.exported import Part
-from nodes.services import arrivals, drafts, photo_arrivals
+from nodes.services import arrivals, drafts, editing, photo_arrivals
 from nodes.services.arrivals import Outcome
 from nodes.services.site import touch
 from nodes.types import TagChange
@@ -165,6 +165,28 @@ def test_a_draft_that_was_discarded_here_does_not_come_back_and_a_later_one_come
     mongo["cms.nodes"].update_one({"_id": page}, {"$unset": {"draft": ""}})
     assert arrivals.node(later).outcome is Outcome.NEWER
     assert mongo["cms.nodes"].find_one({"_id": page})["draft"]["metadata"]["title"] == "Three"
+
+
+def test_what_no_version_tells_is_left_and_blamed_on_nobody(mongo):
+    page = build.node(tags=("a",))
+    record = exported_page(page)
+    editing.change_tags(page, TagChange(added=frozenset({"b"})))
+    assert arrivals.node(record).why == "it is the same version with other tags, in another order or the like"
+    build.save(page, build.nonce(page), title="Ours")
+    assert arrivals.node(record).why == "it was changed here since"
+
+
+def test_a_former_address_is_told_as_one_and_is_the_same_when_its_node_was_deleted_there(mongo):
+    post = build.node("blog-entry", "post", parent=build.node("blog", "news"))
+    build.save(post, build.nonce(post), slug="moved")
+    [record] = exported.redirects(Part(), frozenset({post}))
+    for said in (record, record | {"deleted_at": build.PAST}):
+        assert arrivals.redirect(said).outcome is Outcome.SAME
+    other = arrivals.redirect(record | {"node_id": ObjectId()})
+    assert (other.about, other.why) == ("the former address /news/post", "it leads elsewhere here")
+    place = {"parent_id": ObjectId(), "slug": "post"}
+    assert arrivals.redirect(record | {"_id": place}).about == f"the former address 'post' in {place['parent_id']}"
+    assert arrivals.redirect(record | {"_id": place}).outcome is Outcome.SAME
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
