@@ -5,7 +5,7 @@ What stands in a section that is in the trash is left out as the trash is: it sh
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from bson import ObjectId
@@ -19,6 +19,8 @@ from nodes.models import tree
 BATCH = 200
 # A revision is stored a moment before what it is of.
 BEFORE = timedelta(minutes=1)
+# What an id can tell of.
+_FIRST, _LAST = datetime(1970, 1, 1, tzinfo=UTC), datetime(2106, 1, 1, tzinfo=UTC)
 _NODE = ("_id", "metadata", "position", "draft")
 _FILE = ("_id", "metadata", "filename", "length", "uploadDate")
 # Worked out of the draft.
@@ -39,11 +41,12 @@ class Part:
         return self.ids is None or id in self.ids
 
     def changed(self) -> dict[str, Any]:
-        """Return the filter of nodes and photos that were changed since."""
+        """Return the filter of nodes and photos that were changed since. A nonce is made when it is saved: what an import dates
+        back, and an upload that was begun before, is found by that."""
         if self.since is None:
             return {}
-        moment = {"$gte": self.since}
-        return {"$or": [{"metadata.updated": moment}, {"draft.saved_at": moment}]}
+        moment, nonce = {"$gte": self.since}, ObjectId.from_datetime(min(max(self.since, _FIRST), _LAST))
+        return {"$or": [{"metadata.updated": moment}, {"draft.saved_at": moment}, {"metadata.nonce": {"$gte": nonce}}]}
 
 
 def below(section_id: ObjectId) -> frozenset[ObjectId]:
