@@ -8,6 +8,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from functools import cache, partial
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 from bson import ObjectId
@@ -126,13 +128,17 @@ class Import:
 
     def _wanted(self, records: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
         """Yield those revisions that are the past of what comes, or is here already, as the archive has it."""
+        # All nonces of a site, as few objects as they can be: an export has the revisions of a node together.
         past = {
-            record["_id"]: frozenset(nonce for nonce in record["history"] if isinstance(nonce, ObjectId))
+            record["_id"]: b"".join(nonce.binary for nonce in record["history"] if isinstance(nonce, ObjectId))
             for name in (SECTIONS, PHOTOS, NODES)
             for record in self.archive.records(name)
             if record["_id"] not in self._without and isinstance(record.get("history"), list)
         }
-        return (record for record in records if record["_id"] in past.get(record["node_id"], ()))
+        for node_id, revisions in groupby(records, itemgetter("node_id")):
+            nonces = past.get(node_id, b"")
+            known = {nonces[at : at + 12] for at in range(0, len(nonces), 12)}
+            yield from (revision for revision in revisions if revision["_id"].binary in known)
 
     def _photos(self, records: Iterable[dict[str, Any]]) -> Arrivals:
         """Yield what comes of photos. Those that are here in an earlier version follow when all pictures are stored, and one

@@ -1,5 +1,6 @@
 """import_site: how far an archive is believed that another wrote."""
 
+import tracemalloc
 from typing import Any
 
 import pytest
@@ -7,6 +8,7 @@ from bson import ObjectId
 from django.contrib.auth.models import User
 
 from cms.management.site_copy.archive import NODES, PHOTOS, REVISIONS
+from cms.management.site_copy.importing import Import
 from comments.backends import backend
 from comments.reading import selectors
 from comments.types import Author
@@ -45,6 +47,20 @@ def test_versions_come_only_with_the_page_whose_past_they_are(tmp_path):
     assert run("import_site", path)[0] == 0
     assert database()["cms.revisions"].count_documents({"node_id": other}) == 2
     assert database()["cms.revisions"].count_documents({"node_id": page}) == 0
+
+
+def test_what_a_hundred_thousand_versions_belong_to_takes_little_memory():
+    class Long:
+        def records(self, name):
+            number = 1_000 if name == NODES else 0
+            return ({"_id": ObjectId(), "history": [ObjectId() for _n in range(100)]} for _n in range(number))
+
+    tracemalloc.start()
+    try:
+        assert list(Import(Long())._wanted([])) == []
+        assert tracemalloc.get_traced_memory()[1] < 3_000_000
+    finally:
+        tracemalloc.stop()
 
 
 def test_the_mark_of_a_moderator_stays_only_where_the_account_is_one_here(tmp_path):
