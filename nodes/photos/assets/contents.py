@@ -73,12 +73,10 @@ def delete_all(photo_id: ObjectId) -> None:
     database()[ASSET_CHUNKS].delete_many({"files_id": photo_id})
 
 
-def delete_renditions(content_id: ObjectId) -> int:
-    """Delete the copies made of a content; return how many there were."""
-    made = list(database()[RENDITION_FILES].find({"metadata.source": content_id}, {"metadata.spec": 1}))
-    for rendition in made:
+def delete_renditions(content_id: ObjectId) -> None:
+    """Delete the copies made of a content."""
+    for rendition in list(database()[RENDITION_FILES].find({"metadata.source": content_id}, {"metadata.spec": 1})):
         delete_rendition(content_id, rendition)
-    return len(made)
 
 
 def delete_rendition(content_id: ObjectId, rendition: Mapping[str, Any]) -> None:
