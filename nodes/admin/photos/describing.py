@@ -31,6 +31,10 @@ from nodes.services.bulk_actions import Chosen
 
 # Photos in a form.
 MOST = 60
+# What is typed of one in words.
+WORDS = ("alt", "title", "tags")
+
+Typed = list[tuple[str, str]]
 
 
 @dataclass
@@ -66,12 +70,15 @@ def address(photo_ids: Iterable[Any]) -> str:
 def describe(request: HttpRequest) -> HttpResponse:
     """Show a row for each photo that the address names, or save them all, each by itself."""
     found = _photos(request, request.POST if request.method == "POST" else request.GET)
+    lost = _lost(request.POST, found)
+    if not found and not lost:
+        raise Http404(_("There is no such photo, or you may not see it."))
     if request.method != "POST":
         return _show(request, [Row(photo, RowForm(photo=photo)) for photo in found])
     rows = [_saved(request, photo) for photo in found]
     published = _published(request, rows) if "_publish" in request.POST else 0
-    if not all(row.is_done for row in rows):
-        return _show(request, rows, status=422)
+    if lost or not all(row.is_done for row in rows):
+        return _show(request, rows, lost, status=409 if lost else 422)
     count = len(rows)
     told = ngettext("%(n)d photo was saved.", "%(n)d photos were saved.", count) % {"n": count}
     if published:
@@ -82,13 +89,26 @@ def describe(request: HttpRequest) -> HttpResponse:
 
 
 def _photos(request: HttpRequest, said: QueryDict) -> list[Photo]:
-    """Return the photos that are named and that the user may describe, in this order. Raises Http404 where none is left."""
-    ids = list(dict.fromkeys(ObjectId(text) for text in said.getlist("photo") if ObjectId.is_valid(text)))[:MOST]
+    """Return the photos that are named and that the user may describe, in this order: the first MOST of them."""
+    ids = _named(said)[:MOST]
     there = {photo.pk: photo for photo in selectors.by_ids(ids)}
-    found = [there[one] for one in ids if one in there and access.may_describe(request.user, there[one])]
-    if not found:
-        raise Http404(_("There is no such photo, or you may not see it."))
-    return found
+    return [there[one] for one in ids if one in there and access.may_describe(request.user, there[one])]
+
+
+def _lost(posted: QueryDict, found: Iterable[Photo]) -> list[Typed]:
+    """Return what was typed of photos that are named and not among those found: each word under its label, by photo."""
+    kept = {photo.pk for photo in found}
+    fields = [(name, RowForm.base_fields[name].label) for name in WORDS]
+    typed = [
+        [(label, text) for name, label in fields if (text := posted.get(f"{one}-{name}", ""))]
+        for one in _named(posted)
+        if one not in kept
+    ]
+    return [words for words in typed if words]
+
+
+def _named(said: QueryDict) -> list[ObjectId]:
+    return list(dict.fromkeys(ObjectId(text) for text in said.getlist("photo") if ObjectId.is_valid(text)))
 
 
 def _saved(request: HttpRequest, photo: Photo) -> Row:
@@ -134,8 +154,7 @@ def _published(request: HttpRequest, rows: Sequence[Row]) -> int:
     return summary.done
 
 
-def _show(request: HttpRequest, rows: Sequence[Row], *, status: int = 200) -> HttpResponse:
-    may_publish = access.may_publish_photos(request.user)
-    return page(
-        request, "photos_describe", _("Describe these photos"), rows=rows, may_publish=may_publish, status=status
-    )
+def _show(request: HttpRequest, rows: Sequence[Row], lost: Sequence[Typed] = (), *, status: int = 200) -> HttpResponse:
+    """Show the rows, and above them what was typed of photos that have none."""
+    may_publish, title = access.may_publish_photos(request.user), _("Describe these photos")
+    return page(request, "photos_describe", title, rows=rows, lost=lost, may_publish=may_publish, status=status)

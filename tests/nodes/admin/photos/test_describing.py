@@ -7,6 +7,7 @@ from bson import ObjectId
 from django.test import Client
 from django.urls import reverse
 
+from nodes.admin.photos import describing
 from nodes.admin.photos.describing import address
 from nodes.photos.links import in_admin, library
 from nodes.services import photos
@@ -122,8 +123,36 @@ def test_authors_describe_what_they_uploaded_until_it_is_published(client):
     assert said(mine)[1] == "A lake"
     assert document(mine)["metadata"]["published"] is None
     assert client.get(address([other])).status_code == 404
+    data = fields(client.get(address([mine])).content.decode(), "describe")
     photos.save(build.EDITOR, mine, document(mine)["metadata"]["nonce"], {"published": build.PAST})
     assert client.get(address([mine])).status_code == 404
+    refused = client.post(reverse("admin:nodes_photo_describe"), data | {f"{mine}-alt": "Typed", "_save": "1"})
+    assert (refused.status_code, said(mine)[1]) == (409, "A lake")
+    assert "Typed</textarea>" in refused.content.decode()
+
+
+def test_words_of_what_cannot_be_saved_are_shown_and_the_others_are_saved(editor):
+    ids = drafts("one", "two")
+    data = fields(editor.get(address(ids)).content.decode(), "describe") | {"photo": ids, "_publish": "1"}
+    typed = {f"{one}-alt": f"Lake {n} <b>" for n, one in enumerate(ids)}
+    photos.throw_away(build.EDITOR, ids[1], document(ids[1])["metadata"]["nonce"])
+    url = reverse("admin:nodes_photo_describe")
+    response = editor.post(url, {**data, **typed})
+    assert (response.status_code, said(ids[0])[1]) == (409, "Lake 0 <b>")
+    assert response.context["lost"] == [[("Alternative text", "Lake 1 <b>"), ("Title", "two")]]
+    assert "Lake 1 &lt;b&gt;</textarea>" in response.content.decode()
+    assert editor.post(url, {"photo": ids[1:], **typed}).context["lost"] == [[("Alternative text", "Lake 1 <b>")]]
+    assert editor.post(url, {"photo": ids[1:]}).status_code == 404
+
+
+def test_of_more_than_one_form_takes_no_words_are_dropped(editor, monkeypatch):
+    ids = drafts("one", "two")
+    data = fields(editor.get(address(ids)).content.decode(), "describe") | {"photo": ids, "_save": "1"}
+    monkeypatch.setattr(describing, "MOST", 1)
+    typed = {f"{one}-title": f"Lake {n}" for n, one in enumerate(ids)}
+    response = editor.post(reverse("admin:nodes_photo_describe"), data | typed)
+    assert (response.status_code, response.context["lost"]) == (409, [[("Title", "Lake 1")]])
+    assert [said(one)[0] for one in ids] == ["Lake 0", "two"]
 
 
 @pytest.mark.parametrize("named", ["", "?photo=x", "?photo[$ne]=1", "?photo=" + "a" * 24])
