@@ -23,6 +23,7 @@ FORMS: dict[str, str] = {
     "nodes_node_add": "",
     "nodes_node_change": "",
     "nodes_photo_change": "",
+    "nodes_photo_describe": "",
     "nodes_sitesettings_changelist": "",
 }
 

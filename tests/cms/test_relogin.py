@@ -10,11 +10,13 @@ from django.urls import reverse
 from cms.accounts import throttling
 from comments.reading import selectors
 from comments.types import Comment
+from nodes.admin.photos import describing
 from nodes.models import site as stored_site
 from tests.support.comments import site
 from tests.support.nodes.editors import fields
+from tests.support.nodes.photo_build import document, gallery, upload
 
-SETTINGS = "/admin/nodes/sitesettings/"
+SETTINGS, DESCRIBE = "/admin/nodes/sitesettings/", "/admin/nodes/photo/describe/"
 STALE = "y" * 32
 
 pytestmark = pytest.mark.usefixtures("mongo")
@@ -104,6 +106,22 @@ def test_a_comment_that_is_shown_again_is_left_alone(chief, comment, button):
     assert shown.status_code == 200
     assert "Mended</textarea>" in shown.content.decode()
     assert selectors.get(comment.target, comment.slug) == before
+
+
+def test_descriptions_of_photos_come_back_after_logging_in_again(chief):
+    parent, lacking = gallery(), {"published": None, "detail.alt": ""}
+    one, two = ids = [upload(parent, fields=lacking, name=f"{n}.jpg") for n in range(2)]
+    typed = {f"{one}-alt": "A lake", f"{two}-alt": "A wood", "_publish": "1"}
+    sent = form_of(chief, describing.address(ids), "describe") | typed
+    del chief.cookies["sessionid"]
+    asked = chief.post(DESCRIBE, sent)
+    assert asked.status_code == 403
+    kept = fields(asked.content.decode(), "login-form")
+    shown = chief.post(DESCRIBE, kept | {"_username": "mona", "_password": "pw"})
+    assert [document(one)["metadata"]["detail"]["alt"] for one in ids] == ["", ""]
+    again = fields(shown.content.decode(), "describe")
+    assert chief.post(DESCRIBE, again | {"_publish": "1"}).status_code == 302
+    assert [document(one)["metadata"]["detail"]["alt"] for one in ids] == ["A lake", "A wood"]
 
 
 def test_settings_with_an_old_token_are_shown_again(chief):

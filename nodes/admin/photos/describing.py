@@ -19,6 +19,7 @@ from nodes.admin import differences
 from nodes.admin.lists import state_of
 from nodes.admin.photos.forms import RowForm
 from nodes.admin.photos.site import page
+from nodes.admin.sent_forms import KEPT
 from nodes.admin.site import actor
 from nodes.collections import ASSET_FILES
 from nodes.content import PHOTO
@@ -75,6 +76,8 @@ def describe(request: HttpRequest) -> HttpResponse:
         raise Http404(_("There is no such photo, or you may not see it."))
     if request.method != "POST":
         return _show(request, [Row(photo, RowForm(photo=photo)) for photo in found])
+    if KEPT in request.POST:
+        return _show(request, [Row(photo, RowForm(request.POST, photo=photo)) for photo in found], lost)
     rows = [_saved(request, photo) for photo in found]
     published = _published(request, rows) if "_publish" in request.POST else 0
     if lost or not all(row.is_done for row in rows):
