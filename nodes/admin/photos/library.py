@@ -86,15 +86,7 @@ class PhotoBulkForm(bulk_forms.BulkForm):
 
     def __init__(self, user: Any, data: Any = None) -> None:
         super().__init__(user, data)
-        wanted = (
-            bulk_forms.PUBLISH,
-            bulk_forms.UNPUBLISH,
-            bulk_forms.TAG,
-            bulk_forms.UNTAG,
-            bulk_forms.MOVE,
-            bulk_forms.TRASH,
-        )
-        self.fields["action"].choices = [("", "---------"), *((name, bulk_forms.LABELS[name]) for name in wanted)]
+        self.fields["action"].choices = [("", "---------"), *bulk_forms.LABELS.items()]
         self.fields["target"].choices = [("", "---------"), *section_choices(user, PHOTO)]
         self.fields["target"].label = _("To gallery")
 
