@@ -154,7 +154,9 @@ def go_on(ann, address, mongo):
 def test_coming_back_one_is_offered_what_was_not_saved_and_goes_on_with_it(mongo, editor):
     ann, node_id = editor(), node(title="Old", text="one\n\ntwo")
     type_into(ann, ann.open(change(node_id)), text="one of Ann\n\ntwo", tags="x")
-    assert "that were not saved" in page(ann, change(node_id))
+    offered = page(ann, change(node_id))
+    assert "that were not saved" in offered
+    assert '<div id="unsaved-work" role="status">' in offered
     shown = page(ann, f"/admin/nodes/node/typed/{copy_id(mongo)}/")
     assert "<ins> of Ann</ins>" in shown
     assert "Old" not in shown.partition("difference")[2], "the title was left alone"

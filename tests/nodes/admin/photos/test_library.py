@@ -54,6 +54,12 @@ def test_cameras_and_lenses_are_looked_for_again_when_a_photo_changed_and_after_
     assert read() == before + 2
 
 
+def test_what_came_of_uploads_is_read_out(editor):
+    gallery()
+    page = editor.get(library()).content.decode()
+    assert '<ul class="photo-results photo-rows" aria-live="polite">' in page
+
+
 def test_what_is_done_in_bulk(editor):
     first, second = gallery("first"), gallery("second")
     ids = [upload(first, name=f"{n}.jpg", fields={"published": None}) for n in range(3)]
