@@ -77,6 +77,11 @@ def test_moderator_decides_by_keyboard_and_undoes(browsing, account, target):
     mona.user_permissions.add(Permission.objects.get(codename="can_moderate"))
     page = browsing(mona)
     page.goto("/admin/comments/moderation/")
+    page.locator("[data-all]").focus()
+    for key in "xars":
+        page.keyboard.press(key)
+    expect(page.locator("[name=chosen]:checked")).to_have_count(0)
+    page.keyboard.press("j")
     page.keyboard.press("j")
     with page.expect_navigation():
         page.keyboard.press("s")

@@ -2,14 +2,15 @@
 (() => {
   "use strict";
   const cases = [...document.querySelectorAll("#queue .comments-case")];
-  const here = () => document.activeElement?.closest(".comments-case") ?? cases[0];
+  // A key decides about the comment that has the focus, and about none where the focus is elsewhere.
+  const here = () => document.activeElement?.closest(".comments-case");
   const go = (step) => cases[Math.min(cases.length - 1, Math.max(0, cases.indexOf(here()) + step))]?.focus();
 
   document.addEventListener("keydown", (event) => {
     if (event.metaKey || event.ctrlKey || event.altKey || event.repeat) return;
     if (event.target.matches("input:not([type=checkbox]), textarea, select")) return;
     if (event.key === "j" || event.key === "k") {
-      if (cases.includes(document.activeElement?.closest(".comments-case"))) go(event.key === "j" ? 1 : -1);
+      if (cases.includes(here())) go(event.key === "j" ? 1 : -1);
       else cases[0]?.focus();
     } else if (event.key === "x") {
       here()?.querySelector("input[type=checkbox]")?.click();
