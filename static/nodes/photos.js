@@ -36,7 +36,8 @@
       } catch {
         // Without an answer the row links to the photo's own page.
       }
-      if (!row) return false;
+      // More than one form takes are described each on its own page.
+      if (!row || describing.querySelectorAll(".photo-row").length >= Number(form.dataset.most)) return false;
       for (const text of [form.dataset.done, result.note]) {
         if (!text) continue;
         const note = document.createElement("small");
@@ -109,8 +110,13 @@
 
     const next = () => {
       while (running < AT_ONCE && queue.length) send(queue.shift());
-      if (!running && !queue.length && anyDone && "reload" in form.dataset) window.location.reload();
+      // Another page would end what is on its way.
+      for (const button of describing?.querySelectorAll(".submit-row [type=submit]") || []) button.disabled = running > 0;
+      if (!running && anyDone && "reload" in form.dataset) window.location.reload();
     };
+    window.addEventListener("beforeunload", (event) => {
+      if (running) event.preventDefault();
+    });
 
     const add = (files) => {
       const action = gallery ? form.dataset.action.replace("0".repeat(24), gallery.value) : form.action;

@@ -4,7 +4,7 @@ import re
 
 import pytest
 from bson import ObjectId
-from playwright.sync_api import expect
+from playwright.sync_api import Page, Route, expect
 
 from mongo import jobs
 from mongo.connection import database
@@ -115,6 +115,42 @@ def test_ten_pictures_dropped_into_a_text_stand_there_in_order(browsing, account
     assert [bool(found[photo_id]["published"]) for _words, photo_id in written] == [
         bool(words) for words, _id in written
     ]
+
+
+UPLOADS = "**/admin/nodes/photo/upload/**"
+
+
+def go_on(page: Page, held: list[Route]) -> None:
+    """Let uploads go on that were held, and those that come."""
+    page.unroute(UPLOADS)
+    for route in held:
+        route.continue_()
+
+
+@pytest.mark.slow
+def test_descriptions_wait_for_uploads_and_are_no_more_than_one_form_takes(browsing, account):
+    page, came = browsing(account("ann")), []
+    gallery()
+    page.goto("/admin/nodes/photo/")
+    page.evaluate("document.querySelector('[data-upload]').dataset.most = 2")
+
+    def come(route):
+        came.append(route)
+        if len(came) == 1:
+            route.continue_()
+
+    page.route(UPLOADS, come)
+    page.evaluate(GIVE, [".photo-drop", "drop", ten()[:3]])
+    rows, publish = page.locator(".photo-row"), page.get_by_role("button", name="Publish all")
+    expect(rows).to_have_count(1)
+    expect(publish).to_be_disabled()
+    leaving = "dispatchEvent(new Event('beforeunload', { cancelable: true }))"
+    assert not page.evaluate(leaving), "it would end uploads"
+    go_on(page, came[1:])
+    expect(publish).to_be_enabled()
+    assert page.evaluate(leaving)
+    expect(rows).to_have_count(2)
+    expect(page.locator(".photo-results > li.done a")).to_have_count(1)
 
 
 @pytest.mark.slow

@@ -19,6 +19,7 @@ from nodes import access
 from nodes.access import section_choices
 from nodes.admin import bulk_forms, bulk_progress, undo, uses
 from nodes.admin.lists import STATES, address_of, state_of, total
+from nodes.admin.photos import describing
 from nodes.admin.photos.site import page
 from nodes.admin.site import actor
 from nodes.collections import ASSET_FILES
@@ -112,6 +113,7 @@ def library(request: HttpRequest) -> HttpResponse:
         "tags": selectors.tags(version, ASSET_FILES),
         "layout": LIST if request.GET.get("layout") == LIST else GRID,
         "most_mb": limits().max_bytes >> 20,
+        "most_described": describing.MOST,
     }
     if access.may_change_photos(request.user):
         context["bulk"] = PhotoBulkForm(request.user)

@@ -58,6 +58,7 @@ def test_what_came_of_uploads_is_read_out(editor):
     gallery()
     page = editor.get(library()).content.decode()
     assert '<ul class="photo-results photo-rows" aria-live="polite">' in page
+    assert 'data-most="60"' in page
 
 
 def test_what_is_done_in_bulk(editor):
