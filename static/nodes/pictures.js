@@ -121,12 +121,13 @@
     const waiting = rows.filter((row) => !row.markdown);
     insertButton.disabled = true;
     const work = async () => {
-      for (let row = waiting.shift(); row && dialog.open; row = waiting.shift()) await send(row);
+      // Not what was left out or cancelled since: the dialog may be open with others already.
+      for (let row = waiting.shift(); row; row = waiting.shift()) if (dialog.open && rows.includes(row)) await send(row);
     };
     await Promise.all(Array.from({ length: AT_ONCE }, work));
     insertButton.disabled = false;
     // Cancelled meanwhile: what is uploaded is in the library.
-    if (!dialog.open || rows[0]?.item !== asked[0]?.item) return;
+    if (!dialog.open || !asked.includes(rows[0])) return;
     const failed = rows.find((row) => !row.markdown);
     if (failed) {
       failed.item.scrollIntoView({ block: "nearest" });

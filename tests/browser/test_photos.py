@@ -154,6 +154,39 @@ def test_descriptions_wait_for_uploads_and_are_no_more_than_one_form_takes(brows
 
 
 @pytest.mark.slow
+def test_pictures_that_were_left_out_or_cancelled_are_not_uploaded(browsing, account):
+    page, drawn = browsing(account("ann")), ten()
+    gallery("pictures")
+    page.goto(f"/admin/nodes/node/{node(text='Before.')}/change/")
+    page.locator(".CodeMirror-code").click()
+    dialog = page.get_by_role("dialog", name="Insert images")
+    insert = dialog.get_by_role("button", name="Insert")
+
+    def begin(files):
+        """Drop files and press the button; return the uploads, which are held: two at once."""
+        held = []
+        page.route(UPLOADS, lambda route: held.append(route))
+        page.evaluate(GIVE, [".CodeMirror-code", "drop", files])
+        insert.click()
+        expect(dialog.locator("progress")).to_have_count(2)
+        return held
+
+    held = begin(drawn[:4])
+    dialog.get_by_role("button", name="Leave out").last.click()
+    go_on(page, held)
+    expect(dialog).to_be_hidden()
+    held = begin(drawn[4:8])
+    dialog.get_by_role("button", name="Cancel").click()
+    page.evaluate(GIVE, [".CodeMirror-code", "drop", drawn[8:9]])
+    go_on(page, held)
+    insert.click()
+    expect(dialog).to_be_hidden()
+    assert page.input_value("#id_text").count("](photo:") == 4
+    titles = database()["cms.assets.files"].distinct("metadata.title")
+    assert sorted(titles) == ["p0", "p1", "p2", "p4", "p5", "p8"]
+
+
+@pytest.mark.slow
 def test_without_script_new_photos_are_described_on_the_next_page(browsing, account):
     page = browsing(account("ann"), java_script_enabled=False)
     page.expected.append("422")
