@@ -252,7 +252,8 @@ def _write(request: HttpRequest, found: Editable, form: NodeForm, drafting: bool
     if drafting or due or draft_sent:
         access.node(request.user, node_id, Action.DRAFT)
         sent_forms.check_place_left_alone(form, mine)
-        may_publish = access.allowed(request.user, found.node, Action.PUBLISH)
+        # What the form of the live version says goes into a draft that it does not show.
+        may_publish = drafting and access.allowed(request.user, found.node, Action.PUBLISH)
         saved = drafts.save_draft(who, node_id, seen, mine, tags, form=data["form"], may_publish=may_publish)
         if "_publish" in request.POST or not (drafting or draft_sent):
             drafted = access.node(request.user, node_id, Action.PUBLISH)

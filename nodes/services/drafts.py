@@ -45,8 +45,9 @@ def save_draft(
 ) -> Saved:
     """Save the fields `mine` as the node's draft; readers see the live version still.
 
-    What was scheduled stays so if `may_publish`; otherwise its schedule ends (`Saved.unscheduled`), as readers would see what
-    was seen by no one who may publish. What is due already is published before it.
+    What was scheduled stays so if `may_publish`: the editor may, and has the draft before him. Otherwise its schedule ends
+    (`Saved.unscheduled`), as readers would see what was seen by no one who may publish. What is due already is published
+    before it.
 
     `seen_nonce` is the nonce that the form was rendered with: the draft's, or the node's where it had none. A draft that
     a concurrent editor saved is merged into as a node would be; not without `merges` (editing.save). Raises EditConflict,

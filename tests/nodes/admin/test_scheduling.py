@@ -133,11 +133,12 @@ def test_authors_schedule_nothing(mongo, author):
     assert draft_of(mongo, page)["due"] == AHEAD
 
 
-def test_saving_the_live_version_says_that_the_schedule_ended(mongo, editor):
+@pytest.mark.parametrize("button", ["_continue", "_draft"])
+def test_saving_the_live_version_says_that_the_schedule_ended(mongo, editor, button):
     ann, page = editor(), scheduled_page(mongo)
     address = f"{change(page)}?version=live"
     assert "they stay a draft and are not scheduled any more" in ann.client.get(address).content.decode()
-    words = sent(ann, address, "_continue", summary="More")
+    words = sent(ann, address, button, summary="More")
     assert words.endswith(f"The changes planned for {WHEN} are not scheduled any more. They are kept as a draft.")
     assert "due" not in draft_of(mongo, page)
 
