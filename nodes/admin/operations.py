@@ -181,14 +181,19 @@ def restore(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         said = form.cleaned_data
         try:
-            trash.restore(actor(request), node_id, said["nonce"], slug=said["slug"], parent_id=said["section"])
+            was_due = trash.restore(
+                actor(request), node_id, said["nonce"], slug=said["slug"], parent_id=said["section"]
+            )
         except NodeError as error:
             _refuse(form, error)
         else:
             is_photo = found.node.content_type.is_file
             page_of = photo_links.in_admin(node_id) if is_photo else admin_url("change", node_id)
             link = format_html("<a href='{}'>{}</a>", page_of, found.node.metadata.title)
-            messages.success(request, format_html(_("Restored: {}."), link))
+            told = format_html(_("Restored: {}."), link)
+            if was_due:
+                told = format_html("{} {}", told, _("It was to appear while it was in the trash: now it is a draft."))
+            messages.success(request, told)
             return HttpResponseRedirect(admin_url("trash"))
     return _confirm(request, found, form, _("Restore"), button=_("Restore"), text="", in_trash=True)
 

@@ -65,13 +65,16 @@ def trash(actor: Actor, node_id: ObjectId, seen_nonce: ObjectId, collection: str
 
 def restore(
     actor: Actor, node_id: ObjectId, seen_nonce: ObjectId | None = None, *, slug: str | None = None, **place: Any
-) -> None:
+) -> bool:
     """Put a trashed node back, under `slug` if its own was taken since, into `parent_id` if its section is gone.
 
-    With `seen_nonce`: only if that is the node's nonce still. In another place it gets a new one, and a revision.
+    Return whether it was to appear while it was in the trash: it is a draft then, as nothing of it appears by itself.
+
+    With `seen_nonce`: only if that is the node's nonce still. In another place, or made a draft, it gets a new one, and a
+    revision.
     Raises NodeGone, InvalidPlace (its section is not there), InvalidSlug, SlugTaken, TooBusy.
     """
-    trashed = database()[TRASH].find_one(_restorable(node_id, seen_nonce), {"metadata": 1})
+    trashed = database()[TRASH].find_one(_restorable(node_id, seen_nonce), {"metadata": 1, "trashed_at": 1})
     if trashed is None:
         touch()
         raise NodeGone(node_id)
@@ -88,6 +91,9 @@ def restore(
     changes = {name: value for name, value in changes.items() if value != metadata[name]}
     if changes:
         keep_old_address(Expected.of(trashed))
+    if was_due := bool(metadata["published"] and trashed["trashed_at"] < metadata["published"] <= now()):
+        changes["published"] = None
+    if changes:
         changes |= {"nonce": ObjectId(), "updated": now()}
         insert_revision(node_id, metadata["nonce"], {**metadata, **changes}, actor, act=Act.RESTORED)
     home = home_of(metadata["type"])
@@ -116,6 +122,7 @@ def restore(
     if not done:
         raise TooBusy
     touch()
+    return was_due
 
 
 def _trashed(node_id: ObjectId, nonce: ObjectId | None) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from bson import ObjectId
 
 from mongo.clock import now
 from mongo.connection import database
-from nodes.services import drafts, editing
+from nodes.services import drafts, editing, trash
 from nodes.types import Actor
 from tests.support.nodes.build import EDITOR, PAST, node, nonce, stored
 from tests.support.nodes.desk import AHEAD, DUE, WHEN, change, sent, told
@@ -61,6 +61,18 @@ def test_an_author_is_told_who_publishes(author):
     public = node(slug="public", author=own)
     told_of_changes = "Draft saved. Readers still see the live version. An editor publishes it."
     assert sent(author, change(public), "_draft", title="Typed") == told_of_changes
+
+
+def test_what_was_to_appear_in_the_trash_is_told(mongo, editor):
+    ann, passed = editor(), " It was to appear while it was in the trash: now it is a draft."
+    for slug, days, words in (("one", 1, ""), ("two", -1, passed)):
+        page = node(slug=slug, title=slug, published=AHEAD)
+        trash.trash(EDITOR, page, nonce(page))
+        moments = {"trashed_at": PAST, "metadata.published": now() + timedelta(days=days)}
+        mongo["cms.trash"].update_one({"_id": page}, {"$set": moments})
+        form = fields(ann.client.get(change(page, "restore")).content.decode(), "confirm_form")
+        restored = told(ann.client.post(change(page, "restore"), form, follow=True))
+        assert re.sub(r"<.*?>", "", restored) == f"Restored: {slug}.{words}"
 
 
 def test_publishing_changes_is_told(editor):

@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 import pytest
 from bson import ObjectId
 
+from mongo.clock import now
 from nodes import errors
 from nodes.collections import ASSET_FILES, NODES
 from nodes.services import checking, drafts, duplicating, editing, trash
@@ -166,6 +167,24 @@ def test_put_back_elsewhere_it_is_found_at_its_old_address(mongo, client):
     trash.trash(EDITOR, page, nonce(page))
     trash.restore(EDITOR, page, parent_id=other)
     assert client.get("/folder/page")["Location"] == "/other/page"
+
+
+def test_what_was_to_appear_while_it_was_in_the_trash_comes_back_as_a_draft(mongo, client):
+    begun, page, later = now(), node(published=FUTURE), node(slug="later", published=FUTURE)
+    seen = nonce(page)
+    for thrown in (page, later):
+        trash.trash(EDITOR, thrown, nonce(thrown))
+    mongo["cms.trash"].update_one({"_id": page}, {"$set": {"metadata.published": begun, "trashed_at": PAST}})
+    assert (trash.restore(EDITOR, page, seen), trash.restore(EDITOR, later)) == (True, False)
+    assert (stored(page)["published"], stored(later)["published"]) == (None, FUTURE)
+    assert client.get("/page").status_code == 404
+    revision = mongo["cms.revisions"].find_one({"_id": nonce(page)})
+    assert (revision["parent"], revision["metadata"]["published"], revision["act"]) == (seen, None, "restored")
+    assert mongo["cms.redirects"].count_documents({}) == 0
+    public = node(slug="public")
+    trash.trash(EDITOR, public, nonce(public))
+    assert not trash.restore(EDITOR, public)
+    assert client.get("/public").status_code == 200, "it was public before"
 
 
 def test_put_back_by_a_stale_page_is_refused(mongo):
