@@ -64,6 +64,14 @@ class ChangedSince(NodeError):
         super().__init__(_("This page was changed after the list was shown: look at it first."))
 
 
+class DraftStays(NodeError):
+    """The node was to be published as a list showed it, and is public already: its draft was not seen there."""
+
+    def __init__(self, node_id: ObjectId) -> None:
+        self.node_id = node_id
+        super().__init__(_("It is public; its draft is published on its own page."))
+
+
 class EditConflict(NodeError):
     """A concurrent editor saved, and the two versions cannot be merged by themselves.
 

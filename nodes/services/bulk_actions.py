@@ -11,8 +11,8 @@ from bson import ObjectId
 
 from mongo.connection import database
 from nodes.collections import NODES, standing
-from nodes.errors import ChangedSince, NodeError, NodeGone
-from nodes.services import editing, trash
+from nodes.errors import ChangedSince, DraftStays, NodeError, NodeGone
+from nodes.services import editing, scheduled, trash
 from nodes.services.write import STORED, compare_and_set
 from nodes.types import NO_TAGS, Actor, TagChange
 
@@ -63,7 +63,8 @@ def change(
 def publish(actor: Actor, chosen: Iterable[Chosen], moment: datetime, *, collection: str = NODES) -> Summary:
     """Publish each node at `moment`, as the list showed it: one that was changed since is refused, as ChangedSince.
 
-    What is public already keeps its date, what had expired has no end any more.
+    What is public already keeps its date, what had expired has no end any more. A draft of what is public is refused
+    (DraftStays), as the list has not shown it.
     """
 
     def work(one: Chosen) -> None:
@@ -72,6 +73,8 @@ def publish(actor: Actor, chosen: Iterable[Chosen], moment: datetime, *, collect
             raise NodeGone(one.id)
         fields = editing.made_public(stored["metadata"], moment)
         if all(stored["metadata"][name] == date for name, date in fields.items()):
+            if "draft" in stored and not scheduled.settle(stored):
+                raise DraftStays(one.id)
             return
         if stored["metadata"]["nonce"] != one.nonce or compare_and_set(actor, stored, fields) is None:
             raise ChangedSince(one.id)

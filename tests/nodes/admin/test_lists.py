@@ -237,6 +237,21 @@ def test_bulk_publish_sent_twice_is_done_once(mongo, editor):
     assert stored(page) == published
 
 
+def test_bulk_publish_names_what_is_public_with_a_draft_that_it_leaves(mongo, editor):
+    ann = editor()
+    drafted, _planned, due, _plain = made = [node(slug=f"p{i}", title=f"Page {i}") for i in range(4)]
+    for page in made[:3]:
+        draft = drafts.save_draft(EDITOR, page, nonce(page), {"title": "Typed"}).nonce
+        if page != drafted:
+            drafts.schedule(EDITOR, page, draft, now() + timedelta(days=1))
+    mongo["cms.nodes"].update_one({"_id": due}, {"$set": {"draft.due": now()}})
+    told = bulk(ann, "publish", *[(m, nonce(m)) for m in made])
+    assert "2 pages done" in told
+    assert all(f"Page {i}</a>: It is public; its draft is published on its own page." in told for i in range(2))
+    assert [stored(m)["title"] for m in made] == ["Page 0", "Page 1", "Typed", "Page 3"]
+    assert mongo["cms.nodes"].count_documents({"draft": {"$exists": True}}) == 2
+
+
 def test_count_stops_at_its_bound(mongo, commands):
     node(tags=("a",))
     with commands.recorded():
