@@ -41,7 +41,8 @@
     const button = form.querySelector("[data-save]") || form.querySelector("[name=_continue]");
     if (!button) return;
     event.preventDefault();
-    form.requestSubmit(button);
+    // What an open dialog holds is not part of the form yet.
+    if (!document.querySelector("dialog[open]")) form.requestSubmit(button);
   });
 
   const propose = form.dataset.propose;

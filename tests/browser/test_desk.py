@@ -12,6 +12,16 @@ from tests.browser.people import PHONE, menu, write
 from tests.support.nodes.build import node, stored
 
 ADD = "/admin/nodes/node/add/?type=basic-page"
+# Presses Ctrl-S; returns whether that would have sent the form.
+CTRL_S = """() => {
+  const form = document.getElementById("node_form");
+  let sent = false;
+  const stop = (event) => { sent = true; event.preventDefault(); event.stopImmediatePropagation(); };
+  form.addEventListener("submit", stop, true);
+  document.dispatchEvent(new KeyboardEvent("keydown", { key: "s", ctrlKey: true }));
+  form.removeEventListener("submit", stop, true);
+  return sent;
+}"""
 
 
 def change(node_id):
@@ -43,9 +53,11 @@ def test_a_post_is_written_saved_and_published_by_the_keyboard(ann):
     ann.locator("#id_title").focus()
     ann.keyboard.type("!")
     expect(ann.locator("#saved-state")).to_have_text("Not saved")
+    assert ann.evaluate(CTRL_S)
     ann.keyboard.press("Control+Enter")
     asked = ann.get_by_role("dialog", name="Publish?")
     expect(asked).to_contain_text("Readers see it at once.")
+    assert not ann.evaluate(CTRL_S), "what a dialog holds would be gone"
     asked.get_by_role("button", name="Cancel").click()
     assert stored(made)["published"] is None
     ann.keyboard.press("Control+Enter")
