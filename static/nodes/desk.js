@@ -20,10 +20,10 @@
   form.addEventListener("input", change);
   form.addEventListener("change", change);
 
-  // A time ahead schedules. The site's zone is that of the server: what the body says.
+  // A time ahead schedules. The site's zone is that of the server: what the body says. Chinese dates have slashes.
   const label = primary?.dataset.label;
   const ahead = () => {
-    const [day, time] = [field("published_0")?.value || "", field("published_1")?.value || "00:00"];
+    const [day, time] = [(field("published_0")?.value || "").replaceAll("/", "-"), field("published_1")?.value || "00:00"];
     if (!primary?.dataset.schedule || !/^\d{4}-\d{2}-\d{2}$/.test(day)) return null;
     const at = Date.parse(`${day}T${time.length === 5 ? `${time}:00` : time}Z`) - Number(document.body.dataset.adminUtcOffset) * 1000;
     return at > Date.now() ? `${day} ${time.slice(0, 5)}` : null;

@@ -74,6 +74,11 @@ def test_a_date_ahead_makes_the_button_schedule(ann):
     ann.goto(change(node_id))
     primary = ann.locator("[data-primary]")
     expect(primary).to_have_text("Publish")
+    # As a site in Chinese writes dates.
+    ann.locator("#id_published_0").fill(f"{ahead:%Y/%m/%d}")
+    expect(primary).to_have_text("Schedule…")
+    ann.locator("#id_published_0").fill("")
+    expect(primary).to_have_text("Publish")
     ann.locator("#id_published_0").fill(f"{ahead:%Y-%m-%d}")
     ann.locator("#id_published_1").fill("09:00")
     expect(primary).to_have_text("Schedule…")
