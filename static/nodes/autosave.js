@@ -76,7 +76,9 @@
     const numbered = (list, number) => [...list.filter(([name]) => name !== "_seq"), ["_seq", String(number)]];
     let last = 0;
     const next = () => (last = Math.max(last + 1, Date.now()));
-    let sent = plain(fields());
+    // A form that was shown again says what is kept nowhere yet.
+    const isUnstored = "unstored" in form.dataset;
+    let sent = isUnstored ? "" : plain(fields());
     let [since, waits, keeps, busy, leaving] = [0, 0, 0, false, false];
 
     // Read out when something is wrong, not every few seconds.
@@ -176,6 +178,7 @@
     });
     window.addEventListener("pageshow", (event) => event.persisted && hold());
     offer();
+    if (isUnstored) later(0);
   }
   flush();
 })();

@@ -10,8 +10,8 @@
   const saved = document.getElementById("saved-state");
   const menu = bar.querySelector(".desk-menu");
 
-  // Until it is sent: what differs from what is stored.
-  let changed = false;
+  // Until it is sent: what differs from what is stored. A form that was shown again has it from the beginning.
+  let changed = "unstored" in form.dataset;
   const change = (event) => {
     if (event.target.name === undefined || changed) return;
     changed = true;

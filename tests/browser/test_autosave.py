@@ -101,6 +101,10 @@ def test_a_log_in_that_has_expired_keeps_it_in_the_browser(browsing, account):
     back.goto(change(node_id))
     back.get_by_role("button", name="Continue with them").click()
     expect(back.locator("#id_text")).to_have_value("typed")
+    # Shown again, it is not stored yet: it is kept, and previewed, as if it had just been typed.
+    kept(back)
+    back.get_by_role("link", name="Preview", exact=True).click()
+    expect(back.frame_locator(".look iframe").locator("article")).to_contain_text("typed")
 
 
 @pytest.mark.slow

@@ -82,6 +82,9 @@ def test_invalid_form_keeps_all_that_was_typed(mongo, editor):
     answer = ann.send(change(node_id), ann.open(change(node_id)), title="", text="typed", published_0="nonsense")
     form = fields(answer.content.decode())
     assert (form["text"], form["published_0"]) == (["typed"], ["nonsense"])
+    # Scripts go by that mark.
+    assert "data-unstored" in answer.content.decode()
+    assert "data-unstored" not in ann.client.get(change(node_id)).content.decode()
 
 
 def test_second_conflict_while_resolving_the_first(mongo, editor):
@@ -93,6 +96,7 @@ def test_second_conflict_while_resolving_the_first(mongo, editor):
     bob.send(change(node_id), bob.open(change(node_id)), title="Bob 2", text="one\n\ntwo of Bob")
     answer = ann.send(change(node_id), deciding, **{"choice-title": "mine"})
     assert answer.status_code == 409
+    assert "data-unstored" in answer.content.decode()
     deciding = fields(answer.content.decode())
     assert (deciding["mine-title"], deciding["theirs-title"]) == (["Ann"], ["Bob 2"])
     assert deciding["text"] == ["one of Ann\n\ntwo of Bob"]
