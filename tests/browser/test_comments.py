@@ -172,6 +172,23 @@ def test_form_sent_twice_posts_once(reader, target):
     assert selectors.count(target) == 1
 
 
+@pytest.mark.slow
+def test_a_post_that_was_stopped_is_sent_again(page, target):
+    page.clock.install()
+    open_form(page)
+    write(page, "Only once")
+    # As if its reader had stopped it: the page stays.
+    page.route("**/*", lambda route: route.fulfill(status=204) if route.request.method == "POST" else route.continue_())
+    post = page.get_by_role("button", name="Post")
+    with page.expect_request(lambda request: request.method == "POST"):
+        post.click(no_wait_after=True)
+    page.unroute("**/*")
+    page.clock.fast_forward(10_000)
+    post.click()
+    expect(page.locator(".comment:target")).to_contain_text("Only once")
+    assert selectors.count(target) == 1
+
+
 @SELDOM_WITHOUT
 def test_own_comment_is_edited_in_time_and_not_too_late(reader, target, rules):
     open_form(reader)

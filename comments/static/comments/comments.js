@@ -136,11 +136,13 @@
     }
   });
 
-  // Posted once either way; but the second answer would be shown.
+  // Posted once either way; but the second answer would be shown. One that was stopped may be sent again a little later.
+  const AGAIN = 5_000;
   document.addEventListener("submit", (event) => {
     const form = event.target;
     if (!form.classList?.contains("comment-form")) return;
     if (form.dataset.sent) event.preventDefault();
+    else setTimeout(() => delete form.dataset.sent, AGAIN);
     form.dataset.sent = "1";
   });
   addEventListener("pageshow", () => document.querySelectorAll("form[data-sent]").forEach((form) => delete form.dataset.sent));
