@@ -189,6 +189,37 @@ def test_a_post_that_was_stopped_is_sent_again(page, target):
     assert selectors.count(target) == 1
 
 
+@pytest.mark.slow
+def test_a_reply_that_is_being_written_is_left_only_when_its_reader_says_so(page, target):
+    for n in range(60):
+        say(target, f"Number {n}.", f"t{n}")
+    asked = []
+
+    def answer(dialog):
+        asked.append(dialog.message)
+        dialog.accept() if len(asked) == 2 else dialog.dismiss()
+
+    page.on("dialog", answer)
+    page.goto(URL)
+    first, more = page.locator(".comment").first, page.get_by_role("link", name="More comments").last
+    reply, text = first.get_by_role("link", name="Reply"), first.get_by_label("Comment", exact=True)
+    reply.click()
+    text.fill("Half a reply")
+    reply.click()
+    expect(text).to_have_value("Half a reply")
+    expect(text).to_be_focused()
+    text.fill("")
+    reply.click()
+    expect(text).to_have_count(0)
+    reply.click()
+    text.fill("Half a reply")
+    more.click()
+    expect(text).to_have_value("Half a reply")
+    more.click()
+    expect(page.get_by_text("Number 59.")).to_be_visible()
+    assert asked == ["Your reply is not posted. Leave it?"] * 2
+
+
 @SELDOM_WITHOUT
 def test_own_comment_is_edited_in_time_and_not_too_late(reader, target, rules):
     open_form(reader)

@@ -55,11 +55,14 @@
     }
   };
 
+  const typed = (place) => [...place.querySelectorAll("textarea")].find((field) => field.value.trim());
+
   const reply = async (link) => {
     const comment = link.closest(".comment");
     const open = comment.querySelector(":scope > [data-comments-fragment]");
     if (open) {
-      open.remove();
+      if (typed(open)) typed(open).focus();
+      else open.remove();
       return;
     }
     try {
@@ -132,7 +135,9 @@
       named.scrollIntoView();
     } else if (link.closest(".comments-pager, .comments-orders") && link.closest("[data-comments]") && !link.type) {
       event.preventDefault();
-      turn(link.href, true);
+      const list = link.closest("[data-comments]");
+      // Replies that are being written stand in the list.
+      if (!typed(list) || confirm(list.dataset.commentsTyped)) turn(link.href, true);
     }
   });
 
