@@ -150,7 +150,12 @@ log.error("Worker (pid:%s) was sent %s!", 7, "SIGKILL")
 
 
 def test_lines_of_the_server_are_as_all_others(tmp_path):
-    environment = {**os.environ, "DJANGO_SETTINGS_MODULE": "cms.settings", "LOG_FORMAT": "json", "VAR_DIR": str(tmp_path)}
+    environment = {
+        **os.environ,
+        "DJANGO_SETTINGS_MODULE": "cms.settings",
+        "LOG_FORMAT": "json",
+        "VAR_DIR": str(tmp_path),
+    }
     done = subprocess.run(
         [sys.executable, "-c", GUNICORN], env=environment, cwd=ROOT, capture_output=True, text=True, check=True
     )
