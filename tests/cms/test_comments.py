@@ -62,6 +62,21 @@ def test_policy_is_the_sites_then_the_sections_then_the_nodes():
     assert policy_of(build.node("blog-entry", "own", parent=strict, **{"detail.comments": "closed"})).mode == "closed"
 
 
+def test_a_page_shows_its_discussion_where_its_editor_says_so(client):
+    plain, asked = build.node(slug="plain"), build.node(slug="asked", **{"detail.comments": "open"})
+    shut = build.node(slug="shut", **{"detail.comments": "closed"})
+
+    def shown() -> list[str]:
+        return [path for path in ("/plain", "/asked", "/shut") if 'id="comments"' in client.get(path).content.decode()]
+
+    assert shown() == ["/asked"]
+    for node_id in (plain, asked, shut):
+        services.post(target_of(node_id), author=Author("Bea"), source="Hello", token=str(node_id))
+    assert shown() == ["/asked", "/shut"]
+    assert "Hello" in client.get("/asked").content.decode()
+    assert "This discussion is closed." in client.get("/shut").content.decode()
+
+
 def test_discussions_close_after_the_days_that_the_site_sets():
     blog = build.node("blog", "news")
     old = build.node("blog-entry", "old", parent=blog, published=now() - timedelta(days=8))
