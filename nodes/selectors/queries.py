@@ -267,6 +267,11 @@ BROADCASTS = (
     ),
     Broadcast(
         ASSET_FILES,
+        ("metadata.content_id",),
+        "Which photo was changed last, of any gallery, says whether to ask for these.",
+    ),
+    Broadcast(
+        ASSET_FILES,
         ("metadata.locked",),
         "Uploads that stopped are looked for in every gallery; only those are locked.",
     ),
