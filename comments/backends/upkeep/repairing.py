@@ -130,7 +130,7 @@ class Repairing(Part):
         dead = {"moving.beat": {"$lt": moment - timedelta(seconds=times.UNHEARD)}, "$expr": is_dead()}
         done = discussions.update_many(dead, {"$set": {"moving": None, "touched": []}}).modified_count
         claims = {"claims.at": {"$lt": moment - timedelta(seconds=times.LEASE)}}
-        for wanted, work in ((claims, self.repair_claims), ({"leftovers.due": {"$lt": moment}}, self.drop_old_copies)):
+        for wanted, work in ((claims, self.repair_claims), ({"leftovers.due": {"$lte": moment}}, self.drop_old_copies)):
             for found in list(discussions.find(wanted, {"_id": 1})):
                 target = Target.of_id(found["_id"])
                 try:
