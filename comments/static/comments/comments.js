@@ -60,11 +60,7 @@
   const reply = async (link) => {
     const comment = link.closest(".comment");
     const open = comment.querySelector(":scope > [data-comments-fragment]");
-    if (open) {
-      if (typed(open)) typed(open).focus();
-      else open.remove();
-      return;
-    }
+    if (open) return typed(open) ? typed(open).focus() : open.remove();
     try {
       const form = await fragment(link.href);
       form.querySelectorAll(".comments-own").forEach((own) => own.remove());
@@ -135,19 +131,17 @@
       named.scrollIntoView();
     } else if (link.closest(".comments-pager, .comments-orders") && link.closest("[data-comments]") && !link.type) {
       event.preventDefault();
-      const list = link.closest("[data-comments]");
-      // Replies that are being written stand in the list.
+      const list = document.querySelector("[data-comments]");
       if (!typed(list) || confirm(list.dataset.commentsTyped)) turn(link.href, true);
     }
   });
 
-  // Posted once either way; but the second answer would be shown. One that was stopped may be sent again a little later.
-  const AGAIN = 5_000;
+  // Posted once either way; but the second answer would be shown. Stopped, it may go again.
   document.addEventListener("submit", (event) => {
     const form = event.target;
     if (!form.classList?.contains("comment-form")) return;
     if (form.dataset.sent) event.preventDefault();
-    else setTimeout(() => delete form.dataset.sent, AGAIN);
+    else setTimeout(() => delete form.dataset.sent, 5_000);
     form.dataset.sent = "1";
   });
   addEventListener("pageshow", () => document.querySelectorAll("form[data-sent]").forEach((form) => delete form.dataset.sent));
