@@ -11,12 +11,9 @@ from api.changes import relay as relaying
 from api.changes import stored
 from api.changes.relay import GRACE, relay
 from api.changes.stored import COMMENTS, NODE, PHOTO, RESET, SETTINGS, SUBTREE, Entry, Overtaken
-from api.collections import collections
-from api.doctor import changes_told
 from api.rights.scopes import Scope
 from comments.posting import services as comments
 from comments.types import Author
-from mongo import doctor
 from mongo.clock import now
 from mongo.connection import database
 from nodes.selectors import editing as loading
@@ -389,15 +386,3 @@ def test_the_worker_follows(begun):
     key = post(begun)
     call_command("work", "--once", verbosity=0)
     assert entries() == [(NODE, str(key), True)]
-
-
-def test_the_doctor_says_how_far_behind_the_list_is(mongo):
-    def found():
-        examination = doctor.Examination("default", mongo, collections(), production=False)
-        return [one.name for one in changes_told(examination)]
-
-    assert found() == ["changes-not-told"]
-    relay()
-    assert found() == []
-    mongo["cms.changes"].update_many({}, {"$set": {"marked": now() - LATER}})
-    assert found() == ["changes-behind"]

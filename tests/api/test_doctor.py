@@ -1,0 +1,21 @@
+"""What the doctor says of the list of changes."""
+
+from datetime import timedelta
+
+from api.changes.relay import relay
+from api.collections import collections
+from api.doctor import changes_told
+from mongo import doctor
+from mongo.clock import now
+
+
+def test_the_doctor_says_how_far_behind_the_list_is(mongo):
+    def found():
+        examination = doctor.Examination("default", mongo, collections(), production=False)
+        return [one.name for one in changes_told(examination)]
+
+    assert found() == ["changes-not-told"]
+    relay()
+    assert found() == []
+    mongo["cms.changes"].update_many({}, {"$set": {"marked": now() - timedelta(minutes=10)}})
+    assert found() == ["changes-behind"]
