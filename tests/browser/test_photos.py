@@ -4,7 +4,7 @@ import re
 
 import pytest
 from bson import ObjectId
-from playwright.sync_api import Page, Route, expect
+from playwright.sync_api import expect
 
 from mongo import jobs
 from mongo.connection import database
@@ -117,14 +117,8 @@ def test_ten_pictures_dropped_into_a_text_stand_there_in_order(browsing, account
     ]
 
 
+# Routed, and not answered, they are held; `unroute` lets them go on.
 UPLOADS = "**/admin/nodes/photo/upload/**"
-
-
-def go_on(page: Page, held: list[Route]) -> None:
-    """Let uploads go on that were held, and those that come."""
-    page.unroute(UPLOADS)
-    for route in held:
-        route.continue_()
 
 
 @pytest.mark.slow
@@ -146,7 +140,7 @@ def test_descriptions_wait_for_uploads_and_are_no_more_than_one_form_takes(brows
     expect(publish).to_be_disabled()
     leaving = "dispatchEvent(new Event('beforeunload', { cancelable: true }))"
     assert not page.evaluate(leaving), "it would end uploads"
-    go_on(page, came[1:])
+    page.unroute(UPLOADS)
     expect(publish).to_be_enabled()
     assert page.evaluate(leaving)
     expect(rows).to_have_count(2)
@@ -163,22 +157,20 @@ def test_pictures_that_were_left_out_or_cancelled_are_not_uploaded(browsing, acc
     insert = dialog.get_by_role("button", name="Insert")
 
     def begin(files):
-        """Drop files and press the button; return the uploads, which are held: two at once."""
-        held = []
-        page.route(UPLOADS, lambda route: held.append(route))
+        """Drop files and press the button; the uploads are held, two at once."""
+        page.route(UPLOADS, lambda _route: None)
         page.evaluate(GIVE, [".CodeMirror-code", "drop", files])
         insert.click()
         expect(dialog.locator("progress")).to_have_count(2)
-        return held
 
-    held = begin(drawn[:4])
+    begin(drawn[:4])
     dialog.get_by_role("button", name="Leave out").last.click()
-    go_on(page, held)
+    page.unroute(UPLOADS)
     expect(dialog).to_be_hidden()
-    held = begin(drawn[4:8])
+    begin(drawn[4:8])
     dialog.get_by_role("button", name="Cancel").click()
     page.evaluate(GIVE, [".CodeMirror-code", "drop", drawn[8:9]])
-    go_on(page, held)
+    page.unroute(UPLOADS)
     insert.click()
     expect(dialog).to_be_hidden()
     assert page.input_value("#id_text").count("](photo:") == 4
