@@ -2,6 +2,7 @@
 anything is written."""
 
 import hashlib
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -24,6 +25,8 @@ STATES = {"publish": "published", "future": "scheduled", "private": "private"}
 # Thrown away, or never saved; made by WordPress itself.
 GONE = {"trash", "auto-draft"}
 NOT_IMPORTED = {*GONE, "inherit"}
+# By which texts name pictures: classes, blocks, galleries.
+_PICTURES = re.compile(r'\bwp-image-(\d{1,18})\b|"id":(\d{1,18})\b|\bids="([\d,]{1,10000})"')
 # Of files: the first leaves it to what a file was uploaded to.
 SHOWN = {"inherit", "publish"}
 
@@ -80,16 +83,19 @@ class Export:
     found: list[tuple[Attachment, Path]] = field(default_factory=list)
     # Those whose files are not, but have an address.
     absent: list[Attachment] = field(default_factory=list)
-    # Items of any type that not every visitor could see.
+    # Items of any type that not every visitor could see, and pictures that every visitor saw in another.
     hidden: set[int] = field(default_factory=set)
+    shown: set[int] = field(default_factory=set)
     error: WxrError | None = None
 
     def appears(self, attachment: Attachment, moment: datetime) -> datetime | None:
-        """When a picture is published here: as in WordPress not before what it was uploaded to. What a whole export does not
-        have was deleted there."""
+        """When a picture is published here: as in WordPress not before what it was uploaded to, or what shows it. What a whole
+        export does not have was deleted there."""
         own = attachment.posted or moment
         if attachment.status not in SHOWN:
             return None
+        if attachment.id in self.shown:
+            return own
         if entry := self.entries.get(attachment.parent):
             at = entry.appears(moment)
             return at and (at if at > moment else own)
@@ -155,7 +161,10 @@ def _take_attachment(export: Export, attachment: Attachment, media: Path | None,
 
 
 def _take_item(export: Export, item: Item, report: Report) -> None:
-    if item.id and not item.is_public:
+    if item.is_public:
+        named = (number for found in _PICTURES.findall(item.body) for number in "".join(found).split(","))
+        export.shown |= {item.picture, *map(int, filter(str.isdecimal, named))}
+    elif item.id:
         export.hidden.add(item.id)
     if item.type not in ("post", "page"):
         report.left_out[item.type] += 1

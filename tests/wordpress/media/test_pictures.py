@@ -6,7 +6,7 @@ import pytest
 from django.core.management import CommandError
 
 from tests.support.nodes import pictures
-from tests.support.wxr import attachment, export, item
+from tests.support.wxr import attachment, export, item, meta
 
 pytestmark = pytest.mark.usefixtures("mongo")
 
@@ -62,6 +62,18 @@ def test_a_picture_is_published_with_what_it_was_uploaded_to(mongo, run, uploads
     listed = said[said.index("Pictures of what was not public, unpublished here:") + 1 :]
     assert listed[:7] == [f"  {number}.png" for number in (2, 3, 4, 6, 7, 9, 11)]
     assert any("1 attachment in the state trash" in line for line in said)
+
+
+def test_a_picture_that_a_public_text_shows_is_published_whatever_it_was_uploaded_to(mongo, run, uploads):
+    body = '<img class="alignleft wp-image-102" src="…"> <!-- wp:image {"id":103} --> [gallery ids="104,105"]'
+    items = [
+        *(item(number, status="draft") for number in range(1, 8)),
+        item(20, "Public", body, meta("_thumbnail_id", "106")),
+        item(21, "Private", '<img class="wp-image-107">', status="private"),
+        *(picture(number, post_parent=number) for number in range(1, 8)),
+    ]
+    run(export(*items), media=uploads)
+    assert {name for name, at in published(mongo).items() if at} == {f"{number}.png" for number in range(2, 7)}
 
 
 def test_of_an_export_that_ends_too_early_no_picture_is_published_whose_post_may_follow(mongo, run, uploads):
