@@ -65,14 +65,19 @@ def test_policy_is_the_sites_then_the_sections_then_the_nodes():
 def test_a_page_shows_its_discussion_where_its_editor_says_so(client):
     plain, asked = build.node(slug="plain"), build.node(slug="asked", **{"detail.comments": "open"})
     shut = build.node(slug="shut", **{"detail.comments": "closed"})
+    build.node("author", "ann", **{"detail.comments": "open"})
 
     def shown() -> list[str]:
-        return [path for path in ("/plain", "/asked", "/shut") if 'id="comments"' in client.get(path).content.decode()]
+        return [
+            path
+            for path in ("/plain", "/asked", "/ann", "/shut")
+            if 'id="comments"' in client.get(path).content.decode()
+        ]
 
-    assert shown() == ["/asked"]
+    assert shown() == ["/asked", "/ann"]
     for node_id in (plain, asked, shut):
         services.post(target_of(node_id), author=Author("Bea"), source="Hello", token=str(node_id))
-    assert shown() == ["/asked", "/shut"]
+    assert shown() == ["/asked", "/ann", "/shut"]
     assert "Hello" in client.get("/asked").content.decode()
     assert "This discussion is closed." in client.get("/shut").content.decode()
 
