@@ -192,7 +192,7 @@ def restore(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
             link = format_html("<a href='{}'>{}</a>", page_of, found.node.metadata.title)
             told = format_html(_("Restored: {}."), link)
             if was_due:
-                told = format_html("{} {}", told, _("It was to appear while it was in the trash: now it is a draft."))
+                told = format_html("{} {}", told, undo.DUE)
             messages.success(request, told)
             return HttpResponseRedirect(admin_url("trash"))
     return _confirm(request, found, form, _("Restore"), button=_("Restore"), text="", in_trash=True)

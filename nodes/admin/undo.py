@@ -9,7 +9,7 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
+from django.utils.translation import gettext_lazy, ngettext
 from django.views.decorators.http import require_POST
 
 from nodes import access
@@ -24,6 +24,8 @@ from nodes.services import trash
 INNER, OUTER = ":", " "
 # Put back at once: more than a list shows on a page.
 MOST = 100
+# Of what was scheduled for a time that has passed since.
+DUE = gettext_lazy("It was to appear while it was in the trash: now it is a draft.")
 
 
 def button(thrown_away: Iterable[tuple[ObjectId, ObjectId]]) -> SafeString:
@@ -40,11 +42,11 @@ def button(thrown_away: Iterable[tuple[ObjectId, ObjectId]]) -> SafeString:
 @require_POST
 def undo(request: HttpRequest) -> HttpResponse:
     """Put back what was thrown away, but for what was changed since; go to the list of what it was."""
-    done, was_photo = 0, False
+    done, was_photo, was_due = 0, False, False
     for node_id, nonce in _items(request.POST.get("items", "")):
         try:
             found = access.trashed(request.user, node_id, Action.TRASH)
-            trash.restore(actor(request), node_id, nonce)
+            was_due |= trash.restore(actor(request), node_id, nonce)
         except (Http404, PermissionDenied):
             messages.error(request, _("One is not in the trash any more, or you may not restore it."))
         except NodeError as error:
@@ -55,7 +57,7 @@ def undo(request: HttpRequest) -> HttpResponse:
             was_photo = found.node.metadata.type == PHOTO
     if done:
         told = ngettext("Restored.", "%(n)d restored.", done) % {"n": done}
-        messages.success(request, told)
+        messages.success(request, format_html("{} {}", told, DUE) if was_due else told)
     return HttpResponseRedirect(photo_links.library() if was_photo else admin_url("changelist"))
 
 

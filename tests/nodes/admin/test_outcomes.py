@@ -73,6 +73,10 @@ def test_what_was_to_appear_in_the_trash_is_told(mongo, editor):
         form = fields(ann.client.get(change(page, "restore")).content.decode(), "confirm_form")
         restored = told(ann.client.post(change(page, "restore"), form, follow=True))
         assert re.sub(r"<.*?>", "", restored) == f"Restored: {slug}.{words}"
+        trash.trash(EDITOR, page, nonce(page))
+        mongo["cms.trash"].update_one({"_id": page}, {"$set": moments})
+        thrown = {"items": f"{page}:{mongo['cms.trash'].find_one()['metadata']['nonce']}"}
+        assert told(ann.client.post("/admin/nodes/node/undo/", thrown, follow=True)) == f"Restored.{words}"
 
 
 def test_publishing_changes_is_told(editor):
