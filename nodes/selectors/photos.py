@@ -3,7 +3,7 @@
 Lists show all that a photo has: every save of one gives the site's `lists` a new version.
 """
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
@@ -82,9 +82,9 @@ def last_change() -> ObjectId | None:
 
 
 @lru_cache(maxsize=16)
-def values(name: str, version: ObjectId | None) -> tuple[Any, ...]:
+def values(name: str, version: Hashable) -> tuple[Any, ...]:
     """Return the values that a property has in the files of photos, sorted: cameras, lenses, years. Kept under a version, say
-    that of `last_change`: all photos that have the property are read for it."""
+    of `last_change` and the present ten minutes: all photos that have the property are read for it."""
     said = database()[ASSET_FILES].aggregate(
         [
             {"$match": {"metadata.detail.exif": {"$elemMatch": {"n": name}}, **standing(ASSET_FILES)}},

@@ -38,6 +38,8 @@ from nodes.types import TagChange
 # Photos on a page of the grid.
 SIZE = 60
 GRID, LIST = "grid", "list"
+# Seconds for which cameras and lenses are known that no photo brought which was changed last: one that was restored, say.
+KNOWN = 600
 
 
 class PhotoFilterForm(forms.Form):
@@ -56,7 +58,7 @@ class PhotoFilterForm(forms.Form):
 
     def __init__(self, data: Any, user: Any) -> None:
         super().__init__(data)
-        every, version = [("", _("All"))], photo_selectors.last_change()
+        every, version = [("", _("All"))], (photo_selectors.last_change(), int(now().timestamp() // KNOWN))
         self.fields["section"].choices = [*every, *section_choices(user, PHOTO)]
         states = [(name, label) for name, label in STATES.items() if name not in (selectors.DRAFTED, selectors.DUE)]
         self.fields["state"].choices = [*every, *states]
