@@ -120,7 +120,9 @@ def _was_discarded(record: Mapping[str, Any], stored: Mapping[str, Any]) -> bool
     if gone is None or "draft" in stored or "draft" not in record:
         return False
     is_same_version = record["metadata"]["nonce"] == stored["metadata"]["nonce"]
-    return gone == _draft(record) or (is_same_version and gone not in record["history"])
+    # Nonces begin with their second: what was begun elsewhere after it is another draft.
+    sent = record["draft"]["nonce"]
+    return bool(sent == gone or (is_same_version and gone not in record["history"] and sent < gone))
 
 
 def check_past(record: Mapping[str, Any]) -> None:

@@ -163,6 +163,9 @@ def test_a_draft_that_was_discarded_here_does_not_come_back_and_a_later_one_come
     later = exported_page(page)
     # As it is where that draft was not made.
     mongo["cms.nodes"].update_one({"_id": page}, {"$unset": {"draft": ""}})
+    # Nor has one ever been there that was discarded here.
+    elsewhere = later | {"history": [nonce for nonce in later["history"] if nonce != second]}
+    assert arrivals.node(elsewhere, dry_run=True).outcome is Outcome.NEWER
     assert arrivals.node(later).outcome is Outcome.NEWER
     assert mongo["cms.nodes"].find_one({"_id": page})["draft"]["metadata"]["title"] == "Three"
 
