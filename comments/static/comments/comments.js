@@ -3,9 +3,14 @@
   "use strict";
 
   const fetched = async (url) => {
-    const response = await fetch(url, { credentials: "same-origin" });
+    const response = await fetch(url);
     if (!response.ok) throw new Error(String(response.status));
     return new DOMParser().parseFromString(await response.text(), "text/html");
+  };
+
+  const show = (place) => {
+    place.focus({ preventScroll: true });
+    place.scrollIntoView();
   };
 
   // How long ago, by the reader's clock: the page says the day.
@@ -25,9 +30,7 @@
   const fragment = async (url) => {
     const address = new URL(url, location.href);
     address.searchParams.set("fragment", "1");
-    const found = (await fetched(address)).querySelector("[data-comments-fragment]");
-    if (!found) throw new Error("no form");
-    return document.adoptNode(found);
+    return document.adoptNode((await fetched(address)).querySelector("[data-comments-fragment]"));
   };
 
   const fill = async (place) => {
@@ -45,17 +48,14 @@
       // What waits stands where it will stand, below what it answers.
       for (const waiting of form.querySelectorAll("[data-comments-below]")) {
         document.getElementById(waiting.dataset.commentsBelow)?.append(waiting);
-        if (location.hash === `#${waiting.id}`) {
-          waiting.scrollIntoView();
-          waiting.focus({ preventScroll: true });
-        }
+        if (location.hash === `#${waiting.id}`) show(waiting);
       }
     } catch {
       // The link to the form's own page stays.
     }
   };
 
-  const typed = (place) => [...place.querySelectorAll("textarea")].find((field) => field.value.trim());
+  const typed = (place) => [...place.querySelectorAll("textarea")].find(({ value }) => value.trim());
 
   const reply = async (link) => {
     const comment = link.closest(".comment");
@@ -67,11 +67,9 @@
       comment.append(form);
       form.querySelectorAll("[id]").forEach((field) => {
         // The form at the end of the page has the same ids.
-        const label = form.querySelector(`label[for="${field.id}"]`);
-        const described = form.querySelector(`[aria-describedby="${field.id}"]`);
-        field.id += `-${comment.id}`;
-        if (label) label.htmlFor = field.id;
-        described?.setAttribute("aria-describedby", field.id);
+        const id = `${field.id}-${comment.id}`;
+        for (const name of ["for", "aria-describedby"]) form.querySelector(`[${name}="${field.id}"]`)?.setAttribute(name, id);
+        field.id = id;
       });
       form.querySelector("input:not([type=hidden]), textarea")?.focus();
     } catch {
@@ -85,10 +83,9 @@
   const turn = async (url, push) => {
     const old = document.querySelector("[data-comments]");
     try {
-      old.setAttribute("aria-busy", "true");
+      old.ariaBusy = "true";
       const page = await fetched(url);
       const list = page.querySelector("[data-comments]");
-      if (!list) throw new Error("no list");
       near.observe(list);
       old.replaceWith(document.adoptNode(list));
       shown = bare(url);
@@ -97,8 +94,7 @@
         history.pushState({ comments: true }, "", url);
       }
       list.tabIndex = -1;
-      list.focus({ preventScroll: true });
-      list.scrollIntoView();
+      show(list);
       reveal(true);
     } catch {
       location.href = url;
@@ -107,7 +103,7 @@
 
   // An address may name a comment in folded parts. What is on view stays where it is.
   const reveal = (isNew) => {
-    const named = location.hash.length > 1 ? document.getElementById(location.hash.slice(1)) : null;
+    const named = document.getElementById(location.hash.slice(1));
     let moved = isNew === true;
     for (let fold = named; (fold = fold?.parentElement.closest("details:not([open])")); moved = true) fold.open = true;
     if (moved && named?.classList.contains("comment")) named.scrollIntoView();
@@ -127,12 +123,12 @@
       if (!named) return;
       event.preventDefault();
       history.pushState(null, "", link.href);
-      named.focus({ preventScroll: true });
-      named.scrollIntoView();
+      show(named);
     } else if (link.closest(".comments-pager, .comments-orders") && link.closest("[data-comments]") && !link.type) {
       event.preventDefault();
       const list = document.querySelector("[data-comments]");
-      if (!typed(list) || confirm(list.dataset.commentsTyped)) turn(link.href, true);
+      const asked = list.dataset.commentsTyped;
+      if (!asked || !typed(list) || confirm(asked)) turn(link.href, true);
     }
   });
 
@@ -141,10 +137,11 @@
     const form = event.target;
     if (!form.classList?.contains("comment-form")) return;
     if (form.dataset.sent) event.preventDefault();
-    else setTimeout(() => delete form.dataset.sent, 5_000);
+    else setTimeout(free, 5_000);
     form.dataset.sent = "1";
   });
-  addEventListener("pageshow", () => document.querySelectorAll("form[data-sent]").forEach((form) => delete form.dataset.sent));
+  const free = () => document.querySelectorAll("form[data-sent]").forEach((form) => delete form.dataset.sent);
+  addEventListener("pageshow", free);
   addEventListener("popstate", ({ state }) => {
     if (bare(location.href) !== shown) {
       if (state?.comments) turn(location.href, false);
