@@ -22,6 +22,7 @@ from api.changes import events, purging
 from api.collections import collections
 from api.doctor import caches_told
 from cms import page_cache
+from cms.serving import cdn
 from comments.posting import services as comments
 from comments.types import Author
 from mongo import doctor, jobs
@@ -159,6 +160,7 @@ def test_where_the_history_is_lost_all_pages_are_dropped(cache):
 
 def test_after_a_long_time_without_a_worker_all_pages_are_dropped(cache):
     """What changed meanwhile is not looked through: it may be much, and no page is kept for so long."""
+    assert timedelta(seconds=purging.KEPT) == cdn.LONGEST
     post = node("blog-entry", "post", parent=node("blog", "blog"), text=LONG)
     with following():
         begun(cache)

@@ -120,6 +120,11 @@ def test_what_ends_has_the_same_time_to_do_so():
     assert {f"{entry}s" for entry in seconds} == {COMPOSE[service]["stop_grace_period"] for service in ("site", "work")}
 
 
+def test_a_service_that_does_not_start_is_never_given_up():
+    """systemd would close the socket of the other instance with it."""
+    assert all(entries((DEPLOY / unit).read_text(), "StartLimitIntervalSec") == ["0"] for unit in UNITS)
+
+
 def test_the_image_has_no_rights_that_it_does_not_need():
     assert re.search(r"^USER 10001:10001$", CONTAINERFILE, re.MULTILINE)
     for service in ("site", "work"):

@@ -26,7 +26,7 @@ STATES = {"publish": "published", "future": "scheduled", "private": "private"}
 GONE = {"trash", "auto-draft"}
 NOT_IMPORTED = {*GONE, "inherit"}
 # By which texts name pictures: classes, blocks, galleries.
-_PICTURES = re.compile(r'\bwp-image-(\d{1,18})\b|"id":(\d{1,18})\b|\bids="([\d,]{1,10000})"')
+_PICTURES = re.compile(r'\bwp-image-(\d{1,18})\b|"id":(\d{1,18})\b|\bids="([\d, ]{1,10000})"')
 # Of files: the first leaves it to what a file was uploaded to.
 SHOWN = {"inherit", "publish"}
 
@@ -83,9 +83,9 @@ class Export:
     found: list[tuple[Attachment, Path]] = field(default_factory=list)
     # Those whose files are not, but have an address.
     absent: list[Attachment] = field(default_factory=list)
-    # Items of any type that not every visitor could see, and pictures that every visitor saw in another.
+    # Items of any type that not every visitor could see, and pictures that every visitor saw in another, as it spells them.
     hidden: set[int] = field(default_factory=set)
-    shown: set[int] = field(default_factory=set)
+    shown: set[str] = field(default_factory=set)
     error: WxrError | None = None
 
     def appears(self, attachment: Attachment, moment: datetime) -> datetime | None:
@@ -94,7 +94,7 @@ class Export:
         own = attachment.posted or moment
         if attachment.status not in SHOWN:
             return None
-        if attachment.id in self.shown:
+        if attachment.id and str(attachment.id) in self.shown:
             return own
         if entry := self.entries.get(attachment.parent):
             at = entry.appears(moment)
@@ -162,8 +162,8 @@ def _take_attachment(export: Export, attachment: Attachment, media: Path | None,
 
 def _take_item(export: Export, item: Item, report: Report) -> None:
     if item.is_public:
-        named = (number for found in _PICTURES.findall(item.body) for number in "".join(found).split(","))
-        export.shown |= {item.picture, *map(int, filter(str.isdecimal, named))}
+        named = (number.strip() for found in _PICTURES.findall(item.body) for number in "".join(found).split(","))
+        export.shown |= {str(item.picture), *named}
     elif item.id:
         export.hidden.add(item.id)
     if item.type not in ("post", "page"):

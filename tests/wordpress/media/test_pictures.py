@@ -65,10 +65,11 @@ def test_a_picture_is_published_with_what_it_was_uploaded_to(mongo, run, uploads
 
 
 def test_a_picture_that_a_public_text_shows_is_published_whatever_it_was_uploaded_to(mongo, run, uploads):
-    body = '<img class="alignleft wp-image-102" src="…"> <!-- wp:image {"id":103} --> [gallery ids="104,105"]'
+    body = '<img class="alignleft wp-image-102" src="…"> <!-- wp:image {"id":103} --> [gallery ids="104, 105"]'
     items = [
         *(item(number, status="draft") for number in range(1, 8)),
         item(20, "Public", body, meta("_thumbnail_id", "106")),
+        item(22, "Odd", f'[gallery ids="{"9" * 9_000}"]'),
         item(21, "Private", '<img class="wp-image-107">', status="private"),
         *(picture(number, post_parent=number) for number in range(1, 8)),
     ]
