@@ -11,8 +11,10 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from itertools import repeat
 from pathlib import Path
 from queue import SimpleQueue
 
@@ -22,7 +24,7 @@ from tests.support.throwaway import EphemeralMongod
 
 ROOT = Path(__file__).resolve().parents[2]
 NOT_COPIED = shutil.ignore_patterns(
-    ".git", ".venv", "var", "__pycache__", "*_cache", ".hypothesis", "node_modules", "images"
+    ".git", ".venv", "var", "__pycache__", ".*_cache", ".hypothesis", "node_modules", "images", "build"
 )
 # Seconds that a test may take once its guard is gone: it may hang instead of failing, which is noticed as well.
 PATIENCE = 120
@@ -35,11 +37,11 @@ class Copy:
     def __init__(self, folder: Path, name: str) -> None:
         self.root = folder / name
         shutil.copytree(ROOT, self.root, ignore=NOT_COPIED)
-        self._environment = {**os.environ, "TEST_MONGODB_NAME": f"test_{name}", "PYTHONDONTWRITEBYTECODE": "1"}
+        self._environment = {**os.environ, "TEST_MONGODB_NAME": f"test_{name}"}
 
-    def run(self, tests: Sequence[str]) -> tuple[int, str]:
+    def run(self, tests: Sequence[str], marked: str = "not slow") -> tuple[int, str]:
         """Run tests until one fails; return pytest's exit code (FAILED also where it hangs) and what it said."""
-        command = [sys.executable, "-m", "pytest", "-x", "-q", "-m", "not slow", "-p", "no:cacheprovider", *tests]
+        command = [sys.executable, "-m", "pytest", "-x", "-q", "-m", marked, "-p", "no:cacheprovider", *tests]
         try:
             done = subprocess.run(
                 command,
@@ -59,7 +61,7 @@ class Copy:
         source = file.read_text()
         file.write_text(taken_out(mutant, source))
         try:
-            return self.run([mutant.test])
+            return self.run([mutant.test], mutant.marked)
         finally:
             file.write_text(source)
 
@@ -72,19 +74,26 @@ def judge(mutants: Sequence[Mutant], copies: int) -> bool:
         free: SimpleQueue[Copy] = SimpleQueue()
         for number in range(copies):
             free.put(Copy(Path(folder), f"mutants{number}"))
-        first = free.get()
-        code, said = first.run(sorted({mutant.test for mutant in mutants}))
-        free.put(first)
-        if code != PASSED:
-            say(f"{said}\nThe tests must pass before anything is taken out.")
-            return False
+
+        @contextmanager
+        def copy() -> Iterator[Copy]:
+            chosen = free.get()
+            try:
+                yield chosen
+            finally:
+                free.put(chosen)
+
+        def passes(tests: Sequence[str], marked: str) -> bool:
+            with copy() as whole:
+                code, said = whole.run(tests, marked)
+            if code != PASSED:
+                say(f"{said}\nThe tests must pass before anything is taken out.")
+            return code == PASSED
 
         def one(mutant: Mutant) -> bool:
-            copy, began = free.get(), time.monotonic()
-            try:
-                code, said = copy.without(mutant)
-            finally:
-                free.put(copy)
+            with copy() as broken:
+                began = time.monotonic()
+                code, said = broken.without(mutant)
             verdict = {PASSED: "survives", FAILED: "noticed"}.get(code, f"pytest ended with {code}")
             say(f"{mutant.guard:34} {verdict:10} {time.monotonic() - began:5.1f} s  {mutant.test}")
             if code not in (PASSED, FAILED):
@@ -92,6 +101,11 @@ def judge(mutants: Sequence[Mutant], copies: int) -> bool:
             return code == FAILED
 
         with ThreadPoolExecutor(copies) as pool:
+            for marked in sorted({mutant.marked for mutant in mutants}):
+                tests = sorted({mutant.test for mutant in mutants if mutant.marked == marked})
+                parts = [part for part in (tests[n::copies] for n in range(copies)) if part]
+                if not all([*pool.map(passes, parts, repeat(marked))]):
+                    return False
             noticed = list(pool.map(one, mutants))
     say(f"{sum(noticed)} of {len(noticed)} missing guards were noticed.")
     return all(noticed)
@@ -105,7 +119,7 @@ def say(line: str) -> None:
 def main() -> int:
     parser = argparse.ArgumentParser(description="Take guards out one by one: the test named for each must fail.")
     parser.add_argument("guards", nargs="*", help="parts of the names of guards; all without any")
-    parser.add_argument("--copies", type=int, default=min(2, os.cpu_count() or 1), help="how many at once")
+    parser.add_argument("--copies", type=int, default=(os.cpu_count() or 1) + 1, help="how many at once")
     options = parser.parse_args()
     chosen = [m for m in MUTANTS if not options.guards or any(part in m.guard for part in options.guards)]
     server = None

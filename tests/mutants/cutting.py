@@ -15,13 +15,15 @@ _LAYOUT = frozenset(
 @dataclass(frozen=True)
 class Mutant:
     """A guard: the function that has it ("file.py::Class.function", or a file alone), its code, what stands there without
-    it, and the test that must notice. The code is compared word by word: line breaks and comments make no difference."""
+    it, and the test that must notice, quick or `marked` slow. The code is compared word by word: line breaks and comments make
+    no difference."""
 
     guard: str
     where: str
     code: str
     without: str
     test: str
+    marked: str = "not slow"
 
     @property
     def file(self) -> str:
