@@ -27,12 +27,12 @@ def race(seconds: float, mode: str, uri: str, database_name: str, posts: list[st
     """Run the race and return {"read": pages read, "written": writes acknowledged, "kept": read from a cache, "stale": …}.
 
     `posts` are the ids of WRITERS posts, the first half rewritten, the second half commented on, at /blog/post-N. /blog lists
-    them.
+    them. Where a rule is broken it ends with the first stale page.
     """
     context = multiprocessing.get_context("spawn")
     acknowledged = context.Array("q", [0] * WRITERS)
     counts = context.Array("q", [0] * 4)
-    arguments = (seconds, mode, uri, database_name, posts, acknowledged, counts)
+    arguments = (seconds, mode, uri, database_name, posts, acknowledged, counts, context.Event())
     processes = [context.Process(target=write, args=(n, *arguments)) for n in range(WRITERS)]
     processes += [context.Process(target=read, args=(n, *arguments)) for n in range(READERS)]
     for process in processes:
@@ -45,7 +45,7 @@ def race(seconds: float, mode: str, uri: str, database_name: str, posts: list[st
 
 
 def write(
-    n: int, seconds: float, mode: str, uri: str, name: str, posts: list[str], acknowledged: Any, counts: Any
+    n: int, seconds: float, mode: str, uri: str, name: str, posts: list[str], acknowledged: Any, counts: Any, found: Any
 ) -> None:
     """Rewrite, or comment on, one post again and again; say so after each acknowledgement."""
     begin(uri, name, mode)
@@ -60,9 +60,8 @@ def write(
 
     node = selectors.get(ObjectId(posts[n]))
     assert isinstance(node, Node)
-    pace = threading.Event()  # never set: waiting for it is resting
     written, nonce, end = 0, node.metadata.nonce, time.monotonic() + seconds
-    while time.monotonic() < end:
+    while time.monotonic() < end and not found.is_set():
         written += 1
         text = f"written-{written}-"
         if n < WRITERS // 2:
@@ -72,13 +71,13 @@ def write(
             token = "".join("abcdefghijklmnopqrstuvwxyz234567"[(written >> (5 * i)) & 31] for i in range(16))
             comments.post(node, author=Author("Bea"), source=text, token=token)
         acknowledged[n] = written
-        pace.wait(random.uniform(0, 2 * PACE))
+        found.wait(random.uniform(0, 2 * PACE))
     with counts.get_lock():
         counts[1] += written
 
 
 def read(
-    n: int, seconds: float, mode: str, uri: str, name: str, posts: list[str], acknowledged: Any, counts: Any
+    n: int, seconds: float, mode: str, uri: str, name: str, posts: list[str], acknowledged: Any, counts: Any, found: Any
 ) -> None:
     """Read the posts in turn, half of the readers their list, and compare what is shown with what was acknowledged before.
 
@@ -93,13 +92,13 @@ def read(
     holds = entries.Entry.holds
 
     def counting(self: Any, present: Any) -> bool:
-        found = holds(self, present)
-        kept[0] += found
-        return found
+        is_held = holds(self, present)
+        kept[0] += is_held
+        return is_held
 
     entries.Entry.holds = counting  # type: ignore[method-assign]
     client, reads, stale, end = Client(), 0, 0, time.monotonic() + seconds
-    while time.monotonic() < end:
+    while time.monotonic() < end and not found.is_set():
         which = (n // 2 + reads // IN_A_ROW) % WRITERS
         before = list(acknowledged)
         reads += 1
@@ -109,6 +108,8 @@ def read(
         else:
             page = client.get(f"/blog/post-{which}?comments=newest").content
             stale += max(map(int, SHOWN.findall(page)), default=0) < before[which]
+        if stale and mode != "sound":
+            found.set()
     with counts.get_lock():
         counts[0] += reads
         counts[2] += kept[0]

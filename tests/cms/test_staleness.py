@@ -28,14 +28,14 @@ def posts(mongo):
 def run(posts, mode, seconds, database):
     counts = staleness.race(seconds, mode, os.environ[URI], database.name, posts)
     print(f"{mode}: {counts} at {now():%H:%M:%S}")  # noqa: T201 - what a slow test did is worth reading
-    assert counts["read"] > 200
-    assert counts["written"] > 50
-    assert counts["kept"] > 50
     return counts
 
 
 def test_eight_writers_and_eight_readers(mongo, posts):
     counts = run(posts, "sound", 20, mongo)
+    assert counts["read"] > 200
+    assert counts["written"] > 50
+    assert counts["kept"] > 50
     assert counts["stale"] == 0
 
 
