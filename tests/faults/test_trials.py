@@ -46,5 +46,7 @@ def test_nothing_is_lost_or_doubled_when_the_primary_dies(record_property):
     for took, window in zip(elections, kills, strict=True):
         # One that was asked while there was no primary may be answered later, by a machine with much to do.
         failed = [one.began - window.began for one in ledger.during(window) if one.kind == "reads" and one.failed]
-        record_property("did", [f"election {took:.1f} s; readers who asked until {max(failed, default=0):.1f} s saw errors"])
+        record_property(
+            "did", [f"election {took:.1f} s; readers who asked until {max(failed, default=0):.1f} s saw errors"]
+        )
         assert max(failed, default=0) <= took + NOTICING
