@@ -122,7 +122,7 @@ MIDDLEWARE = [
     "cms.middleware.MetricsMiddleware",
     "cms.middleware.RequestIdMiddleware",
     # Outside of all that may refuse a request: a refusal is a page as well.
-    "csp.middleware.CSPMiddleware",
+    "cms.middleware.PolicyMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "cms.middleware.PermissionsMiddleware",

@@ -53,6 +53,8 @@ class SiteSettings:
     social: list[dict[str, str]] = field(default_factory=list)
 
 
+_SETTINGS = frozenset(one.name for one in fields(SiteSettings))
+
 COMMENT_POLICIES = (
     ("open", _("Comments appear at once")),
     ("hold-first", _("The first comment of each author waits for approval")),
@@ -160,7 +162,7 @@ def read_beside(*others: Beside) -> tuple[Site, list[dict[str, Any]]]:
 
 def _site(document: Mapping[str, Any]) -> Site:
     stored: dict[str, Any] = document.get("settings", {})
-    known = {f.name: stored[f.name] for f in fields(SiteSettings) if f.name in stored}
+    known = {name: stored[name] for name in _SETTINGS & stored.keys()}
     given = document.keys() >= set(NAMES)
     versions = Versions(**{name: document[name] for name in NAMES}, tags=document.get("tags", {})) if given else None
     return Site(versions, document.get("nonce"), document.get("tree", 0), SiteSettings(**known))
