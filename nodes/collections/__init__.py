@@ -1,5 +1,6 @@
 """The collections of what editors write; every hot query's index stands here."""
 
+from functools import cache
 from typing import Any
 
 from bson import ObjectId
@@ -100,6 +101,13 @@ def node_indexes() -> tuple[Index, ...]:
             ),
         ),
     )
+
+
+@cache
+def keys_of(index: str, collection: str = NODES) -> dict[str, int | str]:
+    """Return the keys of a declared index, for hints: its name differs where an upgrade found the declared one taken."""
+    declared = next(one for one in collections() if one.name == collection).indexes
+    return dict(next(one for one in declared if one.name == index).keys)
 
 
 def home_of(type: str) -> str:

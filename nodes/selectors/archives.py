@@ -8,7 +8,7 @@ from typing import Any
 from bson import ObjectId
 
 from mongo.connection import database
-from nodes.collections import NODES
+from nodes.collections import NODES, keys_of
 from nodes.models import version_cache
 from nodes.selectors import due
 from nodes.selectors.listing import Listing, Span, listing, live, posts_of
@@ -41,7 +41,7 @@ def months(blog_id: ObjectId, moment: datetime, zone: tzinfo) -> tuple[Month, ..
             {"$group": {"_id": name, "count": {"$sum": 1}}},
             {"$sort": {"_id": -1}},
         ]
-        groups = database()[NODES].aggregate(pipeline, hint="by_section")
+        groups = database()[NODES].aggregate(pipeline, hint=keys_of("by_section"))
         found = tuple(Month(int(g["_id"][:4]), int(g["_id"][5:]), g["count"]) for g in groups)
         return found, due.next_due(moment)
 

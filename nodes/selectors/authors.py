@@ -9,7 +9,7 @@ from datetime import datetime
 
 from markup.text import slugify
 from mongo.connection import database
-from nodes.collections import ASSET_FILES, NODES
+from nodes.collections import ASSET_FILES, NODES, keys_of
 from nodes.content import registry
 from nodes.models import Node, version_cache
 from nodes.models.tree import Tree
@@ -40,7 +40,7 @@ def pages(sections: Tree, moment: datetime) -> dict[str, Node]:
             **live(moment),
         }
         fields = for_readers({**LISTED, "metadata.detail.names": 1}, moment)
-        documents = database()[NODES].find(wanted, fields).sort(NEWEST_FIRST).limit(MOST_PAGES).hint("by_type")
+        documents = database()[NODES].find(wanted, fields).sort(NEWEST_FIRST).limit(MOST_PAGES).hint(keys_of("by_type"))
         found: dict[str, Node] = {}
         for page in map(Node.from_document, documents):
             # Of two that have a name, it stays the older one's: a new page takes no address of another.
@@ -109,7 +109,7 @@ def bylines(sections: Tree, moment: datetime) -> dict[str, tuple[str, datetime]]
         }
         group = {"_id": "$metadata.author.name", "at": {"$max": "$metadata.published"}}
         found: dict[str, tuple[str, datetime]] = {}
-        for one in database()[NODES].aggregate([{"$match": wanted}, {"$group": group}], hint="by_byline"):
+        for one in database()[NODES].aggregate([{"$match": wanted}, {"$group": group}], hint=keys_of("by_byline")):
             slug = slugify(one["_id"])
             if slug and one["at"] > found.get(slug, ("", EVER))[1]:
                 found[slug] = one["_id"], one["at"]

@@ -13,7 +13,7 @@ from typing import Any, Self
 from bson import ObjectId
 
 from mongo.connection import Document, database
-from nodes.collections import NODES, POSITION
+from nodes.collections import NODES, POSITION, keys_of
 from nodes.content import registry
 from nodes.models import Node
 from nodes.models.dependencies import on_lists
@@ -121,4 +121,4 @@ def in_order(
 ) -> list[Document]:
     """Return up to `limit` documents of what stands in a section, in its order, or from the end; 0 for all."""
     found = database()[NODES].find({"metadata.parent_id": section_id, **wanted}, {**fields, "position": 1})
-    return list(found.sort(_BACKWARDS if backwards else list(POSITION)).limit(limit).hint(INDEX))
+    return list(found.sort(_BACKWARDS if backwards else list(POSITION)).limit(limit).hint(keys_of(INDEX)))

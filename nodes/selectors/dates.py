@@ -10,7 +10,7 @@ from django.db import models
 from django.utils import timezone
 
 from mongo.connection import Document, database
-from nodes.collections import NODES
+from nodes.collections import NODES, keys_of
 from nodes.content import facets, registry
 from nodes.content import fields as content_fields
 from nodes.content.upgrading import FIRST
@@ -105,7 +105,7 @@ def _beyond(
     fields = for_readers({**LISTED, "derived.date": 1, **_details(types)}, moment)
     documents = database()[NODES].find({**condition, **live(moment)}, fields)
     ordered = documents.sort([("derived.date", way), ("_id", way)]).limit(limit)
-    return list(ordered.hint("facet_by_date" if keys else "by_date"))
+    return list(ordered.hint(keys_of("facet_by_date" if keys else "by_date")))
 
 
 def _details(types: Sequence[Any]) -> dict[str, int]:

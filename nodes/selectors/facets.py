@@ -8,7 +8,7 @@ from typing import Any
 from bson import ObjectId
 
 from mongo.connection import database
-from nodes.collections import NODES
+from nodes.collections import NODES, keys_of
 from nodes.content import facets
 from nodes.models import version_cache
 from nodes.models.dependencies import on_lists
@@ -58,7 +58,7 @@ def counts(section_id: ObjectId, type: str, wanted: Wanted, moment: datetime) ->
             {"$limit": MOST_READ},
         ]
         found: dict[str, dict[str, int]] = {field.name: {} for field in facets.fields(type)}
-        for group in database()[NODES].aggregate(pipeline, hint=index):
+        for group in database()[NODES].aggregate(pipeline, hint=keys_of(index)):
             name, value = facets.read(group["_id"])
             if name in found and len(found[name]) < MOST_TOLD:
                 found[name][value] = group["count"]

@@ -9,7 +9,7 @@ from bson import ObjectId
 from bson.errors import InvalidId
 
 from mongo.connection import Document, database
-from nodes.collections import ASSET_FILES, NEWEST, NODES, standing
+from nodes.collections import ASSET_FILES, NEWEST, NODES, keys_of, standing
 from nodes.content import registry
 from nodes.models import Node, Photo
 from nodes.models.dependencies import note_tags, note_texts, on_lists
@@ -228,4 +228,6 @@ def beside(
     else:
         condition["metadata.published"] = {"$gte": since, "$lte": until}
     order = OLDEST_FIRST if edge is not None and edge.newer else NEWEST_FIRST
-    return list(database()[collection].find(condition, dict(fields)).sort(order).limit(limit).hint(index))
+    return list(
+        database()[collection].find(condition, dict(fields)).sort(order).limit(limit).hint(keys_of(index, collection))
+    )

@@ -8,7 +8,7 @@ from bson import ObjectId
 from bson.errors import InvalidId
 
 from mongo.connection import Document, database
-from nodes.collections import ASSET_FILES, NODES, REDIRECTS, home_of
+from nodes.collections import ASSET_FILES, NODES, REDIRECTS, home_of, keys_of
 from nodes.content import NEWEST, PHOTOS, registry
 from nodes.models import Node, Photo, tree, version_cache
 from nodes.models.dependencies import note_node, note_texts, on_lists
@@ -227,7 +227,7 @@ def pages_of(
         .find(wanted, for_readers(fields, moment))
         .sort("metadata.slug", 1)
         .limit(limit)
-        .hint("by_name")
+        .hint(keys_of("by_name"))
     )
     return [Node.from_document(document) for document in found]
 

@@ -8,7 +8,7 @@ from typing import Any
 from bson import ObjectId
 
 from mongo.connection import database
-from nodes.collections import NODES
+from nodes.collections import NODES, keys_of
 from nodes.content import registry
 from nodes.models import Node, tree, version_cache
 from nodes.selectors import due
@@ -67,7 +67,7 @@ def _pages(section_ids: list[ObjectId], moment: datetime) -> Iterator[dict[str, 
     types = one_of(registry.pages())
     wanted = {"metadata.parent_id": {"$in": section_ids}, "metadata.type": types, **live(moment)}
     found = database()[NODES].find(wanted, for_readers(UNTAGGED | {"position": 1}, moment))
-    for document in found.hint("by_name").limit(MOST_PAGES):
+    for document in found.hint(keys_of("by_name")).limit(MOST_PAGES):
         said = Node.from_document(document).metadata
         place = {"parent_id": said.parent_id, "slug": said.slug, "title": said.title}
         yield {**place, "position": document.get("position") or ""}

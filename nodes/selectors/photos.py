@@ -13,7 +13,7 @@ from bson import ObjectId
 from bson.errors import InvalidId
 
 from mongo.connection import database
-from nodes.collections import ASSET_FILES, BY_ID, CHANGED, sought, standing
+from nodes.collections import ASSET_FILES, BY_ID, CHANGED, keys_of, sought, standing
 from nodes.content import CONTENT
 from nodes.models import Photo
 from nodes.models.dependencies import on_lists
@@ -94,7 +94,7 @@ def values(name: str, version: Hashable) -> tuple[Any, ...]:
             {"$sort": {"_id": 1}},
             {"$limit": MOST_VALUES},
         ],
-        hint="by_exif",
+        hint=keys_of("by_exif", ASSET_FILES),
     )
     return tuple(document["_id"] for document in said)
 

@@ -7,7 +7,7 @@ from bson import ObjectId
 
 from mongo.clock import now
 from mongo.connection import database
-from nodes.collections import ASSET_FILES, NODES, standing
+from nodes.collections import ASSET_FILES, NODES, keys_of, standing
 from nodes.content import PHOTO
 from nodes.models import Node, Photo
 from nodes.selectors import lists, search
@@ -53,7 +53,7 @@ def by_title(
     wanted = {"$and": [titled(query), among or {}, standing(collection)]}
     try:
         with search.at_most(MILLISECONDS):
-            found = database()[collection].find(wanted, FIELDS[collection]).hint("by_title_word").limit(size)
+            found = database()[collection].find(wanted, FIELDS[collection]).hint(keys_of("by_title_word")).limit(size)
             return [MODELS[collection].from_document(document) for document in found]
     except search.TooSlow:
         return []

@@ -14,7 +14,7 @@ from bson import ObjectId
 
 from markup.html import references as markup_references
 from mongo.connection import Document, batched, database
-from nodes.collections import ASSET_FILES, NODES, REFERRING, TRASH, standing
+from nodes.collections import ASSET_FILES, NODES, REFERRING, TRASH, keys_of, standing
 from nodes.content import MARKDOWN, PHOTO, registry
 from nodes.content import fields as content_fields
 from nodes.models import Node
@@ -181,8 +181,8 @@ class Look:
 def count_referring() -> int:
     """Return how many pages, public or not, refer to anything, and how many drafts."""
     nodes = database()[NODES]
-    pages = nodes.count_documents(REFERRING, hint="referring")
-    return int(pages + nodes.count_documents(REFERRING_DRAFTS, hint="by_draft_ref"))
+    pages = nodes.count_documents(REFERRING, hint=keys_of("referring"))
+    return int(pages + nodes.count_documents(REFERRING_DRAFTS, hint=keys_of("by_draft_ref")))
 
 
 def look(sections: Tree, moment: datetime, cursor: str = "") -> Look:
@@ -211,7 +211,7 @@ def _look_through_drafts(sections: Tree, moment: datetime, cursor: str) -> Look:
         query["$or"] = edge.beyond(("draft.saved_at",))
     fields = LISTED | {"draft.refs": 1, "draft.saved_at": 1}
     found = database()[NODES].find(query, fields).sort([("draft.saved_at", -1), ("_id", -1)])
-    documents = list(found.limit(LOOKED_AT_ONCE + 1).hint("by_draft"))
+    documents = list(found.limit(LOOKED_AT_ONCE + 1).hint(keys_of("by_draft")))
     is_more, documents = len(documents) > LOOKED_AT_ONCE, documents[:LOOKED_AT_ONCE]
     last = documents[-1] if is_more else None
     after = f"{DRAFTS}{Cursor(False, (last['draft']['saved_at'],), last['_id'])}" if last else ""

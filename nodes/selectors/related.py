@@ -9,7 +9,7 @@ from math import log
 from typing import Any
 
 from mongo.connection import Document, database
-from nodes.collections import NODES
+from nodes.collections import NODES, keys_of
 from nodes.models import Node, version_cache
 from nodes.models.tree import Tree
 from nodes.selectors import due, search
@@ -47,7 +47,7 @@ def related(sections: Tree, node: Node, moment: datetime) -> Related:
         fields = for_readers({**LISTED, "derived.title_words": 1}, moment, tagged=own)
         found = database()[NODES].find(base, fields).sort(NEWEST_FIRST).limit(COMPARED)
         # Most are compared and not shown: nodes are made of few.
-        alike = map(Node.from_document, _alike(node, list(found.hint("by_tag"))))
+        alike = map(Node.from_document, _alike(node, list(found.hint(keys_of("by_tag")))))
         # Changes that are due may have taken the tags away.
         installed = (one for one in alike if one.content_type.is_installed and own & set(one.metadata.tags))
         shown = list(islice(installed, SHOWN))
@@ -96,7 +96,9 @@ def titled(sections: Tree, words: Sequence[str], moment: datetime, *, size: int,
     documents: list[Document] = []
     try:
         with search.at_most(milliseconds):
-            documents += database()[NODES].find(wanted, fields).hint("by_title_word").limit(COMPARED) if words else ()
+            documents += (
+                database()[NODES].find(wanted, fields).hint(keys_of("by_title_word")).limit(COMPARED) if words else ()
+            )
     except search.TooSlow:
         return []
 

@@ -9,7 +9,7 @@ from typing import Any
 from bson import ObjectId
 
 from mongo.connection import database
-from nodes.collections import ASSET_FILES, NODES, home_of
+from nodes.collections import ASSET_FILES, NODES, home_of, keys_of
 from nodes.content import registry
 from nodes.models import as_shown, version_cache
 from nodes.models.dependencies import note_texts, on_lists
@@ -41,7 +41,7 @@ def starts(sections: Tree, type: str, moment: datetime) -> tuple[Cursor, ...]:
             database()[home_of(type)].find(_public(sections, type, moment), dict.fromkeys(TIMES, 1)).sort(OLDEST_FIRST)
         )
         # The first of every SIZE: index keys alone are read, and most of them only passed over.
-        first = islice(keys.hint("by_type").batch_size(SIZE), 0, None, SIZE)
+        first = islice(keys.hint(keys_of("by_type")).batch_size(SIZE), 0, None, SIZE)
         found = ((key["metadata"], key["_id"]) for key in first)
         return tuple(Cursor(True, (one["published"], one["created"]), id) for one, id in found), due.next_due(moment)
 
@@ -66,7 +66,9 @@ def newest(sections: Tree, moment: datetime) -> dict[ObjectId, datetime]:
             types = (type for type in registry.leaves() if home_of(type) == name)
             wanted = {"metadata.parent_id": {"$in": ids}, "metadata.type": {"$in": list(types)}, **live(moment)}
             newest = {"_id": "$metadata.parent_id", "at": {"$max": "$metadata.published"}}
-            grouped = database()[name].aggregate([{"$match": wanted}, {"$group": newest}], hint="by_section")
+            grouped = database()[name].aggregate(
+                [{"$match": wanted}, {"$group": newest}], hint=keys_of("by_section", name)
+            )
             found |= {group["_id"]: group["at"] for group in grouped}
         return found, due.next_due(moment)
 
@@ -85,7 +87,12 @@ def entries(sections: Tree, type: str, number: int, moment: datetime) -> Iterato
     del wanted["metadata.published"]
     fields = for_readers({f"metadata.{name}": 1 for name in ("parent_id", "slug", "updated")}, moment)
     found = (
-        database()[home_of(type)].find(wanted, fields).sort(OLDEST_FIRST).hint("by_type").limit(SIZE).batch_size(SIZE)
+        database()[home_of(type)]
+        .find(wanted, fields)
+        .sort(OLDEST_FIRST)
+        .hint(keys_of("by_type"))
+        .limit(SIZE)
+        .batch_size(SIZE)
     )
     said = (as_shown(document)["metadata"] for document in found)
     return (Entry(one["parent_id"], one["slug"], one["updated"]) for one in said)

@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Any
 
 from mongo.connection import database
-from nodes.collections import NODES
+from nodes.collections import NODES, keys_of
 from nodes.models import Node
 from nodes.models.tree import Tree
 from nodes.selectors import picking, search
@@ -36,7 +36,7 @@ def _titles(typed: str, public: dict[str, Any], moment: datetime) -> list[str]:
     if not titles.typed(typed):
         return []
     wanted = {**picking.titled(typed), **public}
-    documents = database()[NODES].find(wanted, for_readers(LISTED, moment)).hint("by_title_word").limit(TITLES)
+    documents = database()[NODES].find(wanted, for_readers(LISTED, moment)).hint(keys_of("by_title_word")).limit(TITLES)
     nodes = map(Node.from_document, documents)
     return [node.metadata.title for node in nodes if node.content_type.is_installed]
 
@@ -49,7 +49,7 @@ def _tags(typed: str, public: dict[str, Any]) -> list[str]:
         tag, end = beginning, beginning + titles.LAST
         while len(found) < TAGS:
             wanted = {"metadata.tags": {"$elemMatch": {"$gt": tag, "$lt": end}}, **public}
-            document = database()[NODES].find_one(wanted, {"metadata.tags": 1}, hint="by_tag")
+            document = database()[NODES].find_one(wanted, {"metadata.tags": 1}, hint=keys_of("by_tag"))
             if document is None:
                 break
             tag = min(one for one in document["metadata"]["tags"] if tag < one < end)

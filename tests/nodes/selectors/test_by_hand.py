@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from mongo.clock import now
+from nodes.collections import keys_of
 from nodes.models import tree
 from nodes.selectors import by_hand
 from nodes.selectors import nodes as selectors
@@ -90,7 +91,7 @@ def test_readers_pages_go_along_the_index_and_read_what_they_show(client, book, 
         with commands.recorded():
             assert client.get(address).status_code == 200
         for event in commands.sent:
-            if event.command_name != "find" or event.command.get("hint") != by_hand.INDEX:
+            if event.command_name != "find" or event.command.get("hint") != keys_of(by_hand.INDEX):
                 continue
             seen += 1
             plan = explain(mongo, event)

@@ -7,6 +7,7 @@ import pytest
 from bson import ObjectId
 
 from cms import page_cache
+from mongo import indexes
 from mongo.clock import now
 from nodes.models import version_cache
 from nodes.selectors import slugs
@@ -113,6 +114,23 @@ def test_every_query_is_an_index_scan_that_reads_what_it_shows(client, site, mon
             read, returned = figures(plan)
             assert read <= 2 * returned, f"{read} read, {returned} returned, {told}"
     assert seen > 60
+
+
+def test_an_index_that_an_upgrade_built_under_another_name_serves_as_well(client, site, mongo):
+    declared = {
+        name: one for name, one in mongo["cms.nodes"].index_information().items() if name not in ("_id_", "by_words")
+    }
+    try:
+        for name, one in declared.items():
+            mongo["cms.nodes"].drop_index(name)
+            mongo["cms.nodes"].create_index(one.pop("key"), name=f"{name}_2", **one)
+        for address in addresses(client):
+            forget()
+            assert client.get(address).status_code in (200, 301), address
+    finally:
+        for name in declared:
+            mongo["cms.nodes"].drop_index(f"{name}_2")
+        indexes.ensure()
 
 
 def test_search_is_bounded(client, site, commands):

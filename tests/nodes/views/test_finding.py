@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from lxml import etree
 
 from mongo.clock import now
+from nodes.collections import keys_of
 from nodes.models import tree
 from nodes.selectors import search, sitemap
 from nodes.services import editing
@@ -393,6 +394,6 @@ class TestNotFound:
         with commands.recorded():
             assert client.get("/news/wide-margin").status_code == 404
         (sent,) = [e.command for e in commands.sent if "derived.title_words" in e.command.get("filter", {})]
-        assert (sent["limit"], sent["hint"]) == (50, "by_title_word")
+        assert (sent["limit"], sent["hint"]) == (50, keys_of("by_title_word"))
         assert sent["maxTimeMS"] <= 200
         assert not [e for e in commands.sent if "$text" in e.command.get("filter", {})]

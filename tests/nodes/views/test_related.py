@@ -7,6 +7,7 @@ from bson import ObjectId
 
 from cms import page_cache
 from mongo.clock import now
+from nodes.collections import keys_of
 from nodes.models import version_cache
 from nodes.selectors import related
 from nodes.services import drafts
@@ -75,7 +76,7 @@ class TestRelated:
         for address, queries in (("/news/post-1", 1), ("/news/untagged", 0)):
             with commands.recorded():
                 assert len(below(client, address)) == related.SHOWN * queries
-            sent = [event.command for event in commands.sent if event.command.get("hint") == "by_tag"]
+            sent = [event.command for event in commands.sent if event.command.get("hint") == keys_of("by_tag")]
             assert [command["limit"] for command in sent] == [related.COMPARED] * queries
 
 

@@ -5,6 +5,7 @@ import re
 import pytest
 
 from cms import page_cache
+from nodes.collections import keys_of
 from nodes.models import version_cache
 from nodes.selectors import outline
 from nodes.services.site import save_settings
@@ -62,7 +63,7 @@ def test_a_change_anywhere_in_the_section_shows_at_once(client, library):
 
 def test_it_is_one_bounded_query_along_an_index(mongo, client, library, commands, monkeypatch):
     def queries():
-        found = [event for event in commands.sent if event.command.get("hint") == "by_name"]
+        found = [event for event in commands.sent if event.command.get("hint") == keys_of("by_name")]
         return [event for event in found if isinstance(event.command["filter"]["metadata.parent_id"], dict)]
 
     with commands.recorded():
