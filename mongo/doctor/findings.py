@@ -14,7 +14,7 @@ from typing import Any
 import pymongo
 from django.utils.module_loading import autodiscover_modules
 from pymongo.database import Database
-from pymongo.errors import OperationFailure, PyMongoError
+from pymongo.errors import OperationFailure, PyMongoError, ServerSelectionTimeoutError
 
 from mongo.collections import Collection, aliases, stored
 from mongo.connection import Document, database, part_of
@@ -139,26 +139,27 @@ def _in_time(name: str, where: str, work: Callable[[], Iterable[Finding]]) -> li
         with pymongo.timeout(SECONDS):
             for finding in work():
                 found.append(finding)  # noqa: PERF402 - what was found before a time-out is kept
-    except OperationFailure as error:
-        if error.code == _UNAUTHORIZED:
+    except PyMongoError as error:
+        if isinstance(error, OperationFailure) and error.code == _UNAUTHORIZED:
             message = f"The site's user may not see what “{name}” looks at."
             found.append(
                 Finding(ADVICE, "not-allowed", where, message, "Grant clusterMonitor, or ask as an administrator.")
             )
-        elif error.timeout:
+        elif error.timeout and not isinstance(error, ServerSelectionTimeoutError):
             found.append(_cut_short(name, where))
+        elif is_outage(error):
+            raise
         else:
-            raise
-    except PyMongoError as error:
-        if not error.timeout or "No servers" in str(error):
-            raise
-        found.append(_cut_short(name, where))
+            found.append(_failed(name, where, first_clause(error)))
     except Exception as error:  # noqa: BLE001 - a malformed document must not hide what the other checks find
-        log.exception("The doctor's check “%s” of %s failed", name, where)
-        message = f"“{name}” failed on what is stored: {type(error).__name__}: {error}."
-        fix = "manage.py setup_indexes --check lists malformed documents; the log shows where the check failed."
-        found.append(Finding(ERROR, "check-failed", where, message, fix))
+        found.append(_failed(name, where, f"{type(error).__name__}: {error}"))
     return found
+
+
+def _failed(name: str, where: str, why: str) -> Finding:
+    log.exception("The doctor's check “%s” of %s failed", name, where)
+    fix = "manage.py setup_indexes --check lists malformed documents; the log shows where the check failed."
+    return Finding(ERROR, "check-failed", where, f"“{name}” failed: {why}.", fix)
 
 
 def _cut_short(name: str, where: str) -> Finding:

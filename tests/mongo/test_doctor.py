@@ -200,6 +200,17 @@ def test_server_that_is_not_there_is_a_finding(mongo, monkeypatch):
         assert found() == {"unreachable": ERROR}
 
 
+@pytest.mark.parametrize("options", ["", "&replicaSet=rs"])
+def test_server_that_is_lost_during_a_check_is_a_finding(mongo, options):
+    with MongoClient(f"mongodb://127.0.0.1:9/?serverSelectionTimeoutMS=50{options}") as unreachable:
+
+        def lost(examination):
+            unreachable.admin.command("ping")
+            yield from ()
+
+        assert found(checks=[lost]) == {"unreachable": ERROR}
+
+
 def test_writes_that_may_be_lost(mongo, monkeypatch):
     uri = mongo.client.address
     options = {"w": 1, "retryWrites": False, "readPreference": "secondaryPreferred", "directConnection": True}
@@ -255,6 +266,18 @@ def test_check_that_fails_is_a_finding_and_the_others_go_on(declare, patients):
 
     levels = found(checks=[broken])
     assert (levels["found-before"], levels["check-failed"], levels["mixed-type"]) == (WARNING, ERROR, WARNING)
+
+
+def test_check_that_the_server_refuses_is_a_finding_and_the_others_go_on(declare, patients):
+    declare(unsharded_because="test")
+    patients.insert_many([{"a": 1}, {"a": "1"}])
+
+    def refused(examination):
+        examination.db.command("noSuchCommand")
+        yield from ()
+
+    levels = found(checks=[refused])
+    assert (levels["check-failed"], levels["mixed-type"]) == (ERROR, WARNING)
 
 
 def test_malformed_documents_stop_no_check(mongo):
