@@ -293,8 +293,8 @@ def once_more(job: Job) -> None:
     _jobs(job.alias).update_one({"_id": job.id}, {"$unset": {"once": 1}})
 
 
-def failures(limit: int = 100, alias: str = DEFAULT_DB_ALIAS) -> list[Job]:
-    """Return the jobs that failed for good, the oldest first."""
+def failures(limit: int = 0, alias: str = DEFAULT_DB_ALIAS) -> list[Job]:
+    """Return the jobs that failed for good, the oldest first: `limit` of them, or all."""
     return [_job(document, alias) for document in _jobs(alias).find({"state": FAILED}).sort("due", 1).limit(limit)]
 
 

@@ -4,6 +4,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 from mongo.collections import Collection
@@ -84,7 +85,7 @@ def valid_documents(examination: Examination, collection: Collection) -> Iterato
     if collection.validator is None:
         return
     part = examination.part_of(collection.name, JUDGED)
-    for violation in validators.violating(examination.db, collection, _NAMED, part):
+    for violation in islice(validators.violating(examination.db, collection, part), _NAMED):
         yield Finding(
             WARNING,
             "invalid-document",

@@ -81,24 +81,21 @@ def _differences(before: Any, after: Any, path: str) -> Iterator[str]:
         yield f"{path}: {before} → {after}"
 
 
-def violations(collections: Iterable[str] = (), most: int = 100) -> Iterator[Violation]:
-    """Yield stored documents that violate the declared validators, at most `most` a collection. Scans each collection."""
+def violations(collections: Iterable[str] = ()) -> Iterator[Violation]:
+    """Yield stored documents that violate the declared validators. Scans each collection."""
     for item in stored(names=collections):
         if item.collection.validator is None:
             continue
         with unhurried():
-            found = list(violating(database(item.alias), item.collection, most))
+            found = list(violating(database(item.alias), item.collection))
         yield from found
 
 
-def violating(
-    db: Database[Document], collection: Collection, most: int, part: Iterable[Document] = ()
-) -> Iterator[Violation]:
+def violating(db: Database[Document], collection: Collection, part: Iterable[Document] = ()) -> Iterator[Violation]:
     """Yield documents of one collection that violate its validator, out of the `part` that these stages leave, or of all."""
     stages: list[Document] = [
         *part,
         {"$match": {"$nor": [{"$jsonSchema": collection.validator}]}},
-        {"$limit": most},
         {"$project": {"_id": 1}},
     ]
     for document in db[collection.name].aggregate(stages):

@@ -251,7 +251,10 @@ def test_documents_that_violate_a_validator_are_listed(mongo, declare):
     with pytest.raises(CommandError, match="1 documents violate"):
         call_command("setup_indexes", "--check", stdout=out)
     assert out.getvalue() == "trial: bad\n"
-    mongo[NAME].delete_one({"_id": "bad"})
+    mongo[NAME].insert_many([{"b": n} for n in range(200)])
+    with pytest.raises(CommandError, match="201 documents violate"):
+        run("--check")
+    mongo[NAME].delete_many({"_id": {"$ne": "good"}})
     assert run("--check") == "Every stored document is valid.\n"
 
 

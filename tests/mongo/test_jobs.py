@@ -164,6 +164,11 @@ def test_command_works_once_lists_failures_and_tries_them_again(seen, mongo):
     with pytest.raises(CommandError, match="1 jobs failed"):
         call_command("work", "--failed", stdout=StringIO())
     assert jobs.retry_failures() == 1
+    for _ in range(101):
+        jobs.put("none such", {})
+    mongo.jobs.update_many({}, {"$set": {"state": "failed"}})
+    with pytest.raises(CommandError, match="103 jobs failed"):
+        call_command("work", "--failed", stdout=StringIO())
 
 
 def test_what_is_done_all_the_time_has_a_thread_of_its_own_until_the_worker_ends(monkeypatch):
