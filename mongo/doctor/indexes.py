@@ -20,7 +20,7 @@ def declared_indexes(examination: Examination) -> Iterator[Finding]:
         yield Finding(ERROR, "former-format", "", str(error), "Begin with an empty database, or use that version on.")
         return
     for change in changes:
-        message = f"{change.what}.".capitalize() if change.optional else f"Not so: {change.what}."
+        message = f"{change.what[0].upper()}{change.what[1:]}." if change.optional else f"Not so: {change.what}."
         if change.optional and change.sign == "-":
             yield Finding(
                 WARNING, "index-stray", change.collection, message, "manage.py setup_indexes --drop-unknown drops it."
@@ -37,7 +37,7 @@ def declared_indexes(examination: Examination) -> Iterator[Finding]:
 def unused_indexes(examination: Examination) -> Iterator[Finding]:
     """Indexes that a week of use has not used: they slow each write."""
     for row in status.indexes(alias=examination.alias):
-        if row.name == "_id_" or row.uses or row.since is None:
+        if row.name == "_id_" or row.enforces or row.uses or row.since is None:
             continue
         if datetime.now(UTC) - row.since > LONG_ENOUGH:
             yield Finding(

@@ -91,7 +91,7 @@ def server_topology(examination: Examination) -> Iterator[Finding]:
             "Start it with --replSet and initiate the set.",
         )
         return
-    members = len(hello["hosts"])
+    members = len(hello["hosts"]) + len(hello.get("passives", ()))  # which never become the primary
     if members < SAFE_MEMBERS:
         yield Finding(
             examination.for_production,

@@ -13,7 +13,8 @@ from mongo.indexes.matching import same
 
 @dataclass(frozen=True)
 class IndexStatus:
-    """An existing index: `size` in bytes, `uses` since the server started counting at `since`."""
+    """An existing index: `size` in bytes, `uses` since the server started counting at `since`. `enforces`: of use
+    without being asked, as it keeps values unique or has documents expire."""
 
     collection: str
     name: str
@@ -21,6 +22,7 @@ class IndexStatus:
     uses: int
     since: datetime | None
     declared: bool
+    enforces: bool
 
 
 def indexes(collections: Iterable[str] = (), alias: str = "") -> list[IndexStatus]:
@@ -38,7 +40,8 @@ def indexes(collections: Iterable[str] = (), alias: str = "") -> list[IndexStatu
         for index_name, details in db[name].index_information().items():
             is_ours = index_name == "_id_" or any(same(index, details) for index in item.collection.indexes)
             count, since = uses.get(index_name, (0, None))
-            rows.append(IndexStatus(name, index_name, sizes.get(index_name, 0), count, since, is_ours))
+            enforces = "unique" in details or "expireAfterSeconds" in details
+            rows.append(IndexStatus(name, index_name, sizes.get(index_name, 0), count, since, is_ours, enforces))
     return rows
 
 
