@@ -132,7 +132,7 @@ class Writer:
     def abort(self) -> None:
         """Leave nothing behind of an archive that is not finished."""
         if self._zip:
-            with suppress(ValueError):
+            with suppress(ValueError, OSError):  # on a disk that is full
                 self._zip.close()
         if self._part.is_dir():
             shutil.rmtree(self._part)

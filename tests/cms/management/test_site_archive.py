@@ -1,6 +1,7 @@
 """What is refused of the file of an export before anything is read of it that would be stored."""
 
 import json
+import resource
 import shutil
 import zipfile
 
@@ -62,6 +63,19 @@ def test_of_two_exports_to_one_place_the_first_that_ends_is_there_whole(tmp_path
     first.abort()
     check(path)
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_nothing_is_left_of_an_export_that_the_disk_cannot_hold(tmp_path):
+    writer = Writer(tmp_path / "export.zip")
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, hard))
+    try:
+        with pytest.raises(OSError, match="File too large"):
+            writer.picture(PHOTO, iter([b"x" * 100_000]))
+        writer.abort()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_what_another_program_keeps_beside_an_export_stays(tmp_path):
