@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 from bson import ObjectId
 
@@ -119,6 +119,15 @@ class Tree:
     def child(self, parent_id: ObjectId | None, slug: str) -> Section | None:
         """Return the section `slug` of a section."""
         return next((s for s in self.children.get(parent_id, ()) if s.slug == slug), None)
+
+    def at(self, address: str) -> Section | None:
+        """Return the section at an address, percent-encoded or not; slashes around it mean nothing."""
+        section = None
+        for slug in unquote(address).strip("/").split("/"):
+            section = self.child(section.id if section else None, slug)
+            if section is None:
+                return None
+        return section
 
     def descendants(self, section_id: ObjectId) -> Iterator[Section]:
         """Yield all sections below one."""

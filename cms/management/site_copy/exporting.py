@@ -8,7 +8,6 @@ from dataclasses import asdict, dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote
 
 from bson import ObjectId
 
@@ -68,12 +67,10 @@ def export_site(
 
 
 def _below(address: str) -> frozenset[ObjectId]:
-    known = tree.fresh()
-    wanted = f"/{address.strip('/')}"
-    for section in known.sections.values():
-        if wanted in (known.url(section.parent_id, section.slug), unquote(known.url(section.parent_id, section.slug))):
-            return exported.below(section.id)
-    raise NoSuchSection(wanted)
+    section = tree.fresh().at(address)
+    if section is None:
+        raise NoSuchSection(f"/{address.strip('/')}")
+    return exported.below(section.id)
 
 
 @dataclass

@@ -73,12 +73,9 @@ class Command(MongoCommand):
 def _gallery(address: str) -> ObjectId:
     """Return the gallery at a path, or the one with that slug. Raises CommandError."""
     known = tree.fresh()
-    path = address.strip("/")
-    wanted = f"/{path}"
+    at = known.at(address)
     galleries = [section for section in known.sections.values() if may_hold(section.type, PHOTO)]
-    found = [s for s in galleries if known.url(s.parent_id, s.slug) == wanted] or [
-        s for s in galleries if s.slug == path
-    ]
+    found = [s for s in galleries if s is at] or [s for s in galleries if s.slug == address.strip("/")]
     if not found:
         raise CommandError(f"There is no gallery “{address}”.")
     if len(found) > 1:

@@ -52,6 +52,13 @@ def test_a_folder_is_imported_once(folder):
     audit()
 
 
+def test_a_path_is_given_as_it_is_read_or_as_it_is_in_an_address(folder):
+    gallery("湖", parent=build.node("folder", "旅行"))
+    gallery("湖", parent=build.node("folder", "a"))
+    for path, imported in (("旅行/湖", 3), ("/%E6%97%85%E8%A1%8C/%E6%B9%96/", 0)):
+        assert run("import_photos", str(folder), "--gallery", path).startswith(f"Photos: {imported} imported, ")
+
+
 def test_what_an_editor_threw_away_is_not_brought_back(folder):
     parent = gallery("lakes")
     run("import_photos", str(folder), "--gallery", "lakes")
