@@ -69,6 +69,11 @@ def test_all_name_one_address_of_the_site():
     assert "ports" not in COMPOSE["site"]
 
 
+def test_the_proxy_is_reached_by_both_kinds_of_address():
+    listened = re.findall(r"listen (.+);", (DEPLOY / "nginx.conf").read_text())
+    assert listened == ["443 ssl", "[::]:443 ssl", "80", "[::]:80"]
+
+
 def test_settings_are_one_file_of_variables_that_the_site_reads():
     written = (DEPLOY / "example.env").read_text()
     named = dict(line.split("=", 1) for line in written.splitlines())
