@@ -39,7 +39,7 @@ if "THEME" in env.ENVIRON and not THEME_DIR.is_dir():
     raise ImproperlyConfigured(f"THEME names no folder: {THEME_DIR}.")
 
 # What `manage.py serve` does (make run).
-PORT = natural(env, "PORT", default=8_000)
+PORT = natural(env, "PORT", default=8_000, least=1, most=65_535)
 # What takes in requests (cms.serving.workers).
 SERVER = one_of(env, "SERVER", ("waitress", "gunicorn"), default="waitress")
 

@@ -1,6 +1,7 @@
 """Ports of this machine's loopback interface: whether one is free, and which process listens on it."""
 
 import contextlib
+import errno
 import os
 import random
 import socket
@@ -17,12 +18,14 @@ def free_port() -> int:
 
 
 def is_free(port: int) -> bool:
-    """Whether a server could listen on this port."""
+    """Whether no other socket has this port. Raises OSError where a server may not listen on it at all."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((LOOPBACK, port))
-        except OSError:
+        except OSError as error:
+            if error.errno != errno.EADDRINUSE:
+                raise
             return False
     return True
 

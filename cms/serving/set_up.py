@@ -53,7 +53,14 @@ def claimed(path: Path, url: str) -> Iterator[Claim]:
 
 
 def require_port(port: int) -> None:
-    """Return once the port can be listened on. Raises CannotServe, naming who holds it."""
+    """Return once the port can be listened on. Raises CannotServe, naming who holds it, or why it cannot be."""
+    try:
+        _await_port(port)
+    except (OSError, OverflowError) as error:
+        raise CannotServe(f"Port {port} cannot be listened on: {error}.") from error
+
+
+def _await_port(port: int) -> None:
     deadline = time.monotonic() + LEAVING_SECONDS
     while not is_free(port):
         holder = listener(port)

@@ -216,6 +216,8 @@ def test_production_settings_are_clean(tmp_path):
         ({"MONGODB_WRITE_CONCERN": "1"}, "MONGODB_WRITE_CONCERN must be majority"),
         ({"MONGODB_URI": f"{PRODUCTION['MONGODB_URI']}&w=0"}, "MONGODB_URI: w must be majority"),
         ({"REQUESTS_AT_ONCE": "0"}, "REQUESTS_AT_ONCE must be 1 or more"),
+        ({"PORT": "0"}, "PORT must be 1 or more"),
+        ({"PORT": "99999"}, "PORT must be 65535 or less"),
         ({"LOG_FORMAT": "xml"}, "LOG_FORMAT must be one of line, json"),
         ({"HSTS_PRELOAD": "on"}, "HSTS_PRELOAD needs HSTS_SUBDOMAINS"),
         ({"SERVER": "apache"}, "SERVER must be one of waitress, gunicorn"),
