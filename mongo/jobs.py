@@ -138,8 +138,12 @@ def tend(aliases: Iterable[str] = (DEFAULT_DB_ALIAS,)) -> None:
     Raises PyMongoError where it cannot be said: as it could take no job either, a worker ends then, to be started again.
     """
     for alias in aliases:
-        database(alias)[WORKERS].update_one({"_id": "last"}, {"$set": {"at": now()}}, upsert=True)
+        _say_that_one_runs(alias)
     _do(_regular)
+
+
+def _say_that_one_runs(alias: str) -> None:
+    database(alias)[WORKERS].update_one({"_id": "last"}, {"$set": {"at": now()}}, upsert=True)
 
 
 def follow() -> None:
@@ -231,7 +235,8 @@ def take(alias: str = DEFAULT_DB_ALIAS) -> Job | None:
 
 
 def keep(job: Job) -> bool:
-    """Renew the lease of a long job; return whether the worker still owned it."""
+    """Renew the lease of a long job, and say that its worker runs; return whether the worker still owned it."""
+    _say_that_one_runs(job.alias)
     changed = _jobs(job.alias).update_one(_leased(job), {"$set": {"due": now() + LEASE}})
     return bool(changed.matched_count)
 

@@ -105,11 +105,13 @@ def test_job_of_a_worker_that_died_is_taken_after_its_lease_and_not_before(clock
     assert jobs.done(second)
 
 
-def test_lease_is_renewed(clock):
+def test_lease_is_renewed_and_a_worker_with_a_long_job_is_no_silent_one(clock):
     jobs.put("note", {"n": 1})
     job = jobs.take()
     clock(jobs.LEASE * 0.9)
+    assert not jobs.is_tended()
     assert jobs.keep(job)
+    assert jobs.is_tended()
     clock(jobs.LEASE * 0.9)
     assert jobs.take() is None
 
