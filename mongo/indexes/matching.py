@@ -32,6 +32,12 @@ def are_twins(index: Index, details: Mapping[str, Any]) -> bool:
     }
 
 
+def enforces(details: Mapping[str, Any]) -> bool:
+    """Return whether an index that the server lists does something without being asked: keeps values unique, or has documents
+    expire."""
+    return "unique" in details or "expireAfterSeconds" in details
+
+
 def describe(index: Index) -> str:
     """Return an index as one readable phrase: "unique index by_place (metadata.parent_id, metadata.slug)"."""
     return f"{'unique ' if index.unique else ''}index {index.name} {_in_brackets(index)}"

@@ -1,7 +1,8 @@
 """Declared against existing: what to create, rebuild or change so that each collection is as its app declares it.
 
-A plan is data; applying it is idempotent, builds a changed index before it drops the old one wherever the server lets both
-stand beside each other, and never drops what no app declares unless told to. An index is known by what it does (keys and
+A plan is data; applying it is idempotent, builds an index with other keys beside the old one, which queries of the version that
+still serves may hint at, builds one with other options before it drops the old one wherever the server lets both stand beside
+each other, and never drops what no app declares unless told to. An index is known by what it does (keys and
 options), not by its name.
 """
 
@@ -15,7 +16,7 @@ from mongo.collections import Collection, Index, stored
 from mongo.connection import Document, database, unhurried
 from mongo.indexes import validators
 from mongo.indexes.changes import Change, Work
-from mongo.indexes.matching import are_twins, describe, listed, listed_keys, same, spell
+from mongo.indexes.matching import are_twins, describe, enforces, listed, listed_keys, same, spell
 
 # As many offending documents are named where a unique index cannot be built.
 _OFFENDERS = 5
@@ -116,18 +117,22 @@ def _index_changes(
     build, obstacles = _building(collection, index, index.name), _obstacles(collection, index)
     if index.name not in existing:
         return [Change("+", alias, collection, describe(index), build, obstacles=obstacles)]
-    # The name is taken by another index of ours, as it was declared before: build first, then drop.
-    matched.add(index.name)
+    # The name is taken by another index of ours, as it was declared before.
     number = 2
     while f"{index.name}_{number}" in existing:
         number += 1
-    new_name = f"{index.name}_{number}"
+    new_name, former = f"{index.name}_{number}", existing[index.name]
+    build = _building(collection, index, new_name)
+    if listed_keys(former) != list(index.keys) and not enforces(former):
+        # It stays, as one that no app declares: processes of the old version hint at it.
+        return [Change("+", alias, collection, f"{describe(index)}, built as {new_name}", build, obstacles=obstacles)]
+    matched.add(index.name)
 
     def rebuild(db: Database[Document]) -> None:
-        _building(collection, index, new_name)(db)
+        build(db)
         _dropping(collection, index.name)(db)
 
-    before = describe(listed(index.name, existing[index.name]))
+    before = describe(listed(index.name, former))
     what = f"{before} → {spell(index)}, built as {new_name} before the old one goes"
     return [Change("~", alias, collection, what, rebuild, obstacles=obstacles)]
 

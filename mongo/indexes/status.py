@@ -8,7 +8,7 @@ from pymongo.errors import OperationFailure
 
 from mongo.collections import stored
 from mongo.connection import Document, client, database
-from mongo.indexes.matching import same
+from mongo.indexes.matching import enforces, same
 
 
 @dataclass(frozen=True)
@@ -40,8 +40,8 @@ def indexes(collections: Iterable[str] = (), alias: str = "") -> list[IndexStatu
         for index_name, details in db[name].index_information().items():
             is_ours = index_name == "_id_" or any(same(index, details) for index in item.collection.indexes)
             count, since = uses.get(index_name, (0, None))
-            enforces = "unique" in details or "expireAfterSeconds" in details
-            rows.append(IndexStatus(name, index_name, sizes.get(index_name, 0), count, since, is_ours, enforces))
+            size = sizes.get(index_name, 0)
+            rows.append(IndexStatus(name, index_name, size, count, since, is_ours, enforces(details)))
     return rows
 
 

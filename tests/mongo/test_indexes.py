@@ -83,12 +83,25 @@ def test_indexes_of_shared_collections_are_left_alone(mongo, declare):
     assert set(mongo[NAME].index_information()) == {"_id_", "by_a", "stray_1"}
 
 
-def test_changed_index_is_built_before_the_old_one_goes(mongo, declare, commands):
+def test_an_index_with_other_keys_is_built_beside_the_old_one_at_which_the_old_version_hints(mongo, declare):
     declare(BY_A)
     run()
     declare(Index("by_a", (("a", 1), ("b", 1))))
+    said = run()
+    assert "+ trial: index by_a (a, b), built as by_a_2\n" in said
+    assert "- trial: index by_a, which no app declares  (left alone: --drop-unknown does it)" in said
+    assert set(mongo[NAME].index_information()) == {"_id_", "by_a", "by_a_2"}
+    run("--drop-unknown")
+    assert set(mongo[NAME].index_information()) == {"_id_", "by_a_2"}
+    assert run("--plan") == "Nothing to do.\n"
+
+
+def test_changed_index_that_keeps_values_unique_is_built_before_the_old_one_goes(mongo, declare, commands):
+    declare(Index("by_a", (("a", 1),), unique=True))
+    run()
+    declare(Index("by_a", (("a", 1), ("b", 1))))
     with commands.recorded():
-        assert "~ trial: index by_a (a) → (a, b), built as by_a_2 before the old one goes" in run()
+        assert "~ trial: unique index by_a (a) → (a, b), built as by_a_2 before the old one goes" in run()
     assert [n for n in commands.names if n in ("createIndexes", "dropIndexes")] == ["createIndexes", "dropIndexes"]
     assert set(mongo[NAME].index_information()) == {"_id_", "by_a_2"}
     assert run("--plan") == "Nothing to do.\n"
