@@ -23,7 +23,7 @@ Document = dict[str, Any]
 T = TypeVar("T")
 
 # src/mongo/base/error_codes.yml
-DUPLICATE_KEY = 11000
+UNAUTHORIZED, DUPLICATE_KEY = 13, 11000
 
 # A collection with so many times more documents than a sample has is not read whole.
 WHOLE = 20

@@ -17,7 +17,7 @@ from pymongo.database import Database
 from pymongo.errors import OperationFailure, PyMongoError, ServerSelectionTimeoutError
 
 from mongo.collections import Collection, aliases, stored
-from mongo.connection import Document, database, part_of
+from mongo.connection import UNAUTHORIZED, Document, database, part_of
 from mongo.servers import first_clause, is_outage
 
 log = logging.getLogger(__name__)
@@ -26,7 +26,6 @@ ERROR, WARNING, ADVICE = "error", "warning", "advice"
 _SEVERITY = {ERROR: 0, WARNING: 1, ADVICE: 2}
 # For a check of the whole database, or of one collection.
 SECONDS = 10.0
-_UNAUTHORIZED = 13
 
 
 @dataclass(frozen=True)
@@ -140,7 +139,7 @@ def _in_time(name: str, where: str, work: Callable[[], Iterable[Finding]]) -> li
             for finding in work():
                 found.append(finding)  # noqa: PERF402 - what was found before a time-out is kept
     except PyMongoError as error:
-        if isinstance(error, OperationFailure) and error.code == _UNAUTHORIZED:
+        if isinstance(error, OperationFailure) and error.code == UNAUTHORIZED:
             message = f"The site's user may not see what “{name}” looks at."
             found.append(
                 Finding(ADVICE, "not-allowed", where, message, "Grant clusterMonitor, or ask as an administrator.")

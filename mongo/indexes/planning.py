@@ -13,7 +13,7 @@ from pymongo.database import Database
 from pymongo.errors import DuplicateKeyError, OperationFailure
 
 from mongo.collections import Collection, Index, stored
-from mongo.connection import Document, database, unhurried
+from mongo.connection import UNAUTHORIZED, Document, database, unhurried
 from mongo.indexes import validators
 from mongo.indexes.changes import Change, Work
 from mongo.indexes.matching import are_twins, describe, enforces, listed, listed_keys, same, spell
@@ -21,7 +21,6 @@ from mongo.indexes.matching import are_twins, describe, enforces, listed, listed
 # As many offending documents are named where a unique index cannot be built.
 _OFFENDERS = 5
 _NAMESPACE_EXISTS = 48
-_UNAUTHORIZED = 13
 
 
 class CannotBuild(Exception):
@@ -73,7 +72,7 @@ def take(change: Change) -> None:
     try:
         change.apply(database(change.alias))
     except OperationFailure as error:
-        if error.code != _UNAUTHORIZED:
+        if error.code != UNAUTHORIZED:
             raise
         raise CannotBuild(f"{change}: the database's user may not do this; grant it the role dbAdmin.") from error
 

@@ -9,9 +9,7 @@ from django.db import connections
 from pymongo.errors import OperationFailure
 
 from mongo import indexes, status
-from mongo.connection import client, unhurried
-
-_UNAUTHORIZED = 13
+from mongo.connection import UNAUTHORIZED, client, unhurried
 
 
 @contextmanager
@@ -37,5 +35,5 @@ def scratch_database() -> Iterator[None]:
                 client(alias).drop_database(names[alias])
             except OperationFailure as error:
                 # Who may make none may drop none.
-                if error.code != _UNAUTHORIZED:
+                if error.code != UNAUTHORIZED:
                     raise
