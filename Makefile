@@ -83,47 +83,38 @@ $(BIN)/python:
 	@rm -rf .venv
 	@$(PYTHON) -m venv .venv
 
+# $(call have,what says that it is there,packages,what is said where nobody can install them[,what would do instead ||])
+# RUNLEVEL: servers that come with a package need not run here.
+define have
+	@$(1) || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
+		apt-get update -qq && RUNLEVEL=1 apt-get install -y -qq --no-install-recommends $(2); } || $(4) \
+		{ echo "$(3): on Debian, apt-get install $(2)" >&2; exit 1; }
+endef
+
 chromium:
-	@command -v chromium-headless-shell >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
-		apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium-headless-shell fonts-wqy-microhei; } || \
-		command -v chromium >/dev/null || \
-		{ echo "The browser tests need Chromium: on Debian, apt-get install chromium-headless-shell fonts-wqy-microhei" >&2; exit 1; }
+	$(call have,command -v chromium-headless-shell >/dev/null,chromium-headless-shell fonts-wqy-microhei,The browser tests need Chromium,command -v chromium >/dev/null ||)
 
 wrk:
-	@command -v wrk >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
-		apt-get update -qq && apt-get install -y -qq --no-install-recommends wrk; } || \
-		{ echo "The benchmarks load pages with wrk: on Debian, apt-get install wrk" >&2; exit 1; }
+	$(call have,command -v wrk >/dev/null,wrk,The benchmarks load pages with wrk)
 
 checkers: $(NPM)/.stamp
 
 # axe-core, schema-dts and the Nu HTML checker for the tests, Lighthouse for the measurements, at the versions of the lock files;
 # none of their own scripts is run.
 %/node_modules/.stamp: %/package.json %/package-lock.json
-	@command -v npm >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
-		apt-get update -qq && apt-get install -y -qq --no-install-recommends npm; } || \
-		{ echo "The tests need npm: on Debian, apt-get install npm" >&2; exit 1; }
+	$(call have,command -v npm >/dev/null,npm,The tests need npm)
 	@npm ci --prefix $* --ignore-scripts --no-audit --no-fund --loglevel error
 	@touch $@
 
 java:
-	@command -v java >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
-		apt-get update -qq && apt-get install -y -qq --no-install-recommends default-jre-headless; } || \
-		{ echo "The slow tests need Java: on Debian, apt-get install default-jre-headless" >&2; exit 1; }
+	$(call have,command -v java >/dev/null,default-jre-headless,The slow tests need Java)
 
-# Of the package with the server, which need not run here.
 promtool:
-	@command -v promtool >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
-		apt-get update -qq && RUNLEVEL=1 apt-get install -y -qq --no-install-recommends prometheus; } || \
-		{ echo "The slow tests need promtool: on Debian, apt-get install prometheus" >&2; exit 1; }
+	$(call have,command -v promtool >/dev/null,prometheus,The slow tests need promtool)
 
 # The file of one function of it (xkey) tells that varnish-modules is there.
 varnish:
-	@command -v varnishd >/dev/null && ls /usr/lib/*/varnish/vmods/libvmod_xkey.so >/dev/null 2>&1 || { [ "$$(id -u)" = 0 ] && \
-		command -v apt-get >/dev/null && apt-get update -qq && \
-		RUNLEVEL=1 apt-get install -y -qq --no-install-recommends varnish varnish-modules; } || \
-		{ echo "The slow tests need Varnish: on Debian, apt-get install varnish varnish-modules" >&2; exit 1; }
+	$(call have,command -v varnishd >/dev/null && ls /usr/lib/*/varnish/vmods/libvmod_xkey.so >/dev/null 2>&1,varnish varnish-modules,The slow tests need Varnish)
 
 builders:
-	@command -v buildah >/dev/null && command -v mmdebstrap >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
-		apt-get update -qq && apt-get install -y -qq --no-install-recommends buildah mmdebstrap; } || \
-		{ echo "The image is built with buildah and mmdebstrap: on Debian, apt-get install buildah mmdebstrap" >&2; exit 1; }
+	$(call have,command -v buildah >/dev/null && command -v mmdebstrap >/dev/null,buildah mmdebstrap,The image is built with buildah and mmdebstrap)
