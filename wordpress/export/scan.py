@@ -25,8 +25,10 @@ STATES = {"publish": "published", "future": "scheduled", "private": "private"}
 # Thrown away, or never saved; made by WordPress itself.
 GONE = {"trash", "auto-draft"}
 NOT_IMPORTED = {*GONE, "inherit"}
-# By which texts name pictures: classes, blocks, galleries.
-_PICTURES = re.compile(r'\bwp-image-(\d{1,18})\b|"id":(\d{1,18})\b|\bids="([\d, ]{1,10000})"')
+# By which texts name pictures: classes, blocks, galleries. The "id" of another block may be a category's.
+_PICTURES = re.compile(
+    r'\bwp-image-(\d{1,18})\b|<!-- wp:(?:image|cover) \{[^<>]*?"id":(\d{1,18})\b|\bids="([\d, ]{1,10000})"'
+)
 # Of files: the first leaves it to what a file was uploaded to.
 SHOWN = {"inherit", "publish"}
 

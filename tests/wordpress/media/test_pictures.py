@@ -65,13 +65,17 @@ def test_a_picture_is_published_with_what_it_was_uploaded_to(mongo, run, uploads
 
 
 def test_a_picture_that_a_public_text_shows_is_published_whatever_it_was_uploaded_to(mongo, run, uploads):
-    body = '<img class="alignleft wp-image-102" src="…"> <!-- wp:image {"id":103} --> [gallery ids="104, 105"]'
+    body = (
+        '<img class="alignleft wp-image-102" src="…"> [gallery ids="104, 105"]'
+        '<!-- wp:cover {"url":"https://old.example/3.png","id":103} --><!-- wp:paragraph {"id":108} -->'
+        '<!-- wp:latest-posts {"categories":[{"id":108,"count":2}]} -->'
+    )
     items = [
-        *(item(number, status="draft") for number in range(1, 8)),
+        *(item(number, status="draft") for number in range(1, 9)),
         item(20, "Public", body, meta("_thumbnail_id", "106")),
         item(22, "Odd", f'[gallery ids="{"9" * 9_000}"]'),
         item(21, "Private", '<img class="wp-image-107">', status="private"),
-        *(picture(number, post_parent=number) for number in range(1, 8)),
+        *(picture(number, post_parent=number) for number in range(1, 9)),
     ]
     run(export(*items), media=uploads)
     assert {name for name, at in published(mongo).items() if at} == {f"{number}.png" for number in range(2, 7)}
