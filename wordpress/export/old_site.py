@@ -8,6 +8,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 from bson import ObjectId
 
+from nodes.services.photo_import import ENDINGS
 from wordpress.export.records import Attachment
 from wordpress.texts.content import File
 
@@ -126,7 +127,8 @@ class View:
     def gallery(self, ids: Sequence[int]) -> Sequence[File]:
         """The pictures with these ids, or the post's own."""
         if not ids:
-            return self.site.by_parent.get(self.number, [])
+            own = self.site.by_parent.get(self.number, [])
+            return [file for file in own if file.url.split("?")[0].lower().endswith(tuple(ENDINGS))]
         return [self.site.by_id[number] for number in ids if number in self.site.by_id]
 
 

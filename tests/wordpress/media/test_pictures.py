@@ -81,6 +81,14 @@ def test_a_picture_that_a_public_text_shows_is_published_whatever_it_was_uploade
     assert {name for name, at in published(mongo).items() if at} == {f"{number}.png" for number in range(2, 7)}
 
 
+def test_a_gallery_without_numbers_shows_the_pictures_of_its_post_alone(mongo, run, uploads):
+    paper = attachment(103, "https://old.example/wp-content/uploads/paper.pdf", post_parent=9)
+    run(export(item(9, "A post", "[gallery]"), picture(1, post_parent=9), paper), media=uploads)
+    text = mongo["cms.nodes"].find_one({"metadata.type": "blog-entry"})["metadata"]["detail"]["text"]
+    photo = mongo["cms.assets.files"].find_one()["_id"]
+    assert text == f'<div data-insert="gallery{{photos=photo:{photo}}}" data-line="0"></div>'
+
+
 def test_of_an_export_that_ends_too_early_no_picture_is_published_whose_post_may_follow(mongo, run, uploads):
     data = export(picture(1, post_parent=9), picture(2, post_parent=3), picture(3), item(3))
     with pytest.raises(CommandError):
