@@ -18,7 +18,7 @@ from markup import html, text
 from mongo.clock import now
 from nodes.content import HTML, BasicPage, BlogEntry, Folder
 from nodes.errors import FieldRefused, IdTaken, InvalidPlace, InvalidSlug, NodeGone, SlugTaken
-from nodes.models import Node
+from nodes.models import Node, site
 from nodes.services import editing
 from nodes.texts import tags
 from nodes.types import Actor
@@ -179,8 +179,14 @@ class Importer:
             "detail.source": self._source(export, entry, item),
             "detail.picture": export.old.photo(item.picture),
         }
-        if not item.comments_open and entry.kind != Folder.type_name:
+        if entry.kind == Folder.type_name:
+            if entry.approved:
+                self.report.note("Comments that no reader sees, as folders have no discussion", entry.label)
+        elif not item.comments_open:
             fields["detail.comments"] = "closed"
+        elif entry.is_page and entry.approved:
+            # A page shows its discussion only where it says who may write.
+            fields["detail.comments"] = site.current().settings.comment_policy
         for name in _tags(item.terms)[tags.MOST :]:
             self.report.note(f"Tags left out, as a post has at most {tags.MOST}", f"{name} of {entry.label}")
         if entry.posted is None and entry.is_public:

@@ -7,7 +7,7 @@ import pytest
 from comments.posting import preparation
 from comments.reading import selectors
 from comments.types import Order
-from tests.support.wxr import comment, export, item
+from tests.support.wxr import comment, export, item, page
 from tests.wordpress.stored import snapshot, stored, target
 
 pytestmark = pytest.mark.usefixtures("mongo")
@@ -128,3 +128,20 @@ class TestComments:
         run(export(item(1, "One", "x", comment(1), comment_status="closed"), item(2, "Two", "x", comment(2))))
         assert "This discussion is closed" in client.get("/blog/post-1").content.decode()
         assert "This discussion is closed" not in client.get("/blog/post-2").content.decode()
+
+
+def test_what_was_said_on_pages_is_shown_with_them(mongo, run, client):
+    """A page that says nothing of comments shows none."""
+    pages = [
+        page(1, "Open", "", comment(1)),
+        page(2, "Shut", "", comment(2), comment_status="closed"),
+        page(3, "Silent"),
+    ]
+    said = run(export(*pages, page(4, "Above", "", comment(4)), page(5, "Below", post_parent=4)))
+    assert {path: one["detail"].get("comments", "") for path, one in stored(mongo).items()} == {
+        "page-1": "hold-first",
+        "page-2": "closed",
+        **dict.fromkeys(("page-3", "page-4", "page-4/page-5"), ""),
+    }
+    assert all("Well said" in client.get(path).content.decode() for path in ("/page-1", "/page-2"))
+    assert said[said.index("Comments that no reader sees, as folders have no discussion:") + 1] == "  page 4 “Above”"
