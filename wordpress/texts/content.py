@@ -13,6 +13,7 @@ from html import escape, unescape
 from typing import Protocol
 from urllib.parse import unquote, urljoin, urlsplit
 
+from nodes.texts.inserts.shipped import Gallery
 from wordpress.texts import inserts
 from wordpress.texts.paragraphs import paragraphs
 from wordpress.texts.shortcodes import expand, label_of
@@ -100,10 +101,15 @@ def _is_word(letter: str) -> bool:
 def _html(source: str, base: str, library: Library, missing: dict[str, None]) -> tuple[str, tuple[str, ...]]:
     """The HTML of `source` and the shortcodes that left nothing; what cannot be shown is added to `missing`."""
 
+    made = 0
+
     def gallery(values: dict[str, str]) -> str:
+        nonlocal made
         files = library.gallery([int(number) for number in re.findall(r"\d{1,18}", values.get("ids", ""))])
-        if placed := inserts.gallery([file.src for file in files]):
-            return placed
+        placed = inserts.galleries([file.src for file in files])
+        if placed and made + len(placed) <= Gallery.most:
+            made += len(placed)
+            return "\n".join(placed)
         # By their old addresses, as all pictures of the text are: the rewriter knows where they are now.
         rows = "".join(f'<li><img src="{escape(file.url)}" alt="{escape(file.title)}"></li>\n' for file in files)
         return f"<ul>\n{rows}</ul>" if rows else ""

@@ -1,12 +1,13 @@
 """What WordPress makes of an address, a gallery or a button becomes an insert of this site, where there is one for it."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from html import unescape
 
 from markup import directives
 from markup.html import inserts
 from nodes.texts.inserts import players
+from nodes.texts.inserts.shipped import Button, Embed
 
 # Photos in one gallery, as many as it takes.
 MOST_PHOTOS = 48
@@ -26,36 +27,46 @@ _HREF = re.compile(r'(?:^|\s)href="([^"<>]*+)"')
 
 
 def placed(html: str) -> str:
-    """Return `html`, a converted body, with inserts in place of lone addresses of videos and posts, and of buttons."""
-    html = _BLOCK.sub(_embed, html)
-    html = _ALONE.sub(_embed, html)
-    return _BUTTON.sub(_button, html)
+    """Return `html`, a converted body, with inserts in place of lone addresses of videos and posts, and of buttons: as many as
+    a text may have."""
+    embed = _at_most(Embed.most, _embed)
+    html = _ALONE.sub(embed, _BLOCK.sub(embed, html))
+    return _BUTTON.sub(_at_most(Button.most, _button), html)
 
 
-def gallery(sources: Sequence[str]) -> str:
-    """Return galleries of photos by their addresses (`photo:ID`); "" where one of them is none of this site."""
-    if not sources or not all(source.startswith(PHOTO) for source in sources):
-        return ""
-    return "\n".join(_placeholder("gallery", photos=",".join(some)) for some in _some(sources))
+def galleries(sources: Sequence[str]) -> list[str]:
+    """Return galleries of photos by their addresses (`photo:ID`); none where one of them is none of this site."""
+    if not all(source.startswith(PHOTO) for source in sources):
+        return []
+    starts = range(0, len(sources), MOST_PHOTOS)
+    return [_placeholder("gallery", photos=",".join(sources[start : start + MOST_PHOTOS])) for start in starts]
 
 
-def _some(sources: Sequence[str]) -> Iterator[tuple[str, ...]]:
-    for start in range(0, len(sources), MOST_PHOTOS):
-        yield tuple(sources[start : start + MOST_PHOTOS])
+def _at_most(most: int, make: Callable[[re.Match[str]], str]) -> Callable[[re.Match[str]], str]:
+    """Return what replaces a match by the insert that `make` gives ("" for none), the first `most` times."""
+    left = most
+
+    def replace(found: re.Match[str]) -> str:
+        nonlocal left
+        made = make(found) if left else ""
+        left -= bool(made)
+        return made or found[0]
+
+    return replace
 
 
 def _embed(found: re.Match[str]) -> str:
     url, words = unescape(found[1]), unescape(found[2]).strip()
     # Other words are an author's link.
     if players.find(url) is None or words != url:
-        return found[0]
+        return ""
     caption = " ".join(unescape(found[3] or "").split()) if found.re is _BLOCK else ""
     return _placeholder("embed", url=url, **({"title": caption[:200]} if caption else {}))
 
 
 def _button(found: re.Match[str]) -> str:
     href, words = _HREF.search(found[1]), " ".join(unescape(found[2]).split())
-    return _placeholder("button", link=unescape(href[1]), text=words[:200]) if href and words else found[0]
+    return _placeholder("button", link=unescape(href[1]), text=words[:200]) if href and words else ""
 
 
 def _placeholder(name: str, **attributes: str) -> str:

@@ -70,6 +70,20 @@ def test_it_stays_what_it_was(source):
     assert inserts(source) == ([], [])
 
 
+def test_what_a_text_may_not_have_stays_what_it_was():
+    """A text with more of one insert than it may have would not be imported at all."""
+    button = '<div class="wp-block-button"><a href="https://old.example/about/">Read</a></div>'
+    galleries = "[gallery ids='" + ",".join(map(str, range(96))) + "']", "[gallery ids='1']"
+    for pieces, name, most in (
+        ([VIDEO] * 52, "embed", 50),
+        ([button] * 52, "button", 50),
+        ([*galleries * 4], "gallery", 10),
+    ):
+        source = "\n\n".join(pieces)
+        assert inserts(source) == ([name], [])
+        assert convert(source, "https://old.example/post/", Library()).html.count(f'data-insert="{name}{{') == most
+
+
 def test_what_it_says_is_kept():
     def html(source):
         return convert(source, "https://old.example/post/", Library()).html
