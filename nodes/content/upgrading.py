@@ -24,7 +24,7 @@ FIRST = 1
 
 
 class UpgradeFailed(Exception):
-    """An upgrader of a type raises, or returns no detail, for what is stored: its cause says why."""
+    """An upgrader of a type raises, or returns what is no detail, for what is stored: its cause says why."""
 
     def __init__(self, type: str, from_version: int) -> None:
         self.type, self.from_version = type, from_version
@@ -64,13 +64,14 @@ def upgraded(metadata: Mapping[str, Any]) -> Mapping[str, Any]:
     if detail is not None:
         detail = deepcopy(dict(detail))
         upgraders = dict(known.upgraders)
-        for step in range(present, known.schema_version):
-            try:
+        try:
+            for step in range(present, known.schema_version):
                 detail = dict(upgraders[step](detail))
-            # An upgrader is code of an app, which may fail in any way.
-            except Exception as error:
-                raise UpgradeFailed(metadata["type"], step) from error
-        _give_ids(known, detail)
+            # Fails for parts with values that no document holds.
+            _give_ids(known, detail)
+        # An upgrader is code of an app, which may fail in any way.
+        except Exception as error:
+            raise UpgradeFailed(metadata["type"], step) from error
     return {**metadata, "detail": detail, VERSION: known.schema_version}
 
 

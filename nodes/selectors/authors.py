@@ -14,7 +14,7 @@ from nodes.content import registry
 from nodes.models import Node, version_cache
 from nodes.models.tree import Tree
 from nodes.selectors import due
-from nodes.selectors.listing import EVER, LISTED, NEWEST_FIRST, Listing, for_readers, listing, live, one_of
+from nodes.selectors.listing import EVER, LISTED, NEWEST_FIRST, Listing, for_readers, listing, live, of_detail, one_of
 
 # Pages of authors that stand for the addresses of their names, the newest.
 MOST_PAGES = 1_000
@@ -34,12 +34,13 @@ def pages(sections: Tree, moment: datetime) -> dict[str, Node]:
     """Return the live pages that tell of authors, by each slug that they stand for. Kept in process."""
 
     def read() -> tuple[dict[str, Node], datetime | None]:
+        types = registry.authors()
         wanted = {
-            "metadata.type": one_of(registry.authors()),
+            "metadata.type": one_of(types),
             "metadata.parent_id": {"$in": sections.live_ids(moment)},
             **live(moment),
         }
-        fields = for_readers({**LISTED, "metadata.detail.names": 1}, moment)
+        fields = for_readers(LISTED | of_detail(map(registry.get, types), ["metadata.detail.names"]), moment)
         documents = database()[NODES].find(wanted, fields).sort(NEWEST_FIRST).limit(MOST_PAGES).hint(keys_of("by_type"))
         found: dict[str, Node] = {}
         for page in map(Node.from_document, documents):

@@ -13,10 +13,9 @@ from mongo.connection import Document, database
 from nodes.collections import NODES, keys_of
 from nodes.content import facets, registry
 from nodes.content import fields as content_fields
-from nodes.content.upgrading import FIRST
 from nodes.models import Node
 from nodes.models.dependencies import on_lists
-from nodes.selectors.listing import EVER, LISTED, Cursor, Listing, for_readers, live
+from nodes.selectors.listing import EVER, LISTED, Cursor, Listing, for_readers, live, of_detail
 from nodes.types import NEVER
 
 # Begins the cursors of what is past; by itself the first page of it.
@@ -110,11 +109,10 @@ def _beyond(
 
 def _details(types: Sequence[Any]) -> dict[str, int]:
     """Return what lists read of the fields of some types: all but long texts."""
-    # Of an older version the fields have other names.
-    if any(type.schema_version != FIRST for type in types):
-        return {"metadata.detail": 1}
     fields = {path: field for type in types for path, field in content_fields.own(type.type_name)}
-    return {f"metadata.{path}": 1 for path, field in fields.items() if not isinstance(field, models.TextField)}
+    return of_detail(
+        types, [f"metadata.{path}" for path, field in fields.items() if not isinstance(field, models.TextField)]
+    )
 
 
 def _cursor(document: Document, is_past: bool, *, newer: bool) -> str:

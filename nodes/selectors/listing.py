@@ -10,7 +10,8 @@ from bson.errors import InvalidId
 
 from mongo.connection import Document, database
 from nodes.collections import ASSET_FILES, NEWEST, NODES, keys_of, standing
-from nodes.content import registry
+from nodes.content import Content, registry
+from nodes.content.upgrading import FIRST
 from nodes.models import Node, Photo
 from nodes.models.dependencies import note_tags, note_texts, on_lists
 from nodes.models.tree import Tree
@@ -54,6 +55,12 @@ def for_readers(
         note_tags(tagged)
     is_due = {"$lte": [{"$ifNull": ["$draft.due", NEVER]}, {"$literal": moment}]}
     return {**fields, "due": {"$cond": [is_due, "$draft", "$$REMOVE"]}}
+
+
+def of_detail(types: Iterable[type[Content]], paths: Iterable[str]) -> dict[str, int]:
+    """Return the projection of `paths` in the detail of these types: of all of it where there are older versions, whose fields
+    have other names and whose upgraders take a whole detail."""
+    return dict.fromkeys(["metadata.detail"] if any(type.schema_version != FIRST for type in types) else paths, 1)
 
 
 def one_of(types: Sequence[str]) -> Any:

@@ -15,10 +15,9 @@ from bson import ObjectId
 from mongo.connection import database
 from nodes.collections import ASSET_FILES, NODES, standing
 from nodes.content import PHOTO, registry
-from nodes.content.upgrading import FIRST
 from nodes.models import Node, Photo
 from nodes.selectors import search
-from nodes.selectors.listing import FIELDS, MODELS, having
+from nodes.selectors.listing import FIELDS, MODELS, having, of_detail
 
 SIZE = 50
 # Results of a search that are shown.
@@ -164,8 +163,7 @@ def _fields(filters: Filters, collection: str) -> dict[str, int]:
     if collection != NODES or not type.list_display:
         return _FIELDS[collection]
     columns = [f"metadata.detail.{type._meta.get_field(name).column}" for name in type.list_display]
-    # Of an older version the fields have other names.
-    return _FIELDS[collection] | dict.fromkeys(columns if type.schema_version == FIRST else ["metadata.detail"], 1)
+    return _FIELDS[collection] | of_detail([type], columns)
 
 
 def _row(document: Mapping[str, Any], collection: str) -> Row:

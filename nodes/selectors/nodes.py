@@ -28,6 +28,7 @@ from nodes.selectors.listing import (
     is_public,
     listing,
     live,
+    of_detail,
     one_of,
     posts_of,
 )
@@ -125,7 +126,7 @@ def live_by_ids(sections: Tree, node_ids: Sequence[ObjectId], moment: datetime) 
     """Return those of some nodes that readers may see, without their texts, in no order."""
     found = database()[NODES].find(
         {"_id": {"$in": list(node_ids)}, **live(moment)},
-        for_readers(UNTAGGED | {"metadata.detail.comments": 1}, moment),
+        for_readers(UNTAGGED | of_detail(registry.types(), ["metadata.detail.comments"]), moment),
     )
     nodes = (Node.from_document(document) for document in found)
     return [node for node in nodes if is_public(node, sections, moment)]

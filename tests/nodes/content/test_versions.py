@@ -1,9 +1,11 @@
 """A type that was changed: what is stored of an older version is read and merged as the present one, and written so."""
 
 from copy import deepcopy
+from decimal import Decimal
 
 import pytest
 from bson import ObjectId
+from django_mongodb_backend.fields import EmbeddedModelArrayField
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -21,7 +23,7 @@ from nodes.services.bulk_actions import Chosen, publish
 from nodes.services.write import compare_and_set
 from nodes.types import TagChange
 from tests.support.nodes.build import EDITOR, PAST, node, nonce, save, stored
-from tests.support.nodes.content import NewDish, OldDish, installed, registered
+from tests.support.nodes.content import Ingredient, NewDish, OldDish, installed, registered
 
 OLD = {"serves": 4, "amount": "2 l", "ingredients": ["beans", "salt", "salt"], "stars": 5}
 
@@ -234,6 +236,23 @@ def test_what_cannot_be_upgraded_is_not_there_for_readers(damaged, blog, client)
         assert "Hot stew" in response.content.decode()
         assert response.content.decode().count("/blog/stew") == 0
         assert history.newest(damaged, nonce(damaged))[0][0].version.fields["detail.amount"] == "unreadable"
+
+
+def test_parts_that_no_document_holds_are_a_failure_of_their_upgrader(blog, client):
+    dish(blog)
+
+    class Slipping(Entry):
+        type_name = "dish"
+        schema_version = 2
+
+        ingredients = EmbeddedModelArrayField(Ingredient, default=list)
+
+        @upgrade(from_version=1)
+        def split(detail):
+            return {**detail, "ingredients": [{"name": Decimal(1)}]}
+
+    with installed(Slipping):
+        assert client.get("/blog/stew").status_code == 404
 
 
 def test_nothing_writes_what_cannot_be_upgraded(damaged, blog):

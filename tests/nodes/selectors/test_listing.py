@@ -1,0 +1,35 @@
+"""What lists read of nodes: of types in several versions, too."""
+
+from django.db import models
+from django_mongodb_backend.fields import ArrayField
+
+from mongo.clock import now
+from nodes.content import Page, upgrade
+from nodes.models import tree
+from nodes.selectors import authors
+from nodes.selectors import nodes as selectors
+from tests.support.nodes.build import node
+from tests.support.nodes.content import registered
+
+
+class Writer(Page):
+    """Tells of an author, in a second version."""
+
+    is_of_author = True
+    schema_version = 2
+    names = ArrayField(models.CharField(max_length=200), default=list)
+
+    @upgrade(from_version=1)
+    def split(detail):
+        return {**detail, "names": detail.pop("alias").split(", ")}
+
+
+def test_what_reads_a_part_of_a_detail_upgrades_it_too(mongo):
+    """An upgrader that misses what it takes would fail, and the page not be there."""
+    made = node(slug="mary", title="Mary")
+    stored_first = {"metadata.type": "writer", "metadata.detail": {"alias": "M, N", "comments": "open"}}
+    mongo["cms.nodes"].update_one({"_id": made}, {"$set": stored_first})
+    with registered(Writer):
+        (found,) = selectors.live_by_ids(tree.current(), [made], now())
+        assert found.metadata.detail.comments == "open"
+        assert set(authors.pages(tree.current(), now())) == {"mary", "m", "n"}
