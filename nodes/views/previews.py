@@ -56,13 +56,13 @@ def by_link(request: HttpRequest, token: str) -> HttpResponse:
     found = editing.load(preview.node_id) if preview else None
     if preview is None or found is None:
         raise Http404(_("This preview link is not valid any more."))
+    if found.draft is None and is_public(found.node, tree.current(), now()):
+        # Published or discarded: readers' page is all there is to see.
+        return HttpResponseRedirect(found.node.get_absolute_url())
     if found.draft and found.draft.nonce == preview.nonce:
         return show(request, found.drafted())
     if found.live.nonce == preview.nonce:
         return show(request, found.node)
-    if found.draft is None and is_public(found.node, tree.current(), now()):
-        # Published or discarded: readers' page is all there is to see.
-        return HttpResponseRedirect(found.node.get_absolute_url())
     return _private(render(request, "nodes/preview-gone.html", status=410))
 
 

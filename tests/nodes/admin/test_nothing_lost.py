@@ -310,6 +310,15 @@ def test_preview_link_of_what_is_not_published(mongo, editor, client):
     assert client.get(path)["Location"] == "/blog/page"
 
 
+def test_preview_link_of_what_was_scheduled_leads_to_the_page_in_time(mongo, editor, client, monkeypatch):
+    ann, node_id = editor(), node(slug="page", published=now() + timedelta(days=1), text="Not yet public")
+    path = preview_link(ann, node_id)
+    assert "Not yet public" in client.get(path).content.decode()
+    later = now() + timedelta(days=2)
+    monkeypatch.setattr("nodes.views.previews.now", lambda: later)
+    assert client.get(path)["Location"] == "/page"
+
+
 @pytest.mark.parametrize("hidden_by", ["scheduled", "expired", "section"])
 def test_stale_preview_link_gives_no_address_away_that_readers_cannot_see(mongo, editor, client, hidden_by):
     ann, blog = editor(), node("blog", "blog", published=None if hidden_by == "section" else PAST)
