@@ -86,7 +86,6 @@ class Photo(Content):
     """A photo: its file as it is shown, and what editors say of it."""
 
     description = ""
-    stands_in = (Gallery,)
     template = "nodes/photo.html"
     schema_org = "ImageObject"
     is_dated = True
@@ -126,6 +125,10 @@ class Photo(Content):
 
     class Meta:
         verbose_name = _("Photo")
+
+    @classmethod
+    def may_stand_in(cls, section: type[Content]) -> bool:
+        return section.lists == PHOTOS
 
 
 @register

@@ -11,7 +11,7 @@ from comments.posting.policy import Mode
 from comments.reading import selectors
 from comments.types import Author, Target
 from nodes.checks import check_content
-from nodes.content import BY_NAME, Entry, Page, Section
+from nodes.content import BY_NAME, PHOTOS, Entry, Page, Section
 from nodes.content.shipped import Gallery
 from nodes.errors import InvalidPlace
 from nodes.models import Node
@@ -157,6 +157,21 @@ def test_layouts_that_there_are_not_are_errors_of_the_check(monkeypatch):
     assert "documents, buckets;" in error.hint
     monkeypatch.setattr(Gallery, "comment_layout", "buckets")
     assert comments.check_layouts() == []
+
+
+class Album(Section):
+    """Holds photos, as an app's section."""
+
+    lists = PHOTOS
+
+
+def test_a_section_that_lists_photos_holds_them(mongo, client):
+    with registered(Album):
+        album = node("album", "album")
+        assert "No photos have been published here yet." in client.get("/album").content.decode()
+        photo_build.upload(album, name="pier.jpg")
+        assert "/album/pier" in client.get("/album").content.decode()
+        assert check_content() == []
 
 
 def test_rules_that_are_none_are_errors_of_the_check():
