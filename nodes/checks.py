@@ -17,8 +17,12 @@ from nodes.models.site import COMMENT_POLICIES
 from nodes.photos.assets.limits import limits
 
 POLICIES = tuple(dict(COMMENT_POLICIES))
-# Long texts, documents and ids are no values that readers choose by, and the day of a moment is another elsewhere.
-_NO_FACETS = (models.TextField, models.JSONField, ObjectIdField, models.DateTimeField)
+# Long texts, documents and ids are no values that readers choose by, the day of a moment is another elsewhere, and times and
+# spans are stored as moments and numbers, which readers would be shown.
+_NO_FACETS = (
+    *(models.TextField, models.JSONField, ObjectIdField),
+    *(models.DateTimeField, models.TimeField, models.DurationField),
+)
 # Nodes on one page of a section.
 MOST_ON_A_PAGE = 100
 # The fields that most types share, by name.

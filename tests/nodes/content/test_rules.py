@@ -4,6 +4,7 @@ import re
 
 import pytest
 from bson import ObjectId
+from django.db import models
 
 from cms import comments
 from comments.posting import services
@@ -183,7 +184,10 @@ def test_rules_that_are_none_are_errors_of_the_check():
     class NoSection(Page):
         most = 3
         page_size = 3
-        facets = ("comments",)
+        facets = ("comments", "at", "lasts")
+
+        at = models.TimeField(null=True)
+        lasts = models.DurationField(null=True)
 
     with registered(Odd, NoSection):
         found = [(error.id, re.search(r"\.(\w+) (?:cannot|names)", error.msg)[1]) for error in check_content()]
@@ -191,7 +195,7 @@ def test_rules_that_are_none_are_errors_of_the_check():
         ("nodes.E010", "most"),
         ("nodes.E010", "page_size"),
         ("nodes.E010", "comment_policy"),
-        ("nodes.E007", "facets"),
+        *[("nodes.E007", "facets")] * 3,
         ("nodes.E010", "most"),
         ("nodes.E010", "page_size"),
     ]
