@@ -8,9 +8,9 @@ from typing import Any
 from bson import ObjectId
 
 from mongo.connection import database
-from nodes.collections import NODES, keys_of
-from nodes.content import facets
-from nodes.models import version_cache
+from nodes.collections import DATED, NODES, keys_of
+from nodes.content import UPCOMING, facets
+from nodes.models import tree, version_cache
 from nodes.models.dependencies import on_lists
 from nodes.selectors import due
 from nodes.selectors.listing import Listing, listing, live
@@ -47,10 +47,13 @@ def counts(section_id: ObjectId, type: str, wanted: Wanted, moment: datetime) ->
     wanted values.
     """
 
+    # A page without the date by which a section lists is not in its list.
+    dated = DATED if tree.current().sections[section_id].content_type.lists == UPCOMING else {}
+
     def read() -> tuple[dict[str, dict[str, int]], datetime | None]:
         base, index = _query(section_id, type, wanted)
         pipeline: list[dict[str, Any]] = [
-            {"$match": {**base, **live(moment)}},
+            {"$match": {**base, **dated, **live(moment)}},
             {"$project": {"derived.facets": 1, "_id": 0}},
             {"$unwind": "$derived.facets"},
             {"$group": {"_id": "$derived.facets", "count": {"$sum": 1}}},

@@ -67,6 +67,17 @@ def test_both_are_narrowed_by_facets(read):
     assert "Nothing here has all of this." in read("hall=Opera&from=past").content.decode()
 
 
+def test_what_has_no_date_is_neither_listed_nor_counted(mongo, client):
+    with registered(Concert, Season):
+        season = node("season", "season")
+        for slug, starts in (("dated", now() + timedelta(days=1)), ("undated", None)):
+            node("concert", slug, parent=season, **{"detail.starts": starts, "detail.hall": "Barn"})
+        for query in ("", "?hall=Barn"):
+            html = client.get(f"/season{query}").content.decode()
+            assert 'Barn <span class="count">1</span>' in html
+            assert "/season/undated" not in html
+
+
 def test_a_place_that_is_none_is_no_page(read):
     assert read("from=pastx").status_code == 404
     assert read("from=past").status_code == 200
