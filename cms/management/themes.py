@@ -45,7 +45,11 @@ FILES = {
 
 
 def start(folder: Path) -> list[str]:
-    """Make a theme folder with the least that a theme has; return the paths of its files. Raises FileExistsError."""
+    """Make a theme folder with the least that a theme has; return the paths of its files. Raises FileExistsError where one of
+    them is there, before any is made."""
+    for name in FILES:
+        if (folder / name).exists():
+            raise FileExistsError(f"{folder / name} is there already")
     for name, text in FILES.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -79,6 +83,9 @@ class _Templates:
             return None
         except TemplateSyntaxError as error:
             self.unreadable[name] = str(error)
+            return None
+        except UnicodeDecodeError:
+            self.unreadable[name] = "it is no text in UTF-8."
             return None
 
     def faults(self) -> Iterator[str]:

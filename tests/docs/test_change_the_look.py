@@ -124,6 +124,17 @@ def test_what_the_command_makes_is_whole(theme, capsys):
     assert "nothing is wrong" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("there", themes.FILES)
+def test_beside_a_file_that_is_there_none_is_made(settings, theme, there):
+    folder = settings.THEME_DIR
+    (folder / there).parent.mkdir(parents=True)
+    (folder / there).write_text("mine")
+    with pytest.raises(CommandError, match=f"No theme was made: .*{there} is there already"):
+        call_command("start_theme")
+    assert [path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()] == [there]
+    assert (folder / there).read_text() == "mine"
+
+
 WRONG = [
     ("templates/base.html", '{% extends "base.html" %}{% block masthead %}{% endblock %}',
      "block “masthead” is in no template that it extends."),
@@ -145,6 +156,9 @@ def test_what_does_not_fit_is_named(theme, capsys):
         (folder / path).write_text(text)
         assert f"{path}: {words}" in checked(capsys)
         (folder / path).unlink() if before is None else (folder / path).write_text(before)
+    (folder / "templates/.DS_Store").write_bytes(b"\x00\xff")
+    assert "templates/.DS_Store: it is no text in UTF-8." in checked(capsys)
+    (folder / "templates/.DS_Store").unlink()
     call_command("check_theme")
 
 
