@@ -5,7 +5,7 @@ up by one query of nodes and one of photos (one more where it names slugs), and 
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -68,10 +68,17 @@ def body(node: Placed, *, is_feed: bool = False) -> SafeString:
 
 def frames(node: Placed) -> list[str]:
     """Return the origins of other sites whose pages the node's texts may show in frames."""
-    detail = node.metadata.detail
-    fields = [written.text for written in content_fields.markdown(node.metadata.type, detail)]
-    texts = [saved(node), *(rendering.of_field(text) for text in fields if may_have_any(text))]
-    return sorted(frozenset().union(*(Inserts(html).frames for html in texts)))
+    return sorted(frozenset().union(*(one.frames for one in (Inserts(saved(node)), *_of_fields(node)))))
+
+
+def in_fields(node: Placed) -> frozenset[str]:
+    """Return the names of the inserts in the texts of the node's fields."""
+    return frozenset().union(*(one.names for one in _of_fields(node)))
+
+
+def _of_fields(node: Placed) -> Iterator[Inserts]:
+    fields = content_fields.markdown(node.metadata.type, node.metadata.detail)
+    return (Inserts(rendering.of_field(one.text)) for one in fields if may_have_any(one.text))
 
 
 def saved(node: Placed) -> str:

@@ -140,6 +140,7 @@ def show(
         "picture": picture,
         "lead": pictures.lead(shown),
         "detail": shown.metadata.detail,
+        "field_inserts": photo_texts.in_fields(shown),
         "is_preview": is_preview,
     }
     context["linked_data"] = linked_data.script(request, shown, crumbs, picture)

@@ -145,6 +145,19 @@ def test_the_form_shows_the_fault_at_the_field(blog, editor):
     assert stored(made)["detail"]["advice"] == "::contents"
 
 
+def test_what_its_inserts_need_comes_with_the_page(blog, client):
+    def needed(slug: str) -> tuple[int, int]:
+        html = client.get(f"/walks/{slug}").content.decode()
+        return html.count("/embeds."), html.count('class="lightbox"')
+
+    shown_photos = f"::gallery{{photos=photo:{upload(gallery('lakes'))}}}"
+    walk(blog, "film", advice=FILM)
+    walk(blog, "rows", stops=[{"name": "Mill", "about": shown_photos}])
+    walk(blog, "both", text=shown_photos, advice=f"{shown_photos}\n\n{FILM}")
+    walk(blog, "plain", advice="No film.")
+    assert [needed(slug) for slug in ("film", "rows", "both", "plain")] == [(1, 0), (0, 1), (1, 1), (0, 0)]
+
+
 def test_its_players_may_be_shown_in_frames(blog, client):
     walk(blog, "film", advice=FILM)
     walk(blog, "plain", advice="No film.")
