@@ -6,6 +6,7 @@ punctuation, formulas, colours of code, names for the links of footnotes. None o
 
 import re
 from functools import lru_cache
+from hashlib import blake2b
 from html import unescape
 from typing import Final
 
@@ -28,6 +29,8 @@ MOST_CODE: Final = 20_000
 # As the sanitizer writes them.
 _CODE: Final = re.compile(r'(<pre>)?<code class="language-([^" ]+)">([^<]*)</code>(?(1)</pre>)')
 _BACK: Final = re.compile(r'<a class="footnote-back" href="#[^"]*?(?:\.(\d+))?">')
+_NOTE_TAG: Final = re.compile(r"<(?:a|li) [^<>]*>")
+_NOTE_NAME: Final = re.compile(r'( (?:id="|href="#)s-)(?=fn(?:ref)?[:.])')
 _REF: Final = '<sup class="footnote-ref"><a '
 
 
@@ -40,8 +43,12 @@ def to_html(text: str, text_format: str) -> str:
 
 @lru_cache(maxsize=KEPT)
 def of_field(text: str) -> str:
-    """Return what a field of Markdown says as clean HTML. Kept in process."""
-    return to_html(text, MARKDOWN)
+    """Return what a field of Markdown says as clean HTML. Kept in process.
+
+    The ids of its footnotes are its own: the page's text and its other fields have notes of the same numbers.
+    """
+    own = rf"\g<1>{blake2b(text.encode(), digest_size=4).hexdigest()}-"
+    return _NOTE_TAG.sub(lambda tag: _NOTE_NAME.sub(own, tag[0]), to_html(text, MARKDOWN))
 
 
 @lru_cache(maxsize=KEPT)

@@ -1,5 +1,7 @@
 """Texts that a type declares besides the page's own: rendered, referred from and refused as that is."""
 
+import re
+
 import pytest
 from bson import ObjectId
 from django.db import models
@@ -76,6 +78,17 @@ def test_a_field_is_shown_with_inserts_photos_and_links_to_where_pages_stand(blo
     assert "the way" in shown(made)
     assert "elsewhere" not in shown(made)
     assert shown(walk(blog, "empty")) == ""
+
+
+def test_its_footnotes_have_ids_of_their_own(blog, client):
+    noted = '{} so.[^1]\n\n[^1]: A note, ` id="s-fn:1"`.'
+    made = walk(blog, advice=noted.format("Here"), stops=[{"name": "Mill", "about": noted.format("There")}])
+    html = shown(made)
+    ids = re.findall(r'<[^<>]* id="(s-[^"]*)"', html)
+    assert len(ids) == len(set(ids)) == 4
+    assert not {"s-fn:1", "s-fnref:1"} & set(ids)
+    assert set(re.findall(r' href="#([^"]*)"', html)) == set(ids)
+    assert html.count('id="s-fn:1"</code>') == 2
 
 
 def test_what_it_uses_is_noted_and_its_words_are_found(blog, mongo):
