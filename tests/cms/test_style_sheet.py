@@ -9,6 +9,7 @@ from PIL import Image
 
 from nodes.photos import links
 from tests.support.nodes.build import node
+from tests.support.nodes.photo_build import gallery, upload
 
 SITE = Path(__file__).parents[2] / "static" / "site"
 SHEET = (SITE / "site.css").read_text()
@@ -46,6 +47,13 @@ def test_the_icons_have_the_colour_of_links():
     assert f'stroke="{accent}"' in (SITE / "icon.svg").read_text()
     icon = Image.open(SITE.parent / "root" / "favicon.ico").convert("RGB")
     assert "#{:02x}{:02x}{:02x}".format(*icon.getpixel((icon.width * 9 // 32, icon.height // 2))) == accent
+
+
+def test_the_class_of_a_type_is_no_other_one(mongo, client):
+    """An app may call a type Note: the frame of the insert is none for its pages."""
+    upload(gallery("lakes"), name="pier.jpg")
+    assert '<article class="node type-photo"' in client.get("/lakes/pier").content.decode()
+    assert ".type-photo .neighbours" in (SITE / "photos.css").read_text()
 
 
 def test_there_is_a_class_for_every_shape_and_focal_point_of_photos():
