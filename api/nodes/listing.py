@@ -123,7 +123,7 @@ def _of_section(filters: Filters) -> Found:
     size, cursor = filters.limit, filters.cursor
     lists_by = content.get(section.type).lists
     if lists_by == content.UPCOMING:
-        wanted = [(type, name, value) for type, name, value in _facets(filters, section)]
+        wanted = _facets(filters, section)
         shown = dates.by_date(section.id, section.type, wanted, moment, size=size, cursor=cursor or None)
         return Found(shown.nodes, shown.older if shown.is_past else shown.newer)
     if lists_by == content.NEWEST and filters.facet:

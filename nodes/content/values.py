@@ -61,15 +61,11 @@ def fitting(model: type[models.Model], document: Mapping[str, Any]) -> dict[str,
 
 def from_stored(field: models.Field, value: Any) -> Any:
     """Return a stored value as Python has it; a value that Python has stays."""
-    convert = _converter(field)
+    convert = _from_stored(field)
     return value if convert is None or value is None else convert(value)
 
 
 @cache
-def _converter(field: models.Field) -> Callable[[Any], Any] | None:
-    return _from_stored(field)
-
-
 def _from_stored(field: models.Field) -> Callable[[Any], Any] | None:
     """Return what converts a stored value of a field; None where the driver does."""
     if isinstance(field, EmbeddedModelArrayField):

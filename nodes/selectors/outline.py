@@ -87,4 +87,4 @@ def _arranged(sections: tree.Tree, top: ObjectId, lines: list[Line]) -> Iterator
     while pending:
         (parent_id, _position, slug, title, section_id), depth = pending.pop()
         yield Entry(title, sections.url(parent_id, slug), min(depth, DEEPEST), section_id is not None)
-        pending += [(line, depth + 1) for line in inside.get(section_id, ()) if section_id]
+        pending += [(line, depth + 1) for line in inside.get(section_id, ())]

@@ -183,7 +183,8 @@ class _Rewriter:
         if not url:
             # mailto: and the like stay; the cleaning decides which of them are allowed.
             return token.source
-        return _with(values, "a", href=self.library.page(url) or url)
+        values["href"] = self.library.page(url) or url
+        return "<a" + "".join(f' {name}="{escape(value)}"' for name, value in values.items()) + ">"
 
     def image(self, token: Token) -> str:
         """A picture by its new address, or what stands for it: pages here show none from elsewhere."""
@@ -231,9 +232,3 @@ class _Rewriter:
 def _lone_link(found: re.Match[str]) -> str:
     url = unescape(found[1])
     return found[0].replace(found[1], link(url, url))
-
-
-def _with(values: dict[str, str], name: str, **changed: str) -> str:
-    """A start tag with these attributes."""
-    pairs = "".join(f' {key}="{escape(value)}"' for key, value in {**values, **changed}.items())
-    return f"<{name}{pairs}>"
