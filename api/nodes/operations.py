@@ -97,6 +97,8 @@ def publish(asked: Asked, node_id: ObjectId) -> None:
     if not asked.is_draft:
         _save(asked, found, editing.made_public(found.live.fields, now()))
         return
+    if found.draft and (at := found.draft.fields.get("published")):
+        _check_not_public(found, at, "query.version")
     with _of_draft(asked, found, lambda: _is_out(asked, node_id)):
         drafts.publish_draft(asked.actor, node_id, asked.seen)
 

@@ -265,6 +265,18 @@ def test_drafts_are_changed_scheduled_published_and_discarded(editor, author, ac
     assert (document(key)["title"], draft()) == ("Drafted", None)
 
 
+def test_a_draft_with_a_date_ahead_takes_no_page_from_readers(editor, blog):
+    for published, status in (("2021-01-01T00:00:00Z", 422), (None, 200)):
+        key, etag = made(editor, blog, published=published)
+        drafted = editor.send("PATCH", f"/nodes/{key}?version=draft", {"published": FUTURE.isoformat()}, If_Match=etag)
+        assert drafted.status_code == 200, drafted.content
+        answer = editor.send("POST", f"/nodes/{key}/publish?version=draft", If_Match=drafted["ETag"])
+        assert answer.status_code == status, answer.content
+        # What readers do not see may be given a date by its draft.
+        assert (document(key)["published"] == FUTURE) == (status == 200)
+    assert json.loads(answer.content)["published"].startswith("2999")
+
+
 def test_what_only_editors_set_authors_do_not(author, blog, mongo):
     for name, value in (
         ("published", "2021-01-01T00:00:00Z"), ("expires", None), ("author", {"name": "x"}), ("detail", {"comments": "open"}),
