@@ -68,9 +68,10 @@ def save_draft(
             if present["nonce"] != seen_nonce:
                 base, tags = base_for(node_id, seen_nonce, present["nonce"], form, tags)
         merge = merging.merge(base, mine, theirs, type)
-        if merge.conflicts or (merge.changes and not merges and present["nonce"] != seen_nonce):
+        is_change = bool(merge.changes) or tags.changes(said["tags"])
+        if merge.conflicts or (is_change and not merges and present["nonce"] != seen_nonce):
             raise EditConflict(base, said, merge, tags)
-        if draft and not merge.changes and not tags.changes(said["tags"]):
+        if draft and not is_change:
             return Saved(node_id, draft["nonce"], merged=merge.merged)
         check_lengths(merge.changes)
         after = merging.nested({k: v for k, v in {**theirs, **merge.changes}.items() if k not in NOT_DRAFTED})

@@ -145,8 +145,8 @@ def save(
     Only what differs is written. Changes that are scheduled are a mere draft again after it (`Saved.unscheduled`), those that
     are due already are published before it. Place (slug, parent_id) is a field like others, checked. `form`: an id of the
     rendered form, which goes on from what it saved last. `only_unpublished`: for authors, whose right ends when the node is
-    published. `act`: what history is to tell of it. Without `merges`, fields that were changed on another version than is
-    stored are an EditConflict, also where nothing is left to decide.
+    published. `act`: what history is to tell of it. Without `merges`, fields and tags that were changed on another version
+    than is stored are an EditConflict, also where nothing is left to decide.
     Raises EditConflict, NodeGone, Published, SlugTaken, InvalidSlug, InvalidPlace, FieldRefused, NewerVersion, NotUpgraded,
     TooBusy.
     """
@@ -168,9 +168,10 @@ def save(
             if present != seen_nonce:
                 base, tags = base_for(node_id, seen_nonce, present, form, tags)
         merge = merging.merge(base, mine, theirs, type)
-        if merge.conflicts or (merge.changes and not merges and present != seen_nonce):
+        is_change = bool(merge.changes) or tags.changes(stored["metadata"]["tags"])
+        if merge.conflicts or (is_change and not merges and present != seen_nonce):
             raise EditConflict(base, stored["metadata"], merge, tags)
-        if not merge.changes and not tags.changes(stored["metadata"]["tags"]):
+        if not is_change:
             # It says already what I want: done, by this form before or by another writer. Readers may not have been told.
             if tags or present != seen_nonce:
                 touch()

@@ -177,6 +177,25 @@ def test_a_stale_change_is_told_what_is_left_to_decide(editor, blog):
     assert (document(key)["detail"]["text"], document(key)["tags"]) == (both, ["a", "mine", "theirs"])
 
 
+def test_tags_alone_are_changed_on_the_version_that_if_match_names(editor, blog, mongo):
+    key, etag = made(editor, blog, tags=["a"], published="2021-01-01T00:00:00Z")
+    editing.save(BOB, ObjectId(key), document(key)["nonce"], {"title": "Theirs"}, TagChange.between(["a"], ["a", "b"]))
+    unknown = f'"{ObjectId()}"'
+    for version in ("live", "draft"):
+        path = f"/nodes/{key}?version={version}"
+        for seen, merged in ((etag, ["b", "mine"]), (unknown, ["mine"])):
+            answer = editor.send("PATCH", path, {"tags": ["mine"]}, If_Match=seen)
+            assert answer.status_code == 412, (version, seen)
+            said = json.loads(answer.content)
+            assert (said["merged"], said["stored"]) == ({"tags": merged}, {"tags": ["a", "b"]})
+        assert document(key)["tags"] == ["a", "b"]
+        assert editor.send("PATCH", path, {"tags": ["b", "a"]}, If_Match=etag).status_code == 200, "changes nothing"
+    draft = editor.send("PATCH", f"{path}&merge=1", {"tags": ["mine"]}, If_Match=etag)
+    assert (draft.status_code, json.loads(draft.content)["tags"]) == (200, ["b", "mine"])
+    answer = editor.send("PATCH", f"/nodes/{key}?merge=1", {"tags": ["mine"]}, If_Match=etag)
+    assert (answer.status_code, document(key)["tags"]) == (200, ["b", "mine"])
+
+
 def test_publishing_scheduling_moving_and_tags(editor, blog):
     second = build.node("blog", "second")
     key, etag = made(editor, blog)
