@@ -37,6 +37,8 @@ ON_VERSION: dict[str, Callable[..., None]] = {
     "restore": operations.restore,
 }
 OF_DRAFTS = ("unschedule", "discard")
+# What can be done to either version.
+OF_BOTH = ("change", "publish", "schedule")
 
 
 class Operation(Shape):
@@ -114,7 +116,8 @@ def _is_away(result: dict[str, Any]) -> bool:
 def _result(principal: Principal, one: Operation, form: ObjectId | None) -> dict[str, Any]:
     try:
         node_id = _done(principal, one, form)
-        nonce = _nonce(node_id, is_draft=one.version == DRAFT and one.do != "publish")
+        is_draft = one.do == "unschedule" or (one.version == DRAFT and one.do in ("change", "schedule"))
+        nonce = _nonce(node_id, is_draft=is_draft)
     except Exception as error:  # noqa: BLE001 - logged there, where it is no refusal; the others are to be done
         problem = problems.of(error)
         return {"status": problem.status, "id": one.id, "problem": problem.as_document()}
@@ -124,6 +127,8 @@ def _result(principal: Principal, one: Operation, form: ObjectId | None) -> dict
 
 def _done(principal: Principal, one: Operation, form: ObjectId | None) -> ObjectId:
     body = _body(one)
+    if one.version == DRAFT and one.do not in OF_BOTH + OF_DRAFTS:
+        raise Problem("invalid", errors=[("version", "This is not done to drafts.")])
     with refused():
         if one.do == "create":
             return operations.create(principal, form, body)

@@ -83,6 +83,32 @@ def test_each_change_has_its_result_and_one_that_fails_stops_no_other(editor, bl
     assert (stored(pages[4])["tags"], stored(pages[5])["slug"], stored(pages[6])["published"]) == (["b"], "moved", None)
 
 
+def test_what_has_no_draft_is_not_done_to_one(editor, blog, mongo):
+    page, before = build.node("basic-page", "page"), list(mongo["cms.nodes"].find().sort("_id"))
+    seen = {"id": str(page), "if_match": f'"{nonce(page)}"', "version": "draft"}
+    sent = [{"do": do, **seen} for do in ("unpublish", "tag", "trash", "restore")]
+    sent += [{"do": "move", **seen, "body": {"slug": "moved"}}, {**new(blog, "Post"), "version": "draft"}]
+    found = results(editor.send("POST", "/bulk", {"operations": sent}))
+    assert [(one["status"], one["problem"]["errors"][0]["field"]) for one in found] == [(422, "version")] * 6
+    assert list(mongo["cms.nodes"].find().sort("_id")) == before
+
+
+def test_the_etag_is_of_the_version_that_the_next_change_is_about(editor, mongo):
+    page, draft = build.node("basic-page", "page"), {"version": "draft"}
+
+    def do(what, seen, body=None, **said):
+        sent = {"do": what, "id": str(page), "if_match": seen, "body": body or {}, **said}
+        (found,) = results(editor.send("POST", "/bulk", {"operations": [sent]}))
+        assert found["status"] == 200, found
+        return found["etag"]
+
+    live = f'"{nonce(page)}"'
+    etag = do("change", live, {"title": "Drafted"}, **draft)
+    etag = do("schedule", etag, {"at": "2999-01-01T00:00:00Z"}, **draft)
+    assert do("unschedule", etag) == etag != live
+    assert do("discard", do("change", etag, {"title": "Again"}, **draft), **draft) == live
+
+
 def test_a_bulk_that_stopped_goes_on_where_it_was(account, blog, mongo):
     secret = tokens.make(account("ed", "Editors"), "test", (Scope.WRITE,))[1]
     sent = {"operations": [new(blog, f"Post {number}") for number in range(3)]}
