@@ -1,8 +1,8 @@
 """Once: a request that is sent again with its Idempotency-Key changes nothing again, and is answered as it was.
 
-The key, with the account that sends it, makes an id (`form`) under which services do a thing once, as they do for a form of the
-admin that is sent twice. So what is kept here is the answer alone: a process that ends before it is kept has done nothing that
-the next attempt would do again.
+The key, with the account that sends it and what is asked, makes an id (`form`) under which services do a thing once, as they do
+for a form of the admin that is sent twice. So what is kept here is the answer alone: a process that ends before it is kept has
+done nothing that the next attempt would do again.
 """
 
 import hashlib
@@ -35,26 +35,28 @@ KEPT_MOST = 4_000_000
 def once(request: HttpRequest, work: Callable[[ObjectId | None], HttpResponse]) -> HttpResponse:
     """Return what `work` answers to a request; if its key came before, what was answered then.
 
-    `work` gets the id that the key makes, None without a key; called again with the same id it must change nothing more. What
-    it raises is not kept, nor what says Retry-After: the request may be tried again. Raises Problem (422) if the key came with
-    another request.
+    `work` gets the id that the key makes with the request, None without a key; called again with the same id it must change
+    nothing more. What it raises is not kept, nor what says Retry-After: the request may be tried again. Raises Problem (422) if
+    the key came with another request.
     """
     key = key_of(request)
     if key is None:
         return work(None)
-    form = made_of(f"{principals.of(request).pk}:{key}")
-    kept = _begun(form, _digest(request))
+    owned, asked = f"{principals.of(request).pk}:{key}", _digest(request)
+    kept_as = made_of(owned)
+    kept = _begun(kept_as, asked)
     if "answer" in kept:
         return _replayed(kept)
-    response = work(form)
+    # Of what is asked too: the answer is forgotten after two days, and what was made under its id is not.
+    response = work(made_of(f"{owned}:{asked}"))
     if response.status_code >= 300 or "Retry-After" in response or len(response.content) > KEPT_MOST:
         return response
     answer = {"status": response.status_code, "headers": dict(response.items()), "content": response.content}
     # Of several that came at once one was first: all say what it says.
-    done = database()[ANSWERS].update_one({"_id": form, "answer": None}, {"$set": {"answer": answer}})
+    done = database()[ANSWERS].update_one({"_id": kept_as, "answer": None}, {"$set": {"answer": answer}})
     if done.matched_count:
         return response
-    first = database()[ANSWERS].find_one({"_id": form, "answer": {"$ne": None}})
+    first = database()[ANSWERS].find_one({"_id": kept_as, "answer": {"$ne": None}})
     return _replayed(first) if first else response
 
 
@@ -71,9 +73,9 @@ def made_of(text: str) -> ObjectId:
     return ObjectId(salted_hmac("api.http.once", text, algorithm="sha256").digest()[:12])
 
 
-def _begun(form: ObjectId, asked: str) -> Document:
+def _begun(kept_as: ObjectId, asked: str) -> Document:
     kept: Document | None = database()[ANSWERS].find_one_and_update(
-        {"_id": form}, {"$setOnInsert": {"asked": asked, "created": now()}}, upsert=True, return_document=True
+        {"_id": kept_as}, {"$setOnInsert": {"asked": asked, "created": now()}}, upsert=True, return_document=True
     )
     assert kept is not None  # as it is inserted where there is none
     if kept["asked"] != asked:

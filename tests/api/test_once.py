@@ -115,6 +115,17 @@ def test_answers_are_kept_for_a_day_at_least(secret, new, mongo):
     assert now() - mongo["api.answers"].find_one()["created"] < timedelta(minutes=1)
 
 
+def test_a_key_that_comes_again_after_its_answer_is_forgotten_makes_what_is_asked_then(secret, new, mongo):
+    first = make(secret, new)
+    mongo["api.answers"].delete_many({})
+    other = make(secret, {**new, "title": "Other"})
+    assert (other.status_code, json.loads(other.content)["title"]) == (201, "Other")
+    assert posts(mongo) == 2
+    mongo["api.answers"].delete_many({})
+    assert json.loads(make(secret, new).content)["id"] == json.loads(first.content)["id"]
+    assert posts(mongo) == 2
+
+
 @pytest.mark.slow  # a process for each write
 def test_killed_after_any_write_and_sent_again_it_is_done_once(secret, new, mongo):
     writes = 0
