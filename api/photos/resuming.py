@@ -24,6 +24,7 @@ from nodes.models import Photo
 from nodes.photos.assets.errors import BadPicture
 from nodes.photos.assets.writer import new_id
 from nodes.selectors import photos as selectors
+from nodes.services.photos import file_name
 
 router = uploading.router
 
@@ -82,15 +83,20 @@ def begin(request: HttpRequest, announced: Announced) -> HttpResponse:
 
 
 def _begun(principal: Principal, announced: Announced, upload_id: ObjectId) -> dict[str, Any]:
-    if _made(principal, upload_id):
-        # A request that is sent again, after all that it began.
+    if photo := _made(principal, upload_id):
+        # A request that is sent again, after all that it began: its words may have been changed since.
+        if photo.filename != file_name(announced.filename):
+            raise Problem("key-reused")
         return {"id": upload_id, "received": announced.length, "length": announced.length}
     arriving.check_place_of(announced)
+    said = announced.model_dump(exclude={"length"})
     try:
-        upload = staged.begin(principal.pk, announced.length, announced.model_dump(exclude={"length"}), upload_id)
+        upload = staged.begin(principal.pk, announced.length, said, upload_id)
     except staged.TooMany:
         told = f"{staged.MOST} uploads of this account are not finished: finish one, or delete it."
         raise Problem("conflict", told) from None
+    if (upload.said, upload.length) != (said, announced.length):
+        raise Problem("key-reused")
     return {"id": upload.id, "received": staged.received(upload), "length": upload.length}
 
 

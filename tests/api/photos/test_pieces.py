@@ -198,6 +198,24 @@ def test_one_key_begins_one_upload(author, gallery):
     assert (count()[0], stored()) == (1, (0, 0))
 
 
+def test_a_key_is_of_one_announcement(author, gallery):
+    path = place(begin(author, gallery, key="one", title="Lake", tags=["a"]))
+    for said in ({"title": "Hill"}, {"filename": "hill.png"}, {"tags": ["b"]}):
+        answer = begin(author, gallery, key="one", **{"title": "Lake", "tags": ["a"], **said})
+        assert problem(answer) == (422, "key-reused"), said
+    other = photo_build.gallery("hills")
+    assert problem(begin(author, other, key="one", title="Lake", tags=["a"])) == (422, "key-reused")
+    assert problem(begin(author, gallery, LENGTH + 1, "one", title="Lake", tags=["a"])) == (422, "key-reused")
+    assert place(begin(author, gallery, key="one", title="Lake", tags=["a"])) == path
+    assert put(author, path, 0, LENGTH).status_code == 201
+    assert problem(begin(author, gallery, key="one", filename="hill.png")) == (422, "key-reused")
+    assert place(begin(author, gallery, key="one", title="Lake", tags=["a"])) == path
+    # A name is kept as file systems take it.
+    path = place(begin(author, gallery, key="two", filename="my: lake.png"))
+    assert put(author, path, 0, LENGTH).status_code == 201
+    assert place(begin(author, gallery, key="two", filename="my: lake.png")) == path
+
+
 def test_an_upload_ends_after_a_day(author, gallery, mongo):
     path = place(begin(author, gallery))
     mongo["api.uploads"].update_one({}, {"$set": {"begun": now() - KEPT + timedelta(minutes=1)}})
