@@ -20,7 +20,7 @@ from nodes.access import Action
 from nodes.collections import home_of
 from nodes.errors import DraftGone, EditConflict, NodeError
 from nodes.selectors import editing as selectors
-from nodes.selectors import photos
+from nodes.selectors import history, photos
 from nodes.selectors import trash as in_trash
 from nodes.selectors.editing import Editable, Version
 from nodes.services import drafts, editing, trash
@@ -257,12 +257,17 @@ def _of_draft(asked: Asked, found: Editable, is_done: Callable[[], bool]) -> Ite
 
 
 def _is_out(asked: Asked, node_id: ObjectId) -> bool:
-    """Return whether readers have what the draft said that was seen."""
+    """Return whether readers have what the draft changed that was seen."""
     present, said = selectors.load(node_id), selectors.version(node_id, asked.seen)
     if present is None or present.draft is not None or said is None:
         return False
-    live = present.live.fields
-    return all(merging.same(live.get(path), value) for path, value in said.fields.items() if path not in NOT_DRAFTED)
+    begun = history.begun_on(node_id, asked.seen)
+    base = selectors.version(node_id, begun) if begun else None
+    live, type = present.live.fields, present.node.metadata.type
+    drafted = {path: value for path, value in said.fields.items() if path not in NOT_DRAFTED}
+    merge = merging.merge(base.fields if base else None, drafted, live, type)
+    # Of what both sides had changed the merge with what came of it is that very thing.
+    return not merge.conflicts and all(merging.same(live.get(path), value) for path, value in merge.changes.items())
 
 
 def _check_not_public(found: Editable, at: datetime, field: str) -> None:

@@ -100,6 +100,16 @@ def savers_since(node_id: ObjectId, seen: ObjectId | None, present: ObjectId) ->
     return tuple(savers)
 
 
+def begun_on(node_id: ObjectId, draft_nonce: ObjectId) -> ObjectId | None:
+    """Return the nonce of the live version that a draft was begun on, also of one that was published; None if that is not
+    known (any more)."""
+    links = _links(node_id)
+    nonce: ObjectId | None = draft_nonce
+    while (link := links.pop(nonce, None)) and link.get("draft"):
+        nonce = link["parent"]
+    return nonce if link else None
+
+
 def _chain(node_id: ObjectId, present: ObjectId) -> list[ObjectId]:
     links = _links(node_id)
     nonces: list[ObjectId] = []
@@ -111,8 +121,8 @@ def _chain(node_id: ObjectId, present: ObjectId) -> list[ObjectId]:
 
 
 def _links(node_id: ObjectId) -> dict[ObjectId | None, Mapping[str, Any]]:
-    """Return {parent, saved_by} by nonce. Take out what you follow: what was imported may lead in a circle."""
-    found = database()[REVISIONS].find({"node_id": node_id}, {"parent": 1, "saved_by": 1})
+    """Return {parent, saved_by, draft} by nonce. Take out what you follow: what was imported may lead in a circle."""
+    found = database()[REVISIONS].find({"node_id": node_id}, {"parent": 1, "saved_by": 1, "draft": 1})
     return {link["_id"]: link for link in found.sort("saved_at", -1).limit(FOLLOWED)}
 
 

@@ -284,6 +284,36 @@ def test_drafts_are_changed_scheduled_published_and_discarded(editor, author, ac
     assert (document(key)["title"], draft()) == ("Drafted", None)
 
 
+def test_a_draft_that_was_merged_when_it_was_published_is_known_as_done(editor, blog):
+    key, etag = made(editor, blog, published="2021-01-01T00:00:00Z", summary="Short")
+    texts = TEXT.replace("Paragraph 3.", "Theirs."), TEXT.replace("Paragraph 7.", "Mine.")
+    for said in ({"detail": {"text": texts[1]}}, {"title": "Drafted"}):
+        answer = editor.send("PATCH", f"/nodes/{key}?version=draft", said, If_Match=etag)
+        etag = answer["ETag"]
+    theirs = {"summary": "Theirs", "detail.text": texts[0], "slug": "theirs"}
+    editing.save(BOB, ObjectId(key), document(key)["nonce"], theirs)
+
+    def publish():
+        return editor.send("POST", f"/nodes/{key}/publish?version=draft", If_Match=etag).status_code
+
+    assert [publish(), publish()] == [200, 200]
+    kept = document(key)
+    assert (kept["title"], kept["summary"], kept["slug"]) == ("Drafted", "Theirs", "theirs")
+    assert kept["detail"]["text"] == texts[0].replace("Paragraph 7.", "Mine.")
+    # Of what the draft changed readers do not have all any more.
+    editing.save(BOB, ObjectId(key), kept["nonce"], {"title": "Other"})
+    assert publish() == 412
+    assert document(key)["title"] == "Other"
+
+
+def test_a_draft_that_was_discarded_is_not_known_as_published(editor, blog):
+    key, etag = made(editor, blog, published="2021-01-01T00:00:00Z")
+    etag = editor.send("PATCH", f"/nodes/{key}?version=draft", {"title": "Drafted"}, If_Match=etag)["ETag"]
+    assert editor.send("DELETE", f"/nodes/{key}/draft", If_Match=etag).status_code == 200
+    assert editor.send("POST", f"/nodes/{key}/publish?version=draft", If_Match=etag).status_code == 412
+    assert document(key)["title"] == "Post"
+
+
 def test_a_draft_with_a_date_ahead_takes_no_page_from_readers(editor, blog):
     for published, status in (("2021-01-01T00:00:00Z", 422), (None, 200)):
         key, etag = made(editor, blog, published=published)
