@@ -21,7 +21,7 @@ BYTES = 32
 LONGEST = 200
 # How exactly it is known when a token was last used.
 USED_EVERY = timedelta(hours=1)
-# Tokens of one list.
+# Tokens of one list that have ended.
 MOST = 200
 
 
@@ -86,10 +86,16 @@ def note_use(token: Token, moment: datetime) -> None:
 
 
 def of_owner(owner_id: ObjectId | None) -> list[Token]:
-    """Return the tokens of an account, the newest first; of all accounts for None."""
+    """Return the tokens of an account: all that are valid, then the newest MOST that are not, either the newest first; of all
+    accounts for None."""
     wanted = {} if owner_id is None else {"owner_id": owner_id}
-    found = database()[TOKENS].find(wanted, {"hash": 0}).sort([("created", -1), ("_id", -1)]).limit(MOST)
-    return [Token.of(document) for document in found]
+    valid = {"revoked": None, "$or": [{"expires": None}, {"expires": {"$gt": now()}}]}
+    # What opens something is always there to be revoked; of the others no one removes any. A limit of 0 is none.
+    return [
+        Token.of(document)
+        for those, most in (({**wanted, **valid}, 0), ({**wanted, "$nor": [valid]}, MOST))
+        for document in database()[TOKENS].find(those, {"hash": 0}).sort([("created", -1), ("_id", -1)]).limit(most)
+    ]
 
 
 def revoke(token_id: ObjectId, owner_id: ObjectId | None) -> bool:

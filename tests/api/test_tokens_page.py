@@ -43,6 +43,20 @@ def test_a_token_is_made_shown_once_and_revoked(signed_in, mongo):
     assert "Revoked" in client.get(PAGE).content.decode()
 
 
+def test_all_valid_tokens_stand_before_those_that_have_ended(signed_in, monkeypatch):
+    client, user = signed_in("ed", "Editors")
+    past, ahead = now() - timedelta(days=1), now() + timedelta(days=1)
+    made = [tokens.make(user, f"zq{n}", (), expires)[0].id for n, expires in enumerate((None, ahead, past, past, None))]
+    tokens.revoke(made[4], user.pk)
+    for most, wanted in ((2, [1, 0, 4, 3]), (200, [1, 0, 4, 3, 2])):
+        monkeypatch.setattr(tokens, "MOST", most)
+        for owner_id in (user.pk, None):
+            assert [made.index(token.id) for token in tokens.of_owner(owner_id)] == wanted
+        assert client.get(PAGE).content.decode().count('name="revoke"') == 2
+    monkeypatch.setattr(tokens, "MOST", 1)
+    assert [made.index(token.id) for token in tokens.of_owner(user.pk)] == [1, 0, 4]
+
+
 def test_what_is_wrong_makes_no_token(signed_in, mongo):
     client, _user = signed_in("ed", "Editors")
     for wrong in ({"name": ""}, {"scopes": ["root"]}, {"days": "9999"}, {"days": "x"}):
