@@ -15,7 +15,16 @@ from nodes import content, merging
 from nodes.collections import NODES, REVISIONS, TRASH, standing
 from nodes.content import fields as content_fields
 from nodes.content import upgrading, values
-from nodes.errors import EditConflict, InvalidField, InvalidPlace, NodeGone, Published, SlugTaken, TooBusy
+from nodes.errors import (
+    EditConflict,
+    FieldRefused,
+    InvalidField,
+    InvalidPlace,
+    NodeGone,
+    Published,
+    SlugTaken,
+    TooBusy,
+)
 from nodes.models.site import Scope
 from nodes.selectors import slugs
 from nodes.services import derived, ordering, placement, scheduled, scope
@@ -34,7 +43,7 @@ from nodes.services.write import (
     writable,
 )
 from nodes.texts import scripts
-from nodes.texts.tags import unique
+from nodes.texts.tags import MOST, unique
 from nodes.types import NEVER, NO_TAGS, Act, Actor, Expected, Saved, Submitted, TagChange
 
 # How often a save is merged again while others keep saving the same node.
@@ -239,7 +248,10 @@ def _moves_section(metadata: Mapping[str, Any], changes: Mapping[str, Any]) -> b
 
 
 def change_tags(node_id: ObjectId, tags: TagChange, collection: str = NODES, *, only_unpublished: bool = False) -> None:
-    """Add and remove tags without a nonce: tagging cannot conflict with an editor. Raises NodeGone, Published, TooBusy."""
+    """Add and remove tags without a nonce: tagging cannot conflict with an editor.
+
+    Raises NodeGone, Published, FieldRefused (too many), TooBusy.
+    """
     nodes, fields = database()[collection], {"metadata": 1}
     if is_unspaced := bool(scripts.pairs(" ".join(tags.added | tags.removed))):
         fields["derived.text"] = 1
@@ -256,6 +268,8 @@ def change_tags(node_id: ObjectId, tags: TagChange, collection: str = NODES, *, 
         if only_unpublished:
             unchanged["metadata.published"] = None
         given = tags.applied(present)
+        if len(given) > max(MOST, len(present)):
+            raise FieldRefused("tags", _("At most %(most)d tags are taken: remove some first.") % {"most": MOST})
         changes: dict[str, Any] = {"metadata.tags": given}
         if is_unspaced:
             # Search finds them among the pairs of all that the node says.

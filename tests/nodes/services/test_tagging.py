@@ -4,10 +4,12 @@ import pytest
 from bson import ObjectId
 
 from mongo.clock import now
+from mongo.connection import database
 from nodes import errors
 from nodes.models import tree
 from nodes.selectors import search
 from nodes.services import drafts, editing, photos, trash
+from nodes.texts.tags import MOST
 from nodes.types import TagChange
 from tests.support.between import before
 from tests.support.nodes import pictures
@@ -48,6 +50,22 @@ def test_tagging_needs_no_nonce_and_takes_none(mongo):
     editing.change_tags(node_id, TagChange(frozenset("bc"), frozenset("a")))
     assert sorted(stored(node_id)["tags"]) == ["b", "c"]
     assert nonce(node_id) == seen
+
+
+def test_tagging_makes_no_more_of_them_than_forms_take(mongo):
+    node_id = node(tags=tuple(f"tag{number}" for number in range(MOST - 1)))
+    editing.change_tags(node_id, TagChange(added=frozenset({"last"})))
+    before_that = stored(node_id)["tags"]
+    with pytest.raises(errors.FieldRefused, match="200"):
+        editing.change_tags(node_id, TagChange(added=frozenset({"more"})))
+    assert stored(node_id)["tags"] == before_that
+    editing.change_tags(node_id, TagChange(frozenset({"more"}), frozenset({"last"})))
+    assert "more" in stored(node_id)["tags"]
+    # One that has more already can be tagged otherwise.
+    many = node(slug="many", tags=tuple(f"tag{number}" for number in range(MOST)))
+    database()["cms.nodes"].update_one({"_id": many}, {"$push": {"metadata.tags": {"$each": ["x", "y"]}}})
+    editing.change_tags(many, TagChange(frozenset({"z"}), frozenset({"x"})))
+    assert len(stored(many)["tags"]) == MOST + 2
 
 
 @pytest.mark.parametrize("tags", [TagChange(added=frozenset("b")), TagChange(frozenset("b"), frozenset("a"))])
