@@ -66,8 +66,6 @@ def natural(env: environ.Env, name: str, *, default: int, least: int = 0, most: 
         value = env.int(name, default=default)
     except ValueError as error:
         raise ImproperlyConfigured(f"{name} must be a whole number.") from error
-    if value < 0:
-        raise ImproperlyConfigured(f"{name} must not be negative.")
     if value < least:
         raise ImproperlyConfigured(f"{name} must be {least} or more.")
     if most is not None and value > most:
@@ -179,21 +177,32 @@ def mail(env: environ.Env, name: str, *, default: str, console: bool) -> dict[st
     return found
 
 
+def web_addresses(env: environ.Env, name: str) -> list[str]:
+    """Return the variable `name` as a list of addresses such as http://127.0.0.1:6082; ImproperlyConfigured names it if one is
+    none."""
+    found = listed(env, name)
+    for value in found:
+        if urlsplit(value).scheme not in ("http", "https"):
+            raise ImproperlyConfigured(f"{name}: {value!r} must begin with https:// or http://.")
+    return found
+
+
 def web_origins(env: environ.Env, name: str, *, any_origin: str = "") -> list[str]:
-    """Return the variable `name` as a list of origins such as https://example.org; `any_origin` may stand for any of them."""
-    origins = listed(env, name)
-    for origin in origins:
-        if origin != any_origin and urlsplit(origin).scheme not in ("http", "https"):
-            raise ImproperlyConfigured(f"{name}: {origin!r} must begin with https:// or http://.")
-    return origins
+    """Return the variable `name` as a list of origins such as https://example.org; `any_origin` may stand for any of them.
+    ImproperlyConfigured names it if one is none."""
+    return [value if value == any_origin else _origin(name, value) for value in listed(env, name)]
 
 
 def web_origin(env: environ.Env, name: str) -> str:
     """Return the variable `name`, an origin such as https://example.org or nothing; ImproperlyConfigured names it otherwise."""
-    value = env.str(name, default="").rstrip("/")
+    value = str(env.str(name, default=""))
+    return value and _origin(name, value)
+
+
+def _origin(name: str, value: str) -> str:
+    """Return an origin without the slash that may end it: as browsers send it, or ImproperlyConfigured is raised."""
+    value = value.rstrip("/")
     parts = urlsplit(value)
-    if value and (
-        parts.scheme not in ("http", "https") or value != f"{parts.scheme}://{parts.netloc}" or not parts.hostname
-    ):
+    if parts.scheme not in ("http", "https") or value != f"{parts.scheme}://{parts.netloc}" or not parts.hostname:
         raise ImproperlyConfigured(f"{name} must be a scheme and a host, such as https://example.org, not {value!r}.")
-    return str(value)
+    return value

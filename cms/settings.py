@@ -20,6 +20,7 @@ from cms.environment import (
     password,
     switch,
     time_zone,
+    web_addresses,
     web_origin,
     web_origins,
     write_concern,
@@ -252,7 +253,7 @@ STALE_MINUTES = natural(env, "STALE_MINUTES", default=60)
 PAGE_CACHE_TRUST_MS = natural(env, "PAGE_CACHE_TRUST_MS", default=0, most=1_000)
 
 # Caches in front of the site (docs/how-to/cdn.md): where each is told what to drop, and the function that tells it.
-CDN_PURGE_URLS = web_origins(env, "CDN_PURGE_URLS")
+CDN_PURGE_URLS = web_addresses(env, "CDN_PURGE_URLS")
 CDN_PURGER = env.str("CDN_PURGER", default="cms.serving.cdn.varnish")
 
 # A text of a page or post, in UTF-8. A document holds up to four (a revision, what a form said), of 16 MB at most.

@@ -20,6 +20,7 @@ from cms.environment import (
     networks,
     password,
     switch,
+    web_addresses,
     web_origins,
     write_concern,
 )
@@ -107,9 +108,20 @@ def test_bad_values_are_refused_by_name(monkeypatch):
     monkeypatch.setenv("KNOB", "-1")
     with pytest.raises(ImproperlyConfigured, match="KNOB"):
         natural(environ.Env(), "KNOB", default=1)
+    for value in (
+        "example.org",
+        "https://example.org/app",
+        "https://example.org?a",
+        "https://",
+        "*",
+        "ftp://example.org",
+    ):
+        monkeypatch.setenv("KNOB", f"https://example.net,{value}")
+        with pytest.raises(ImproperlyConfigured, match="KNOB"):
+            web_origins(environ.Env(), "KNOB")
     monkeypatch.setenv("KNOB", "example.org")
     with pytest.raises(ImproperlyConfigured, match="KNOB"):
-        web_origins(environ.Env(), "KNOB")
+        web_addresses(environ.Env(), "KNOB")
 
 
 def test_blanks_around_what_is_listed_mean_nothing(monkeypatch):
@@ -118,6 +130,15 @@ def test_blanks_around_what_is_listed_mean_nothing(monkeypatch):
     assert listed(environ.Env(), "KNOB") == ["example.org", "www.example.org"]
     monkeypatch.setenv("KNOB", "https://a.example.org, https://b.example.org")
     assert web_origins(environ.Env(), "KNOB") == ["https://a.example.org", "https://b.example.org"]
+
+
+def test_origins_are_as_browsers_send_them(monkeypatch):
+    monkeypatch.setenv("KNOB", "https://a.example.org/, https://*.example.org,http://localhost:8000,*")
+    wanted = ["https://a.example.org", "https://*.example.org", "http://localhost:8000", "*"]
+    assert web_origins(environ.Env(), "KNOB", any_origin="*") == wanted
+    # What is no origin may have a path.
+    monkeypatch.setenv("KNOB", "http://127.0.0.1:6082/purge/")
+    assert web_addresses(environ.Env(), "KNOB") == ["http://127.0.0.1:6082/purge/"]
 
 
 def test_networks(monkeypatch):
@@ -212,7 +233,7 @@ def test_production_settings_are_clean(tmp_path):
         ({"DEBUG": "perhaps"}, "DEBUG must be on or off"),
         ({"MONGODB_TIMEOUT_MS": "soon"}, "MONGODB_TIMEOUT_MS must be a whole number"),
         ({"MONGODB_SELECTION_TIMEOUT_MS": "0"}, "MONGODB_SELECTION_TIMEOUT_MS must be 1 or more"),
-        ({"MONGODB_CONNECT_TIMEOUT_MS": "-5"}, "MONGODB_CONNECT_TIMEOUT_MS must not be negative"),
+        ({"MONGODB_CONNECT_TIMEOUT_MS": "-5"}, "MONGODB_CONNECT_TIMEOUT_MS must be 1 or more"),
         ({"MONGODB_WRITE_CONCERN": "1"}, "MONGODB_WRITE_CONCERN must be majority"),
         ({"MONGODB_URI": f"{PRODUCTION['MONGODB_URI']}&w=0"}, "MONGODB_URI: w must be majority"),
         ({"REQUESTS_AT_ONCE": "0"}, "REQUESTS_AT_ONCE must be 1 or more"),
