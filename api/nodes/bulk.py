@@ -102,7 +102,8 @@ def bulk(request: HttpRequest, said: Body[Operations]) -> HttpResponse:
                 continue
             results.append(_result(principal, one, made_of(f"{form}:{number}") if form else None))
         response = answers.told(request, {"results": results})
-        if results and _is_away(results[-1]):
+        if any(one["status"] >= 500 for one in results):
+            # Sent again it may be made: this answer is not kept.
             response["Retry-After"] = problems.RETRY_AFTER
         return response
 

@@ -10,6 +10,7 @@ from api.nodes import operations
 from api.problems import RETRY_AFTER
 from api.rights import tokens
 from api.rights.scopes import Scope
+from nodes.errors import TooBusy
 from tests.api.conftest import Asker
 from tests.support.between import stopped_before
 from tests.support.nodes import build
@@ -148,6 +149,29 @@ def test_while_the_database_is_away_the_rest_is_not_tried_and_sent_again_it_goes
     assert (answer["Retry-After"], tried) == (str(RETRY_AFTER), ["Post 0", "Post 1"])
     assert [one["status"] for one in results(send())] == [201] * 4
     assert mongo["cms.nodes"].count_documents({"metadata.type": "blog-entry"}) == 4
+
+
+@pytest.mark.parametrize(("error", "status"), [(TooBusy(), 503), (RuntimeError("bug"), 500)])
+def test_what_failed_by_no_fault_of_the_request_is_made_when_it_is_sent_again(
+    error, status, account, blog, mongo, monkeypatch
+):
+    secret = tokens.make(account("ed", "Editors"), "test", (Scope.WRITE,))[1]
+    sent, failing = {"operations": [new(blog, f"Post {number}") for number in range(3)]}, [error]
+    create = operations.create
+
+    def at_first_failing(principal, form, body):
+        if failing and body["title"] == "Post 1":
+            raise failing.pop()
+        return create(principal, form, body)
+
+    def send():
+        return Asker(secret).send("POST", "/bulk", sent, Idempotency_Key="bulk")
+
+    monkeypatch.setattr(operations, "create", at_first_failing)
+    first = send()
+    assert ([one["status"] for one in results(first)], first["Retry-After"]) == ([201, status, 201], str(RETRY_AFTER))
+    assert [one["status"] for one in results(send())] == [201] * 3
+    assert mongo["cms.nodes"].count_documents({"metadata.type": "blog-entry"}) == 3
 
 
 def test_no_more_than_a_hundred_and_only_by_who_writes(editor, blog, account, asker, mongo):
