@@ -1,10 +1,13 @@
-"""What is done around every answer of the API, outside of the page cache: other origins may read it, and 304."""
+"""What is done around every answer of the API, outside of the page cache: other origins may read it, 304, and how often who
+asked may ask again."""
 
 from collections.abc import Callable
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.utils.cache import get_conditional_response, patch_vary_headers
+
+from api.rights import limits
 
 PREFIX = "/api/"
 # What scripts of other origins may send and read. Never cookies: what they get is what every reader gets.
@@ -32,6 +35,7 @@ class ApiMiddleware:
             response = self.get_response(request)
             if request.method in ("GET", "HEAD") and response.status_code == 200 and response.has_header("ETag"):
                 response = get_conditional_response(request, response["ETag"], None, response) or response
+        limits.tell(request, response)
         if origin:
             response["Access-Control-Allow-Origin"] = origin
             response["Access-Control-Expose-Headers"] = READ

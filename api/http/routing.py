@@ -26,7 +26,6 @@ from ninja.utils import contribute_operation_callback
 
 from api import problems
 from api.problems import Problem
-from api.rights import limits
 from api.rights.principals import ANYONE, SAFE
 
 JSON_TYPES = frozenset({"application/json", "application/merge-patch+json"})
@@ -137,7 +136,6 @@ def _served(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
             allowed = sorted({*response["Allow"].split(", "), *(["HEAD"] if "GET" in response["Allow"] else [])})
             told = f"This address takes {', '.join(allowed)}."
             response = problems.answer(Problem("method-not-allowed", told, headers={"Allow": ", ".join(allowed)}))
-        limits.tell(request, response)
         return response
 
     served.csrf_exempt = True  # type: ignore[attr-defined] # Session looks at the CSRF token itself

@@ -201,6 +201,9 @@ def test_a_token_asks_so_often_and_is_told(account, asker, settings, mongo, comm
     assert [answer["RateLimit-Remaining"] for answer in answers] == ["1", "0", "0"]
     assert 1 <= int(answers[2]["Retry-After"]) <= 60
     assert answers[2]["RateLimit-Limit"] == "2"
+    known = asker(account("own", "Authors"), Scope.READ)
+    unchanged = [known.get("/tree", If_None_Match=answers[0]["ETag"]) for _number in range(2)]
+    assert [(answer.status_code, answer["RateLimit-Remaining"]) for answer in unchanged] == [(304, "1"), (304, "0")]
     with commands.recorded() as log:
         assert [other.get("/tree").status_code for _number in range(3)] == [200] * 3
     assert not log.written
