@@ -23,7 +23,7 @@ from nodes.admin.settings import SettingsForm
 from nodes.errors import TooBusy
 from nodes.models import site as stored_site
 from nodes.models.site import Site, SiteSettings
-from nodes.services.site import SettingsConflict, save_settings
+from nodes.services.site import SettingsConflict, save_settings, touch
 
 router = Router(tags=["Site"])
 
@@ -51,6 +51,8 @@ def change(request: HttpRequest, said: Body[SettingsChange]) -> HttpResponse:  #
         seen, changes, site = answers.expected(request), _cleaned(wanted), stored_site.read()
         present = asdict(site.settings)
         if all(present[name] == value for name, value in changes.items()):
+            # Readers may not have been told.
+            touch()
             return _answer(request)
         if _nonce(site) != seen:
             raise _stale(changes)

@@ -5,6 +5,7 @@ import json
 from api.rights.scopes import Scope
 from nodes.models import site as stored_site
 from nodes.services.site import save_settings
+from tests.support.between import stopped_before
 from tests.support.nodes import build
 
 PATH = "/site/settings"
@@ -32,6 +33,18 @@ def test_settings_are_changed_on_the_version_that_was_read(account, asker, mongo
     assert (stale.status_code, told["stored"], told["yours"]) == (412, {"tagline": "Theirs"}, {"tagline": "Mine"})
     assert chief.send("PATCH", PATH, {"tagline": "Mine"}, If_Match=told["etag"]).status_code == 200
     assert stored_site.read().settings.tagline == "Mine"
+
+
+def test_readers_are_told_of_settings_whose_writer_died_when_they_are_sent_again(account, asker, mongo):
+    chief = asker(account("adm", "Administrators"), Scope.ADMINISTER)
+    chief.send("PATCH", PATH, {"tagline": "First"}, If_Match=chief.get(PATH)["ETag"])
+    etag, before = chief.get(PATH)["ETag"], mongo["cms.site"].find_one()["frame"]
+    with stopped_before("update", "cms.site", lambda command: "nonce" not in command["updates"][0]["q"]):
+        chief.send("PATCH", PATH, {"tagline": "Mine"}, If_Match=etag)
+    stored = mongo["cms.site"].find_one()
+    assert (stored["settings"]["tagline"], stored["frame"]) == ("Mine", before)
+    assert chief.send("PATCH", PATH, {"tagline": "Mine"}, If_Match=etag).status_code == 200
+    assert mongo["cms.site"].find_one()["frame"] != before
 
 
 def test_what_the_form_refuses_is_refused_and_others_do_not_read_them(account, asker, mongo):
