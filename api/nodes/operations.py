@@ -61,7 +61,8 @@ def create(principal: Principal, form: ObjectId | None, said: Mapping[str, Any])
     type = said["type"]
     if not content.get(type).is_installed or content.get(type).is_file:
         raise Problem("invalid", errors=[("body.type", _("There is no type “%(type)s”.") % {"type": type[:50]})])
-    if not access.may_create(principal, type):
+    # Who sees no nodes of his own could not be answered with what was made.
+    if not (access.may_create(principal, type) and access.may_list(principal)):
         raise PermissionDenied
     if form and selectors.load(form):
         # This very request has made it.

@@ -4,6 +4,7 @@ import json
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from django.contrib.auth.models import Group, Permission
 from django.http import Http404
 from django.test import Client
 
@@ -207,6 +208,18 @@ def test_a_token_asks_so_often_and_is_told(account, asker, settings, mongo, comm
     with commands.recorded() as log:
         assert [other.get("/tree").status_code for _number in range(3)] == [200] * 3
     assert not log.written
+
+
+def test_who_would_not_see_what_he_makes_makes_nothing(account, asker, mongo):
+    user, blog = account("new", "Authors"), build.node("blog", "news")
+    only = Group.objects.create(name="Only adding")
+    only.permissions.set(Permission.objects.filter(codename="add_node"))
+    user.groups.set([only])
+    made = {"type": "blog-entry", "section": str(blog), "title": "Made"}
+    assert asker(user, *EVERY).send("POST", "/nodes", made).status_code == 403
+    assert mongo["cms.nodes"].count_documents({"metadata.title": "Made"}) == 0
+    only.permissions.add(*Permission.objects.filter(codename="change_node"))
+    assert asker(user, *EVERY).send("POST", "/nodes", made).status_code == 201
 
 
 def test_what_the_admin_is_closed_to_the_api_does_not_open(account, asker, mongo, client):
