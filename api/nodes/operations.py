@@ -29,6 +29,9 @@ from nodes.services.write import NOT_DRAFTED
 from nodes.texts import tags as tag_texts
 from nodes.types import NO_TAGS, Actor, TagChange
 
+# What who uploaded a photo says of it until it is published.
+DESCRIBING = frozenset({"title", "summary", "tags", "detail.alt", "detail.focal"})
+
 
 @dataclass(frozen=True)
 class Asked:
@@ -80,7 +83,8 @@ def create(principal: Principal, form: ObjectId | None, said: Mapping[str, Any])
 
 def change(asked: Asked, node_id: ObjectId, said: Mapping[str, Any]) -> None:
     """Change what was sent of a node, or of its draft. Raises Http404, PermissionDenied, Problem, NodeError."""
-    found = _found(asked, node_id, Action.DRAFT if asked.is_draft else Action.EDIT)
+    action = Action.DRAFT if asked.is_draft else Action.EDIT
+    found = _found(asked, node_id, action, describes=patches.paths(said) <= DESCRIBING)
     seen = _seen(asked, found)
     mine = patches.fields(asked.principal, found.node.metadata.type, said, seen.fields, asked.form)
     tags = TagChange.between(seen.tags, _tags(said["tags"])) if "tags" in said else NO_TAGS
@@ -155,10 +159,9 @@ def move(asked: Asked, node_id: ObjectId, said: Mapping[str, Any]) -> None:
 
 def tag(principal: Principal, node_id: ObjectId, add: list[str], remove: list[str]) -> None:
     """Add and remove tags. Raises Http404, PermissionDenied, NodeError."""
-    found = _standing(principal, node_id, Action.EDIT)
+    found = _standing(principal, node_id, Action.EDIT, describes=True)
     tags, type = TagChange(added=frozenset(_tags(add)), removed=frozenset(_tags(remove))), found.node.metadata.type
-    bound = not content.get(type).is_file and access.changes_unpublished_only(principal)
-    editing.change_tags(node_id, tags, home_of(type), only_unpublished=bound)
+    editing.change_tags(node_id, tags, home_of(type), only_unpublished=_only_unpublished(principal, found))
 
 
 def throw_away(asked: Asked, node_id: ObjectId) -> None:
@@ -184,24 +187,32 @@ def restore(asked: Asked, node_id: ObjectId, said: Mapping[str, Any]) -> None:
     trash.restore(asked.actor, node_id, asked.seen, slug=place.get("slug") or None, parent_id=place["parent_id"])
 
 
-def _found(asked: Asked, node_id: ObjectId, action: Action) -> Editable:
-    found = _standing(asked.principal, node_id, action)
+def _found(asked: Asked, node_id: ObjectId, action: Action, *, describes: bool = False) -> Editable:
+    found = _standing(asked.principal, node_id, action, describes=describes)
     if asked.is_draft and found.node.content_type.is_file:
         raise Problem("not-found", "A photo has no draft.")
     return found
 
 
-def _standing(principal: Principal, node_id: ObjectId, action: Action) -> Editable:
-    """Return a node or a photo for a principal to do something with. Raises Http404, PermissionDenied."""
+def _standing(principal: Principal, node_id: ObjectId, action: Action, *, describes: bool = False) -> Editable:
+    """Return a node or a photo for a principal to do something with; `describes`: of a photo no more than to say what it shows.
+    Raises Http404, PermissionDenied."""
     try:
         return access.node(principal, node_id, action)
     except Http404:
         photo = photos.get(node_id) if access.may_see_photos(principal) else None
         if photo is None:
             raise
-    if not access.allowed(principal, photo, action):
+    if not (access.may_describe(principal, photo) if describes else access.allowed(principal, photo, action)):
         raise PermissionDenied
     return Editable(photo, Version.of(photos.metadata(node_id), photo.metadata.updated))
+
+
+def _only_unpublished(principal: Principal, found: Editable) -> bool:
+    """Return whether the right of a principal to change something ends when it is published."""
+    if found.node.content_type.is_file:
+        return not access.may_change_photos(principal)
+    return access.changes_unpublished_only(principal)
 
 
 def _check_seen(asked: Asked, thrown: Editable) -> None:
@@ -221,9 +232,12 @@ def _seen(asked: Asked, found: Editable) -> Version:
 
 def _save(asked: Asked, found: Editable, mine: Mapping[str, Any], tags: TagChange = NO_TAGS) -> None:
     node_id, principal = found.node.pk, asked.principal
+    bound = _only_unpublished(principal, found)
     try:
         if found.node.content_type.is_file:
-            of_photos.save(asked.actor, node_id, asked.seen, mine, tags, form=asked.form, merges=asked.merges)
+            of_photos.save(
+                asked.actor, node_id, asked.seen, mine, tags, form=asked.form, merges=asked.merges, only_unpublished=bound
+            )  # fmt: skip
         elif asked.is_draft:
             may_publish = access.allowed(principal, found.node, Action.PUBLISH)
             drafts.save_draft(
@@ -239,7 +253,7 @@ def _save(asked: Asked, found: Editable, mine: Mapping[str, Any], tags: TagChang
         else:
             editing.save(
                 asked.actor, node_id, asked.seen, mine, tags, form=asked.form, merges=asked.merges,
-                only_unpublished=access.changes_unpublished_only(principal),
+                only_unpublished=bound,
             )  # fmt: skip
     except EditConflict as error:
         raise refusals.stale(error, mine) from error

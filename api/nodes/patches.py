@@ -100,6 +100,11 @@ def moment(value: datetime, field: str) -> datetime:
         raise Problem("invalid", errors=[(field, " ".join(error.messages))]) from error
 
 
+def paths(said: Mapping[str, Any]) -> set[str]:
+    """Return what a body names, those of `detail` as "detail.name"."""
+    return {*said, *(f"{PREFIX}{name}" for name in said.get("detail") or {})} - {"detail"}
+
+
 def named(path: str) -> str:
     """Return how a field by path is called in a body: "parent_id" as "body.section"."""
     return f"body.{NAMES.get(path, path)}"
@@ -112,8 +117,7 @@ def _shown(path: str, value: Any) -> Any:
 
 
 def _check_rights(principal: Principal, said: Mapping[str, Any]) -> None:
-    sent = {*said, *(f"{PREFIX}{name}" for name in said.get("detail") or {})} & FOR_EDITORS
-    if sent and not principal.has_perm("nodes.publish_node"):
+    if (sent := paths(said) & FOR_EDITORS) and not principal.has_perm("nodes.publish_node"):
         told = _("Only who may publish sets this.")
         raise Problem("forbidden", errors=[(named(path), told) for path in sorted(sent)])
 

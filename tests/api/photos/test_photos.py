@@ -16,6 +16,7 @@ from mongo.clock import now
 from nodes.photos.assets.locks import STALE
 from nodes.services import editing, photos, trash
 from tests.api.photos.sending import OTHER, body, field, post, problem, send
+from tests.support.between import before
 from tests.support.nodes import build, photo_build, pictures
 from tests.support.nodes.photo_build import audit, count, document, shown
 
@@ -57,6 +58,40 @@ def test_a_hidden_file_is_for_who_sees_the_photo(visitor, author, editor, accoun
     assert body(answer) == OTHER
     assert (answer["Cache-Control"], answer["Vary"]) == ("private, no-cache", "Authorization, Cookie")
     assert problem(visitor.get(f"/photos/{ObjectId()}/file")) == problem(visitor.get(path)) == (404, "not-found")
+
+
+def test_who_uploaded_a_photo_describes_it_until_it_is_published(author, account, asker, editor, gallery):
+    made = post(author, gallery)
+    said, etag = json.loads(made.content), made["ETag"]
+    path, key = said["node"].removeprefix("/api/v1"), ObjectId(said["id"])
+
+    def describe(who, words, seen):
+        return who.send("PATCH", path, words, If_Match=seen)
+
+    words = {"title": "Lake", "summary": "Short", "tags": ["a"], "detail": {"alt": "A lake", "focal": [0.2, 0.4]}}
+    other = asker(account("bob", "Authors"), Scope.WRITE)
+    assert problem(describe(other, words, etag)) == (403, "forbidden")
+    assert problem(other.send("POST", f"{path}/tags", {"add": ["b"]})) == (403, "forbidden")
+    for more in ({"slug": "x"}, {"detail": {"crop": [0, 0, 0.5, 0.5]}}, {"published": "2021-01-01T00:00:00Z"}):
+        assert problem(describe(author, {**words, **more}, etag)) == (403, "forbidden"), more
+    for act in ("publish", "trash"):
+        assert problem(author.send("POST", f"{path}/{act}", If_Match=etag)) == (403, "forbidden")
+    answer = describe(author, words, etag)
+    assert answer.status_code == 200, answer.content
+    assert author.send("POST", f"{path}/tags", {"add": ["b"]}).status_code == 200
+    stored = document(key)["metadata"]
+    assert (stored["title"], stored["summary"], stored["tags"]) == ("Lake", "Short", ["a", "b"])
+    assert (stored["detail"]["alt"], stored["detail"]["focal"]) == ("A lake", [0.2, 0.4])
+
+    def publish():
+        assert editor.send("POST", f"{path}/publish", If_Match=answer["ETag"]).status_code == 200
+
+    # Published while the words are on their way.
+    with before("insert", "cms.revisions", publish):
+        assert problem(describe(author, {"title": "Late"}, answer["ETag"])) == (403, "forbidden")
+    assert problem(describe(author, {"title": "Late"}, f'"{document(key)["metadata"]["nonce"]}"')) == (403, "forbidden")
+    assert problem(author.send("POST", f"{path}/tags", {"add": ["c"]})) == (403, "forbidden")
+    assert (document(key)["metadata"]["title"], document(key)["metadata"]["tags"]) == ("Lake", ["a", "b"])
 
 
 def test_an_upload_is_a_photo(author, gallery):
