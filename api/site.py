@@ -2,7 +2,6 @@
 
 from datetime import datetime
 from typing import Any
-from urllib.parse import quote
 
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
@@ -132,7 +131,7 @@ def tree(request: HttpRequest) -> HttpResponse:
 def tags(request: HttpRequest) -> HttpResponse:
     """Answer the tags that readers meet: what carries one is listed by `/nodes?tag=`."""
     found = of_tags.counts(sections_tree.current(), now())
-    items = [{"name": name, "count": count, "path": f"/tag/{quote(name)}"} for name, count in found.items()]
+    items = [{"name": name, "count": count, "path": reverse("tag", args=[name])} for name, count in found.items()]
     return answers.told(request, {"items": items})
 
 

@@ -190,7 +190,7 @@ def may_add_photos(user: Any) -> bool:
 
 
 def may_change_photos(user: Any) -> bool:
-    """Return whether a user may change, replace, move and throw away photos."""
+    """Return whether a user may change, publish, replace, move and throw away photos."""
     return _is_staff(user) and any(user.has_perm(f"nodes.{name}") for name in ("change_photo", "publish_node"))
 
 
@@ -199,11 +199,6 @@ def may_describe(user: Any, photo: Photo) -> bool:
     author = photo.metadata.author
     is_own = author is not None and author.id == user.pk and photo.metadata.published is None
     return may_change_photos(user) or (is_own and may_add_photos(user))
-
-
-def may_publish_photos(user: Any) -> bool:
-    """Return whether a user may make photos public."""
-    return may_change_photos(user)
 
 
 def _is_staff(user: Any) -> bool:

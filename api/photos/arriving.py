@@ -23,6 +23,7 @@ from nodes.content import PHOTO
 from nodes.models import Photo
 from nodes.photos.assets.errors import BadPicture, PhotoLocked, UploadLost
 from nodes.photos.assets.limits import limits
+from nodes.photos.assets.writer import CHUNK
 from nodes.selectors import photos as selectors
 from nodes.selectors import slugs, trash
 from nodes.services.photos import Replacement, Upload
@@ -31,8 +32,6 @@ from nodes.services.write import check_place
 from nodes.texts import tags
 from nodes.types import Actor
 
-# Bytes of a body in memory at once: a chunk of GridFS.
-PIECE = 255 * 1024
 # Beginning an upload takes two writes: of a process that died then no more is waited for.
 BEGINNING = timedelta(minutes=1)
 SOON, LATER = "5", "30"  # seconds
@@ -79,7 +78,7 @@ def check_may_add(principal: Principal, wanted: Described) -> None:
     """Raise PermissionDenied unless a principal may add such a photo, Problem (422) if it cannot be published as it is."""
     if not access.may_add_photos(principal) or not access.may_place(principal, ObjectId(wanted.gallery)):
         raise PermissionDenied
-    if wanted.publish and not access.may_publish_photos(principal):
+    if wanted.publish and not access.may_change_photos(principal):
         raise PermissionDenied
     if wanted.publish and not wanted.alt.strip():
         raise Problem("invalid", errors=[(f"{wanted.source}.alt", "It takes an alternative text to be published.")])
@@ -143,7 +142,7 @@ class Body:
 
     def __iter__(self) -> Iterator[bytes]:
         while self.left:
-            yield self.read(PIECE)
+            yield self.read(CHUNK)
 
 
 def add(principal: Principal, wanted: Described, parts: Iterable[bytes], photo_id: ObjectId | None) -> Photo:

@@ -20,8 +20,6 @@ from cms.requests.logs import request_id
 from mongo.servers import is_outage
 from nodes.admin.relogin import show_again
 
-# Seconds after which to come back: an election takes about as long.
-RETRY_AFTER = 15
 # Of a box with text that comes back: letters in a line, lines at the most.
 LINE, MOST_LINES = 70, 16
 # What forms of ours carry along without anybody having written it is shorter.
@@ -50,7 +48,7 @@ def unavailable(request: HttpRequest) -> HttpResponse:
         _("The site cannot reach its database right now. Nothing is lost: please try again in a few seconds."),
         sent=_sent_again(request),
     )
-    response["Retry-After"] = str(RETRY_AFTER)
+    response["Retry-After"] = str(problems.RETRY_AFTER)
     return response
 
 

@@ -118,7 +118,7 @@ def picture_dialog(context: Any, new_photo: Any) -> dict[str, Any]:
         "galleries": galleries,
         "last": str(photos.last_gallery(user.pk)) if len(galleries) > 1 else "",
         "blank": new_photo,
-        "may_publish": access.may_publish_photos(user),
+        "may_publish": access.may_change_photos(user),
         "csrf_token": context.get("csrf_token"),
     }
 

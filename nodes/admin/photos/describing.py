@@ -144,7 +144,7 @@ def _saved(request: HttpRequest, photo: Photo) -> Row:
 
 def _published(request: HttpRequest, rows: Sequence[Row]) -> int:
     """Publish the photos that were saved; note at the others' rows why not. Return how many are published now."""
-    if not access.may_publish_photos(request.user):
+    if not access.may_change_photos(request.user):
         return 0
     chosen = {row.photo.pk: Chosen(row.photo.pk, row.saved, row.photo.metadata.title) for row in rows if row.saved}
     summary = bulk_actions.publish(actor(request), chosen.values(), now(), collection=ASSET_FILES)
@@ -159,5 +159,5 @@ def _published(request: HttpRequest, rows: Sequence[Row]) -> int:
 
 def _show(request: HttpRequest, rows: Sequence[Row], lost: Sequence[Typed] = (), *, status: int = 200) -> HttpResponse:
     """Show the rows, and above them what was typed of photos that have none."""
-    may_publish, title = access.may_publish_photos(request.user), _("Describe these photos")
+    may_publish, title = access.may_change_photos(request.user), _("Describe these photos")
     return page(request, "photos_describe", title, rows=rows, lost=lost, may_publish=may_publish, status=status)

@@ -121,7 +121,7 @@ def library(request: HttpRequest) -> HttpResponse:
         context["bulk"] = PhotoBulkForm(request.user)
     if access.may_add_photos(request.user):
         context["galleries"] = section_choices(request.user, PHOTO)
-        context["may_publish"] = access.may_publish_photos(request.user)
+        context["may_publish"] = access.may_change_photos(request.user)
     return page(
         request, "photos", _("Photos"), filters=form, gallery=form.gallery, narrowed=bool(request.GET), **context
     )

@@ -151,7 +151,7 @@ def _uploaded(request: HttpRequest, handler: PictureUploadHandler) -> Results:
         reason = " ".join(str(error) for errors in form.errors.values() for error in errors)
         return [{"name": one.name, "ok": False, "reason": one.refusal or reason} for one in handler.arrived]
     fields = {path: value for path, value in form.mine().items() if value}
-    if request.POST.get("publish") and access.may_publish_photos(request.user):
+    if request.POST.get("publish") and access.may_change_photos(request.user):
         fields["published"] = now()
     wanted = form.cleaned_data["tags"]
     return [_result(one, lambda coming: coming.finish(fields, wanted)) for one in handler.arrived]
