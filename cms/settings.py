@@ -319,6 +319,8 @@ LOGGING = {
 # The comments app (docs/reference/comments-settings.md).
 COMMENTS = {
     "DATABASE": "default",
+    # As pages show them: what leads to a comment leads to where readers find it.
+    "DEFAULT": {"ORDER": "threaded"},
     # Nodes may hold their discussions: one is converted into its post by an operator, and goes to the trash with it.
     "TARGETS": {"nodes.node": {"EMBEDDED": {"TRASH": "cms.trash"}}},
     "POLICY": "cms.comments.policy",

@@ -24,10 +24,11 @@ MOST_CHANGES = 20
 
 @dataclass(frozen=True)
 class Mine:
-    """An author's own comment: waiting, or public and still to be changed."""
+    """An author's own comment: waiting, or public and still to be changed, but where that is `final`: to be deleted."""
 
     comment: Comment | Held
     waits: bool
+    final: bool = False
 
     @property
     def html(self) -> SafeString:
@@ -36,8 +37,9 @@ class Mine:
 
     @property
     def edit_url(self) -> str:
-        """The URL to change it at, "" after EDIT_MINUTES, or where it was done very often."""
-        return self._url("comments-edit") if in_time(self.comment) and may_revise(self.comment.rev) else ""
+        """The URL to change it at, "" after EDIT_MINUTES, where it is final, or where it was done very often."""
+        may_edit = in_time(self.comment) and may_revise(self.comment.rev) and not self.final
+        return self._url("comments-edit") if may_edit else ""
 
     @property
     def delete_url(self) -> str:
@@ -68,13 +70,16 @@ def waiting_anchor(slug: str) -> str:
     return f"w-{slug.rpartition('/')[2]}"
 
 
-def in_discussion(own: Iterable[Own], target: Target, user: Any) -> list[Mine]:
-    """Return the comments in one discussion, by the account or from this browser, that wait or can still be changed."""
+def in_discussion(own: Iterable[Own], target: Target, user: Any, *, final: bool = False) -> list[Mine]:
+    """Return the comments in one discussion, by the account or from this browser, that wait or can still be changed; `final`:
+    of those that are public not the text."""
     found: dict[str, Mine] = {}
     if key := user_key(user):
         found = {held.slug: Mine(held, waits=True) for held in selectors.held(target=target, author_id=key)}
         written = selectors.by_author(key, limit=LOOKED_THROUGH)
-        found |= {one.slug: Mine(one, waits=False) for one in written if one.target == target and in_time(one)}
+        found |= {
+            one.slug: Mine(one, waits=False, final=final) for one in written if one.target == target and in_time(one)
+        }
     for entry in own:
         if entry.target != target or entry.slug in found:
             continue
@@ -86,7 +91,7 @@ def in_discussion(own: Iterable[Own], target: Target, user: Any) -> list[Mine]:
         except CommentNotFound:
             continue
         if in_time(comment):
-            found[entry.slug] = Mine(comment, waits=False)
+            found[entry.slug] = Mine(comment, waits=False, final=final)
     return list(found.values())
 
 

@@ -128,7 +128,7 @@ def _around(
         "parent_html": SafeString(parent.html) if parent else "",
         "is_closed": rules.is_closed(selectors.discussion(target)),
         "needs_login": rules.mode is Mode.MEMBERS and not forms.user_key(request.user),
-        "own": own.in_discussion(own_of(request), target, request.user),
+        "own": own.in_discussion(own_of(request), target, request.user, final=rules.mode is Mode.HOLD_ALL),
         # A script fetched the form into the page: it shows there what waits.
         "is_in_place": "fragment" in request.GET or "in_place" in request.POST,
     }

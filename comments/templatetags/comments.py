@@ -159,9 +159,12 @@ def get_comment_form(context: Context, subject: Subject) -> forms.CommentForm:
 
 @for_tag("render_comment_form", gives=False, options=frozenset({"using"}))
 def render_comment_form(context: Context, subject: Subject, using: str = "") -> SafeString:
-    """A form for a new comment, inline. The page is then one reader's own: a cache must not keep it for others."""
+    """A form for a new comment, inline, while any are taken. The page is then one reader's own: a cache must not keep it for
+    others."""
+    if not _is_open(context, subject):
+        return SafeString()
     form = forms.blank(subject.target, _user(context))
-    return _render(context, subject, "form", using, {"form": form, "target": subject.target, "is_inline": True})
+    return _render(context, subject, "form", using, {"form": form, "target": subject.target})
 
 
 @for_tag("render_comment_form_link", gives=False, options=frozenset({"using"}))
@@ -238,10 +241,8 @@ def _listing(
     request: HttpRequest | None = context.get("request")
     wanted = PageRequest.of(request)
     _check(order)
-    if order and not wanted.order:
-        wanted = PageRequest(order=str(order))
-    if page:
-        wanted = PageRequest(order=wanted.order, number=int(page))
+    if not wanted.order:
+        wanted = PageRequest(order=str(order), number=int(page or 0))
     found = selectors.requested(subject.target, wanted, size=int(page_size) if page_size else None)
     listing = lists.listing(subject, found, at=wanted.at, address=paging.shown_at(request) if request else "")
     # For a link to the form in the same template.

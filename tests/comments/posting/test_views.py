@@ -53,6 +53,16 @@ def test_reply_on_its_own_page_hangs_below_what_it_answers(client, post_page):
     assert (reply.parent, reply.source) == (parent.slug, "Answer")
 
 
+def test_reply_leads_to_where_the_post_shows_it_in_threads(client, post_page):
+    first = one(post_page)
+    one(post_page, "Second", "t2")
+    response = site.post(client, post_page, "Answer", parent=first.slug)
+    address, anchor = response["Location"].split("#")
+    html = client.get(address).content.decode()
+    assert 'class="comments comments-threaded"' in html
+    assert html.index(f'id="{anchor}"') < html.index("Second")
+
+
 def test_preview_shows_the_text_and_posts_nothing(client, post_page):
     shown = site.post(client, post_page, "One\n\nTwo", preview="1")
     html = shown.content.decode()
@@ -151,6 +161,30 @@ def test_closed_discussion_offers_no_form_but_authors_their_comments(client, pos
     assert "Just in time" in fragment
     assert ">Edit</a>" in fragment
     assert "<form" not in fragment
+
+
+def test_preview_of_a_discussion_that_was_closed_keeps_the_text(client, post_page):
+    data = site.fill(client, post_page, "Long words")
+    services.close(post_page)
+    page = site.send(client, {**data, "preview": "1"}).content.decode()
+    assert site.fields_of(page)["text"] == "Long words"
+
+
+def test_log_in_for_members_keeps_the_text_and_leads_back_to_the_post(client, post_page, rules):
+    data = site.fill(client, post_page, "My words", name="")
+    rules(MODE="members")
+    assert site.fields_of(site.send(client, data).content.decode())["text"] == "My words"
+    form = site.form_url(post_page)
+    assert "?next=/news/hello" in client.get(form, {"fragment": "1"}).content.decode()
+    assert f"?next={form}" in client.get(form).content.decode()
+
+
+def test_what_cannot_be_edited_any_more_offers_no_link_to_it(client, post_page, rules):
+    site.post(client, post_page, "Just said")
+    rules(MODE="hold-all")
+    own = client.get(site.form_url(post_page)).content.decode()
+    assert ">Delete</a>" in own
+    assert ">Edit</a>" not in own
 
 
 def test_held_comment_is_shown_to_its_author_alone(client, post_page, rules):

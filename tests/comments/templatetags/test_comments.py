@@ -99,6 +99,12 @@ def test_rendered_list_shows_what_the_reader_asks_for(node, three):
     assert "Page 2 of 2" in html
 
 
+def test_reader_turns_a_page_that_a_template_begins_elsewhere(node, three):
+    tag = '{% get_comment_list for node order="oldest" page=2 page_size=2 as found %}{{ found|length }}'
+    assert render(tag, node=node) == "1"
+    assert render(tag, node=node, query={"comments": "oldest.1"}) == "2"
+
+
 @pytest.mark.parametrize(
     "query", ["x", "oldest.99999999999999", "threaded.after.", "threaded.at.no", "oldest.0", "newest.-1", "$"]
 )
@@ -109,7 +115,7 @@ def test_nonsense_from_the_address_shows_a_page(node, three, query):
 def test_rendered_list_by_a_template_of_ones_own(node, three, settings, tmp_path):
     (tmp_path / "mine.html").write_text("{{ count }}:{% for c in comments %}{{ c.source }},{% endfor %}")
     with override_settings(TEMPLATES=[settings.TEMPLATES[0] | {"DIRS": [tmp_path]}]):
-        assert render('{% render_comment_list for node using="mine.html" %}', node=node) == "3:One,Two,Re: one,"
+        assert render('{% render_comment_list for node using="mine.html" %}', node=node) == "3:One,Re: one,Two,"
 
 
 @pytest.mark.parametrize("place", ["comments/nodes/node", "comments/nodes", "comments"])
@@ -131,6 +137,11 @@ def test_form_is_for_the_object(node, post_page):
 
     assert tokens.read_form(html).target == post_page
     assert "csrfmiddlewaretoken" in render("{% render_comment_form for nodes.node pk %}", pk=node.pk)
+
+
+def test_closed_discussion_has_no_form(node, post_page):
+    services.close(post_page)
+    assert render("{% render_comment_form for node %}", node=node) == ""
 
 
 def test_form_link_leads_to_the_form(client, node, post_page):
