@@ -66,6 +66,8 @@ def decide(request: HttpRequest, said: shapes.Decisions) -> HttpResponse:
     decided = pending.decide(said.action, ids, user_key(moderator), links.origin(request), seen=Verdict(said.seen))
     for comment in decided.published:
         signals.comment_was_flagged.send(Comment, comment=comment, flag="approval", created=True, request=request)
+    for comment in decided.removed:
+        signals.comment_was_flagged.send(Comment, comment=comment, flag="removal", created=True, request=request)
     reasons = dict(decided.failed)
     items = [{"id": one.id, "done": one.id not in reasons, "reason": reasons.get(one.id)} for one in said.items]
     return answers.told(request, {"items": items})

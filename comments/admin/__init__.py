@@ -7,6 +7,7 @@ from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.urls import URLPattern, path, reverse
+from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
@@ -21,7 +22,7 @@ from comments.posting import flags, forms, services
 from comments.posting.forms import EditForm
 from comments.posting.policy import is_moderator
 from comments.reading import links, selectors
-from comments.types import Comment, Target, Verdict
+from comments.types import Comment, Flagged, Target, Verdict
 from comments.views import answered
 
 # Django looks for admins here.
@@ -80,13 +81,18 @@ class ModerationAdmin(admin.ModelAdmin):
         """Show what waits and no other moderator has taken; or what was decided. Looking takes nothing."""
         verdict = _verdict(request.GET.get("state", ""))
         waiting = verdict is Verdict.WAITING
-        shown = pending.open_to(_who(request), SHOWN) if waiting else selectors.held(verdict=verdict, limit=SHOWN)
+        if waiting:
+            shown, more = pending.open_to(_who(request), SHOWN), False
+        else:
+            found = selectors.held(verdict=verdict, limit=SHOWN + 1, after=request.GET.get("after", ""))
+            shown, more = found[:SHOWN], len(found) > SHOWN
         counts = pending.counts()
         context = {
             "cases": [_row(case) for case in pending.cases(shown)],
             "counts": counts,
             "earlier_most": pending.EARLIER,
             "has_taken": waiting and bool(pending.taken(_who(request), 1)),
+            "more": more and shown[-1].id,
             "most": pending.COUNTED,
             "others_look": waiting and not shown and counts["waiting"],
             "state": verdict.value,
@@ -119,6 +125,11 @@ class ModerationAdmin(admin.ModelAdmin):
         decided = pending.decide(action, ids, _who(request), links.origin(request), seen=seen)
         for comment in decided.published:
             signals.comment_was_flagged.send(Comment, comment=comment, flag="approval", created=True, request=request)
+        for comment in decided.removed:
+            signals.comment_was_flagged.send(Comment, comment=comment, flag="removal", created=True, request=request)
+            args = [comment.target.label, comment.target.pk, comment.slug]
+            said = _('A comment that was public is removed. <a href="{}">Look at it again</a>')
+            messages.info(request, format_html(said, reverse("admin:comments_moderation_comment", args=args)))
         for _id, reason in decided.failed:
             messages.error(request, _("One could not be decided: %(reason)s") % {"reason": reason})
         if decided.done:
@@ -129,10 +140,11 @@ class ModerationAdmin(admin.ModelAdmin):
         """Show what readers flagged, and the newest comments; posted to, forget the flags of comments that are gone."""
         flagged, gone = [], []
         for flag in flags.flagged(SHOWN):
-            try:
-                flagged.append({"flag": flag, "comment": selectors.get(flag.target, flag.slug)})
-            except CommentNotFound:
+            comment = _found(flag)
+            if comment is None or comment.removed:
                 gone.append(flag)
+            else:
+                flagged.append({"flag": flag, "comment": comment})
         if request.method == "POST":
             for flag in gone:
                 flags.settle(flag.target, flag.slug)
@@ -196,6 +208,13 @@ class ModerationAdmin(admin.ModelAdmin):
     def _page(self, request: HttpRequest, name: str, title: str, **context: Any) -> HttpResponse:
         shared = {**self.admin_site.each_context(request), "opts": Moderation._meta, "title": title}
         return render(request, f"comments/admin/{name}.html", {**shared, **context})
+
+
+def _found(flag: Flagged) -> Comment | None:
+    try:
+        return selectors.get(flag.target, flag.slug)
+    except CommentNotFound:
+        return None
 
 
 def _who(request: HttpRequest) -> str:

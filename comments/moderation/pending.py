@@ -43,11 +43,13 @@ class Case:
 
 @dataclass(frozen=True)
 class Decided:
-    """What came of decisions: the ids that were decided, (id, reason) of those that were not, and what was published."""
+    """What came of decisions: the ids that were decided, (id, reason) of those that were not, what was published, and what was
+    taken off its page because its publication was undone."""
 
     done: tuple[str, ...]
     failed: tuple[tuple[str, str], ...]
     published: tuple[Comment, ...] = ()
+    removed: tuple[Comment, ...] = ()
 
 
 def open_to(by: str, size: int) -> tuple[Held, ...]:
@@ -88,7 +90,7 @@ def decide(action: str, ids: Iterable[str], by: str, origin: str = "", *, seen: 
 
     `origin`, scheme and host, is for the links of notices about what is published; without it none are sent.
     """
-    done, failed, published = [], [], []
+    done, failed, changed = [], [], list[Comment]()
     for chosen in ids:
         held_id, _dot, rev = chosen.partition(".")
         try:
@@ -101,22 +103,25 @@ def decide(action: str, ids: Iterable[str], by: str, origin: str = "", *, seen: 
             failed.append((held_id, str(error.sentence)))
         else:
             done.append(held_id)
-            published += [comment] if comment else []
-    return Decided(tuple(done), tuple(failed), tuple(published))
+            changed += [comment] if comment else []
+    published = tuple(comment for comment in changed if not comment.removed)
+    return Decided(tuple(done), tuple(failed), published, tuple(comment for comment in changed if comment.removed))
 
 
 def _decide(action: str, held_id: str, by: str, origin: str, rev: int) -> Comment | None:
-    """Decide, and return the comment that is public now."""
+    """Decide, and return the comment that is public now, or was until then."""
     if action == "approve":
         comment = approve(held_id, by=by, rev=rev)
+        if comment.removed:
+            raise CommentNotFound(held_id)
         if origin:
             mails.published(comment, origin)
         return comment
     held = reject(held_id, by=by, verdict=_VERDICTS[action])
-    if held.verdict is Verdict.APPROVED and action == "wait":
-        # Undone: what was published goes, and can be restored from its own page.
-        services.remove(held.target, held.slug, by=by)
-    elif held.verdict is not _VERDICTS[action]:
+    if held.verdict is Verdict.APPROVED and action == "wait" and held.decided_by == by:
+        # Undone: what this moderator published goes, and can be restored from its own page.
+        return services.remove(held.target, held.slug, by=by)
+    if held.verdict is not _VERDICTS[action]:
         raise CommentNotFound(held_id)
     return None
 

@@ -8,6 +8,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
+from comments import admin as comments_admin
 from comments.moderation import pending
 from comments.posting import flags, services
 from comments.reading import selectors
@@ -143,6 +144,37 @@ def test_bulk_decision_and_undo(staff, post_page, action, verdict, public):
     assert 'value="wait"' not in staff.get(QUEUE).content.decode()
 
 
+def test_undone_publication_leads_to_the_comment_and_is_not_published_by_an_old_page(staff, post_page):
+    (held,) = hold(post_page)
+    staff.post(DECIDE, {"action": "approve", "chosen": [held.id]})
+    page = staff.post(DECIDE, {"action": "wait", "chosen": [held.id]}, follow=True).content.decode()
+    assert f'<a href="{comment_url(held)}">Look at it again</a>' in page
+    decided = pending.decide("approve", [held.id], "ann")
+    assert (decided.done, decided.failed) == ((), ((held.id, "It does not wait any more."),))
+    assert selectors.count(post_page) == 0
+
+
+def test_what_another_has_published_is_not_undone(post_page):
+    (held,) = hold(post_page)
+    pending.decide("reject", [held.id], "ann")
+    pending.decide("approve", [held.id], "bob")
+    decided = pending.decide("wait", [held.id], "ann")
+    assert (decided.done, decided.failed) == ((), ((held.id, "It does not wait any more."),))
+    assert selectors.count(post_page) == 1
+
+
+def test_what_was_decided_is_shown_to_its_last(staff, post_page, monkeypatch):
+    monkeypatch.setattr(comments_admin, "SHOWN", 2)
+    spam = hold(post_page, 3)
+    pending.decide("spam", [held.id for held in spam], "ann")
+    first = staff.get(QUEUE, {"state": "spam"}).content.decode()
+    assert f"after={spam[1].id}" in first
+    assert spam[2].id not in first
+    rest = staff.get(QUEUE, {"state": "spam", "after": spam[1].id}).content.decode()
+    assert f"{spam[2].id}.1" in rest
+    assert "after=" not in rest
+
+
 def test_what_its_author_changed_meanwhile_is_looked_at_again(staff, post_page):
     first, second = hold(post_page, 2)
     html = queue(staff)
@@ -271,9 +303,12 @@ def test_flags_of_what_is_gone_are_forgotten_when_told_to(staff, post_page, comm
     comment = services.post(post_page, author=Author("Ann"), source="Rude words", token="a").comment
     flags.flag(comment, "ip_hash:x")
     flags.flag(replace(comment, slug="gone"), "ip_hash:x")
+    removed = services.post(post_page, author=Author("Ann"), source="My own", token="b").comment
+    flags.flag(removed, "ip_hash:x")
+    services.remove(post_page, removed.slug)
     page = reverse("admin:comments_moderation_published")
     with commands.recorded():
-        assert "1 flagged comment is gone." in staff.get(page).content.decode()
+        assert "2 flagged comments are gone." in staff.get(page).content.decode()
     assert commands.written == set()
     assert "gone" not in staff.post(page, follow=True).content.decode()
     assert [flag.slug for flag in flags.flagged()] == [comment.slug]
