@@ -74,12 +74,13 @@ class Subscriptions:
     def __init__(self, db: Database[Any]) -> None:
         self.stored = db["comments.subscriptions"]
 
-    def add(self, id: str, target: Target, slug: str, email: str) -> bool:
-        """Note that `email` wants to hear of replies to a comment; return whether it is still to be confirmed."""
-        first = {"discussion_id": target.id, "email": email.lower(), "confirmed": None, "asked": now()}
+    def add(self, id: str, target: Target, slug: str, email: str) -> datetime | None:
+        """Note that `email` wants to hear of replies to a comment; return since when it is unconfirmed, None once it is."""
+        first: dict[str, Any] = {"discussion_id": target.id, "email": email.lower(), "confirmed": None, "asked": now()}
         update = {"$addToSet": {"slugs": slug}, "$setOnInsert": first}
         before = self.stored.find_one_and_update({"_id": id}, update, upsert=True)
-        return before is None or before["confirmed"] is None
+        asked: datetime | None = (before or first).get("asked")
+        return asked
 
     def confirm(self, id: str) -> None:
         """Record that the address is its owner's, who wants the notices."""

@@ -45,10 +45,11 @@ def published(comment: Comment, origin: str) -> None:
 
 
 def ask(target: Target, slug: str, email: str, origin: str) -> None:
-    """Subscribe an e-mail address to the replies to a comment; ask it by mail, once a discussion, whether it wants them."""
-    if subscriptions.ask(target, slug, email):
+    """Subscribe an e-mail address to the replies to a comment; ask it by mail, once for each time that it is entered in a
+    discussion, whether it wants them."""
+    if asked := subscriptions.ask(target, slug, email):
         subscription = subscriptions.id_of(target, email)
-        _put(CONFIRM, {"subscription": subscription, "origin": origin}, f"confirm:{subscription}")
+        _put(CONFIRM, {"subscription": subscription, "origin": origin}, f"confirm:{subscription}:{asked.timestamp()}")
 
 
 def moderators() -> list[str]:

@@ -1,6 +1,7 @@
 """Who wants to hear of replies: by discussion and address, confirmed by mail before the first notice goes out."""
 
 from collections.abc import Iterable
+from datetime import datetime
 
 from django.core import signing
 from django.utils.crypto import salted_hmac
@@ -15,11 +16,16 @@ DAYS = {CONFIRM: 7, LEAVE: 400}
 
 
 class NoSubscription(Exception):
-    """The link is not ours, or what it leads to is not there any more."""
+    """What a link leads to is not there any more."""
 
 
-def ask(target: Target, slug: str, email: str) -> bool:
-    """Note that `email` wants to hear of replies to a comment; return whether the address is still to be confirmed."""
+class BadLink(NoSubscription):
+    """The link is not ours, was cut, or is too old."""
+
+
+def ask(target: Target, slug: str, email: str) -> datetime | None:
+    """Note that `email` wants to hear of replies to a comment; return since when the address is to be confirmed, None once it
+    is."""
     return backend().subscriptions.add(id_of(target, email), target, slug, email)
 
 
@@ -51,11 +57,11 @@ def token(subscription_id: str, purpose: str) -> str:
 
 
 def read(signed: str, purpose: str) -> Subscription:
-    """Return the subscription that a link for a purpose is about. Raises NoSubscription."""
+    """Return the subscription that a link for a purpose is about. Raises NoSubscription, BadLink."""
     try:
         return get(signing.loads(signed, salt=f"{SALT}.{purpose}", max_age=DAYS[purpose] * 86_400))
     except signing.BadSignature as error:
-        raise NoSubscription(signed) from error
+        raise BadLink(signed) from error
 
 
 def of(email: str) -> list[Subscription]:

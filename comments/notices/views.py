@@ -6,7 +6,7 @@ from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods
 
 from comments.notices import subscriptions
-from comments.notices.subscriptions import NoSubscription
+from comments.notices.subscriptions import BadLink, NoSubscription
 from comments.views import page, personal
 
 
@@ -30,6 +30,8 @@ def unsubscribe(request: HttpRequest, signed: str) -> HttpResponse:
     """End a subscription; mail programs may POST here by themselves (RFC 8058)."""
     try:
         subscription = subscriptions.read(signed, subscriptions.LEAVE)
+    except BadLink as error:
+        raise Http404(_("This link is too old, or a part of it is missing.")) from error
     except NoSubscription:
         return _said(request, _("You will get no more mails about this discussion."))
     if request.method == "POST":

@@ -101,6 +101,17 @@ def test_reply_is_told_once_with_a_link_to_leave(client, post_page, subscribed):
     client.post(link)
     assert not subscriptions.of("ann@example.org")
     assert client.get(link).status_code == 200
+    assert client.get(link[:-3]).status_code == client.post(link[:-3]).status_code == 404
+
+
+def test_who_has_left_is_asked_again_when_asking_for_replies_again(client, post_page, subscribed):
+    subscriptions.end(subscriptions.id_of(post_page, "ann@example.org"))
+    for text in ("Once more", "And more"):
+        site.post(client, post_page, text, email="ann@example.org", notify="on")
+    work()
+    assert len(mail.outbox) == 2
+    client.post(last_link("subscribe"))
+    assert subscriptions.of("ann@example.org")[0].confirmed
 
 
 def test_who_has_not_confirmed_or_has_left_hears_nothing(client, post_page):
