@@ -11,6 +11,7 @@ from django.db import connections
 
 from comments import conf, targets
 from comments.backends import bucket_size, layout_classes, may_embed
+from comments.posting.policy import Mode
 from comments.types import Order
 
 # The server's limit of a document, with room for what surrounds the comments.
@@ -76,6 +77,16 @@ def _paths() -> Iterator[CheckMessage]:
             conf.imported(key)
         except ImproperlyConfigured as error:
             yield Error(str(error), id="comments.E006")
+    try:
+        conf.imported_all("RULES")
+    except ImproperlyConfigured as error:
+        yield Error(str(error), id="comments.E006")
+    if (mode := conf.get("MODE")) not in tuple(Mode):
+        yield Error(
+            f"COMMENTS['MODE']: there is no {mode!r}.",
+            hint=f"There are {_listed(Mode)}.",
+            id="comments.E006",
+        )
 
 
 def _bounds() -> Iterator[CheckMessage]:

@@ -14,7 +14,8 @@ BAD = {
         {"TARGETS": {"auth.user": {"SCHEMA": "buckets", "OPTIONS": {"BOUND": 3}}}},
         {"TARGETS": {"auth.user": {"EMBEDDED": {"SIZE": 3}}}},
     ],
-    "comments.E006": [{name: "nowhere.to.be.found"} for name in ("RENDERER", "POLICY", "AUTHORS", "LAYOUT", "ORIGIN")],
+    "comments.E006": [{name: "nowhere.to.be.found"} for name in ("RENDERER", "POLICY", "AUTHORS", "LAYOUT", "ORIGIN")]
+    + [{"RULES": ["nowhere.to.be.found"]}, {"MODE": "hold_first"}],
     "comments.E007": [{"MAX_DEPTH": 0}, {"MAX_LENGTH": "long"}],
     "comments.E008": [{"MAX_BYTES": 1_000_000}],
     "comments.E009": [

@@ -8,6 +8,7 @@ be writing under it.
 import logging
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from datetime import timedelta
 
 from bson import Int64
@@ -19,7 +20,7 @@ from comments.backends.discussions import Claim, claims_of, is_dead
 from comments.backends.store import Part, Store
 from comments.backends.stored import Document, Place, place
 from comments.backends.writing.importing import counted
-from comments.errors import CommentError
+from comments.errors import CommentError, ConversionFailed
 from comments.types import Fault, State, Target
 from mongo.clock import now
 
@@ -92,14 +93,14 @@ class Repairing(Part):
     def _claims(self, found: Document) -> Iterator[Fault]:
         due = now() - timedelta(seconds=times.ABANDONED)
         if old := sum(entry["at"] <= due for entry in found["claims"]):
-            yield Fault(found["_id"], "claims", f"{old} writers never came back")
+            yield Fault(str(Target.of_id(found["_id"])), "claims", f"{old} writers never came back")
 
     def _copies(self, found: Document, where: Place) -> Iterator[Fault]:
         # An old copy that waits to be dropped is no fault.
         known = {old["epoch"] for old in (found, *found["leftovers"], found["moving"] or found)}
         for layout in self.store.layouts.all:
             if orphans := layout.epochs(where) - known:
-                yield Fault(found["_id"], "copies", f"{layout.name} has copies of no use: {sorted(orphans)}")
+                yield Fault(str(where.target), "copies", f"{layout.name} has copies of no use: {sorted(orphans)}")
 
     def mend(self, target: Target, faults: list[Fault]) -> int:
         kinds = {fault.kind for fault in faults if fault.mendable}
@@ -109,7 +110,12 @@ class Repairing(Part):
             ({"count", "numbers"}, lambda: self._recount(target)),
             ({"crowded"}, lambda: self.renumber(target)),
         ]
-        return sum(bool(repair()) for of_kinds, repair in repairs if kinds & of_kinds)
+        mended = 0
+        for of_kinds, repair in repairs:
+            if kinds & of_kinds:
+                with suppress(ConversionFailed):  # another converter is at work: it is left for the next time
+                    mended += bool(repair())
+        return mended
 
     def _recount(self, target: Target) -> int:
         """Count anew, if no writer is at work from before until after."""
@@ -175,7 +181,7 @@ class Tally:
 
     def faults(self, discussion: Document) -> Iterator[Fault]:
         """Yield what does not fit together."""
-        name = discussion["_id"]
+        name = str(Target.of_id(discussion["_id"]))
         yield from (Fault(name, "comment", what, mendable=False) for what in self.bad)
         for parent, above, slug in self.needed:
             if self.paths.get(parent) != above:

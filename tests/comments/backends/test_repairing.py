@@ -5,8 +5,9 @@ from datetime import timedelta
 import pytest
 
 from comments.backends.discussions import LEASE, Discussions, Intent
+from comments.backends.mongodb import MongoBackend
 from comments.errors import ConversionFailed
-from comments.types import Order
+from comments.types import Fault, Order
 from mongo.clock import now
 from tests.support.comments.layouts import configure
 from tests.support.comments.making import new
@@ -70,3 +71,21 @@ def test_a_claim_under_which_something_may_still_be_written_is_kept(mongo, setti
     backend.post(target, new("next"))
     assert backend.repair_claims(target) == 0
     assert len(mongo.discussions.find_one({"_id": target.id})["claims"]) == 1
+
+
+def test_what_is_crowded_is_left_while_another_converts(mongo, target, settings, monkeypatch):
+    backend = configure(settings)
+    backend.post(target, new("first"))
+
+    def busy(*arguments):
+        raise ConversionFailed("Another conversion is at work.")
+
+    monkeypatch.setattr(MongoBackend, "renumber", busy)
+    assert backend.mend(target, [Fault(str(target), "crowded", ""), Fault(str(target), "count", "")]) == 1
+
+
+def test_faults_name_the_discussion_as_commands_do(mongo, target, settings):
+    backend = configure(settings)
+    backend.post(target, new("first"))
+    mongo.discussions.update_one({"_id": target.id}, {"$set": {"count": 7}})
+    assert {fault.discussion for fault in backend.audit(target)} == {str(target)}
