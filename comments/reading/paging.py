@@ -58,7 +58,6 @@ class PageLinks:
 
     previous: str
     next: str
-    first: str
     orders: tuple[tuple[str, str, bool], ...]
 
 
@@ -83,7 +82,7 @@ def links(page: Page, address: str, anchor: str) -> PageLinks:
 
     previous, following = (url(value) if value else "" for value in cursors(page))
     orders = tuple((order.value, url(order.value), order is page.order) for order in Order)
-    return PageLinks(previous, following, url(page.order.value), orders)
+    return PageLinks(previous, following, orders)
 
 
 def cursors(page: Page) -> tuple[str, str]:

@@ -89,7 +89,7 @@ class Documents(Layout):
             wanted["posted"] = {"$lt": before}
         cursor = self.stored.find(wanted, {**PROJECTION, "discussion_id": 1, "epoch": 1})
         if limit:
-            cursor = cursor.sort([("posted", DESCENDING)])
+            cursor = cursor.sort([("posted", DESCENDING)]).batch_size(limit)
         for document in cursor:
             yield document.pop("discussion_id"), document.pop("epoch"), document
 

@@ -100,7 +100,7 @@ class Erasing(Changing):
     ) -> Iterator[tuple[Target, Document]]:
         """Yield an author's comments out of the copies of a layout that are read, not those under way or left over."""
         found = layout.by_author(query, limit=limit, before=before)
-        while batch := list(islice(found, BATCH)):
+        while batch := list(islice(found, min(limit or BATCH, BATCH))):
             ids = list({discussion_id for discussion_id, _, _ in batch})
             cursor = self.store.discussions.collection.find({"_id": {"$in": ids}, "schema": layout.name}, {"epoch": 1})
             epochs = {document["_id"]: document["epoch"] for document in cursor}

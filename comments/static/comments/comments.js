@@ -61,6 +61,8 @@
     const comment = link.closest(".comment");
     const open = comment.querySelector(":scope > [data-comments-fragment]");
     if (open) return typed(open) ? typed(open).focus() : open.remove();
+    if (link.ariaBusy) return;
+    link.ariaBusy = "true";
     try {
       const form = await fragment(link.href);
       form.querySelectorAll(".comments-own").forEach((own) => own.remove());
@@ -75,16 +77,20 @@
     } catch {
       location.href = link.href;
     }
+    link.ariaBusy = null;
   };
 
   // Another page or order of the comments, in place.
   const bare = (url) => url.split("#")[0];
   let shown = bare(location.href);
+  let wanted;
   const turn = async (url, push) => {
     const old = document.querySelector("[data-comments]");
+    wanted = url;
     try {
       old.ariaBusy = "true";
       const page = await fetched(url);
+      if (wanted !== url || !old.isConnected) return;
       const list = page.querySelector("[data-comments]");
       near.observe(list);
       old.replaceWith(document.adoptNode(list));
