@@ -281,6 +281,23 @@ def test_pages_and_orders_lead_on_in_place(reader, target):
     expect(reader.locator(".comment").first).to_contain_text("Number 50.")
 
 
+def test_two_quick_clicks_open_one_form_and_turn_to_the_second_page(page, target):
+    for n in range(3):
+        say(target, f"Number {n}.", f"t{n}")
+    page.goto(URL)
+    page.get_by_role("link", name="Reply").first.dblclick()
+    expect(page.locator(".comment form.comment-form")).to_have_count(1)
+    page.evaluate(
+        "for (const link of document.querySelectorAll('.comments-orders [href*=comments]')) link.rel && link.click()"
+    )
+    expect(page.locator(".comments-orders b")).to_have_text("Newest first")
+    page.wait_for_load_state("networkidle")
+    expect(page.locator(".comment").first).to_contain_text("Number 2.")
+    assert "comments=newest" in page.url
+    page.go_back()
+    expect(page.locator(".comments-orders b")).to_have_text("Threads")
+
+
 @pytest.mark.slow
 @SELDOM_WITHOUT
 def test_held_comment_is_shown_to_its_author_as_waiting(reader, target, rules, browsing):
