@@ -46,8 +46,8 @@ def save_draft(
     """Save the fields `mine` as the node's draft; readers see the live version still.
 
     What was scheduled stays so if `may_publish`: the editor may, and has the draft before him. Otherwise its schedule ends
-    (`Saved.unscheduled`), as readers would see what was seen by no one who may publish. What is due already is published
-    before it.
+    (`Saved.unscheduled`), as readers would see what was seen by no one who may publish; so it does where the draft says
+    otherwise when the page is public, or ends before then. What is due already is published before it.
 
     `seen_nonce` is the nonce that the form was rendered with: the draft's, or the node's where it had none. A draft that
     a concurrent editor saved is merged into as a node would be; not without `merges` (editing.save). Raises EditConflict,
@@ -77,6 +77,8 @@ def save_draft(
         after = merging.nested({k: v for k, v in {**theirs, **merge.changes}.items() if k not in NOT_DRAFTED})
         check_inserts(merge.changes, {**said, **after})
         after |= {"tags": tags.applied(said["tags"]), **upgrading.stamp(type)}
+        # When a page is public is not scheduled, nor that its changes appear after its end.
+        keeps = may_publish and due and after["published"] == stored["metadata"]["published"] and after["expires"] > due
         nonce = ObjectId()
         # History follows `parent` from the node's nonce, so that this is the base of later merges and in no list.
         submitted = Submitted(form, mine, was_merged=bool(merge.merged), tags=tags.wanted) if form else None
@@ -86,11 +88,11 @@ def save_draft(
             "base_nonce": draft["base_nonce"] if draft else stored["metadata"]["nonce"],
             # Tagging takes no nonce, so that the base's revision does not know what was tagged since.
             "base_tags": scheduled.base_tags(node_id, draft) if draft else stored["metadata"]["tags"],
-            **_said(actor, {**said, **after}, after, due if may_publish else None),
+            **_said(actor, {**said, **after}, after, due if keeps else None),
         }
         unchanged = {"draft.nonce": draft["nonce"], "draft.due": due} if draft else {"draft": {"$exists": False}}
         if database()[NODES].update_one({**_place(stored), **unchanged}, {"$set": {"draft": written}}).matched_count:
-            return Saved(node_id, nonce, tuple(merge.changes), merge.merged, None if may_publish else due)
+            return Saved(node_id, nonce, tuple(merge.changes), merge.merged, None if keeps else due)
     raise TooBusy
 
 

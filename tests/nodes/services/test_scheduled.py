@@ -15,6 +15,7 @@ from tests.support.between import before
 from tests.support.nodes.build import EDITOR, PAST, node, nonce, save, stored
 
 SOON = timedelta(hours=1)
+LATER = now() + 9 * SOON
 BOB = Actor(None, "Bob")
 
 
@@ -240,6 +241,14 @@ def test_saving_the_draft_leaves_it_scheduled_by_who_may_publish(mongo):
     saved = drafts.save_draft(BOB, page, draft, {"detail.text": "two"}, may_publish=True)
     said = draft_of(mongo, page)
     assert (saved.unscheduled, said["due"], said["derived"]["text"]) == (None, at, "two")
+
+
+@pytest.mark.parametrize("said", [{"published": LATER}, {"published": None}, {"expires": now() + SOON / 2}])
+def test_saving_the_draft_ends_a_schedule_that_would_take_the_page_down(mongo, said):
+    page, at = node(title="Old"), now() + SOON
+    draft = planned(page, at, title="New")
+    saved = drafts.save_draft(BOB, page, draft, said, may_publish=True)
+    assert (saved.unscheduled, "due" in draft_of(mongo, page)) == (at, False)
 
 
 def test_saving_the_draft_ends_the_schedule_by_who_may_not(mongo):
