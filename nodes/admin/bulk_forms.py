@@ -17,6 +17,7 @@ from nodes import access
 from nodes.access import TOP, Action, section_choices
 from nodes.admin import bulk_progress, undo, uses
 from nodes.admin.site import actor, page, title_link
+from nodes.models import tree
 from nodes.selectors import lists
 from nodes.services import bulk_actions
 from nodes.services.bulk_actions import Chosen, Refused, Summary
@@ -105,9 +106,11 @@ def _asked(request: HttpRequest, action: str, chosen: list[Chosen]) -> HttpRespo
         title = ngettext("Move %(n)d page to the trash?", "Move %(n)d pages to the trash?", count)
     else:
         title = ngettext("Unpublish %(n)d page?", "Unpublish %(n)d pages?", count)
+    below = [section.id for one in ids for section in tree.current().descendants(one)]
+    inside = lists.standing_in([*ids, *below])
     return page(
-        request, "bulk_confirm", title % {"n": count}, chosen=chosen, named=chosen[:NAMED], inside=lists.standing_in(ids),
-        uses=used, action=action, button=LABELS[action],
+        request, "bulk_confirm", title % {"n": count}, chosen=chosen, named=chosen[:NAMED], inside=inside,
+        is_more=inside > lists.COUNTED, uses=used, action=action, button=LABELS[action],
     )  # fmt: skip
 
 

@@ -160,6 +160,8 @@ def trash_list(request: HttpRequest) -> HttpResponse:
     among = access.trash_seen_by(request.user)
     if among is None:
         raise PermissionDenied
+    after = request.GET.get("after", "")
+    shown, has_older = selectors.newest(among, ObjectId(after) if ObjectId.is_valid(after) else None)
     rows = [
         {
             "item": item,
@@ -167,9 +169,9 @@ def trash_list(request: HttpRequest) -> HttpResponse:
             "may_restore": access.allowed(request.user, item.node, Action.TRASH),
             "may_delete": access.allowed(request.user, item.node, Action.DELETE),
         }
-        for item in selectors.newest(among)
+        for item in shown
     ]
-    return page(request, "trash", _("Trash"), rows=rows)
+    return page(request, "trash", _("Trash"), rows=rows, older=shown[-1].node.pk if has_older else None)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

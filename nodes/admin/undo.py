@@ -1,5 +1,6 @@
 """Undo after throwing away: a button in the message puts back what it names, each into its own place."""
 
+from collections import deque
 from collections.abc import Iterable
 
 from bson import ObjectId
@@ -43,9 +44,16 @@ def button(thrown_away: Iterable[tuple[ObjectId, ObjectId]]) -> SafeString:
 def undo(request: HttpRequest) -> HttpResponse:
     """Put back what was thrown away, but for what was changed since; go to the list of what it was."""
     done, was_photo, was_due = 0, False, False
-    for node_id, nonce in _items(request.POST.get("items", "")):
+    # What stands in a section that comes back as well waits for that.
+    items, waiting = deque(_items(request.POST.get("items", ""))), set[ObjectId]()
+    while items:
+        node_id, nonce = items.popleft()
         try:
             found = access.trashed(request.user, node_id, Action.TRASH)
+            if found.node.parent_id in {other for other, _nonce in items} and node_id not in waiting:
+                waiting.add(node_id)
+                items.append((node_id, nonce))
+                continue
             was_due |= trash.restore(actor(request), node_id, nonce)
         except (Http404, PermissionDenied):
             messages.error(request, _("One is not in the trash any more, or you may not restore it."))

@@ -12,7 +12,7 @@ from nodes.collections import TRASH
 from nodes.models import Node
 from nodes.selectors import editing
 
-# More than an editor looks through; what is older is found once the newer is gone.
+# On a page.
 SHOWN = 200
 
 
@@ -31,11 +31,17 @@ def load(node_id: ObjectId) -> editing.Editable | None:
     return editing.editable(document) if document else None
 
 
-def newest(among: Mapping[str, Any]) -> list[Trashed]:
-    """Return what was thrown away last of the nodes that match the filter `among`, at most SHOWN, without their texts."""
+def newest(among: Mapping[str, Any], after: ObjectId | None = None) -> tuple[list[Trashed], bool]:
+    """Return what was thrown away last of the nodes that match the filter `among`, or before the one `after`: at most SHOWN,
+    without their texts; and whether there is more."""
+    last = database()[TRASH].find_one({"_id": after}, {"trashed_at": 1}) if after else None
+    if last:
+        same = {"trashed_at": last["trashed_at"], "_id": {"$lt": last["_id"]}}
+        among = {"$and": [among, {"$or": [{"trashed_at": {"$lt": last["trashed_at"]}}, same]}]}
     fields = {"metadata.detail": 0, "metadata.summary": 0, "draft": 0, "comments": 0}
-    found = database()[TRASH].find(among, fields).sort([("trashed_at", -1), ("_id", -1)]).limit(SHOWN)
-    return [_trashed(document) for document in found]
+    cursor = database()[TRASH].find(among, fields).sort([("trashed_at", -1), ("_id", -1)])
+    found = [_trashed(document) for document in cursor.limit(SHOWN + 1)]
+    return found[:SHOWN], len(found) > SHOWN
 
 
 def _trashed(document: Mapping[str, Any]) -> Trashed:

@@ -269,12 +269,13 @@ def test_tagging_in_bulk_takes_no_nonce(mongo):
 def test_bulk_trash_is_asked_for_with_counts_and_undone_by_one_button(mongo, editor):
     ann, folder, page = editor(), node("folder", "folder", title="Folder"), node(slug="page", title="Page")
     for i in range(2):
-        node(slug=f"in-{i}", parent=folder)
+        node("folder" if i else "basic-page", f"in-{i}", parent=folder)
+    node(slug="deeper", parent=mongo["cms.nodes"].find_one({"metadata.slug": "in-1"})["_id"])
     chosen = [(m, nonce(m)) for m in (folder, page)]
     sent = {"action": "trash", "chosen": [str(folder), str(page)], **{f"nonce-{m}": str(n) for m, n in chosen}}
     html = ann.client.post(LIST, sent).content.decode()
     assert "Move 2 pages to the trash?" in html
-    assert "2 things that stand in them" in html
+    assert "3 things that stand in them" in html
     assert mongo["cms.trash"].count_documents({}) == 0
     told = bulk(ann, "trash", *chosen, **{k: v[0] for k, v in fields(html, "confirm_form").items() if k == "confirmed"})
     assert mongo["cms.trash"].count_documents({}) == 2
@@ -285,6 +286,26 @@ def test_bulk_trash_is_asked_for_with_counts_and_undone_by_one_button(mongo, edi
     assert [nonce(m) for m, _ in chosen] == [n for _, n in chosen]
     assert "not in the trash any more" in ann.client.post(undo[1], {"items": undo[2]}, follow=True).content.decode()
     assert ann.client.post(undo[1], {"items": "x:y"}).status_code == 404
+
+
+def test_undo_puts_a_section_back_before_what_stands_in_it(mongo, editor):
+    ann, blog = editor(), node("blog", "blog")
+    post = node("blog-entry", "post", parent=blog)
+    told = bulk(ann, "trash", (post, nonce(post)), (blog, nonce(blog)), confirmed="1")
+    undo = re.search(r'formaction="([^"]+)" name="items" value="([^"]+)"', told)
+    assert "2 restored." in ann.client.post(undo[1], {"items": undo[2]}, follow=True).content.decode()
+
+
+def test_more_than_a_page_of_the_trash_is_looked_through(mongo, editor, monkeypatch):
+    monkeypatch.setattr("nodes.selectors.trash.SHOWN", 2)
+    ann, pages = editor(), [node(slug=f"page-{n}", title=f"Page {n}") for n in range(3)]
+    for page in pages:
+        bulk(ann, "trash", (page, nonce(page)), confirmed="1")
+    first = ann.client.get("/admin/nodes/node/trash/").content.decode()
+    assert re.findall(r">(Page \d)<", first) == ["Page 2", "Page 1"]
+    older = re.search(r'href="(\?after=\w+)"', first)[1]
+    rest = ann.client.get(f"/admin/nodes/node/trash/{older}").content.decode()
+    assert (re.findall(r">(Page \d)<", rest), "?after=" in rest) == (["Page 0"], False)
 
 
 def test_undo_is_for_those_who_may_throw_away(mongo, editor):
