@@ -73,7 +73,7 @@ def saves(request: HttpRequest, node_id: ObjectId, present: ObjectId, type: str)
 
 @require_safe
 def compare(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
-    """Show the difference of two versions, older first; of ?old= and its forerunner where ?new= alone is named."""
+    """Show the difference of the versions ?old= and ?new=, the older first."""
     found = access.node(request.user, node_id, Action.VIEW)
     old, new = (_version(node_id, request.GET.get(name, "")) for name in ("old", "new"))
     if old.saved_at > new.saved_at:
@@ -90,7 +90,9 @@ def restore(request: HttpRequest, node_id: ObjectId, nonce: ObjectId) -> HttpRes
     old = _version(node_id, str(nonce))
     form = Confirmation(request, found, tags_seen=TagsSeenField(initial=list(found.live.tags)))
     known = content_fields.known(found.node.metadata.type, old.fields)
-    wanted = {path: value for path, value in known.items() if path not in NOT_RESTORED}
+    # Who may comment is for those to say who may publish.
+    kept = NOT_RESTORED if request.user.has_perm("nodes.publish_node") else NOT_RESTORED | {"detail.comments"}
+    wanted = {path: value for path, value in known.items() if path not in kept}
     if request.method == "POST" and form.is_valid():
         found, seen = access.node(request.user, node_id, Action.EDIT), form.cleaned_data["nonce"]
         tags = TagChange.between(form.cleaned_data["tags_seen"], old.tags)
@@ -104,7 +106,7 @@ def restore(request: HttpRequest, node_id: ObjectId, nonce: ObjectId) -> HttpRes
         else:
             outcomes.tell(request, saved, found.node, Act.RESTORED, seen=seen)
             return HttpResponseRedirect(admin_url("change", node_id))
-    present = {path: value for path, value in found.live.fields.items() if path not in NOT_RESTORED}
+    present = {path: value for path, value in found.live.fields.items() if path not in kept}
     changes = differences.changes(
         {**present, "tags": sorted(found.live.tags)},
         {**wanted, "tags": sorted(old.tags)},

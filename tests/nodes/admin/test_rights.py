@@ -158,6 +158,16 @@ def test_author_s_copy_made_again_does_not_change_what_was_published_since(mongo
     assert stored(copied)["title"] == "Published"
 
 
+def test_author_does_not_open_comments_by_restoring_a_version(mongo, member):
+    author = member("Authors")
+    node_id = own(author, title="Mine")
+    opened = nonce(node_id)
+    editing.save(EDITOR, node_id, opened, {"detail.comments": "closed", "title": "Ours"})
+    restore = address(node_id, f"history/{opened}")
+    assert author.send(restore, fields(author.client.get(restore).content.decode(), "confirm_form")).status_code == 302
+    assert (stored(node_id)["title"], stored(node_id)["detail"]["comments"]) == ("Mine", "closed")
+
+
 def test_author_puts_nothing_where_readers_see_nothing(mongo, member):
     """Both ends are checked: the node, and the section that it goes to."""
     author = member("Authors")
