@@ -73,7 +73,7 @@ def _drafts(user: Any, moment: datetime) -> list[Row]:
     for state in (lists.UNPUBLISHED, lists.DRAFTED):
         page = lists.page(Filters(state=state, author=user.pk), moment, size=waiting.NAMED)
         rows |= {row.node.pk: row for row in page.rows}
-    return sorted(rows.values(), key=lambda row: row.node.metadata.updated, reverse=True)[: waiting.NAMED]
+    return sorted(rows.values(), key=lambda row: row.changed, reverse=True)[: waiting.NAMED]
 
 
 def _may_write(user: Any) -> bool:

@@ -112,6 +112,12 @@ class Row:
     has_draft: bool
     # When readers see the changes that are scheduled.
     due: datetime | None = None
+    drafted: datetime | None = None
+
+    @property
+    def changed(self) -> datetime:
+        """When it, or its draft, was last saved."""
+        return self.drafted or self.node.metadata.updated
 
 
 @dataclass(frozen=True)
@@ -167,7 +173,8 @@ def _fields(filters: Filters, collection: str) -> dict[str, int]:
 
 
 def _row(document: Mapping[str, Any], collection: str) -> Row:
-    return Row(MODELS[collection].from_document(document), "draft" in document, document.get("draft", {}).get("due"))
+    draft = document.get("draft", {})
+    return Row(MODELS[collection].from_document(document), "draft" in document, draft.get("due"), draft.get("saved_at"))
 
 
 def _best(filters: Filters, moment: datetime, collection: str) -> Page:

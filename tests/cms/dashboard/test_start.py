@@ -16,6 +16,7 @@ from comments.types import Author, Target
 from mongo import jobs
 from mongo.clock import now
 from mongo.connection import database
+from nodes.selectors import waiting
 from nodes.services import drafts, editing, working_copies
 from nodes.types import Actor, TagChange
 from tests.support.nodes.build import EDITOR, node, nonce
@@ -125,6 +126,18 @@ def test_drafts_are_ones_own_the_last_changed_first(person):
     found = re.findall(r'change/">(\w+)</a><span>(Live|Draft)', html)
     assert set(found) == {("second", "Draft"), ("first", "Draft"), ("public", "Live")}
     assert found.index(("second", "Draft")) < found.index(("first", "Draft"))
+
+
+def test_the_drafts_of_old_pages_are_told_by_when_they_were_saved(person, mongo):
+    editor = person("Editors")
+    editor_is, live = Actor.of(editor.user), {"published": now() - timedelta(days=400)}
+    public = editing.create(editor_is, type="basic-page", parent_id=None, slug="public", title="public", fields=live).id
+    mongo["cms.nodes"].update_one({"_id": public}, {"$set": {"metadata.updated": live["published"]}})
+    for n in range(waiting.NAMED):
+        editing.create(editor_is, type="basic-page", parent_id=None, slug=f"new-{n}", title=f"new {n}", fields={})
+    drafts.save_draft(editor_is, public, nonce(public), {"detail.text": "Drafted"}, TagChange())
+    html = editor.get("/admin/").content.decode().partition('id="drafts"')[2].partition("</section>")[0]
+    assert 'change/">public</a><span>Live, changes not published · just now' in html
 
 
 def test_what_one_typed_and_did_not_save_is_offered(person):
