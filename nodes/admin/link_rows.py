@@ -48,7 +48,7 @@ class RowsInput(forms.Widget):
         context: dict[str, Any] = super().get_context(name, value, attrs)
         rows = _told(value or [])
         usual = [] if rows else [{"label": "", "target": unquote(one.url), "title": one.title} for one in self.usual()]
-        rows = (rows or usual)[:MOST]
+        rows, usual = (rows or usual)[:MOST], usual[:MOST]
         blank = [{"label": "", "target": ""}] * min(BLANK, MOST - len(rows))
         return {**context, "rows": [*rows, *blank], "usual": json.dumps(_plain(usual)) if usual else ""}
 

@@ -31,8 +31,8 @@ class Named:
 
 @dataclass(frozen=True)
 class Uses:
-    """The pages that use something: those that are named, and how many there are in all. `is_shared`: it is the site's share
-    picture, too."""
+    """The pages that use something: those that are named, and how many there are in all. `is_shared`: it is the site's logo or
+    share picture, too."""
 
     named: tuple[Named, ...]
     count: int
@@ -62,7 +62,10 @@ def of(user: Any, ids: Sequence[ObjectId], most: int = selectors.LISTED_USES) ->
     found = selectors.used_on(ids)
     count = len(found) if len(found) < selectors.LISTED_USES else selectors.count_uses(ids)
     named = [one for use in found if (one := _named(user, use))]
-    return Uses(tuple(named[:most]), count, site.current().settings.share_picture in ids)
+    settings = site.current().settings
+    return Uses(
+        tuple(named[:most]), count, not {settings.share_picture, settings.logo, settings.logo_dark}.isdisjoint(ids)
+    )
 
 
 def of_leaving(user: Any, ids: Sequence[ObjectId], most: int = selectors.LISTED_USES) -> Uses:

@@ -13,15 +13,17 @@ from django.views.decorators.http import require_POST, require_safe
 from markup.characters import newlines
 from markup.markdown import limits
 from mongo import rate_limit
+from mongo.clock import now
 from nodes import access, content
 from nodes.access import Action
 from nodes.admin import choosing
 from nodes.admin.forms import FIELDS, form_of
 from nodes.admin.site import actor
-from nodes.models import Node, site
+from nodes.models import Node, site, tree
 from nodes.photos import links as photo_links
 from nodes.photos import texts as photo_texts
 from nodes.selectors import editing, picking, slugs
+from nodes.selectors.listing import is_public
 from nodes.selectors.lists import ANY
 from nodes.services.write import NOT_DRAFTED
 from nodes.texts import rendering
@@ -125,7 +127,7 @@ def _choice(photo: Any) -> dict[str, Any]:
         "id": str(photo.pk),
         "title": photo.metadata.title,
         "alt": photo.metadata.detail.alt,
-        "public": photo.metadata.published is not None,
+        "public": is_public(photo, tree.current(), now()),
         "thumbnail": photo_links.square(photo, 160),
         "markdown": photo_links.markdown(photo),
     }

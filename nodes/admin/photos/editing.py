@@ -18,7 +18,7 @@ from nodes.admin import bulk_forms, conflict, sent_forms, undo, uses, working_co
 from nodes.admin.conflict import Clash, Decided, Deciding
 from nodes.admin.forms import NodeForm
 from nodes.admin.history import saves
-from nodes.admin.photos import library
+from nodes.admin.photos import describing, library
 from nodes.admin.photos.forms import PhotoForm
 from nodes.admin.photos.site import page
 from nodes.admin.site import actor
@@ -130,6 +130,7 @@ def _show(
         "former": selectors.former_contents(photo),
         "is_live": is_public(photo, tree.current(), now()),
         "may_change": access.may_change_photos(request.user),
+        "describing": describing.address([photo.pk]) if access.may_describe(request.user, photo) else "",
         "markdown": photo_links.markdown(photo),
         **working_copies.context(request, PHOTO, photo.pk),
     }
@@ -169,7 +170,7 @@ def throw_away(request: HttpRequest, photo_id: ObjectId) -> HttpResponse:
     used = uses.of(request.user, [photo_id])
     if used.is_used and uses.CONFIRMED not in request.POST:
         chosen = Chosen(photo_id, ObjectId(nonce), photo.metadata.title)
-        return library.ask(request, bulk_forms.TRASH, [chosen], used)
+        return library.ask(request, bulk_forms.TRASH, [chosen], used, back=photo_links.in_admin(photo_id))
     try:
         photos.throw_away(actor(request), photo_id, ObjectId(nonce))
         told = format_html(_("“{}” is in the trash."), photo.metadata.title)

@@ -157,15 +157,16 @@ def _asked(request: HttpRequest, action: str, chosen: list[Chosen]) -> HttpRespo
     return None if action == bulk_forms.UNPUBLISH and not used.is_used else ask(request, action, chosen, used)
 
 
-def ask(request: HttpRequest, action: str, chosen: list[Chosen], used: uses.Uses) -> HttpResponse:
-    """Show the page that asks whether an action on photos is meant, and where they are used."""
+def ask(request: HttpRequest, action: str, chosen: list[Chosen], used: uses.Uses, *, back: str = "") -> HttpResponse:
+    """Show the page that asks whether an action on photos is meant, and where they are used; Cancel leads `back`, to the page
+    itself without it."""
     if action == bulk_forms.TRASH:
         title = ngettext("Move %(n)d photo to the trash?", "Move %(n)d photos to the trash?", len(chosen))
     else:
         title = ngettext("Unpublish %(n)d photo?", "Unpublish %(n)d photos?", len(chosen))
     return page(
         request, "photos_confirm", title % {"n": len(chosen)}, chosen=chosen, named=chosen[: bulk_forms.NAMED], uses=used,
-        action=action, button=bulk_forms.LABELS[action],
+        action=action, button=bulk_forms.LABELS[action], back=back,
     )  # fmt: skip
 
 

@@ -123,15 +123,19 @@ class TestSettings:
         assert ann.send(SETTINGS, self.form(ann), share_picture="").status_code == 302
         assert self.stored()["share_picture"] is None
 
-    def test_its_photo_says_so_and_is_not_thrown_away_unasked(self, photo, editor):
-        ann, address, told = editor(), f"/admin/nodes/photo/{photo}/", "It is the share picture of the site"
+    @pytest.mark.parametrize("setting", ["share_picture", "logo", "logo_dark"])
+    def test_its_photo_says_so_and_is_not_thrown_away_unasked(self, photo, editor, setting):
+        ann, address = editor(), f"/admin/nodes/photo/{photo}/"
+        told = "It is the logo or the share picture of the site"
         throw = {"nonce": document(photo)["metadata"]["nonce"]}
         assert told not in ann.client.get(f"{address}change/").content.decode()
-        ann.send(SETTINGS, self.form(ann), share_picture="/plates/boats")
+        ann.send(SETTINGS, self.form(ann), **{setting: "/plates/boats"})
         shown = ann.client.get(f"{address}change/").content.decode()
         assert told in shown
         assert "No text shows it." not in shown
-        assert told in ann.client.post(f"{address}trash/", throw).content.decode()
+        asked = ann.client.post(f"{address}trash/", throw).content.decode()
+        assert told in asked
+        assert f'class="closelink" href="{address}change/"' in asked
         bulk = {"action": "unpublish", "chosen": str(photo), f"nonce-{photo}": throw["nonce"]}
         assert told in ann.client.post("/admin/nodes/photo/", bulk).content.decode()
         assert document(photo)["metadata"]["published"]

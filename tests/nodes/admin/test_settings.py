@@ -74,6 +74,14 @@ def test_the_settings_that_were_left_alone_are_not_stored(mongo, editor):
     assert stored(mongo) == {"tagline": "Said"}
 
 
+def test_a_long_menu_that_was_left_alone_is_not_stored(mongo, editor):
+    for n in range(25):
+        node("folder", f"section-{n}")
+    ann = editor()
+    assert ann.send(PAGE, settings_form(ann), tagline="Said").status_code == 302
+    assert stored(mongo) == {"tagline": "Said"}
+
+
 def test_a_menu_is_arranged_by_rows(mongo, editor):
     news, about = node("blog", "news", title="News"), node("basic-page", "关于", title="About")
     ann = editor()

@@ -2,6 +2,7 @@
 
 import hashlib
 import re
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from django.test import Client
 from comments.posting import services
 from comments.types import Author, Target
 from markup.markdown import limits
+from mongo.clock import now
 from nodes.admin import writing
 from nodes.views import previews
 from nodes.views.previews import Preview
@@ -160,6 +162,9 @@ def test_photos_are_found_by_words_and_by_their_beginnings(editor, moderator):
     (choice,) = client.get(PHOTOS, {"q": "harbour"}).json()["photos"]
     assert choice["markdown"] == f"![Boats in fog](photo:{made['Harbour']})"
     assert client.get(choice["thumbnail"]).status_code == 200
+    assert choice["public"]
+    upload(place, pictures.jpeg(9), "9.jpg", fields={"title": "Tomorrow", "published": now() + timedelta(days=1)})
+    assert not client.get(PHOTOS, {"q": "tomorrow"}).json()["photos"][0]["public"]
     assert moderator.client.get(PHOTOS).status_code == 403
 
 

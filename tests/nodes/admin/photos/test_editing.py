@@ -11,6 +11,7 @@ from django.urls import reverse
 
 from mongo.clock import now
 from mongo.connection import database
+from nodes.admin.photos import describing
 from nodes.photos.links import in_admin, library
 from nodes.services import photos
 from nodes.types import NEVER, Actor
@@ -261,3 +262,16 @@ def test_who_may_only_write_sees_but_does_not_change(client):
     assert client.get(in_admin(photo_id)).status_code == 200
     assert client.post(in_admin(photo_id), {"title": "x"}).status_code == 403
     assert client.post(reverse("admin:nodes_photo_replace", args=[photo_id])).status_code == 403
+
+
+def test_who_uploaded_a_photo_is_led_to_where_it_is_described(client):
+    author = user("add_node", "change_node")
+    plates, draft = gallery(), {"published": None}
+    own, other = (upload(plates, name=name, fields=draft) for name in ("own.jpg", "other.jpg"))
+    database()["cms.assets.files"].update_one(
+        {"_id": own}, {"$set": {"metadata.author": {"_id": author.pk, "name": "A"}}}
+    )
+    client.force_login(author)
+    pages = [client.get(in_admin(photo)).content.decode() for photo in (own, other)]
+    assert [describing.address([own]) in page for page in pages] == [True, False]
+    assert all('<fieldset class="module aligned" disabled>' in page for page in pages)
