@@ -41,7 +41,7 @@ GATHERED = 0.05
 RETRY = 0.2
 CLOSING = 0.1
 # For one look at the stream, which takes GATHERED, or at the position: a primary that is ending may answer only when it has
-# ended, one that stepped down and fell silent never.
+# ended, one that fell silent never.
 LOOKING = 0.4
 # For storing the position, which waits for a majority.
 STORING = 1.0
@@ -142,20 +142,24 @@ class Purger:
         again = AGAIN + settings.PAGE_CACHE_TRUST_MS / 1_000
         # What was told once: when, which keys, and where it goes on after them.
         told: deque[tuple[float, set[str], Document]] = deque()
-        found, marked = set() if stored else {LISTS}, time.monotonic()
-        with _watched(start) as stream:
-            while stream.alive and not stopping.is_set():
-                if found:
-                    self._tell(found)
-                    told.append((time.monotonic(), found, _position(stream)))
-                position = None if told else _position(stream)
-                while told and time.monotonic() > told[0][0] + again:
-                    _at, again_told, position = told.popleft()
-                    self._tell(again_told)
-                if position and time.monotonic() > marked + MARKED:
-                    self._store(position)
-                    marked = time.monotonic()
-                found = _gathered(stream)
+        found, marked, is_alive = set() if stored else {LISTS}, time.monotonic(), True
+        while is_alive and not stopping.is_set():
+            primary = database().client.primary
+            with _watched(start) as stream:
+                # A primary that steps down goes on with the stream, as a secondary: one that then hangs holds up no write.
+                while stream.alive and not stopping.is_set() and database().client.primary in (None, primary):
+                    if found:
+                        self._tell(found)
+                        told.append((time.monotonic(), found, _position(stream)))
+                    position = None if told else _position(stream)
+                    while told and time.monotonic() > told[0][0] + again:
+                        _at, again_told, position = told.popleft()
+                        self._tell(again_told)
+                    if position and time.monotonic() > marked + MARKED:
+                        self._store(position)
+                        marked = time.monotonic()
+                    found = _gathered(stream)
+                start, is_alive = _position(stream), stream.alive
 
     def _tell(self, found: set[str]) -> None:
         import_string(settings.CDN_PURGER)(self.cache, {LISTS} if LISTS in found else found)

@@ -1,4 +1,4 @@
-// Comments, made quicker: without this script every link and form works, on a page of its own.
+// Makes comments quicker: without it every link and form works, on a page of its own.
 (() => {
   "use strict";
 
@@ -13,7 +13,7 @@
     place.scrollIntoView();
   };
 
-  // How long ago, by the reader's clock: the page says the day.
+  // By the reader's clock: the page says the day.
   const tellTimes = (place) => {
     const words = new Intl.RelativeTimeFormat(document.documentElement.lang);
     for (const time of place.querySelectorAll(".comment-permalink time")) {
@@ -26,7 +26,7 @@
     }
   };
 
-  // The form, fetched into its place: it is one reader's own, the page is the same for all.
+  // Fetched into its place: the form is one reader's own, the page is for all.
   const fragment = async (url) => {
     const address = new URL(url, location.href);
     address.searchParams.set("fragment", "1");
@@ -45,7 +45,7 @@
           own.remove();
         }
       }
-      // What waits stands where it will stand, below what it answers.
+      // What waits stands below what it answers.
       for (const waiting of form.querySelectorAll("[data-comments-below]")) {
         document.getElementById(waiting.dataset.commentsBelow)?.append(waiting);
         if (location.hash === `#${waiting.id}`) show(waiting);
@@ -59,16 +59,16 @@
 
   const reply = async (link) => {
     const comment = link.closest(".comment");
-    const open = comment.querySelector(":scope > [data-comments-fragment]");
+    const opened = () => comment.querySelector(":scope > [data-comments-fragment]");
+    const open = opened();
     if (open) return typed(open) ? typed(open).focus() : open.remove();
-    if (link.ariaBusy) return;
-    link.ariaBusy = "true";
     try {
       const form = await fragment(link.href);
+      if (opened()) return;
       form.querySelectorAll(".comments-own").forEach((own) => own.remove());
       comment.append(form);
       form.querySelectorAll("[id]").forEach((field) => {
-        // The form at the end of the page has the same ids.
+        // The form below has the same ids.
         const id = `${field.id}-${comment.id}`;
         for (const name of ["for", "aria-describedby"]) form.querySelector(`[${name}="${field.id}"]`)?.setAttribute(name, id);
         field.id = id;
@@ -77,24 +77,22 @@
     } catch {
       location.href = link.href;
     }
-    link.ariaBusy = null;
   };
 
   // Another page or order of the comments, in place.
   const bare = (url) => url.split("#")[0];
   let shown = bare(location.href);
-  let wanted;
   const turn = async (url, push) => {
     const old = document.querySelector("[data-comments]");
-    wanted = url;
+    if (shown === bare(url)) return;
+    shown = bare(url);
     try {
       old.ariaBusy = "true";
       const page = await fetched(url);
-      if (wanted !== url || !old.isConnected) return;
+      if (shown !== bare(url)) return;
       const list = page.querySelector("[data-comments]");
       near.observe(list);
       old.replaceWith(document.adoptNode(list));
-      shown = bare(url);
       if (push) {
         history.replaceState({ comments: true }, "");
         history.pushState({ comments: true }, "", url);
@@ -152,7 +150,7 @@
     if (bare(location.href) !== shown) {
       if (state?.comments) turn(location.href, false);
     } else {
-      // After the browser has scrolled, wherever to.
+      // After the browser has scrolled.
       const left = document.getElementById(state?.commentsFrom)?.querySelector(".comment-parent");
       if (left) requestAnimationFrame(() => { left.focus(); scrollTo({ top: state.commentsAt, behavior: "instant" }); });
     }
