@@ -18,14 +18,16 @@ class Command(MongoCommand):
     requires_migrations_checks = False
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("--to", required=True, choices=layout_classes(), help="the layout")
+        parser.add_argument("--to", default="", choices=layout_classes(), help="the layout; else each keeps its own")
         parser.add_argument("--order", choices=list(Order), help="the order it is stored in; else it keeps its own")
         parser.add_argument("--target", default="", metavar="LABEL", help="only discussions of this model (app.model)")
         parser.add_argument("--discussion", default="", metavar="ID", help="only this one (app.model:pk)")
         parser.add_argument("--dry-run", action="store_true", help="say what would be done, do nothing")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        layout, order = options["to"], Order(options["order"]) if options["order"] else None
+        order = Order(options["order"]) if options["order"] else None
+        if not options["to"] and order is None:
+            raise CommandError("Name a layout (--to), an order (--order), or both.")
         converted = comments = passed = failed = 0
         try:
             for target in maintenance.wanted(label=options["target"].lower(), discussion=options["discussion"]):
@@ -35,6 +37,7 @@ class Command(MongoCommand):
                     self.stderr.write(str(error))
                     failed += 1
                     continue
+                layout = options["to"] or found.schema
                 if not maintenance.needs_converting(found, layout, order):
                     maintenance.drop_old_copies(found.target)
                     passed += 1

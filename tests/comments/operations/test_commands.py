@@ -8,7 +8,7 @@ from bson import ObjectId
 from django.core.management import CommandError, call_command
 
 from comments.backends.discussions import Intent
-from comments.types import Target
+from comments.types import Order, Target
 from mongo.clock import now
 from tests.support.comments.layouts import configure, lively
 from tests.support.comments.making import new
@@ -35,6 +35,19 @@ def test_all_discussions_are_converted_and_a_second_run_finds_nothing_to_do(mong
     told = run("convert_comments", "--to", "buckets", "--order", "threaded")
     assert told == ["1 discussions converted (1 comments), 1 were so already."]
     assert run("check_comments")[-1] == f"2 discussions with {count + 1} comments: 0 faults, 0 mended."
+
+
+def test_an_order_alone_leaves_each_discussion_in_its_layout(mongo, settings, target):
+    backend = configure(settings)
+    backend.post(target, new("one"))
+    other = Target("nodes.node", str(ObjectId()))
+    backend.post(other, new("other"))
+    backend.convert(other, "buckets", Order.OLDEST)
+    assert run("convert_comments", "--order", "threaded")[-1].startswith("2 discussions converted")
+    found = [backend.discussion(one) for one in (target, other)]
+    assert [(one.schema, one.order) for one in found] == [("documents", Order.THREADED), ("buckets", Order.THREADED)]
+    with pytest.raises(CommandError, match="Name a layout"):
+        run("convert_comments")
 
 
 def test_what_cannot_be_converted_is_named_and_fails(mongo, settings, target):
