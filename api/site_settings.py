@@ -51,8 +51,9 @@ def change(request: HttpRequest, said: Body[SettingsChange]) -> HttpResponse:  #
         seen, changes, site = answers.expected(request), _cleaned(wanted), stored_site.read()
         present = asdict(site.settings)
         if all(present[name] == value for name, value in changes.items()):
-            # Readers may not have been told.
-            touch()
+            if _nonce(site) != seen:
+                # It was stored by this very request, sent before, and readers may not have been told.
+                touch()
             return _answer(request)
         if _nonce(site) != seen:
             raise _stale(changes)

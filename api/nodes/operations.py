@@ -103,7 +103,9 @@ def publish(asked: Asked, node_id: ObjectId) -> None:
         _save(asked, found, editing.made_public(found.live.fields, now()))
         return
     if found.draft and (at := found.draft.fields.get("published")):
-        _check_not_public(found, at, "query.version")
+        begun_on = selectors.version(node_id, found.draft.base_nonce) if found.draft.base_nonce else None
+        if begun_on is None or begun_on.fields.get("published") != at:
+            _check_not_public(found, at, "query.version")
     with _of_draft(asked, found, lambda: _is_out(asked, node_id)):
         drafts.publish_draft(asked.actor, node_id, asked.seen)
 

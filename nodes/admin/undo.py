@@ -54,6 +54,7 @@ def undo(request: HttpRequest) -> HttpResponse:
                 waiting.add(node_id)
                 items.append((node_id, nonce))
                 continue
+            waiting.clear()
             was_due |= trash.restore(actor(request), node_id, nonce)
         except (Http404, PermissionDenied):
             messages.error(request, _("One is not in the trash any more, or you may not restore it."))

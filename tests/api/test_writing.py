@@ -326,6 +326,15 @@ def test_a_draft_with_a_date_ahead_takes_no_page_from_readers(editor, blog):
     assert json.loads(answer.content)["published"].startswith("2999")
 
 
+def test_a_draft_that_leaves_the_date_alone_is_published_whatever_it_was(editor, blog):
+    key, etag = made(editor, blog, published=FUTURE.isoformat())
+    drafted = editor.send("PATCH", f"/nodes/{key}?version=draft", {"title": "New"}, If_Match=etag)
+    assert editor.send("POST", f"/nodes/{key}/publish", If_Match=etag).status_code == 200
+    answer = editor.send("POST", f"/nodes/{key}/publish?version=draft", If_Match=drafted["ETag"])
+    assert answer.status_code == 200, answer.content
+    assert (document(key)["title"], document(key)["published"] < FUTURE) == ("New", True)
+
+
 def test_what_only_editors_set_authors_do_not(author, blog, mongo):
     for name, value in (
         ("published", "2021-01-01T00:00:00Z"), ("expires", None), ("author", {"name": "x"}), ("detail", {"comments": "open"}),

@@ -289,11 +289,12 @@ def test_bulk_trash_is_asked_for_with_counts_and_undone_by_one_button(mongo, edi
 
 
 def test_undo_puts_a_section_back_before_what_stands_in_it(mongo, editor):
-    ann, blog = editor(), node("blog", "blog")
-    post = node("blog-entry", "post", parent=blog)
-    told = bulk(ann, "trash", (post, nonce(post)), (blog, nonce(blog)), confirmed="1")
+    ann, folder = editor(), node("folder", "folder")
+    blog = node("blog", "blog", parent=folder)
+    thrown = [(one, nonce(one)) for one in (node("blog-entry", "post", parent=blog), blog, folder)]
+    told = bulk(ann, "trash", *thrown, confirmed="1")
     undo = re.search(r'formaction="([^"]+)" name="items" value="([^"]+)"', told)
-    assert "2 restored." in ann.client.post(undo[1], {"items": undo[2]}, follow=True).content.decode()
+    assert "3 restored." in ann.client.post(undo[1], {"items": undo[2]}, follow=True).content.decode()
 
 
 def test_more_than_a_page_of_the_trash_is_looked_through(mongo, editor, monkeypatch):
