@@ -87,13 +87,16 @@ def changes_of(alias: str, collection: Collection, db: Database[Document]) -> li
     existing = db[name].index_information() if found else {}
     matched: set[str] = set()
     for index in collection.indexes:
-        changes += _index_changes(alias, name, index, existing, matched)
+        changes += _index_changes(alias, name, index, existing, matched, lists_strays=not collection.shared)
     changes += validators.changes_of(alias, collection, (found or {}).get("options", {}))
     if not collection.shared:
+        # Of a rebuild that was broken off the old one is left: by its keys alone the server knows neither.
+        former = {index.name: list(index.keys) for index in collection.indexes}
         changes += [
-            Change("-", alias, name, f"index {stray}, which no app declares", _dropping(name, stray), True)
+            Change("-", alias, name, f"index {stray}, which no app declares", _dropping(name, stray), optional)
             for stray in existing
             if stray != "_id_" and stray not in matched and not _serves_shard_key(collection, existing[stray])
+            for optional in [former.get(stray) != listed_keys(existing[stray])]
         ]
     return changes
 
@@ -103,7 +106,13 @@ def _serves_shard_key(collection: Collection, details: Mapping[str, Any]) -> boo
 
 
 def _index_changes(
-    alias: str, collection: str, index: Index, existing: Mapping[str, Mapping[str, Any]], matched: set[str]
+    alias: str,
+    collection: str,
+    index: Index,
+    existing: Mapping[str, Mapping[str, Any]],
+    matched: set[str],
+    *,
+    lists_strays: bool,
 ) -> list[Change]:
     for name, details in existing.items():
         if same(index, details):
@@ -122,7 +131,7 @@ def _index_changes(
         number += 1
     new_name, former = f"{index.name}_{number}", existing[index.name]
     build = _building(collection, index, new_name)
-    if listed_keys(former) != list(index.keys) and not enforces(former):
+    if lists_strays and listed_keys(former) != list(index.keys) and not enforces(former):
         # It stays, as one that no app declares: processes of the old version hint at it.
         return [Change("+", alias, collection, f"{describe(index)}, built as {new_name}", build, obstacles=obstacles)]
     matched.add(index.name)

@@ -96,6 +96,15 @@ def test_an_index_with_other_keys_is_built_beside_the_old_one_at_which_the_old_v
     assert run("--plan") == "Nothing to do.\n"
 
 
+def test_the_old_index_of_a_rebuild_that_was_broken_off_goes_with_the_next(mongo, declare):
+    declare(Index("by_a", (("a", 1),)))
+    run()
+    declare(Index("by_a", (("a", 1),), partial={"a": {"$gt": 1}}))
+    mongo[NAME].create_index([("a", 1)], name="by_a_2", partialFilterExpression={"a": {"$gt": 1}})
+    run()
+    assert set(mongo[NAME].index_information()) == {"_id_", "by_a_2"}
+
+
 def test_changed_index_that_keeps_values_unique_is_built_before_the_old_one_goes(mongo, declare, commands):
     declare(Index("by_a", (("a", 1),), unique=True))
     run()
