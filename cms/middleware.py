@@ -174,12 +174,14 @@ class PolicyMiddleware(CSPMiddleware):
 
     @cached_property
     def _policy(self) -> str:
-        return build_policy()
+        """The policy of every page, "" where settings have another one for some of them."""
+        of_some = settings.CONTENT_SECURITY_POLICY.get("EXCLUDE_URL_PREFIXES") or settings.DEBUG
+        return "" if of_some or getattr(settings, "CONTENT_SECURITY_POLICY_REPORT_ONLY", None) else build_policy()
 
     def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
         """Return the answer with its policy."""
         adds = any(name.startswith("_csp") for name in (*vars(request), *vars(response)))
-        if adds or settings.DEBUG:
+        if adds or not self._policy:
             return super().process_response(request, response)
         response.headers.setdefault(HEADER, self._policy)
         return response

@@ -1,6 +1,7 @@
 """The moderation queue in Django's admin, what readers flagged, and one comment with its history. No page reads the ORM."""
 
 from typing import Any
+from urllib.parse import urlencode
 
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
@@ -80,14 +81,15 @@ class ModerationAdmin(admin.ModelAdmin):
     def queue(self, request: HttpRequest) -> HttpResponse:
         """Show what waits and no other moderator has taken; or what was decided. Looking takes nothing."""
         verdict = _verdict(request.GET.get("state", ""))
-        waiting = verdict is Verdict.WAITING
+        waiting, after = verdict is Verdict.WAITING, request.GET.get("after", "")
         if waiting:
             shown, more = pending.open_to(_who(request), SHOWN), False
         else:
-            found = selectors.held(verdict=verdict, limit=SHOWN + 1, after=request.GET.get("after", ""))
+            found = selectors.held(verdict=verdict, limit=SHOWN + 1, after=after)
             shown, more = found[:SHOWN], len(found) > SHOWN
         counts = pending.counts()
         context = {
+            "after": after,
             "cases": [_row(case) for case in pending.cases(shown)],
             "counts": counts,
             "earlier_most": pending.EARLIER,
@@ -115,7 +117,8 @@ class ModerationAdmin(admin.ModelAdmin):
             self._decided(request, action, ids, verdict)
         where = reverse("admin:comments_moderation_changelist")
         if verdict is not Verdict.WAITING:
-            return HttpResponseRedirect(f"{where}?state={verdict.value}")
+            query = urlencode({"state": verdict.value, "after": request.POST.get("after", "")})
+            return HttpResponseRedirect(f"{where}?{query}")
         pending.take(_who(request), SHOWN)
         return HttpResponseRedirect(where)
 

@@ -121,6 +121,7 @@ def _around(
     request: HttpRequest, target: Target, obj: Model, form: CommentForm, parent: Comment | None
 ) -> dict[str, Any]:
     rules = policy.of(obj)
+    final = rules.mode is Mode.HOLD_ALL and not policy.is_moderator(request.user)
     return {
         "form": form,
         "obj": obj,
@@ -128,7 +129,7 @@ def _around(
         "parent_html": SafeString(parent.html) if parent else "",
         "is_closed": rules.is_closed(selectors.discussion(target)),
         "needs_login": rules.mode is Mode.MEMBERS and not forms.user_key(request.user),
-        "own": own.in_discussion(own_of(request), target, request.user, final=rules.mode is Mode.HOLD_ALL),
+        "own": own.in_discussion(own_of(request), target, request.user, final=final),
         # A script fetched the form into the page: it shows there what waits.
         "is_in_place": "fragment" in request.GET or "in_place" in request.POST,
     }
@@ -147,7 +148,7 @@ def _again(
     form.point()
     form.data = form.data.copy()
     form.data["token"] = fresh.signed()
-    context = {**_around(request, token.target, obj, form, parent), "refused": refused, "is_closed": False}
+    context = {**_around(request, token.target, obj, form, parent), "refused": refused}
     return personal(page(request, token.target, "form_page", context, status=422))
 
 

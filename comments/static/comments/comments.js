@@ -79,7 +79,7 @@
     }
   };
 
-  // Another page or order of the comments, in place.
+  // Another page or order, in place.
   const bare = (url) => url.split("#")[0];
   let shown = bare(location.href);
   const turn = async (url, push) => {
@@ -101,11 +101,11 @@
       show(list);
       reveal(true);
     } catch {
-      location.href = url;
+      if (shown === bare(url)) location.href = url;
     }
   };
 
-  // An address may name a comment in folded parts. What is on view stays where it is.
+  // An address may name a folded comment. What is on view stays where it is.
   const reveal = (isNew) => {
     const named = document.getElementById(location.hash.slice(1));
     let moved = isNew === true;
@@ -157,7 +157,7 @@
   });
   addEventListener("hashchange", reveal);
   document.querySelectorAll("[data-comments-form]").forEach(fill);
-  // The words for times take long to load.
+  // Words for times load slowly.
   const near = new IntersectionObserver(([{ isIntersecting, target }]) => isIntersecting && tellTimes(target));
   document.querySelectorAll(".comments").forEach((list) => near.observe(list));
   reveal();

@@ -173,6 +173,8 @@ def test_what_was_decided_is_shown_to_its_last(staff, post_page, monkeypatch):
     rest = staff.get(QUEUE, {"state": "spam", "after": spam[1].id}).content.decode()
     assert f"{spam[2].id}.1" in rest
     assert "after=" not in rest
+    sent = {"action": f"reject:{spam[2].id}", "state": "spam", "after": spam[1].id}
+    assert staff.post(DECIDE, sent)["Location"].endswith(f"?state=spam&after={spam[1].id}")
 
 
 def test_what_its_author_changed_meanwhile_is_looked_at_again(staff, post_page):

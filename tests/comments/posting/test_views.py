@@ -187,6 +187,13 @@ def test_what_cannot_be_edited_any_more_offers_no_link_to_it(client, post_page, 
     assert ">Edit</a>" not in own
 
 
+def test_moderators_edit_their_own_where_all_waits(client, post_page, rules, moderator):
+    rules(MODE="hold-all")
+    client.force_login(moderator)
+    site.post(client, post_page, "Just said")
+    assert ">Edit</a>" in client.get(site.form_url(post_page)).content.decode()
+
+
 def test_held_comment_is_shown_to_its_author_alone(client, post_page, rules):
     rules(MODE="hold-first")
     response = site.post(client, post_page, "First words")
