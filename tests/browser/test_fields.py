@@ -39,6 +39,8 @@ from tests.support.payloads import ALL, arrived
 
 # Payloads that share a page. More would make longer pages, fewer more of them.
 TOGETHER = 60
+# Of so many posts one is looked at by itself, with its comments and all pages of the desk; the others in lists.
+OWN_PAGES = 15
 QUICK = 20
 # No eye looks at these pages: what is not painted costs nothing.
 SMALL = {"width": 640, "height": 360}
@@ -113,7 +115,7 @@ class Typed:
             word, str(user.pk), payload if payload.startswith("javascript") else 'https://example.org/"><script>'
         )
         posted = services.post(target, author=author, source=payload or "x", token=f"t{number}".ljust(24, "x")).comment
-        if number % 10:
+        if number % OWN_PAGES:
             return
         if not number:
             for other, text in enumerate(self.payloads[1:]):

@@ -242,8 +242,8 @@ def run(fuzzed: Fuzzed, number: int, start: int) -> None:
 # The same requests each time, and others too in `make test-slow`.
 RUNS = [
     pytest.param(500, FIXED, id="fixed-500"),
-    pytest.param(5_000, FIXED, marks=pytest.mark.slow, id="fixed-5000"),
-    pytest.param(5_000, None, marks=pytest.mark.slow, id="random-5000"),
+    pytest.param(3_000, FIXED, marks=pytest.mark.slow, id="fixed-3000"),
+    pytest.param(3_000, None, marks=pytest.mark.slow, id="random-3000"),
 ]
 
 

@@ -210,7 +210,10 @@ def test_a_taken_port_gives_way_to_another(server):
     port = server.running().port
     server.stop()
     with socket.socket() as stranger:
+        # Connections to the server of before may still be closing.
+        stranger.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         stranger.bind(("127.0.0.1", port))
+        stranger.listen()
         state = server.start()
         assert state.port != port
         assert has_the_document(state)

@@ -276,5 +276,5 @@ def test_layouts_agree_in_80_steps(mongo, configured):
 
 
 @pytest.mark.slow
-def test_layouts_agree_in_3000_steps(mongo, configured):
-    play(int(os.environ.get("MACHINE_STEPS", "3000")), configured)
+def test_layouts_agree_in_1500_steps(mongo, configured):
+    play(int(os.environ.get("MACHINE_STEPS", "1500")), configured)
