@@ -16,6 +16,7 @@ from comments.backends.mongodb import MongoBackend
 from comments.errors import CommentNotFound, ConversionFailed, EditConflict, InvalidParent
 from comments.types import Order
 from tests.comments.backends.fighters import PHASES
+from tests.support.between import before
 from tests.support.comments import audit
 from tests.support.comments.interruptions import Crash, Interrupted
 from tests.support.comments.layouts import DOCUMENTS, FORMS, THREADED_BUCKETS, configure
@@ -86,6 +87,14 @@ def test_every_token_is_posted_once(mongo, settings, target, form):
     backend.repair_claims(target, older_than=0)
     audit.stored(target, "auth_user", crashed=True)
     assert crashes["crashed"] > 0
+
+
+@pytest.mark.parametrize(("schema", "collection"), [("buckets", "comment_pages"), ("embedded", "auth_user")])
+def test_what_the_same_form_stored_after_a_look_is_not_stored_again(mongo, settings, target, schema, collection):
+    backend = configure(settings, schema)
+    with before("update", collection, lambda: MongoBackend().post(target, new("once"))):
+        backend.post(target, new("once"))
+    assert [item["source"] for item in audit.stored(target, "auth_user")] == ["once"]
 
 
 def test_two_moderators_publish_a_held_comment_once(mongo, settings, target):
