@@ -22,7 +22,7 @@ from api.rights.scopes import Scope
 from nodes.services import drafts, editing
 from tests.support.nodes import build, photo_build
 
-EXAMPLES, SEED = 8, 20
+EXAMPLES, SEED = 6, 20
 # Who asks: an account, and its scopes; None for its session.
 WHO: dict[str, tuple[str, tuple[Scope, ...] | None]] = {
     "anonymous": ("", ()),
