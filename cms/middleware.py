@@ -169,8 +169,7 @@ class ReloginMiddleware:
 
 
 class PolicyMiddleware(CSPMiddleware):
-    """Send the policy of the settings as it was built once, where nothing is added to it: building it takes a tenth of what a
-    kept page costs."""
+    """Send the policy of the settings as it was built once, where nothing is added to it."""
 
     @cached_property
     def _policy(self) -> str:

@@ -172,10 +172,8 @@ class Discussion:
     last_number: int = 0
     version: str = ""
     epoch: int = 0
-    bucket: int = 0
     moving: str = ""
     writing: bool = False
-    newest: datetime | None = None
 
 
 class PageQuery(TypedDict, total=False):

@@ -218,7 +218,8 @@ class Backend(Protocol):
         """Return what is wrong with a stored discussion. What waits for its time is no fault."""
 
     def mend(self, target: Target, faults: list[Fault]) -> int:
-        """Put right what of these can be; return how many were. What is being written to is left for the next time."""
+        """Put right what of these can be; return how many were. What is being written to is left for the next time. Raises
+        ConversionFailed where another process converts the discussion."""
 
     def tidy(self) -> int:
         """What a worker does each minute: end claims whose writers died and dead conversions, drop old copies, sweep for

@@ -149,10 +149,8 @@ def discussion(document: Mapping[str, Any]) -> Discussion:
             last_number=int(document["last_number"]),
             version=str(document["version"]),
             epoch=int(document["epoch"]),
-            bucket=int(document["bucket"]),
             moving=(document.get("moving") or {}).get("to", ""),
             writing=bool(document.get("claims")),
-            newest=document["newest"],
         )
 
 

@@ -70,7 +70,10 @@ def examine(target: Target, *, fix: bool = False) -> Examined:
         if fix:
             backend().drop_old_copies(target)
         found = backend().audit(target)
-        mended = backend().mend(target, found) if fix and found else 0
+        mended = 0
+        if fix and found:
+            with suppress(ConversionFailed):  # another process converts it: it is left for the next time
+                mended = backend().mend(target, found)
         return Examined(discussion(target).count, tuple(found), mended)
     except DiscussionDamaged as error:
         reason = str(error).removeprefix(f"{target}: ")

@@ -93,11 +93,13 @@ def changes_of(alias: str, collection: Collection, db: Database[Document]) -> li
         # Of a rebuild that was broken off the old one is left: by its keys alone the server knows neither.
         former = {index.name: list(index.keys) for index in collection.indexes}
         changes += [
-            Change("-", alias, name, f"index {stray}, which no app declares", _dropping(name, stray), optional)
-            for stray in existing
-            if stray != "_id_" and stray not in matched and not _serves_shard_key(collection, existing[stray])
-            for optional in [former.get(stray) != listed_keys(existing[stray])]
-        ]
+            Change(
+                "-", alias, name, f"index {stray}, which no app declares", _dropping(name, stray),
+                optional=former.get(stray) != listed_keys(details),
+            )
+            for stray, details in existing.items()
+            if stray != "_id_" and stray not in matched and not _serves_shard_key(collection, details)
+        ]  # fmt: skip
     return changes
 
 

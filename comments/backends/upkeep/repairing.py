@@ -8,7 +8,6 @@ be writing under it.
 import logging
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from datetime import timedelta
 
 from bson import Int64
@@ -20,7 +19,7 @@ from comments.backends.discussions import Claim, claims_of, is_dead
 from comments.backends.store import Part, Store
 from comments.backends.stored import Document, Place, place
 from comments.backends.writing.importing import counted
-from comments.errors import CommentError, ConversionFailed
+from comments.errors import CommentError
 from comments.types import Fault, State, Target
 from mongo.clock import now
 
@@ -110,12 +109,7 @@ class Repairing(Part):
             ({"count", "numbers"}, lambda: self._recount(target)),
             ({"crowded"}, lambda: self.renumber(target)),
         ]
-        mended = 0
-        for of_kinds, repair in repairs:
-            if kinds & of_kinds:
-                with suppress(ConversionFailed):  # another converter is at work: it is left for the next time
-                    mended += bool(repair())
-        return mended
+        return sum(bool(repair()) for of_kinds, repair in repairs if kinds & of_kinds)
 
     def _recount(self, target: Target) -> int:
         """Count anew, if no writer is at work from before until after."""

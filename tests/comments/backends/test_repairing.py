@@ -7,6 +7,7 @@ import pytest
 from comments.backends.discussions import LEASE, Discussions, Intent
 from comments.backends.mongodb import MongoBackend
 from comments.errors import ConversionFailed
+from comments.operations import maintenance
 from comments.types import Fault, Order
 from mongo.clock import now
 from tests.support.comments.layouts import configure
@@ -81,7 +82,9 @@ def test_what_is_crowded_is_left_while_another_converts(mongo, target, settings,
         raise ConversionFailed("Another conversion is at work.")
 
     monkeypatch.setattr(MongoBackend, "renumber", busy)
-    assert backend.mend(target, [Fault(str(target), "crowded", ""), Fault(str(target), "count", "")]) == 1
+    monkeypatch.setattr(MongoBackend, "audit", lambda *arguments: [Fault(str(target), "crowded", "")])
+    examined = maintenance.examine(target, fix=True)
+    assert (examined.comments, len(examined.faults), examined.mended) == (1, 1, 0)
 
 
 def test_faults_name_the_discussion_as_commands_do(mongo, target, settings):
