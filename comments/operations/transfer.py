@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, TypeVar
 
 from comments import slugs
 from comments.errors import CommentError, CommentNotFound, DiscussionBusy
@@ -17,6 +17,9 @@ from comments.operations import importing
 from comments.posting import preparation, services
 from comments.reading import selectors
 from comments.types import Author, Comment, Held, Kind, NewComment, State, Target
+
+T = TypeVar("T")
+Rows = Iterator[dict[str, Any]]
 
 # Of one line: a text of MAX_LENGTH, escaped at worst.
 LONGEST_LINE = 1_000_000
@@ -49,15 +52,17 @@ def export(label: str = "") -> Iterator[str]:
         yield from map(_line, rows(target))
 
 
-def all_rows(target: Target, *, addresses: bool = True) -> list[dict[str, Any]]:
-    """Return `rows`; a discussion that is converted just then is read again. Raises DiscussionBusy, DiscussionDamaged."""
+def read(target: Target, take: Callable[[Rows], T], *, addresses: bool = True) -> T:
+    """Return what `take` makes of `rows`, and begin anew with a discussion that is converted just then.
+
+    Raises DiscussionBusy, DiscussionDamaged."""
     for _attempt in range(ATTEMPTS - 1):
         with suppress(DiscussionBusy):
-            return list(rows(target, addresses=addresses))
-    return list(rows(target, addresses=addresses))
+            return take(rows(target, addresses=addresses))
+    return take(rows(target, addresses=addresses))
 
 
-def rows(target: Target, *, addresses: bool = True) -> Iterator[dict[str, Any]]:
+def rows(target: Target, *, addresses: bool = True) -> Rows:
     """Yield what the lines of a discussion say, the one that begins it first; without `addresses` no e-mail addresses."""
     yield {"discussion": str(target), "open": selectors.discussion(target).open}
     for comment, email in selectors.with_addresses(target):

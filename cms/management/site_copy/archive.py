@@ -103,19 +103,14 @@ class Writer:
         with tempfile.TemporaryFile(dir=self._part.parent) as waiting:
             lines = Lines(waiting)
             yield lines
+            size = waiting.tell()
             waiting.seek(0)
-            with self._opened(name, zipfile.ZIP_DEFLATED) as file:
-                shutil.copyfileobj(waiting, file, PIECE)
-        self._files[name] = {"sha256": lines.sha256.hexdigest(), "bytes": lines.bytes, "records": lines.records}
+            sha256 = self._write(name, zipfile.ZIP_DEFLATED, iter(lambda: waiting.read(PIECE), b""))
+        self._files[name] = {"sha256": sha256, "bytes": size, "records": lines.records}
 
     def picture(self, file_id: object, pieces: Iterator[bytes]) -> str:
         """Write the bytes of a picture as they come; return their sha256. Where `pieces` raises, what came stays behind."""
-        sha256 = hashlib.sha256()
-        with self._opened(f"photos/{file_id}", zipfile.ZIP_STORED) as file:
-            for piece in pieces:
-                file.write(piece)
-                sha256.update(piece)
-        return sha256.hexdigest()
+        return self._write(f"photos/{file_id}", zipfile.ZIP_STORED, pieces)
 
     def finish(self, made: str, options: dict[str, Any]) -> Manifest:
         """Write the manifest and put the archive in its place. Raises FileExistsError if something came there since."""
@@ -142,6 +137,15 @@ class Writer:
         if os.path.lexists(self._path):
             raise FileExistsError(self._path)
 
+    def _write(self, name: str, compression: int, pieces: Iterator[bytes]) -> str:
+        """Write a file; return its sha256."""
+        sha256 = hashlib.sha256()
+        with self._opened(name, compression) as file:
+            for piece in pieces:
+                file.write(piece)
+                sha256.update(piece)
+        return sha256.hexdigest()
+
     def _opened(self, name: str, compression: int) -> Any:
         if self._zip is None:
             return (self._part / name).open("wb")
@@ -152,17 +156,27 @@ class Writer:
 
 
 class Lines:
-    """The lines of a file on their way: counted and hashed."""
+    """The lines of a file on their way, counted."""
 
     def __init__(self, file: IO[bytes]) -> None:
-        self._file, self.sha256 = file, hashlib.sha256()
-        self.bytes = self.records = 0
+        self._file = file
+        self.records = 0
 
     def add(self, line: bytes) -> None:
         self._file.write(line)
-        self.sha256.update(line)
-        self.bytes += len(line)
         self.records += 1
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """Keep the lines that are added in the block, none of them if it raises."""
+        at, records = self._file.tell(), self.records
+        try:
+            yield
+        except Exception:
+            self._file.seek(at)
+            self._file.truncate()
+            self.records = records
+            raise
 
 
 class Archive:

@@ -3,7 +3,7 @@
 Accounts, tokens, sessions, network addresses and jobs are not read at all; e-mail addresses of comments only if asked for.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -21,6 +21,7 @@ from cms.management.site_copy.archive import (
     REVISIONS,
     SECTIONS,
     SETTINGS,
+    Lines,
     Manifest,
     Writer,
 )
@@ -97,17 +98,20 @@ class Export:
         self._write(REDIRECTS, exported.redirects(self.part, of))
         self._write(OLD_LINKS, (link for link in old_links.all_links() if link["node_id"] in of))
         self._write(SETTINGS, _settings() if self.part.ids is None else ())
-        self._write(DISCUSSIONS, self._discussions())
+        self._discussions()
         self._write(PENDING, (row for row in transfer.waiting(addresses=self.addresses) if self._holds(_target(row))))
         since = self.part.since.isoformat() if self.part.since else None
         options = {"section": self.section, "since": since, "addresses": self.addresses}
         self.manifest = self.writer.finish(now().isoformat(), options)
 
-    def _write(self, name: str, records: Any) -> None:
+    def _write(self, name: str, records: Iterable[dict[str, Any]]) -> None:
         with self.writer.lines(name) as lines:
-            for record in records:
-                lines.add(encoded(record))
-                self.step()
+            self._add(lines, records)
+
+    def _add(self, lines: Lines, records: Iterable[dict[str, Any]]) -> None:
+        for record in records:
+            lines.add(encoded(record))
+            self.step()
 
     def _noted(self, record: dict[str, Any]) -> dict[str, Any]:
         self.ids.add(record["_id"])
@@ -134,19 +138,23 @@ class Export:
             yield (record if is_content else self._noted(record)) | {"sha256": sha256}
         self.lost += [f"the picture that {photo} shows: it is not there" for photo in shown.values()]
 
-    def _discussions(self) -> Iterator[dict[str, Any]]:
-        for target in discussed.begun():
-            if self._holds(target):
-                yield from self._rows(target)
+    def _discussions(self) -> None:
+        with self.writer.lines(DISCUSSIONS) as lines:
+            for target in filter(self._holds, discussed.begun()):
+                self._discussion(lines, target)
 
-    def _rows(self, target: Target) -> list[dict[str, Any]]:
-        """Return the lines of a discussion, none if it was not changed since, or cannot be read."""
+    def _discussion(self, lines: Lines, target: Target) -> None:
+        """Write a discussion, nothing of it if it was not changed since, or cannot be read to its end."""
+
+        def write(rows: transfer.Rows) -> None:
+            with lines.together():
+                self._add(lines, rows)
+
         try:
-            is_wanted = self._is_later(discussed.discussion(target))
-            return transfer.all_rows(target, addresses=self.addresses) if is_wanted else []
+            if self._is_later(discussed.discussion(target)):
+                transfer.read(target, write, addresses=self.addresses)
         except (DiscussionBusy, DiscussionDamaged) as error:
             self.lost.append(f"the discussion {target}: {error}")
-            return []
 
     def _is_later(self, found: Discussion) -> bool:
         # An id knows its second.

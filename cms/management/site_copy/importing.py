@@ -3,12 +3,14 @@
 What is here in the same version stays; an earlier version is written over, what was changed here since is left and told.
 """
 
+import hashlib
 import json
+import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from functools import cache, partial
-from itertools import groupby
+from itertools import chain, groupby
 from operator import itemgetter
 from typing import Any
 
@@ -189,17 +191,19 @@ class Import:
 
     def _discussions(self, records: Iterable[dict[str, Any]]) -> Arrivals:
         """Yield what comes of each discussion and of each of its comments, the comments of one discussion at a time."""
-        rows: list[dict[str, Any]] = []
-        for record in map(self._with_rights, records):
-            if "discussion" in record and rows:
-                yield from self._discussion(rows)
-                rows = []
-            rows.append(record)
-        if rows:
+        begun = 0
+
+        def number(record: dict[str, Any]) -> int:
+            nonlocal begun
+            begun += "discussion" in record
+            return begun
+
+        for _number, rows in groupby(map(self._with_rights, records), number):
             yield from self._discussion(rows)
 
-    def _discussion(self, rows: list[dict[str, Any]]) -> Arrivals:
-        target = Target.parse(str(rows[0].get("discussion")))
+    def _discussion(self, rows: Iterator[dict[str, Any]]) -> Arrivals:
+        head = next(rows)
+        target = Target.parse(str(head.get("discussion")))
         about = f"the discussion {str(target)[:80]}"
         if self.dry_run and about in self.told:
             yield self.told[about]
@@ -208,15 +212,21 @@ class Import:
             yield Arrival(Outcome.LEFT, about, NOT_HERE)
             return
         addresses = bool(self.archive.manifest.options.get("addresses"))
-        try:
-            here = {row.get("comment", ""): row for row in transfer.all_rows(target, addresses=addresses)}
-            come = [_compared(target, row, here) for row in rows]
-            if not self.dry_run and any(one.outcome in (Outcome.NEW, Outcome.NEWER) for one in come):
-                transfer.import_(json.dumps(row).encode() for row in rows)
-        except (transfer.BrokenFile, CommentError, TypeError) as error:
-            yield Arrival(Outcome.LEFT, about, f"{type(error).__name__}: {error}")
-            return
-        yield from come
+        # A discussion may be larger than memory.
+        with tempfile.TemporaryFile() as lines:
+            try:
+                here, wanted = transfer.read(target, _digests, addresses=addresses), 0
+                for row in chain([head], rows):
+                    lines.write(json.dumps(row).encode() + b"\n")
+                    wanted += _compared(target, row, here).outcome in (Outcome.NEW, Outcome.NEWER)
+                if wanted and not self.dry_run:
+                    lines.seek(0)
+                    transfer.import_(lines)
+            except (transfer.BrokenFile, CommentError, TypeError) as error:
+                yield Arrival(Outcome.LEFT, about, f"{type(error).__name__}: {error}")
+                return
+            lines.seek(0)
+            yield from (_compared(target, json.loads(line), here) for line in lines)
 
     def _with_rights(self, row: dict[str, Any]) -> dict[str, Any]:
         """Return the line of a comment: that of a moderator only if the account that it names is one here."""
@@ -236,18 +246,28 @@ class Import:
         return Arrival(Outcome.NEW if is_new else Outcome.SAME, about)
 
 
-def _compared(target: Target, row: dict[str, Any], here: dict[str, dict[str, Any]]) -> Arrival:
+def _compared(target: Target, row: dict[str, Any], here: dict[str, bytes]) -> Arrival:
     """Return what is to come of a line of a discussion: of itself, or of a comment."""
-    stored, about = here.get(str(row.get("comment", ""))), f"{str(target)[:80]} {row.get('comment', '')}".strip()[:200]
+    slug = str(row.get("comment", ""))
+    about, stored = f"{str(target)[:80]} {slug}".strip()[:200], here.get(slug)
+    if stored == _digest(row):
+        return Arrival(Outcome.SAME, about)
     if "discussion" in row:
-        if stored != row and row.get("open"):
+        if row.get("open"):
             return Arrival(Outcome.LEFT, f"the discussion {about}", "it was closed here")
-        return Arrival(Outcome.SAME if stored == row else Outcome.NEWER, about)
-    if stored is None:
-        return Arrival(Outcome.NEW, about)
-    # Accounts may be made, and get rights, after the comments came.
-    is_same = stored == row | {"moderator": stored["moderator"]}
-    return Arrival(Outcome.SAME, about) if is_same else Arrival(Outcome.LEFT, f"the comment {about}", CHANGED)
+        return Arrival(Outcome.NEWER, about)
+    return Arrival(Outcome.NEW, about) if stored is None else Arrival(Outcome.LEFT, f"the comment {about}", CHANGED)
+
+
+def _digests(rows: transfer.Rows) -> dict[str, bytes]:
+    """Return what tells whether a comment is as it is elsewhere, by slug, and of the discussion itself under ""."""
+    return {row.get("comment", ""): _digest(row) for row in rows}
+
+
+def _digest(row: dict[str, Any]) -> bytes:
+    """Return a hash of a row, but for "moderator": accounts may be made, and get rights, after the comments came."""
+    said = {name: value for name, value in row.items() if name != "moderator"}
+    return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).digest()
 
 
 def _is_there(target: Target) -> bool:

@@ -1,6 +1,7 @@
 """export_site and import_site: a site out of one database and into another, whatever is in it and whatever stops it."""
 
 import hashlib
+import tracemalloc
 from datetime import timedelta
 from functools import partial
 
@@ -234,6 +235,56 @@ def test_a_discussion_that_is_converted_all_the_time_is_left_and_told_by_both(tm
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("conversions", [transfer.ATTEMPTS - 1, transfer.ATTEMPTS])
+def test_of_a_discussion_that_is_converted_while_it_is_written_all_is_there_once_or_nothing(
+    tmp_path, monkeypatch, conversions
+):
+    page = build.node()
+    for text in ("One", "Two"):
+        backend().post(target(page), new(text))
+    cut, rows = conversions, transfer.rows
+
+    def cut_off(discussion, **options):
+        nonlocal cut
+        cut -= 1
+        found = rows(discussion, **options)
+        yield from (next(found), next(found))
+        if cut >= 0:
+            raise DiscussionBusy(str(discussion))
+        yield from found
+
+    monkeypatch.setattr(transfer, "rows", cut_off)
+    code, said = run("export_site", tmp_path / "one")
+    texts = [record.get("text") for record in read(tmp_path / "one")[DISCUSSIONS]]
+    is_whole = conversions < transfer.ATTEMPTS
+    assert (code, sorted(filter(None, texts))) == ((0, ["One", "Two"]) if is_whole else (WRONG, [])), said
+
+
+def test_a_discussion_is_written_and_compared_as_it_is_read_however_long_it_is(tmp_path, monkeypatch):
+    page = build.node()
+    backend().post(target(page), new("Hello"))
+
+    def long(discussion, **options):
+        yield {"discussion": str(discussion), "open": True}
+        yield from (
+            {"comment": f"{number:08}", "moderator": False, "text": f"{number:03000}"} for number in range(8_000)
+        )
+
+    monkeypatch.setattr(transfer, "rows", long)
+    peaks = []
+    for command, *words in (("export_site",), ("import_site", "--dry-run")):
+        tracemalloc.start()
+        try:
+            code, said = run(command, tmp_path / "one", *words)
+            peaks.append(tracemalloc.get_traced_memory()[1])
+        finally:
+            tracemalloc.stop()
+        assert code == 0, said
+    assert "discussions: 8001 the same here" in said
+    # Of each comment there are, at most, its slug and a hash at a time: 24 MB of text are none of it.
+    assert max(peaks) < 8_000_000
+
+
 def test_a_section_comes_with_the_photos_it_shows_and_the_sections_it_stands_in(tmp_path):
     ids = site()
     before = read(exported(tmp_path / "news.zip", "--section", "/news"))

@@ -78,10 +78,10 @@ def test_a_discussion_that_is_converted_while_it_is_read_is_read_again(target, m
 
     monkeypatch.setattr(transfer, "rows", cut_off)
     if is_read:
-        assert transfer.all_rows(target) == whole
+        assert transfer.read(target, list) == whole
     else:
         with pytest.raises(DiscussionBusy):
-            transfer.all_rows(target)
+            transfer.read(target, list)
 
 
 def test_discussions_are_listed_without_a_cursor_that_an_export_would_outlast(mongo, commands):
