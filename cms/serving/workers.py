@@ -14,6 +14,7 @@ from waitress.server import create_server
 from waitress.task import ThreadedTaskDispatcher
 
 from cms.serving import draining, receiving
+from cms.serving.frames import with_room
 
 # Between two looks at connections that nothing comes from.
 TICK_SECONDS = 0.5
@@ -23,6 +24,8 @@ LINGER_SECONDS = 1.0
 
 class Threaded(ThreadWorker):
     """gunicorn's own threads: one reads a request for as long as its sender takes."""
+
+    handle = with_room(ThreadWorker.handle)
 
     def init_process(self) -> None:
         """Begin; the name of the server is not told."""
@@ -39,6 +42,12 @@ class Threaded(ThreadWorker):
         super().handle_error(req, client, ("", -1), exc)
 
 
+class Threads(ThreadedTaskDispatcher):
+    """waitress's threads: each answers one request after the other."""
+
+    handler_thread = with_room(ThreadedTaskDispatcher.handler_thread)
+
+
 class Buffering(Worker):
     """waitress: a thread gets a request when all of it is here, so that slow senders hold none."""
 
@@ -50,7 +59,7 @@ class Buffering(Worker):
     def run(self) -> None:
         """Answer requests until told to end; then those that have come already, for as long as gunicorn allows."""
         self._connections: dict[int, Any] = {}
-        threads = ThreadedTaskDispatcher()
+        threads = Threads()
         threads.set_thread_count(self.cfg.threads)
         self._listen(threads)
         next_look = 0.0
@@ -63,7 +72,7 @@ class Buffering(Worker):
         self._drain()
         threads.shutdown(timeout=0)
 
-    def _listen(self, threads: ThreadedTaskDispatcher) -> None:
+    def _listen(self, threads: Threads) -> None:
         settings = import_module(os.environ["DJANGO_SETTINGS_MODULE"])
         bodies = settings.VAR_DIR / "receiving"
         bodies.mkdir(parents=True, exist_ok=True)
