@@ -15,6 +15,7 @@ from operator import itemgetter
 from typing import Any
 
 from bson import ObjectId
+from django.conf import settings
 from django.core.exceptions import ValidationError
 
 from cms.management.site_copy.archive import (
@@ -191,6 +192,7 @@ class Import:
 
     def _discussions(self, records: Iterable[dict[str, Any]]) -> Arrivals:
         """Yield what comes of each discussion and of each of its comments, the comments of one discussion at a time."""
+        settings.VAR_DIR.mkdir(parents=True, exist_ok=True)
         begun = 0
 
         def number(record: dict[str, Any]) -> int:
@@ -212,8 +214,8 @@ class Import:
             yield Arrival(Outcome.LEFT, about, NOT_HERE)
             return
         addresses = bool(self.archive.manifest.options.get("addresses"))
-        # A discussion may be larger than memory.
-        with tempfile.TemporaryFile() as lines:
+        # A discussion may be larger than memory, of which /tmp is a part in a container.
+        with tempfile.TemporaryFile(dir=settings.VAR_DIR) as lines:
             try:
                 here, wanted = transfer.read(target, _digests, addresses=addresses), 0
                 for row in chain([head], rows):
