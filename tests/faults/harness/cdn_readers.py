@@ -64,6 +64,12 @@ def prepared(site: Site, ledger: Ledger) -> Content:
 
     desk = node("blog", "Desk")
     made = node("blog-entry", "Watched", section=desk, text=PARAGRAPHS, comments="open")
+    # What readers look for is its newest comment: a long discussion in threads is shown in no other order.
+    form = editor.get(f"/comments/form/nodes.node/{made}").form(having="token")
+    assert form is not None, "no form for a comment"
+    assert editor.post(form.action, form.filled(text="The first word."), "posts").status == 302
+    done = site.manage("convert_comments", "--order", "oldest", "--discussion", f"nodes.node:{made}")
+    assert done.returncode == 0, done.stderr
     return replace(content, page=made, path="/desk/watched")
 
 
