@@ -234,7 +234,6 @@ def test_a_discussion_that_is_converted_all_the_time_is_left_and_told_by_both(tm
     assert (code, f"Left out: the discussion {target(pages[0])}: " in said) == (WRONG, True), said
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("conversions", [transfer.ATTEMPTS - 1, transfer.ATTEMPTS])
 def test_of_a_discussion_that_is_converted_while_it_is_written_all_is_there_once_or_nothing(
     tmp_path, monkeypatch, conversions
@@ -285,6 +284,7 @@ def test_a_discussion_is_written_and_compared_as_it_is_read_however_long_it_is(t
     assert max(peaks) < 8_000_000
 
 
+@pytest.mark.slow
 def test_a_section_comes_with_the_photos_it_shows_and_the_sections_it_stands_in(tmp_path):
     ids = site()
     before = read(exported(tmp_path / "news.zip", "--section", "/news"))
