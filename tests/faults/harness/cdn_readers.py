@@ -199,8 +199,11 @@ class Findings:
             found.append(f"of readers' pages {answered:.3%} were answered: {dict(names)}")
         if old := [page for page in self.unmarked if self.behind(page) > OLDEST]:
             # The oldest of each kind.
-            worst = {(page.path, self._during(page)): self.behind(page) for page in reversed(old)}
-            told = [f"{path} {seconds:.2f} s, during {fault}" for (path, fault), seconds in worst.items()]
+            worst, began = {(page.path, self._during(page)): page for page in reversed(old)}, self.pages[0].began
+            told = [
+                f"{path} {self.behind(page):.2f} s, during {fault}, after {(page.began - began) / 60:.2f} minutes"
+                for (path, fault), page in worst.items()
+            ]
             found.append(f"{len(old)} pages were old and did not say so: {'; '.join(told)}")
         return found
 
