@@ -20,6 +20,7 @@ from django.conf import settings
 from django.utils.module_loading import import_string
 from pymongo.change_stream import ChangeStream
 from pymongo.errors import OperationFailure, PyMongoError
+from pymongo.write_concern import WriteConcern
 
 from api.changes import events
 from api.changes.relay import LOST
@@ -40,11 +41,9 @@ AGAIN = 0.75
 GATHERED = 0.05
 RETRY = 0.2
 CLOSING = 0.1
-# For one look at the stream, which takes GATHERED, or at the position: a primary that is ending may answer only when it has
-# ended, one that fell silent never.
+# For one look at the stream, which takes GATHERED, or at the position, and for storing it: a primary that is ending may answer
+# only when it has ended, one that fell silent never.
 LOOKING = 0.4
-# For storing the position, which waits for a majority.
-STORING = 1.0
 # For how long a cache keeps a page that it may show without asking (cms.serving.cdn).
 KEPT = 60
 # How old the stored position gets at most: so much is told again by a worker that begins.
@@ -174,9 +173,11 @@ class Purger:
 
     def _store(self, position: Document) -> None:
         said = {"resume": position, "at": now()}
-        # What fails is stored the next time: to tell comes first, and how old the position gets metrics say.
-        with suppress(PyMongoError), pymongo.timeout(STORING):
-            database()[PURGES].update_one({"_id": self.cache}, {"$set": said}, upsert=True)
+        # What fails, or gets lost with a primary, is stored the next time: to tell comes first, and waits for no majority; how
+        # old the position gets metrics say.
+        positions = database().get_collection(PURGES, write_concern=WriteConcern(w=1))
+        with suppress(PyMongoError), pymongo.timeout(LOOKING):
+            positions.update_one({"_id": self.cache}, {"$set": said}, upsert=True)
             self.is_lost = False
 
 

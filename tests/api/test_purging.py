@@ -146,6 +146,15 @@ def test_a_worker_goes_on_where_the_last_one_ended(cache):
     assert not cache.times(purging.LISTS)
 
 
+def test_to_store_how_far_it_is_a_worker_waits_for_no_majority(cache, commands):
+    """While a secondary hangs that others follow, it would tell nothing meanwhile."""
+    with commands.recorded(), following():
+        begun(cache)
+    stored = [one.command for one in commands.sent if one.command_name == "update"]
+    assert stored
+    assert all(one["update"] == "cms.purges" and one["writeConcern"] == {"w": 1} for one in stored)
+
+
 def test_where_the_history_is_lost_all_pages_are_dropped(cache):
     with following():
         begun(cache)
