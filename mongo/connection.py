@@ -120,6 +120,13 @@ def transaction(work: Callable[[ClientSession], T], alias: str = DEFAULT_DB_ALIA
         )
 
 
+def bounded(seconds: float, alias: str = DEFAULT_DB_ALIAS) -> AbstractContextManager[Any]:
+    """Bound a block by `seconds`, besides a round trip: of less than that the driver sends nothing (apply_timeout in pymongo
+    4.20), and takes the round trip of a server that hung for seconds, until it has asked that one again."""
+    known = client(alias).topology_description.server_descriptions().values()
+    return pymongo.timeout(seconds + max((one.min_round_trip_time for one in known), default=0.0))
+
+
 def promptly() -> AbstractContextManager[Any]:
     """Bound a block by the connection's serverSelectionTimeoutMS: what a request begins with, so that it ends soon if no server
     is found or the one that is hangs.
@@ -127,7 +134,7 @@ def promptly() -> AbstractContextManager[Any]:
     By itself the driver heeds that option only where there is no timeoutMS (get_server_selection_timeout in pymongo 4.20):
     every request of an outage would wait for the time of a whole operation.
     """
-    return pymongo.timeout(client().options.server_selection_timeout)
+    return bounded(client().options.server_selection_timeout)
 
 
 def unhurried() -> AbstractContextManager[Any]:

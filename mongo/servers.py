@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import pymongo
-from django.db import DatabaseError
+from django.db import DEFAULT_DB_ALIAS, DatabaseError
 from pymongo import MongoClient
 from pymongo.errors import (
     ConfigurationError,
@@ -20,7 +19,7 @@ from pymongo.errors import (
 from pymongo.read_preferences import Primary, Secondary
 from pymongo.uri_parser import parse_uri
 
-from mongo.connection import client
+from mongo.connection import bounded, client
 
 OLDEST = (6, 0)
 AUTHENTICATION_FAILED = (13, 18)  # Unauthorized, AuthenticationFailed: src/mongo/base/error_codes.yml
@@ -127,7 +126,7 @@ def secondary_answers(*, seconds: float = 1.0) -> bool:
 
 def _greeting(of: Primary | Secondary, seconds: float) -> dict[str, Any]:
     try:
-        with pymongo.timeout(seconds):
+        with bounded(seconds):
             return client().admin.command("hello", read_preference=of)
     except PyMongoError:
         return {}
@@ -138,10 +137,10 @@ class Outage(Exception):
 
 
 @contextmanager
-def within(seconds: float) -> Iterator[None]:
+def within(seconds: float, alias: str = DEFAULT_DB_ALIAS) -> Iterator[None]:
     """Bound a block by `seconds`. Raises Outage if the database does not answer until then."""
     try:
-        with pymongo.timeout(seconds):
+        with bounded(seconds, alias):
             yield
     except (PyMongoError, DatabaseError) as error:
         if is_outage(error):

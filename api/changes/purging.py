@@ -14,7 +14,6 @@ from contextlib import contextmanager, suppress
 from datetime import datetime, timedelta
 from urllib.parse import quote
 
-import pymongo
 from bson import ObjectId
 from django.conf import settings
 from django.utils.module_loading import import_string
@@ -27,7 +26,7 @@ from api.changes.relay import LOST
 from api.collections import PURGES
 from mongo import jobs
 from mongo.clock import now
-from mongo.connection import Document, database
+from mongo.connection import Document, bounded, database
 from nodes.collections import NODES, SITE
 from nodes.models.dependencies import Dependencies
 from nodes.models.site import SLOTS
@@ -134,7 +133,7 @@ class Purger:
     def _follow(self, stopping: threading.Event) -> None:
         # An older position is not gone on from: nothing is kept for so long, and a look over hours of changes would not end.
         recent = {"_id": self.cache, "at": {"$gt": now() - timedelta(seconds=KEPT)}}
-        with pymongo.timeout(LOOKING):
+        with bounded(LOOKING):
             stored = None if self.is_lost else database()[PURGES].find_one(recent)
         start = stored["resume"] if stored else None
         # A page may be shown under versions that were trusted so long.
@@ -176,7 +175,7 @@ class Purger:
         # What fails, or gets lost with a primary, is stored the next time: to tell comes first, and waits for no majority; how
         # old the position gets metrics say.
         positions = database().get_collection(PURGES, write_concern=WriteConcern(w=1))
-        with suppress(PyMongoError), pymongo.timeout(LOOKING):
+        with suppress(PyMongoError), bounded(LOOKING):
             positions.update_one({"_id": self.cache}, {"$set": said}, upsert=True)
             self.is_lost = False
 
@@ -189,7 +188,7 @@ def _watched(start: Document | None) -> Iterator[ChangeStream[Document]]:
     try:
         yield stream
     finally:
-        with pymongo.timeout(CLOSING):
+        with bounded(CLOSING):
             stream.close()
 
 
@@ -204,7 +203,7 @@ def _gathered(stream: ChangeStream[Document]) -> set[str]:
 
 
 def _next(stream: ChangeStream[Document]) -> Document | None:
-    with pymongo.timeout(LOOKING):
+    with bounded(LOOKING):
         return stream.try_next()
 
 

@@ -25,7 +25,7 @@ def noted(shared: MutableMapping[Any, Any]) -> Iterator[None]:
     if AWAY in shared:
         raise Outage
     try:
-        with within(PATIENCE):
+        with within(PATIENCE, conf.database_alias()):
             yield
     except Outage:
         shared[AWAY] = True

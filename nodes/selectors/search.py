@@ -8,11 +8,10 @@ from datetime import datetime
 from itertools import islice, zip_longest
 from typing import Any
 
-import pymongo
 from pymongo.errors import PyMongoError
 
 from markup import text
-from mongo.connection import database
+from mongo.connection import bounded, database
 from nodes.collections import ASSET_FILES, NODES, SEARCH, standing
 from nodes.models import Node, Photo, as_shown
 from nodes.models.tree import Tree
@@ -197,7 +196,7 @@ def _query(wanted: str, public: dict[str, Any], collection: str) -> dict[str, An
 def at_most(milliseconds: float) -> Iterator[None]:
     """Give what is read in the block a limit of time, at the server too. Raises TooSlow."""
     try:
-        with pymongo.timeout(milliseconds / 1_000):
+        with bounded(milliseconds / 1_000):
             yield
     except PyMongoError as error:
         if error.timeout:

@@ -16,6 +16,7 @@ import pytest
 from django.test import Client
 from pymongo import MongoClient
 from pymongo.errors import AutoReconnect, OperationFailure
+from pymongo.server_description import ServerDescription
 from pymongo.write_concern import WriteConcern
 
 from api.changes import events, purging
@@ -144,6 +145,16 @@ def test_a_worker_goes_on_where_the_last_one_ended(cache):
     with following():
         until(lambda: cache.times(f"node-{post}") == 2)
     assert not cache.times(purging.LISTS)
+
+
+def test_a_cache_hears_though_the_driver_takes_a_round_trip_for_slow(cache, monkeypatch):
+    """Of a member that hung, and then became the primary, it does so for some seconds."""
+    post = node("blog-entry", "post", parent=node("blog", "blog"), text=LONG)
+    monkeypatch.setattr(ServerDescription, "min_round_trip_time", 2.0)
+    with following():
+        begun(cache)
+        save(post, nonce(post), detail__text=LONG + "End.")
+        until(lambda: cache.times(f"node-{post}") == 2)
 
 
 def test_to_store_how_far_it_is_a_worker_waits_for_no_majority(cache, commands):

@@ -7,11 +7,12 @@ import pymongo
 import pytest
 from django.db import connection
 from pymongo import MongoClient
-from pymongo.errors import PyMongoError, ServerSelectionTimeoutError
+from pymongo.errors import ExecutionTimeout, PyMongoError, ServerSelectionTimeoutError
+from pymongo.server_description import ServerDescription
 
-from mongo.connection import client, database, first_batch, promptly
+from mongo.connection import bounded, client, database, first_batch, promptly
 from mongo.engine import secondaries
-from mongo.servers import is_outage
+from mongo.servers import answers, is_outage, within
 from nodes.models import site
 
 
@@ -20,7 +21,7 @@ def test_what_begins_a_request_heeds_the_time_to_find_a_server(mongo, monkeypatc
     began = time.monotonic()
     nowhere = "mongodb://127.0.0.1:9/?replicaSet=none"
     with MongoClient(nowhere, serverSelectionTimeoutMS=200, timeoutMS=60_000) as unreachable:
-        monkeypatch.setattr("mongo.connection.client", lambda: unreachable)
+        monkeypatch.setattr("mongo.connection.client", lambda *_alias: unreachable)
         with promptly(), pytest.raises(ServerSelectionTimeoutError):
             unreachable.site.kept.find_one()
     assert time.monotonic() - began < 10
@@ -34,6 +35,18 @@ def test_the_site_is_read_promptly(mongo, monkeypatch, read):
     with pytest.raises(PyMongoError) as raised:
         read()
     assert is_outage(raised.value)
+
+
+def test_of_a_server_that_hung_the_driver_takes_no_time_limit_for_passed(mongo, monkeypatch):
+    """It measured a round trip of seconds, and would send nothing in less."""
+    monkeypatch.setattr(ServerDescription, "min_round_trip_time", 2.5)
+    with pytest.raises(ExecutionTimeout), pymongo.timeout(2.0):
+        mongo.things.find_one()
+    with bounded(0.5):
+        mongo.things.insert_one({"_id": 1})
+    assert answers(seconds=0.5)
+    with within(0.5):
+        assert mongo.things.find_one() == {"_id": 1}
 
 
 def test_a_first_batch_is_asked_for_again_where_the_connection_broke(mongo, commands):

@@ -174,7 +174,7 @@ MUTANTS = (
     Mutant(
         "leaving a server that fell silent",
         "api/changes/purging.py::_next",
-        "with pymongo.timeout(LOOKING):",
+        "with bounded(LOOKING):",
         "if True:",
         "tests/api/test_purging.py::test_after_a_primary_fell_silent_a_cache_hears_of_the_next_one_s_changes_within_a_second",
         marked="slow",
