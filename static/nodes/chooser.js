@@ -118,7 +118,7 @@
       input.dispatchEvent(new CustomEvent("chosen", { detail: choice }));
     };
     const look = async () => {
-      const number = ++asked;
+      const number = asked;
       const typed = input.value.trim();
       try {
         const found = await looked(input.dataset.choose, typed, "addresses" in input.dataset);
@@ -136,6 +136,8 @@
     };
     const begin = (wait) => {
       clearTimeout(timer);
+      // What is on its way answers what was typed before.
+      asked += 1;
       isPending = true;
       mark(-1);
       timer = setTimeout(look, wait);

@@ -26,6 +26,38 @@ def kept(node_id: object) -> dict[str, object]:
     return database()["cms.nodes"].find_one({"_id": node_id})["draft"]["metadata"]["detail"]
 
 
+# The first answer of the site waits until it is let through.
+HELD = """() => {
+    const asked = window.fetch, through = new Promise((resolve) => { window.letThrough = resolve; });
+    window.fetch = async (...all) => {
+        const answer = await asked(...all);
+        if (!("held" in document.body.dataset)) { document.body.dataset.held = ""; await through; }
+        return answer;
+    };
+}"""
+ENTERED = """(box, typed) => {
+    box.value = typed;
+    box.dispatchEvent(new Event("input", { bubbles: true }));
+    box.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter", bubbles: true, cancelable: true }));
+    window.letThrough();
+}"""
+
+
+@pytest.mark.slow
+def test_enter_takes_what_answers_what_was_typed_last(ann):
+    """An answer to what stood there before, which comes while one types, is none."""
+    fees, page = node(slug="fees", title="Our fees"), node(slug="page", text="")
+    write(ann, page)
+    ann.keyboard.type("[words](/before)")
+    ann.keyboard.press("ArrowLeft")
+    ann.evaluate(HELD)
+    ann.get_by_role("button", name="Link").click()
+    expect(ann.locator("body[data-held]")).to_be_attached()
+    ann.locator("#link-target").evaluate(ENTERED, "our fees")
+    expect(ann.locator("#link-dialog")).to_be_hidden()
+    expect(ann.locator("#id_text")).to_have_value(f"[words](node:{fees})")
+
+
 @pytest.mark.slow
 def test_a_link_is_chosen_by_title_address_or_brackets(ann, server):
     fees, page = node(slug="fees", title="Our [new] fees"), node(slug="page", text="")
