@@ -1,13 +1,13 @@
 """Every test runs on a real mongod: a throw-away one, on a database whose name begins with test_."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 from django.conf import settings as django_settings
 from django.contrib.auth import get_user_model
-from django.contrib.auth.models import Permission, User
+from django.contrib.auth.models import Group, Permission, User
 from django.db import connection, connections
 from django.test.utils import setup_databases, teardown_databases
 
@@ -72,6 +72,20 @@ def mongo(django_db_setup, django_db_blocker):
         forget()
         yield database()
         empty(database())
+
+
+@pytest.fixture
+def group(mongo) -> Iterator[Callable[[str], Group]]:
+    """A function that makes a group for the test: those that migrations made stay, and no other beside them."""
+    made: list[Group] = []
+
+    def make(name: str) -> Group:
+        made.append(Group.objects.create(name=name))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.delete()
 
 
 @pytest.fixture

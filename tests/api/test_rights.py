@@ -4,7 +4,7 @@ import json
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from django.contrib.auth.models import Group, Permission
+from django.contrib.auth.models import Permission
 from django.http import Http404
 from django.test import Client
 
@@ -210,9 +210,9 @@ def test_a_token_asks_so_often_and_is_told(account, asker, settings, mongo, comm
     assert not log.written
 
 
-def test_who_would_not_see_what_he_makes_makes_nothing(account, asker, mongo):
+def test_who_would_not_see_what_he_makes_makes_nothing(account, asker, group, mongo):
     user, blog = account("new", "Authors"), build.node("blog", "news")
-    only = Group.objects.create(name="Only adding")
+    only = group("Only adding")
     only.permissions.set(Permission.objects.filter(codename="add_node"))
     user.groups.set([only])
     made = {"type": "blog-entry", "section": str(blog), "title": "Made"}

@@ -22,8 +22,8 @@ def test_every_group_that_the_site_comes_with_is_explained(mongo):
     assert roles.explained("Proofreaders") == ""
 
 
-def test_roles_are_explained_where_they_are_given(root):
-    Group.objects.create(name="Proofreaders")
+def test_roles_are_explained_where_they_are_given(root, group):
+    group("Proofreaders")
     ann = get_user_model().objects.create_user("ann", "ann@example.org", "pw")
     form = reverse("admin:auth_user_change", args=[ann.pk])
     html = root.get(form).content.decode()
