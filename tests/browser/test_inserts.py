@@ -83,6 +83,7 @@ def test_what_each_form_makes_can_be_read(browsing, account):
     upload(gallery("plates", title="Plates"))
     page = browsing(account("ann"), viewport=PHONE, has_touch=True)
     page.goto(change(""))
+    text = page.locator("#id_text")
     for made in base.registered():
         form = choose(page, str(made.label))
         assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
@@ -96,7 +97,9 @@ def test_what_each_form_makes_can_be_read(browsing, account):
                 )
         form.get_by_role("button", name="Insert").click()
         expect(form).to_be_hidden()
-    inserts = Inserts(rendering.to_html(page.locator("#id_text").input_value(), "markdown"))
+        # The dialog closes first.
+        expect(text).to_have_value(re.compile(f"::{made.name}"))
+    inserts = Inserts(rendering.to_html(text.input_value(), "markdown"))
     assert inserts.faults == []
     assert inserts.names == {made.name for made in base.registered()}
 
