@@ -1,7 +1,7 @@
 """The one client: the one behind Django's connection, with datetimes that know their zone."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC
 from itertools import islice
 from typing import Any, TypeVar
@@ -50,8 +50,9 @@ def database(alias: str = DEFAULT_DB_ALIAS) -> Database[Document]:
 
 
 def client(alias: str = DEFAULT_DB_ALIAS) -> MongoClient[Document]:
-    """Return the pymongo client of a Django connection."""
-    return database(alias).client
+    """Return the pymongo client of a Django connection. To know it is to read nothing: see mongo.engine.noting."""
+    found: MongoClient[Document] = connections[alias].database.client
+    return found
 
 
 def batched(values: Iterable[T], size: int) -> Iterator[list[T]]:
@@ -120,11 +121,15 @@ def transaction(work: Callable[[ClientSession], T], alias: str = DEFAULT_DB_ALIA
         )
 
 
-def bounded(seconds: float, alias: str = DEFAULT_DB_ALIAS) -> AbstractContextManager[Any]:
+@contextmanager
+def bounded(seconds: float, alias: str = DEFAULT_DB_ALIAS) -> Iterator[None]:
     """Bound a block by `seconds`, besides a round trip: of less than that the driver sends nothing (apply_timeout in pymongo
     4.20), and takes the round trip of a server that hung for seconds, until it has asked that one again."""
-    known = client(alias).topology_description.server_descriptions().values()
-    return pymongo.timeout(seconds + max((one.min_round_trip_time for one in known), default=0.0))
+    with pymongo.timeout(seconds):
+        # The first of a process connects.
+        known = client(alias).topology_description.server_descriptions().values()
+    with pymongo.timeout(seconds + max((one.min_round_trip_time for one in known), default=0.0)):
+        yield
 
 
 def promptly() -> AbstractContextManager[Any]:

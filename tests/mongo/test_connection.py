@@ -12,6 +12,7 @@ from pymongo.server_description import ServerDescription
 
 from mongo.connection import bounded, client, database, first_batch, promptly
 from mongo.engine import secondaries
+from mongo.engine.noting import watched
 from mongo.servers import answers, is_outage, within
 from nodes.models import site
 
@@ -47,6 +48,30 @@ def test_of_a_server_that_hung_the_driver_takes_no_time_limit_for_passed(mongo, 
     assert answers(seconds=0.5)
     with within(0.5):
         assert mongo.things.find_one() == {"_id": 1}
+
+
+def test_a_limit_holds_for_connecting_too(mongo, monkeypatch):
+    began = time.monotonic()
+    with MongoClient("mongodb://127.0.0.1:9/?replicaSet=none", timeoutMS=60_000) as unreachable:
+
+        def connected(*_alias):
+            unreachable.admin.command("ping")
+            return unreachable
+
+        monkeypatch.setattr("mongo.connection.client", connected)
+        with pytest.raises(ServerSelectionTimeoutError), bounded(0.2):
+            pass
+    assert time.monotonic() - began < 10
+
+
+def test_to_set_a_limit_is_to_read_nothing(mongo):
+    """Else no page that shows comments of another database would be kept."""
+    with watched() as reads, within(1.0):
+        pass
+    assert not reads.unnoted
+    with watched() as reads, within(1.0):
+        database()
+    assert reads.unnoted
 
 
 def test_a_first_batch_is_asked_for_again_where_the_connection_broke(mongo, commands):
