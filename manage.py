@@ -7,12 +7,16 @@ import sys
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management import execute_from_command_line
 
+from cms.release import line
 from local.mongod import MongodError
 from mongo.management.base import COULD_NOT_RUN, outage
 from mongo.servers import is_outage
 
 if __name__ == "__main__":
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "cms.settings")
+    if sys.argv[1:] in (["--version"], ["version"]):  # Django would print only its own
+        sys.stdout.write(f"{line()}\n")
+        sys.exit()
     try:
         execute_from_command_line(sys.argv)
     except ImproperlyConfigured as error:

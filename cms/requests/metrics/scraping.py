@@ -5,8 +5,9 @@ from hmac import compare_digest
 
 from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponse
-from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Info, generate_latest
 
+from cms.release import releases
 from cms.requests.metrics.asked import Asked
 from cms.requests.metrics.processes import Everyone
 from comments import conf
@@ -26,6 +27,7 @@ def is_asked_for(request: HttpRequest) -> bool:
 def answer() -> HttpResponse:
     """Return all metrics, in the text format of Prometheus."""
     registry = CollectorRegistry()
+    Info("marginalia_build", "Versions of the site and of what it runs on.", registry=registry).info(releases())
     registry.register(Everyone())
     registry.register(Asked())
     return HttpResponse(

@@ -1,0 +1,35 @@
+"""`manage.py end_sessions`: log accounts out everywhere."""
+
+from argparse import ArgumentParser
+from typing import Any
+
+from django.contrib.auth import get_user_model
+from django.contrib.sessions.models import Session
+from django.core.management.base import CommandError
+
+from cms.accounts import sessions
+from mongo.management.base import COULD_NOT_RUN, MongoCommand
+
+
+class Command(MongoCommand):
+    help = "End the sessions of one account, or all sessions. API tokens stay valid."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        whose = parser.add_mutually_exclusive_group(required=True)
+        whose.add_argument("--user", metavar="NAME", help="the account to log out")
+        whose.add_argument("--all", action="store_true", help="log out every account and every visitor")
+        parser.add_argument("--dry-run", action="store_true", help="count the sessions and end none")
+
+    def handle(self, *args: Any, user: str | None, dry_run: bool, **options: Any) -> None:
+        keys = self._keys(user) if user else list(Session.objects.values_list("session_key", flat=True))
+        if dry_run:
+            self.stdout.write(f"Dry run: would end {len(keys)} sessions.")
+        else:
+            self.stdout.write(f"Ended {sessions.end(keys)} sessions.")
+
+    def _keys(self, name: str) -> list[str]:
+        users = get_user_model()
+        try:
+            return sessions.keys_of(users.objects.get_by_natural_key(name))
+        except users.DoesNotExist as error:
+            raise CommandError(f"There is no account {name!r}.", returncode=COULD_NOT_RUN) from error
