@@ -10,6 +10,7 @@ from typing import Any
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"
 _FENCE = re.compile(r"^( *)```([a-z]*)\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
+_UNTESTED = re.compile(r"Not (?:tried|tested)")
 _SHELL = re.compile(r"db\.adminCommand\((\{.*\})\)")
 
 
@@ -46,7 +47,7 @@ def blocks(name: str, folder: str = "how-to") -> list[Block]:
     found = []
     for match in _FENCE.finditer(page):
         paragraph = page[: match.start()].rstrip().rpartition("\n\n")[2]
-        found.append(Block(match[2], match[3], "Not tried" not in paragraph))
+        found.append(Block(match[2], match[3], not _UNTESTED.search(paragraph)))
     return found
 
 
@@ -58,3 +59,9 @@ def tried(name: str, language: str) -> list[Block]:
 def started_by(unit: str) -> list[str]:
     """Return the words of the command that a unit of systemd starts, by its file's name in deploy/."""
     return shlex.split(re.search(r"^ExecStart=(.*)$", (DEPLOY / unit).read_text(), re.MULTILINE)[1])
+
+
+def tried_with(name: str, text: str) -> Block:
+    """Return the one tested block of a page of docs/how-to that contains a text."""
+    [block] = [block for block in blocks(name) if block.tried and text in block.text]
+    return block

@@ -15,7 +15,6 @@ import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
-from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +25,7 @@ from local.mongod import locate
 from local.ports import free_port, is_free
 from tests.docs.pages import DEPLOY, ROOT, blocks, commands_of, started_by, tried
 from tests.support.processes import until
-from tests.support.running import Service, Site
+from tests.support.running import Service
 
 pytestmark = [
     pytest.mark.slow,
@@ -252,61 +251,6 @@ def test_the_page_upgrades_a_site(deployed):
     said = [deployed.admin.admin.command(sent) for block in tried("upgrade.md", "js") for sent in block.sent()]
     assert said[0]["featureCompatibilityVersion"]["version"] == "6.0"
     until(lambda: deployed.admin.admin.command("hello")["isWritablePrimary"], seconds=60)
-
-
-def test_the_page_brings_a_copy_of_the_files_back(tmp_path):
-    """The copy of a local site's folder, and what comes after a restore, on a copy made through the driver."""
-    site = Site(tmp_path / "var", DEMO="1", MONGODB_DATABASE="marginalia")
-    site.start()
-    before = counts(site)
-    site.stop()
-    copy, look, *after = tried("backup.md", "console")
-    (tmp_path / "backups").mkdir()
-    for command in (*copy.commands(), *look.commands()):
-        done = shell(command.replace("/backups", f"{tmp_path}/backups"), tmp_path, dict(os.environ))
-        assert done.returncode == 0, done.stderr
-    looked_at = {"DEMO": "0", "EMAIL_URL": "dummymail://", "MONGODB_DATABASE": "marginalia"}
-    restored = Site(tmp_path / "backups" / "looked-at", **looked_at)
-    restored.start()
-    try:
-        assert counts(restored) == before
-        assert before["cms.nodes"] > 10
-        with MongoClient(restored.mongod.uri) as client:
-            copied(client["marginalia"], client["rehearsal"])
-        for block in after:
-            for line in block.commands():
-                environment = restored.environment | {"MONGODB_DATABASE": "rehearsal"}
-                done = shell(line.replace(".venv/bin/python", sys.executable), ROOT, environment)
-                assert done.returncode == 0, f"{line}: {done.stdout}{done.stderr}"
-    finally:
-        restored.stop()
-
-
-# Of log-ins, and what a worker makes while the site runs.
-PASSING = ("django_session", "workers", "jobs", "cms.changes", "cms.renditions.files", "cms.renditions.chunks")
-
-
-def counts(site: Site) -> dict[str, int]:
-    """Return how many documents each collection of a running site has that people fill."""
-    with MongoClient(site.mongod.uri) as client:
-        database = client["marginalia"]
-        names = [listed["name"] for listed in database.list_collections() if listed["name"] not in PASSING]
-        return {name: database[name].count_documents({}) for name in names}
-
-
-def copied(source: Any, target: Any) -> None:
-    """Copy a database as a dump does: collections with their options, documents, indexes. No dump stands still while a worker
-    writes: files go before their chunks, which are there when a file is."""
-    for listed in sorted(source.list_collections(), key=itemgetter("name"), reverse=True):
-        target.create_collection(listed["name"], **listed["options"])
-        if documents := list(source[listed["name"]].find()):
-            target[listed["name"]].insert_many(documents)
-        for name, index in source[listed["name"]].index_information().items():
-            if name != "_id_":
-                options = {k: v for k, v in index.items() if k not in ("v", "key", "ns", "textIndexVersion")}
-                keys = [(k, d) for k, d in index["key"] if k not in ("_fts", "_ftsx")]
-                keys += [(path, "text") for path in index.get("weights", ())]
-                target[listed["name"]].create_index(keys, name=name, **options)
 
 
 @pytest.mark.parametrize("page", PAGES)
