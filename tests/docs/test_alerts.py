@@ -75,8 +75,17 @@ def test_every_metric_that_a_rule_names_is_there(mongo, settings, client):
 
 
 def test_every_rule_is_documented_and_no_other():
-    assert re.findall(r"^\| `(\w+)` \| (?:critical|warning) \|", OPERATE, re.MULTILINE) == ALERTS
+    assert re.findall(r"^\| \[`(\w+)`\]\(\S+\) \| (?:critical|warning) \|", OPERATE, re.MULTILINE) == ALERTS
     assert sorted(ILL) == sorted(ALERTS)
+
+
+def test_every_alert_has_a_runbook():
+    urls = dict(zip(ALERTS, re.findall(r'runbook_url: "(.+)"', RULES.read_text()), strict=True))
+    for alert, url in urls.items():
+        page = (ROOT / url).read_text()
+        assert page.startswith(f"# {alert}: ")
+        assert re.findall(r"^## (.+)$", page, re.MULTILINE) == ["Check", "Fix"]
+    assert {ROOT / url for url in urls.values()} == set((ROOT / "docs/runbooks").glob("*.md"))
 
 
 def promtool(*arguments: str) -> str:
