@@ -3,6 +3,8 @@
 from collections.abc import Iterator
 from datetime import timedelta
 
+from django.core.mail import get_connection
+
 from comments import conf
 from comments.backends import backend
 from comments.collections.queries import BROADCASTS, HOT_QUERIES
@@ -42,6 +44,20 @@ def stale_claims(examination: Examination) -> Iterator[Finding]:
         message = f"The conversion of {found.target} to {found.moving} has stopped."
         fix = f"manage.py convert_comments --discussion {found.target} --to {found.moving}"
         yield Finding(WARNING, "stale-lease", "discussions", message, fix)
+
+
+@check
+def mail_server(examination: Examination) -> Iterator[Finding]:
+    """The mail server accepts a connection and the login. No mail is sent."""
+    if not examination.production or examination.alias != conf.database_alias():
+        return
+    try:
+        with get_connection():
+            pass
+    except OSError as error:
+        message = f"The mail server doesn't accept a connection: {type(error).__name__}: {error}."
+        fix = "Fix the mail settings, then send a test with manage.py sendtestemail ADDRESS."
+        yield Finding(ERROR, "mail-server", "EMAIL_HOST", message, fix)
 
 
 @check

@@ -1,12 +1,15 @@
 """The job queue: an app puts work that may wait or fail; a worker (`manage.py work`) takes each job by one findAndModify.
 
 A worker leases the job that it takes: when it dies, the next worker takes the job after the lease. A worker tries a failed job
-again, after twice the wait each time; after TRIES times it stays as failed, for an operator, and goes after 30 days, as those
-that are done: what it was given may name a person. A `key` names the work: put twice, it is done once.
+again, after twice the wait each time, an hour at most. After the last try that its kind has, the job stays as failed, for an
+operator. It is deleted after 30 days, as jobs that are done: its payload may name a person. A `key` names the work: if put
+twice, it is done once.
 """
 
 import logging
+import os
 import re
+import socket
 import threading
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -27,7 +30,7 @@ from mongo.connection import Document, database
 from mongo.schemas import DATE, ID, INTEGER, TEXT, document, one_of, optional
 
 COLLECTION = "jobs"
-# One document says when a worker last said that it runs.
+# Each worker has a document with the time of its last report.
 WORKERS = "workers"
 WAITING, RUNNING, DONE, FAILED = "waiting", "running", "done", "failed"
 DAY = 24 * 60 * 60
@@ -57,14 +60,20 @@ COLLECTIONS = (
         unsharded_because="a queue: findAndModify takes the one that is due first",
         is_busy=True,
     ),
-    Collection(WORKERS, validator=document({"at": DATE}), unsharded_because="one document"),
+    Collection(
+        WORKERS,
+        (Index("silent_long_ago", (("at", 1),), expire_after_seconds=DAY),),
+        validator=document({"at": DATE}, {"host": TEXT}),
+        unsharded_because="a document a worker",
+    ),
 )
 
 LEASE = timedelta(minutes=5)
 # A worker says each minute that it runs.
 SILENT = timedelta(minutes=3)
-TRIES = 8
-FIRST_WAIT = timedelta(seconds=30)
+FIRST_WAIT, LONGEST_WAIT = timedelta(seconds=30), timedelta(hours=1)
+# Tries of a job: eight end after an hour. 31 end after a day, for work that waits for a server which others run.
+TRIES, TRIES_FOR_A_DAY = 8, 31
 # Of an error, kept with the job. Never its payload, and no address: a message must not keep what an erasure removes.
 LONGEST_ERROR = 500
 _ADDRESS = re.compile(r"[^\s@<>\"'(]+@[^\s@<>\"')]+")
@@ -72,6 +81,7 @@ _ADDRESS = re.compile(r"[^\s@<>\"'(]+@[^\s@<>\"')]+")
 logger = logging.getLogger(__name__)
 Handler = Callable[["Job"], None]
 _handlers: dict[str, Handler] = {}
+_tries: dict[str, int] = {}
 _regular: list[Callable[[], object]] = []
 _frequent: list[Callable[[], object]] = []
 _beside: list[Callable[[threading.Event], object]] = []
@@ -82,6 +92,17 @@ PAUSE = 2
 
 class Postponed(Exception):
     """Raised by a handler: it could not be done now, and is to be tried again. The message is kept with the job."""
+
+
+@contextmanager
+def needing(server: str) -> Iterator[None]:
+    """Postpone the job if a server fails or refuses in the block. The reason has no text of the server, which may quote an
+    address. (An SMTPException is an OSError.)"""
+    try:
+        yield
+    except OSError as error:
+        detail = getattr(error, "smtp_code", None) or error.strerror
+        raise Postponed(f"{server}: {type(error).__name__}" + (f" ({detail})" if detail else "")) from error
 
 
 @dataclass(frozen=True)
@@ -97,11 +118,24 @@ class Job:
     alias: str = DEFAULT_DB_ALIAS
 
 
-def handler(kind: str) -> Callable[[Handler], Handler]:
-    """Register what does the jobs of a kind; it may be called again for the same job, after a worker died."""
+@dataclass(frozen=True)
+class Numbers:
+    """Numbers of jobs: `waiting` for their first try, `retrying` after one that failed, and `failed` permanently."""
+
+    waiting: int
+    retrying: int
+    failed: int
+
+
+def handler(kind: str, *, tries: int = TRIES) -> Callable[[Handler], Handler]:
+    """Register the function that does the jobs of a kind, and how often a job is tried before it fails permanently.
+
+    The function may be called again for the same job, after a worker died.
+    """
 
     def register(work: Handler) -> Handler:
         _handlers[kind] = work
+        _tries[kind] = tries
         return work
 
     return register
@@ -138,12 +172,20 @@ def tend(aliases: Iterable[str] = (DEFAULT_DB_ALIAS,)) -> None:
     Raises PyMongoError where it cannot be said: as it could take no job either, a worker ends then, to be started again.
     """
     for alias in aliases:
-        _say_that_one_runs(alias)
+        _report(alias)
     _do(_regular)
 
 
-def _say_that_one_runs(alias: str) -> None:
-    database(alias)[WORKERS].update_one({"_id": "last"}, {"$set": {"at": now()}}, upsert=True)
+def _report(alias: str) -> None:
+    host = socket.gethostname()
+    report = {"$set": {"at": now(), "host": host}}
+    database(alias)[WORKERS].update_one({"_id": f"{host}:{os.getpid()}"}, report, upsert=True)
+
+
+def leave(aliases: Iterable[str] = (DEFAULT_DB_ALIAS,)) -> None:
+    """Remove the report of this worker, which ends: it isn't missed."""
+    for alias in aliases:
+        database(alias)[WORKERS].delete_one({"_id": f"{socket.gethostname()}:{os.getpid()}"})
 
 
 def follow() -> None:
@@ -178,15 +220,27 @@ def exclusively(name: str, time: timedelta) -> Iterator[bool]:
 
 
 def last_tended(alias: str = DEFAULT_DB_ALIAS) -> datetime | None:
-    """Return when a worker last said that it runs, None if none ever did."""
-    said = database(alias)[WORKERS].find_one({"_id": "last"})
-    return said["at"] if said else None
+    """Return when a worker last reported that it runs, None if none did in the last day."""
+    last = database(alias)[WORKERS].find_one({}, sort=[("at", -1)])
+    return last["at"] if last else None
 
 
 def is_tended(alias: str = DEFAULT_DB_ALIAS) -> bool:
-    """Return whether a worker has said within SILENT that it runs."""
-    at = last_tended(alias)
-    return at is not None and at >= now() - SILENT
+    """Return whether a worker has reported within SILENT that it runs."""
+    return running(alias) > 0
+
+
+def running(alias: str = DEFAULT_DB_ALIAS) -> int:
+    """Return how many workers have reported within SILENT."""
+    return int(database(alias)[WORKERS].count_documents({"at": {"$gte": now() - SILENT}}))
+
+
+def silent_hosts(alias: str = DEFAULT_DB_ALIAS) -> list[str]:
+    """Return the machines whose workers all ended within the last day without `leave`, as killed ones do."""
+    last: dict[str, datetime] = {}
+    for worker in database(alias)[WORKERS].find({"host": {"$exists": True}}):
+        last[worker["host"]] = max(worker["at"], last.get(worker["host"], worker["at"]))
+    return sorted(host for host, at in last.items() if at < now() - SILENT)
 
 
 def put(kind: str, payload: Mapping[str, Any], *, key: str = "", alias: str = DEFAULT_DB_ALIAS) -> bool:
@@ -235,8 +289,8 @@ def take(alias: str = DEFAULT_DB_ALIAS) -> Job | None:
 
 
 def keep(job: Job) -> bool:
-    """Renew the lease of a long job, and say that its worker runs; return whether the worker still owned it."""
-    _say_that_one_runs(job.alias)
+    """Renew the lease of a long job, and report that its worker runs; return whether the worker still owned it."""
+    _report(job.alias)
     changed = _jobs(job.alias).update_one(_leased(job), {"$set": {"due": now() + LEASE}})
     return bool(changed.matched_count)
 
@@ -248,17 +302,28 @@ def done(job: Job) -> bool:
 
 
 def failed(job: Job, error: str) -> None:
-    """Let a job be tried again, after twice as long each time, or leave it as failed after TRIES."""
-    final = job.tries >= TRIES
-    wait = FIRST_WAIT * 2 ** (job.tries - 1)
+    """Let a job be tried again, after twice as long each time, or leave it as failed after the last try of its kind."""
+    final = job.tries >= _tries_of(job)
+    wait = min(FIRST_WAIT * 2 ** (job.tries - 1), LONGEST_WAIT)
+    error = _ADDRESS.sub("…@…", error)[:LONGEST_ERROR]
     fields = {
         "state": FAILED if final else WAITING,
         "due": now() + wait,
         "lease": None,
-        "error": _ADDRESS.sub("…@…", error)[:LONGEST_ERROR],
+        "error": error,
         **({"finished": now()} if final else {}),
     }
-    _jobs(job.alias).update_one(_leased(job), {"$set": fields})
+    if not _jobs(job.alias).update_one(_leased(job), {"$set": fields}).matched_count:
+        return
+    if final:
+        logger.error("Job %s (%s) failed permanently after %d tries: %s", job.id, job.kind, job.tries, error)
+    else:
+        seconds = wait.total_seconds()
+        logger.warning("Job %s (%s): try %d failed, next in %.0f s: %s", job.id, job.kind, job.tries, seconds, error)
+
+
+def _tries_of(job: Job) -> int:
+    return _tries.get(job.kind, TRIES)
 
 
 def work(alias: str = DEFAULT_DB_ALIAS) -> Job | None:
@@ -266,7 +331,7 @@ def work(alias: str = DEFAULT_DB_ALIAS) -> Job | None:
     job = take(alias)
     if job is None:
         return None
-    if job.tries > TRIES:
+    if job.tries > _tries_of(job):
         # Its workers died, every one: it may be what kills them.
         failed(job, job.error or "no worker survived it")
         return job
@@ -284,6 +349,7 @@ def work(alias: str = DEFAULT_DB_ALIAS) -> Job | None:
         failed(job, f"{type(error).__name__}: {error}")
     else:
         done(job)
+        logger.info("Job %s (%s) done", job.id, job.kind)
     return job
 
 
@@ -308,9 +374,24 @@ def failed_count(most: int) -> int:
     return int(database()[COLLECTION].count_documents({"state": FAILED}, limit=most))
 
 
+def numbers(most: int, alias: str = DEFAULT_DB_ALIAS) -> Numbers:
+    """Return the numbers of jobs, each counted among the first `most`."""
+    first: list[Document] = [{"$match": {"state": WAITING}}, {"$sort": {"due": 1, "_id": 1}}, {"$limit": most}]
+    is_retry = {"$cond": [{"$gt": ["$tries", 0]}, 1, 0]}
+    counted = [*first, {"$group": {"_id": None, "all": {"$sum": 1}, "retrying": {"$sum": is_retry}}}]
+    found = next(iter(_jobs(alias).aggregate(counted)), {"all": 0, "retrying": 0})
+    failed = int(_jobs(alias).count_documents({"state": FAILED}, limit=most))
+    return Numbers(found["all"] - found["retrying"], found["retrying"], failed)
+
+
 def retry_failures(alias: str = DEFAULT_DB_ALIAS) -> int:
     """Let all failed jobs be tried anew; return how many."""
     return _retry({}, alias)
+
+
+def delete_failures(alias: str = DEFAULT_DB_ALIAS) -> int:
+    """Delete the jobs that failed permanently; return how many."""
+    return int(_jobs(alias).delete_many({"state": FAILED}).deleted_count)
 
 
 def _retry(query: Mapping[str, Any], alias: str) -> int:

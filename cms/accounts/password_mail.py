@@ -1,6 +1,5 @@
 """The mail with a link for a new password, sent by the worker: a request does the same work for every address."""
 
-from smtplib import SMTPException
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -34,18 +33,16 @@ class _MailedForm(PasswordResetForm):
         to_email: str, html_email_template_name: str | None = None,
     ) -> None:  # fmt: skip
         subject = " ".join(render_to_string(subject_template_name, context).split())
-        EmailMessage(subject, render_to_string(email_template_name, context), from_email, [to_email]).send()
+        body, headers = render_to_string(email_template_name, context), {"Auto-Submitted": "auto-generated"}
+        EmailMessage(subject, body, from_email, [to_email], headers=headers).send()
 
 
-@jobs.handler(RESET)
+@jobs.handler(RESET, tries=jobs.TRIES_FOR_A_DAY)
 def send(job: Job) -> None:
     """Send the link to every active account with the address. After a failure it may come twice, which does no harm."""
     site = urlsplit(job.payload["origin"])
     form = _MailedForm({"email": job.payload["email"]})
     if not form.is_valid():
         return
-    try:
-        with translation.override(job.payload["language"] or None):
-            form.save(domain_override=site.netloc, use_https=site.scheme == "https")
-    except (SMTPException, OSError) as error:
-        raise jobs.Postponed(f"the mail server: {type(error).__name__}") from error
+    with jobs.needing("the mail server"), translation.override(job.payload["language"] or None):
+        form.save(domain_override=site.netloc, use_https=site.scheme == "https")

@@ -6,7 +6,7 @@ sent twice.
 """
 
 from collections.abc import Iterable
-from smtplib import SMTPException, SMTPRecipientsRefused, SMTPResponseException
+from smtplib import SMTPRecipientsRefused, SMTPResponseException
 
 from django.conf import settings
 from django.contrib.auth import get_user_model
@@ -57,7 +57,7 @@ def moderators() -> list[str]:
     return list(conf.get("MODERATORS") or [email for _name, email in settings.MANAGERS])
 
 
-@jobs.handler(HELD)
+@jobs.handler(HELD, tries=jobs.TRIES_FOR_A_DAY)
 def send_held(job: Job) -> None:
     """Tell the moderators, unless one has decided already."""
     try:
@@ -74,7 +74,7 @@ def send_held(job: Job) -> None:
     _send(job, "held", subject, context, moderators())
 
 
-@jobs.handler(REPLY)
+@jobs.handler(REPLY, tries=jobs.TRIES_FOR_A_DAY)
 def send_reply(job: Job) -> None:
     """Tell one subscriber of one reply, if both are still there."""
     target = Target.parse(job.payload["discussion"])
@@ -93,7 +93,7 @@ def send_reply(job: Job) -> None:
     _send(job, "reply", subject, context, [subscription.email], subscription)
 
 
-@jobs.handler(CONFIRM)
+@jobs.handler(CONFIRM, tries=jobs.TRIES_FOR_A_DAY)
 def send_confirm(job: Job) -> None:
     """Ask an e-mail address whether it wants to hear of replies."""
     try:
@@ -138,19 +138,16 @@ def _send(
     to: Iterable[str],
     subscription: Subscription | None = None,
 ) -> None:
-    headers = {}
+    headers = {"Auto-Submitted": "auto-generated"}
     if subscription:
         leave = str(job.payload["origin"]) + _link("comments-unsubscribe", subscription, subscriptions.LEAVE)
         context = {**context, "leave": leave}
-        headers = {"List-Unsubscribe": f"<{leave}>", "List-Unsubscribe-Post": "List-Unsubscribe=One-Click"}
+        headers |= {"List-Unsubscribe": f"<{leave}>", "List-Unsubscribe-Post": "List-Unsubscribe=One-Click"}
     body = render_to_string(f"comments/mail/{name}.txt", context)
-    try:
-        with get_connection() as server:
-            mail = EmailMessage(" ".join(subject.split()), body, bcc=list(to), headers=headers, connection=server)
-            if jobs.once(job):
-                _hand_over(job, mail)
-    except (SMTPException, OSError) as error:
-        raise jobs.Postponed(f"the mail server: {type(error).__name__}") from error
+    with jobs.needing("the mail server"), get_connection() as server:
+        mail = EmailMessage(" ".join(subject.split()), body, to=list(to), headers=headers, connection=server)
+        if jobs.once(job):
+            _hand_over(job, mail)
 
 
 def _hand_over(job: Job, mail: EmailMessage) -> None:

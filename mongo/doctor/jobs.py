@@ -5,10 +5,14 @@ from datetime import timedelta
 
 from mongo import jobs
 from mongo.clock import now
-from mongo.doctor.findings import ADVICE, WARNING, Examination, Finding, check
+from mongo.doctor.findings import WARNING, Examination, Finding, check
 
 # How long a job may be due before the worker that is to do it counts as dead.
 OVERDUE = timedelta(minutes=10)
+# Tries that fail in the first minutes may be a restart of the mail server.
+FEW_TRIES = 5
+# Jobs counted, and kinds named.
+MOST = 1_000
 
 
 @check
@@ -26,7 +30,18 @@ def jobs_done(examination: Examination) -> Iterator[Finding]:
     if stored.find_one({"state": jobs.WAITING, "due": {"$lt": due}}):
         message = f"Jobs have been due for more than {OVERDUE.seconds // 60} minutes."
         yield Finding(WARNING, "jobs-waiting", jobs.COLLECTION, message, "Run manage.py work.")
-    if stored.find_one({"state": jobs.FAILED}):
-        message = "Some jobs failed for good."
-        fix = "manage.py work --failed lists them, --retry-failed tries again."
-        yield Finding(ADVICE, "jobs-failed", jobs.COLLECTION, message, fix)
+    for host in jobs.silent_hosts(alias=examination.alias):
+        message = f"The worker of {host} stopped without notice in the last 24 hours."
+        yield Finding(
+            WARNING, "worker-silent", jobs.WORKERS, message, "Check its service and its log, then restart it."
+        )
+    if retried := stored.find_one({"state": jobs.WAITING, "tries": {"$gte": FEW_TRIES}}):
+        message = f"Jobs fail and are tried again, such as {retried['kind']}: {retried['error']}."
+        yield Finding(
+            WARNING, "jobs-retrying", jobs.COLLECTION, message, "Fix the cause. They are tried again each hour."
+        )
+    if failed := jobs.numbers(MOST, alias=examination.alias).failed:
+        kinds = ", ".join(sorted({job.kind for job in jobs.failures(MOST, alias=examination.alias)}))
+        message = f"{failed} jobs failed permanently: {kinds}."
+        fix = "manage.py work --failed lists them. Fix the cause, then run manage.py work --retry-failed."
+        yield Finding(WARNING, "jobs-failed", jobs.COLLECTION, message, fix)

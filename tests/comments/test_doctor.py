@@ -1,5 +1,6 @@
 """The doctor on discussions."""
 
+import socket
 from datetime import timedelta
 
 import pytest
@@ -42,6 +43,16 @@ def test_stale_claim(mongo, post_page):
     (finding,) = findings("stale-claim")
     assert (finding.level, finding.fix) == (WARNING, "manage.py check_comments --fix")
     assert str(post_page) in finding.message
+
+
+def test_mail_server_that_refuses_is_an_error_in_production(mongo, settings):
+    assert [finding for finding in doctor.examine(production=True) if finding.name == "mail-server"] == []
+    settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        settings.EMAIL_HOST, settings.EMAIL_PORT = listening.getsockname()
+    assert findings("mail-server") == []
+    (finding,) = [finding for finding in doctor.examine(production=True) if finding.name == "mail-server"]
+    assert (finding.level, "ConnectionRefusedError" in finding.message) == (ERROR, True)
 
 
 @pytest.mark.parametrize("schema", ["documents", "embedded", "buckets"])

@@ -39,6 +39,9 @@ WELL = {
     # Writers come and go.
     "marginalia_comment_claims_open": "0 1 0 2" + " 0 1 0 3" * 50,
     "marginalia_worker_silent_seconds": "30+0x200",
+    # A failed mail is tried again and sent.
+    "marginalia_jobs_retrying": "0x20 1x20" + " 0x9 1x19" * 5,
+    "marginalia_jobs_failed": "0+0x200",
     "marginalia_caches_silent_seconds": "5+0x200",
 }
 ILL = {
@@ -56,6 +59,8 @@ ILL = {
     "CommentsWait": {"marginalia_comments_pending_oldest_seconds": "180000+60x200"},
     "ClaimsLeft": {"marginalia_comment_claims_open": "1+0x200"},
     "WorkerSilent": {"marginalia_worker_silent_seconds": "100+60x200"},
+    "JobsRetried": {"marginalia_jobs_retrying": "1+0x200"},
+    "JobsFailed": {"marginalia_jobs_failed": "1+0x200"},
     "CacheNotTold": {"marginalia_caches_silent_seconds": "5+60x200"},
 }
 

@@ -145,6 +145,8 @@ def deployed(tmp_path_factory) -> Iterator[Deployed]:
         written = (DEPLOY / "example.env").read_text()
         said = dict(line.split("=", 1) for line in site.here(written).splitlines())
         own = {"VAR_DIR": str(folder / "var"), "DJANGO_SUPERUSER_PASSWORD": "a long password"}
+        # No mail server runs here.
+        own["EMAIL_URL"] = "dummymail://"
         own["SECRET_KEY"] = secrets.token_urlsafe(50)
         yield replace(site, environment=kept | said | own, admin=admin)
 

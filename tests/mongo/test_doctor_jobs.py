@@ -4,7 +4,7 @@ from datetime import timedelta
 
 from mongo import doctor, jobs
 from mongo.clock import now
-from mongo.doctor import ADVICE, WARNING
+from mongo.doctor import WARNING
 
 
 def findings(name: str) -> list[doctor.Finding]:
@@ -29,5 +29,22 @@ def test_jobs_that_no_worker_does(mongo):
     assert findings("stale-lease") == []
     mongo.jobs.update_one({}, {"$set": {"due": now() - timedelta(minutes=11)}})
     assert [finding.where for finding in findings("stale-lease")] == ["jobs"]
+
+
+def test_jobs_that_fail_are_warnings_with_kind_and_error(mongo):
+    jobs.put("kind", {})
+    mongo.jobs.update_one({}, {"$set": {"tries": 5, "error": "the mail server: SMTPAuthenticationError (535)"}})
+    (retried,) = findings("jobs-retrying")
+    assert (retried.level, "kind: the mail server: SMTPAuth" in retried.message) == (WARNING, True)
     mongo.jobs.update_one({}, {"$set": {"state": jobs.FAILED}})
-    assert [finding.level for finding in findings("jobs-failed")] == [ADVICE]
+    (failed,) = findings("jobs-failed")
+    assert (failed.level, failed.message) == (WARNING, "1 jobs failed permanently: kind.")
+    assert findings("jobs-retrying") == []
+
+
+def test_machine_whose_worker_was_killed_is_named(mongo):
+    jobs.tend()
+    assert findings("worker-silent") == []
+    mongo.workers.insert_one({"_id": "web2:7", "host": "web2", "at": now() - timedelta(minutes=4)})
+    (finding,) = findings("worker-silent")
+    assert (finding.level, "web2" in finding.message) == (WARNING, True)

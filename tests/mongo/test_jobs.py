@@ -4,6 +4,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from io import StringIO
+from smtplib import SMTPResponseException
 
 import pytest
 from django.core.management import CommandError, call_command
@@ -136,6 +137,89 @@ def test_postponed_job_waits_without_an_error_in_the_log(seen, caplog):
     jobs.work()
     assert jobs.work() is None
     assert not [record for record in caplog.records if record.levelname == "ERROR"]
+
+
+def test_each_try_is_logged_with_error_and_without_address(seen, clock, caplog):
+    caplog.set_level("INFO", logger="mongo.jobs")
+    jobs.handler("refused", tries=2)(lambda job: refuse(OSError(111, "Connection refused")))
+    jobs.put("note", {"n": 1})
+    jobs.put("refused", {"email": "ann@example.org"})
+    while jobs.work():
+        clock(jobs.LONGEST_WAIT)
+    lines = [(record.levelname, record.getMessage().partition(" (")[2]) for record in caplog.records]
+    assert lines == [
+        ("INFO", "note) done"),
+        (
+            "WARNING",
+            "refused): try 1 failed, next in 30 s: the mail server: ConnectionRefusedError (Connection refused)",
+        ),
+        (
+            "ERROR",
+            "refused) failed permanently after 2 tries: the mail server: ConnectionRefusedError (Connection refused)",
+        ),
+    ]
+
+
+def refuse(error):
+    with jobs.needing("the mail server"):
+        raise error
+
+
+def test_reason_of_a_refused_mail_has_code_and_no_text_of_server(mongo):
+    jobs.handler("refused")(lambda job: refuse(SMTPResponseException(550, b"no mailbox of ann")))
+    jobs.put("refused", {})
+    jobs.work()
+    assert mongo.jobs.find_one()["error"] == "the mail server: SMTPResponseException (550)"
+
+
+@pytest.mark.parametrize("kind", ["comments.held", "comments.reply", "comments.confirm", "accounts.reset"])
+def test_mails_are_retried_for_a_day(monkeypatch, clock, kind):
+    monkeypatch.setitem(jobs._handlers, kind, lambda job: refuse(ConnectionRefusedError()))
+    jobs.put(kind, {})
+    start = jobs.now()
+    while jobs.work():
+        clock(jobs.LONGEST_WAIT)
+    (failed,) = jobs.failures()
+    assert failed.tries == jobs.TRIES_FOR_A_DAY
+    waits = [min(jobs.FIRST_WAIT * 2**n, jobs.LONGEST_WAIT) for n in range(failed.tries - 1)]
+    assert timedelta(hours=23) < sum(waits, timedelta()) < timedelta(hours=25) < jobs.now() - start
+
+
+def test_numbers_tell_waiting_from_retried_and_failed(seen, mongo):
+    for kind in ("later", "fail", "fail", "none such"):
+        jobs.put(kind, {})
+    for _ in range(3):
+        jobs.work()
+    mongo.jobs.update_one({"kind": "fail"}, {"$set": {"state": jobs.FAILED}})
+    assert jobs.numbers(10) == jobs.Numbers(waiting=1, retrying=2, failed=1)
+    assert jobs.numbers(2).retrying <= 2
+
+
+def test_each_worker_reports_and_a_stopped_one_leaves(mongo, monkeypatch):
+    jobs.tend()
+    monkeypatch.setattr(jobs.os, "getpid", lambda: 7)
+    jobs.tend()
+    assert jobs.running() == 2
+    jobs.leave()
+    assert jobs.running() == 1
+    assert jobs.is_tended()
+
+
+def test_machine_is_silent_once_all_its_workers_are(mongo):
+    jobs.tend()
+    host, old = mongo.workers.find_one()["host"], now() - jobs.SILENT * 2
+    mongo.workers.insert_many([{"_id": f"{name}:1", "host": name, "at": old} for name in (host, "other")])
+    assert jobs.silent_hosts() == ["other"]
+
+
+def test_command_deletes_failed_jobs(seen, mongo):
+    for kind in ("fail", "note"):
+        jobs.put(kind, {"n": 1})
+    mongo.jobs.update_one({"kind": "fail"}, {"$set": {"state": jobs.FAILED}})
+    out = StringIO()
+    call_command("work", "--delete-failed", stdout=out)
+    assert "1 failed jobs deleted." in out.getvalue()
+    assert [job["kind"] for job in mongo.jobs.find()] == ["note"]
 
 
 def test_job_that_kills_its_workers_ends_as_failed(seen, clock):

@@ -45,6 +45,11 @@ def _comments() -> Values:
 
 def _worker() -> Values:
     yield "worker_silent_seconds", "Since a worker (manage.py work) last said that it runs.", _since(jobs.last_tended())
+    yield "workers", "Workers that reported in the last three minutes.", jobs.running()
+    numbers = [jobs.numbers(COUNTED, alias) for alias in jobs.aliases()]
+    yield "jobs_waiting", "Jobs waiting for their first try.", sum(number.waiting for number in numbers)
+    yield "jobs_retrying", "Jobs that failed and are tried again.", sum(number.retrying for number in numbers)
+    yield "jobs_failed", "Jobs that failed permanently, in the last 30 days.", sum(number.failed for number in numbers)
 
 
 def _caches() -> Values:

@@ -1,6 +1,5 @@
 """Do the jobs that wait."""
 
-import logging
 import signal
 import threading
 import time
@@ -9,8 +8,6 @@ from typing import Any
 
 from mongo import jobs
 from mongo.management.base import MongoCommand, found_wrong
-
-logger = logging.getLogger(__name__)
 
 
 class Command(MongoCommand):
@@ -21,6 +18,9 @@ class Command(MongoCommand):
         parser.add_argument("--failed", action="store_true", help="list the jobs that failed for good, do nothing")
         parser.add_argument("--retry-failed", action="store_true", help="try the failed ones again first")
         parser.add_argument(
+            "--delete-failed", action="store_true", help="delete the jobs that --failed lists, do nothing"
+        )
+        parser.add_argument(
             "--database", default="", help="alias of a connection; without it, every one that has a queue"
         )
 
@@ -28,6 +28,9 @@ class Command(MongoCommand):
         aliases = [options["database"]] if options["database"] else jobs.aliases()
         if options["failed"]:
             self._list(aliases)
+            return
+        if options["delete_failed"]:
+            self.stdout.write(self.style.SUCCESS(f"{sum(map(jobs.delete_failures, aliases))} failed jobs deleted."))
             return
         if options["retry_failed"]:
             self.stdout.write(f"{sum(map(jobs.retry_failures, aliases))} failed jobs will be tried again.")
@@ -38,6 +41,8 @@ class Command(MongoCommand):
         if not options["once"]:
             jobs.begin_beside(stopping)
         number = self._work(aliases, stopping, once=options["once"])
+        if not options["once"]:
+            jobs.leave(aliases)
         self.stdout.write(self.style.SUCCESS(f"{number} jobs taken."))
 
     def _work(self, aliases: list[str], stopping: threading.Event, *, once: bool) -> int:
@@ -52,7 +57,6 @@ class Command(MongoCommand):
             job = next(filter(None, map(jobs.work, aliases)), None)
             if job:
                 number += 1
-                logger.info("Job %s: %s", job.id, job.kind)
             elif once:
                 break
             else:

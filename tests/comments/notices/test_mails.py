@@ -26,7 +26,7 @@ def test_moderators_hear_of_what_waits_once(client, post_page, rules):
     for _ in range(2):
         site.send(client, data)
     work()
-    assert [message.bcc for message in mail.outbox] == [["mona@example.org"]]
+    assert [message.to for message in mail.outbox] == [["mona@example.org"]]
     assert "Please look" in mail.outbox[0].body
     assert selectors.held()[0].id in mail.outbox[0].body
 
@@ -73,10 +73,20 @@ def test_mails_name_the_host_that_was_asked_where_the_site_has_no_name(post_page
     assert len(selectors.held()) == 1
 
 
+def test_mails_name_recipient_and_are_marked_as_automatic(client, post_page, subscribed, rules):
+    site.post(Client(), post_page, "My answer", parent=subscribed.slug, name="Bob")
+    rules(MODE="hold-all", MODERATORS=["mona@example.org"])
+    site.post(Client(), post_page, "Waits")
+    work()
+    messages = [message.message() for message in mail.outbox]
+    assert [message["To"] for message in messages] == ["ann@example.org", "ann@example.org", "mona@example.org"]
+    assert {message["Auto-Submitted"] for message in messages} == {"auto-generated"}
+
+
 def test_address_is_asked_first_and_a_get_changes_nothing(client, post_page):
     site.post(client, post_page, "Ask me", email="ann@example.org", notify="on")
     work()
-    assert mail.outbox[0].bcc == ["ann@example.org"]
+    assert mail.outbox[0].to == ["ann@example.org"]
     link = last_link("subscribe")
     assert "<button>" in client.get(link).content.decode()
     (subscription,) = subscriptions.of("ann@example.org")
@@ -92,7 +102,7 @@ def test_reply_is_told_once_with_a_link_to_leave(client, post_page, subscribed):
     work()
     notice = mail.outbox[-1]
     assert len(mail.outbox) == 2
-    assert notice.bcc == ["ann@example.org"]
+    assert notice.to == ["ann@example.org"]
     assert "My answer" in notice.body
     link = last_link("unsubscribe")
     assert link in notice.extra_headers["List-Unsubscribe"]

@@ -181,7 +181,7 @@ def test_erased_is_erased_also_before_its_mails_were_sent(seeded, mongo):
         pass
     from django.core import mail
 
-    assert not [message for message in mail.outbox if EMAIL in message.bcc or TEXT in message.body]
+    assert not [message for message in mail.outbox if EMAIL in message.to or TEXT in message.body]
 
 
 def test_jobs_that_fail_and_logs_hold_no_address(seeded, mongo, network, monkeypatch, caplog):

@@ -39,7 +39,7 @@ def test_what_is_to_follow_a_comment_whose_writer_stopped_is_done_and_the_worker
     for _ in range(2):
         assert site.send(client, data).status_code == 302
     work()
-    assert [message.to or message.bcc for message in mail.outbox] == [["ann@example.org"]]
+    assert [message.to for message in mail.outbox] == [["ann@example.org"]]
     (answer,) = [c for c in selectors.iterate(post_page) if c.source == "An answer"]
     assert ip_hash.of_comment(post_page, answer.slug)
     mongo.discussions.update_one({}, {"$set": {"claims.0.at": now() - timedelta(seconds=LEASE + 1)}})
