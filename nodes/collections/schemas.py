@@ -145,7 +145,8 @@ _DERIVED = document(
 _FILE: dict[str, Schema] = {"_id": ID, "length": INTEGER, "chunkSize": INTEGER, "uploadDate": DATE, "filename": TEXT}
 
 REDIRECT = document(
-    {"_id": document({"parent_id": optional(ID), "slug": TEXT}), "node_id": ID}, {"kept_at": DATE, "deleted_at": DATE}
+    {"_id": document({"parent_id": optional(ID), "slug": TEXT}), "node_id": ID},
+    {"kept_at": DATE, "deleted_at": DATE, "earlier": listed(ID)},
 )
 SITE = document(
     {"_id": TEXT, "tree": INTEGER, "nonce": ID, "frame": ID, "lists": ID, "texts": ID},

@@ -1,6 +1,6 @@
 """Reading nodes for readers. What they may see is spelled once, in `listing.live`; editors read through nodes.access."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -33,6 +33,8 @@ from nodes.selectors.listing import (
     posts_of,
 )
 
+# The most redirects that are read to find the section of an address.
+MOST_LOOKS = 50
 # The most pages of a folder that are listed at once.
 PAGES_LISTED = 100
 # The most pages that the footer links to.
@@ -42,20 +44,18 @@ MOST_AT_TOP = 12
 def resolve(sections: Tree, path: str, moment: datetime) -> Node | Photo | None:
     """Return the live node or photo that a path such as "news/hello" leads to, which may have moved to another address since.
 
-    Sections are found in the tree. A level that finds nothing looks in the redirects and goes on with the node found there, so
-    that a view which compares the node's address with the one asked for needs one redirect at most.
+    What is there now comes first. If a level finds nothing, the search goes back, level by level, to the sections and nodes
+    that had the address before. A view that compares the node's address with `path` needs one redirect at most.
     """
-    parts = [slugs.normalized(part) for part in path.split("/")]
-    section_id = None
-    for slug in parts[:-1]:
-        section_id = _section_at(sections, section_id, slug, moment)
-        if section_id is None:
-            return None
-    node = _node_at(sections, section_id, parts[-1], moment)
-    if node is None or not is_public(node, sections, moment):
-        moved = _moved_to(section_id, parts[-1])
-        return live_by_id(sections, moved, moment) if moved else None
-    return node
+    *above, slug = [slugs.normalized(part) for part in path.split("/")]
+    for section_id in _sections_at(sections, above, moment):
+        node = _node_at(sections, section_id, slug, moment)
+        if node and is_public(node, sections, moment):
+            return node
+        for moved in _moved_to(section_id, slug):
+            if node := live_by_id(sections, moved, moment):
+                return node
+    return None
 
 
 def live_by_id(sections: Tree, node_id: ObjectId | str, moment: datetime) -> Node | Photo | None:
@@ -70,13 +70,27 @@ def front_page(sections: Tree, moment: datetime) -> Node | None:
     return node if node and is_public(node, sections, moment) else None
 
 
-def _section_at(sections: Tree, parent_id: ObjectId | None, slug: str, moment: datetime) -> ObjectId | None:
-    child = sections.child(parent_id, slug)
-    if child and child.is_live(moment):
-        return child.id
-    # A section that is not live yet does not end the addresses of the one that stood there before.
-    moved = _moved_to(parent_id, slug)
-    return moved if moved in sections.sections else None
+def _sections_at(sections: Tree, path: Sequence[str], moment: datetime) -> Iterator[ObjectId | None]:
+    """Yield the section that some slugs lead to now, then those that they led to before, each once; None is the top level."""
+    looks = 0
+    pending: list[tuple[ObjectId | None, int, bool]] = [(None, 0, False)]
+    seen: set[tuple[ObjectId | None, int]] = set()
+    while pending and looks < MOST_LOOKS:
+        parent_id, level, look_back = pending.pop()
+        if level == len(path):
+            yield parent_id
+            continue
+        if look_back:
+            looks += 1
+            moved = [section_id for section_id in _moved_to(parent_id, path[level]) if section_id in sections.sections]
+            following = [(section_id, level + 1) for section_id in reversed(moved)]
+        else:
+            pending.append((parent_id, level, True))
+            child = sections.child(parent_id, path[level])
+            # A section that is not live yet does not end the addresses of the one that had its place before.
+            following = [(child.id, level + 1)] if child and child.is_live(moment) else []
+        pending += [(*place, False) for place in following if place not in seen]
+        seen.update(following)
 
 
 def _node_at(sections: Tree, parent_id: ObjectId | None, slug: str, moment: datetime) -> Node | Photo | None:
@@ -88,9 +102,10 @@ def _node_at(sections: Tree, parent_id: ObjectId | None, slug: str, moment: date
 
 
 @on_lists
-def _moved_to(parent_id: ObjectId | None, slug: str) -> ObjectId | None:
+def _moved_to(parent_id: ObjectId | None, slug: str) -> list[ObjectId]:
+    """Return the ids of the nodes that left a place, the last one first."""
     redirect = database()[REDIRECTS].find_one({"_id": {"parent_id": parent_id, "slug": slug}})
-    return redirect["node_id"] if redirect else None
+    return [redirect["node_id"], *redirect.get("earlier", ())] if redirect else []
 
 
 @on_lists

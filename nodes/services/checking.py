@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from bson import ObjectId
 
 from mongo.clock import now
-from mongo.connection import batched, database
+from mongo.connection import Document, batched, database
 from nodes.collections import (
     ASSET_FILES,
     NODES,
@@ -104,8 +104,18 @@ def _redirects(before: datetime, fix: bool) -> Iterator[Defect]:
             if redirect.get("kept_at", before) > before or places.get(redirect["node_id"], place) != place:
                 continue
             if fix:
-                database()[REDIRECTS].delete_one({"_id": redirect["_id"], "node_id": redirect["node_id"]})
+                _remove_redirect(redirect)
             yield Defect(REDIRECT, f"{place[1]} in {place[0] or 'the top level'}", fix)
+
+
+def _remove_redirect(redirect: Document) -> None:
+    """Delete a redirect, or let it lead to the node that had the address before."""
+    seen = {"_id": redirect["_id"], "node_id": redirect["node_id"]}
+    if earlier := redirect.get("earlier"):
+        left = {"$set": {"node_id": earlier[0], "earlier": earlier[1:]}}
+        database()[REDIRECTS].update_one({**seen, "earlier": earlier}, left)
+    else:
+        database()[REDIRECTS].delete_one({**seen, "earlier": {"$exists": False}})
 
 
 def _places(ids: list[ObjectId]) -> dict[ObjectId, tuple[ObjectId | None, str]]:

@@ -41,6 +41,8 @@ LOOK_BACK = 200
 STORED = {"metadata": 1, "draft.due": 1, **scope.FIELDS}
 # Where a node stands is not drafted: addresses are live or they are not.
 NOT_DRAFTED = frozenset({"slug", "parent_id"})
+# A redirect leads to so many nodes that had its address, besides the last one.
+MOST_EARLIER = 10
 # What is wrong in a text is told at most so many times at once.
 TOLD = 10
 
@@ -314,7 +316,8 @@ def insert_revision(
 def keep_old_address(seen: Expected, *, was_public: bool = False) -> None:
     """Remember where the node stood, before it leaves: a crash in between leaves a redirect too many, never a dead link.
 
-    Where the address leads to another node, which stood there before, it goes on doing so unless this one `was_public` since.
+    Where the address leads to another node, which stood there before, it goes on doing so unless this one `was_public` since:
+    then the other is an `earlier` one, which pages below it are looked for in.
     """
     place = {"_id": {"parent_id": seen.parent_id, "slug": seen.slug}}
     # What was deleted for good needs no address.
@@ -323,6 +326,17 @@ def keep_old_address(seen: Expected, *, was_public: bool = False) -> None:
     with suppress(DuplicateKeyError):
         database()[REDIRECTS].update_one(
             {**place, **free},
-            {"$set": {"node_id": seen.id, "kept_at": now()}, "$unset": {"deleted_at": ""}},
+            [
+                {"$set": {"earlier": _earlier(seen.id), "node_id": seen.id, "kept_at": now()}},
+                {"$unset": "deleted_at"},
+            ],
             upsert=True,
         )
+
+
+def _earlier(node_id: ObjectId) -> Document:
+    """Return the expression of the nodes before `node_id` that a redirect leads to, without those that were deleted."""
+    last = {"$cond": [{"$and": ["$node_id", {"$not": "$deleted_at"}]}, ["$node_id"], []]}
+    others = {"$concatArrays": [last, {"$ifNull": ["$earlier", []]}]}
+    kept = {"$slice": [{"$filter": {"input": others, "cond": {"$ne": ["$$this", node_id]}}}, MOST_EARLIER]}
+    return {"$cond": [{"$eq": [kept, []]}, "$$REMOVE", kept]}

@@ -108,6 +108,15 @@ def test_redirect_of_a_rename_that_failed_is_needless_and_others_are_not(mongo):
     assert [r["node_id"] for r in mongo["cms.redirects"].find()] == [renamed]
 
 
+def test_needless_redirect_leads_on_to_an_earlier_node(mongo):
+    node_id, earlier = node(slug="stays"), node(slug="old")
+    editing.save(EDITOR, earlier, nonce(earlier), {"slug": "new"})
+    place = {"parent_id": None, "slug": "stays"}
+    mongo["cms.redirects"].insert_one({"_id": place, "node_id": node_id, "earlier": [earlier]})
+    assert [f.kind for f in checking.check(fix=True)] == [checking.REDIRECT]
+    assert mongo["cms.redirects"].find_one({"_id": place}) == {"_id": place, "node_id": earlier, "earlier": []}
+
+
 def test_redirect_of_a_rename_under_way_stays(mongo):
     node_id = node(slug="stays")
     mongo["cms.redirects"].insert_one(

@@ -10,7 +10,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from mongo.clock import now
+from nodes.selectors.nodes import MOST_LOOKS
 from nodes.services import editing, trash
+from tests.support.commands import CommandLog
 from tests.support.nodes.build import EDITOR, node, nonce
 
 FUTURE = datetime(2900, 1, 1, tzinfo=UTC)
@@ -239,6 +241,64 @@ class TestAddresses:
         editing.save(EDITOR, page, nonce(page), {"slug": "new"})
         node(slug="old", published=None)
         assert client.get("/old")["Location"] == "/new"
+
+    def rename(self, section: ObjectId, slug: str) -> None:
+        editing.save(EDITOR, section, nonce(section), {"slug": slug})
+
+    def test_page_below_a_renamed_section_outlives_its_successor(self, client, mongo):
+        blog = node("blog", "a")
+        for slug in ("p", "both"):
+            node("blog-entry", slug, parent=blog)
+        self.rename(blog, "b")
+        node("blog-entry", "both", parent=node("blog", "a"), title="Successor")
+        answer = client.get("/a/p")
+        assert (answer.status_code, answer["Location"]) == (301, "/b/p")
+        assert "Successor" in client.get("/a/both").content.decode()
+        assert client.get("/a/none").status_code == 404
+
+    def test_page_three_levels_deep_is_redirected_past_successors(self, client, mongo):
+        top, sections = node("folder", "a"), []
+        for slug in ("a", "a"):
+            sections.append(node("folder", slug, parent=sections[-1] if sections else top))
+        node(slug="p", parent=sections[-1])
+        for section in (top, *sections):
+            self.rename(section, "b")
+            self.rename(section, "c")
+        parent = None
+        for _ in range(3):
+            parent = node("folder", "a", parent=parent)
+        for path in ("/a/a/a/p", "/b/b/b/p", "/c/a/b/p"):
+            answer = client.get(path)
+            assert (answer.status_code, answer["Location"]) == (301, "/c/c/c/p"), path
+
+    def test_all_sections_that_had_an_address_keep_their_pages(self, client, mongo):
+        for number in range(4):
+            section = node("blog", "a")
+            node("blog-entry", f"p{number}", parent=section)
+            node("blog-entry", "all", parent=section)
+            self.rename(section, f"b{number}")
+        assert client.get("/a")["Location"] == "/b3"
+        for number in range(4):
+            assert client.get(f"/a/p{number}")["Location"] == f"/b{number}/p{number}"
+        assert client.get("/a/all")["Location"] == "/b3/all"
+        trash.trash(EDITOR, page := mongo["cms.nodes"].find_one({"metadata.slug": "b3"})["_id"], nonce(page))
+        assert client.get("/a/p2")["Location"] == "/b2/p2"
+
+    def test_page_moved_out_of_a_renamed_section_is_redirected(self, client, mongo):
+        blog = node("blog", "a")
+        post, other = node("blog-entry", "p", parent=blog), node("blog", "other")
+        editing.save(EDITOR, post, nonce(post), {"parent_id": other})
+        self.rename(blog, "b")
+        node("blog", "a")
+        assert client.get("/a/p")["Location"] == client.get("/b/p")["Location"] == "/other/p"
+
+    def test_address_through_many_renamed_sections_reads_few(self, client, mongo):
+        section = node("folder", "a")
+        self.rename(section, "b")
+        mongo["cms.redirects"].insert_one({"_id": {"parent_id": section, "slug": "a"}, "node_id": section})
+        with CommandLog().recorded() as log:
+            assert client.get("/" + "a/" * 900 + "p").status_code == 404
+        assert len([event for event in log.sent if event.command.get("find") == "cms.redirects"]) == MOST_LOOKS
 
     def test_new_page_at_an_old_address_is_shown(self, client, mongo):
         page = node(slug="old")
