@@ -214,6 +214,14 @@
     codemirror.on("change", (_cm, change) => {
       if (change.origin !== "setValue") text.dispatchEvent(new Event("input", { bubbles: true }));
     });
+    // CodeMirror caches where its lines are. They wrap elsewhere when the column gets another width: the preview opens, the
+    // window or the panel changes.
+    let width = 0;
+    new ResizeObserver(([{ contentRect }]) => {
+      if (contentRect.width === width) return;
+      width = contentRect.width;
+      codemirror.refresh();
+    }).observe(codemirror.getWrapperElement());
     // The text is as high as it needs, and the page scrolls: the cursor stays in sight between toolbar and bar.
     codemirror.on("scrollCursorIntoView", (cm, event) => {
       if (cm.getOption("fullScreen")) return;

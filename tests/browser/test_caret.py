@@ -1,0 +1,79 @@
+"""The caret of the editor of Markdown: where it lands when an editor clicks."""
+
+import re
+
+import pytest
+
+from tests.support.nodes.build import node
+
+# A word of each visible line of the text: its letters and the middle of its box in the window.
+WORDS = """() => {
+  const [tools, bar] = [".editor-toolbar", ".desk-bar"].map((name) => document.querySelector(name).getBoundingClientRect());
+  // The page scrolls to show a caret that is closer to the lower end.
+  const end = (bar.bottom >= innerHeight ? bar.top : innerHeight) - 60;
+  const lines = new Map();
+  for (const line of document.querySelectorAll(".CodeMirror-line")) {
+    const walker = document.createTreeWalker(line, NodeFilter.SHOW_TEXT);
+    for (let text = walker.nextNode(); text; text = walker.nextNode()) {
+      for (const { 0: word, index } of text.data.matchAll(/word\\d+/g)) {
+        const range = document.createRange();
+        range.setStart(text, index);
+        range.setEnd(text, index + word.length);
+        const { left, top, right, bottom } = range.getBoundingClientRect();
+        if (top < tools.bottom || bottom > end) continue;
+        lines.set(Math.round(top), { word, x: (left + right) / 2, y: (top + bottom) / 2 });
+      }
+    }
+  }
+  return [...lines.values()];
+}"""
+
+
+# The word at the caret.
+AT_CARET = """() => {
+  const cm = document.querySelector(".CodeMirror").CodeMirror;
+  const { anchor, head } = cm.findWordAt(cm.getCursor());
+  return cm.getRange(anchor, head);
+}"""
+
+
+def long_text():
+    words = [f"word{n}" for n in range(1000, 1700)]
+    return "\n\n".join(" ".join(words[n : n + 35]) for n in range(0, len(words), 35))
+
+
+def check_clicks(page):
+    """Click a word in each visible line and look where the caret is; then click and type."""
+    # From below: what CodeMirror has measured wrongly adds up from line to line. Typing makes it measure again.
+    lines = page.evaluate(WORDS)[::-1]
+    missed = []
+    for line in lines:
+        page.mouse.click(line["x"], line["y"])
+        if (word := page.evaluate(AT_CARET)) != line["word"]:
+            missed.append(f"{line['word']}: {word}")
+    assert not missed
+    assert len(lines) > 10
+    for line in lines:
+        page.mouse.click(line["x"], line["y"])
+        page.keyboard.type("x")
+        words = page.locator("#id_text").input_value().split()
+        assert [word.replace("x", "") for word in words if "x" in word] == [line["word"]]
+        page.keyboard.press("Control+z")
+
+
+@pytest.mark.parametrize("width", [1440, 1920])
+def test_click_beside_the_preview_puts_the_caret_there(browsing, account, width):
+    ann = browsing(account("ann"), viewport={"width": width, "height": 900})
+    ann.goto(f"/admin/nodes/node/{node(text=long_text())}/change/")
+    ann.frame_locator(".editor-preview-side iframe").locator("article").wait_for()
+    check_clicks(ann)
+
+
+def test_click_lands_after_the_preview_was_opened_or_closed(browsing, account):
+    ann = browsing(account("ann"))
+    ann.goto(f"/admin/nodes/node/{node(text=long_text())}/change/")
+    beside = ann.get_by_role("button", name=re.compile("Preview beside"))
+    for is_wide in ("< 600", "> 600"):
+        beside.click()
+        ann.wait_for_function(f"document.querySelector('.CodeMirror').offsetWidth {is_wide}")
+        check_clicks(ann)
