@@ -354,6 +354,14 @@ def test_dry_run_says_what_would_be_done_and_does_nothing(mongo, run):
 
 
 class TestTelling:
+    def test_repairs_of_the_file_are_reported_and_no_failure(self, mongo, run):
+        data = export(item(1, "One", "a\x0bb"), item(2, "Two &nbsp;")) + b"<br />\n<b>Warning</b>: in foo.php"
+        said = run(b"\n" + data)
+        assert said[said.index("Characters that XML forbids, left out:") + 1].startswith("  on line ")
+        assert "Skipped in front of the document:" in said
+        assert "Skipped after the end of the document:" in said
+        assert said[-1] == "3 changes: 1 section, 2 posts"
+
     def test_posts_without_a_date(self, mongo, run):
         none = {"post_date": EMPTY_DATE, "post_date_gmt": EMPTY_DATE}
         said = run(export(item(1, "One", "x", comment(1, date=EMPTY_DATE, gmt=EMPTY_DATE), **none)))

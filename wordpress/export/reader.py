@@ -18,16 +18,16 @@ from defusedxml.common import DefusedXmlException, EntitiesForbidden
 from defusedxml.expatreader import DefusedExpatParser
 
 from wordpress.export.records import Attachment, Author, Comment, Item, Record, Site, Term, WxrError
+from wordpress.export.source import AFTER, Repairs, pieces
 
 __all__ = ["MAX_RECORD", "VERSIONS", "read"]
 
 VERSIONS = ("1.0", "1.1", "1.2")
-# More text than this in one record (characters) is no post: the file is refused rather than the memory filled.
+# A file beyond these is no export: it is refused rather than the memory filled. Characters of text in one record; elements
+# within each other, and prefixes that are declared at one place.
 MAX_RECORD = 64 * 1024 * 1024
-CHUNK = 64 * 1024
-
-# WordPress writes control characters that XML forbids when a post holds them; nothing readable is lost with them.
-FORBIDDEN_CONTROLS = bytes(set(range(32)) - {9, 10, 13})
+MAX_DEPTH = 100
+MAX_PREFIXES = 100
 
 WORDPRESS_NAMESPACE = re.compile(r"https?://wordpress\.org/export/(\d+\.\d+)/(excerpt/)?\Z")
 OTHER_NAMESPACES = {"purl.org/rss/1.0/modules/content/": "content:", "purl.org/dc/elements/1.1/": "dc:"}
@@ -74,51 +74,44 @@ FILE_ENDS = {
 }
 
 
-def read(stream: BinaryIO) -> Iterator[Record]:
+def read(stream: BinaryIO, repairs: Repairs | None = None) -> Iterator[Record]:
     """Yield what the export in `stream` (bytes, read once, in pieces) holds, in the file's order: the Site first.
 
-    Raises WxrError, after everything whole before the fault has been yielded, when the file is broken or truncated, is
-    no WXR of a known version, declares entities or refers to anything outside itself.
+    `repairs` counts what had to be repaired so that the file could be read. Raises WxrError, after everything whole before
+    the fault has been yielded, when the file is broken or truncated, is no WXR of a known version, declares entities or
+    refers to anything outside itself.
     """
+    repairs = Repairs() if repairs is None else repairs
     handler = _Handler()
     # Prefixes are resolved here: the parser would refuse one that is not declared, as <atom:link> was in 2012.
     parser = DefusedExpatParser()
     parser.setContentHandler(handler)
     handler.setDocumentLocator(parser)
-    first = True
-    while True:
-        chunk = stream.read(CHUNK)
-        # In UTF-16 a zero byte is half a letter.
-        if first and chunk.startswith((b"\xff\xfe", b"\xfe\xff")):
-            raise WxrError(1, "the file is in UTF-16; WordPress exports UTF-8")
-        first = False
-        try:
-            if chunk:
-                parser.feed(chunk.translate(None, FORBIDDEN_CONTROLS))
-            else:
-                parser.close()
-        except (SAXParseException, DefusedXmlException, LookupError, ValueError) as error:
-            yield from handler.done
-            raise _explain(error, parser.getLineNumber() or 1) from error
-        while handler.done:
-            yield handler.done.popleft()
-        if not chunk:
-            if handler.site is None:
-                raise WxrError(1, "the file is empty")
-            return
+    try:
+        for piece in pieces(stream, repairs):
+            parser.feed(piece)
+            while handler.done:
+                yield handler.done.popleft()
+        parser.close()
+    except (SAXParseException, DefusedXmlException) as error:
+        yield from handler.done
+        fault = _explain(error, parser.getLineNumber() or 1)
+        if not handler.ended:
+            raise fault from error
+        repairs.count(AFTER, fault.line)
+    except WxrError:
+        yield from handler.done
+        raise
+    if handler.site is None:
+        raise WxrError(1, "the file is empty")
 
 
-def _explain(error: Exception, line: int) -> WxrError:
+def _explain(error: SAXParseException | DefusedXmlException, line: int) -> WxrError:
     """`error` of the parser as one with line and reason."""
-    if isinstance(error, WxrError):
-        return error
     if isinstance(error, EntitiesForbidden):
         return WxrError(line, f"it declares the entity {error.name!r}, which a WordPress export never does")
     if isinstance(error, DefusedXmlException):
         return WxrError(line, "it refers to something outside the file, which a WordPress export never does")
-    if not isinstance(error, SAXParseException):
-        # What Python's codecs say of the encoding that the XML declaration names.
-        return WxrError(line, f"its encoding cannot be read: {error}")
     message = error.getMessage()
     if message in FILE_ENDS:
         message = f"the file ends too early ({message})"
@@ -133,6 +126,8 @@ class _Handler(ContentHandler):
         self.done: deque[Record] = deque()
         # What prefixes stand for in each open element, the innermost last; one that declares none shares its parent's.
         self.prefixes: list[dict[str, str]] = [{}]
+        # Whether the outermost element was closed.
+        self.ended = False
         self.channel: dict[str, str] = {}
         self.namespace_version = ""
         self.site: Site | None = None
@@ -158,6 +153,8 @@ class _Handler(ContentHandler):
         """Open a record, a part of one or a text that is wanted."""
         declared = {key.partition(":")[2]: attrs[key] for key in attrs.getNames() if XMLNS.match(key)}
         self.prefixes.append(self.prefixes[-1] | declared if declared else self.prefixes[-1])
+        if self.depth > MAX_DEPTH or len(self.prefixes[-1]) > MAX_PREFIXES:
+            raise WxrError(self._line(), "it has more elements or namespaces in each other than an export has")
         key = self._key(name)
         if self.depth == 1 and key != "rss":
             raise WxrError(self._line(), f"this is no WordPress export: its outermost element is {key}")
@@ -187,6 +184,7 @@ class _Handler(ContentHandler):
         elif self.depth == 2 and self._key(name) == "channel":
             self._open_site()
         self.prefixes.pop()
+        self.ended = not self.depth
 
     def characters(self, content: str) -> None:
         """Keep text of the element that is open, if it is wanted."""

@@ -15,6 +15,7 @@ from nodes.selectors.imports import Known
 from wordpress.export.old_site import OldSite, locate
 from wordpress.export.reader import read
 from wordpress.export.records import Attachment, Author, Item, Site, WxrError
+from wordpress.export.source import Repairs
 from wordpress.report import Report
 from wordpress.texts.content import plain, slug_of
 
@@ -117,10 +118,11 @@ def scan(path: Path, media: Path | None, report: Report, step: Callable[[int], o
     Raises WxrError if not even the site's description could be read; a later fault is the result's `error`.
     """
     export: Export | None = None
+    repairs = Repairs()
     with path.open("rb") as stream:
         at = 0
         try:
-            for record in read(stream):
+            for record in read(stream, repairs):
                 step(stream.tell() - at)
                 at = stream.tell()
                 if isinstance(record, Site):
@@ -140,6 +142,8 @@ def scan(path: Path, media: Path | None, report: Report, step: Callable[[int], o
             export.error = error
     if export is None:
         raise WxrError(1, "the file is empty")
+    for heading, text in repairs.notes():
+        report.note(heading, text)
     return export
 
 

@@ -11,6 +11,7 @@ from tests.support.wxr import EMPTY_DATE, attachment, author, comment, export, i
 from wordpress.export import reader
 from wordpress.export.reader import read
 from wordpress.export.records import Attachment, Author, Comment, Item, Record, Site, Term, WxrError
+from wordpress.export.source import AFTER, AMPERSANDS, BEFORE, FORBIDDEN, FOREIGN, ODD, Repairs
 
 
 def records(data: bytes) -> list[Record]:
@@ -275,11 +276,6 @@ class TestBroken:
         assert error.line == data[: data.index(b"tilte")].count(b"\n") + 1
         assert str(error) == f"line {error.line}: mismatched tag"
 
-    def test_bytes_that_are_no_utf_8(self):
-        found, error = broken(export(item(1), item(2, "X")).replace(b"<title>X", b"<title>\xff"))
-        assert ids(found) == [1]
-        assert "invalid token" in error.reason
-
     @pytest.mark.parametrize("data", [b"", b"   \n", b"not xml at all", b"PK\x03\x04", b"\xff\xfe<\x00"])
     def test_what_is_no_xml(self, data):
         found, _ = broken(data)
@@ -341,10 +337,117 @@ class TestHarm:
         assert found == []
         assert "outside the file" in error.reason
 
-    def test_undeclared_entity(self):
-        found, error = broken(export(item(1), item(2, "Here")).replace(b"Here", b"&nbsp;"))
+    @pytest.mark.parametrize("depth", [98, 8_000])
+    def test_declarations_in_each_other_are_bounded(self, depth):
+        nested = "".join(f'<x{n} xmlns:p{n}="urn:{n}">' for n in range(depth))
+        nested += "".join(f"</x{n}>" for n in reversed(range(depth)))
+        tracemalloc.start()
+        try:
+            found, error = broken(export(item(1), nested, item(2)))
+            peak = tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
         assert ids(found) == [1]
-        assert "undefined entity" in error.reason
+        assert "in each other" in error.reason
+        assert peak < 16 * 1024 * 1024
+
+    def test_many_prefixes_at_one_place_are_refused(self):
+        declared = " ".join(f'xmlns:p{n}="urn:{n}"' for n in range(500))
+        found, error = broken(export(item(1), f"<x {declared}/>", item(2)))
+        assert ids(found) == [1]
+        assert "namespaces" in error.reason
+
+
+class TestRepairs:
+    """What no XML parser accepts is repaired, and counted."""
+
+    def repaired(self, data: bytes, size: int = 64 * 1024) -> tuple[list[Item], dict[str, str]]:
+        repairs = Repairs()
+
+        class Slow(io.BytesIO):
+            def read(self, _size: int | None = -1) -> bytes:
+                return super().read(size)
+
+        found = [record for record in read(Slow(data), repairs) if isinstance(record, Item)]
+        return found, dict(repairs.notes())
+
+    @pytest.mark.parametrize(
+        ("bad", "good", "heading"),
+        [
+            (b"a\xef\xbf\xbfb", "ab", FORBIDDEN),
+            (b"a\xef\xbf\xbeb", "ab", FORBIDDEN),
+            (b"a\x0b\x00b", "ab", FORBIDDEN),
+            (b"a\xed\xa0\xbd\xed\xb8\x89b", "a\U0001f609b", ""),
+            (b"a\xed\xa0\xbdb", "a\ufffdb", ODD),
+            (b"a\xc0\x80b", "ab", ODD),
+            (b"a\xe0\x80\xbcb", "a\ufffdb", ODD),
+            (b"caf\xe9 \x96 \xc3\xa9", "caf\xe9 \u2013 \xe9", FOREIGN),
+            ("漢字\U0001f609".encode(), "漢字\U0001f609", ""),
+            (b"a &nbsp; &#x3; ]] &b", "a &nbsp; &#x3; ]] &b", ""),
+        ],
+    )
+    @pytest.mark.parametrize("size", [1, 2, 3, 7, 64 * 1024])
+    def test_bytes_in_a_text_are_read(self, bad, good, heading, size):
+        data = export(item(1, "A", "x"), item(2, "B", "HERE"), item(3, "C")).replace(b"HERE", bad)
+        found, notes = self.repaired(data, size)
+        assert [one.id for one in found] == [1, 2, 3]
+        assert found[1].body == good
+        assert list(notes) == [heading][: bool(heading)]
+        line = data[: data.index(bad)].count(b"\n") + 1
+        assert all(note.endswith(f"on line {line}") for note in notes.values())
+
+    @pytest.mark.parametrize(
+        ("bad", "good", "heading"),
+        [
+            ("Fish&nbsp;&amp; chips&hellip;", "Fish\xa0& chips\u2026", ""),
+            ("Fish &#x3;&#65;&#0;&#xFFFF;&#55357;", "Fish A", FORBIDDEN),
+            ("Fish & chips &unknown; &#x; &LT;b", "Fish & chips &unknown; &#x; <b", AMPERSANDS),
+        ],
+    )
+    @pytest.mark.parametrize("size", [1, 7, 64 * 1024])
+    def test_references_in_a_title_are_read(self, bad, good, heading, size):
+        data = export(item(1), item(2, "HERE"), item(3)).replace(b"HERE", bad.encode())
+        found, notes = self.repaired(data, size)
+        assert [one.id for one in found] == [1, 2, 3]
+        assert found[1].title == good
+        assert list(notes) == [heading][: bool(heading)]
+
+    @pytest.mark.parametrize(
+        "before", [b"\n", b" \n\n\t", b"<br />\n<b>Notice</b>: x & y in z.php\n", b"\xef\xbb\xbf\n"]
+    )
+    def test_what_precedes_the_document_is_skipped(self, before):
+        found, notes = self.repaired(before + export(item(1)))
+        assert [one.id for one in found] == [1]
+        assert found[0].line == items(export(item(1)))[0].line + before.count(b"\n")
+        assert notes == {BEFORE: "on line 1"}
+
+    def test_a_byte_order_mark_is_no_repair(self):
+        found, notes = self.repaired(b"\xef\xbb\xbf" + export(item(1)))
+        assert (len(found), notes) == (1, {})
+
+    @pytest.mark.parametrize(
+        "after", [b"<br />\n<b>Warning</b>: in foo.php", b"PHP & x", b"<?xml version='1.0'?><rss/>"]
+    )
+    def test_what_follows_the_document_is_skipped(self, after):
+        data = export(item(1), item(2))
+        found, notes = self.repaired(data + b"\n" + after)
+        assert [one.id for one in found] == [1, 2]
+        assert notes[AFTER] == f"on line {data.count(bytes([10])) + 2}"
+
+    def test_white_space_and_comments_at_the_end_are_no_repair(self):
+        assert self.repaired(export(item(1)) + b"\n<!-- done -->\n")[1] == {}
+
+    def test_every_repair_is_counted(self):
+        notes = self.repaired(export(item(1, "x", "a\x0bb\x0b"), item(2, "x\x0b")))[1]
+        assert notes[FORBIDDEN].startswith("3 times, first on line ")
+
+    @pytest.mark.parametrize("encoding", ["utf-16-le", "unicode_escape", "idna", "zip", "klingon"])
+    def test_other_encodings_are_refused_by_name(self, encoding):
+        assert encoding in broken(export(item(1)).replace(b"UTF-8", encoding.encode()))[1].reason
+
+    def test_japanese(self):
+        data = export(item(1, "漢字")).decode().replace("UTF-8", "Shift_JIS").encode("shift_jis")
+        assert items(data)[0].title == "漢字"
 
 
 class Endless(io.RawIOBase):
