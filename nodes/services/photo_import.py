@@ -1,15 +1,22 @@
 """Photos from files on this machine, each once: what import_photos and import_wordpress call."""
 
+import unicodedata
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from bson import ObjectId
+from django.utils.translation import gettext as _
+from pymongo.errors import PyMongoError
 
 from mongo.connection import database
 from nodes.collections import ASSET_FILES, TRASH, standing
+from nodes.errors import NodeError
 from nodes.photos.assets.cleaning import Cleaning
+from nodes.photos.assets.errors import BadPicture
 from nodes.services.photos import Upload
 from nodes.types import Actor
 
@@ -60,9 +67,10 @@ def upload(
     """
     coming = Upload(actor, gallery_id, path.name, title=title, fields=fields, tags=tags)
     try:
-        for piece in _pieces(path):
-            coming.feed(piece)
-        return coming.finish().id
+        with _refusing():
+            for piece in _pieces(path):
+                coming.feed(piece)
+            return coming.finish().id
     finally:
         # Of what was not finished, whatever stopped it, nothing stays.
         coming.abort()
@@ -74,17 +82,29 @@ def there(gallery_id: ObjectId, path: Path) -> ObjectId | None:
     One in the trash counts: an editor threw it away, and no import brings it back. Raises BadPicture, OSError.
     """
     cleaning = Cleaning(path.name)
-    for piece in _pieces(path):
-        for _part in cleaning.feed(piece):
+    with _refusing():
+        for piece in _pieces(path):
+            for _part in cleaning.feed(piece):
+                continue
+        for _part in cleaning.end():
             continue
-    for _part in cleaning.end():
-        continue
     same = {"metadata.detail.sha256": cleaning.sha256, "metadata.parent_id": gallery_id, **standing(ASSET_FILES)}
     for name in (ASSET_FILES, TRASH):
         if found := database()[name].find_one(same, {"_id": 1}):
             photo_id: ObjectId = found["_id"]
             return photo_id
     return None
+
+
+@contextmanager
+def _refusing() -> Iterator[None]:
+    """Raise BadPicture for whatever a decoder raises: one picture never ends the import of the others."""
+    try:
+        yield
+    except (NodeError, OSError, PyMongoError):
+        raise
+    except Exception as error:
+        raise BadPicture(_("The picture is damaged and cannot be shown.")) from error
 
 
 def existing(photos: Mapping[int, ObjectId]) -> dict[int, ObjectId]:
@@ -104,6 +124,44 @@ def files(folder: Path) -> Iterator[Path]:
             yield from files(path)
         elif path.suffix.lower() in ENDINGS:
             yield path
+
+
+def find_file(folder: Path, *names: str) -> Path | None:
+    """Return the file at the end of some names below a folder, in whatever Unicode form the disk spells them.
+
+    macOS decomposes accented letters and others compose them. None if there is none that can be read.
+    """
+    path = folder
+    for name in names:
+        try:
+            there = (path / name).exists()
+        except (OSError, ValueError):
+            # What no file system can name is on none.
+            return None
+        if there or name.isascii():
+            path /= name
+        elif spelled := _in_any_form(path, name):
+            path = spelled
+        else:
+            return None
+    try:
+        return path if path.is_file() else None
+    except (OSError, ValueError):
+        return None
+
+
+def _in_any_form(folder: Path, name: str) -> Path | None:
+    try:
+        spelled = _names(folder, folder.stat().st_mtime_ns).get(unicodedata.normalize("NFC", name))
+    except OSError:
+        return None
+    return folder / spelled if spelled else None
+
+
+@lru_cache(maxsize=16)
+def _names(folder: Path, _changed: int) -> dict[str, str]:
+    """Return the names in a folder, as it is since a change, by their composed form."""
+    return {unicodedata.normalize("NFC", path.name): path.name for path in folder.iterdir()}
 
 
 def _pieces(path: Path) -> Iterator[bytes]:

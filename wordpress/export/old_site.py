@@ -1,6 +1,7 @@
 """The old site as its links saw it: which address was which post, page or file."""
 
 import re
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -8,7 +9,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 from bson import ObjectId
 
-from nodes.services.photo_import import ENDINGS
+from nodes.services import photo_import
 from wordpress.export.records import Attachment
 from wordpress.texts.content import File
 
@@ -19,7 +20,7 @@ SIZE = re.compile(r"-\d{1,5}x\d{1,5}(?=\.\w+\Z)")
 # How texts name the photos of the new site.
 PHOTO = "photo:"
 DATED = re.compile(r"/\d{4}/\d\d/(?:\d\d/)?([^/?]+)\Z")
-LONGEST_NAME = 255  # bytes
+LONGEST_PATH = 4_096  # bytes
 DEAD_FRAGMENTS = re.compile(r"(?:more|comment)-\d+\Z")
 
 
@@ -128,7 +129,7 @@ class View:
         """The pictures with these ids, or the post's own."""
         if not ids:
             own = self.site.by_parent.get(self.number, [])
-            return [file for file in own if file.url.split("?")[0].lower().endswith(tuple(ENDINGS))]
+            return [file for file in own if file.url.split("?")[0].lower().endswith(tuple(photo_import.ENDINGS))]
         return [self.site.by_id[number] for number in ids if number in self.site.by_id]
 
 
@@ -137,11 +138,11 @@ def locate(directory: Path, attachment: Attachment) -> Path | None:
     uploads folder, one of a month's folder or one flat folder will do. None if it is missing."""
     path = attachment.file or unquote(_normal(attachment.url.split("?")[0]).partition("/")[2])
     parts = [part for part in path.split("/") if part not in ("", ".", "..")]
-    ends = (directory.joinpath(*parts[start:]) for start in range(len(parts)))
-    # What no file system can name is on none.
-    if "\x00" in path or any(len(part.encode()) > LONGEST_NAME for part in parts):
+    # No file system has a longer path.
+    if len(path.encode()) > LONGEST_PATH:
         return None
-    return next((found for found in ends if found.is_file()), None)
+    ends = (photo_import.find_file(directory, *parts[start:]) for start in range(len(parts)))
+    return next((found for found in ends if found), None)
 
 
 def host_of(url: str) -> str:
@@ -163,4 +164,5 @@ def _normal(url: str) -> str:
     if not host:
         return ""
     number = next((f"?{name}={query[name][0]}" for name in ("p", "page_id") if name in query), "")
-    return f"{host}/{unquote(parts.path).strip('/')}".rstrip("/") + number
+    path = unicodedata.normalize("NFC", unquote(parts.path))
+    return f"{host}/{path.strip('/')}".rstrip("/") + number

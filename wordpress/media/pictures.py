@@ -27,7 +27,8 @@ from wordpress.texts.content import plain
 
 __all__ = ["Pictures", "absent", "local"]
 
-LONGEST_TITLE, LONGEST_ALT, LONGEST_NAME = 300, 500, 100
+LONGEST_TITLE, LONGEST_ALT = 300, 500
+LONGEST_NAME = 200  # bytes
 
 
 def local(export: Export) -> list[tuple[Attachment, Path]]:
@@ -43,7 +44,8 @@ def absent(export: Export) -> list[Attachment]:
 def _name(attachment: Attachment) -> PurePosixPath:
     """What to call the file of an attachment: the end of its address, in what any file system takes."""
     end = unquote(attachment.url.split("?")[0].rsplit("/", 1)[-1])
-    return PurePosixPath(re.sub(r"[^\w.-]", "-", end)[-LONGEST_NAME:])
+    kept = re.sub(r"[^\w.-]", "-", end).encode()[-LONGEST_NAME:]
+    return PurePosixPath(kept.decode(errors="ignore"))
 
 
 class Pictures:

@@ -46,7 +46,7 @@ class Command(MongoCommand):
                 counts[self._import(gallery_id, path, options)] += 1
             except (NodeError, OSError, UnicodeDecodeError) as error:
                 counts["refused"] += 1
-                read = _beside(path) if isinstance(error, UnicodeDecodeError) else path
+                read = f"{path}.txt" if isinstance(error, UnicodeDecodeError) else path
                 self.stderr.write(f"{read}: {error}")
         if not quiet:
             said = ", ".join(f"{number} {name}" for name, number in counts.items())
@@ -85,10 +85,6 @@ def _gallery(address: str) -> ObjectId:
 
 def _words(path: Path) -> str:
     """Return what the text file beside a picture says it shows; "" without one. Raises UnicodeDecodeError."""
-    beside = _beside(path)
+    beside = photo_import.find_file(path.parent, f"{path.name}.txt")
     # Some editors begin UTF-8 with a mark of its own.
-    return " ".join(beside.read_text("utf-8-sig").split())[:500] if beside.is_file() else ""
-
-
-def _beside(path: Path) -> Path:
-    return path.with_name(f"{path.name}.txt")
+    return " ".join(beside.read_text("utf-8-sig").split())[:500] if beside else ""

@@ -1,6 +1,7 @@
 """manage.py import_photos and sweep_uploads, as an operator sees them."""
 
 import io
+import unicodedata
 from datetime import timedelta
 
 import pytest
@@ -50,6 +51,15 @@ def test_a_folder_is_imported_once(folder):
     assert said == "Photos: 0 imported, 3 left as they were, 0 refused.\n"
     assert count() == before
     audit()
+
+
+@pytest.mark.parametrize(("picture", "text"), [("NFC", "NFD"), ("NFD", "NFC")])
+def test_text_file_in_another_unicode_form_is_read(tmp_path, picture, text):
+    (tmp_path / unicodedata.normalize(picture, "café.jpg")).write_bytes(pictures.jpeg())
+    (tmp_path / unicodedata.normalize(text, "café.jpg.txt")).write_text("A café")
+    parent = gallery("cafes")
+    run("import_photos", str(tmp_path), "--gallery", "cafes")
+    assert selectors.find(parent, "café").metadata.detail.alt == "A café"
 
 
 def test_a_path_is_given_as_it_is_read_or_as_it_is_in_an_address(folder):

@@ -1,10 +1,12 @@
 """Pictures of an export become photos that are as public as what they were uploaded to."""
 
+import unicodedata
 from datetime import UTC, datetime
 
 import pytest
 from django.core.management import CommandError
 
+from nodes.photos.assets.cleaning import Cleaning
 from tests.support.nodes import pictures
 from tests.support.wxr import attachment, export, item, meta
 
@@ -94,3 +96,44 @@ def test_of_an_export_that_ends_too_early_no_picture_is_published_whose_post_may
     with pytest.raises(CommandError):
         run(data.replace(b"</channel>", b"</item>"), media=uploads)
     assert published(mongo) == {"1.png": None, "2.png": UPLOADED, "3.png": UPLOADED}
+
+
+def test_picture_that_a_decoder_fails_on_is_refused_alone(mongo, run, uploads, monkeypatch):
+    feed, bad = Cleaning.feed, (uploads / "1.png").read_bytes()
+
+    def fail(cleaning: Cleaning, data: bytes):
+        if data == bad:
+            raise ZeroDivisionError("Fraction(1, 0)")
+        return feed(cleaning, data)
+
+    monkeypatch.setattr(Cleaning, "feed", fail)
+    said = run(export(picture(1), picture(2), item(3)), media=uploads)
+    assert set(published(mongo)) == {"2.png"}
+    assert said[said.index("Pictures that were refused:") + 1].startswith("  1.png: The picture is damaged")
+    assert said[-1] == "4 changes: 2 sections, 1 post, 1 photo"
+
+
+@pytest.mark.parametrize("path", ["x/" * 3_000 + "1.png", "x" * 5_000 + ".png", "a\x00b.png"])
+def test_attachment_with_an_impossible_path_is_missing(mongo, run, uploads, path):
+    url = "https://old.example/wp-content/uploads/" + path
+    said = run(export(attachment(1, url, "A", meta("_wp_attached_file", path)), picture(2), item(3)), media=uploads)
+    assert "1 attachment missing, 1 found" in said
+    assert set(published(mongo)) == {"2.png"}
+
+
+@pytest.mark.parametrize("on_disk", ["NFC", "NFD"])
+@pytest.mark.parametrize("in_export", ["NFC", "NFD"])
+@pytest.mark.parametrize("in_text", ["NFC", "NFD"])
+def test_names_are_found_in_either_unicode_form(mongo, run, tmp_path, on_disk, in_export, in_text):
+    name = "été/café.png"
+    path = tmp_path / "uploads" / unicodedata.normalize(on_disk, name)
+    path.parent.mkdir(parents=True)
+    path.write_bytes(pictures.png())
+    exported, shown = unicodedata.normalize(in_export, name), unicodedata.normalize(in_text, name)
+    url = "https://old.example/wp-content/uploads/"
+    files = attachment(1, url + exported, "Café", meta("_wp_attached_file", exported))
+    said = run(export(files, item(2, "A post", f'<img src="{url}{shown}">')), media=tmp_path / "uploads")
+    assert "0 attachments missing, 1 found" in said
+    photo = mongo["cms.assets.files"].find_one()["_id"]
+    text = mongo["cms.nodes"].find_one({"metadata.type": "blog-entry"})["metadata"]["detail"]["text"]
+    assert f'src="photo:{photo}"' in text
