@@ -13,6 +13,13 @@ IDEOGRAPHS: Final = (
 )
 UNSPACED: Final = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"
 
+# Characters without width inside words: soft hyphens, joiners, marks of direction, selectors of variants.
+_WITHOUT_WIDTH = re.compile(
+    "[\u00ad\u034f\u061c\u180b-\u180f\u200b-\u200f\u2060-\u2064\ufe00-\ufe0f\ufeff\U000e0100-\U000e01ef]"
+)
+# The apostrophe of keyboards, quotation marks used for it, and the letters of some languages that look like it.
+_APOSTROPHES = re.compile("['\u2018\u201b\u02bb\u02bc\uff07]")
+
 # Control characters that XML forbids, C1 controls, non-characters; and the bidirectional embeddings, overrides and
 # isolates, which can turn round what follows them ("Trojan Source", CVE-2021-42574). The marks U+200E, U+200F and
 # U+061C act on one place only and stay.
@@ -30,6 +37,11 @@ def scrub(text: str) -> str:
     if _SURROGATE.search(text):
         text = _SURROGATE.sub("\ufffd", text)
     return _UNWANTED.sub("", text).replace("\x0c", " ")
+
+
+def searchable(text: str) -> str:
+    """Return `text` as words in it are compared: one kind of apostrophe, and no characters without width."""
+    return _APOSTROPHES.sub("\u2019", _WITHOUT_WIDTH.sub("", text))
 
 
 def unescape(text: str) -> str:

@@ -9,7 +9,7 @@ from itertools import islice
 from typing import Final
 
 from markup import tags
-from markup.characters import IDEOGRAPHS, UNSPACED, cut, scrub, unescape
+from markup.characters import IDEOGRAPHS, UNSPACED, cut, scrub, searchable, unescape
 
 SLUG_LENGTH: Final = 80  # characters
 
@@ -118,10 +118,16 @@ def highlight(text: str, terms: Sequence[str], around: int = 80, extracts: int =
 
 
 def folded(text: str) -> str:
-    """Return `text` without case and accents, as `highlight` finds terms: "" for an accent that stands alone, "ss" for "ß"."""
+    """Return `text` without case and accents, and `searchable`, as `highlight` finds terms: "" for an accent that stands alone,
+    "ss" for "ß"."""
     if text.isascii():
-        return text.lower()
-    return unicodedata.normalize("NFKC", _ACCENTS.sub("", unicodedata.normalize("NFKD", text.casefold())))
+        return _folded_ascii(text)
+    apart = unicodedata.normalize("NFKD", searchable(text).casefold())
+    return unicodedata.normalize("NFKC", _ACCENTS.sub("", apart))
+
+
+def _folded_ascii(text: str) -> str:
+    return text.lower().replace("'", "\u2019")
 
 
 def minutes(text: str) -> int:
@@ -253,7 +259,7 @@ def _matches(text: str, terms: Sequence[str]) -> list[tuple[int, int]]:
     # ASCII is as long as before: a run of it at once.
     for run in _RUN.finditer(text):
         is_plain = run[0].isascii()
-        folded.append(run[0].lower() if is_plain else _folded(run[0]))
+        folded.append(_folded_ascii(run[0]) if is_plain else _folded(run[0]))
         origin.extend(range(*run.span()) if is_plain else [run.start()] * len(folded[-1]))
     origin.append(len(text))
     found = []

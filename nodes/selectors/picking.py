@@ -5,6 +5,7 @@ from typing import Any
 
 from bson import ObjectId
 
+from markup.text import folded
 from mongo.clock import now
 from mongo.connection import database
 from nodes.collections import ASSET_FILES, NODES, keys_of, standing
@@ -61,7 +62,7 @@ def by_title(
 
 def photos(query: str) -> list[Photo]:
     """Return photos to choose from, whatever their state: the newest, or those with the words typed so far."""
-    moment, words = now(), query.casefold().split()
+    moment, words = now(), folded(query).split()
     if not words:
         found = lists.page(Filters(type=PHOTO), moment, size=OFFERED, collection=ASSET_FILES)
         return [row.node for row in found.rows]
@@ -70,7 +71,7 @@ def photos(query: str) -> list[Photo]:
     for photo in _newest(LOOKED_THROUGH):
         if len(chosen) >= OFFERED:
             break
-        said = " ".join((photo.metadata.title, photo.metadata.detail.alt, *photo.metadata.tags)).casefold()
+        said = folded(" ".join((photo.metadata.title, photo.metadata.detail.alt, *photo.metadata.tags)))
         if all(word in said for word in words):
             chosen.setdefault(photo.pk, photo)
     return list(chosen.values())

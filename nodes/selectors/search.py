@@ -11,6 +11,7 @@ from typing import Any
 from pymongo.errors import PyMongoError
 
 from markup import text
+from markup.characters import searchable
 from mongo.connection import bounded, database
 from nodes.collections import ASSET_FILES, NODES, SEARCH, standing
 from nodes.models import Node, Photo, as_shown
@@ -29,7 +30,7 @@ LOOKED_THROUGH = 400
 READ = {path: 1 for path, _way in SEARCH.keys if path != "derived.pairs"}
 LONGEST_QUERY = 200
 MILLISECONDS = 1_500
-_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
+_WORD = re.compile(r"[^\W_]+(?:’[^\W_]+)*")
 BEST_FIRST: list[tuple[str, Any]] = [("score", {"$meta": "textScore"}), ("metadata.created", -1), ("_id", -1)]
 
 
@@ -58,7 +59,7 @@ class Results:
 
 def words_of(query: str) -> tuple[str, ...]:
     """Return the words of what was typed, at most MOST_WORDS; operators and other signs mean nothing."""
-    return tuple(_WORD.findall(query[:LONGEST_QUERY])[:MOST_WORDS])
+    return tuple(_WORD.findall(searchable(query[:LONGEST_QUERY]))[:MOST_WORDS])
 
 
 def search(

@@ -6,6 +6,7 @@ from typing import Any
 from bson import ObjectId
 
 from markup import text
+from markup.characters import searchable
 from markup.html import references as markup_references
 from nodes import content
 from nodes.content import MARKDOWN
@@ -48,9 +49,17 @@ def of(metadata: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def pairs(metadata: Mapping[str, Any], plain: str) -> str:
-    """Return what search looks for of scripts without spaces, in a node whose derived `text` is `plain`."""
+    """Return what search looks for and the text index would not find, in a node whose derived `text` is `plain`."""
     everything = (metadata["title"], metadata.get("summary") or "", *metadata.get("tags", ()), plain)
-    return " ".join(sorted(scripts.pairs(" ".join(everything))))
+    return " ".join(sorted(searched(" ".join(everything))))
+
+
+def searched(said: str) -> set[str]:
+    """Return the pairs of scripts without spaces, and the words that search looks for in another spelling."""
+    spelled = searchable(said)
+    if spelled == said:
+        return scripts.pairs(said)
+    return scripts.pairs(spelled) | (set(spelled.split()) - set(said.split()))
 
 
 def shown(metadata: Mapping[str, Any]) -> dict[str, Any]:

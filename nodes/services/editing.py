@@ -42,7 +42,6 @@ from nodes.services.write import (
     unschedules,
     writable,
 )
-from nodes.texts import scripts
 from nodes.texts.tags import MOST, unique
 from nodes.types import NEVER, NO_TAGS, Act, Actor, Expected, Saved, Submitted, TagChange
 
@@ -253,7 +252,7 @@ def change_tags(node_id: ObjectId, tags: TagChange, collection: str = NODES, *, 
     Raises NodeGone, Published, FieldRefused (too many), TooBusy.
     """
     nodes, fields = database()[collection], {"metadata": 1}
-    if is_unspaced := bool(scripts.pairs(" ".join(tags.added | tags.removed))):
+    if is_derived := bool(derived.searched(" ".join(tags.added | tags.removed))):
         fields["derived.text"] = 1
     for _attempt in range(ATTEMPTS):
         stored = nodes.find_one({"_id": node_id, **standing(collection)}, fields)
@@ -271,7 +270,7 @@ def change_tags(node_id: ObjectId, tags: TagChange, collection: str = NODES, *, 
         if len(given) > max(MOST, len(present)):
             raise FieldRefused("tags", _("At most %(most)d tags are taken: remove some first.") % {"most": MOST})
         changes: dict[str, Any] = {"metadata.tags": given}
-        if is_unspaced:
+        if is_derived:
             # Search finds them among the pairs of all that the node says.
             unchanged["metadata.nonce"] = seen.nonce
             text = stored.get("derived", {}).get("text", "")

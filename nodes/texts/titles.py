@@ -3,6 +3,7 @@
 import re
 import unicodedata
 
+from markup.characters import searchable
 from nodes.texts import scripts
 
 # Words of one title that are kept, and of what is typed that are looked for.
@@ -19,6 +20,7 @@ LAST = "\U0010ffff"
 
 def words(title: str) -> list[str]:
     """Return the words of a title as they are kept: each once, sorted, without case and accents."""
+    title = searchable(title)
     spaced = [word[:LONGEST] for word in _WORD.findall(_folded(scripts.spaced(title)))]
     pieces = [_folded(piece) for piece in scripts.pieces(title, _PIECE)]
     return sorted(dict.fromkeys([*spaced, *pieces][:MOST_KEPT]))
@@ -26,6 +28,7 @@ def words(title: str) -> list[str]:
 
 def typed(query: str) -> list[str]:
     """Return the beginnings of words that a title must have for what is typed, the longest first."""
+    query = searchable(query)
     spaced = [word[:LONGEST] for word in _WORD.findall(_folded(scripts.spaced(query)))]
     runs = [_folded(run[:_PIECE]) for run in scripts.runs(query)]
     return sorted(dict.fromkeys([*spaced, *runs]), key=len, reverse=True)[:MOST_TYPED]

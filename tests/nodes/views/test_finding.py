@@ -17,6 +17,7 @@ from nodes.models import tree
 from nodes.selectors import search, sitemap
 from nodes.services import editing
 from nodes.services.site import save_settings
+from nodes.types import TagChange
 from tests.support.nodes import photo_build
 from tests.support.nodes.build import EDITOR, node, nonce
 
@@ -145,6 +146,48 @@ class TestSearch:
     )
     def test_finds(self, client, query, slugs):
         assert self.found(client, query) == slugs
+
+    @pytest.mark.parametrize(
+        "written", ["shopkeeper's", "shopkeeper’s", "shopkeeperʼs", "shop\u00adkeeper's", "shop\u200bkeeper’s"]
+    )
+    @pytest.mark.parametrize("where", ["title", "detail.text", "summary", "detail.alt"])
+    def test_apostrophes_and_invisible_characters_do_not_matter(self, client, blog, written, where):
+        if where == "detail.alt":
+            photo_build.upload(photo_build.gallery(), name="found.jpg", fields={"detail.alt": f"The {written} door"})
+        elif where == "detail.text":
+            post(blog, "found", 2021, 1, 1, text=f"The {written} door")
+        else:
+            post(blog, "found", 2021, 1, 1, **{where: f"The {written} door"})
+        for query in (
+            "shopkeeper's",
+            "shopkeeper’s",
+            "SHOPKEEPERʼS",
+            "shop\u00adkeeper's",
+            "shopkeeper\u200b's",
+            "door shopkeeper's",
+        ):
+            assert self.found(client, query) == ["found"], query
+
+    def test_contractions_are_found_in_either_spelling(self, client, blog):
+        post(blog, "straight", 2021, 1, 1, text="It couldn't be.")
+        post(blog, "curly", 2021, 1, 2, text="It couldn’t be.")
+        for query in ("couldn't", "couldn’t"):
+            assert set(self.found(client, query)) == {"straight", "curly"}
+            page = client.get("/search", {"q": query}).content.decode()
+            assert ("<mark>couldn&#x27;t</mark>" in page, "<mark>couldn’t</mark>" in page) == (True, True)
+
+    @pytest.mark.parametrize(
+        ("written", "query"),
+        [("می\u200cخواهم", "میخواهم"), ("میخواهم", "می\u200cخواهم"), ("紅\u200b樓夢", "紅樓夢"), ("l'arbre", "arbre")],
+    )
+    def test_joiners_and_breaks_do_not_matter(self, client, blog, written, query):
+        post(blog, "found", 2021, 1, 1, text=f"A {written} b")
+        assert self.found(client, query) == ["found"]
+
+    def test_tag_is_found_in_other_spelling_once_given(self, client, blog):
+        page = post(blog, "found", 2021, 1, 1)
+        editing.change_tags(page, TagChange(added=frozenset({"shopkeeper's"})))
+        assert self.found(client, "shopkeeper’s") == ["found"]
 
     def test_shows_extracts_with_the_words_marked(self, client):
         page = client.get("/search", {"q": "amélia"}).content.decode()
