@@ -9,8 +9,8 @@ from django.core.management import execute_from_command_line
 
 from cms.release import line
 from local.mongod import MongodError
-from mongo.management.base import COULD_NOT_RUN, outage
-from mongo.servers import is_outage
+from mongo.management.base import COULD_NOT_RUN
+from mongo.servers import cause_of, is_outage
 
 if __name__ == "__main__":
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "cms.settings")
@@ -28,5 +28,5 @@ if __name__ == "__main__":
     except Exception as error:  # Django's own commands (migrate, createsuperuser) let the driver's errors through
         if not is_outage(error):
             raise
-        sys.stderr.write(f"CommandError: {outage(error)}\n")
+        sys.stderr.write(f"CommandError: {cause_of(error)}\n")
         sys.exit(COULD_NOT_RUN)

@@ -28,9 +28,6 @@ UNAUTHORIZED, DUPLICATE_KEY = 13, 11000
 # A collection with so many times more documents than a sample has is not read whole.
 WHOLE = 20
 
-# The longest that a server counts in milliseconds is 24 days.
-UNHURRIED_SECONDS = 14 * 24 * 60 * 60
-
 AWARE: CodecOptions[Document] = CodecOptions(tz_aware=True, tzinfo=UTC)
 
 
@@ -143,5 +140,6 @@ def promptly() -> AbstractContextManager[Any]:
 
 
 def unhurried() -> AbstractContextManager[Any]:
-    """Lift the connection's time limit from a block: an index build or a scan takes as long as it takes."""
-    return pymongo.timeout(UNHURRIED_SECONDS)
+    """Lift the connection's time limit from a block: an index build or a scan takes as long as it takes. Finding a server is
+    still bounded by serverSelectionTimeoutMS."""
+    return pymongo.timeout(0)

@@ -1,9 +1,12 @@
 """MongoDB servers: whether the one of the operator's will do (a replica set or a mongos, new enough, within reach), whether one
 answers, and what an error says of it."""
 
+import logging
 import re
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from typing import Any
 
 from django.db import DEFAULT_DB_ALIAS, DatabaseError
@@ -17,12 +20,17 @@ from pymongo.errors import (
     ServerSelectionTimeoutError,
 )
 from pymongo.read_preferences import Primary, Secondary
+from pymongo.topology_description import TopologyDescription
 from pymongo.uri_parser import parse_uri
 
-from mongo.connection import bounded, client
+from mongo.connection import UNAUTHORIZED, bounded, client
+
+logger = logging.getLogger(__name__)
 
 OLDEST = (6, 0)
-AUTHENTICATION_FAILED = (13, 18)  # Unauthorized, AuthenticationFailed: src/mongo/base/error_codes.yml
+AUTHENTICATION_FAILED = 18  # src/mongo/base/error_codes.yml
+# Seconds that a process that has just started looks for a primary before it reports an outage.
+FIRST_SECONDS = 0.6
 
 
 # What a server answers, also after it has written, that stops, steps down, or reaches too few members:
@@ -51,7 +59,7 @@ def check(uri: str, timeout: float = 5.0) -> str:
     except ServerSelectionTimeoutError as error:
         reason = f"cannot be reached within {timeout:.0f} s: {first_clause(error)}"
     except OperationFailure as error:
-        refused = error.code in AUTHENTICATION_FAILED
+        refused = error.code in (UNAUTHORIZED, AUTHENTICATION_FAILED)
         reason = "refuses the user name or password of MONGODB_URI" if refused else f"answers: {first_clause(error)}"
     except ConfigurationError as error:  # a wire protocol that the driver no longer speaks
         reason = f"cannot be used: {first_clause(error)}"
@@ -84,22 +92,88 @@ def unsuitable(hello: dict[str, Any], version: list[int]) -> str:
 
 
 def is_outage(error: BaseException | None) -> bool:
-    """Return whether an exception says that the database cannot be reached or does not answer in time.
+    """Return whether an exception says that the database cannot be reached, refuses the log-in or does not answer in time.
 
     The ORM wraps what the driver raised: its cause is looked at too.
     """
     while error is not None:
         if isinstance(error, ConnectionFailure) or getattr(error, "timeout", False) is True:
             return True
-        if isinstance(error, OperationFailure) and error.code in PASSING:
+        if isinstance(error, OperationFailure) and error.code in (*PASSING, AUTHENTICATION_FAILED):
             return True
         error = error.__cause__ or error.__context__
     return False
 
 
-def first_clause(error: PyMongoError) -> str:
+def first_clause(error: BaseException) -> str:
     """Return the first clause of a driver's message, which goes on with settings and the whole topology."""
     return str(error).split(", full error")[0].split(" (configured timeouts")[0].split(", Timeout:")[0]
+
+
+def cause_of(error: BaseException, alias: str = DEFAULT_DB_ALIAS) -> str:
+    """Return one sentence that names why MongoDB can't be used, by an error that is_outage accepts and what the driver knows of
+    the servers."""
+    while not isinstance(error, PyMongoError) and (raised := error.__cause__ or error.__context__):
+        error = raised
+    known = client(alias).topology_description
+    if getattr(error, "code", None) == AUTHENTICATION_FAILED or _refuses_log_in(known):
+        return "MongoDB refuses the user name or password of MONGODB_URI."
+    servers = {f"{host}:{port}": server for (host, port), server in known.server_descriptions().items()}
+    if known.has_writable_server():
+        return f"MongoDB doesn't answer: {first_clause(error)}."
+    reached = {name: server.server_type_name for name, server in servers.items() if server.is_server_type_known}
+    away = ", ".join(sorted(servers.keys() - reached.keys()))
+    if known.replica_set_name and reached:
+        states = ", ".join(f"{name} ({type})" for name, type in sorted(reached.items()))
+        return (
+            f"The replica set {known.replica_set_name} has no primary. Reached: {states}. "
+            f"Not reached: {away or 'none'}. A majority of the members must run."
+        )
+    reasons = {name: first_clause(server.error) if server.error else "silent" for name, server in servers.items()}
+    listed = "; ".join(f"{name}: {reason.removeprefix(f'{name}: ')}" for name, reason in sorted(reasons.items()))
+    if "[SSL" in listed:
+        return (
+            f"The TLS connection to MongoDB failed. {listed}. Check tlsCAFile in MONGODB_URI and this machine's clock."
+        )
+    return f"MongoDB doesn't answer. {listed}."
+
+
+def report_outage() -> None:
+    """Log why MongoDB can't be used, if it can't be within FIRST_SECONDS: the first line of a process that starts."""
+    _give_up_at()
+    try:
+        with within(FIRST_SECONDS):
+            client().admin.command("ping")
+    except (Outage, PyMongoError) as error:
+        logger.error("%s", cause_of(error))
+
+
+def is_cut_off() -> bool:
+    """Return whether MongoDB refuses the log-in, or this process has known no primary since it started, and has looked for
+    FIRST_SECONDS.
+
+    A process that has known one waits out an election; a process that has not may wait for hours.
+    """
+    known = client().topology_description
+    if _refuses_log_in(known):
+        return True
+    if known.max_election_id is not None or known.topology_type_name == "Sharded":
+        return False
+    left = _give_up_at() - time.monotonic()
+    return left <= 0 or not answers(seconds=left)
+
+
+def _refuses_log_in(known: TopologyDescription) -> bool:
+    """Return whether a server refused the log-in: the driver forgets the server's type until its next heartbeat."""
+    return any(
+        getattr(server.error, "code", None) == AUTHENTICATION_FAILED for server in known.server_descriptions().values()
+    )
+
+
+@cache
+def _give_up_at() -> float:
+    """Return when this process ends its first search for a primary, which begins with the first call."""
+    return time.monotonic() + FIRST_SECONDS
 
 
 def knows_primary() -> bool:

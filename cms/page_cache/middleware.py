@@ -12,6 +12,7 @@ from api.changes import purging
 from cms.page_cache import kept
 from cms.page_cache.entries import LONGEST, Entry, etag_of, packed, present
 from cms.page_cache.kept import cache
+from cms.requests.errors import unavailable
 from cms.requests.keepable import is_for_all, key_of
 from cms.requests.stale import marked
 from cms.serving import cdn
@@ -19,7 +20,7 @@ from comments.reading import versions
 from mongo.clock import now
 from mongo.engine import secondaries
 from mongo.engine.noting import watched
-from mongo.servers import knows_primary, knows_secondary, within
+from mongo.servers import is_cut_off, knows_primary, knows_secondary, within
 from nodes.models import dependencies
 from nodes.models import site as stored_site
 from nodes.selectors import due
@@ -32,7 +33,7 @@ MAKING = 5.0
 
 class StaleMiddleware:
     """Answer with what was kept last, or what secondaries have, marked as stale, while no server is known that takes writes;
-    with what was kept also where one failed.
+    with what was kept also where one failed. Refuse at once if a process that starts has met no primary.
 
     Outside of the gate: who has a page to show waits for nothing, and leaves the gate to others.
     """
@@ -48,6 +49,8 @@ class StaleMiddleware:
                 with secondaries.reading():
                     response = self.get_response(request)
                 return response if response.status_code == 503 else marked(response)
+            if is_cut_off():
+                return unavailable(request)
         response = self.get_response(request)
         return (response.status_code == 503 and _stale(request)) or response
 

@@ -7,6 +7,7 @@ import os
 import sys
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 chdir = str(Path(__file__).resolve().parents[2])
 sys.path.insert(0, chdir)
@@ -40,3 +41,8 @@ forwarded_allow_ips = ""
 loglevel = "warning"
 # Else gunicorn keeps a socket in the home folder that every site would share.
 control_socket_disable = True
+
+
+def post_worker_init(worker: Any) -> None:
+    """Log why MongoDB can't be used, if it can't, before any request."""
+    import_module("mongo.servers").report_outage()

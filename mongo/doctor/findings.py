@@ -18,7 +18,7 @@ from pymongo.errors import OperationFailure, PyMongoError, ServerSelectionTimeou
 
 from mongo.collections import Collection, aliases, stored
 from mongo.connection import UNAUTHORIZED, Document, database, part_of
-from mongo.servers import first_clause, is_outage
+from mongo.servers import cause_of, first_clause, is_outage
 
 log = logging.getLogger(__name__)
 
@@ -100,8 +100,8 @@ def examine(
         except PyMongoError as error:
             if not is_outage(error):
                 raise
-            message = f"MongoDB does not answer: {first_clause(error)}."
-            found.append(Finding(ERROR, "unreachable", alias, message, "Start it, or mend MONGODB_URI."))
+            fix = "Start MongoDB, or correct MONGODB_URI."
+            found.append(Finding(ERROR, "unreachable", alias, cause_of(error, alias), fix))
     return sorted(found, key=lambda finding: (_SEVERITY[finding.level], finding.name, finding.where))
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from mongo import status
+from mongo.clock import now
 from mongo.connection import client
 from mongo.doctor.findings import ERROR, WARNING, Examination, Finding, check
 from mongo.servers import OLDEST
@@ -12,6 +13,7 @@ from mongo.servers import OLDEST
 # MongoDB's published ends of life, by release series.
 END_OF_LIFE = {(6, 0): datetime(2025, 7, 31, tzinfo=UTC), (7, 0): datetime(2027, 8, 31, tzinfo=UTC)}
 SAFE_MEMBERS = 3
+MOST_SKEW = 5.0  # seconds
 
 
 @dataclass(frozen=True)
@@ -105,6 +107,18 @@ def server_topology(examination: Examination) -> Iterator[Finding]:
         yield Finding(
             WARNING, "member-down", name, "This member of the replica set is not healthy.", "See rs.status()."
         )
+
+
+@check
+def clocks(examination: Examination) -> Iterator[Finding]:
+    """This machine's clock and the primary's agree."""
+    began = now()
+    theirs = client(examination.alias).admin.command("hello")["localTime"].replace(tzinfo=UTC)
+    skew = max((began - theirs).total_seconds(), (theirs - now()).total_seconds())
+    if skew > MOST_SKEW:
+        message = f"This machine's clock and MongoDB's differ by {skew:,.0f} s."
+        fix = "Synchronize the clocks of all machines, for example with chrony, then run the doctor again."
+        yield Finding(ERROR, "clock-skewed", examination.alias, message, fix)
 
 
 @check

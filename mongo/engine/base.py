@@ -48,6 +48,9 @@ class DatabaseWrapper(BaseDatabaseWrapper):
     introspection_class = DatabaseIntrospection
     SchemaEditorClass = DatabaseSchemaEditor
 
+    def check_database_version_supported(self) -> None:
+        """Ask nothing: each process would begin by waiting for a server that is away. See mongo.servers.check."""
+
     def get_collection(self, name: str, **options: Any) -> Any:
         """Return a collection, as querysets read it."""
         noting.reading()

@@ -9,9 +9,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
-from pymongo.errors import PyMongoError
 
-from mongo.servers import first_clause, is_outage
+from mongo.servers import cause_of, is_outage
 
 WRONG, COULD_NOT_RUN = 1, 2
 
@@ -37,7 +36,7 @@ class MongoCommand(BaseCommand):
         except Exception as error:
             if not is_outage(error):
                 raise
-            raise CommandError(outage(error), returncode=COULD_NOT_RUN) from error
+            raise CommandError(cause_of(error), returncode=COULD_NOT_RUN) from error
 
 
 class AuditCommand(MongoCommand):
@@ -61,11 +60,3 @@ class AuditCommand(MongoCommand):
     def write_json(self, findings: Iterable[Mapping[str, Any]], counts: Mapping[str, int]) -> None:
         """Print {"findings": […], "counts": {…}}."""
         self.stdout.write(json.dumps({"findings": list(findings), "counts": counts}, indent=2, default=str))
-
-
-def outage(error: BaseException) -> str:
-    """Return one sentence on a database that does not answer, without the driver's settings and topology."""
-    cause: BaseException | None = error
-    while cause is not None and not isinstance(cause, PyMongoError):
-        cause = cause.__cause__ or cause.__context__
-    return f"MongoDB does not answer: {first_clause(cause) if cause else error}."

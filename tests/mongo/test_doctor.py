@@ -9,6 +9,7 @@ from django.core.management import CommandError, call_command
 from pymongo import MongoClient
 
 from mongo import doctor
+from mongo.clock import now
 from mongo.collections import Collection, Declared, Index, ShardKey
 from mongo.doctor import ADVICE, ERROR, WARNING, HotQuery
 from mongo.schemas import NUMBER, TEXT, document, either, listed
@@ -211,6 +212,14 @@ def test_server_that_is_not_there_is_a_finding(mongo, monkeypatch):
     with MongoClient("mongodb://127.0.0.1:9/?serverSelectionTimeoutMS=50") as unreachable:
         monkeypatch.setattr("mongo.doctor.findings.database", lambda alias: unreachable["test"])
         assert found() == {"unreachable": ERROR}
+
+
+@pytest.mark.parametrize("hours", [-1, 1])
+def test_clock_that_differs_from_the_servers_is_an_error(mongo, monkeypatch, hours):
+    assert "clock-skewed" not in found()
+    monkeypatch.setattr("mongo.doctor.topology.now", lambda: now() + timedelta(hours=hours))
+    [skewed] = [finding for finding in doctor.examine() if finding.name == "clock-skewed"]
+    assert (skewed.level, "differ by 3,600 s" in skewed.message) == (ERROR, True)
 
 
 @pytest.mark.parametrize("options", ["", "&replicaSet=rs"])

@@ -1,5 +1,6 @@
 """The database engine: what the ORM sends is served by indexes, and what migrate finds is adopted."""
 
+import time
 from importlib import import_module
 
 import pytest
@@ -9,6 +10,7 @@ from django.contrib.auth import authenticate, get_user_model
 from django.contrib.contenttypes.models import ContentType
 from django.db import connection
 
+from cms.database.base import DatabaseWrapper
 from tests.support.commands import explain, stages
 
 
@@ -79,3 +81,14 @@ def test_index_of_any_kind_is_introspected(mongo, kind):
     constraints = connection.introspection.get_constraints(None, "oddities")
     mongo.oddities.drop()
     assert constraints["odd"]["orders"][0] in {"TEXT", "HASHED"}
+
+
+def test_connecting_asks_no_server_for_its_version():
+    """Else each process that starts while MongoDB is away would wait."""
+    wrapper = DatabaseWrapper(
+        {**connection.settings_dict, "HOST": "mongodb://127.0.0.1:9/?replicaSet=none"}, alias="away"
+    )
+    began = time.monotonic()
+    assert wrapper.database.client.topology_description.topology_type_name == "ReplicaSetNoPrimary"
+    assert time.monotonic() - began < 1
+    wrapper.close_pool()

@@ -6,7 +6,7 @@ import time
 from argparse import ArgumentParser
 from typing import Any
 
-from mongo import jobs
+from mongo import jobs, servers
 from mongo.management.base import MongoCommand, found_wrong
 
 
@@ -25,6 +25,7 @@ class Command(MongoCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
+        servers.report_outage()
         aliases = [options["database"]] if options["database"] else jobs.aliases()
         if options["failed"]:
             self._list(aliases)

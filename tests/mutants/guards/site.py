@@ -67,6 +67,20 @@ MUTANTS = (
         "tests/cms/test_transport.py::test_no_form_is_taken_without_its_token",
     ),
     Mutant(
+        "no wait for a first primary",
+        "cms/page_cache/middleware.py::StaleMiddleware.__call__",
+        "if is_cut_off():",
+        "if False:",
+        "tests/cms/test_stale.py::test_process_without_a_first_primary_refuses_at_once",
+    ),
+    Mutant(
+        "no question on connecting",
+        "mongo/engine/base.py::DatabaseWrapper",
+        "def check_database_version_supported(self) -> None:",
+        "def check_version(self) -> None:",
+        "tests/mongo/test_engine.py::test_connecting_asks_no_server_for_its_version",
+    ),
+    Mutant(
         "rate limit",
         "mongo/rate_limit.py::count",
         '{"$lt": [{"$size": "$passed"}, limit]}',
