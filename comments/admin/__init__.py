@@ -116,11 +116,11 @@ class ModerationAdmin(admin.ModelAdmin):
         if action in pending.ACTIONS:
             self._decided(request, action, ids, verdict)
         where = reverse("admin:comments_moderation_changelist")
-        if verdict is not Verdict.WAITING:
-            query = urlencode({"state": verdict.value, "after": request.POST.get("after", "")})
-            return HttpResponseRedirect(f"{where}?{query}")
-        pending.take(_who(request), SHOWN)
-        return HttpResponseRedirect(where)
+        if verdict is Verdict.WAITING:
+            pending.take(_who(request), SHOWN)
+        else:
+            where += "?" + urlencode({"state": verdict.value, "after": request.POST.get("after", "")})
+        return HttpResponseRedirect(where + _focus(request, action, ids, verdict))
 
     def _decided(self, request: HttpRequest, action: str, ids: list[str], seen: Verdict) -> None:
         if not ids:
@@ -222,6 +222,17 @@ def _found(flag: Flagged) -> Comment | None:
 
 def _who(request: HttpRequest) -> str:
     return forms.user_key(request.user)
+
+
+def _focus(request: HttpRequest, action: str, ids: list[str], verdict: Verdict) -> str:
+    """Return the fragment of the comment that the next key decides: an undone one, or the next. Skipped comments keep out."""
+    if not ids:
+        return ""
+    last = ids[-1].partition(".")[0]
+    shown = (
+        last if action == "wait" and verdict is Verdict.WAITING else pending.next_after(last, _who(request), verdict)
+    )
+    return f"#held-{shown}" if shown else "#queue"
 
 
 def _verdict(word: str) -> Verdict:

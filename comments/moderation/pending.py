@@ -18,7 +18,7 @@ from comments.errors import CommentError, CommentNotFound
 from comments.notices import mails, reasons
 from comments.posting import flags, forms, services
 from comments.reading import selectors
-from comments.types import Comment, Held, Verdict
+from comments.types import Comment, Held, HeldQuery, Verdict
 from mongo.clock import now
 
 LEASE = timedelta(minutes=10)
@@ -55,6 +55,16 @@ class Decided:
 def open_to(by: str, size: int) -> tuple[Held, ...]:
     """Return up to `size` waiting comments that no moderator but `by` has taken, the longest waiting first."""
     return backend().held(open_to=by, limit=size)
+
+
+def next_after(held_id: str, by: str, verdict: Verdict) -> str:
+    """Return the id of the comment that the moderator `by` sees below `held_id` among those of a verdict, "" without one."""
+    wanted: HeldQuery = {"open_to": by} if verdict is Verdict.WAITING else {"verdict": verdict}
+    try:
+        following = backend().held(**wanted | {"after": held_id, "limit": 1})
+    except CommentNotFound:
+        return ""
+    return following[0].id if following else ""
 
 
 def taken(by: str, size: int) -> tuple[Held, ...]:

@@ -1,5 +1,7 @@
 """Moderators at the queue of pending comments, by keyboard, with and without JavaScript."""
 
+import re
+
 import pytest
 from django.contrib.auth.models import Permission
 from playwright.sync_api import expect
@@ -69,6 +71,25 @@ def test_queue_of_two_hundred_is_moderated_by_keyboard_without_script(browsing, 
     assert pending.counts()["waiting"] == 0
     assert selectors.count(target) == approved > 0
     expect(page.get_by_text("No comments are pending")).to_be_visible()
+
+
+def test_key_after_a_skipped_comment_decides_the_next_one(browsing, account, target):
+    held = [services.hold(target, author=Author("A"), source=f"Held {n}", token=f"h{n}").held for n in range(4)]
+    page = browsing(account("mona", groups=[]))
+    page.goto(f"/admin/comments/moderation/#held-{held[1].id}")
+    for n in (1, 2, 3):
+        expect(page.locator(f"#held-{held[n].id}")).to_be_focused()
+        with page.expect_navigation():
+            page.keyboard.press("r")
+    page.keyboard.press("r")
+    expect(page.locator(".comments-case:focus")).to_have_count(0)
+    expect(page.locator(".comments-case")).to_have_text(re.compile("Held 0"))
+    verdicts = [selectors.get_held(each.id).verdict for each in held]
+    assert verdicts == [Verdict.WAITING, Verdict.REJECTED, Verdict.REJECTED, Verdict.REJECTED]
+    page.keyboard.press("j")
+    with page.expect_navigation():
+        page.keyboard.press("r")
+    assert selectors.get_held(held[0].id).verdict is Verdict.REJECTED
 
 
 def test_moderator_decides_by_keyboard_and_undoes(browsing, account, target):

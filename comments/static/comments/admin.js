@@ -25,5 +25,7 @@
   document.querySelector("[data-all]")?.addEventListener("change", (event) => {
     document.querySelectorAll("#queue [name=chosen]").forEach((box) => { box.checked = event.target.checked; });
   });
-  cases[0]?.focus({ preventScroll: true });
+  // The address names the comment to decide next, or none where only skipped ones are left.
+  const first = location.hash ? document.getElementById(location.hash.slice(1))?.closest(".comments-case") : cases[0];
+  first?.focus({ preventScroll: !location.hash });
 })();

@@ -174,7 +174,7 @@ def test_what_was_decided_is_shown_to_its_last(staff, post_page, monkeypatch):
     assert f"{spam[2].id}.1" in rest
     assert "after=" not in rest
     sent = {"action": f"reject:{spam[2].id}", "state": "spam", "after": spam[1].id}
-    assert staff.post(DECIDE, sent)["Location"].endswith(f"?state=spam&after={spam[1].id}")
+    assert staff.post(DECIDE, sent)["Location"].endswith(f"?state=spam&after={spam[1].id}#queue")
 
 
 def test_what_its_author_changed_meanwhile_is_looked_at_again(staff, post_page):
