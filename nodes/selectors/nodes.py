@@ -253,7 +253,9 @@ def neighbours(node: Node | Photo, moment: datetime) -> tuple[Node | Photo | Non
     editors arrange them. Kept in process."""
     home = home_of(node.metadata.type)
     types = (node.metadata.type,) if node.content_type.is_file else registry.dated()
-    base = {"metadata.parent_id": node.metadata.parent_id, "metadata.type": one_of(types)}
+    # A preview shows a node at another time than it is stored with.
+    others = {"$ne": node.pk}
+    base = {"_id": others, "metadata.parent_id": node.metadata.parent_id, "metadata.type": one_of(types)}
 
     def read() -> tuple[tuple[Node | Photo | None, Node | Photo | None], datetime | None]:
         if tree.current().is_by_hand(node.metadata.parent_id):

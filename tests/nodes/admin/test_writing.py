@@ -2,7 +2,7 @@
 
 import hashlib
 import re
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -200,3 +200,16 @@ def test_what_others_wrote_is_as_it_was_fetched():
     version = re.search(r"package easymde (\S+)", script)[1]
     assert f"easymde v{version}" in (STATIC / "vendor/easymde/easymde.min.js").read_text()
     assert f"| {version} |" in (STATIC / "vendor/README.md").read_text()
+
+
+@pytest.mark.parametrize("moved", [timedelta(hours=-1), timedelta(hours=1)])
+def test_preview_at_another_time_omits_the_page_itself(editor, moved):
+    blog, at = node("blog", "blog"), datetime(2024, 5, 1, 12, 0, 17, tzinfo=UTC)
+    node("blog-entry", "older", parent=blog, published=at - timedelta(days=1))
+    post = node("blog-entry", "post", parent=blog, title="Post", published=at)
+    node("blog-entry", "newer", parent=blog, published=at + timedelta(days=1))
+    ann = editor()
+    form = ann.open(f"/admin/nodes/node/{post}/change/")
+    day, time = f"{at + moved:%Y-%m-%d %H:%M}".split()
+    html = ann.client.post(SHOW, {**form, "_node": str(post), "published_0": day, "published_1": time}).json()["html"]
+    assert re.findall(r'rel="(?:prev|next)" href="/blog/(\w+)"', html) == ["newer", "older"]
