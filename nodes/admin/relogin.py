@@ -46,6 +46,11 @@ def log_in_again(request: HttpRequest) -> HttpResponse | None:
             login(request, form.get_user())
             request.POST = kept
             return None
+    return _ask_for_password(request, form)
+
+
+def _ask_for_password(request: HttpRequest, form: AdminAuthenticationForm | None = None) -> HttpResponse:
+    kept = kept_fields(request.POST)
     response = page(request, "relogin", _("Log in again"), form=form, kept=kept.lists(), status=403)
     add_never_cache_headers(response)
     return response
@@ -70,10 +75,13 @@ def kept_fields(posted: QueryDict) -> QueryDict:
 
 
 def show_again(request: HttpRequest) -> HttpResponse | None:
-    """Answer one of FORMS whose security token is too old, as after another log-in: one press shows it again.
+    """Answer one of FORMS whose security token is too old, as after another login: one press shows it again.
 
-    Saves nothing, as the form may be forged; nor does that press. None for all else.
+    Saves nothing, because the form may be forged; nor does that press. Without a session it asks for the password instead,
+    and uses none that was sent. None for all else.
     """
     if not is_form_sent(request):
         return None
+    if not admin.site.has_permission(request):
+        return _ask_for_password(request)
     return page(request, "show_again", _("This form is too old"), kept=kept_fields(request.POST).lists(), status=403)

@@ -62,6 +62,22 @@ def test_forged_form_is_not_saved_by_logging_in(mongo, editor):
     assert ann.client.get(change(node_id)).status_code == 200
 
 
+def test_form_with_an_old_token_after_logout_asks_to_log_in(mongo, editor):
+    """A browser that lost its cookies has neither the session nor the token."""
+    ann, node_id = editor(), node(title="Old")
+    form = ann.open(change(node_id))
+    ann.client.logout()
+    ann.client.handler.enforce_csrf_checks = True
+    sent = form | {"csrfmiddlewaretoken": "x" * 64, "_username": "ann", "_password": "pw"}
+    refused = ann.send(change(node_id), sent, text="typed").content.decode()
+    assert "Your log-in has expired." in refused
+    assert "You logged in" not in refused
+    assert ann.client.get(change(node_id)).status_code == 302, "the forged form logs nobody in"
+    form = fields(log_in_again(ann, change(node_id), refused).content.decode())
+    assert form["text"] == ["typed"]
+    assert stored(node_id)["detail"]["text"] == ""
+
+
 def test_form_older_than_its_token_gives_the_text_back(mongo, editor):
     """A log-in in another tab changes the token."""
     ann, node_id = editor(), node(title="Old")
