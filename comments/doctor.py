@@ -19,7 +19,7 @@ AUDITED, LONGEST = 100, 2_000
 NAMED = 3
 # How long a claim or a conversion may be open before its process counts as dead.
 OVERDUE = timedelta(minutes=10)
-DAMAGE = "comments-damaged"
+DAMAGE, LOST = "comments-damaged", "comments-lost"
 # Kinds of Fault → names of findings; what is missing here has a finding of its own, or is being put right.
 _FAULTS = {
     "count": "counter-drift",
@@ -28,6 +28,7 @@ _FAULTS = {
     "comment": DAMAGE,
     "damaged": DAMAGE,
     "copies": "copies-left",
+    "lost": LOST,
 }
 
 
@@ -80,4 +81,5 @@ def counters(examination: Examination) -> Iterator[Finding]:
         for fault in maintenance.faults(target):
             if name := _FAULTS.get(fault.kind):
                 fix = "manage.py check_comments" + (" --fix" if fault.mendable else ", and restore from a backup")
-                yield Finding(WARNING, name, "discussions", f"{fault.discussion}: {fault.what}.", fix)
+                level = ERROR if name == LOST else WARNING
+                yield Finding(level, name, "discussions", f"{fault.discussion}: {fault.what}.", fix)

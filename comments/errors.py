@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
+from mongo.reading import Malformed
+
 if TYPE_CHECKING:
     from comments.types import Comment
 
@@ -28,7 +30,7 @@ class TargetNotFound(CommentError):
     sentence = _("What this comment is about is not there any more.")
 
 
-class DiscussionDamaged(CommentError):
+class DiscussionDamaged(CommentError, Malformed):
     """A discussion's document lacks what a discussion has: it says which and what. This app never writes such a one."""
 
     sentence = _("Comments cannot be shown just now.")

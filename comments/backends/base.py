@@ -217,9 +217,9 @@ class Backend(Protocol):
     def audit(self, target: Target) -> list[Fault]:
         """Return what is wrong with a stored discussion. What waits for its time is no fault."""
 
-    def mend(self, target: Target, faults: list[Fault]) -> int:
-        """Put right what of these can be; return how many were. What is being written to is left for the next time. Raises
-        ConversionFailed where another process converts the discussion."""
+    def mend(self, target: Target, faults: list[Fault], *, accept_loss: bool = False) -> int:
+        """Put right what of these can be; return how many were. `accept_loss`: also forget comments that are lost. What
+        is being written to is left for the next time. Raises ConversionFailed where another process converts the discussion."""
 
     def tidy(self) -> int:
         """What a worker does each minute: end claims whose writers died and dead conversions, drop old copies, sweep for

@@ -8,6 +8,7 @@ from pymongo.database import Database
 
 from comments.types import Flagged, Subscription, Target
 from mongo.clock import now
+from mongo.reading import Malformed, readable
 
 # How many readers are told apart; more are not needed to bring a comment before a moderator.
 MOST = 50
@@ -39,7 +40,7 @@ class Flags:
     def newest(self, limit: int) -> list[Flagged]:
         """Return the flagged comments, the last flagged first."""
         found = self.stored.find({}, {"who": 0}).sort([("last", -1), ("_id", -1)]).limit(limit)
-        return [_flagged(document) for document in found]
+        return list(readable(self.stored.name, found, _flagged))
 
     def count(self) -> int:
         """Return about how many comments are flagged."""
@@ -47,7 +48,7 @@ class Flags:
 
     def by(self, who: str) -> list[Flagged]:
         """Return the comments that a reader flagged."""
-        return [_flagged(document) for document in self.stored.find({"who": who}, {"who": 0})]
+        return list(readable(self.stored.name, self.stored.find({"who": who}, {"who": 0}), _flagged))
 
     def erase(self, who: Iterable[str]) -> int:
         """Forget that these readers flagged; the flags stay. Return on how many comments."""
@@ -64,6 +65,8 @@ def _id(target: Target, slug: str) -> str:
 
 
 def _flagged(document: Mapping[str, Any]) -> Flagged:
+    if not isinstance(document["count"], int) or not isinstance(document["last"], datetime):
+        raise Malformed("count or last has another type")
     return Flagged(Target.of_id(document["discussion_id"]), document["slug"], document["count"], document["last"])
 
 
@@ -107,16 +110,12 @@ class Subscriptions:
         return self.stored.delete_many({"email": email.lower()}).deleted_count
 
     def _find(self, query: Mapping[str, Any]) -> list[Subscription]:
-        return [
-            Subscription(
-                found["_id"],
-                Target.of_id(found["discussion_id"]),
-                found["email"],
-                tuple(found["slugs"]),
-                found["confirmed"],
-            )
-            for found in self.stored.find(query)
-        ]
+        return list(readable(self.stored.name, self.stored.find(query), _subscription))
+
+
+def _subscription(document: Mapping[str, Any]) -> Subscription:
+    target, slugs = Target.of_id(document["discussion_id"]), tuple(document["slugs"])
+    return Subscription(document["_id"], target, document["email"], slugs, document["confirmed"])
 
 
 class IpHashes:

@@ -1,16 +1,17 @@
 """Between values and documents: the one shape in which a comment is stored, whatever the layout."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from bson import Int64
+from bson import Int64, ObjectId
 
 from comments import conf, slugs
 from comments.errors import DiscussionDamaged, InvalidParent
-from comments.types import Author, Comment, Discussion, Held, Kind, NewComment, Order, State, Target, Verdict
+from comments.types import Author, Comment, Discussion, Held, Kind, NewComment, Order, Replaced, State, Target, Verdict
+from mongo.reading import MALFORMED, Malformed, readable
 
 Document = dict[str, Any]
 
@@ -124,6 +125,48 @@ def comment(target: Target, document: Mapping[str, Any]) -> Comment:
 
 _KINDS = {kind.value: kind for kind in Kind}
 _STATES = {state.value: state for state in State}
+_TEXT = (str,)
+# What a comment is stored with, in the document of its layout, and the classes of the values.
+_FORM: dict[str, tuple[type, ...]] = {
+    **dict.fromkeys(("slug", "full_slug", "source", "html", "said"), _TEXT),
+    **dict.fromkeys(("number", "rev"), (int,)),
+    **dict.fromkeys(("parent_id", "answers", "op"), (str, type(None))),
+    "posted": (datetime,),
+    "edited": (datetime, type(None)),
+    "change": (ObjectId, type(None)),
+    "author": (Mapping,),
+}
+_AUTHOR_FORM: dict[str, tuple[type, ...]] = {"id": (str, type(None)), "name": _TEXT, "url": _TEXT}
+
+
+_HELD_FORM: dict[str, tuple[type, ...]] = {
+    "created": (datetime,),
+    "reasons": (list,),
+    "decided_by": _TEXT,
+    "decided": (datetime, type(None)),
+}
+
+
+def checked(document: Any) -> Document:
+    """Return a stored comment that has the form of one. Raises Malformed."""
+    if not isinstance(document, dict):
+        raise Malformed("it is no document")
+    _check(document, _FORM)
+    _check(document["author"], _AUTHOR_FORM)
+    if document.get("kind") not in _KINDS or document.get("state") not in _STATES:
+        raise Malformed(f"kind {document.get('kind')!r} or state {document.get('state')!r} is unknown")
+    return document
+
+
+def _check(document: Mapping[str, Any], form: Mapping[str, tuple[type, ...]]) -> None:
+    for name, classes in form.items():
+        if not isinstance(document.get(name, ...), classes):
+            raise Malformed(f"{name} is missing or has another type")
+
+
+def whole(collection: str, documents: Iterable[Any]) -> list[Document]:
+    """Return those of some stored comments that have the form of one; log the others."""
+    return list(readable(collection, documents, checked))
 
 
 @contextmanager
@@ -131,7 +174,7 @@ def _if_whole(document: Mapping[str, Any]) -> Iterator[None]:
     """Raise DiscussionDamaged for what a discussion's document lacks."""
     try:
         yield
-    except (KeyError, TypeError, ValueError) as error:
+    except MALFORMED as error:
         reason = f"its document is damaged ({type(error).__name__}: {error})"
         raise DiscussionDamaged(f"{Target.of_id(document['_id'])}: {reason}") from error
 
@@ -167,7 +210,9 @@ def place(document: Mapping[str, Any]) -> Place:
 
 
 def held(document: Mapping[str, Any]) -> Held:
-    """Return the value that a queued comment is."""
+    """Return the value that a queued comment is. Raises ValueError, KeyError or TypeError for a malformed one."""
+    _check(document, _FORM | _HELD_FORM)
+    _check(document["author"], _AUTHOR_FORM)
     return Held(
         id=str(document["_id"]),
         target=Target.of_id(document["discussion_id"]),
@@ -188,6 +233,12 @@ def held(document: Mapping[str, Any]) -> Held:
         settled=bool(document.get("settled", False)),
         said=document["said"],
     )
+
+
+def replaced(document: Mapping[str, Any]) -> Replaced:
+    """Return the value that an entry of the history is."""
+    target = Target.of_id(document["discussion_id"])
+    return Replaced(comment(target, checked(document)), document["at"], document["by"])
 
 
 def slug_of(new: NewComment) -> str:

@@ -64,8 +64,9 @@ def drop_old_copies(target: Target) -> int:
     return backend().drop_old_copies(target)
 
 
-def examine(target: Target, *, fix: bool = False) -> Examined:
-    """Audit a discussion's stored documents; with `fix` mend what a crash may have left behind."""
+def examine(target: Target, *, fix: bool = False, accept_loss: bool = False) -> Examined:
+    """Audit a discussion's stored documents; with `fix` mend what a crash may have left behind, with `accept_loss` also forget
+    comments that are lost."""
     try:
         if fix:
             backend().drop_old_copies(target)
@@ -73,7 +74,7 @@ def examine(target: Target, *, fix: bool = False) -> Examined:
         mended = 0
         if fix and found:
             with suppress(ConversionFailed):  # another process converts it: it is left for the next time
-                mended = backend().mend(target, found)
+                mended = backend().mend(target, found, accept_loss=accept_loss)
         return Examined(discussion(target).count, tuple(found), mended)
     except DiscussionDamaged as error:
         reason = str(error).removeprefix(f"{target}: ")

@@ -59,9 +59,19 @@ def test_mail_server_that_refuses_is_an_error_in_production(mongo, settings):
 def test_wrong_counter(mongo, post_page, schema):
     begun(post_page)
     backend().convert(post_page, schema, Order.OLDEST)
-    mongo.discussions.update_one({"_id": post_page.id}, {"$inc": {"count": 1}})
+    mongo.discussions.update_one({"_id": post_page.id}, {"$inc": {"count": -1}})
     (finding,) = findings("counter-drift")
     assert (finding.level, finding.fix) == (WARNING, "manage.py check_comments --fix")
+    assert "it counts 2 comments, and has 3" in finding.message
+
+
+@pytest.mark.parametrize("schema", ["documents", "embedded", "buckets"])
+def test_lost_comment_is_an_error(mongo, post_page, schema):
+    begun(post_page)
+    backend().convert(post_page, schema, Order.OLDEST)
+    mongo.discussions.update_one({"_id": post_page.id}, {"$inc": {"count": 1}})
+    (finding,) = findings("comments-lost")
+    assert (finding.level, finding.fix) == (ERROR, "manage.py check_comments, and restore from a backup")
     assert "it counts 4 comments, and has 3" in finding.message
 
 

@@ -14,9 +14,10 @@ from pymongo.collection import Collection as Stored
 from pymongo.database import Database
 
 from comments import conf, slugs
-from comments.backends.stored import Document, Place
+from comments.backends.stored import Document, Place, checked, whole
 from comments.types import Order, State
 from mongo.collections import Collection
+from mongo.reading import Malformed
 
 
 @dataclass(frozen=True)
@@ -149,6 +150,20 @@ class Layout(ABC):
         """Yield what is wrong with the form of the copy (not with its comments), a sentence each."""
         return ()
 
+    def scan(self, place: Place) -> Iterator[tuple[Any, Any]]:
+        """Yield (id of the stored document, comment) of all comments, the malformed ones too, in no order."""
+        for document in self.stored.find(self.of(place)):
+            yield from ((document["_id"], item) for item in elements(document))
+
+    def malformed(self, place: Place) -> Iterator[str]:
+        """Yield which comments can't be read and why, a sentence each."""
+        for key, item in self.scan(place):
+            try:
+                checked(item)
+            except Malformed as error:
+                slug = item.get("slug") if isinstance(item, dict) else None
+                yield f"the comment {slug or 'without a slug'} in the document {key} is malformed: {error}"
+
     # Settings --------------------------------------------------------------------------------------------------------
 
     @classmethod
@@ -192,9 +207,24 @@ def pushes(document: Document, order: Mapping[str, int]) -> list[tuple[Document,
     return [(above_all, document), ({}, {"$each": [document], "$sort": dict(order)})]
 
 
+# A damaged document may have something else there.
+PRESENT: Document = {"$cond": [{"$isArray": "$comments"}, "$comments", []]}
+
+
 def only(condition: Document) -> Document:
     """Return the projection of those comments of an array that meet a condition on $$this."""
-    return {"$filter": {"input": {"$ifNull": ["$comments", []]}, "cond": condition}}
+    return {"$filter": {"input": PRESENT, "cond": condition}}
+
+
+def elements(document: Mapping[str, Any]) -> list[Any]:
+    """Return what a bucket or a target has in its array of comments, [] if that is no array."""
+    found = document.get("comments")
+    return found if isinstance(found, list) else []
+
+
+def readable_in(collection: str, document: Mapping[str, Any]) -> list[Document]:
+    """Return the comments of a bucket or a target that have the form of one; log the others."""
+    return whole(f"{collection} {document.get('_id')}", elements(document))
 
 
 def public(documents: Iterable[Document]) -> list[Document]:

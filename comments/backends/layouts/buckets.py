@@ -13,7 +13,7 @@ from typing import Any
 from pymongo import ASCENDING, DESCENDING, UpdateOne
 from pymongo.errors import BulkWriteError, DuplicateKeyError
 
-from comments.backends.layouts.base import Found, Layout, only, public, pushes, sort_key
+from comments.backends.layouts.base import Found, Layout, elements, only, public, pushes, readable_in, sort_key
 from comments.backends.stored import Document, Place
 from comments.types import Order
 from mongo.connection import refused
@@ -40,7 +40,7 @@ class InBuckets(Layout):
         found: dict[str, Document] = {}
         hint: dict[str, Any] = {}
         for bucket in cursor:
-            for document in bucket["comments"]:
+            for document in readable_in(self.collection, bucket):
                 found[document["slug"]] = document
                 hint[document["slug"]] = bucket["page"]
         return Found(found, hint)
@@ -64,7 +64,9 @@ class InBuckets(Layout):
         own = only({"$eq": [f"$$this.author.{key}", {"$literal": value}]})
         cursor = self.stored.find({f"comments.author.{key}": value}, {"discussion_id": 1, "epoch": 1, "comments": own})
         found = (
-            (bucket["discussion_id"], int(bucket["epoch"]), item) for bucket in cursor for item in bucket["comments"]
+            (bucket["discussion_id"], int(bucket["epoch"]), item)
+            for bucket in cursor
+            for item in (readable_in(self.collection, bucket) if limit else elements(bucket))
         )
         matching = (entry for entry in found if before is None or entry[2]["posted"] < before)
         yield from sorted(matching, key=lambda entry: entry[2]["posted"], reverse=True) if limit else matching
@@ -76,7 +78,7 @@ class InBuckets(Layout):
         }
         holding = {**self.of(place), "comments": {"$elemMatch": {path: {"$gt": low, "$lt": high}}}}
         cursor = self.stored.find(holding, {"comments": only(inside)})
-        found = [item for bucket in cursor for item in bucket["comments"]]
+        found = [item for bucket in cursor for item in readable_in(self.collection, bucket)]
         return sorted(found, key=lambda item: sort_key(item, order))
 
     def copy(self, place: Place, documents: Sequence[Document]) -> None:
@@ -117,7 +119,8 @@ class Buckets(InBuckets):
     def by_number(self, place: Place, low: int, high: int) -> list[Document]:
         pages = {"$gte": page_of(low, place.bucket), "$lte": page_of(high, place.bucket)}
         cursor = self.stored.find({**self.of(place), "page": pages}, {"comments": 1}).sort("page", ASCENDING)
-        return [item for bucket in cursor for item in bucket["comments"] if low <= item["number"] <= high]
+        comments = (item for bucket in cursor for item in readable_in(self.collection, bucket))
+        return [item for item in comments if low <= item["number"] <= high]
 
     def below(self, place: Place, top: Document, after: str, limit: int) -> list[Document]:
         found = self.within(place, "slug", top["slug"] + "/", top["slug"] + "0", Order.THREADED)
@@ -128,13 +131,13 @@ class Buckets(InBuckets):
         page = 0
         while batch := list(self.stored.find({**self.of(place), "page": {"$gt": page}}).sort("page", 1).limit(BATCH)):
             for bucket in batch:
-                yield from bucket["comments"]
+                yield from readable_in(self.collection, bucket)
             page = batch[-1]["page"]
 
     def newest(self, place: Place, limit: int) -> list[Document]:
         found: list[Document] = []
         for bucket in self.stored.find(self.of(place), {"comments": 1}, batch_size=2).sort("page", DESCENDING):
-            found += public(reversed(bucket["comments"]))
+            found += public(reversed(readable_in(self.collection, bucket)))
             if len(found) >= limit:
                 break
         return found[:limit]
@@ -161,12 +164,15 @@ class Buckets(InBuckets):
 
     def faults(self, place: Place) -> Iterable[str]:
         for bucket in self.stored.find(self.of(place), batch_size=20).sort("page", ASCENDING):
-            if bucket["count"] != len(bucket["comments"]):
-                yield f"bucket {bucket['page']} counts {bucket['count']} of {len(bucket['comments'])} comments"
-            if any(page_of(item["number"], place.bucket) != bucket["page"] for item in bucket["comments"]):
-                yield f"bucket {bucket['page']} holds a comment that belongs elsewhere"
-            if bucket["comments"] != sorted(bucket["comments"], key=lambda item: sort_key(item, Order.OLDEST)):
-                yield f"bucket {bucket['page']} is out of order"
+            page, comments = bucket.get("page"), readable_in(self.collection, bucket)
+            if bucket.get("count") != len(elements(bucket)):
+                yield f"bucket {page} ({bucket['_id']}) counts {bucket.get('count')} of {len(elements(bucket))} comments"
+            if any(page_of(item["number"], place.bucket) != page for item in comments):
+                yield f"bucket {page} ({bucket['_id']}) holds a comment that belongs elsewhere"
+            if comments != sorted(comments, key=lambda item: sort_key(item, Order.OLDEST)):
+                yield f"bucket {page} ({bucket['_id']}) is out of order"
+            if not isinstance(bucket.get("comments"), list):
+                yield f"bucket {page} ({bucket['_id']}) has no array of comments"
 
 
 def page_of(number: int, size: int) -> int:

@@ -2,18 +2,18 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from pymongo import ASCENDING, DESCENDING
-from pymongo.errors import DuplicateKeyError, OperationFailure
+from pymongo.errors import DuplicateKeyError
 
 from comments.backends.layouts.base import Found, Layout
-from comments.backends.stored import FIELDS, Document, Place
+from comments.backends.stored import FIELDS, Document, Place, whole
 from comments.types import Order
 from mongo.connection import insert_new
+from mongo.reading import along
 
-# What the server answers to a hint that names no index, among other things.
-BAD_VALUE = 2
 BATCH = 2_000
 SORT: dict[Order, list[tuple[str, int]]] = {
     Order.OLDEST: [("number", ASCENDING), ("posted", ASCENDING), ("slug", ASCENDING)],
@@ -30,7 +30,7 @@ class Documents(Layout):
 
     def look(self, place: Place, wanted: Sequence[str]) -> Found:
         cursor = self.stored.find({**self.of(place), "slug": {"$in": list(wanted)}}, PROJECTION)
-        return Found({document["slug"]: document for document in cursor})
+        return Found({document["slug"]: document for document in whole(self.collection, cursor)})
 
     def put(self, place: Place, document: Document, found: Found) -> Document | None:
         try:
@@ -61,25 +61,24 @@ class Documents(Layout):
         where short and long discussions are read in turns, every long page costs half as much again.
         """
         sort = [(path, direction) for path, _ in SORT[order]]
-        found = self.stored.find(query, PROJECTION).sort(sort).limit(limit)
-        try:
-            return list(found.clone().hint([("discussion_id", ASCENDING), ("epoch", ASCENDING), *SORT[order]]))
-        except OperationFailure as error:
-            if error.code != BAD_VALUE:
-                raise
-            return list(found)  # that index was not built yet
+        index = [("discussion_id", ASCENDING), ("epoch", ASCENDING), *SORT[order]]
+        find = partial(self.stored.find, query, PROJECTION, sort=sort, limit=limit)
+        return whole(self.collection, along(index, find))
 
     def iterate(self, place: Place, order: Order) -> Iterator[Document]:
         # Find after find: a time limit of the connection counts all that the server does for one cursor.
         query = self.of(place)
         while batch := list(self.stored.find(query, PROJECTION).sort(SORT[order]).limit(BATCH)):
-            yield from batch
-            query = {**self.of(place), **_beyond(batch[-1], order)}
+            readable = whole(self.collection, batch)
+            yield from readable
+            if len(batch) < BATCH or not readable:
+                return
+            query = {**self.of(place), **_beyond(readable[-1], order)}
 
     def newest(self, place: Place, limit: int) -> list[Document]:
         query = {**self.of(place), "state": "public"}
         descending = [(path, DESCENDING) for path, _ in SORT[Order.OLDEST]]
-        return list(self.stored.find(query, PROJECTION).sort(descending).limit(limit))
+        return whole(self.collection, self.stored.find(query, PROJECTION).sort(descending).limit(limit))
 
     def by_author(
         self, query: Mapping[str, str], *, limit: int = 0, before: datetime | None = None
@@ -92,6 +91,10 @@ class Documents(Layout):
             cursor = cursor.sort([("posted", DESCENDING)]).batch_size(limit)
         for document in cursor:
             yield document.pop("discussion_id"), document.pop("epoch"), document
+
+    def scan(self, place: Place) -> Iterator[tuple[Any, Any]]:
+        for document in self.stored.find(self.of(place)):
+            yield document["_id"], document
 
     def copy(self, place: Place, documents: Sequence[Document]) -> None:
         insert_new(self.stored, [{**self.of(place), **document} for document in documents])

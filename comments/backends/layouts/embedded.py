@@ -17,7 +17,7 @@ from django.core.exceptions import ImproperlyConfigured
 from pymongo.collection import Collection
 
 from comments import conf, targets
-from comments.backends.layouts.base import Found, Layout, only, pushes, sort_key
+from comments.backends.layouts.base import PRESENT, Found, Layout, elements, only, pushes, readable_in, sort_key
 from comments.backends.stored import Document, Place
 from comments.errors import DiscussionBusy, DiscussionFull, TargetNotFound
 from comments.types import Order, Target
@@ -63,14 +63,13 @@ class Embedded(Layout):
 
     def look(self, place: Place, wanted: Sequence[str]) -> Found:
         keys = shard_key_of(self.collections_of(place.target.label)[0])
-        present = {"$ifNull": ["$comments", []]}
         read = self._read(
             place,
             {
                 **dict.fromkeys(keys, 1),
                 "comments": only({"$in": ["$$this.slug", {"$literal": list(wanted)}]}),
-                "held": {"$size": present},
-                "bytes": {"$bsonSize": {"comments": present}},
+                "held": {"$size": PRESENT},
+                "bytes": {"$bsonSize": {"comments": PRESENT}},
             },
         )
         if read is None:
@@ -80,7 +79,7 @@ class Embedded(Layout):
         hint = {"home": home, "where": where}
         if (epoch := document.get("comments_epoch")) != place.epoch:
             return Found({}, {**hint, "held": 0, "bytes": 0, "stale": epoch})
-        found = {item["slug"]: item for item in document["comments"]}
+        found = {item["slug"]: item for item in readable_in(home.name, document)}
         return Found(found, {**hint, "held": document["held"], "bytes": document["bytes"]})
 
     def put(self, place: Place, document: Document, found: Found) -> Document | None:
@@ -131,7 +130,12 @@ class Embedded(Layout):
     def iterate(self, place: Place, order: Order) -> Iterator[Document]:
         read = self._read(place, {"comments": 1})
         if read and read[1].get("comments_epoch") == place.epoch:
-            yield from sorted(read[1].get("comments", []), key=lambda item: sort_key(item, order))
+            yield from sorted(readable_in(read[0].name, read[1]), key=lambda item: sort_key(item, order))
+
+    def scan(self, place: Place) -> Iterator[tuple[Any, Any]]:
+        read = self._read(place, {"comments": 1})
+        if read and read[1].get("comments_epoch") == place.epoch:
+            yield from ((read[1]["_id"], item) for item in elements(read[1]))
 
     def by_author(
         self, query: Mapping[str, str], *, limit: int = 0, before: datetime | None = None
@@ -144,10 +148,10 @@ class Embedded(Layout):
             # What is shown of an author stands in no trash; what is to be erased may.
             for home in self._homes(label)[: 1 if limit else None]
             for document in home.find({f"comments.author.{key}": value}, chosen)
-            for item in document["comments"]
+            for item in (readable_in(home.name, document) if limit else elements(document))
             if before is None or item["posted"] < before
         ]
-        yield from sorted(found, key=lambda entry: entry[2]["posted"], reverse=True)
+        yield from sorted(found, key=lambda entry: entry[2]["posted"], reverse=True) if limit else found
 
     def _labels(self) -> list[str]:
         """Return the labels of which any discussion is, becomes or was embedded, whatever the setting says now: no author who
@@ -188,7 +192,11 @@ class Embedded(Layout):
         read = self._read(place, {"comments": 1})
         if read is None:
             yield "its target is gone"
-        elif (items := read[1].get("comments", [])) != sorted(items, key=lambda item: sort_key(item, Order.OLDEST)):
+        elif not isinstance(read[1].get("comments", []), list):
+            yield "its comments are no array"
+        elif (items := readable_in(read[0].name, read[1])) != sorted(
+            items, key=lambda item: sort_key(item, Order.OLDEST)
+        ):
             yield "its array is out of order"
 
 

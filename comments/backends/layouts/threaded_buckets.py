@@ -13,7 +13,7 @@ from pymongo.client_session import ClientSession
 from pymongo.errors import DuplicateKeyError
 
 from comments import conf
-from comments.backends.layouts.base import Found, public, pushes
+from comments.backends.layouts.base import Found, elements, public, pushes, readable_in
 from comments.backends.layouts.buckets import InBuckets
 from comments.backends.stored import Document, Place
 from comments.types import Order
@@ -107,7 +107,8 @@ class ThreadedBuckets(InBuckets):
         while True:
             chain = self._chain(place, bound, leaves, backwards, {"$gt": low, "$lt": high})
             for leaf in chain:
-                found += reversed(leaf["comments"]) if backwards else leaf["comments"]
+                comments = readable_in(self.collection, leaf)
+                found += reversed(comments) if backwards else comments
             bound = (chain[-1]["page"] if backwards else chain[-1]["until"]) if chain else LAST
             if len(found) >= limit or not chain or (bound <= low if backwards else bound >= min(high, LAST)):
                 return found[:limit]
@@ -125,7 +126,10 @@ class ThreadedBuckets(InBuckets):
         chain: list[Document] = []
         for _ in range(READ_AGAIN):
             cursor = self.stored.find({**self.of(place), **query}, fields)
-            chain = list(cursor.sort(path, direction).limit(limit))
+            leaves = cursor.sort(path, direction).limit(limit)
+            chain = [
+                leaf for leaf in leaves if isinstance(leaf.get("page"), str) and isinstance(leaf.get("until"), str)
+            ]
             if not chain:
                 return chain
             upwards = chain[::-1] if backwards else chain
@@ -144,7 +148,8 @@ class ThreadedBuckets(InBuckets):
         last = self.stored.find_one(self.of(place), {"comments.number": 1}, sort=[("comments.number", DESCENDING)])
         if last is None:
             return []
-        high = max(item["number"] for item in last["comments"])
+        numbers = (item.get("number") for item in elements(last) if isinstance(item, dict))
+        high = max((number for number in numbers if isinstance(number, int)), default=0)
         found: list[Document] = []
         while high > 0 and len(found) < limit:
             low = high - 2 * limit
@@ -181,13 +186,18 @@ class ThreadedBuckets(InBuckets):
     def faults(self, place: Place) -> Iterable[str]:
         end = FIRST
         for leaf in self.stored.find(self.of(place), batch_size=20).sort("page", ASCENDING):
-            keys = [item["full_slug"] for item in leaf["comments"]]
-            if leaf["page"] != end:
-                yield f"the leaf {leaf['page']!r} does not begin where the one before it ends"
-            if leaf["count"] != len(keys):
-                yield f"the leaf {leaf['page']!r} counts {leaf['count']} of {len(keys)} comments"
-            if keys != sorted(keys) or any(not leaf["page"] <= key < leaf["until"] for key in keys):
-                yield f"the leaf {leaf['page']!r} is out of order"
-            end = leaf["until"]
+            name = f"the leaf {leaf.get('page')!r} ({leaf['_id']})"
+            keys = [item["full_slug"] for item in readable_in(self.collection, leaf)]
+            low, high = leaf.get("page"), leaf.get("until")
+            if not (isinstance(low, str) and isinstance(high, str) and isinstance(leaf.get("comments"), list)):
+                yield f"{name} lacks its bounds or its comments"
+                continue
+            if low != end:
+                yield f"{name} does not begin where the one before it ends"
+            if leaf.get("count") != len(elements(leaf)):
+                yield f"{name} counts {leaf.get('count')} of {len(elements(leaf))} comments"
+            if keys != sorted(keys) or any(not low <= key < high for key in keys):
+                yield f"{name} is out of order"
+            end = high
         if end not in (FIRST, LAST):
             yield "the last leaf does not reach the end"

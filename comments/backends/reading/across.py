@@ -5,13 +5,16 @@ from collections.abc import Iterator
 from datetime import datetime
 from itertools import islice
 
+from django.core.exceptions import ImproperlyConfigured
 from pymongo import DESCENDING
 
 from comments.backends.discussions import BRIEF, of_label
-from comments.backends.stored import comment, discussion, place
+from comments.backends.layouts.base import Layout
+from comments.backends.stored import Document, Place, comment, discussion, place
 from comments.backends.writing.erasing import Erasing
 from comments.types import Comment, Discussion, State, Target
 from mongo.connection import part_of
+from mongo.reading import Malformed, readable
 
 # Discussions read at once.
 BATCH = 100
@@ -26,13 +29,24 @@ class Across(Erasing):
         newest: list[Comment] = []
         fields = {"claims": 0, "touched": 0}
         cursor = self.store.discussions.collection.find(of_label(label), fields, batch_size=limit)
-        for document in cursor.sort([("newest", DESCENDING)]):
-            if len(newest) == limit and document["newest"] <= newest[-1].posted:
+        known = readable("discussions", cursor.sort([("newest", DESCENDING)]), self._placed)
+        for latest, where, layout in known:
+            if len(newest) == limit and latest <= newest[-1].posted:
                 break
-            where = place(document)
-            found = (comment(where.target, item) for item in self.store.layouts.of(where).newest(where, limit))
+            found = (comment(where.target, item) for item in layout.newest(where, limit))
             newest = heapq.nlargest(limit, (*newest, *found), key=lambda c: (c.posted, c.slug))
         return tuple(newest)
+
+    def _placed(self, document: Document) -> tuple[datetime, Place, Layout]:
+        """Return when a discussion got its newest comment, and where it is. Raises Malformed."""
+        try:
+            where = place(document)
+            layout = self.store.layouts.of(where)
+        except ImproperlyConfigured as error:
+            raise Malformed(str(error)) from error
+        if not isinstance(document.get("newest"), datetime):
+            raise Malformed("newest is missing or no date")
+        return document["newest"], where, layout
 
     def by_author(self, author_id: str, *, limit: int = 50, before: datetime | None = None) -> tuple[Comment, ...]:
         # By where it is: a discussion that switches in between may be met in two layouts.
@@ -46,11 +60,11 @@ class Across(Erasing):
 
     def claimed_before(self, moment: datetime, limit: int) -> list[Target]:
         found = self.store.discussions.collection.find({"claims.at": {"$lt": moment}}, {"_id": 1})
-        return [Target.of_id(document["_id"]) for document in found.limit(limit)]
+        return list(readable("discussions", found.limit(limit), _target))
 
     def moving_before(self, moment: datetime, limit: int) -> list[Discussion]:
         found = self.store.discussions.collection.find({"moving.beat": {"$lt": moment}}, BRIEF)
-        return [discussion(document) for document in found.limit(limit)]
+        return list(readable("discussions", found.limit(limit), discussion))
 
     def sample(self, size: int, *, longest: int) -> list[Target]:
         collection, short = self.store.discussions.collection, {"$not": {"$gt": longest}}
@@ -60,7 +74,7 @@ class Across(Erasing):
             {"$limit": size},
             {"$project": {"_id": 1}},
         ]
-        return [Target.of_id(document["_id"]) for document in collection.aggregate(pipeline)]
+        return list(readable("discussions", collection.aggregate(pipeline), _target))
 
     def without_discussion(self, sample: int) -> dict[str, list[str]]:
         missing = {}
@@ -76,5 +90,9 @@ class Across(Erasing):
         query, known = of_label(label), self.store.discussions.collection
         # However long each is worked on: no cursor is kept open.
         while ids := [found["_id"] for found in known.find(query, {"_id": 1}).sort("_id", 1).limit(BATCH)]:
-            yield from map(Target.of_id, ids)
+            yield from readable("discussions", ids, Target.of_id)
             query = {**of_label(label), "_id": {"$gt": ids[-1]}}
+
+
+def _target(document: Document) -> Target:
+    return Target.of_id(document["_id"])

@@ -120,7 +120,7 @@ class Reading(Part):
             is_empty = True
             for document in layout.sorted(where, order.native):
                 is_empty = False
-                yield comment(target, document), document["author"].get("email", "")
+                yield comment(target, document), str(document["author"].get("email", ""))
             now = self.store.discussions.find(target) if found.begun else None
             if now is None or where.epoch in (now["epoch"], *(old["epoch"] for old in now["leftovers"])):
                 return

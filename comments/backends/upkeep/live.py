@@ -29,6 +29,7 @@ from comments.backends.upkeep.numbering import Numbers
 from comments.backends.upkeep.repairing import drop_orphans, repair_claims
 from comments.errors import CommentError, ConversionFailed
 from comments.types import Order
+from mongo.connection import unhurried
 
 BATCH = 1_000
 GATE_MS = 1_000
@@ -60,7 +61,11 @@ class LiveConversion:
 
     def run(self) -> int:
         """Convert; return how many comments were copied. Raises ConversionFailed: another converter is at work, the target
-        cannot hold the comments, writers do not end, or the copies differ."""
+        cannot hold the comments, some are malformed, writers do not end, or the copies differ."""
+        # Readers' lists leave out malformed comments, and so would the copy.
+        with unhurried():
+            if bad := next(self.here.malformed(self.source), None):
+                raise ConversionFailed(f"{self.source.target}: {bad}.")
         drop_orphans(self.store, self.source.target)
         self.to = replace(self.to, epoch=self.take())
         try:

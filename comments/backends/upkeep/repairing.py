@@ -8,6 +8,7 @@ be writing under it.
 import logging
 from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import timedelta
 
 from bson import Int64
@@ -16,18 +17,22 @@ from django.core.exceptions import ImproperlyConfigured
 from comments import slugs
 from comments.backends import discussions as times
 from comments.backends.discussions import Claim, claims_of, is_dead
+from comments.backends.layouts.base import Layout
 from comments.backends.store import Part, Store
 from comments.backends.stored import Document, Place, place
 from comments.backends.writing.importing import counted
 from comments.errors import CommentError
 from comments.types import Fault, State, Target
 from mongo.clock import now
+from mongo.connection import batched, unhurried
 
 logger = logging.getLogger(__name__)
 
 # Comments approved long after they were sent share numbers. More than so many of them among a hundred numbers have the
 # discussion numbered anew.
 HUNDRED, CROWD = 100, 200
+# Comments looked up at once.
+BATCH = 500
 
 
 def repair_claims(store: Store, target: Target, *, older_than: float | None = None) -> int:
@@ -55,15 +60,37 @@ def _repair(store: Store, claim: Claim, *, is_abandoned: bool) -> bool:
     return is_abandoned or is_past
 
 
-def drop_orphans(store: Store, target: Target) -> bool:
-    """Delete the copies of a discussion that ended conversions left; return whether there were any."""
+def drop_orphans(store: Store, target: Target, *, accept_loss: bool = False) -> bool:
+    """Delete the copies of a discussion that ended conversions left; return whether there were any. Keep a copy with a comment
+    that the present copy lacks, unless `accept_loss`."""
     found = store.discussions.find(target)
     if found is None:
         return False
-    # A conversion that begins now takes an epoch above these; one that counts as dead may still switch until it is ended.
-    known = [old["epoch"] for old in (found, *found["leftovers"], found["moving"] or found)]
-    orphans = {"$nin": known, "$lte": found["last_epoch"]}
-    return sum(layout.clear(place(found), orphans) for layout in store.layouts.all) > 0
+    dropped = 0
+    for layout, epoch in _orphans(store, found):
+        # A conversion that begins now takes an epoch above these; one that counts as dead may still switch until it is ended.
+        if epoch <= found["last_epoch"] and (accept_loss or not _only_there(store, found, layout, epoch)):
+            dropped += layout.clear(place(found), {"$eq": epoch})
+    return dropped > 0
+
+
+def _orphans(store: Store, found: Document) -> Iterator[tuple[Layout, int]]:
+    """Yield (layout, epoch) of the copies that a discussion's document doesn't name. It names old copies that wait to be
+    dropped."""
+    known = {old["epoch"] for old in (found, *found["leftovers"], found["moving"] or found)}
+    for layout in store.layouts.all:
+        yield from ((layout, epoch) for epoch in sorted(layout.epochs(place(found)) - known))
+
+
+def _only_there(store: Store, found: Document, layout: Layout, epoch: int) -> int:
+    """Return how many comments an orphaned copy has that the present copy lacks. Conversions leave none: this copy was read
+    until the discussion's document was lost and another one begun."""
+    where, lacking = place(found), 0
+    stored = (str(item.get("slug")) for _, item in layout.scan(replace(where, epoch=epoch)) if isinstance(item, dict))
+    for batch in batched(stored, BATCH):
+        known = store.layouts.of(where).look(where, batch).comments
+        lacking += sum(slug not in known for slug in batch)
+    return lacking
 
 
 class Repairing(Part):
@@ -77,14 +104,16 @@ class Repairing(Part):
         if found is None:
             return []
         where = place(found)
-        faults = [
-            Fault(str(target), "form", what, mendable=False) for what in self.store.layouts.of(where).faults(where)
-        ]
-        return [*faults, *self._tally(where).faults(found), *self._claims(found), *self._copies(found, where)]
+        layout = self.store.layouts.of(where)
+        with unhurried():
+            form = [Fault(str(target), "form", what, mendable=False) for what in layout.faults(where)]
+            tally = self._tally(where)
+        return [*form, *tally.faults(found), *self._claims(found), *self._copies(found)]
 
     def _tally(self, where: Place) -> "Tally":
         """Read a copy whole; about 200 bytes of memory a comment."""
         layout, tally = self.store.layouts.of(where), Tally()
+        tally.malformed = list(layout.malformed(where))
         for document in layout.iterate(where, layout.orders[0]):
             tally.add(document)
         return tally
@@ -94,35 +123,40 @@ class Repairing(Part):
         if old := sum(entry["at"] <= due for entry in found["claims"]):
             yield Fault(str(Target.of_id(found["_id"])), "claims", f"{old} writers never came back")
 
-    def _copies(self, found: Document, where: Place) -> Iterator[Fault]:
-        # An old copy that waits to be dropped is no fault.
-        known = {old["epoch"] for old in (found, *found["leftovers"], found["moving"] or found)}
-        for layout in self.store.layouts.all:
-            if orphans := layout.epochs(where) - known:
-                yield Fault(str(where.target), "copies", f"{layout.name} has copies of no use: {sorted(orphans)}")
+    def _copies(self, found: Document) -> Iterator[Fault]:
+        name = str(Target.of_id(found["_id"]))
+        for layout, epoch in _orphans(self.store, found):
+            if lacking := _only_there(self.store, found, layout, epoch):
+                what = (
+                    f"{layout.name} has a copy {epoch} that nobody reads, with {lacking} comments that are nowhere else"
+                )
+                yield Fault(name, "lost", what, mendable=False)
+            else:
+                yield Fault(name, "copies", f"{layout.name} has a copy of no use: {epoch}")
 
-    def mend(self, target: Target, faults: list[Fault]) -> int:
-        kinds = {fault.kind for fault in faults if fault.mendable}
+    def mend(self, target: Target, faults: list[Fault], *, accept_loss: bool = False) -> int:
+        kinds = {fault.kind for fault in faults if fault.mendable or (accept_loss and fault.kind == "lost")}
         repairs: list[tuple[set[str], Callable[[], object]]] = [
             ({"claims"}, lambda: self.repair_claims(target)),
-            ({"copies"}, lambda: drop_orphans(self.store, target)),
-            ({"count", "numbers"}, lambda: self._recount(target)),
+            ({"copies", "lost"}, lambda: drop_orphans(self.store, target, accept_loss=accept_loss)),
+            ({"count", "numbers", "lost"}, lambda: self._recount(target, accept_loss=accept_loss)),
             ({"crowded"}, lambda: self.renumber(target)),
         ]
         return sum(bool(repair()) for of_kinds, repair in repairs if kinds & of_kinds)
 
-    def _recount(self, target: Target) -> int:
-        """Count anew, if no writer is at work from before until after."""
+    def _recount(self, target: Target, *, accept_loss: bool) -> int:
+        """Count again, if no writer is at work from before until after. Lower the count only with `accept_loss`, because it may
+        be the only trace of comments that are lost, and not while some can't be read."""
         found = self.store.discussions.find(target)
         if found is None or found["claims"]:
             return 0
         tally = self._tally(place(found))
         raised = {"last_number": Int64(tally.highest), "newest": tally.newest}
-        changed = self.store.discussions.collection.update_one(
-            {"_id": target.id, "version": found["version"], "claims": []},
-            {"$set": {"count": tally.public}, "$max": raised},
-        )
-        return int(changed.matched_count)
+        update: Document = {"$max": {**raised, "count": tally.public}}
+        if accept_loss and not tally.malformed:
+            update = {"$set": {"count": tally.public}, "$max": raised}
+        query = {"_id": target.id, "version": found["version"], "claims": []}
+        return int(self.store.discussions.collection.update_one(query, update).matched_count)
 
     def tidy(self) -> int:
         """What the worker does each minute; a discussion that is damaged keeps no other from it."""
@@ -151,6 +185,7 @@ class Tally:
         self.paths: dict[int, int] = {}
         self.needed: list[tuple[int, int, str]] = []
         self.bad: list[str] = []
+        self.malformed: list[str] = []
         self.hundreds: Counter[int] = Counter()
 
     def add(self, document: Document) -> None:
@@ -176,12 +211,16 @@ class Tally:
     def faults(self, discussion: Document) -> Iterator[Fault]:
         """Yield what does not fit together."""
         name = str(Target.of_id(discussion["_id"]))
-        yield from (Fault(name, "comment", what, mendable=False) for what in self.bad)
+        yield from (Fault(name, "comment", what, mendable=False) for what in (*self.malformed, *self.bad))
         for parent, above, slug in self.needed:
             if self.paths.get(parent) != above:
                 yield Fault(name, "comment", f"{slug} hangs below a comment that is not there", mendable=False)
-        if discussion["count"] != self.public and not discussion["claims"]:
-            yield Fault(name, "count", f"it counts {discussion['count']} comments, and has {self.public}")
+        counted = f"it counts {discussion['count']} comments, and has {self.public}"
+        if discussion["count"] < self.public and not discussion["claims"]:
+            yield Fault(name, "count", counted)
+        # A malformed comment may be one that is counted.
+        if discussion["count"] > self.public + len(self.malformed) and not discussion["claims"]:
+            yield Fault(name, "lost", f"{counted}: the others are lost", mendable=False)
         if max(self.hundreds.values(), default=0) > HUNDRED + CROWD:
             yield Fault(name, "crowded", f"more than {HUNDRED + CROWD} comments share {HUNDRED} numbers")
         if discussion["last_number"] < self.highest:

@@ -14,10 +14,11 @@ from pymongo.errors import DuplicateKeyError
 from comments import slugs
 from comments.backends.discussions import Claim, Intent
 from comments.backends.store import Part
-from comments.backends.stored import BLANK, FIELDS, Document, comment
+from comments.backends.stored import BLANK, FIELDS, Document, comment, replaced
 from comments.errors import CommentNotFound, EditConflict, NothingToRestore
 from comments.types import Comment, Replaced, State, Target
 from mongo.clock import now
+from mongo.reading import readable
 
 
 @dataclass(frozen=True)
@@ -68,13 +69,13 @@ class Changing(Part):
         if stored is None:
             raise CommentNotFound(slug)
         made: set[ObjectId | None] = {stored["change"]}
-        found = []
+        found: list[Replaced] = []
         entries = self.store.history.find({"discussion_id": target.id, "slug": slug})
         # Of the entries of one rev at most one was made: the index on rev orders all that is kept here.
         for entry in entries.sort("rev", -1):
             if entry["_id"] in made:
-                made.add(entry["change"])
-                found.append(Replaced(comment(target, entry), entry["at"], entry["by"]))
+                made.add(entry.get("change"))
+                found += readable(self.store.history.name, [entry], replaced)
         return tuple(found)
 
     def _change(self, target: Target, slug: str, rev: int, token: str, change: Change, by: str = "") -> Document:

@@ -11,11 +11,12 @@ from itertools import islice
 
 from comments.backends.discussions import LEASE
 from comments.backends.layouts.base import Layout
-from comments.backends.stored import Document, Place, comment, held
+from comments.backends.stored import Document, Place, checked, comment, held, replaced
 from comments.backends.writing.changing import Changing
 from comments.errors import CommentError
 from comments.types import Comment, Held, Order, Replaced, Target
 from mongo.clock import now
+from mongo.reading import readable
 
 # Discussions looked up at once.
 BATCH = 200
@@ -29,14 +30,13 @@ class Erasing(Changing):
     def written_by(self, *, id: str = "", email: str = "") -> Iterator[Comment | Held | Replaced]:
         query = _query(id, email)
         seen = set()
-        for target, document in self._by(query):
-            if (target, document["slug"]) not in seen:
-                seen.add((target, document["slug"]))
-                yield comment(target, document)
-        for document in self.store.pending.find(_stored(query)):
-            yield held(document)
-        for document in self.store.history.find(_stored(query)):
-            yield Replaced(comment(Target.of_id(document["discussion_id"]), document), document["at"], document["by"])
+        for target, stored in self._by(query):
+            for document in readable(f"the discussion {target}", [stored], checked):
+                if (target, document["slug"]) not in seen:
+                    seen.add((target, document["slug"]))
+                    yield comment(target, document)
+        yield from readable(self.store.pending.name, self.store.pending.find(_stored(query)), held)
+        yield from readable(self.store.history.name, self.store.history.find(_stored(query)), replaced)
 
     def erase_author(self, *, id: str = "", email: str = "") -> int:
         query = _query(id, email)

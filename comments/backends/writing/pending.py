@@ -12,6 +12,7 @@ from comments.backends.writing.posting import Posting
 from comments.errors import CommentNotFound, DiscussionClosed, HeldChanged, InvalidParent
 from comments.types import Comment, Held, HeldQuery, NewComment, Posted, State, Target, Verdict
 from mongo.clock import now
+from mongo.reading import readable, readable_one
 
 # Of a pending comment that its author may still change.
 WAITS: Document = {"state": Verdict.WAITING.value, "settled": {"$ne": True}}
@@ -119,7 +120,7 @@ class Pending(Posting):
             ]
         # Under one slug of a target there is one.
         found = self.store.pending.find(query, sort=None if target and wanted.get("slug") else FIRST)
-        return tuple(held(document) for document in found.limit(wanted.get("limit", 100)))
+        return tuple(readable(self.store.pending.name, found.limit(wanted.get("limit", 100)), held))
 
     def get_held(self, held_id: str) -> Held:
         return held(self._get(held_id))
@@ -132,8 +133,10 @@ class Pending(Posting):
         lease = {"$set": {"lease": {"by": by, "until": until}}}
         # The first of all shards is found by a read, and taken by its key: where another was faster, the next is.
         while first := self.store.pending.find_one(free, {"discussion_id": 1, "slug": 1}, sort=FIRST):
-            if found := self.store.pending.find_one_and_update({**_key(first), **free}, lease):
-                return held(found)
+            leased = self.store.pending.find_one_and_update({**_key(first), **free}, lease)
+            # A malformed one is leased, too, so that the next is found.
+            if found := readable_one(self.store.pending.name, leased, held):
+                return found
         return None
 
     def release(self, by: str) -> int:
@@ -143,7 +146,7 @@ class Pending(Posting):
     def _get(self, held_id: str) -> Document:
         """Return a comment of the queue, in any state. Raises CommentNotFound."""
         found = self.store.pending.find_one({"_id": ObjectId(held_id)}) if ObjectId.is_valid(held_id) else None
-        if found is None:
+        if found is None or readable_one(self.store.pending.name, found, held) is None:
             raise CommentNotFound(held_id)
         return found
 
@@ -172,7 +175,7 @@ class Pending(Posting):
 
 def _key(waiting: Document) -> Document:
     """Return the filter of one comment of the queue, by which its shard is known."""
-    return {name: waiting[name] for name in ("_id", "discussion_id", "slug")}
+    return {name: waiting.get(name) for name in ("_id", "discussion_id", "slug")}
 
 
 def _edited(rev: int) -> Document:

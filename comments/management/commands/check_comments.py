@@ -22,6 +22,11 @@ class Command(AuditCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         super().add_arguments(parser)
         parser.add_argument("--fix", action="store_true", help="mend counts, old claims and copies of no use")
+        parser.add_argument(
+            "--accept-loss",
+            action="store_true",
+            help="with --fix: also lower counts, and delete unused copies, that are the only trace of lost comments",
+        )
         parser.add_argument("--target", default="", metavar="LABEL", help="only discussions of this model (app.model)")
         parser.add_argument("--discussion", default="", metavar="ID", help="only this one (app.model:pk)")
 
@@ -32,7 +37,7 @@ class Command(AuditCommand):
         quiet = options["json"] or not self.stdout.isatty()
         try:
             for target in tqdm(found, unit=" discussions", leave=False, disable=quiet):
-                result = maintenance.examine(target, fix=options["fix"])
+                result = maintenance.examine(target, fix=options["fix"], accept_loss=options["accept_loss"])
                 looked_at, comments = looked_at + 1, comments + result.comments
                 faults, mended = faults + len(result.faults), mended + result.mended
                 for fault in result.faults:

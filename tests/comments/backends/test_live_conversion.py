@@ -22,7 +22,7 @@ def killed(target, calls):
         Interrupted(MongoBackend(), at=calls).convert(target, "buckets", Order.THREADED)
 
 
-@pytest.mark.parametrize("calls", [7, 10, 13, 16])
+@pytest.mark.parametrize("calls", [8, 11, 14, 17])
 def test_dead_conversion_is_ended_by_the_next_claim_and_begun_anew(mongo, settings, target, calls):
     backend = configure(settings)
     posted = lively(backend, target)

@@ -59,9 +59,9 @@ def test_what_cannot_be_converted_is_named_and_fails(mongo, settings, target):
         run("convert_comments", "--to", "buckets", "--discussion", "auth.user:1")
 
 
-def test_wrong_count_is_found_and_mended(mongo, settings, target):
+def test_count_below_the_comments_is_repaired(mongo, settings, target):
     lively(configure(settings), target)
-    right = mongo.discussions.find_one_and_update({"_id": target.id}, {"$inc": {"count": 3}})["count"]
+    right = mongo.discussions.find_one_and_update({"_id": target.id}, {"$inc": {"count": -3}})["count"]
     with pytest.raises(CommandError, match="1 faults are left"):
         run("check_comments")
     assert run("check_comments", "--fix")[-1].endswith("1 faults, 1 mended.")

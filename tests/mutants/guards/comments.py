@@ -150,4 +150,25 @@ MUTANTS = (
         "if False:",
         "tests/comments/test_targets.py::test_tags_say_what_is_to_be_done_for_a_model_that_is_not_registered",
     ),
+    Mutant(
+        "counts that repairs do not lower",
+        "comments/backends/upkeep/repairing.py::Repairing._recount",
+        'update: Document = {"$max": {**raised, "count": tally.public}}',
+        'update: Document = {"$set": {"count": tally.public}, "$max": raised}',
+        "tests/comments/operations/test_lost.py::test_other_repairs_do_not_lower_the_count",
+    ),
+    Mutant(
+        "copies that are the only ones of a comment",
+        "comments/backends/upkeep/repairing.py::drop_orphans",
+        "(accept_loss or not _only_there(store, found, layout, epoch))",
+        "True",
+        "tests/comments/operations/test_lost.py::test_copy_of_a_lost_discussion_is_kept",
+    ),
+    Mutant(
+        "comments that are lost, as a fault of their own",
+        "comments/backends/upkeep/repairing.py::Tally.faults",
+        'yield Fault(name, "lost", f"{counted}: the others are lost", mendable=False)',
+        'yield Fault(name, "count", counted)',
+        "tests/comments/operations/test_lost.py::test_lost_comments_are_named_and_still_counted",
+    ),
 )

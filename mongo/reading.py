@@ -1,0 +1,71 @@
+"""Reading past what is damaged: documents that can't be read are left out, and an index that is gone only costs time.
+
+Both are faults that the doctor names. The log has a line for each, once an hour and process.
+"""
+
+import logging
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import lru_cache
+from itertools import chain
+from typing import Any, TypeVar
+
+from pymongo.errors import OperationFailure
+
+log = logging.getLogger(__name__)
+T = TypeVar("T")
+
+# Seconds until a damaged document or a missing index is logged again, and how many are told apart until then.
+AGAIN, TOLD_APART = 3600, 1_000
+# Raised by code that reads a document without one of its fields, or with a value of another type.
+MALFORMED = (LookupError, TypeError, AttributeError, ValueError, ArithmeticError)
+# src/mongo/base/error_codes.yml; a hint is one of many things that can be a bad value.
+BAD_VALUE, HINT = 2, "hint provided does not correspond"
+
+
+class Malformed(ValueError):
+    """A stored document, or a part of one, lacks a field or has a value of another type."""
+
+
+def readable(collection: str, documents: Iterable[Any], read: Callable[[Any], T]) -> Iterator[T]:
+    """Yield `read(document)` of each stored document; leave out and log the ones that it can't read."""
+    for document in documents:
+        try:
+            value = read(document)
+        except MALFORMED as error:
+            key = document.get("_id", document.get("slug")) if isinstance(document, Mapping) else None
+            skipped(collection, key, f"{type(error).__name__}: {error}")
+        else:
+            yield value
+
+
+def readable_one(collection: str, document: Any, read: Callable[[Any], T]) -> T | None:
+    """Return `read(document)`; None for no document, and for one that it can't read, which is logged."""
+    return next(readable(collection, [document], read), None) if document is not None else None
+
+
+def skipped(collection: str, key: Any, reason: str) -> None:
+    """Log that readers don't get a stored document because it is damaged."""
+    _log(f"The document {key} of {collection} can't be read and is left out: {reason}", _period())
+
+
+def along(keys: Any, read: Callable[..., Iterable[T]]) -> Iterator[T]:
+    """Yield what `read(hint=keys)` finds. If the server has no such index, or a hidden one, let it choose another."""
+    try:
+        cursor = iter(read(hint=keys))
+        first = next(cursor, None)
+    except OperationFailure as error:
+        if error.code != BAD_VALUE or HINT not in str(error):
+            raise
+        _log(f"The index {keys} is missing, so reads are slow. Run manage.py setup_indexes.", _period())
+        return iter(read())
+    return iter(()) if first is None else chain([first], cursor)
+
+
+@lru_cache(maxsize=TOLD_APART)
+def _log(message: str, period: int) -> None:
+    log.error("%s", message)
+
+
+def _period() -> int:
+    return int(time.monotonic() // AGAIN)

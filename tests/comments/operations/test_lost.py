@@ -1,0 +1,162 @@
+"""Comments that are lost, or can't be read: audits name them, and no repair removes the trace."""
+
+import json
+from contextlib import contextmanager
+from io import StringIO
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from comments.backends.stored import FIELDS
+from comments.errors import ConversionFailed
+from comments.types import Order, State
+from tests.support.comments.layouts import EMBEDDED, FORMS, configure, lively
+from tests.support.comments.making import new
+
+forms = pytest.mark.parametrize("form", FORMS, ids=[" ".join(form) for form in FORMS])
+COLLECTIONS = {"documents": "comments", "embedded": "auth_user", "buckets": "comment_pages"}
+# A comment that can't be read, by what is wrong with it.
+DAMAGES = {
+    **{
+        f"without {name}": {"$unset": name}
+        for name in FIELDS
+        if name not in ("parent_id", "answers", "edited", "change", "op")
+    },
+    "number is a text": {"number": "7"},
+    "time is a text": {"posted": "yesterday"},
+    "author is a text": {"author": "Ann"},
+    "unknown kind": {"kind": "poem"},
+    "unknown state": {"state": "asleep"},
+    "source is a number": {"source": 7},
+}
+
+
+@contextmanager
+def check(*options):
+    """Run check_comments on what is damaged; yield its findings, which have to leave something."""
+    out = StringIO()
+    with pytest.raises(CommandError, match="faults are left"):
+        call_command("check_comments", "--json", *options, stdout=out)
+    yield json.loads(out.getvalue())["findings"]
+
+
+def change_stored(mongo, schema, slug, change):
+    """Change a stored comment behind the back of validators: {"$unset": name} or fields; None deletes it."""
+    stored = mongo[COLLECTIONS[schema]]
+    holder = stored.find_one({"slug": slug} if schema == "documents" else {"comments.slug": slug})
+    if schema == "documents" and change is None:
+        stored.delete_one({"_id": holder["_id"]})
+        return
+    if schema == "documents":
+        changed = altered(holder, change)
+    else:
+        comments = [altered(item, change) if item.get("slug") == slug else item for item in holder["comments"]]
+        comments = [item for item in comments if item is not None]
+        changed = {**holder, "comments": comments, **({"count": len(comments)} if schema == "buckets" else {})}
+    stored.replace_one({"_id": holder["_id"]}, changed, bypass_document_validation=True)
+
+
+def altered(comment, change):
+    if change is None:
+        return None
+    if "$unset" in change:
+        return {name: value for name, value in comment.items() if name != change["$unset"]}
+    return comment | change
+
+
+def leaves(backend, target):
+    """Return public comments that nobody answered."""
+    known = list(backend.iterate(target))
+    parents = {c.parent for c in known}
+    return [c for c in known if c.state is State.PUBLIC and c.slug not in parents]
+
+
+@forms
+def test_lost_comments_are_named_and_still_counted(mongo, settings, target, form):
+    backend = configure(settings, *form)
+    lively(backend, target)
+    right = backend.discussion(target).count
+    for lost in leaves(backend, target)[:7]:
+        change_stored(mongo, form[0], lost.slug, None)
+    for options in ((), ("--fix",), ("--fix",)):
+        with check(*options) as (fault,):
+            assert (fault["kind"], fault["mendable"]) == ("lost", False)
+            assert fault["what"].startswith(f"it counts {right} comments, and has {right - 7}")
+    assert backend.discussion(target).count == right
+    call_command("check_comments", "--fix", "--accept-loss", stdout=StringIO())
+    assert backend.discussion(target).count == right - 7
+
+
+@forms
+def test_other_repairs_do_not_lower_the_count(mongo, settings, target, form):
+    backend = configure(settings, *form)
+    lively(backend, target)
+    change_stored(mongo, form[0], leaves(backend, target)[0].slug, None)
+    right = backend.discussion(target).count
+    mongo.discussions.update_one({"_id": target.id}, {"$set": {"last_number": 1}})
+    with check("--fix") as faults:
+        assert {fault["kind"] for fault in faults} == {"lost", "numbers"}
+    assert backend.discussion(target).count == right
+    assert mongo.discussions.find_one({"_id": target.id})["last_number"] > 1
+
+
+@forms
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_malformed_comment_is_named_and_left_out(mongo, settings, target, form, damage):
+    backend = configure(settings, *form)
+    lively(backend, target)
+    bad, *_, lost, gone = leaves(backend, target)
+    change_stored(mongo, form[0], bad.slug, DAMAGES[damage])
+    (before, stored), stays = stored_comments(mongo, form[0]), backend.discussion(target).count
+    with check("--fix", "--accept-loss") as faults:
+        (named,) = [fault["what"] for fault in faults if fault["kind"] == "comment" and "malformed" in fault["what"]]
+        assert "without a slug" in named if damage == "without slug" else bad.slug in named
+        assert all(key in named for key in [next(str(key) for key in stored if str(key) in named)])
+    assert (stored_comments(mongo, form[0]), backend.discussion(target).count) == ((before, stored), stays)
+    # Readers get all others, and the next fault is found as well.
+    read = {c.slug for c in backend.iterate(target)}
+    assert bad.slug not in read
+    assert {c.slug for c in backend.newest(target, 100).comments} < read
+    pages = [backend.page(target, order=order, size=100) for order in (Order.OLDEST, Order.NEWEST, Order.THREADED)]
+    assert all({c.slug for c in page.comments} == read for page in pages)
+    assert {c.slug for c in backend.recent(100)} < read
+    change_stored(mongo, form[0], gone.slug, None)
+    change_stored(mongo, form[0], lost.slug, None)
+    with check() as faults:
+        assert "lost" in {fault["kind"] for fault in faults}
+
+
+def stored_comments(mongo, schema):
+    """Return how many comments are stored, and the ids of their documents."""
+    documents = list(mongo[COLLECTIONS[schema]].find())
+    return sum(len(d.get("comments", [0])) for d in documents), tuple(d["_id"] for d in documents)
+
+
+@forms
+def test_conversion_refuses_a_malformed_comment(mongo, settings, target, form):
+    backend = configure(settings, *form)
+    lively(backend, target)
+    bad = leaves(backend, target)[0]
+    change_stored(mongo, form[0], bad.slug, {"$unset": "html"})
+    to = "documents" if form[0] == "buckets" else "buckets"
+    with pytest.raises(ConversionFailed, match=f"{bad.slug} in the document"):
+        backend.convert(target, to, form[1])
+    assert backend.discussion(target).schema == form[0]
+
+
+@pytest.mark.parametrize("form", [form for form in FORMS if form != EMBEDDED], ids=" ".join)
+def test_copy_of_a_lost_discussion_is_kept(mongo, settings, target, form):
+    """Someone posts after the discussion's document is lost: nobody reads the old comments, and nothing deletes them."""
+    backend = configure(settings, *form)
+    lively(backend, target)
+    before, _ids = stored_comments(mongo, form[0])
+    mongo.discussions.delete_one({"_id": target.id})
+    backend.post(target, new("after the loss"))
+    for _again in range(2):
+        with check("--fix") as (fault,):
+            assert (fault["kind"], fault["mendable"]) == ("lost", False)
+            assert f"{before} comments that are nowhere else" in fault["what"]
+        backend.convert(target, "documents" if form[0] == "buckets" else "buckets", form[1])
+    assert stored_comments(mongo, form[0])[0] >= before
+    call_command("check_comments", "--fix", "--accept-loss", stdout=StringIO())
+    call_command("check_comments", stdout=StringIO())
