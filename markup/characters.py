@@ -24,9 +24,21 @@ _APOSTROPHES = re.compile("['\u2018\u201b\u02bb\u02bc\uff07]")
 # isolates, which can turn round what follows them ("Trojan Source", CVE-2021-42574). The marks U+200E, U+200F and
 # U+061C act on one place only and stay.
 _UNWANTED = re.compile("[\x00-\x08\x0b\x0e-\x1f\x7f-\x84\x86-\x9f\u202a-\u202e\u2066-\u2069\ufffe\uffff]")
+# All but white space, controls, the code points that Unicode has programs ignore (Default_Ignorable_Code_Point), annotation
+# marks, and two letters without a picture: the empty Braille cell and the empty note head.
+_VISIBLE = re.compile(
+    "[^\\s\x00-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f"
+    "\u2800\u3164\ud800-\udfff\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\ufffe\uffff\U0001bca0-\U0001bca3\U0001d159"
+    "\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
+)
 _SURROGATE = re.compile("[\ud800-\udfff]")
 # int() refuses more than 4,300 digits, so html.unescape would raise on them; no code point has more than seven.
 _LONG_REFERENCE = re.compile(r"&#\d{8,}+;?|&#[xX][0-9a-fA-F]{8,}+;?")
+
+
+def is_blank(text: str) -> bool:
+    """Return whether `text` shows nothing: it has no character, or only spaces, controls and characters without a picture."""
+    return not _VISIBLE.search(text)
 
 
 def scrub(text: str) -> str:

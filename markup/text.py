@@ -9,7 +9,7 @@ from itertools import islice
 from typing import Final
 
 from markup import tags
-from markup.characters import IDEOGRAPHS, UNSPACED, cut, scrub, searchable, unescape
+from markup.characters import IDEOGRAPHS, UNSPACED, cut, is_blank, scrub, searchable, unescape
 
 SLUG_LENGTH: Final = 80  # characters
 
@@ -21,6 +21,8 @@ _LINES: Final = tags.names(
 _PARAGRAPHS: Final = tags.names("blockquote dl figure h1 h2 h3 h4 h5 h6 hr ol p pre table ul")
 _LISTS: Final = frozenset({"dl", "ol", "ul"})
 _HEADINGS: Final = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
+# Shown without text.
+_SHOWN: Final = tags.names("audio embed hr iframe img input math object picture svg video")
 # Read alone, at the top of an extract, these say little.
 _NO_PROSE: Final = _HEADINGS | {"figcaption", "pre", "table"}
 # Numbers of footnotes, and arrows back to them, are no words of the text.
@@ -65,6 +67,11 @@ def plain(html: str, most: int | None = None) -> str:
     text, not HTML: it may hold "<". Of a long text only the beginning is looked at, `most` characters or some more.
     """
     return _plain(html, frozenset(), most)
+
+
+def is_empty(html: str) -> bool:
+    """Return whether `html` shows nothing: neither a visible character nor a picture, a formula, a line or the like."""
+    return not any(token.name in _SHOWN for token in tags.tokens(html)) and is_blank(plain(html))
 
 
 def excerpt(html: str, words: int = 50) -> str:

@@ -281,4 +281,5 @@ def _items(stream: BinaryIO, export: Export) -> Iterator[Item]:
 def _tags(terms: tuple[Term, ...]) -> list[str]:
     """Categories and tags as tags."""
     named = (plain(term.name) for term in terms if term.taxonomy in ("category", "post_tag"))
-    return list({tags.normalized(name).casefold(): name for name in named if tags.normalized(name)}.values())
+    found = {tags.normalized(name).casefold(): name for name in named}
+    return [name for key, name in found.items() if key and not tags.has_no_address(key)]

@@ -15,6 +15,7 @@ from api.http import answers, once
 from api.problems import Problem
 from api.rights.principals import Principal
 from api.schemas.shapes import Id, Shape
+from markup.characters import is_blank
 from mongo import jobs
 from mongo.clock import now
 from nodes import access, errors
@@ -80,7 +81,7 @@ def check_may_add(principal: Principal, wanted: Described) -> None:
         raise PermissionDenied
     if wanted.publish and not access.may_change_photos(principal):
         raise PermissionDenied
-    if wanted.publish and not wanted.alt.strip():
+    if wanted.publish and is_blank(wanted.alt):
         raise Problem("invalid", errors=[(f"{wanted.source}.alt", "It takes an alternative text to be published.")])
 
 

@@ -11,7 +11,8 @@ from django.utils.translation import gettext as _
 from comments import conf
 from comments.errors import InvalidComment, TokenUsed
 from comments.types import Author, Comment, Held, Kind, NewComment, State, Verdict
-from markup.characters import scrub
+from markup.characters import is_blank, scrub
+from markup.text import is_empty
 
 # Bytes of a stored comment besides text and names: paths of 8 levels, times, keys.
 OVERHEAD = 1_500
@@ -70,15 +71,17 @@ def render(source: str) -> str:
 
 
 def one_line(text: str) -> str:
-    """Return a name, a URL or an e-mail address on one line, without the characters that no page, feed or mail should carry."""
-    return " ".join(scrub(text).split())
+    """Return a name, a URL or an e-mail address on one line, without the characters that no page, feed or mail should carry; ""
+    for one that shows nothing."""
+    line = " ".join(scrub(text).split())
+    return "" if is_blank(line) else line
 
 
 def checked(new: NewComment) -> NewComment:
     """Return `new`, with what is said of its author on one line, if it can be stored. Raises InvalidComment."""
     author = replace(new.author, name=one_line(new.author.name), url=one_line(new.author.url))
     new = replace(new, author=author, email=one_line(new.email))
-    if not new.source.strip() and new.state is not State.REMOVED:
+    if new.state is not State.REMOVED and (is_blank(new.source) or is_empty(new.html)):
         raise InvalidComment(_("Please write something."))
     measure(new.source)
     if not new.token and not new.slug:

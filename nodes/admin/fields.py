@@ -16,6 +16,7 @@ from django.core.exceptions import ValidationError
 from django.utils.text import format_lazy
 from django.utils.translation import gettext_lazy as _
 
+from markup.characters import is_blank
 from mongo.clock import now
 from nodes.access import TOP, section_choices
 from nodes.admin import choosing
@@ -42,13 +43,21 @@ class TextField(forms.CharField):
         return str(super().to_python(value)).replace("\r\n", "\n").replace("\r", "\n")
 
 
-class TitleField(forms.CharField):
+class LineField(forms.CharField):
+    """A text on one line; one that shows nothing is empty."""
+
+    def to_python(self, value: Any) -> str:
+        line = str(super().to_python(value))
+        return "" if is_blank(line) else line
+
+
+class TitleField(LineField):
     """A title: one line, shown in as many as it needs."""
 
     widget = forms.Textarea({"class": "vTextField", "rows": 1, "placeholder": _("Title")})
 
     def to_python(self, value: Any) -> str:
-        return re.sub(r"\s*[\r\n]\s*", " ", str(super().to_python(value)))
+        return re.sub(r"\s*[\r\n]\s*", " ", super().to_python(value))
 
 
 class TagsSeenField(forms.CharField):
@@ -266,7 +275,7 @@ class AuthorField(forms.MultiValueField):
         staff = get_user_model()._default_manager.filter(is_staff=True, is_active=True).order_by("username")
         self.accounts.update({str(user.pk): user.get_full_name() or user.get_username() for user in staff})
         account = forms.ChoiceField(choices=list(self.accounts.items()), required=False)
-        name = forms.CharField(max_length=200, required=False)
+        name = LineField(max_length=200, required=False)
         super().__init__((account, name), require_all_fields=False, **kwargs)
         self.widget.widgets[0].choices = account.choices
 

@@ -12,6 +12,7 @@ from django.core.validators import ProhibitNullCharactersValidator, URLValidator
 from django.urls import Resolver404, resolve
 from django.utils.translation import gettext as _
 
+from markup.characters import is_blank
 from mongo.clock import now
 from nodes.admin import choosing
 from nodes.admin.fields import spelled
@@ -56,7 +57,8 @@ class RowsInput(forms.Widget):
         numbered = []
         for number in range(MOST):
             label, target, place = (data.get(f"{name}-{number}-{part}", "") for part in ("label", "target", "place"))
-            if label.strip() or target.strip():
+            label = "" if is_blank(label) else label
+            if label or target.strip():
                 after = int(place) if place.isascii() and place.isdecimal() and len(place) < 4 else MOST
                 numbered.append((after, number, {"label": label.strip(), "target": target.strip()}))
         rows = [row for _after, _number, row in sorted(numbered, key=lambda one: one[:2])]

@@ -59,7 +59,7 @@ def refuse(form: NodeForm, error: NodeError) -> None:
     """Say at its field why a write was refused."""
     field = {SlugTaken: "slug", InvalidSlug: "slug", InvalidPlace: "section", NotReady: "alt"}.get(type(error))
     if isinstance(error, FieldRefused):
-        field = next((name for name, path in form.paths.items() if path == error.path), None)
+        field = next((name for name, path in form.paths.items() if path == error.path), error.path)
     form.add_error(field if field in form.fields else None, str(error))
     if isinstance(error, SlugTaken):
         form.free_slug = error.free

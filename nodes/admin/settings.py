@@ -17,7 +17,7 @@ from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods, require_POST
 
 from nodes import access
-from nodes.admin.fields import ReferenceField
+from nodes.admin.fields import LineField, ReferenceField
 from nodes.admin.link_rows import told_by
 from nodes.admin.look import LookForm, Swatch, swatches
 from nodes.admin.sent_forms import KEPT
@@ -36,7 +36,7 @@ def _time_zones() -> list[tuple[str, str]]:
 class SettingsForm(LookForm):
     """The settings; each field also sends what it was rendered with, so that only what was changed is saved."""
 
-    name = forms.CharField(label=gettext_lazy("Name"), max_length=100, widget=AdminTextInputWidget)
+    name = LineField(label=gettext_lazy("Name"), max_length=100, widget=AdminTextInputWidget)
     tagline = forms.CharField(
         label=gettext_lazy("Tagline"), max_length=200, required=False, widget=AdminTextInputWidget
     )

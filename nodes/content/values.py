@@ -17,6 +17,8 @@ from django.db import connection, models
 from django.utils.translation import gettext as _
 from django_mongodb_backend.fields import ArrayField, EmbeddedModelArrayField, EmbeddedModelField
 
+from markup.characters import is_blank
+
 # What checking a value raises that is of another type altogether.
 _NO_VALUE = (TypeError, ValueError, AttributeError, ArithmeticError, InvalidId, InvalidDocument)
 
@@ -134,6 +136,9 @@ def _cleaned(field: models.Field, value: Any) -> Any:
         value = None
     if value is None and field.null:
         return None
+    # A field that needs a value refuses "".
+    if isinstance(value, str) and not field.blank and is_blank(value):
+        value = ""
     return _to_stored(field, field.clean(value, None))
 
 

@@ -31,7 +31,7 @@ from nodes.services.checking import MALFORMED_RAISES
 from nodes.services.editing import normalized
 from nodes.services.placement import check_ancestors, count_move
 from nodes.services.site import touch
-from nodes.services.write import check_place, writable
+from nodes.services.write import check_place, check_tags, writable
 from nodes.texts.tags import unique
 from nodes.types import NEVER, Expected
 
@@ -242,6 +242,7 @@ def check_fields(record: Mapping[str, Any]) -> None:
         # What an upgrader makes is written as it is.
         wrong = [path for path in given if present is said and given[path] != cleaned[path]]
         wrong += ["tags"] if sorted(said["tags"]) != sorted(unique(said["tags"])) else []
+        check_tags(said["tags"])
         wrong += [name for name in _DATES if name in said and not _is_shown(said[name])]
         if wrong:
             raise InvalidField(min(wrong), _("The field does not take this value."))

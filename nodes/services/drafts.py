@@ -25,6 +25,7 @@ from nodes.services.write import (
     base_of,
     check_inserts,
     check_lengths,
+    check_tags,
     compare_and_set,
     insert_revision,
     writable,
@@ -53,6 +54,7 @@ def save_draft(
     a concurrent editor saved is merged into as a node would be; not without `merges` (editing.save). Raises EditConflict,
     NodeGone, FieldRefused, NewerVersion, NotUpgraded, TooBusy.
     """
+    check_tags(tags.added)
     base: Mapping[str, Any] | None = None
     for _attempt in range(ATTEMPTS):
         stored = read(node_id)
@@ -160,6 +162,7 @@ def schedule(
             raise FieldRefused(
                 "expires", _("The page expires before its changes appear: choose an earlier time for them.")
             )
+        check_tags(tags.added)
         after = merging.nested({path: value for path, value in whole.items() if path not in NOT_DRAFTED})
         check_inserts(changes, {**live, **after})
         after |= {"tags": tags.applied(live["tags"]), **upgrading.stamp(live["type"])}

@@ -9,6 +9,7 @@ from django.core.exceptions import ValidationError
 from django.utils.translation import gettext as _
 from pymongo.errors import DuplicateKeyError
 
+from markup.characters import is_blank
 from mongo.clock import now
 from mongo.connection import database
 from nodes import content, merging
@@ -37,6 +38,7 @@ from nodes.services.write import (
     check_lengths,
     check_place,
     check_room,
+    check_tags,
     compare_and_set,
     insert_revision,
     unschedules,
@@ -84,7 +86,8 @@ def create(
     wanted = slugs.normalized(slug)
     slug = wanted or slugs.free(title, parent_id)
     slugs.check(slug, parent_id)
-    given = normalized({**missing(type, fields or {}), **(fields or {})}, type)
+    given = normalized({"title": title, **missing(type, fields or {}), **(fields or {})}, type)
+    check_tags(tags)
     form, node_id, nonce, moment = node_id, node_id or ObjectId(), ObjectId(), now()
     metadata: dict[str, Any] = {
         "nonce": nonce,
@@ -233,6 +236,11 @@ def normalized(mine: Mapping[str, Any], type: str) -> dict[str, Any]:
                 raise InvalidField(path, " ".join(error.messages)) from error
         elif path not in _COMMON:
             raise InvalidField(path, _("There is no field “%(name)s”.") % {"name": path})
+    if "title" in fields and is_blank(fields["title"]):
+        raise InvalidField("title", _("Enter a title."))
+    name = (fields.get("author") or {}).get("name")
+    if name and is_blank(name):
+        raise InvalidField("author", _("Choose an account, or type a name."))
     if "slug" in fields:
         fields["slug"] = slugs.normalized(fields["slug"])
     if "expires" in fields:
@@ -251,6 +259,7 @@ def change_tags(node_id: ObjectId, tags: TagChange, collection: str = NODES, *, 
 
     Raises NodeGone, Published, FieldRefused (too many), TooBusy.
     """
+    check_tags(tags.added)
     nodes, fields = database()[collection], {"metadata": 1}
     if is_derived := bool(derived.searched(" ".join(tags.added | tags.removed))):
         fields["derived.text"] = 1

@@ -11,6 +11,7 @@ from bson import ObjectId
 from django.utils.translation import gettext as _
 from pymongo.errors import DuplicateKeyError
 
+from markup.characters import is_blank
 from mongo.clock import now
 from mongo.connection import database
 from nodes import merging
@@ -26,7 +27,15 @@ from nodes.selectors import photos as selectors
 from nodes.selectors import slugs
 from nodes.services import derived, editing, photo_copies, scope, trash
 from nodes.services.site import touch
-from nodes.services.write import check_id, check_place, check_ready, check_room, compare_and_set, insert_revision
+from nodes.services.write import (
+    check_id,
+    check_place,
+    check_ready,
+    check_room,
+    check_tags,
+    compare_and_set,
+    insert_revision,
+)
 from nodes.texts.tags import unique
 from nodes.types import NO_TAGS, Actor, Saved, TagChange
 
@@ -97,8 +106,9 @@ class Upload:
         self._actor = actor
         self._filename = file_name(filename)
         self._fields = dict(fields or {})
-        self.id, self.title = photo_id or new_id(), title or _title(self._filename)
+        self.id, self.title = photo_id or new_id(), _title(self._filename) if is_blank(title) else title
         self._wanted = slugs.normalized(slug)
+        check_tags(tags)
         if self._wanted:
             slugs.check(self._wanted, gallery_id)
         self._begin(gallery_id, tags)

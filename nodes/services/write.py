@@ -1,6 +1,6 @@
 """The one write of a node: a compare-and-set on its place and nonce, with the revision inserted first, the versions last."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -10,6 +10,7 @@ from django.utils.translation import gettext as _
 from pymongo.client_session import ClientSession
 from pymongo.errors import DuplicateKeyError
 
+from markup.characters import is_blank
 from mongo.clock import now
 from mongo.connection import Document, database
 from nodes import content, merging
@@ -18,6 +19,7 @@ from nodes.content import MARKDOWN, PHOTO, may_hold, upgrading
 from nodes.content import fields as content_fields
 from nodes.content.fields import PREFIX
 from nodes.errors import (
+    FieldRefused,
     IdTaken,
     InvalidPlace,
     NewerVersion,
@@ -33,6 +35,7 @@ from nodes.services import derived, ordering, scope
 from nodes.services.site import touch
 from nodes.texts import rendering
 from nodes.texts.inserts.reading import Inserts, Unknown, may_have_any
+from nodes.texts.tags import has_no_address
 from nodes.types import NO_TAGS, Act, Actor, Expected, Submitted, TagChange
 
 # How many saves back a form looks for its own.
@@ -69,6 +72,7 @@ def compare_and_set(
     already, which is to be published first (scheduled.settle). Raises SlugTaken, InvalidSlug, InvalidPlace,
     NotReady, FieldRefused, NewerVersion, NotUpgraded.
     """
+    check_tags(tags.added)
     seen, metadata = Expected.of(stored), writable(stored["metadata"])
     home = home_of(metadata["type"])
     place = changes.get("parent_id", seen.parent_id), changes.get("slug", seen.slug)
@@ -228,9 +232,15 @@ def check_room(parent_id: ObjectId | None) -> None:
         )
 
 
+def check_tags(added: Iterable[str]) -> None:
+    """Raise FieldRefused if a tag is to be added that can have no address."""
+    if tag := next(filter(has_no_address, added), ""):
+        raise FieldRefused("tags", _("“%(tag)s” can't be a tag. Use a word instead of the dots.") % {"tag": tag})
+
+
 def check_ready(metadata: Mapping[str, Any]) -> None:
     """Raise NotReady for a photo that would be published without words for those who cannot see it."""
-    if metadata["type"] == PHOTO and metadata["published"] and not (metadata["detail"].get("alt") or "").strip():
+    if metadata["type"] == PHOTO and metadata["published"] and is_blank(metadata["detail"].get("alt") or ""):
         raise NotReady(
             _("“%(title)s” needs an alternative text before it can be published: say what it shows.") % metadata
         )

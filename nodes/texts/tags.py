@@ -3,6 +3,8 @@
 import unicodedata
 from collections.abc import Iterable
 
+from markup.characters import is_blank
+
 LONGEST = 100
 MOST = 200
 
@@ -11,7 +13,13 @@ def normalized(tag: str) -> str:
     """Return a tag in the one form in which it is stored: NFC, single spaces, no comma, which separates them, and no slash at
     either end, which its address cannot have."""
     plain = "".join(" " if unicodedata.category(c)[0] in "CZ" or c == "," else c for c in tag)
-    return unicodedata.normalize("NFC", " ".join(plain.split())).strip(" /")[:LONGEST].strip(" /")
+    whole = unicodedata.normalize("NFC", " ".join(plain.split())).strip(" /")[:LONGEST].strip(" /")
+    return "" if is_blank(whole) else whole
+
+
+def has_no_address(tag: str) -> bool:
+    """Return whether a part of a tag is "." or "..", which browsers remove from addresses."""
+    return bool({".", ".."} & set(tag.split("/")))
 
 
 def parse(typed: str) -> tuple[str, ...]:

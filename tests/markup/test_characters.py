@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from markup.characters import cut, newlines, scrub, unescape
+from markup.characters import cut, is_blank, newlines, scrub, searchable, unescape
 from tests.markup.properties import holds
 
 
@@ -20,6 +20,33 @@ from tests.markup.properties import holds
 )
 def test_scrub_removes_what_no_page_should_carry(text, scrubbed):
     assert scrub(text) == scrubbed
+
+
+INVISIBLE = [
+    "",
+    " \n",
+    "\u00a0\u3000",
+    *"\u00ad\u034f\u115f\u180e\u200b\u200d\u2060\u2800\u3164\ufe0f\ufeff\uffa0\U000e0041",
+]
+WELCOME = ["a", ".", "-", "\u0301", "❤\ufe0f", "\ue000", "می\u200cخواهم", "🇧🇷"]
+WELCOME += ["👩\u200d👩\u200d👧", "🏴\U000e0067\U000e0062\U000e007f"]
+
+
+@pytest.mark.parametrize("text", INVISIBLE)
+def test_text_without_visible_characters_is_blank(text):
+    assert is_blank(text)
+    assert is_blank(f"\u200b {text}\u3164")
+
+
+@pytest.mark.parametrize("text", WELCOME)
+def test_text_with_a_visible_character_is_not_blank(text):
+    assert not is_blank(text)
+    assert not is_blank(f"\u200b{text}\u00ad")
+
+
+@pytest.mark.parametrize("text", ["shopkeeper's", "shopkeeper’s", "shopkeeperʼs", "shop\u00adkeeper\u200b’s\ufeff"])
+def test_spellings_of_an_apostrophe_are_one_word_to_search(text):
+    assert searchable(text) == "shopkeeper’s"
 
 
 @holds

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from markup.characters import scrub
-from markup.text import SLUG_LENGTH, excerpt, folded, highlight, minutes, plain, slugify
+from markup.text import SLUG_LENGTH, excerpt, folded, highlight, is_empty, minutes, plain, slugify
 from tests.markup.properties import holds, soup
 
 
@@ -186,3 +186,15 @@ def test_slugs_are_safe_and_settled(text):
     assert not slug.startswith("-")
     assert not slug.endswith("-")
     assert all(character == "-" or unicodedata.category(character)[0] in "LMN" for character in slug)
+
+
+@pytest.mark.parametrize(
+    "html", ["", "<p></p>", "<p>\u200b</p>", "<p>&#x3164;&shy;</p>", "<ul><li></li></ul>", "<!-- a -->"]
+)
+def test_html_that_shows_nothing_is_empty(html):
+    assert is_empty(html)
+
+
+@pytest.mark.parametrize("html", ["<p>a</p>", '<img src="/a.png" alt="">', "<math><mi>x</mi></math>", "<p>&amp;</p>"])
+def test_html_that_shows_something_is_not_empty(html):
+    assert not is_empty(html)

@@ -55,7 +55,7 @@ class Discussions:
                 yield comment
 
     def _comment(self, one: Ready, item: Item, stored: dict[int, str]) -> NewComment | None:
-        name = one.author or _("Anonymous")
+        name = preparation.one_line(one.author) or _("Anonymous")
         comment = NewComment(
             author=Author(name=name, url=one.url),
             source=one.source,

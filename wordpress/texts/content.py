@@ -13,6 +13,7 @@ from html import escape, unescape
 from typing import Protocol
 from urllib.parse import unquote, urljoin, urlsplit
 
+from markup.characters import is_blank
 from nodes.texts.inserts.shipped import Gallery
 from wordpress.texts import inserts
 from wordpress.texts.paragraphs import paragraphs
@@ -83,7 +84,8 @@ def plain(html: str) -> str:
     """`html`, a title or an excerpt, as text on one line: tags go, character references are resolved. A "<" that
     begins no tag stays."""
     kept = TAG.sub(lambda tag: " " if tag[2].lower() in BLOCKS | {"br"} else "", html)
-    return " ".join(unescape(kept).split())
+    text = " ".join(unescape(kept).split())
+    return "" if is_blank(text) else text
 
 
 def slug_of(text: str) -> str:

@@ -29,6 +29,35 @@ def feed_of(client, target):
     return ElementTree.fromstring(response.content)
 
 
+@pytest.mark.parametrize("nothing", ["\u200b", "\u3164", "\u2800 \u2800", "\u00ad", "\u034f"])
+def test_name_or_text_that_shows_nothing_is_refused(client, post_page, nothing):
+    for said in ({"name": nothing, "text": "Hello"}, {"name": "Bob", "text": nothing}):
+        answer = site.post(client, post_page, **said)
+        assert answer.status_code == 422
+    assert selectors.count(post_page) == 0
+
+
+@pytest.mark.parametrize("source", ["![]()", "[]()", "&#8203;", "> "])
+def test_text_that_renders_to_nothing_is_refused(client, post_page, source):
+    assert "Please write something." in site.post(client, post_page, source).content.decode()
+    assert selectors.count(post_page) == 0
+
+
+def test_edit_to_nothing_is_refused(post_page):
+    posted = services.post(post_page, author=Author("Bob"), source="Hello", token="t").comment
+    with pytest.raises(InvalidComment):
+        services.edit(post_page, posted.slug, source="![]()", rev=posted.rev, token="u")
+
+
+@pytest.mark.parametrize(
+    "welcome", ["👩\u200d👩\u200d👧", "می\u200cخواهم", "🏴\U000e0067\U000e0062\U000e0065\U000e007f", "🇧🇷"]
+)
+def test_names_and_texts_joined_by_zero_width_are_welcome(client, post_page, welcome):
+    site.post(client, post_page, welcome, name=welcome)
+    (comment,) = selectors.iterate(post_page)
+    assert (comment.author.name, comment.source) == (welcome, welcome)
+
+
 @pytest.mark.parametrize("more", [{}, {"preview": "1"}])
 def test_name_is_cleaned_of_what_no_page_should_carry(client, post_page, more):
     shown = site.post(client, post_page, "Hello", name=MESSY, **more)

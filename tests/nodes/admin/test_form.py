@@ -259,3 +259,10 @@ def test_publish_keeps_the_dates_that_were_typed_with_it(mongo, editor):
     add = "/admin/nodes/node/add/?type=basic-page"
     ann.send(add, ann.open(add), "_publish", title="New", **typed)
     assert mongo["cms.nodes"].find_one({"metadata.title": "New"})["metadata"]["published"].year == 2999
+
+
+def test_tag_of_dots_is_refused_at_its_field(mongo, editor):
+    ann, page = editor(), node()
+    answer = ann.send(change(page), ann.open(change(page)), tags="news, ..")
+    assert "“..” can&#x27;t be a tag." in str(answer.context["form"].errors["tags"])
+    assert stored(page)["tags"] == []

@@ -10,8 +10,10 @@ from django.urls import URLResolver, get_resolver
 
 from nodes import errors
 from nodes.models import site
-from nodes.services import editing, placement, trash, write
-from tests.support.nodes.build import EDITOR, node, nonce, save, stored
+from nodes.services import drafts, editing, placement, trash, write
+from nodes.types import TagChange
+from tests.support.nodes import photo_build
+from tests.support.nodes.build import EDITOR, PAST, node, nonce, save, stored
 
 
 def test_created_node_has_the_shape_of_the_design(mongo):
@@ -39,6 +41,38 @@ def test_create_writes_a_revision_first(mongo):
 
 def stored_naive(mongo, node_id):
     return mongo["cms.nodes"].find_one({"_id": node_id})["metadata"]
+
+
+@pytest.mark.parametrize("nothing", ["", "\u200b", "\u3164\u2800", "\u00ad\u034f"])
+def test_title_that_shows_nothing_is_refused(mongo, nothing):
+    with pytest.raises(errors.InvalidField, match="Enter a title"):
+        editing.create(EDITOR, type="basic-page", parent_id=None, slug="a", title=nothing)
+    page = node()
+    with pytest.raises(errors.InvalidField, match="Enter a title"):
+        save(page, nonce(page), title=nothing)
+    with pytest.raises(errors.InvalidField, match="Enter a title"):
+        drafts.save_draft(EDITOR, page, nonce(page), {"title": nothing})
+    with pytest.raises(errors.InvalidField, match="name"):
+        save(page, nonce(page), author={"_id": None, "name": nothing or "\u200b"})
+
+
+def test_photo_with_an_invisible_description_is_not_published(mongo):
+    with pytest.raises(errors.NotReady):
+        photo_build.upload(photo_build.gallery(), fields={"published": PAST, "detail.alt": "\u200b"})
+
+
+@pytest.mark.parametrize("tag", [".", "..", "a/../b"])
+def test_tag_of_dots_is_refused_with_a_sentence(mongo, tag):
+    page = node()
+    for work in (
+        lambda: node(slug="other", tags=(tag,)),
+        lambda: save(page, nonce(page), tags=TagChange(frozenset({tag}))),
+        lambda: editing.change_tags(page, TagChange(frozenset({tag}))),
+        lambda: drafts.save_draft(EDITOR, page, nonce(page), {}, TagChange(frozenset({tag}))),
+        lambda: photo_build.upload(photo_build.gallery(), tags=(tag,)),
+    ):
+        with pytest.raises(errors.FieldRefused, match="can't be a tag"):
+            work()
 
 
 def test_repeated_create_makes_one_node(mongo):
