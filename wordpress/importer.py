@@ -166,7 +166,7 @@ class Importer:
         """Create the entry unless it is there; return whether it has a place where it can be discussed."""
         if entry.known:
             return not entry.known.trashed
-        body = convert(item.body, item.link or export.site.url, View(export.old, paths, item.id))
+        body = convert(item.body, item.link or export.site.url, View(export.old, paths, item.id), item.footnotes)
         self._note_body(entry, body, export)
         clean = html.clean(body.html, "article")
         title = self._title(entry, clean)
@@ -261,10 +261,10 @@ class Importer:
 
     def _note_body(self, entry: Entry, body: Body, export: Export) -> None:
         for url in body.missing:
-            if not export.old.find_file(url):
-                self.report.note("Shown as links, as they are not in the media library", url)
-        for name in body.dropped:
-            self.report.note("Shortcodes left out", f"[{name}] in {entry.label}")
+            why = "their files are not there" if export.old.find_file(url) else "they are not in the media library"
+            self.report.note(f"Shown as links, as {why}", f"{url} in {entry.label}")
+        for name in body.lost:
+            self.report.note("Left out of texts", f"{name} in {entry.label}")
 
 
 def _items(stream: BinaryIO, export: Export) -> Iterator[Item]:

@@ -4,6 +4,7 @@ They are kept by node, so that they lead to its present address wherever it move
 """
 
 import re
+import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any
@@ -17,7 +18,7 @@ from wordpress.collections import LINKS
 from wordpress.export.old_site import host_of
 from wordpress.export.scan import Export
 
-__all__ = ["NUMBERS", "all_links", "arrive", "find", "keep", "known", "there_are_any"]
+__all__ = ["NUMBERS", "all_links", "arrive", "find", "is_front", "keep", "known", "there_are_any"]
 
 # WordPress goes by the number under any of these names.
 NUMBERS = ("p", "page_id", "attachment_id")
@@ -53,7 +54,7 @@ def find(host: str, path: str, query: Mapping[str, str]) -> ObjectId | None:
     """Return the node that stands for an old address: of the site that had this host, else of the only one that had this
     path. None if there is none, or if several sites had it and none of them this host."""
     number = next((query[name] for name in NUMBERS if name in query), None)
-    wanted = path.strip("/")
+    wanted = _composed(path)
     if number is not None:
         wanted = _numbered(wanted, int(number)) if NUMBER.fullmatch(number) else ""
     if not wanted or len(wanted) > LONGEST:
@@ -66,6 +67,14 @@ def find(host: str, path: str, query: Mapping[str, str]) -> ObjectId | None:
 def there_are_any() -> bool:
     """Return whether anything was imported that had an address elsewhere."""
     return database()[LINKS].find_one({}, {"_id": 1}) is not None
+
+
+def is_front(path: str) -> bool:
+    """Return whether a site that was imported had its front page at this path."""
+    base = _composed(path)
+    # Of each site there are addresses by number below its front page.
+    numbered = {"path": {"$gt": f"{base}?", "$lt": f"{base}@"}}
+    return database()[LINKS].find_one(numbered, {"_id": 1}) is not None
 
 
 def all_links() -> Iterator[dict[str, Any]]:
@@ -108,6 +117,11 @@ def _path(link: str) -> str:
         query = dict(parse_qsl(parts.query))
     except ValueError:
         return ""
-    path = unquote(parts.path).strip("/")
+    path = _composed(unquote(parts.path))
     number = next((query[name] for name in NUMBERS if name in query), "")
     return _numbered(path, int(number)) if NUMBER.fullmatch(number) else path
+
+
+def _composed(path: str) -> str:
+    """A path without the slashes around it, its accented letters composed."""
+    return unicodedata.normalize("NFC", path).strip("/")

@@ -1,28 +1,63 @@
 """Old addresses of imported posts, pages and pictures lead to where they are now."""
 
+import re
 from collections.abc import Callable
 
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponsePermanentRedirect
+from django.urls import reverse
 
+from comments.reading.lists import ANCHOR
 from mongo.clock import now
-from nodes.models import tree
+from nodes.models import Node, Photo, tree
 from nodes.selectors import nodes as selectors
 from nodes.views import finding
 from wordpress import old_links
 
 __all__ = ["OldNumberMiddleware", "moved", "not_found"]
 
+# What WordPress and its plugins added to the address of a page.
+FEED = re.compile(r"/feed(?:/(atom|rss2?|rdf))?/?\Z")
+ENDING = re.compile(r"/(?:amp|embed|trackback|(comment-page-\d{1,6}))/?\Z")
+COMMENTS = re.compile(r"/comments/?\Z")
+
 
 def moved(request: HttpRequest) -> HttpResponse | None:
-    """Return the redirect of an old address to the live node that stands for it now; None for any other address."""
+    """Return the redirect of an old address to the live node that stands for it now; None for any other address.
+
+    What WordPress added to addresses leads there too: to a feed, to the page, to its discussion.
+    """
     if request.method not in ("GET", "HEAD"):
         return None
-    node_id = old_links.find(request.get_host(), request.path_info, request.GET)
-    node = selectors.live_by_id(tree.current(), node_id, now()) if node_id else None
-    if node is None:
-        return None
+    path = request.path_info
+    address = _address(request, path)
+    if not address and (feed := FEED.search(path)):
+        path = path[: feed.start()]
+        address = _address(request, path, _feed) or _site_feed(path, feed[1])
+    elif not address and (ending := ENDING.search(path)):
+        address = _address(request, path[: ending.start()])
+        address += f"#{ANCHOR}" if address and ending[1] else ""
     # Browsers would keep it for ever, and the node may be moved.
-    return HttpResponsePermanentRedirect(node.get_absolute_url(), headers={"Cache-Control": "no-cache"})
+    return HttpResponsePermanentRedirect(address, headers={"Cache-Control": "no-cache"}) if address else None
+
+
+def _address(request: HttpRequest, path: str, address: Callable[[Node | Photo], str] = Node.get_absolute_url) -> str:
+    """The address of what stands for an old path now; "" if there is nothing that readers may see."""
+    node_id = old_links.find(request.get_host(), path, request.GET)
+    node = selectors.live_by_id(tree.current(), node_id, now()) if node_id else None
+    return address(node) if node else ""
+
+
+def _feed(node: Node | Photo) -> str:
+    """The feed of the comments on a page or photo; of a section, which has no discussion, its page."""
+    if node.content_type.is_section:
+        return node.get_absolute_url()
+    return reverse("comments-feed", args=[node._meta.label_lower, node.pk])
+
+
+def _site_feed(path: str, form: str | None) -> str:
+    """The feed of the site, if the old one had its feed, or that of its comments, below this path."""
+    is_one = old_links.is_front(COMMENTS.sub("", path))
+    return reverse("site-feed", args=["atom" if form == "atom" else "rss"]) if is_one else ""
 
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:

@@ -90,10 +90,10 @@ def _identified(found: re.Match[str], used: dict[str, int]) -> str:
     name, text = found[1], found[2]
     heading = name[0] == "h" and name[1:].isdigit()
     typed = _ID.match(text)
-    wanted = _prefixed(attributes(typed[2])["id"]) if typed else ""
+    wanted = prefixed(attributes(typed[2])["id"]) if typed else ""
     if not wanted and heading:
         end = found.string.find(f"</{name}>", found.end(), found.end() + _LONGEST_HEADING)
-        wanted = _prefixed(slugify(plain(found.string[found.end() : end]))) if end >= 0 else ""
+        wanted = prefixed(slugify(plain(found.string[found.end() : end]))) if end >= 0 else ""
         wanted = wanted or f"{ID_PREFIX}section"
     if heading:
         wanted = _numbered(wanted, used)
@@ -113,7 +113,7 @@ def _numbered(wanted: str, used: dict[str, int]) -> str:
     return free
 
 
-def _prefixed(identifier: str) -> str:
+def prefixed(identifier: str) -> str:
     """Return `identifier` as an id of ours; "" if nothing is left of it."""
     kept = _NOT_IN_IDS.sub("-", identifier.removeprefix(ID_PREFIX)).strip("-")
     return ID_PREFIX + cut(kept, _LONGEST_ID) if kept else ""
@@ -126,6 +126,6 @@ def _linked(found: re.Match[str], used: dict[str, int]) -> str:
     url = attributes(href[2])["href"]
     if links.is_external(url):
         return f'<a{found[1]} rel="noopener">'
-    if url.startswith("#") and (fragment := unquote(url[1:])) not in used and (target := _prefixed(fragment)) in used:
+    if url.startswith("#") and (fragment := unquote(url[1:])) not in used and (target := prefixed(fragment)) in used:
         return f'<a{href[1]} href="#{quote(target)}"{found[1][href.end() :]}>'
     return found[0]

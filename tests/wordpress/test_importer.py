@@ -316,7 +316,9 @@ class TestMedia:
         assert "6 attachments missing, 0 found" in said
         assert "<img" not in stored(mongo)["blog/post-7"]["detail"]["text"]
         listed = said[said.index("Shown as links, as they are not in the media library:") + 1]
-        assert listed == "  http://else.example/x.png"
+        assert listed == "  http://else.example/x.png in post 7 “One”"
+        listed = said[said.index("Shown as links, as their files are not there:") + 1]
+        assert listed == "  https://old.example/wp-content/uploads/2012/07/a.jpg in post 7 “One”"
         assert ">A</a>" in stored(mongo)["blog/post-7"]["detail"]["text"]
 
 

@@ -94,6 +94,62 @@ def test_an_address_of_the_new_site_s_own_goes_first(run, client):
     assert client.get("/about").status_code == 200
 
 
+def test_endings_that_wordpress_added_lead_on(mongo, run, client):
+    run(SITE)
+    post, page_id = id_of(mongo, "blog/post-1")[0], id_of(mongo, "page-2")[0]
+    for address, present in {
+        "/feed/": "/feed/rss",
+        "/feed": "/feed/rss",
+        "/feed/rss2": "/feed/rss",
+        "/feed/rdf": "/feed/rss",
+        "/comments/feed/": "/feed/rss",
+        "/comments/feed": "/feed/rss",
+        "/comments/feed/atom/": "/feed/atom",
+        "/2012/03/post-1/feed/": f"/comments/feed/nodes.node/{post}",
+        "/2012/03/post-1/feed": f"/comments/feed/nodes.node/{post}",
+        "/about/feed/atom": f"/comments/feed/nodes.node/{page_id}",
+        "/2012/03/post-1/amp/": "/blog/post-1",
+        "/2012/03/post-1/embed": "/blog/post-1",
+        "/2012/03/post-1/comment-page-1/": "/blog/post-1#comments",
+        "/about/comment-page-12": "/page-2#comments",
+    }.items():
+        assert leads(client, address) == present
+        assert client.get(present).status_code == 200
+
+
+def test_endings_after_what_is_not_public_are_404(run, client):
+    run(SITE)
+    for ending in ("feed/", "amp/", "comment-page-1/"):
+        assert leads(client, f"/2012/six/{ending}") == ""
+        assert leads(client, f"/2012/nothing/{ending}") == ""
+    assert leads(client, "/nowhere/comments/feed/") == ""
+
+
+def test_without_an_import_no_ending_leads_on(mongo, client):
+    for address in ("/feed/", "/comments/feed/", "/amp/", "/comment-page-1"):
+        assert leads(client, address) == ""
+
+
+def test_feed_of_a_page_that_became_a_folder_leads_to_it(run, client):
+    run(export(page(1, "Above"), page(2, "Below", post_parent=1)))
+    assert leads(client, "/page-1/feed/") == "/page-1"
+
+
+def test_feed_of_a_site_in_a_folder_leads_on(run, client):
+    site = "https://old.example/weblog"
+    run(export(item(1, "One", "x", link=f"{site}/2012/one/"), site=site))
+    assert leads(client, "/weblog/feed/") == leads(client, "/weblog/comments/feed") == "/feed/rss"
+    assert leads(client, "/feed/") == ""
+
+
+def test_old_address_is_found_in_either_unicode_form(run, client):
+    run(
+        export(item(1, "One", "x", link="https://old.example/caf%C3%A9/"), item(2, link="https://old.example/e%CC%81/"))
+    )
+    assert leads(client, "/cafe%CC%81/") == "/blog/post-1"
+    assert leads(client, "/%C3%A9/") == "/blog/post-2"
+
+
 def test_a_site_in_a_folder(run, client):
     site = "https://old.example/weblog"
     run(export(item(1, "One", "x", link=f"{site}/2012/one/"), site=site))

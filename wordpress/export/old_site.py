@@ -9,18 +9,25 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 from bson import ObjectId
 
+from markup.html import anchors
 from nodes.services import photo_import
 from wordpress.export.records import Attachment
 from wordpress.texts.content import File
 
 __all__ = ["OldSite", "View", "host_of", "locate"]
 
-# WordPress adds the size to the names of the copies it makes.
+# WordPress adds the size to the names of the copies it makes, and a word or a time to those of pictures that it made
+# smaller, turned or edited.
 SIZE = re.compile(r"-\d{1,5}x\d{1,5}(?=\.\w+\Z)")
+CHANGED = re.compile(r"(?:-scaled|-rotated|-e\d{9,14}|-\d{1,5}x\d{1,5})+(?=\.\w+\Z)")
+# Jetpack showed the old site's pictures by way of these hosts.
+PROXY = re.compile(r"i\d\.wp\.com\Z")
 # How texts name the photos of the new site.
 PHOTO = "photo:"
 DATED = re.compile(r"/\d{4}/\d\d/(?:\d\d/)?([^/?]+)\Z")
 LONGEST_PATH = 4_096  # bytes
+# The discussion of a page, here and there.
+DISCUSSION, DISCUSSIONS = "comments", {"comments", "respond"}
 DEAD_FRAGMENTS = re.compile(r"(?:more|comment)-\d+\Z")
 
 
@@ -29,14 +36,18 @@ class OldSite:
     """Addresses of the export. Texts of the export ask for addresses, so no address may make a method fail."""
 
     hosts: set[str] = field(default_factory=set)
-    # Of posts and pages, addresses in their one form → id (None: of several); of files, address → file.
+    # Of posts and pages, addresses in their one form → id (None: of several); of files, addresses, also without what
+    # WordPress adds to names, → id.
     pages: dict[str, int] = field(default_factory=dict)
     guids: dict[str, int | None] = field(default_factory=dict)
     ids: set[int] = field(default_factory=set)
     slugs: dict[str, int | None] = field(default_factory=dict)
-    files: dict[str, File] = field(default_factory=dict)
+    files: dict[str, int] = field(default_factory=dict)
+    stems: dict[str, int | None] = field(default_factory=dict)
     by_id: dict[int, File] = field(default_factory=dict)
-    by_parent: dict[int, list[File]] = field(default_factory=dict)
+    by_parent: dict[int, list[int]] = field(default_factory=dict)
+    # Contents of the synced patterns, by id.
+    patterns: dict[int, str] = field(default_factory=dict)
 
     def add_site(self, url: str) -> None:
         """Take note of the site's own address."""
@@ -56,21 +67,21 @@ class OldSite:
 
     def add_file(self, attachment: Attachment) -> None:
         """Take note of a file of the media library."""
-        file = File(attachment.url, attachment.alt or attachment.title)
-        self.by_id.setdefault(attachment.id, file)
-        self.by_parent.setdefault(attachment.parent, []).append(file)
-        if normal := _normal(attachment.url.split("?")[0]):
-            self.files.setdefault(normal, file)
+        # One without an id of its own is known by its address only.
+        number = attachment.id or -1 - len(self.by_id)
+        if number not in self.by_id:
+            self.by_id[number] = File(attachment.url, attachment.alt or attachment.title)
+            self.by_parent.setdefault(attachment.parent, []).append(number)
+        if normal := _file_address(attachment.url):
+            self.files.setdefault(normal, number)
+            stem = CHANGED.sub("", normal)
+            self.stems[stem] = number if self.stems.get(stem, number) == number else None
 
     def show_file(self, attachment: Attachment, src: str, page: str) -> None:
         """Take note of where a file of the media library is on the new site, and its page."""
-        before = self.by_id[attachment.id]
-        after = replace(before, src=src, page=page)
-        self.by_id[attachment.id] = after
-        self.by_parent[attachment.parent] = [after if f is before else f for f in self.by_parent[attachment.parent]]
-        normal = _normal(attachment.url.split("?")[0])
-        if self.files.get(normal) is before:
-            self.files[normal] = after
+        number = attachment.id or self.files.get(_file_address(attachment.url), 0)
+        if file := self.by_id.get(number):
+            self.by_id[number] = replace(file, src=src, page=page)
 
     def photo(self, number: int) -> ObjectId | None:
         """The photo that a file of the media library, by its id, has become here; None if it has not."""
@@ -96,10 +107,18 @@ class OldSite:
             return self.slugs.get(dated[1])
         return found
 
-    def find_file(self, url: str) -> File | None:
-        """The file of the media library at `url` (absolute), or the one that this is a smaller copy of."""
-        normal = _normal(url.split("?")[0].split("#")[0])
-        return self.files.get(normal) or self.files.get(SIZE.sub("", normal))
+    def find_file(self, url: str, number: int = 0) -> File | None:
+        """The file of the media library at `url` (absolute), or the one that this is a copy of: smaller, turned, edited. Where
+        the address tells of none, the file whose `number` the text gives."""
+        normal = _file_address(url)
+        found = (
+            self.files.get(normal) or self.files.get(SIZE.sub("", normal)) or self.stems.get(CHANGED.sub("", normal))
+        )
+        if not found and number in self.by_id:
+            # A text that was copied from another site has the numbers of that.
+            same = _stem(url) == _stem(self.by_id[number].url)
+            found = number if same or host_of(url) in self.hosts else None
+        return self.by_id[found] if found else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,18 +138,24 @@ class View:
             return file.page
         path = "" if found is None else self.paths.get(found, "")
         fragment = urlsplit(url).fragment
-        return f"{path}#{fragment}" if path and fragment and not DEAD_FRAGMENTS.match(fragment) else path
+        if not path or not fragment or DEAD_FRAGMENTS.match(fragment):
+            return path
+        return f"{path}#{DISCUSSION if fragment in DISCUSSIONS else anchors.prefixed(unquote(fragment))}"
 
-    def file(self, url: str) -> File:
-        """The picture at `url`."""
-        return self.site.find_file(url) or File(url)
+    def file(self, url: str, number: int = 0) -> File:
+        """The picture at `url`, which the text may also give by its number."""
+        return self.site.find_file(url, number) or File(url)
 
     def gallery(self, ids: Sequence[int]) -> Sequence[File]:
         """The pictures with these ids, or the post's own."""
         if not ids:
-            own = self.site.by_parent.get(self.number, [])
+            own = [self.site.by_id[number] for number in self.site.by_parent.get(self.number, [])]
             return [file for file in own if file.url.split("?")[0].lower().endswith(tuple(photo_import.ENDINGS))]
         return [self.site.by_id[number] for number in ids if number in self.site.by_id]
+
+    def pattern(self, number: int) -> str | None:
+        """The content of a synced pattern."""
+        return self.site.patterns.get(number)
 
 
 def locate(directory: Path, attachment: Attachment) -> Path | None:
@@ -163,6 +188,18 @@ def _normal(url: str) -> str:
     host = host_of(url)
     if not host:
         return ""
+    path = unicodedata.normalize("NFC", unquote(parts.path)).strip("/")
+    if PROXY.match(host):
+        host, _slash, path = path.removeprefix("www.").partition("/")
     number = next((f"?{name}={query[name][0]}" for name in ("p", "page_id") if name in query), "")
-    path = unicodedata.normalize("NFC", unquote(parts.path))
-    return f"{host}/{path.strip('/')}".rstrip("/") + number
+    return f"{host}/{path}".rstrip("/") + number
+
+
+def _file_address(url: str) -> str:
+    """The address of a file in its one form."""
+    return _normal(url.split("?")[0].split("#")[0])
+
+
+def _stem(url: str) -> str:
+    """The name of a file without what WordPress adds to it."""
+    return CHANGED.sub("", _file_address(url)).rsplit("/", 1)[-1]

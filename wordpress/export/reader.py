@@ -57,7 +57,7 @@ PARTS = {
         *("wp:comment_date_gmt", "wp:comment_content", "wp:comment_approved", "wp:comment_type", "wp:comment_parent"),
     },
 }
-META = {"_wp_attached_file", "_wp_attachment_image_alt", "_thumbnail_id"}
+META = {"_wp_attached_file", "_wp_attachment_image_alt", "_thumbnail_id", "footnotes"}
 # The standard library takes the year -0001 for 2000.
 RSS_DATE = re.compile(r"[A-Z][a-z]{2}, \d{1,2} [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d [+-]\d{4}\Z")
 COMMENT_STATUS = {
@@ -302,6 +302,7 @@ class _Handler(ContentHandler):
             terms=_unique_terms(record["terms"]),
             comments=tuple(self._comment(part) for part in record["parts"]),
             picture=_number(text("_thumbnail_id")),
+            footnotes=text("footnotes"),
         )
 
     def _comment(self, part: dict[str, str]) -> Comment:

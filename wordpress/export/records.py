@@ -64,7 +64,7 @@ class Comment:
 class Item:
     """A post, page or anything else that is no attachment. `type` and `status` are WordPress's own words. Times are
     aware UTC; `posted` is None when no usable date is given. `protected` says that WordPress asked for a password. `picture` is
-    the id of its featured image, 0 without one."""
+    the id of its featured image, 0 without one; `footnotes` are those of the block editor, as JSON."""
 
     id: int
     type: str
@@ -84,6 +84,7 @@ class Item:
     terms: tuple[Term, ...]
     comments: tuple[Comment, ...]
     picture: int
+    footnotes: str
     line: int
 
     @property

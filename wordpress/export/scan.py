@@ -26,6 +26,8 @@ STATES = {"publish": "published", "future": "scheduled", "private": "private"}
 # Thrown away, or never saved; made by WordPress itself.
 GONE = {"trash", "auto-draft"}
 NOT_IMPORTED = {*GONE, "inherit"}
+# Synced patterns ("reusable blocks"), whose contents stand in the texts that use them.
+PATTERN = "wp_block"
 # By which texts name pictures: classes, blocks, galleries. The "id" of another block may be a category's.
 _PICTURES = re.compile(
     r'\bwp-image-(\d{1,18})\b|<!-- wp:(?:image|cover) \{[^<>]*?"id":(\d{1,18})\b|\bids="([\d, ]{1,10000})"'
@@ -172,7 +174,9 @@ def _take_item(export: Export, item: Item, report: Report) -> None:
         export.shown |= {str(item.picture), *named}
     elif item.id:
         export.hidden.add(item.id)
-    if item.type not in ("post", "page"):
+    if item.type == PATTERN and item.is_public:
+        export.old.patterns[item.id] = item.body
+    elif item.type not in ("post", "page"):
         report.left_out[item.type] += 1
     elif item.status in NOT_IMPORTED:
         report.left_out[f"{item.type} in the state {item.status}"] += 1

@@ -16,7 +16,7 @@ from wordpress.export.records import WxrError
 
 __all__ = ["Repairs", "pieces"]
 
-CHUNK = 64 * 1024
+CHUNK = 32 * 1024
 
 _START = re.compile(r"<\?xml[ \t\r\n]|<!DOCTYPE|<rss[ \t\r\n>]", re.IGNORECASE)
 _DECLARATION = re.compile(r"<\?xml[^>]*\?>", re.IGNORECASE)

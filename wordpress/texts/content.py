@@ -15,7 +15,7 @@ from urllib.parse import unquote, urljoin, urlsplit
 
 from markup.characters import is_blank
 from nodes.texts.inserts.shipped import Gallery
-from wordpress.texts import inserts
+from wordpress.texts import blocks, inserts
 from wordpress.texts.paragraphs import paragraphs
 from wordpress.texts.shortcodes import expand, label_of
 from wordpress.texts.tokens import BLOCKS, TAG, Token, attributes, link, tokens
@@ -36,6 +36,13 @@ PLAYERS = {"audio", "video", "iframe", "object", "embed"}
 # The parameters of an <object> that name what it shows.
 MOVIE = {"movie", "src", "url"}
 NEVER_SHOWN = {"script", "style", "template", "noscript"}
+# Elements of which a clean text has nothing, not even words.
+LOST = {"form", "input", "select", "textarea", "svg", "canvas", "math"}
+NUMBERED = re.compile(r"\bwp-image-(\d{1,18})\b")
+NUMBER = re.compile(r"(\d{1,18})\Z")
+FOOTNOTES = re.compile(r"<!--\s*wp:footnotes\s*/?-->")
+# Blocks that show nothing of their own, or whose contents are put in.
+EMPTY_BLOCKS = {"paragraph", "footnotes", "nextpage", "more", "spacer", "separator"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,29 +62,34 @@ class Library(Protocol):
     def page(self, url: str) -> str:
         """The new address of the old site's page at `url` (absolute); "" when it is none that visitors may see."""
 
-    def file(self, url: str) -> File:
-        """The picture at `url` (absolute), the old site's or another's."""
+    def file(self, url: str, number: int = 0) -> File:
+        """The picture at `url` (absolute), the old site's or another's; `number` is the old site's id of it, 0 if unknown."""
 
     def gallery(self, ids: Sequence[int]) -> Sequence[File]:
         """The pictures with these ids, or, without any, the post's own."""
 
+    def pattern(self, number: int) -> str | None:
+        """The content of the synced pattern with this id; None when it is not there."""
+
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """A converted body: `missing` are the addresses of pictures and players that became links; `dropped` the names of
-    shortcodes that left nothing."""
+    """A converted body: `missing` are the addresses of pictures and players that became links; `lost` is what left
+    nothing: shortcodes, blocks, elements, footnotes, in words."""
 
     html: str
     missing: tuple[str, ...]
-    dropped: tuple[str, ...]
+    lost: tuple[str, ...]
 
 
-def convert(source: str, base: str, library: Library) -> Body:
-    """Convert `source`, the body of the post that was at the absolute address `base`."""
+def convert(source: str, base: str, library: Library, footnotes: str = "") -> Body:
+    """Convert `source`, the body of the post that was at the absolute address `base`. `footnotes` are those that
+    WordPress stored beside it, as JSON."""
     source = source.replace("\r\n", "\n").replace("\r", "\n")
     missing: dict[str, None] = {}
-    html, dropped = _html(source, base, library, missing)
-    return Body(html, tuple(missing), dropped)
+    lost: dict[str, None] = {}
+    source = blocks.with_patterns(source, library.pattern, lost)
+    return Body(_html(source, base, library, footnotes, missing, lost), tuple(missing), tuple(lost))
 
 
 def plain(html: str) -> str:
@@ -100,14 +112,19 @@ def _is_word(letter: str) -> bool:
     return letter == "_" or unicodedata.category(letter)[0] in "LMN"
 
 
-def _html(source: str, base: str, library: Library, missing: dict[str, None]) -> tuple[str, tuple[str, ...]]:
-    """The HTML of `source` and the shortcodes that left nothing; what cannot be shown is added to `missing`."""
+def _html(
+    source: str, base: str, library: Library, footnotes: str, missing: dict[str, None], lost: dict[str, None]
+) -> str:
+    """The HTML of `source`; what became a link is added to `missing`, what left nothing to `lost`."""
 
     made = 0
 
     def gallery(values: dict[str, str]) -> str:
         nonlocal made
-        files = library.gallery([int(number) for number in re.findall(r"\d{1,18}", values.get("ids", ""))])
+        numbers = [int(number) for number in re.findall(r"\d{1,18}", values.get("ids", ""))]
+        files = library.gallery(numbers)
+        if len(files) < len(numbers) and files:
+            lost.setdefault(f"{len(numbers) - len(files)} of the {len(numbers)} pictures of a gallery")
         placed = inserts.galleries([file.src for file in files])
         if placed and made + len(placed) <= Gallery.most:
             made += len(placed)
@@ -119,9 +136,37 @@ def _html(source: str, base: str, library: Library, missing: dict[str, None]) ->
     # Blocks come with their paragraphs; WordPress too leaves the layout of such a body alone.
     has_blocks = bool(BLOCK_MARKER.search(source))
     expanded = expand(NEXT_PAGE.sub("\n\n<hr>\n\n", source), gallery)
-    text = "".join(token.source for token in tokens(expanded.text) if token.kind != "comment")
-    html = _Rewriter(base, library, missing).rewrite(text)
-    return inserts.placed(html.strip() if has_blocks else paragraphs(html)), expanded.dropped
+    lost |= dict.fromkeys(f"[{name}]" for name in expanded.dropped)
+    notes = blocks.read_footnotes(footnotes)
+    if notes is None:
+        lost.setdefault("the footnotes, which cannot be read")
+    text = blocks.with_marks(_without_markers(expanded.text, lost), notes or [], lost)
+    rewriter = _Rewriter(base, library, missing, lost)
+    html = rewriter.rewrite(text)
+    html = inserts.placed(html.strip() if has_blocks else paragraphs(html))
+    if notes and (FOOTNOTES.search(source) or 'class="footnote-ref"' in text):
+        html += "\n" + blocks.footnote_list([rewriter.rewrite(note.html) for note in notes])
+    return html
+
+
+def _without_markers(text: str, lost: dict[str, None]) -> str:
+    """A text without comments. Its pictures keep the numbers that their blocks give; blocks that showed what is not in the
+    text are added to `lost`."""
+    parts: list[str] = []
+    number = 0
+    for token in tokens(text):
+        if token.kind == "comment":
+            if block := blocks.parse(token):
+                number = block.picture
+                if block.is_empty and block.name not in EMPTY_BLOCKS:
+                    lost.setdefault(f"the block {block.name}")
+            continue
+        if number and token.name == "img":
+            parts.append(f'<img data-id="{number}" {token.source[len("<img") :].lstrip()}')
+            number = 0
+        else:
+            parts.append(token.source)
+    return "".join(parts)
 
 
 def _picture(file: File, missing: dict[str, None], alt: str = "", *, linked: bool = False) -> str:
@@ -136,10 +181,11 @@ def _picture(file: File, missing: dict[str, None], alt: str = "", *, linked: boo
 class _Rewriter:
     """Goes over the tags of one body and changes where they lead."""
 
-    def __init__(self, base: str, library: Library, missing: dict[str, None]) -> None:
+    def __init__(self, base: str, library: Library, missing: dict[str, None], lost: dict[str, None]) -> None:
         self.base = base
         self.library = library
         self.missing = missing
+        self.lost = lost
         self.in_link = False
 
     def rewrite(self, html: str) -> str:
@@ -147,6 +193,8 @@ class _Rewriter:
         changed: dict[str, Callable[[Token], str]] = {"a": self.anchor, "img": self.image}
         parts: list[str] = []
         for token in tokens(html):
+            if token.name in LOST and token.kind != "close":
+                self.lost.setdefault(f"<{token.name}>")
             if token.name in NEVER_SHOWN:
                 parts.append(self.gist(token))
                 continue
@@ -178,14 +226,15 @@ class _Rewriter:
         """The start of a link: to the new place of an old page, else to where it led."""
         self.in_link = True
         values = attributes(token.rest)
+        if name := values.pop("name", ""):
+            # How places in a text were named before HTML 4.
+            values.setdefault("id", name)
         address = values.get("href", "")
-        if not address or address.startswith("#"):
+        # mailto: and the like stay; the cleaning decides which of them are allowed.
+        if address and not address.startswith("#") and (url := self.absolute(address)):
+            values["href"] = self.library.page(url) or url
+        elif not name:
             return token.source
-        url = self.absolute(address)
-        if not url:
-            # mailto: and the like stay; the cleaning decides which of them are allowed.
-            return token.source
-        values["href"] = self.library.page(url) or url
         return "<a" + "".join(f' {name}="{escape(value)}"' for name, value in values.items()) + ">"
 
     def image(self, token: Token) -> str:
@@ -197,13 +246,15 @@ class _Rewriter:
         url = self.absolute(values.get("src", "") or values.get("data-src", ""))
         if not url:
             return escape(alt, quote=False)
-        file = self.library.file(url)
+        numbered = NUMBERED.search(values.get("class", "")) or NUMBER.match(values.get("data-id", ""))
+        file = self.library.file(url, int(numbered[1]) if numbered else 0)
         return _picture(file, self.missing, alt or values.get("title", "").strip(), linked=self.in_link)
 
     def player(self, token: Token) -> str:
         """A link in place of a player, an embedded page included."""
         found = next((piece for piece in self.sources(token) if piece), "")
         if not found:
+            self.lost.setdefault(f"<{token.name}>")
             return ""
         if video := YOUTUBE.match(found):
             found = f"https://www.youtube.com/watch?v={video[1]}"
@@ -228,7 +279,11 @@ class _Rewriter:
     def gist(self, token: Token) -> str:
         """A link to the gist that a script would show; other scripts go."""
         found = GIST.match(self.absolute(attributes(token.rest).get("src", ""))) if token.name == "script" else None
-        return link(found[1], found[1]) if found and not self.in_link else ""
+        if found and not self.in_link:
+            return link(found[1], found[1])
+        if token.name == "script" and token.kind != "close":
+            self.lost.setdefault("<script>")
+        return ""
 
 
 def _lone_link(found: re.Match[str]) -> str:

@@ -15,7 +15,8 @@ __all__ = ["to_markdown"]
 
 SPECIAL = re.compile(r"[\\`*_\[\]<>~|#]|&(?=#?\w+;)")
 LINE_START = re.compile(r"^(\d{1,9})(?=[.)])|^(?=[-+=:])")
-URL = re.compile(r"https?://[^\s<>]+[^\s<>.,;:!?)'\"]")
+# A longer one is no link.
+URL = re.compile(r"https?://[^\s<>]{1,2000}+(?![^\s<>])")
 NESTING = {"blockquote", "ul", "ol"}
 MARKS = {"b": "**", "strong": "**", "em": "*", "i": "*", "cite": "*"}
 BREAK = "\\\n"
@@ -102,8 +103,9 @@ class _Writer:
         at = 0
         for found in () if self.links else URL.finditer(text):
             self.top.line.append(_escaped(text[at : found.start()], at_start and not at))
-            self.top.line.append(f"<{found[0]}>")
-            at = found.end()
+            url = _without_stops(found[0])
+            self.top.line.append(f"<{url}>")
+            at = found.start() + len(url)
         self.top.line.append(_escaped(text[at:], at_start and not at))
 
     def written(self) -> str:
@@ -176,6 +178,15 @@ class _Writer:
         if re.search(r"[*_`\[\]<>\\]", self.written()[-1:] + before + after):
             return text
         return f"{before}{mark}{inner}{mark}{after}"
+
+
+def _without_stops(url: str) -> str:
+    """An address without the punctuation that ends the sentence; a parenthesis that the address began belongs to it."""
+    while len(url) > len("https://"):
+        if not url.endswith(tuple(".,;:!?'\"")) and not (url.endswith(")") and url.count(")") > url.count("(")):
+            break
+        url = url[:-1]
+    return url
 
 
 def _edge(text: str) -> int:

@@ -137,3 +137,62 @@ def test_names_are_found_in_either_unicode_form(mongo, run, tmp_path, on_disk, i
     photo = mongo["cms.assets.files"].find_one()["_id"]
     text = mongo["cms.nodes"].find_one({"metadata.type": "blog-entry"})["metadata"]["detail"]["text"]
     assert f'src="photo:{photo}"' in text
+
+
+class TestCopies:
+    """Texts name smaller, turned and edited copies of a file; the export names one of them."""
+
+    UPLOADS = "https://old.example/wp-content/uploads/"
+
+    def shown(self, mongo, run, tmp_path, files: dict[str, int], body: str) -> list[str]:
+        """Return the names of the photos that a text shows."""
+        for number, name in enumerate(files):
+            (tmp_path / name).write_bytes(pictures.png(picture=pictures.image(seed=number)))
+        attached = [
+            attachment(number, f"{self.UPLOADS}2022/07/{name}", meta("_wp_attached_file", f"2022/07/{name}"))
+            for name, number in files.items()
+        ]
+        run(export(*attached, item(1, "A post", body)), media=tmp_path)
+        names = {str(photo["_id"]): photo["filename"] for photo in mongo["cms.assets.files"].find()}
+        text = mongo["cms.nodes"].find_one({"metadata.type": "blog-entry"})["metadata"]["detail"]["text"]
+        return [names[part.split('"')[0]] for part in text.split('src="photo:')[1:]]
+
+    @pytest.mark.parametrize(
+        ("attached", "shown"),
+        [
+            ("lake-scaled.png", "lake-1024x683.png"),
+            ("lake-scaled.png", "lake.png"),
+            ("lake-rotated.png", "lake-300x200.png"),
+            ("lake-e1658000000000.png", "lake.png"),
+            ("lake-e1658000000000.png", "lake-e1658000000000-300x200.png"),
+            ("lake-scaled-e1658000000000.png", "lake-300x200.png"),
+            ("lake.png", "lake-scaled.png"),
+        ],
+    )
+    def test_copy_is_found_by_its_name(self, mongo, run, tmp_path, attached, shown):
+        image = f'<img src="{self.UPLOADS}2022/07/{shown}">'
+        assert self.shown(mongo, run, tmp_path, {attached: 41}, image) == [attached]
+
+    @pytest.mark.parametrize(
+        "body",
+        [
+            '<img src="/wp-content/uploads/other.png" class="wp-image-41">',
+            '<!-- wp:image {"id":41,"sizeSlug":"large"} --><figure><img src="/other.png" alt=""/></figure><!-- /wp:image -->',
+            '<!-- wp:media-text {"mediaId":41} --><img src="/other.png"><!-- /wp:media-text -->',
+            '<img src="https://cdn.example/x/lake-300x200.png" class="size-full wp-image-41">',
+            '<img data-id="41" src="/other.png">',
+            '<img src="https://i0.wp.com/old.example/wp-content/uploads/2022/07/lake.png?fit=300%2C200">',
+        ],
+    )
+    def test_picture_is_found_by_its_number(self, mongo, run, tmp_path, body):
+        assert self.shown(mongo, run, tmp_path, {"lake-scaled.png": 41}, body) == ["lake-scaled.png"]
+
+    def test_number_of_another_site_shows_no_picture(self, mongo, run, tmp_path):
+        body = '<img src="https://else.example/cat.png" class="wp-image-41">'
+        assert self.shown(mongo, run, tmp_path, {"lake-scaled.png": 41}, body) == []
+
+    def test_name_that_several_files_share_shows_the_one_of_the_number(self, mongo, run, tmp_path):
+        files = {"lake-scaled.png": 41, "lake-e1658000000000.png": 42}
+        image = f'<img src="{self.UPLOADS}2022/07/lake-9x9.png"'
+        body = f'{image}> {image} class="wp-image-42">'
+        assert self.shown(mongo, run, tmp_path, files, body) == ["lake-e1658000000000.png"]

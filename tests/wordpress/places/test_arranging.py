@@ -130,7 +130,7 @@ class TestLinks:
         addresses = [part.split('"')[0] for part in text.split('href="')[1:]]
         assert addresses == [
             "/blog/post-2",
-            "/blog/post-2#part",
+            "/blog/post-2#s-part",
             "/page-4",
             "/page-4/page-5",
             "/blog/post-2",

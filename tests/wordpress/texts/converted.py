@@ -14,13 +14,16 @@ class Library:
     def page(self, url: str) -> str:
         return {"https://old.example/about/": "/about", "https://old.example/?p=7": "/blog/seven"}.get(url, "")
 
-    def file(self, url: str) -> File:
+    def file(self, url: str, number: int = 0) -> File:
         if url == "https://old.example/wp-content/uploads/here.jpg":
             return File(url, "Here", "/photo/here")
         return File(url, "Foo" if "/wp-content/uploads/" in url else "")
 
     def gallery(self, ids: Sequence[int]) -> Sequence[File]:
         return [File(f"{PHOTO}?{number}", f"Picture {number}") for number in (ids or (1, 2)) if number < 100]
+
+    def pattern(self, number: int) -> str | None:
+        return {8: "<!-- wp:paragraph --><p>Open 9 to 5.</p><!-- /wp:paragraph -->"}.get(number)
 
 
 def alone(url: str) -> str:

@@ -29,7 +29,7 @@ class TestBlocks:
     def test_shortcode_block(self):
         found = body("<!-- wp:shortcode -->\n[booking]\n<!-- /wp:shortcode -->\n<p>x</p>")
         assert found.html == "<p>x</p>"
-        assert found.dropped == ("booking",)
+        assert found.lost == ("[booking]",)
 
 
 class TestMarks:

@@ -19,8 +19,11 @@ class Library:
     def page(self, url: str) -> str:
         return "/about" if url.endswith("/about/") else ""
 
-    def file(self, url: str) -> File:
+    def file(self, url: str, number: int = 0) -> File:
         return File(url)
+
+    def pattern(self, number: int) -> str | None:
+        return None
 
     def gallery(self, ids: Sequence[int]) -> Sequence[File]:
         return [File(f"https://old.example/{n}.jpg", f"P {n}", f"photo:{IDS[n]}" if n < 99 else "") for n in ids]

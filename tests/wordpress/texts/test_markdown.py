@@ -27,6 +27,11 @@ from wordpress.texts.tokens import TAG, tokens
         ("<a href='javascript:alert(1)'>bad</a>", "bad"),
         ("<a href='/relative'>here</a>", "here"),
         ("see https://x.example/a_b?c=*d*.", "see <https://x.example/a_b?c=*d*>."),
+        (
+            "See https://en.wikipedia.org/wiki/Set_(mathematics) or (https://x.example/a_(b)).",
+            "See <https://en.wikipedia.org/wiki/Set_(mathematics)> or (<https://x.example/a_(b)>).",
+        ),
+        ('(https://x.example/a) "https://x.example/b!"', '(<https://x.example/a>) "<https://x.example/b>!"'),
         ("<blockquote>one\n\ntwo</blockquote>", "> one\n>\n> two"),
         ("<ul><li>a<li>b<ul><li>c</ul></ul>", "- a\n- b\n  - c"),
         ("<ol><li>a\n\nb<li>c</ol>", "1. a\n\n   b\n2. c"),
@@ -58,7 +63,21 @@ def test_every_word_is_shown_and_none_is_added(source):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "piece", ["<b>", "<blockquote>", "<ul><li>", "!", "a!", "<b>x", "*", "\n", "<a href='https://x'>"]
+    "piece",
+    [
+        "<b>",
+        "<blockquote>",
+        "<ul><li>",
+        "!",
+        "a!",
+        "<b>x",
+        "*",
+        "\n",
+        "<a href='https://x'>",
+        "http://x",
+        "http://x(",
+        "http://x).",
+    ],
 )
 def test_time_grows_with_length_only(piece):
     to_markdown(piece * 20_000)

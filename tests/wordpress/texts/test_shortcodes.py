@@ -24,7 +24,7 @@ from tests.wordpress.texts.converted import PHOTO, alone, body, html
 )
 def test_what_is_named_by_its_number_is_led_to(source, url):
     found = body(source)
-    assert (found.html, found.dropped) == (alone(url), ())
+    assert (found.html, found.lost) == (alone(url), ())
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def test_do_not_show_as_text(source, expected):
 )
 def test_brackets_in_prose_stay(source):
     assert html(source) == "<p>" + source.replace("\n", "<br>\n") + "</p>"
-    assert body(source).dropped == ()
+    assert body(source).lost == ()
 
 
 @pytest.mark.parametrize("source", ["<code>[gallery]</code>", "<pre>[caption id='1']x[/caption]</pre>"])
@@ -106,8 +106,8 @@ def test_gallery_lists_its_pictures():
 def test_gallery_of_nothing_known():
     found = body('[gallery ids="999"]text')
     assert found.html == "<p>text</p>"
-    assert found.dropped == ("gallery",)
+    assert found.lost == ("[gallery]",)
 
 
 def test_names_are_told_in_order():
-    assert body('[a b="1"] [row d="2"]x[/row] [audio]').dropped == ("a", "row", "audio")
+    assert body('[a b="1"] [row d="2"]x[/row] [audio]').lost == ("[a]", "[row]", "[audio]")
