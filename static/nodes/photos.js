@@ -112,7 +112,7 @@
       while (running < AT_ONCE && queue.length) send(queue.shift());
       // Another page would end what is on its way.
       for (const button of describing?.querySelectorAll(".submit-row [type=submit]") || []) button.disabled = running > 0;
-      if (!running && anyDone && "reload" in form.dataset) window.location.reload();
+      if (!running && anyDone && "reload" in form.dataset) reload();
     };
     window.addEventListener("beforeunload", (event) => {
       if (running) event.preventDefault();
@@ -146,6 +146,24 @@
       });
     }
     form.addEventListener("drop", (event) => add(event.dataTransfer.files));
+  }
+
+  // Shows the page again, with what was typed into its form and is not saved yet.
+  const page = document.getElementById("node_form");
+  const filledIn = () => page && new URLSearchParams(new FormData(page)).toString();
+  const begun = filledIn();
+  const reload = () => {
+    if (filledIn() === begun) return window.location.reload();
+    page.append(Object.assign(document.createElement("input"), { type: "hidden", name: "_kept", value: "1" }));
+    return page.submit();
+  };
+  for (const form of document.querySelectorAll(".photo-former form")) {
+    form.addEventListener("submit", async (event) => {
+      if (filledIn() === begun) return;
+      event.preventDefault();
+      await fetch(form.action, { method: "POST", body: new FormData(form), redirect: "manual" });
+      reload();
+    });
   }
 
   const describe = document.getElementById("describe");

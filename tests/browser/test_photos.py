@@ -213,6 +213,26 @@ def test_a_photo_is_edited_and_its_focal_point_clicked(browsing, account):
     assert [round(part, 1) for part in detail["focal"]] in ([0.2, 0.7], [0.2, 0.8], [0.3, 0.8], [0.3, 0.7])
 
 
+def test_replacing_a_file_keeps_a_typed_focal_point(browsing, account):
+    page = browsing(account("ann"))
+    photo_id = upload(gallery(), pictures.jpeg(1), fields={"detail.focal": [0.5, 0.5]})
+    page.goto(f"/admin/nodes/photo/{photo_id}/change/")
+    page.get_by_label("From the left").fill("20")
+    page.get_by_label("From the top").fill("90")
+    new = {"name": "new.jpg", "mimeType": "image/jpeg", "buffer": pictures.jpeg(2)}
+    with page.expect_navigation():
+        page.set_input_files("input[type=file]", new)
+    expect(page.locator(".photo-facts")).to_contain_text("new.jpg")
+    expect(page.get_by_label("From the left")).to_have_value("20")
+    page.get_by_label("From the left").fill("30")
+    with page.expect_navigation():
+        page.get_by_role("button", name="Show it again").click()
+    expect(page.locator(".photo-facts")).not_to_contain_text("new.jpg")
+    page.click("[name=_continue]")
+    expect(page.locator(".messagelist")).to_contain_text("Saved")
+    assert document(photo_id)["metadata"]["detail"]["focal"] == [0.3, 0.9]
+
+
 @pytest.mark.slow
 def test_a_part_is_dragged_moved_by_keys_and_turned(browsing, account):
     page = browsing(account("ann"))
