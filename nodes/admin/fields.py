@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -31,6 +31,12 @@ FIRST_YEAR, LAST_YEAR = 1000, 9998
 # Posts whose titles are offered to choose from.
 OFFERED = 100
 YEARS = {"first": FIRST_YEAR, "last": LAST_YEAR}
+
+
+def accept_long_input(fields: Iterable[forms.Field]) -> None:
+    """Take `maxlength` off the widgets of fields: browsers cut pasted text silently. The fields refuse it instead."""
+    for field in fields:
+        field.widget.attrs.pop("maxlength", None)
 
 
 class TextField(forms.CharField):

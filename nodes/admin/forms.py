@@ -29,6 +29,7 @@ from nodes.admin.fields import (
     TextField,
     TitleField,
     VersionField,
+    accept_long_input,
 )
 from nodes.admin.parts import PartsField, is_left_alone
 from nodes.content import HTML, MARKDOWN
@@ -165,6 +166,7 @@ class NodeForm(forms.Form):
         else:
             for name in _FOR_EDITORS:
                 del self.fields[name]
+        accept_long_input(self.fields.values())
         # Sent by the form of another release, it may lack fields: what it does not say was not emptied.
         self.is_of_another_version = self.is_bound and self.data.get("schema_version", "1") != str(
             content.get(type).schema_version

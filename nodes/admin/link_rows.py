@@ -8,7 +8,7 @@ from urllib.parse import unquote
 from bson import ObjectId
 from django import forms
 from django.core.exceptions import ValidationError
-from django.core.validators import ProhibitNullCharactersValidator, URLValidator, validate_email
+from django.core.validators import MaxLengthValidator, ProhibitNullCharactersValidator, URLValidator, validate_email
 from django.urls import Resolver404, resolve
 from django.utils.translation import gettext as _
 
@@ -119,7 +119,8 @@ def _id(target: str) -> ObjectId | None:
 
 
 def _checked(row: dict[str, str]) -> dict[str, str]:
-    label, target = row["label"][:LONGEST_LABEL], row["target"]
+    label, target = row["label"], row["target"]
+    MaxLengthValidator(LONGEST_LABEL)(label)
     ProhibitNullCharactersValidator()(label + target)
     if len(target) > LONGEST_TARGET or not target:
         raise ValidationError(_("“%(label)s” needs an address."), params={"label": label})

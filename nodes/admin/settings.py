@@ -17,7 +17,7 @@ from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods, require_POST
 
 from nodes import access
-from nodes.admin.fields import LineField, ReferenceField
+from nodes.admin.fields import LineField, ReferenceField, accept_long_input
 from nodes.admin.link_rows import told_by
 from nodes.admin.look import LookForm, Swatch, swatches
 from nodes.admin.sent_forms import KEPT
@@ -70,6 +70,7 @@ class SettingsForm(LookForm):
 
     def __init__(self, data: Any = None) -> None:
         super().__init__(data, initial=asdict(stored_site.read().settings))
+        accept_long_input(self.fields.values())
         for field in self.fields.values():
             field.show_hidden_initial = True
 

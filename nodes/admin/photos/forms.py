@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django_mongodb_backend.forms import ObjectIdField
 
-from nodes.admin.fields import TagsSeenField
+from nodes.admin.fields import TagsSeenField, accept_long_input
 from nodes.admin.forms import PATHS, NodeForm
 from nodes.content import PHOTO
 from nodes.content.shipped import ROTATIONS, check_crop
@@ -186,6 +186,7 @@ class RowForm(forms.Form):
             shown |= {"tags": ", ".join(change.applied(metadata.tags)), "tags_seen": list(metadata.tags)}
         # No ids: there are many of each field, and labels stand around them.
         super().__init__(data, initial=shown, auto_id=False, prefix=str(photo.pk) if photo else None)
+        accept_long_input(self.fields.values())
         if photo is None:
             self.fields["title"].required = False
 

@@ -1,5 +1,6 @@
 """The form over a node: what is made, what is saved, what a double click and a stale save come to."""
 
+import re
 from datetime import timedelta
 
 import pytest
@@ -13,6 +14,7 @@ from nodes.types import NEVER
 from tests.support.nodes.build import PAST, node, nonce, stored
 from tests.support.nodes.desk import told
 from tests.support.nodes.editors import fields
+from tests.support.nodes.photo_build import gallery, upload
 
 ADD = "/admin/nodes/node/add/?type=basic-page"
 
@@ -266,3 +268,19 @@ def test_tag_of_dots_is_refused_at_its_field(mongo, editor):
     answer = ann.send(change(page), ann.open(change(page)), tags="news, ..")
     assert "“..” can&#x27;t be a tag." in str(answer.context["form"].errors["tags"])
     assert stored(page)["tags"] == []
+
+
+def test_forms_leave_long_pasted_text_whole_and_refuse_it(editor):
+    ann, photo_id = editor(), upload(gallery())
+    for address, form, name, most in (
+        (change(node()), "node_form", "title", 300),
+        (f"/admin/nodes/photo/{photo_id}/change/", "node_form", "alt", 500),
+        ("/admin/nodes/sitesettings/", "settings_form", "tagline", 200),
+        ("/admin/nodes/sitesettings/", "settings_form", "menu-0-label", 60),
+    ):
+        html = ann.client.get(address).content.decode()
+        assert "maxlength" not in re.search(rf'<(?:input|textarea)[^>]* name="{name}"[^>]*>', html)[0]
+        typed = {name: "word " * (most // 5) + "end"} | ({"menu-0-target": "/"} if "menu" in name else {})
+        refused = ann.send(address, fields(html, form), **typed).content.decode()
+        assert f"at most {most} characters (it has {most + 3})" in refused
+        assert fields(refused, form)[name] == [typed[name]]
