@@ -5,7 +5,6 @@ from typing import Any
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
-from comments import conf
 from comments.errors import InvalidComment
 from comments.posting import policy, preparation
 from comments.posting.preparation import MAX_NAME
@@ -59,7 +58,8 @@ class CommentForm(forms.Form):
     def __init__(self, *args: Any, user: Any = None, **kwargs: Any) -> None:
         super().__init__(*args, label_suffix="", **kwargs)
         self.user = user if getattr(user, "is_authenticated", False) else None
-        self.fields["text"].widget.attrs["maxlength"] = str(conf.get("MAX_LENGTH"))
+        # With it browsers cut what is pasted and don't report it. The form refuses too long text and keeps all of it.
+        self.fields["name"].widget.attrs.pop("maxlength")
         if self.user:
             del self.fields["name"], self.fields["email"]
 

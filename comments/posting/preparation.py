@@ -62,7 +62,10 @@ def measure(source: str) -> None:
     """Look at the length of a text, before anything is made of it. Raises InvalidComment."""
     most = conf.get("MAX_LENGTH")
     if len(source) > most:
-        raise InvalidComment(_("This is too long: %(most)d characters are allowed.") % {"most": most})
+        raise InvalidComment(
+            _("This text is too long. It has %(length)d characters, but at most %(most)d are allowed.")
+            % {"length": len(source), "most": most}
+        )
 
 
 def render(source: str) -> str:

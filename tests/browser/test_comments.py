@@ -51,6 +51,19 @@ def open_form(page: Page) -> None:
     expect(page.locator("form.comment-form")).to_be_visible()
 
 
+def test_pasted_comment_that_is_too_long_is_refused_and_kept(browsing, target):
+    page = browsing()
+    page.expected.append("422")
+    open_form(page)
+    page.get_by_label("Name").fill("Ann")
+    page.get_by_label("Comment", exact=True).focus()
+    text = "word " * 2_001 + "end"
+    page.keyboard.insert_text(text)
+    page.get_by_role("button", name="Post").click()
+    expect(page.locator(".comment-form .comment-error")).to_contain_text("10008 characters, but at most 10000")
+    expect(page.get_by_label("Comment", exact=True)).to_have_value(text)
+
+
 def test_comment_is_written_previewed_and_posted(reader, target):
     open_form(reader)
     write(reader, "I *agree*")

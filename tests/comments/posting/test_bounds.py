@@ -12,7 +12,7 @@ from tests.support.comments.site import change_url
 
 pytestmark = pytest.mark.usefixtures("mongo")
 
-TOO_LONG = "This is too long: 10000 characters are allowed."
+TOO_LONG = "but at most 10000 are allowed."
 
 
 @pytest.fixture
