@@ -30,7 +30,7 @@ class CommentForm(forms.Form):
     name = forms.CharField(
         label=_("Name"),
         max_length=MAX_NAME,
-        widget=forms.TextInput(attrs={"autocomplete": "name"}),
+        widget=forms.TextInput(attrs={"autocomplete": "name", "dir": "auto"}),
         error_messages={"required": _("Please enter your name.")},
     )
     email = forms.EmailField(
@@ -43,7 +43,7 @@ class CommentForm(forms.Form):
     notify = forms.BooleanField(label=_("Notify me of replies by e-mail"), required=False)
     text = forms.CharField(
         label=_("Comment"),
-        widget=forms.Textarea(attrs={"rows": 8}),
+        widget=forms.Textarea(attrs={"rows": 8, "dir": "auto"}),
         error_messages={"required": _NOTHING},
         validators=[measured],
     )
@@ -102,7 +102,7 @@ class EditForm(forms.Form):
 
     text = forms.CharField(
         label=_("Comment"),
-        widget=forms.Textarea(attrs={"rows": 8}),
+        widget=forms.Textarea(attrs={"rows": 8, "dir": "auto"}),
         error_messages={"required": _NOTHING},
         validators=[measured],
     )

@@ -64,6 +64,20 @@ def test_pasted_comment_that_is_too_long_is_refused_and_kept(browsing, target):
     expect(page.get_by_label("Comment", exact=True)).to_have_value(text)
 
 
+def test_comments_are_laid_out_in_their_own_direction(browsing, target):
+    for n, words in enumerate(("שלום עולם", "Hello")):
+        say(target, words, f"t{n}", author=words)
+    page = browsing()
+    page.goto(URL)
+    for part in (".comment-text", ".comment-author"):
+        directions = page.locator(part).evaluate_all("(all) => all.map((each) => getComputedStyle(each).direction)")
+        assert directions == ["rtl", "ltr"]
+    open_form(page)
+    for label in ("Name", "Comment"):
+        page.get_by_label(label, exact=True).fill("שלום")
+        expect(page.get_by_label(label, exact=True)).to_have_css("direction", "rtl")
+
+
 def test_comment_is_written_previewed_and_posted(reader, target):
     open_form(reader)
     write(reader, "I *agree*")
