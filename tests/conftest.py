@@ -48,8 +48,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def django_db_setup(django_test_environment, django_db_blocker, django_db_modify_db_settings) -> Iterator[None]:
-    """Always make the test database: pytest-django skips it when no test has the django_db mark, and its blocker
-    cannot stop this backend, which never calls ensure_connection."""
+    """Always make the test database: pytest-django skips it when no test has the django_db mark."""
     with django_db_blocker.unblock():
         state = setup_databases(verbosity=0, interactive=False, serialized_aliases=[])
         indexes.ensure()

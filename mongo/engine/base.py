@@ -51,6 +51,25 @@ class DatabaseWrapper(BaseDatabaseWrapper):
     def check_database_version_supported(self) -> None:
         """Ask nothing: each process would begin by waiting for a server that is away. See mongo.servers.check."""
 
+    @property
+    def database(self) -> Any:
+        """The pymongo database. Every read and write asks for it, so test runners can refuse each of them.
+
+        pytest-django replaces ensure_connection(). Django's test cases replace cursor() as well, because a connection that an
+        earlier test opened stays open. The stock backend calls neither.
+        """
+        self.ensure_connection()
+        self.cursor()
+        return self._database
+
+    @database.setter
+    def database(self, database: Any) -> None:
+        self._database = database
+
+    @database.deleter
+    def database(self) -> None:
+        del self._database
+
     def get_collection(self, name: str, **options: Any) -> Any:
         """Return a collection, as querysets read it."""
         noting.reading()

@@ -4,7 +4,6 @@ from io import StringIO
 from itertools import count
 
 import pytest
-from django.contrib.auth.models import Group
 from django.core.management import CommandError, call_command
 from django.db import connections
 from django.template import Context, Template
@@ -102,8 +101,8 @@ def test_comments_are_not_dumped_but_named_by_the_command_that_exports_them():
             call_command("dumpdata", label, stdout=StringIO())
 
 
-def test_the_rest_is_dumped(mongo):
-    Group.objects.create(name="Potters")
+def test_the_rest_is_dumped(group):
+    group("Potters")
     out = StringIO()
     call_command("dumpdata", exclude=["nodes", "contenttypes", "sessions"], stdout=out)
     assert "Potters" in out.getvalue()

@@ -83,7 +83,7 @@ def test_index_of_any_kind_is_introspected(mongo, kind):
     assert constraints["odd"]["orders"][0] in {"TEXT", "HASHED"}
 
 
-def test_connecting_asks_no_server_for_its_version():
+def test_connecting_asks_no_server_for_its_version(mongo):
     """Else each process that starts while MongoDB is away would wait."""
     wrapper = DatabaseWrapper(
         {**connection.settings_dict, "HOST": "mongodb://127.0.0.1:9/?replicaSet=none"}, alias="away"
