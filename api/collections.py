@@ -68,13 +68,13 @@ def collections() -> tuple[Collection, ...]:
         CHANGES,
         (
             Index("by_key", (("key", 1),), unique=True),
-            Index("public_by_number", (("public", 1), ("_id", 1))),
+            Index("public_by_shown", (("public", 1), ("shown", 1))),
             # The last entry is marked while a relay runs, so that the list never ends.
             Index("horizon", (("marked", 1),), expire_after_seconds=settings.API["CHANGES_DAYS"] * DAY),
         ),
         validator=document(
             {
-                "_id": INTEGER,
+                **dict.fromkeys(("_id", "shown"), INTEGER),
                 **dict.fromkeys(("key", "kind", "id"), TEXT),
                 "resume": optional(document({})),
                 "nonce": optional(ID),

@@ -14,7 +14,11 @@ HOT_QUERIES = (
     HotQuery(
         "what changed, for readers",
         CHANGES,
-        lambda entry: {"filter": {"public": True, "_id": {"$gt": entry["_id"]}}, "sort": {"_id": 1}, "limit": 200},
+        lambda entry: {
+            "filter": {"public": True, "shown": {"$gt": entry["shown"]}},
+            "sort": {"shown": 1},
+            "limit": 200,
+        },
     ),
 )
 # The relay notes every quarter of a minute how far it has come.

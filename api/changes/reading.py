@@ -53,9 +53,10 @@ def changes(
 
     Each change is told at least once; one that follows another of the same thing may stand for both. A `since` that is further
     back than changes are kept is answered with 410: begin anew. A token with the scope “read”, of who sees everything, gets
-    changes of drafts, too; all others get those of what readers see, or saw until then.
+    changes of drafts, too; all others get those of what readers see, or saw until then. Either has numbers of its own.
     """
-    ends = stored.ends()
+    public_only = not _sees_all(principals.of(request))
+    ends = stored.ends(public_only=public_only)
     if ends is None:
         raise Problem(
             "unavailable",
@@ -68,14 +69,14 @@ def changes(
     if not first - 1 <= since <= last:
         how = "Begin anew: ask without `since` for a number, read all once, and go on from that number."
         raise Problem("gone", f"The list of changes does not lead on from {since}. {how}")
-    found = stored.since(since, limit + 1, public_only=not _sees_all(principals.of(request)))
+    found = stored.since(since, limit + 1, public_only=public_only)
     shown, more = found[:limit], len(found) > limit
-    following = shown[-1]["_id"] if more else max(last, *(one["_id"] for one in found), since)
+    following = shown[-1]["number"] if more else max(last, *(one["number"] for one in found), since)
     return answers.told(request, {"changes": list(map(_told, shown)), "next": following, "more": more})
 
 
 def _told(entry: dict[str, Any]) -> dict[str, Any]:
-    return {"number": entry["_id"], **{name: entry[name] for name in ("kind", "id", "nonce", "at")}}
+    return {name: entry[name] for name in ("number", "kind", "id", "nonce", "at")}
 
 
 def _sees_all(principal: Principal) -> bool:

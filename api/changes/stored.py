@@ -3,11 +3,14 @@
 The last entry says where the relay goes on: `resume` in the change stream, `until` in what falls due by time. The next entry
 has the number after it, and numbers are unique: who appends has seen the last entry, or fails. That is the fence between two
 relays, and it needs no lock.
+
+Readers get numbers of their own, `shown`, which count public entries only. Otherwise gaps would count saves of hidden pages.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import accumulate
 from typing import Any
 
 from bson import ObjectId
@@ -39,9 +42,10 @@ class Entry:
 
 @dataclass(frozen=True)
 class Last:
-    """The end of the list: what an appender has seen."""
+    """The end of the list: what an appender has seen. `shown`: the number of the last public entry, as readers get it."""
 
     number: int
+    shown: int
     resume: Document | None
     until: datetime
     at: datetime
@@ -63,13 +67,17 @@ def append(seen: Last | None, entries: Sequence[Entry], *, number: int = FIRST) 
 
     Raises Overtaken if the list goes on behind what was seen: some of the entries may be stored by then, in their order.
     """
-    moment, first = now(), number
+    moment, first, shown = now(), number, number - 1
     if seen:
         # What is older ends first, whatever the clocks of two machines say.
-        moment, first = max(moment, seen.at, seen.marked), max(number, seen.number + 1)
+        moment = max(moment, seen.at, seen.marked)
+        first, shown = max(number, seen.number + 1), max(shown, seen.shown)
+    shown_numbers = accumulate((int(entry.is_public) for entry in entries), initial=shown)
+    next(shown_numbers)
     documents = [
         {
             "_id": first + place,
+            "shown": shown_number,
             "key": entry.key,
             "resume": entry.resume,
             "until": entry.until,
@@ -80,7 +88,7 @@ def append(seen: Last | None, entries: Sequence[Entry], *, number: int = FIRST) 
             "at": moment,
             "marked": moment,
         }
-        for place, entry in enumerate(entries)
+        for place, (entry, shown_number) in enumerate(zip(entries, shown_numbers, strict=True))
     ]
     try:
         database()[CHANGES].insert_many(documents)
@@ -105,22 +113,27 @@ def told(keys: Sequence[str]) -> set[str]:
     return {found["key"] for found in database()[CHANGES].find({"key": {"$in": list(keys)}}, {"key": 1})}
 
 
-def ends() -> tuple[int, int] | None:
+def ends(*, public_only: bool) -> tuple[int, int] | None:
     """Return the first and the last number of the list, None of one that has not begun."""
-    first, final = (next(iter(_read({}, direction, 1)), None) for direction in (1, -1))
-    return (first["_id"], final["_id"]) if first and final else None
+    first, final = (next(iter(_read(0, direction, 1, public_only=public_only)), None) for direction in (1, -1))
+    return (first["number"], final["number"]) if first and final else None
 
 
 def since(number: int, most: int, *, public_only: bool) -> list[Document]:
-    """Return what comes after a number, in order."""
-    return _read({**({"public": True} if public_only else {}), "_id": {"$gt": number}}, 1, most)
+    """Return what comes after a number, in order, each with its `number`: for readers, `shown` of public entries."""
+    return _read(number, 1, most, public_only=public_only)
 
 
-def _read(query: Document, direction: int, most: int) -> list[Document]:
+def _read(after: int, direction: int, most: int, *, public_only: bool) -> list[Document]:
+    number = "shown" if public_only else "_id"
+    query = {**({"public": True} if public_only else {}), number: {"$gt": after}}
     # A number that was told must never be another's, also after a primary was lost.
     entries = database()[CHANGES].with_options(read_concern=ReadConcern("majority"))
-    return list(entries.find(query, {"resume": 0, "until": 0}).sort("_id", direction).limit(most))
+    found = entries.find(query, {"resume": 0, "until": 0}).sort(number, direction).limit(most)
+    return [{**entry, "number": entry[number]} for entry in found]
 
 
 def _last(stored: dict[str, Any]) -> Last:
-    return Last(stored["_id"], stored["resume"], stored["until"], stored["at"], stored["marked"])
+    # An entry of an older release has no number for readers: the list begins again after it.
+    shown, resume = (stored["shown"], stored["resume"]) if "shown" in stored else (0, None)
+    return Last(stored["_id"], shown, resume, stored["until"], stored["at"], stored["marked"])

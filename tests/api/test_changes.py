@@ -14,6 +14,7 @@ from api.changes.stored import COMMENTS, NODE, PHOTO, RESET, SETTINGS, SUBTREE, 
 from api.rights.scopes import Scope
 from comments.posting import services as comments
 from comments.types import Author
+from mongo import indexes
 from mongo.clock import now
 from mongo.connection import database
 from nodes.selectors import editing as loading
@@ -199,6 +200,40 @@ def test_readers_are_told_nothing_of_what_they_never_saw(begun):
     trash.trash(build.EDITOR, draft, build.nonce(draft))
     assert {one[1] for one in news(public=True)} == set()
     assert {one[1] for one in entries(public=False)} >= {str(draft), str(inside), str(live)}
+
+
+def test_hidden_saves_change_no_number_of_readers(visitor, account, asker, begun):
+    editor, live = asker(account("ed", "Editors"), Scope.READ), post(begun, "live")
+    relay()
+    since, of_editors = visitor.read("/changes")["next"], editor.read("/changes")["next"]
+    dark = post(begun, "dark", published=None)
+    for number in range(3):
+        save(dark, title=f"Hidden {number}")
+        relay()
+    assert visitor.read("/changes")["next"] == visitor.read(f"/changes?since={since}")["next"] == since
+    assert visitor.get(f"/changes?since={since + 1}").status_code == 410
+    assert len(editor.read(f"/changes?since={of_editors}")["changes"]) == 3
+    save(live, title="Seen")
+    relay()
+    (change,) = visitor.read(f"/changes?since={since}")["changes"]
+    assert (change["id"], change["number"]) == (str(live), since + 1)
+
+
+def test_a_list_without_numbers_for_readers_begins_again(visitor, begun):
+    post(begun)
+    relay()
+    since = database()["cms.changes"].find_one(sort=[("_id", -1)])["_id"]
+    # As an older release stored the list.
+    database().command("collMod", "cms.changes", validationLevel="off")
+    database()["cms.changes"].update_many({}, {"$unset": {"shown": 1}})
+    assert visitor.get("/changes").status_code == 503
+    relay()
+    assert visitor.get(f"/changes?since={since}").status_code == 410
+    begins = visitor.read("/changes")["next"]
+    key = post(begun, "next")
+    relay()
+    assert [one["id"] for one in visitor.read(f"/changes?since={begins}")["changes"]] == [str(key)]
+    indexes.ensure()
 
 
 def test_what_upkeep_notes_is_not_told(mongo, begun):
