@@ -3,12 +3,16 @@
 All datetimes are aware, in UTC, of millisecond precision. Slugs are paths: a reply's begins with its parent's.
 """
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from hashlib import blake2b
 from typing import TypedDict
+
+
+_WEB_ADDRESS = re.compile(r"https?://\S+", re.IGNORECASE)
 
 
 class Order(StrEnum):
@@ -83,12 +87,20 @@ class Target:
 @dataclass(frozen=True, slots=True)
 class Author:
     """Who wrote: `id` is a user's primary key as a str, None without an account; `is_moderator`: whether the account was a
-    moderator's then. The e-mail address is not here: see `selectors.email_of`."""
+    moderator's then. The e-mail address is not here: see `selectors.email_of`.
+
+    `url` is "" if it was given as anything but a web address: pages and clients of the API make links of it. That holds for
+    what is about to be stored and for what an older release stored.
+    """
 
     name: str
     id: str | None = None
     url: str = ""
     is_moderator: bool = False
+
+    def __post_init__(self) -> None:
+        if self.url and not _WEB_ADDRESS.fullmatch(self.url):
+            object.__setattr__(self, "url", "")
 
 
 @dataclass(frozen=True, slots=True)

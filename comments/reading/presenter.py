@@ -159,7 +159,7 @@ class Presenter:
         return Flags(
             not public,
             public and comment.edited is not None,
-            public and author.url.startswith(("http://", "https://")),
+            public and bool(author.url),
             bool(comment.answers),
             comment.answers != comment.parent,
             author.id in self.authors,

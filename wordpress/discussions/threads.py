@@ -104,6 +104,6 @@ def _time(comment: Comment, posted: datetime | None) -> datetime:
 
 
 def _ready(comment: Comment, parent: int, posted: datetime) -> Ready:
-    url = comment.url if re.match(r"https?://[^\s<>]+\Z", comment.url) and len(comment.url) <= LONGEST_URL else ""
+    url = comment.url if len(comment.url) <= LONGEST_URL else ""
     email = comment.email if ADDRESS.fullmatch(comment.email) and len(comment.email) <= 254 else ""
     return Ready(comment, parent, posted, public_name(comment.author), url, email, to_markdown(comment.text))

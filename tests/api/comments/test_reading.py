@@ -177,3 +177,12 @@ def test_the_source_is_for_its_author_and_moderators(visitor, post_page, account
         "own": "As *typed*", "other": None, "visitor": None, "mod": "As *typed*", "mod, reading": None,
     }  # fmt: skip
     assert seeing["own"].get(of(post_page))["Cache-Control"] == "private, no-cache"
+
+
+def test_a_stored_url_that_is_no_web_address_is_empty(visitor, post_page, mongo):
+    (comment, *_others) = threads(post_page)
+    found = mongo["comments"].find_one({"slug": comment.slug})
+    assert found["author"]["url"] == "https://bea.example"
+    # As an older release imported it.
+    mongo["comments"].update_one({"_id": found["_id"]}, {"$set": {"author.url": "javascript:alert(1)"}})
+    assert said(visitor.get(f"{of(post_page)}/{comment.slug}"))["author"]["url"] == ""

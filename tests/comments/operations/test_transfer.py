@@ -211,3 +211,14 @@ def test_what_waits_goes_along_and_waits_once_and_a_decision_stays(target):
     assert (transfer.hold(row), list(transfer.waiting())) == (False, [])
     with pytest.raises(transfer.BrokenFile, match="a slug is none"):
         transfer.hold(row | {"comment": "../up"})
+
+
+@pytest.mark.parametrize("url", ["javascript:alert(1)", "//evil.example", "https://a.example/ onclick=x", "data:,x"])
+def test_importing_a_url_that_is_no_web_address_drops_it(target, url, mongo):
+    discuss(target)
+    lines = exported().replace(b"https://bo.example", url.encode()).splitlines()
+    services.forget(target)
+    assert transfer.import_(lines).new == 4
+    assert [c.author.url for c in selectors.iterate(target)] == [""] * 4
+    stored = [comment["author"]["url"] for comment in mongo["comments"].find() if "author" in comment]
+    assert stored == [""] * 4
