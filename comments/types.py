@@ -11,7 +11,6 @@ from enum import StrEnum
 from hashlib import blake2b
 from typing import TypedDict
 
-
 _WEB_ADDRESS = re.compile(r"https?://\S+", re.IGNORECASE)
 
 

@@ -104,5 +104,11 @@ def revoke(token_id: ObjectId, owner_id: ObjectId | None) -> bool:
     return bool(database()[TOKENS].update_one(wanted, {"$set": {"revoked": now()}}).modified_count)
 
 
+def revoke_all(owner_id: ObjectId) -> int:
+    """End all tokens of an account; return how many."""
+    wanted = {"owner_id": owner_id, "revoked": None}
+    return int(database()[TOKENS].update_many(wanted, {"$set": {"revoked": now()}}).modified_count)
+
+
 def _hash(secret: str) -> str:
     return hashlib.sha256(secret.encode()).hexdigest()

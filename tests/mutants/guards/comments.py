@@ -171,4 +171,11 @@ MUTANTS = (
         'yield Fault(name, "count", counted)',
         "tests/comments/operations/test_lost.py::test_lost_comments_are_named_and_still_counted",
     ),
+    Mutant(
+        "web addresses only as URLs of authors",
+        "comments/types.py::Author.__post_init__",
+        "if self.url and not _WEB_ADDRESS.fullmatch(self.url):",
+        "if False:",
+        "tests/comments/operations/test_transfer.py::test_importing_a_url_that_is_no_web_address_drops_it",
+    ),
 )

@@ -200,4 +200,18 @@ MUTANTS = (
         "if False else",
         "tests/cms/serving/test_cdn.py::test_a_page_of_a_discussion_that_is_written_to_is_not_kept_there",
     ),
+    Mutant(
+        "numbers of their own for readers of changes",
+        "api/changes/stored.py::_read",
+        'number = "shown" if public_only else "_id"',
+        'number = "_id"',
+        "tests/api/test_changes.py::test_hidden_saves_change_no_number_of_readers",
+    ),
+    Mutant(
+        "tokens revoked with a new password",
+        "api/rights/passwords.py::TokenRevoker.password_changed",
+        "if user is not None and user.pk is not None:",
+        "if False:",
+        "tests/api/test_passwords.py::test_a_new_password_revokes_the_tokens_of_the_account",
+    ),
 )
