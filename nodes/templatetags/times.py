@@ -1,6 +1,6 @@
 """{% load times %}: points in time, for programs that read a page and for editors."""
 
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 
 from django import template
 
@@ -12,8 +12,15 @@ register = template.Library()
 
 @register.filter(expects_localtime=True)
 def iso(moment: datetime | None) -> str:
-    """{{ moment|iso }}: with its offset and to the second, as HTML wants it: no stored moment is finer than a reader's."""
-    return moment.isoformat(timespec="seconds") if moment else ""
+    """{{ moment|iso }}: with its offset and to the second, as HTML wants it: no stored moment is finer than a reader's.
+
+    Before standard time, offsets had seconds, which HTML doesn't accept: such a moment is in UTC.
+    """
+    if moment is None:
+        return ""
+    if (moment.utcoffset() or timedelta()) % timedelta(minutes=1):
+        moment = moment.astimezone(UTC)
+    return moment.isoformat(timespec="seconds")
 
 
 @register.filter

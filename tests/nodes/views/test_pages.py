@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from mongo.clock import now
 from nodes.selectors.nodes import MOST_LOOKS
 from nodes.services import editing, trash
+from nodes.services.site import save_settings
 from tests.support.commands import CommandLog
 from tests.support.nodes.build import EDITOR, node, nonce
 
@@ -430,3 +431,19 @@ def test_an_empty_section_tells_editors_what_to_do_and_readers_that_it_is_empty(
     assert "/admin/" not in page
     client.force_login(User.objects.create_superuser("ed"))
     assert f'href="/admin/nodes/{leads_to}{section}"' in client.get("/new").content.decode()
+
+
+@pytest.mark.parametrize(
+    ("published", "zone", "shown"),
+    [
+        (datetime(1850, 5, 1, 12, tzinfo=UTC), "Europe/Berlin", "1850-05-01T12:00:00+00:00"),
+        (datetime(1850, 5, 1, 12, tzinfo=UTC), "America/New_York", "1850-05-01T12:00:00+00:00"),
+        (datetime(2020, 5, 1, 12, tzinfo=UTC), "Europe/Berlin", "2020-05-01T14:00:00+02:00"),
+        (datetime(2020, 5, 1, 12, tzinfo=UTC), "Asia/Kathmandu", "2020-05-01T17:45:00+05:45"),
+    ],
+)
+def test_dates_have_offsets_of_whole_minutes(client, blog, published, zone, shown):
+    save_settings({"time_zone": zone}, {"time_zone": "UTC"})
+    node("blog-entry", "post", parent=blog, published=published)
+    for address in ("/", "/news/post"):
+        assert f'datetime="{shown}"' in client.get(address).content.decode()
