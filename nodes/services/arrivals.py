@@ -4,10 +4,12 @@ What is here already is only replaced where the export knows its version as an e
 version. What was changed here since is left as it is, and told.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+import dataclasses
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import MAXYEAR, MINYEAR
 from enum import StrEnum
+from functools import cached_property
 from typing import Any
 
 from bson import ObjectId
@@ -70,17 +72,34 @@ class Refused(NodeError):
     """The document cannot be stored here; the message says why."""
 
 
-def node(record: Mapping[str, Any], *, dry_run: bool = False) -> Arrival:
-    """Store a node of an export, whose sections and revisions are here; with `dry_run` only say what would come of it."""
+@dataclass
+class Coming:
+    """What an export brings that a dry run doesn't store: the `types` of nodes and photos by id, and the ids of revisions."""
+
+    types: dict[ObjectId, str] = dataclasses.field(default_factory=dict)
+    read_revisions: Callable[[], Iterable[ObjectId]] = tuple
+
+    @cached_property
+    def revisions(self) -> frozenset[ObjectId]:
+        """The ids of revisions: read once they are asked for, since that takes long."""
+        return frozenset(self.read_revisions())
+
+
+def node(record: Mapping[str, Any], *, dry_run: bool = False, coming: Coming | None = None) -> Arrival:
+    """Store a node of an export, whose sections and revisions are here; with `dry_run` only say what would come of it, if what
+    is `coming` were stored."""
+    coming = coming or Coming()
     try:
         stored = database()[NODES].find_one({"_id": record["_id"]})
         arrival = compared(record, stored, NODES)
         if arrival.outcome not in (Outcome.NEW, Outcome.NEWER):
             return arrival
         check_fields(record)
+        _check(record, coming)
         if dry_run:
+            if stored is not None:
+                check_past(record, coming)
             return arrival
-        _check(record)
         _insert(_whole(record)) if stored is None else _replace(stored, _whole(record))
         return arrival
     except (NodeError, DuplicateKeyError, WriteError, *MALFORMED_RAISES) as error:
@@ -125,10 +144,11 @@ def _was_discarded(record: Mapping[str, Any], stored: Mapping[str, Any]) -> bool
     return bool(sent == gone or (is_same_version and gone not in record["history"] and sent < gone))
 
 
-def check_past(record: Mapping[str, Any]) -> None:
+def check_past(record: Mapping[str, Any], coming: Coming | None = None) -> None:
     """Raise Refused for a version that is to be written over another, and is in no history: the next editor could not merge."""
     saved = {"_id": record["metadata"]["nonce"], "node_id": record["_id"]}
-    if database()[REVISIONS].find_one(saved, {"_id": 1}) is None:
+    is_coming = coming is not None and saved["_id"] in coming.revisions
+    if not is_coming and database()[REVISIONS].find_one(saved, {"_id": 1}) is None:
         raise Refused("its present version is not in its history")
 
 
@@ -216,7 +236,7 @@ def _fixed(about: str, record: Mapping[str, Any], stored: Mapping[str, Any] | No
     return Arrival(Outcome.SAME, about) if stored == record else Arrival(Outcome.LEFT, about, "it is another here")
 
 
-def _check(record: Mapping[str, Any]) -> None:
+def _check(record: Mapping[str, Any], coming: Coming) -> None:
     """Raise NodeError for a node that no editor could have made here."""
     metadata = record["metadata"]
     if unknown := set(record) - {"_id", "metadata", "position", "draft", "history"}:
@@ -225,7 +245,7 @@ def _check(record: Mapping[str, Any]) -> None:
         raise Refused("its id is none, or that of a photo")
     if content.get(metadata["type"]).is_file:
         raise Refused(_("A photo begins with its file: upload one."))
-    check_place(metadata["parent_id"], metadata["type"])
+    check_place(metadata["parent_id"], metadata["type"], coming.types)
     slugs.check(metadata["slug"], metadata["parent_id"])
 
 

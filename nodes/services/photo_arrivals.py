@@ -25,6 +25,7 @@ from nodes.selectors import exported
 from nodes.services import derived, photo_copies
 from nodes.services.arrivals import (
     Arrival,
+    Coming,
     Outcome,
     Refused,
     about,
@@ -44,13 +45,19 @@ _RAISED = (NodeError, DecoderBusy, DuplicateKeyError, WriteError, *MALFORMED_RAI
 
 
 def photo(
-    record: Mapping[str, Any], pieces: Iterable[bytes], *, replace: bool = False, dry_run: bool = False
+    record: Mapping[str, Any],
+    pieces: Iterable[bytes],
+    *,
+    replace: bool = False,
+    dry_run: bool = False,
+    coming: Coming | None = None,
 ) -> Arrival:
     """Store a photo or a content of an export, whose gallery, or photo, is here, with its bytes.
 
     A photo that is here in an earlier version is written over only to `replace` it: when what it is to show is stored. With
-    `dry_run` it is only said what would come of it.
+    `dry_run` it is only said what would come of it, if what is `coming` were stored.
     """
+    coming = coming or Coming()
     try:
         stored = database()[ASSET_FILES].find_one({"_id": record["_id"]})
         arrival = _compared(record, None if stored is None or _is_unfinished(stored) else stored)
@@ -58,9 +65,11 @@ def photo(
             return arrival
         if record["metadata"]["type"] == PHOTO:
             check_fields(record)
+        _check(record, coming)
         if dry_run:
+            if arrival.outcome is Outcome.NEWER:
+                check_past(record, coming)
             return arrival
-        _check(record)
         if arrival.outcome is Outcome.NEWER:
             if replace and stored:
                 _replace(stored, record)
@@ -135,7 +144,7 @@ def _compared(record: Mapping[str, Any], stored: Mapping[str, Any] | None) -> Ar
     return Arrival(Outcome.SAME, about(record)) if is_same else left(record, "it is another here")
 
 
-def _check(record: Mapping[str, Any]) -> None:
+def _check(record: Mapping[str, Any], coming: Coming) -> None:
     """Raise NodeError for what no editor could have uploaded here."""
     metadata, id = record["metadata"], record["_id"]
     if unknown := set(record) - {"_id", "metadata", "filename", "length", "uploadDate", "history", "sha256"}:
@@ -150,10 +159,11 @@ def _check(record: Mapping[str, Any]) -> None:
         place = {"type": CONTENT, **contents.place(metadata["parent_id"], id)}
         if metadata != {name.removeprefix("metadata."): value for name, value in place.items()}:
             raise Refused("it is no picture of a photo")
-        if database()[ASSET_FILES].find_one({"_id": metadata["parent_id"]}, {"_id": 1}) is None:
+        photo_id, photos = metadata["parent_id"], database()[ASSET_FILES]
+        if photo_id not in coming.types and photos.find_one({"_id": photo_id}, {"_id": 1}) is None:
             raise Refused("its photo is not here")
         return
-    check_place(metadata["parent_id"], PHOTO)
+    check_place(metadata["parent_id"], PHOTO, coming.types)
     check_ready(writable(metadata))
     if not isinstance(metadata["content_id"], ObjectId) or (metadata["content_id"] == id and not record["sha256"]):
         raise Refused("it shows nothing")

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from types import MappingProxyType
 from typing import Any
 
 from bson import ObjectId
@@ -206,19 +207,22 @@ def writable(metadata: Mapping[str, Any]) -> Mapping[str, Any]:
         raise NotUpgraded(error.from_version) from error
 
 
-def check_place(parent_id: ObjectId | None, type: str) -> None:
-    """Raise InvalidPlace if a node of this type cannot stand in that section, or the section is not there."""
+def check_place(parent_id: ObjectId | None, type: str, coming: Mapping[ObjectId, str] = MappingProxyType({})) -> None:
+    """Raise InvalidPlace if a node of this type cannot stand in that section, or the section is not there.
+
+    `coming` has the types, by id, of sections that will be stored before the node.
+    """
     what = content.get(type)
     if not what.is_installed:
         raise InvalidPlace(_("There is no type “%(type)s”.") % {"type": type})
-    parent = None
-    if parent_id is not None:
+    above = coming.get(parent_id) if parent_id else None
+    if parent_id is not None and above is None:
         sections = tree.fresh()
         if sections.ancestors(parent_id) is None:
             raise InvalidPlace(_("That section is not there: it was moved to the trash or deleted."))
-        parent = sections.sections[parent_id]
-    if not may_hold(parent.type if parent else None, type):
-        where = content.get(parent.type).label if parent else _("the top level")
+        above = sections.sections[parent_id].type
+    if not may_hold(above, type):
+        where = content.get(above).label if above else _("the top level")
         raise InvalidPlace(_("%(what)s cannot stand in: %(where)s.") % {"what": what.label, "where": where})
 
 

@@ -52,6 +52,8 @@ class Command(MongoCommand):
             raise CommandError(f"There is no section {error}.") from error
         except FileExistsError as error:
             raise CommandError(f"There is something at {error} already.") from error
+        except NotADirectoryError as error:
+            raise CommandError(f"The folder {error} doesn't exist. Create it, or mount its disk, first.") from error
         except OSError as error:
             raise CommandError(f"The export cannot be written: {error}.") from error
         assert export.manifest

@@ -46,7 +46,10 @@ class Command(MongoCommand):
         with self._bar("checking", archive) as step:
             archive.check(step)
         if dry_run:
-            self._tell("Pretending to import", self._run("comparing", archive, dry_run=True), "Would write over")
+            told = self._run("comparing", archive, dry_run=True)
+            self._tell("Dry run: would import", told, "Would write over")
+            if told.left:
+                raise found_wrong(f"{len(told.left)} would be left as they are.")
         elif verify:
             with scratch_database():
                 self._take_in(archive)

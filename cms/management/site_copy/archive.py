@@ -78,12 +78,13 @@ class Manifest:
 
 class Writer:
     """Writes an archive beside its place, under a name of its own, and puts it there when it is whole. Raises FileExistsError
-    if something is there."""
+    if something is there, NotADirectoryError if its folder doesn't exist."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._check_free()
-        path.parent.mkdir(parents=True, exist_ok=True)
+        if not path.parent.is_dir():
+            raise NotADirectoryError(path.parent)
         is_zip, prefix = path.suffix == ".zip", f".{path.name}."
         # Drafts are in it: what tempfile makes is its owner's alone.
         if is_zip:

@@ -87,6 +87,7 @@ class Import:
     # What is left, as an earlier run has told; the revisions of such nodes and photos are not wanted.
     told: dict[str, Arrival] = field(default_factory=dict)
     _without: set[ObjectId | None] = field(default_factory=set, init=False)
+    _coming: arrivals.Coming = field(default_factory=arrivals.Coming, init=False)
     _moderates: Callable[[str], bool] = field(default_factory=lambda: cache(policy.moderates), init=False)
 
     def run(self) -> Tally:
@@ -95,6 +96,8 @@ class Import:
         # What stays is known before the first revision is stored; without storing any, only after the nodes.
         last = (REVISIONS,) if self.dry_run else ()
         self._without = {arrival.id for arrival in self.told.values()}
+        if self.dry_run:
+            self._coming = self._all_that_comes()
         try:
             for name in (*(name for name in FILES if name not in last), *last):
                 for one in self._of(name):
@@ -105,17 +108,29 @@ class Import:
                     if arrival.outcome is Outcome.LEFT:
                         tally.left.append(arrival)
                         self._without.add(arrival.id)
+                        if arrival.id:
+                            self._coming.types.pop(arrival.id, None)
                     self.step()
         finally:
             if not self.dry_run:
                 touch()
         return tally
 
+    def _all_that_comes(self) -> arrivals.Coming:
+        """Return what the archive has; what of it is left is taken out of that later."""
+        types = {
+            record["_id"]: str(record["metadata"].get("type"))
+            for name in (SECTIONS, PHOTOS, NODES)
+            for record in self.archive.records(name)
+            if record["_id"] not in self._without
+        }
+        return arrivals.Coming(types, lambda: (record["_id"] for record in self.archive.records(REVISIONS)))
+
     def _of(self, name: str) -> Arrivals:
         records = self.archive.records(name)
         each: dict[str, Callable[[dict[str, Any]], Arrival]] = {
-            SECTIONS: partial(arrivals.node, dry_run=self.dry_run),
-            NODES: partial(arrivals.node, dry_run=self.dry_run),
+            SECTIONS: partial(arrivals.node, dry_run=self.dry_run, coming=self._coming),
+            NODES: partial(arrivals.node, dry_run=self.dry_run, coming=self._coming),
             REDIRECTS: partial(arrivals.redirect, dry_run=self.dry_run),
             OLD_LINKS: self._old_link,
             SETTINGS: self._setting,
@@ -152,7 +167,9 @@ class Import:
             if not photo_arrivals.shows_any(record, come):
                 yield arrivals.left(record, "the picture that it shows is not in the export")
                 continue
-            arrival = photo_arrivals.photo(record, self.archive.picture(record["_id"]), dry_run=self.dry_run)
+            arrival = photo_arrivals.photo(
+                record, self.archive.picture(record["_id"]), dry_run=self.dry_run, coming=self._coming
+            )
             if arrival.outcome is Outcome.NEWER and not self.dry_run:
                 newer.add(record["_id"])
                 continue
@@ -180,14 +197,14 @@ class Import:
             return Arrival(Outcome.SAME, about)
         if present[name] != usual[name]:
             return Arrival(Outcome.LEFT, about, "it is set to something else here")
-        if not self.dry_run:
-            try:
-                said = str(value) if isinstance(value, ObjectId) else value
-                if SettingsForm.base_fields[name].clean(said) != value:
-                    raise ValidationError("it is not written as its form would write it")
+        try:
+            said = str(value) if isinstance(value, ObjectId) else value
+            if SettingsForm.base_fields[name].clean(said) != value:
+                raise ValidationError("it is not written as its form would write it")
+            if not self.dry_run:
                 save_settings({name: value}, {name: usual[name]})
-            except (ValidationError, SettingsConflict, TooBusy, *MALFORMED_RAISES) as error:
-                return Arrival(Outcome.LEFT, about, f"it cannot be stored: {error}")
+        except (ValidationError, SettingsConflict, TooBusy, *MALFORMED_RAISES) as error:
+            return Arrival(Outcome.LEFT, about, f"it cannot be stored: {error}")
         return Arrival(Outcome.NEW, about)
 
     def _discussions(self, records: Iterable[dict[str, Any]]) -> Arrivals:
@@ -210,7 +227,7 @@ class Import:
         if self.dry_run and about in self.told:
             yield self.told[about]
             return
-        if not self.dry_run and not _is_there(target):
+        if not self._will_be_there(target):
             yield Arrival(Outcome.LEFT, about, NOT_HERE)
             return
         addresses = bool(self.archive.manifest.options.get("addresses"))
@@ -221,14 +238,18 @@ class Import:
                 for row in chain([head], rows):
                     lines.write(json.dumps(row).encode() + b"\n")
                     wanted += _compared(target, row, here).outcome in (Outcome.NEW, Outcome.NEWER)
-                if wanted and not self.dry_run:
+                if wanted:
                     lines.seek(0)
-                    transfer.import_(lines)
+                    transfer.import_(lines, dry_run=self.dry_run)
             except (transfer.BrokenFile, CommentError, TypeError) as error:
                 yield Arrival(Outcome.LEFT, about, f"{type(error).__name__}: {error}")
                 return
             lines.seek(0)
             yield from (_compared(target, json.loads(line), here) for line in lines)
+
+    def _will_be_there(self, target: Target) -> bool:
+        is_coming = ObjectId.is_valid(target.pk) and ObjectId(target.pk) in self._coming.types
+        return is_coming or _is_there(target)
 
     def _with_rights(self, row: dict[str, Any]) -> dict[str, Any]:
         """Return the line of a comment: that of a moderator only if the account that it names is one here."""
@@ -239,7 +260,7 @@ class Import:
     def _pending(self, record: dict[str, Any]) -> Arrival:
         target = Target.parse(record["discussion"])
         about = f"the comment that waits, {str(target)[:80]} {record.get('comment')}"[:200]
-        if not self.dry_run and not _is_there(target):
+        if not self._will_be_there(target):
             return Arrival(Outcome.LEFT, about, NOT_HERE)
         try:
             is_new = transfer.hold(self._with_rights(record), dry_run=self.dry_run)

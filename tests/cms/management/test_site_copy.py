@@ -175,6 +175,13 @@ def test_nothing_is_written_over_by_an_export_and_a_wrong_section_is_told(tmp_pa
     assert [found.name for found in tmp_path.iterdir()] == ["export"]
 
 
+@pytest.mark.parametrize("name", ["missing/site.zip", "missing/site", "a/b/site"])
+def test_export_to_a_folder_that_does_not_exist_is_refused(tmp_path, name):
+    code, said = run("export_site", tmp_path / name)
+    assert (code, "doesn't exist. Create it" in said) == (COULD_NOT_RUN, True), said
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_what_cannot_be_read_is_named_and_all_else_is_exported(tmp_path):
     parent = gallery()
     lost, kept = upload(parent), upload(parent, slug="kept")

@@ -7,7 +7,7 @@ import pytest
 from bson import ObjectId
 from django.contrib.auth.models import User
 
-from cms.management.site_copy.archive import NODES, PHOTOS, REVISIONS
+from cms.management.site_copy.archive import NODES, PHOTOS, REVISIONS, SECTIONS, SETTINGS
 from cms.management.site_copy.importing import Import
 from comments.backends import backend
 from comments.reading import selectors
@@ -15,6 +15,7 @@ from comments.types import Author
 from mongo.connection import database
 from mongo.management.base import WRONG
 from nodes.services import photos
+from nodes.services.site import save_settings
 from tests.support.comments.making import new
 from tests.support.nodes import build, pictures
 from tests.support.nodes.photo_build import document, gallery, replace, upload
@@ -101,7 +102,8 @@ def test_what_is_written_over_is_named_as_it_stands_here_and_not_without_its_his
     assert run("import_site", tmp_path / "old.zip")[0] == 0
     over = [f"“Ours [2J” ({post}) at /news/post", f"“Lake” ({photo}) at /lakes/lake"]
     code, said = run("import_site", path, "--dry-run")
-    assert (code, [f"Would write over: {one}" in said for one in over]) == (0, [True, True]), said
+    assert (code, [f"Would write over: {one}" in said for one in over]) == (WRONG, [True, True]), said
+    assert f"Left: “Theirs” ({bare}): its present version is not in its history" in said
     assert (build.stored(post)["title"], str(kept) in said) == ("Ours\x1b[2J", False)
     code, said = run("import_site", path)
     assert (code, [f"Written over: {one}" in said for one in over]) == (WRONG, [True, True]), said
@@ -128,3 +130,30 @@ def test_what_is_said_of_a_picture_that_replaces_another_is_read_from_it(tmp_pat
     code, said = run("import_site", path)
     assert code == 0, said
     assert document(photo)["metadata"]["detail"]["resolution"] == size
+
+
+def lefts(said: str) -> list[str]:
+    return sorted(line for line in said.splitlines() if line.startswith("Left: "))
+
+
+def test_dry_run_ends_as_the_import_does_and_names_the_same(tmp_path):
+    news = build.node("blog", "news")
+    posts = [build.node("blog-entry", f"post-{n}", parent=news, title=f"Post {n}") for n in range(3)]
+    lakes = gallery("lakes")
+    upload(lakes, slug="lake")
+    for post in posts:
+        backend().post(target(post), new("Hello"))
+    backend().hold(target(posts[0]), new("Waits"))
+    save_settings({"posts_per_page": 7}, {"posts_per_page": 10})
+    path = tmp_path / "export"
+    assert run("export_site", path)[0] == 0
+    forged(path, NODES, lambda records: records.remove(of(records, posts[0])))
+    forged(path, NODES, lambda records: of(records, posts[1])["metadata"].update(slug="no slug"))
+    forged(path, SECTIONS, lambda records: records.remove(of(records, lakes)))
+    forged(path, SETTINGS, lambda records: records[0].update(value=-1))
+    empty()
+    tried, done = run("import_site", path, "--dry-run"), run("import_site", path)
+    assert tried[0] == done[0] == WRONG, (tried, done)
+    assert len(lefts(done[1])) == 6
+    assert lefts(tried[1]) == lefts(done[1])
+    assert run("import_site", path, "--dry-run")[0] == WRONG
