@@ -20,9 +20,14 @@ def _set_up(*, using: str, verbosity: int = 1, stdout: Any = None, **kwargs: Any
     """After `migrate`: the same indexes and validators as `setup_indexes` makes."""
     from mongo import indexes
 
-    def report(line: str) -> None:
-        if verbosity > 1:
-            (stdout or sys.stdout).write(f"  {line}\n")
+    made: set[str] = set()
+
+    def report(change: indexes.Change) -> None:
+        # A new collection has a line for each index: operators look for changes of collections that have documents.
+        if change.makes_collection:
+            made.add(change.collection)
+        if verbosity > 1 or (verbosity and change.collection not in made):
+            (stdout or sys.stdout).write(f"  {change}\n")
 
     try:
         indexes.ensure(report, alias=using)

@@ -7,6 +7,7 @@ from pymongo.database import Database
 
 from mongo.connection import Document
 
+COLLECTION = "collection"
 Work = Callable[[Database[Document]], None]
 
 
@@ -29,6 +30,11 @@ class Change:
     apply: Work
     optional: bool = False
     obstacles: Callable[[Database[Document]], str] = nothing_in_the_way
+
+    @property
+    def makes_collection(self) -> bool:
+        """Whether the step creates the collection itself."""
+        return (self.sign, self.what) == ("+", COLLECTION)
 
     def __str__(self) -> str:
         return f"{self.sign} {self.collection}: {self.what}"

@@ -15,7 +15,7 @@ from pymongo.errors import DuplicateKeyError, OperationFailure
 from mongo.collections import Collection, Index, stored
 from mongo.connection import UNAUTHORIZED, Document, database, unhurried
 from mongo.indexes import validators
-from mongo.indexes.changes import Change, Work
+from mongo.indexes.changes import COLLECTION, Change, Work
 from mongo.indexes.matching import are_twins, describe, enforces, listed, listed_keys, same, spell
 
 # As many offending documents are named where a unique index cannot be built.
@@ -56,12 +56,12 @@ def plan(collections: Iterable[str] = (), alias: str = "") -> list[Change]:
     ]
 
 
-def ensure(report: Callable[[str], None] = lambda line: None, *, alias: str = "") -> int:
+def ensure(report: Callable[[Change], None] = lambda change: None, *, alias: str = "") -> int:
     """Apply the whole plan, optional drops apart; return how many steps were taken. Raises CannotBuild."""
     done = 0
     for change in plan(alias=alias):
         if not change.optional:
-            report(str(change))
+            report(change)
             take(change)
             done += 1
     return done
@@ -83,7 +83,7 @@ def changes_of(alias: str, collection: Collection, db: Database[Document]) -> li
     found = next(iter(db.list_collections(filter={"name": name})), None)
     changes = []
     if found is None:
-        changes.append(Change("+", alias, name, "collection", lambda db: _create_collection(db, name)))
+        changes.append(Change("+", alias, name, COLLECTION, lambda db: _create_collection(db, name)))
     existing = db[name].index_information() if found else {}
     matched: set[str] = set()
     for index in collection.indexes:

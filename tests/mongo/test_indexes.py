@@ -258,6 +258,35 @@ def test_migrate_sets_up_what_is_declared(mongo):
     assert run("--plan") == "Nothing to do.\n"
 
 
+def test_migrate_names_changed_validators(mongo, declare):
+    declare(validator=document({"a": TEXT}))
+    run()
+    declare(validator=document({"a": TEXT}, {"b": INTEGER}))
+    out = StringIO()
+    call_command("migrate", stdout=out)
+    assert "  ~ trial: validator: + b" in out.getvalue()
+    out = StringIO()
+    call_command("migrate", stdout=out)
+    assert "trial" not in out.getvalue()
+
+
+def test_migrate_names_a_validator_that_a_collection_gets(mongo, declare):
+    declare()
+    run()
+    declare(validator=document({"a": TEXT}))
+    out = StringIO()
+    call_command("migrate", stdout=out)
+    assert "  + trial: validator" in out.getvalue()
+
+
+def test_migrate_names_no_new_collections(mongo, declare):
+    declare(BY_A, validator=document({"a": TEXT}))
+    out = StringIO()
+    call_command("migrate", stdout=out)
+    assert "trial" not in out.getvalue()
+    assert NAME in mongo.list_collection_names()
+
+
 def test_every_collection_has_a_validator_of_the_fields_it_must_have(mongo):
     for item in declared():
         schema = item.collection.validator
