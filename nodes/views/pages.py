@@ -64,11 +64,15 @@ def without_slash(request: HttpRequest, path: str) -> HttpResponse:
     """Redirect what ends in a slash to the address without it, or at once to where the node has moved."""
     bare = f"/{path}"
     try:
-        if resolve(bare).url_name != "node":
-            return _moved(request, request.path.rstrip("/"))
+        route = resolve(bare)
     except Resolver404:
         raise Http404(_("There is no page at this address.")) from None
-    return node(request, path)
+    if route.url_name == "node":
+        return node(request, path)
+    if route.url_name == "blog-feed":
+        # Not every address that ends like a feed is one: answer 404 at once, so that old addresses are looked up.
+        section_at(route.kwargs["path"], content.NEWEST, content.PHOTOS)
+    return _moved(request, request.path.rstrip("/"))
 
 
 def section_at(path: str, *lists: str) -> Node:

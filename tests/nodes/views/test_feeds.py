@@ -195,6 +195,12 @@ def test_feeds_of_nothing(client, mongo):
         assert client.get(none).status_code == 404, none
 
 
+def test_feed_with_a_slash_leads_to_the_feed_if_there_is_one(client, blog):
+    response = client.get("/news/feed/atom/")
+    assert (response.status_code, response["Location"]) == (301, "/news/feed/atom")
+    assert client.get("/none/feed/atom/").status_code == 404
+
+
 def test_pages_name_their_feeds(client, blog):
     photo_build.upload(photo_build.gallery())
     for address, feed in (
