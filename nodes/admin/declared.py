@@ -2,6 +2,7 @@
 
 import datetime
 from collections.abc import Mapping
+from itertools import filterfalse
 from typing import Any
 
 from bson import ObjectId
@@ -16,6 +17,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django_mongodb_backend.fields import ArrayField, EmbeddedModelArrayField, EmbeddedModelField
 
+from markup.characters import is_blank
 from nodes.admin.fields import MomentField, ReferenceField, TextField, spelled
 from nodes.admin.parts import PartsField
 from nodes.content import NodeField, PhotoField, values
@@ -26,7 +28,7 @@ ROWS = {"rows": 6}
 
 
 class LinesField(forms.CharField):
-    """A list, an item a line; lines without anything are none."""
+    """A list, an item a line; lines that show nothing are none."""
 
     def __init__(self, item: forms.Field, **kwargs: Any) -> None:
         self.item = item
@@ -41,7 +43,7 @@ class LinesField(forms.CharField):
         # Of the characters that end a line for Python a browser's box has one.
         lines = [line.strip() for line in str(super().clean(value)).split("\n")]
         found = []
-        for number, line in enumerate(filter(None, lines), 1):
+        for number, line in enumerate(filterfalse(is_blank, lines), 1):
             try:
                 found.append(self.item.clean(line))
             except ValidationError as error:

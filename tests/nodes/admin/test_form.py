@@ -5,10 +5,12 @@ from datetime import timedelta
 
 import pytest
 from bson import ObjectId
+from django import forms
 
 from markup import markdown
 from mongo.clock import now
 from mongo.connection import database
+from nodes.admin.declared import LinesField
 from nodes.services.site import save_settings
 from nodes.types import NEVER
 from tests.support.nodes.build import PAST, node, nonce, stored
@@ -284,3 +286,7 @@ def test_forms_leave_long_pasted_text_whole_and_refuse_it(editor):
         refused = ann.send(address, fields(html, form), **typed).content.decode()
         assert f"at most {most} characters (it has {most + 3})" in refused
         assert fields(refused, form)[name] == [typed[name]]
+
+
+def test_lines_that_show_nothing_are_no_items():
+    assert LinesField(forms.CharField(max_length=80)).clean("a\n\u200b\n\u2800\u3164\n \nb") == ["a", "b"]
