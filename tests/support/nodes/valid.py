@@ -11,6 +11,7 @@ from django_mongodb_backend.fields import ArrayField, EmbeddedModelArrayField, E
 from hypothesis import find, settings
 from hypothesis import strategies as st
 
+from markup.characters import is_blank
 from nodes import content
 from nodes.content import NodeField, values
 from nodes.content import fields as content_fields
@@ -104,14 +105,15 @@ def takes(field: models.Field, made: Any) -> bool:
 
 
 def _texts(length: int, *, blank: bool, lines: bool) -> st.SearchStrategy[str]:
-    pieces = st.lists(st.sampled_from(PIECES + LINES if lines else PIECES), min_size=0 if blank else 1, max_size=8)
-    return pieces.map(lambda found: "".join(found)[:length])
+    pieces = st.lists(st.sampled_from(PIECES + LINES if lines else PIECES), max_size=8)
+    found = pieces.map(lambda found: "".join(found)[:length])
+    # A text that shows nothing is empty.
+    return found if blank else found.filter(lambda text: not is_blank(text))
 
 
 def _string(field: models.Field) -> st.SearchStrategy[str]:
     # Of one line what stands around it is no part of it.
-    found = _texts(field.max_length or 1_000, blank=field.blank, lines=False).map(str.strip)
-    return found.filter(bool) if not field.blank else found
+    return _texts(field.max_length or 1_000, blank=field.blank, lines=False).map(str.strip)
 
 
 def _integer(field: models.Field) -> st.SearchStrategy[int]:
