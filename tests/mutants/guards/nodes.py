@@ -34,7 +34,7 @@ MUTANTS = (
     Mutant(
         "type check",
         "nodes/services/write.py::check_place",
-        "if not may_hold(parent.type if parent else None, type):",
+        "if not may_hold(above, type):",
         "if False:",
         "tests/nodes/services/test_editing.py::test_parent_of_the_wrong_type_is_refused",
     ),
