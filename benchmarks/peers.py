@@ -144,7 +144,6 @@ def _made(folder: Path, posts: list[dict[str, Any]]) -> dict[str, Peer]:
     environment = {
         "DJANGO_SETTINGS_MODULE": "benchmarks.wagtail_site.settings",
         "WAGTAIL_DATABASE": str(database),
-        "SERVER": settings.SERVER,
         "REQUESTS_AT_ONCE": str(settings.REQUESTS_AT_ONCE),
     }
     peer = Peer(python, environment, _pinned())

@@ -79,16 +79,15 @@ def ways(cores: int, at_once: int, spare: int) -> Iterator[Way]:
     usual = at_once + spare
     numbers = [(cores, usual), (1, usual), (2 * cores, usual), (cores, usual // 2), (cores, 2 * usual)]
     for workers, threads in dict.fromkeys(numbers[:2] if site.QUICK else numbers):
-        yield Way("waitress", _gunicorn("waitress", workers, threads - spare), workers, threads)
-    yield Way("gunicorn's threads", _gunicorn("gunicorn", cores, at_once), cores, usual)
+        yield Way("gunicorn", _gunicorn(workers, threads - spare), workers, threads)
     if GRANIAN.exists():
         command = partial(granian, workers=cores, threads=usual)
         yield Way("Granian", Server("Granian", command, {}, ""), cores, usual)
 
 
-def _gunicorn(name: str, workers: int, at_once: int) -> Server:
-    environment = {"SERVER": name, "WEB_CONCURRENCY": str(workers), "REQUESTS_AT_ONCE": str(at_once)}
-    return Server(name, ours, environment, "")
+def _gunicorn(workers: int, at_once: int) -> Server:
+    environment = {"WEB_CONCURRENCY": str(workers), "REQUESTS_AT_ONCE": str(at_once)}
+    return Server("gunicorn", ours, environment, "")
 
 
 def main() -> None:
@@ -98,7 +97,8 @@ def main() -> None:
         from django.conf import settings
 
         from benchmarks import web
-        from cms.serving import cores, gunicorn_conf
+        from cms.serving import gunicorn_conf
+        from local import cores
 
         web.require_wrk()
         _name, post = next(pages.addresses())
@@ -143,7 +143,7 @@ def _tables(every: list[Way]) -> list[report.Table]:
 
 COLUMNS = ["Page", "Server", "Workers", "Threads", "Pages/s", "× default", "Least–most", "p99, ms"]
 ABOUT = f"""A post with {pages.COMMENTS} comments, 100 of them shown, kept and made anew, and the bare view of *Pages a second*.
-The first line of each is the default, waitress with a worker for each core; the others have other numbers of workers
+The first line of each is the default, gunicorn with a worker for each core; the others have other numbers of workers
 (`WEB_CONCURRENCY`), or of threads in each (`REQUESTS_AT_ONCE` and four more), or another server (Granian where it is
 installed). wrk over {CONNECTIONS} connections a core, so that requests wait for threads; medians of {ROUNDS} rounds of
 {SECONDS} s in which all take their turns, and ratios to the default in the same round. wrk and MongoDB share the cores.

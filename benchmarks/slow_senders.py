@@ -61,19 +61,12 @@ def granian(application: str, port: int, workers: int = 2, threads: int = 12) ->
     return [str(GRANIAN), "--interface", "wsgi", "--no-ws", *numbers, application]
 
 
-def _waitress(application: str, port: int) -> list[str]:
-    options = ["--threads=24", "--connection-limit=1000", "--asyncore-use-poll", f"--listen=127.0.0.1:{port}"]
-    return [sys.executable, "-m", "waitress", *options, application]
-
-
 def _servers() -> Iterator[Server]:
-    yield Server("waitress in gunicorn's processes (SERVER=waitress)", ours, {"SERVER": "waitress"}, "instances")
-    yield Server("gunicorn's threads (SERVER=gunicorn)", ours, {"SERVER": "gunicorn"}, "instances")
+    yield Server("gunicorn's threads", ours, {}, "instances")
     if shutil.which("nginx"):
-        yield Server("the same behind nginx, which buffers", ours, {"SERVER": "gunicorn"}, "", has_front=True)
+        yield Server("the same behind nginx, which buffers", ours, {}, "", has_front=True)
     if GRANIAN.exists():
         yield Server("Granian", granian, {}, "HUP")
-    yield Server("waitress alone, one process", _waitress, {}, "")
 
 
 @contextmanager

@@ -25,7 +25,6 @@ from cms.requests.gate import Gate
 from cms.requests.keepable import is_personal
 from cms.requests.logs import public_path, request_id, trace_id, traced, user_class
 from cms.requests.metrics import commands, counted, scraping
-from cms.serving import draining
 from mongo.engine import secondaries
 from mongo.servers import answers, secondary_answers
 from nodes.admin import relogin
@@ -44,9 +43,7 @@ def alive(request: HttpRequest) -> HttpResponse:
 
 
 def ready(request: HttpRequest) -> HttpResponse:
-    """Say whether this process can serve: whether the database takes writes, and nothing has asked the process to end."""
-    if draining.has_begun():
-        return _said("about to end", 503)
+    """Say whether this process can serve: whether the database takes writes."""
     return _said("ready", 200) if _database_answers() else _said("the database does not answer", 503)
 
 

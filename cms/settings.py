@@ -25,6 +25,7 @@ from cms.environment import (
     web_origins,
     write_concern,
 )
+from local import cores
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 
@@ -41,8 +42,8 @@ if "THEME" in env.ENVIRON and not THEME_DIR.is_dir():
 
 # What `manage.py serve` does (make run).
 PORT = natural(env, "PORT", default=8_000, least=1, most=65_535)
-# What takes in requests (cms.serving.workers).
-SERVER = one_of(env, "SERVER", ("waitress", "gunicorn"), default="waitress")
+# Worker processes of the web server.
+WEB_CONCURRENCY = natural(env, "WEB_CONCURRENCY", default=cores.workers(), least=1, most=1_000)
 
 # Where the site is reached, and what that allows.
 ALLOWED_HOSTS = listed(env, "ALLOWED_HOSTS", default=["localhost", "127.0.0.1", "[::1]"])

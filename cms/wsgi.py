@@ -7,12 +7,15 @@ from typing import Any
 
 from django.core.wsgi import get_wsgi_application
 
+from cms.serving.frames import with_room
+
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "cms.settings")
 django = get_wsgi_application()
 
 _BOUNDARY = re.compile(r';\s*boundary="?([^\s";\\]{1,200})', re.IGNORECASE)
 
 
+@with_room
 def application(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
     """Answer a request. Whatever is sent is read as UTF-8.
 

@@ -6,7 +6,7 @@ cd "$(dirname "$0")/.."
 python=${1:?the interpreter to install packages with}
 from=build/image
 rm -rf "$from" build/marginalia.tar
-mkdir -p "$from/site" "$from/receiving"
+mkdir -p "$from/site"
 
 git archive HEAD manage.py LICENSE api cms comments local locale markup mongo nodes static templates wordpress | tar -x -C "$from/site"
 "$python" -m tools.lock --into "$from/packages"

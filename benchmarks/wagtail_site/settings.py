@@ -95,6 +95,5 @@ WAGTAILADMIN_BASE_URL = "http://127.0.0.1"
 
 # Read by cms/serving: both sites are served alike.
 VAR_DIR = Path(os.environ["VAR_DIR"])
-SERVER = os.environ["SERVER"]
+WEB_CONCURRENCY = int(os.environ.get("WEB_CONCURRENCY", "1"))
 REQUESTS_AT_ONCE = int(os.environ["REQUESTS_AT_ONCE"])
-PHOTOS = {"MAX_BYTES": 10_000_000}

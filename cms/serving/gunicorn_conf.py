@@ -12,7 +12,6 @@ from typing import Any
 chdir = str(Path(__file__).resolve().parents[2])
 sys.path.insert(0, chdir)
 _settings = import_module(os.environ.setdefault("DJANGO_SETTINGS_MODULE", "cms.settings"))
-_cores = import_module("cms.serving.cores")
 
 # Where worker processes count, for /metrics (cms.requests.metrics.processes).
 os.environ.setdefault("PROMETHEUS_MULTIPROC_DIR", str(_settings.VAR_DIR / "metrics"))
@@ -21,11 +20,10 @@ os.environ.setdefault("PROMETHEUS_MULTIPROC_DIR", str(_settings.VAR_DIR / "metri
 SPARE_THREADS = 4
 
 wsgi_app = "cms.wsgi:application"
-# Python runs one thread of a process at a time: a process for each core, and a second where one would be alone.
-workers = int(os.environ.get("WEB_CONCURRENCY") or max(2, _cores.usable()))
-worker_class = {"waitress": "cms.serving.workers.Buffering", "gunicorn": "cms.serving.workers.Threaded"}[
-    _settings.SERVER
-]
+workers = _settings.WEB_CONCURRENCY
+# A thread reads a request and sends its answer for as long as the other end takes: that is a proxy, which buffers both.
+# GUNICORN_CMD_ARGS="--worker-class ..." chooses another class.
+worker_class = "gthread"
 # They bridge the wait for the database, which is the same with any number of cores.
 threads = _settings.REQUESTS_AT_ONCE + SPARE_THREADS
 timeout = 60

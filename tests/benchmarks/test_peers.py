@@ -80,7 +80,7 @@ def test_what_is_installed_is_pinned_and_serves_as_this_site_is_served():
     lines = [line for line in REQUIREMENTS.read_text().splitlines() if not line.startswith("#")]
     assert [line for line in lines if not PIN.fullmatch(line)] == []
     ours = set((ROOT / "requirements.txt").read_text().splitlines())
-    same = {"Django", "gunicorn", "waitress"}
+    same = {"Django", "gunicorn"}
     assert {line.partition("==")[0] for line in ours & set(lines)} >= same
 
 

@@ -217,7 +217,7 @@ def test_local_site_needs_nothing(tmp_path):
 
 
 def test_production_settings_are_clean(tmp_path):
-    done = check(tmp_path, "--deploy", "--fail-level", "WARNING", **PRODUCTION)
+    done = check(tmp_path, "--deploy", "--fail-level", "WARNING", BEHIND_PROXY="on", **PRODUCTION)
     assert done.returncode == 0, done.stderr
     assert not (tmp_path / "secret_key").exists()
 
@@ -241,7 +241,7 @@ def test_production_settings_are_clean(tmp_path):
         ({"PORT": "99999"}, "PORT must be 65535 or less"),
         ({"LOG_FORMAT": "xml"}, "LOG_FORMAT must be one of line, json"),
         ({"HSTS_PRELOAD": "on"}, "HSTS_PRELOAD needs HSTS_SUBDOMAINS"),
-        ({"SERVER": "apache"}, "SERVER must be one of waitress, gunicorn"),
+        ({"WEB_CONCURRENCY": "0"}, "WEB_CONCURRENCY must be 1 or more"),
         ({"EMAIL_URL": "nonsense://"}, "EMAIL_URL"),
         ({"EMAIL_URL": ""}, "EMAIL_URL"),
         ({"EMAIL_URL": "consolemail://"}, "EMAIL_URL is missing or consolemail://"),

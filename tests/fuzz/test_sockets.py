@@ -21,10 +21,10 @@ BODY = b"text=x&token=x"
 POST = b"POST /comments/post HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-www-form-urlencoded\r\n"
 
 
-@pytest.fixture(params=["waitress", "gunicorn"])
-def site(request, mongo, log) -> Iterator[int]:
+@pytest.fixture
+def site(mongo, log) -> Iterator[int]:
     """The web server as `manage.py serve` starts it, one worker, on the test database; its port."""
-    with served(log.parent, SERVER=request.param, REQUESTS_AT_ONCE=str(THREADS - 4)) as web:
+    with served(log.parent, REQUESTS_AT_ONCE=str(THREADS - 4)) as web:
         yield web.port
     assert "Traceback" not in log.read_text()
     assert "WORKER TIMEOUT" not in log.read_text()

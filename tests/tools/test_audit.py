@@ -18,7 +18,7 @@ ADVISORY = {
     "summary": "Of a test",
     "affected": [
         {
-            "package": {"ecosystem": "PyPI", "name": "waitress"},
+            "package": {"ecosystem": "PyPI", "name": "gunicorn"},
             "ranges": [{"type": "ECOSYSTEM", "events": [{"introduced": "0"}, {"fixed": "99.0"}]}],
         }
     ],
@@ -88,7 +88,7 @@ def test_a_service_that_cannot_be_reached():
     ("options", "expected", "part"),
     [
         ({}, CLEAN, "No advisory names any of "),
-        ({"about": "waitress"}, VULNERABLE, "TEST-1, mended in 99.0"),
+        ({"about": "gunicorn"}, VULNERABLE, "TEST-1, mended in 99.0"),
         ({"status": 404}, UNKNOWN, "Not audited: "),
         ({"status": 503}, UNKNOWN, "Not audited: "),
     ],

@@ -91,6 +91,7 @@ class Command(BaseCommand):
             # A log file of this output may have other readers than the file that keeps it.
             is_shown = login.password is not None and self.stdout.isatty()
             lines.append(f"  password:  {login.password}  ({kept})" if is_shown else f"  password:  {kept}")
+        lines.append("  for:       this machine; a public site needs a proxy in front (docs/how-to/deploy.md)")
         self._say("\n".join([*lines, "Ctrl-C ends it."]))
 
     def _watch(

@@ -65,10 +65,9 @@ def test_counts_add_up_and_outlive_their_process(start, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("server", ["waitress", "gunicorn"])
-def test_the_worker_that_is_asked_answers_for_all(mongo, tmp_path, server):
+def test_the_worker_that_is_asked_answers_for_all(mongo, tmp_path):
     node()
-    with served(tmp_path, SERVER=server, WEB_CONCURRENCY="2", METRICS_NETWORKS="127.0.0.0/8") as web:
+    with served(tmp_path, WEB_CONCURRENCY="2", METRICS_NETWORKS="127.0.0.0/8") as web:
 
         def scraped() -> Scraped:
             status, _headers, body = web.get("/metrics")

@@ -2,11 +2,9 @@
 
 import resource
 import threading
-from types import SimpleNamespace
-from unittest.mock import Mock
 
+import cms.wsgi
 from cms.serving.frames import with_room
-from cms.serving.workers import Threaded, Threads
 
 TURNS, DEEPEST = 500, 400
 
@@ -44,27 +42,6 @@ def test_no_depth_costs_a_piece_of_memory_at_each_call():
     assert in_thread(with_room(most_faults)) < TURNS / 10
 
 
-def test_each_thread_of_waitress_has_room():
-    class Task:
-        def service(self):
-            self.faults = most_faults()
-            done.set()
-
-    done, task, threads = threading.Event(), Task(), Threads()
-    threads.set_thread_count(1)
-    threads.add_task(task)
-    assert done.wait(10)
-    threads.shutdown()
-    assert task.faults < TURNS / 10
-
-
-def test_a_thread_of_gunicorn_has_room_for_what_a_connection_asks():
-    class Answering(Threaded):
-        def __init__(self):
-            pass
-
-        def handle_http2(self, conn):
-            return most_faults()
-
-    connection = SimpleNamespace(initialized=True, sock=Mock(), init=Mock(), is_http2=True)
-    assert in_thread(lambda: Answering().handle(connection)) < TURNS / 10
+def test_a_request_has_room_for_all_that_it_calls(monkeypatch):
+    monkeypatch.setattr(cms.wsgi, "django", lambda environ, start: [most_faults()])
+    assert in_thread(lambda: cms.wsgi.application({}, print)[0]) < TURNS / 10

@@ -39,7 +39,7 @@ def running(mongo, tmp_path) -> Iterator[tuple[Varnish, list[subprocess.Popen[by
         environment = {
             **os.environ, "DJANGO_SETTINGS_MODULE": "tests.settings", "WEB_CONCURRENCY": "1", "VAR_DIR": str(tmp_path),
             "TEST_MONGODB_NAME": connection.settings_dict["NAME"], "SECRET_KEY": site_settings.SECRET_KEY,
-            "SERVER": "gunicorn", "CDN_PURGE_URLS": "http://127.0.0.1:9", "LOG_LEVEL": "WARNING",
+            "CDN_PURGE_URLS": "http://127.0.0.1:9", "LOG_LEVEL": "WARNING",
         }  # fmt: skip
         site = Service([sys.executable, *started_by("marginalia@.service")[1:]], listening, tmp_path, environment)
         try:

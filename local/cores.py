@@ -15,3 +15,11 @@ def usable() -> int:
     except (OSError, ValueError):  # none, or "max"
         return cores
     return min(cores, -(-microseconds // period))
+
+
+def workers() -> int:
+    """Return how many worker processes the web server starts unless WEB_CONCURRENCY sets a number.
+
+    One for each core, because Python runs one thread of a process at a time; two at least, so that one can fail.
+    """
+    return max(2, usable())

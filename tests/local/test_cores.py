@@ -1,14 +1,11 @@
 """How many worker processes are started on a machine, or in a container's part of it."""
 
 import os
-import runpy
-import sys
 from typing import Any
 
 import pytest
 
-from cms.serving import cores
-from tests.support.site_settings import ROOT
+from local import cores
 
 
 @pytest.fixture
@@ -42,20 +39,6 @@ def test_cores_are_those_that_scheduler_and_quota_leave(machine, quota, expected
 
 
 @pytest.mark.parametrize(("number", "expected"), [(1, 2), (2, 2), (4, 4), (16, 16)])
-def test_a_worker_is_started_for_each_core_and_two_at_least(machine, monkeypatch, number, expected):
-    monkeypatch.delenv("WEB_CONCURRENCY", raising=False)
+def test_a_worker_is_started_for_each_core_and_two_at_least(machine, number, expected):
     machine(number)
-    assert configured(monkeypatch)["workers"] == expected
-
-
-def test_web_concurrency_says_how_many_workers_are_started(machine, monkeypatch):
-    monkeypatch.setenv("WEB_CONCURRENCY", "3")
-    machine(16)
-    assert configured(monkeypatch)["workers"] == 3
-
-
-def configured(monkeypatch) -> dict[str, Any]:
-    """Return gunicorn's settings, read anew."""
-    monkeypatch.setenv("PROMETHEUS_MULTIPROC_DIR", "")
-    monkeypatch.setattr(sys, "path", [*sys.path])
-    return runpy.run_path(str(ROOT / "cms" / "serving" / "gunicorn_conf.py"))
+    assert cores.workers() == expected

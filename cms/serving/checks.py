@@ -1,0 +1,18 @@
+"""System checks of `check --deploy`: whether something is in front of the web server."""
+
+from typing import Any
+
+from django.conf import settings
+from django.core.checks import CheckMessage, Tags, Warning, register
+
+
+@register(Tags.security, deploy=True)
+def check_proxy(**kwargs: Any) -> list[CheckMessage]:
+    """cms.W001: no proxy is in front, so that a few slow clients hold every thread of the web server."""
+    if settings.BEHIND_PROXY:
+        return []
+    hint = (
+        "Put a proxy in front that buffers requests and responses (docs/how-to/deploy.md), and set BEHIND_PROXY=on. "
+        "The check reads only this setting. It can't see the proxy."
+    )
+    return [Warning("BEHIND_PROXY is off.", hint=hint, id="cms.W001")]

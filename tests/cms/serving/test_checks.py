@@ -1,0 +1,17 @@
+"""What `check --deploy` says of what is in front of the site."""
+
+from django.core.checks import run_checks
+
+
+def warned() -> bool:
+    return "cms.W001" in {found.id for found in run_checks(include_deployment_checks=True)}
+
+
+def test_a_site_without_a_proxy_is_warned(settings):
+    settings.BEHIND_PROXY = False
+    assert warned()
+
+
+def test_a_site_behind_a_proxy_is_not_warned(settings):
+    settings.BEHIND_PROXY = True
+    assert not warned()
