@@ -1,93 +1,49 @@
 """The one settings module: what differs between sites comes from the environment (docs/reference/settings.md)."""
 
-from pathlib import Path
-
-import environ
-from django.core.exceptions import ImproperlyConfigured
 from django.utils.translation import gettext_lazy as _
 
-from cms.environment import (
-    addresses,
-    is_loopback,
-    is_protected,
-    kept_secret,
-    listed,
-    mail,
-    mongodb_uri,
-    natural,
-    networks,
-    one_of,
-    password,
-    switch,
-    time_zone,
-    web_addresses,
-    web_origin,
-    web_origins,
-    write_concern,
-)
+from cms.environment.reading import read
+from cms.environment.secret import kept_secret
+from cms.environment.table import BASE_DIR
+from cms.environment.values import mail
 from local import cores
 
-BASE_DIR = Path(__file__).resolve().parent.parent
+env = read(BASE_DIR / ".env")
 
-env = environ.Env()
-if (BASE_DIR / ".env").is_file():
-    environ.Env.read_env(BASE_DIR / ".env")
-
-VAR_DIR = Path(env.str("VAR_DIR", default=str(BASE_DIR / "var"))).absolute()
+VAR_DIR = env.VAR_DIR
 
 # A site's own templates and static files, which win over those that it comes with (docs/how-to/change-the-look.md).
-THEME_DIR = BASE_DIR / env.str("THEME", default="theme")
-if "THEME" in env.ENVIRON and not THEME_DIR.is_dir():
-    raise ImproperlyConfigured(f"THEME names no folder: {THEME_DIR}.")
+THEME_DIR = BASE_DIR / env.THEME
 
 # What `manage.py serve` does (make run).
-PORT = natural(env, "PORT", default=8_000, least=1, most=65_535)
+PORT = env.PORT
 # Worker processes of the web server.
-WEB_CONCURRENCY = natural(env, "WEB_CONCURRENCY", default=cores.workers(), least=1, most=1_000)
+WEB_CONCURRENCY = env.WEB_CONCURRENCY or cores.workers()
 
 # Where the site is reached, and what that allows.
-ALLOWED_HOSTS = listed(env, "ALLOWED_HOSTS", default=["localhost", "127.0.0.1", "[::1]"])
-LOCAL = all(is_loopback(host) for host in ALLOWED_HOSTS)
+ALLOWED_HOSTS = env.ALLOWED_HOSTS
+LOCAL = env.is_local
 # Absolute addresses in mails, feeds, sitemaps and link previews; where local, without it, those of the host that was asked.
-SITE_URL = web_origin(env, "SITE_URL")
-DEBUG = switch(env, "DEBUG", default=False)
-SECRET_KEY = env.str("SECRET_KEY", default="")
-MONGODB_URI = mongodb_uri(env, "MONGODB_URI")
-DEMO = switch(env, "DEMO", default=LOCAL)
-
-if LOCAL:
-    SECRET_KEY = SECRET_KEY or kept_secret(VAR_DIR / "secret_key")
-else:
-    if not SECRET_KEY or SECRET_KEY.startswith("replace-this"):
-        raise ImproperlyConfigured(
-            "SECRET_KEY is missing, or the example's: a site that ALLOWED_HOSTS opens to others needs its own."
-        )
-    if DEBUG:
-        raise ImproperlyConfigured("DEBUG is on, while ALLOWED_HOSTS opens the site to others.")
-    if not is_protected(MONGODB_URI):
-        raise ImproperlyConfigured(
-            "MONGODB_URI names no user: a site that ALLOWED_HOSTS opens to others needs a protected database."
-        )
-    if not SITE_URL:
-        raise ImproperlyConfigured(
-            "SITE_URL is missing: without it a request chooses the host of links in mails, such as those for new passwords."
-        )
+SITE_URL = env.SITE_URL or ""
+DEBUG = env.DEBUG
+SECRET_KEY = env.SECRET_KEY or kept_secret(VAR_DIR / "secret_key")
+DEMO = LOCAL if env.DEMO is None else env.DEMO
 
 DATABASES = {
     "default": {
         "ENGINE": "cms.database",
-        "NAME": env.str("MONGODB_DATABASE", default="marginalia"),
-        "HOST": MONGODB_URI or f"embedded:{VAR_DIR}",
+        "NAME": env.MONGODB_DATABASE,
+        "HOST": env.MONGODB_URI or f"embedded:{VAR_DIR}",
         # Each with its reason in docs/reference/settings.md; a MONGODB_URI that says otherwise is refused.
         "OPTIONS": {
             "retryWrites": True,
             "retryReads": True,
-            "w": write_concern(env, "MONGODB_WRITE_CONCERN"),
+            "w": env.MONGODB_WRITE_CONCERN,
             "journal": True,
             "readPreference": "primary",
-            "serverSelectionTimeoutMS": natural(env, "MONGODB_SELECTION_TIMEOUT_MS", default=5_000, least=1),
-            "timeoutMS": natural(env, "MONGODB_TIMEOUT_MS", default=20_000, least=1),
-            "connectTimeoutMS": natural(env, "MONGODB_CONNECT_TIMEOUT_MS", default=5_000, least=1),
+            "serverSelectionTimeoutMS": env.MONGODB_SELECTION_TIMEOUT_MS,
+            "timeoutMS": env.MONGODB_TIMEOUT_MS,
+            "connectTimeoutMS": env.MONGODB_CONNECT_TIMEOUT_MS,
             "heartbeatFrequencyMS": 2_000,
             "appname": "marginalia",
         },
@@ -192,9 +148,9 @@ LOGIN_URL = "login"
 LOGIN_REDIRECT_URL = LOGOUT_REDIRECT_URL = "/"
 
 LANGUAGES = [("en", _("English")), ("zh-hans", _("Simplified Chinese"))]
-LANGUAGE_CODE = one_of(env, "LANGUAGE_CODE", [code for code, name in LANGUAGES], default="en")
+LANGUAGE_CODE = env.LANGUAGE_CODE
 LOCALE_PATHS = [BASE_DIR / "locale"]
-TIME_ZONE = time_zone(env, "TIME_ZONE", default="UTC")
+TIME_ZONE = env.TIME_ZONE
 USE_TZ = True
 
 STATIC_URL = "/static/"
@@ -210,28 +166,26 @@ STORAGES = {
 }
 
 # A console's log would keep the links for new passwords that mails carry.
-vars().update(mail(env, "EMAIL_URL", default="consolemail://", console=LOCAL))
+vars().update(mail(env.EMAIL_URL))
 # Seconds. A mail server that takes connections and says nothing would keep the worker from all else.
 EMAIL_TIMEOUT = 10
-DEFAULT_FROM_EMAIL = SERVER_EMAIL = env.str("DEFAULT_FROM_EMAIL", default="marginalia@localhost")
+DEFAULT_FROM_EMAIL = SERVER_EMAIL = env.DEFAULT_FROM_EMAIL
 
 # Transport and cookies: strict wherever the site is open to others.
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SECURE_SSL_REDIRECT = not LOCAL
 SESSION_COOKIE_HTTPONLY = CSRF_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Lax"
-SECURE_HSTS_SECONDS = 0 if LOCAL else natural(env, "HSTS_SECONDS", default=31_536_000)
+SECURE_HSTS_SECONDS = 0 if LOCAL else env.HSTS_SECONDS
 # Both bind more than this site, and for long: the operator says so.
-SECURE_HSTS_INCLUDE_SUBDOMAINS = switch(env, "HSTS_SUBDOMAINS", default=False)
-SECURE_HSTS_PRELOAD = switch(env, "HSTS_PRELOAD", default=False)
-if SECURE_HSTS_PRELOAD and not SECURE_HSTS_INCLUDE_SUBDOMAINS:
-    raise ImproperlyConfigured("HSTS_PRELOAD needs HSTS_SUBDOMAINS: browsers' lists take whole domains only.")
+SECURE_HSTS_INCLUDE_SUBDOMAINS = env.HSTS_SUBDOMAINS
+SECURE_HSTS_PRELOAD = env.HSTS_PRELOAD
 SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]
 SECURE_CONTENT_TYPE_NOSNIFF = True
 SECURE_REFERRER_POLICY = "strict-origin-when-cross-origin"
 X_FRAME_OPTIONS = "DENY"
 CSRF_FAILURE_VIEW = "cms.requests.errors.csrf_failure"
-CSRF_TRUSTED_ORIGINS = web_origins(env, "CSRF_TRUSTED_ORIGINS")
-BEHIND_PROXY = switch(env, "BEHIND_PROXY", default=False)
+CSRF_TRUSTED_ORIGINS = env.CSRF_TRUSTED_ORIGINS
+BEHIND_PROXY = env.BEHIND_PROXY
 if BEHIND_PROXY:
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
 
@@ -247,40 +201,40 @@ CONTENT_SECURITY_POLICY = {
 }
 
 # Requests of one worker that may ask the database at once (cms.requests.gate); serve gives a worker a few threads more.
-REQUESTS_AT_ONCE = natural(env, "REQUESTS_AT_ONCE", default=8, least=1)
+REQUESTS_AT_ONCE = env.REQUESTS_AT_ONCE
 
 # Pages kept in each worker, and twice as much for all of them together (cms.page_cache).
-PAGE_CACHE_BYTES = natural(env, "PAGE_CACHE_MB", default=64) * 1024 * 1024
+PAGE_CACHE_BYTES = env.PAGE_CACHE_MB * 1024 * 1024
 # How long after its end a kept page may be shown, marked as stale, while the database is away.
-STALE_MINUTES = natural(env, "STALE_MINUTES", default=60)
+STALE_MINUTES = env.STALE_MINUTES
 # For so long a page that was compared is shown without asking the database.
-PAGE_CACHE_TRUST_MS = natural(env, "PAGE_CACHE_TRUST_MS", default=0, most=1_000)
+PAGE_CACHE_TRUST_MS = env.PAGE_CACHE_TRUST_MS
 
 # Caches in front of the site (docs/how-to/cdn.md): where each is told what to drop, and the function that tells it.
-CDN_PURGE_URLS = web_addresses(env, "CDN_PURGE_URLS")
-CDN_PURGER = env.str("CDN_PURGER", default="cms.serving.cdn.varnish")
+CDN_PURGE_URLS = env.CDN_PURGE_URLS
+CDN_PURGER = env.CDN_PURGER
 
 # A text of a page or post, in UTF-8. A document holds up to four (a revision, what a form said), of 16 MB at most.
-TEXT_MAX_BYTES = natural(env, "TEXT_MAX_KB", default=1_000, least=1, most=3_000) * 1_000
+TEXT_MAX_BYTES = env.TEXT_MAX_KB * 1_000
 
 # Whether readers of other pages get them from a secondary then.
-READ_SECONDARIES = switch(env, "READ_SECONDARIES", default=False)
+READ_SECONDARIES = env.READ_SECONDARIES
 
 # What the site takes of photos; nodes.photos.assets.limits has the rest.
 PHOTOS = {
-    "MAX_BYTES": natural(env, "PHOTOS_MAX_MB", default=200) * 1024 * 1024,
-    "MAX_PIXELS": natural(env, "PHOTOS_MAX_MEGAPIXELS", default=120) * 1_000_000,
-    "KEEP_LOCATION": switch(env, "PHOTOS_KEEP_LOCATION", default=False),
-    "GRACE_HOURS": natural(env, "PHOTOS_GRACE_HOURS", default=24),
+    "MAX_BYTES": env.PHOTOS_MAX_MB * 1024 * 1024,
+    "MAX_PIXELS": env.PHOTOS_MAX_MEGAPIXELS * 1_000_000,
+    "KEEP_LOCATION": env.PHOTOS_KEEP_LOCATION,
+    "GRACE_HOURS": env.PHOTOS_GRACE_HOURS,
 }
 
 # The API (docs/reference/api.md). Scripts of these origins may read what readers see: "*" for any.
 API = {
-    "ORIGINS": web_origins(env, "API_ORIGINS", any_origin="*"),
-    "READS_PER_MINUTE": natural(env, "API_READS_PER_MINUTE", default=600, least=1),
-    "WRITES_PER_MINUTE": natural(env, "API_WRITES_PER_MINUTE", default=120, least=1),
+    "ORIGINS": env.API_ORIGINS,
+    "READS_PER_MINUTE": env.API_READS_PER_MINUTE,
+    "WRITES_PER_MINUTE": env.API_WRITES_PER_MINUTE,
     # How long the list of changes reaches back.
-    "CHANGES_DAYS": natural(env, "API_CHANGES_DAYS", default=90, least=1),
+    "CHANGES_DAYS": env.API_CHANGES_DAYS,
 }
 
 FILE_UPLOAD_HANDLERS = ["cms.requests.uploads.NoFiles"]
@@ -289,13 +243,13 @@ DATA_UPLOAD_MAX_MEMORY_SIZE = max(5 * 1024 * 1024, 4 * TEXT_MAX_BYTES)
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 2_000
 
 # Who may read /metrics (cms.requests.metrics): these networks, and who has the token.
-METRICS_NETWORKS = networks(env, "METRICS_NETWORKS")
-METRICS_TOKEN = password(env, "METRICS_TOKEN")
+METRICS_NETWORKS = env.METRICS_NETWORKS
+METRICS_TOKEN = env.METRICS_TOKEN or ""
 
 # Commands to MongoDB that take longer are logged, with the request that sent them. 0: none.
-SLOW_COMMAND_MS = natural(env, "SLOW_COMMAND_MS", default=200)
+SLOW_COMMAND_MS = env.SLOW_COMMAND_MS
 
-LOG_LEVEL = one_of(env, "LOG_LEVEL", ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"), default="INFO")
+LOG_LEVEL = env.LOG_LEVEL
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
@@ -311,7 +265,7 @@ LOGGING = {
         "console": {
             "class": "logging.StreamHandler",
             "filters": ["public", "refusals"],
-            "formatter": one_of(env, "LOG_FORMAT", ("line", "json"), default="line"),
+            "formatter": env.LOG_FORMAT,
         }
     },
     "root": {"handlers": ["console"], "level": LOG_LEVEL},
@@ -332,5 +286,5 @@ COMMENTS = {
     "LAYOUT": "cms.comments.layout",
     "ADDRESS": "comments.posting.ip_hash.forwarded" if BEHIND_PROXY else "comments.posting.ip_hash.remote",
     "ORIGIN": "nodes.links.origin",
-    "MODERATORS": addresses(env, "MODERATORS"),
+    "MODERATORS": env.MODERATORS,
 }

@@ -9,9 +9,15 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from django.core.exceptions import ImproperlyConfigured
+
 chdir = str(Path(__file__).resolve().parents[2])
 sys.path.insert(0, chdir)
-_settings = import_module(os.environ.setdefault("DJANGO_SETTINGS_MODULE", "cms.settings"))
+try:
+    _settings = import_module(os.environ.setdefault("DJANGO_SETTINGS_MODULE", "cms.settings"))
+except ImproperlyConfigured as error:  # as manage.py ends
+    sys.stderr.write(f"The settings are not right: {error}\n")
+    sys.exit(2)
 
 # Where worker processes count, for /metrics (cms.requests.metrics.processes).
 os.environ.setdefault("PROMETHEUS_MULTIPROC_DIR", str(_settings.VAR_DIR / "metrics"))

@@ -17,7 +17,7 @@ from django.contrib.auth import get_user_model
 from django.contrib.staticfiles.finders import get_finders
 from django.core.management import call_command
 
-from cms.environment import kept_secret
+from cms.environment.secret import kept_secret
 from cms.serving import command as servers
 from local.claims import Claim, Claimed
 from local.ports import is_free, listener

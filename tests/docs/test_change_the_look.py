@@ -174,7 +174,7 @@ def test_the_folder_is_found_and_survives_an_upgrade(tmp_path):
     environment = {"VAR_DIR": str(tmp_path / "var"), "THEME": str(tmp_path / "theme")}
     refused = loaded(environment, "manage.py", "check_theme")
     assert refused.returncode != 0
-    assert "THEME names no folder" in refused.stderr
+    assert "THEME must be an existing folder" in refused.stderr
     for name, text in themes.FILES.items():
         (tmp_path / "theme" / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "theme" / name).write_text(text)

@@ -1,0 +1,112 @@
+"""The table of settings: every variable that the site reads, its kind, default and range, and how they must fit together.
+
+docs/reference/settings.md explains each, in the same order.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Literal
+from urllib.parse import urlsplit
+
+from django.http.request import validate_host
+from pydantic import BaseModel, ConfigDict, Field
+
+from cms.environment import values
+from mongo.uri import is_protected
+
+BASE_DIR = Path(__file__).resolve().parents[2]
+
+
+class Environment(BaseModel):
+    """The values of all variables. An attribute's default is that of a variable that is missing or empty."""
+
+    model_config = ConfigDict(frozen=True, validate_default=True)
+
+    ALLOWED_HOSTS: values.Hosts = ["localhost", "127.0.0.1", "[::1]"]
+    SITE_URL: values.Origin | None = None
+    SECRET_KEY: str = ""
+    DEBUG: bool = False
+    PORT: int = Field(8_000, ge=1, le=65_535)
+    VAR_DIR: values.WritableFolder = BASE_DIR / "var"
+    THEME: str = "theme"
+    DEMO: bool | None = None
+    MONGODB_URI: values.MongodbUri | None = None
+    MONGODB_DATABASE: values.DatabaseName = "marginalia"
+    MONGODB_WRITE_CONCERN: values.WriteConcern = "majority"
+    MONGODB_SELECTION_TIMEOUT_MS: int = Field(5_000, ge=100, le=60_000)
+    MONGODB_CONNECT_TIMEOUT_MS: int = Field(5_000, ge=100, le=60_000)
+    MONGODB_TIMEOUT_MS: int = Field(20_000, ge=100, le=600_000)
+    MONGOD: str = ""
+    WEB_CONCURRENCY: int | None = Field(None, ge=1, le=1_000)
+    REQUESTS_AT_ONCE: int = Field(8, ge=1, le=512)
+    PAGE_CACHE_MB: int = Field(64, ge=0, le=65_536)
+    STALE_MINUTES: int = Field(60, ge=0, le=10_080)
+    READ_SECONDARIES: bool = False
+    PAGE_CACHE_TRUST_MS: int = Field(0, ge=0, le=1_000)
+    CDN_PURGE_URLS: values.WebAddresses = []
+    CDN_PURGER: values.Importable = "cms.serving.cdn.varnish"
+    TEXT_MAX_KB: int = Field(1_000, ge=1, le=3_000)
+    PHOTOS_MAX_MB: int = Field(200, ge=1, le=2_000)
+    PHOTOS_MAX_MEGAPIXELS: int = Field(120, ge=1, le=1_000)
+    PHOTOS_KEEP_LOCATION: bool = False
+    PHOTOS_GRACE_HOURS: int = Field(24, ge=0, le=8_760)
+    LANGUAGE_CODE: Literal["en", "zh-hans"] = "en"
+    TIME_ZONE: values.TimeZone = "UTC"
+    EMAIL_URL: values.MailUrl = "consolemail://"
+    DEFAULT_FROM_EMAIL: values.Sender = "marginalia@localhost"
+    MODERATORS: values.Emails = []
+    BEHIND_PROXY: bool = False
+    API_ORIGINS: values.OriginsOrAny = []
+    API_READS_PER_MINUTE: int = Field(600, ge=1, le=1_000_000)
+    API_WRITES_PER_MINUTE: int = Field(120, ge=1, le=1_000_000)
+    API_CHANGES_DAYS: int = Field(90, ge=1, le=3_650)
+    CSRF_TRUSTED_ORIGINS: values.Origins = []
+    HSTS_SECONDS: int = Field(31_536_000, ge=0, le=315_360_000)
+    HSTS_SUBDOMAINS: bool = False
+    HSTS_PRELOAD: bool = False
+    METRICS_NETWORKS: values.Networks = []
+    METRICS_TOKEN: values.Token | None = None
+    SLOW_COMMAND_MS: int = Field(200, ge=0, le=600_000)
+    LOG_LEVEL: Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"] = "INFO"
+    LOG_FORMAT: Literal["line", "json"] = "line"
+
+    @property
+    def is_local(self) -> bool:
+        """Whether the site answers only this machine."""
+        return all(values.is_loopback(host) for host in self.ALLOWED_HOSTS)
+
+    def contradictions(self) -> Iterator[str]:
+        """Yield a sentence for each pair of values that don't fit together."""
+        if not self.is_local:
+            yield from self._missing_of_public_sites()
+        if self.SITE_URL:
+            parts = urlsplit(self.SITE_URL)
+            host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname or ""
+            if not validate_host(host, self.ALLOWED_HOSTS):
+                yield f"SITE_URL has the host {host}, which ALLOWED_HOSTS doesn't contain: links in mails would be refused."
+            if parts.scheme == "http" and not self.is_local:
+                yield "SITE_URL must begin with https://, because a site that ALLOWED_HOSTS opens to others redirects to HTTPS."
+        if "THEME" in self.model_fields_set and not (BASE_DIR / self.THEME).is_dir():
+            yield f"THEME must be an existing folder, unlike {BASE_DIR / self.THEME}."
+        if self.MONGODB_WRITE_CONCERN != "majority" and not self.MONGODB_URI:
+            yield "MONGODB_WRITE_CONCERN needs MONGODB_URI: the embedded server is a single member."
+        if self.HSTS_PRELOAD and not self.HSTS_SUBDOMAINS:
+            yield "HSTS_PRELOAD needs HSTS_SUBDOMAINS: browsers' lists contain only whole domains."
+
+    def _missing_of_public_sites(self) -> Iterator[str]:
+        if not self.SECRET_KEY or self.SECRET_KEY.startswith("replace-this"):
+            yield "SECRET_KEY is missing, or the example's: a site that ALLOWED_HOSTS opens to others needs its own."
+        if self.DEBUG:
+            yield "DEBUG is on, while ALLOWED_HOSTS opens the site to others."
+        if not is_protected(self.MONGODB_URI or ""):
+            yield "MONGODB_URI names no user: a site that ALLOWED_HOSTS opens to others needs a protected database."
+        if not self.SITE_URL:
+            yield (
+                "SITE_URL is missing: without it a request chooses the host of links in mails, such as those for new "
+                "passwords."
+            )
+        if values.mail(self.EMAIL_URL)["EMAIL_BACKEND"] == values.CONSOLE:
+            yield (
+                "EMAIL_URL is missing or consolemail://: the log would keep links for new passwords. Name a mail server, "
+                "such as smtp+tls://user:password@mail.example.org:587, or dummymail:// to send none."
+            )

@@ -1,0 +1,201 @@
+"""Kinds of values in the environment.
+
+Each check returns the value, or raises ValueError with the rest of a sentence that begins with the variable's name.
+"""
+
+import importlib.util
+import ipaddress
+import os
+import re
+from email.utils import parseaddr
+from pathlib import Path
+from typing import Annotated, Any
+from urllib.parse import urlsplit
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+import environ
+from django.core.exceptions import ImproperlyConfigured, ValidationError
+from django.core.validators import validate_email
+from django.http.request import split_domain_port
+from pydantic import AfterValidator, BeforeValidator
+
+from mongo import uri
+
+ANY = "*"
+CONSOLE = environ.Env.EMAIL_SCHEMES["consolemail"]
+
+
+def _host(value: str) -> str:
+    if value != ANY and split_domain_port(value) != (value.lower(), ""):
+        raise ValueError(
+            f"must list hosts without scheme, port and path, such as example.org, .example.org or [::1], not {value!r}"
+        )
+    return value
+
+
+def _origin(value: str) -> str:
+    """Return an origin as browsers send it: without the slash that may end it."""
+    bare = value.rstrip("/")
+    if not _is_origin(bare):
+        raise ValueError(f"must be a scheme and a host, such as https://example.org, not {value!r}")
+    return bare
+
+
+def _is_origin(value: str) -> bool:
+    try:
+        parts = urlsplit(value)
+        domain, port = split_domain_port(parts.netloc.replace("*.", "", 1))  # as CSRF_TRUSTED_ORIGINS may begin
+    except ValueError:
+        return False
+    return bool(domain) and value == f"{parts.scheme}://{parts.netloc}" and parts.scheme in ("http", "https")
+
+
+def _origin_or_any(value: str) -> str:
+    return value if value == ANY else _origin(value)
+
+
+def _web_address(value: str) -> str:
+    if urlsplit(value).scheme not in ("http", "https") or not urlsplit(value).hostname:
+        raise ValueError(f"must list URLs that begin with https:// or http://, not {value!r}")
+    return value
+
+
+def _network(value: str) -> str:
+    try:
+        return str(ipaddress.ip_network(value))
+    except ValueError as error:
+        raise ValueError(f"must list networks such as 10.0.0.0/8, and {error}") from error
+
+
+def _email(value: str) -> str:
+    try:
+        validate_email(value)
+    except ValidationError as error:
+        raise ValueError(f"must list email addresses such as ann@example.org, not {value!r}") from error
+    return value
+
+
+def _sender(value: str) -> str:
+    try:
+        validate_email(parseaddr(value)[1])
+    except ValidationError as error:
+        raise ValueError(
+            f"must be an email address, such as Marginalia <editors@example.org>, not {value!r}"
+        ) from error
+    return value
+
+
+def _time_zone(value: str) -> str:
+    try:
+        return ZoneInfo(value).key
+    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+        raise ValueError(f"must be a time zone such as Europe/Berlin, not {value!r}") from error
+
+
+def _token(value: str) -> str:
+    if len(value) < 20 or not value.isascii():
+        raise ValueError("must have 20 characters or more, ASCII only, because a guessed token grants access")
+    return value
+
+
+def _write_concern(value: str) -> str | int:
+    if not re.fullmatch(r"[A-Za-z]\w*|[2-9]|[1-4][0-9]|50", value, re.ASCII):  # a replica set has at most 50 members
+        raise ValueError(
+            f"must be majority, a number from 2 to 50, or a mode of the replica set, not {value!r}, because writes that "
+            "only one member has are lost when another becomes the primary"
+        )
+    return int(value) if value.isdigit() else value
+
+
+def _database_name(value: str) -> str:
+    if value.lower() in ("admin", "local", "config"):
+        raise ValueError(f"must not be {value}, which belongs to MongoDB itself")
+    if not re.fullmatch(r"[^/\\. \"$*<>:|?\0]+", value) or len(value.encode()) > 63:
+        raise ValueError(f'must have at most 63 bytes and none of / \\ . " $ * < > : | ? or blanks, not {value!r}')
+    return value
+
+
+def _mongodb_uri(value: str) -> str:
+    if problem := uri.problem(value):
+        raise ValueError(problem)
+    return value
+
+
+def _mail_url(value: str) -> str:
+    try:
+        mail(value)
+    except (ImproperlyConfigured, KeyError, ValueError) as error:
+        known = ", ".join(environ.Env.EMAIL_SCHEMES)
+        raise ValueError(
+            "must be a URL such as smtp+tls://user:password@mail.example.org:587, with reserved characters "
+            f"percent-encoded, of one of the kinds {known}"
+        ) from error
+    return value
+
+
+def mail(url: str) -> dict[str, Any]:
+    """Return Django's mail settings (EMAIL_HOST and so on) from a URL such as smtp+tls://user:password@mail.example.org:587."""
+    return dict(environ.Env.email_url_config(url))
+
+
+def _importable(value: str) -> str:
+    module, _, name = value.rpartition(".")
+    try:
+        found = name.isidentifier() and importlib.util.find_spec(module)
+    except (ImportError, ValueError):
+        found = None
+    if not found:
+        raise ValueError(f"must be the dotted path of a function, and no module has the name {module!r}")
+    return value
+
+
+def _folder(value: Path) -> Path:
+    if not value.is_dir():
+        raise ValueError(f"must be an existing folder, unlike {value}")
+    return value
+
+
+def _writable(value: Path) -> Path:
+    """Return a folder as an absolute path if this process can write there, or make it."""
+    value = value.absolute()
+    nearest = next(path for path in (value, *value.parents) if path.exists())
+    if not nearest.is_dir() or not os.access(nearest, os.W_OK | os.X_OK):
+        raise ValueError(f"must be a folder that this process can write to, unlike {value}")
+    return value
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether an ALLOWED_HOSTS entry can only mean this machine."""
+    bare = host.strip("[]")
+    if bare == "localhost" or bare.endswith(".localhost"):
+        return not host.startswith(".")
+    try:
+        return ipaddress.ip_address(bare).is_loopback
+    except ValueError:
+        return False
+
+
+def _listed(value: Any) -> Any:
+    """Return the parts of a value that commas separate and blanks may stand around."""
+    return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
+
+
+_Listed = BeforeValidator(_listed)
+
+Hosts = Annotated[list[Annotated[str, AfterValidator(_host)]], _Listed]
+Origin = Annotated[str, AfterValidator(_origin)]
+Origins = Annotated[list[Origin], _Listed]
+OriginsOrAny = Annotated[list[Annotated[str, AfterValidator(_origin_or_any)]], _Listed]
+WebAddresses = Annotated[list[Annotated[str, AfterValidator(_web_address)]], _Listed]
+Networks = Annotated[list[Annotated[str, AfterValidator(_network)]], _Listed]
+Emails = Annotated[list[Annotated[str, AfterValidator(_email)]], _Listed]
+Sender = Annotated[str, AfterValidator(_sender)]
+TimeZone = Annotated[str, AfterValidator(_time_zone)]
+Token = Annotated[str, AfterValidator(_token)]
+WriteConcern = Annotated[str | int, BeforeValidator(_write_concern)]
+DatabaseName = Annotated[str, AfterValidator(_database_name)]
+MongodbUri = Annotated[str, AfterValidator(_mongodb_uri)]
+MailUrl = Annotated[str, AfterValidator(_mail_url)]
+Importable = Annotated[str, AfterValidator(_importable)]
+Folder = Annotated[Path, AfterValidator(_folder)]
+WritableFolder = Annotated[Path, AfterValidator(_writable)]

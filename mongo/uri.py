@@ -1,0 +1,52 @@
+"""Connection strings: what the driver or the site would refuse, known before any connection."""
+
+import ssl
+import warnings
+from typing import Any
+from urllib.parse import parse_qsl
+
+from pymongo import MongoClient
+from pymongo.errors import ConfigurationError, InvalidURI
+
+# What the site rests on, by option (lower case): the value that it may have, and why.
+_NEEDED = {
+    "readpreference": ("primary", "a secondary may not have yet what was acknowledged"),
+    "retrywrites": ("true", "a write is sent again after a change of primary"),
+    "retryreads": ("true", "a read is sent again after a change of primary"),
+    "journal": ("true", "a write that is only in memory dies with the machine"),
+    "w": ("majority", "MONGODB_WRITE_CONCERN sets how many members must have a write"),
+}
+
+
+def is_protected(uri: str) -> bool:
+    """Return whether a MongoDB URI says who connects: a user, or a client certificate."""
+    user = uri.partition("://")[2].partition("/")[0].rpartition("@")[0].partition(":")[0]
+    return bool(user) or "authmechanism=mongodb-x509" in uri.lower()
+
+
+def problem(uri: str) -> str:
+    """Return why a MongoDB URI can't be used, as the rest of a sentence that begins with its name, or "" if it can be.
+
+    The text never contains the password. No server is asked, but the files that the URI names are read.
+    """
+    if not uri.startswith(("mongodb://", "mongodb+srv://")):
+        return "must begin with mongodb:// or mongodb+srv://"
+    for option, value in parse_qsl(uri.partition("?")[2].replace(";", "&"), keep_blank_values=True):
+        wanted, reason = _NEEDED.get(option.lower(), (value, ""))
+        if value.lower() != wanted.lower():
+            return f"must set {option} to {wanted}, not {value!r}, because {reason}"
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")  # the driver only warns of options that it doesn't know
+            MongoClient[dict[str, Any]](uri, connect=False).close()
+    except (InvalidURI, ValueError) as error:
+        # Where / is not encoded, the driver takes part of the password for the database's name, and repeats it.
+        message = "" if "database name" in str(error) else f" The driver reports: {error}"
+        return f"is no connection string. Percent-encode @ : / ? and % in user name and password.{message}".rstrip(".")
+    except ssl.SSLError as error:
+        return f"names a file without a usable certificate: {error.reason}"
+    except OSError as error:
+        return f"names a file that can't be read: {error.filename}: {error.strerror}"
+    except (ConfigurationError, Warning) as error:
+        return f"is not right: {str(error).partition(' Refer to')[0]}".rstrip(".")
+    return ""
