@@ -2,21 +2,16 @@
 
 import unicodedata
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from bson import ObjectId
-from django.utils.translation import gettext as _
-from pymongo.errors import PyMongoError
 
 from mongo.connection import database
 from nodes.collections import ASSET_FILES, TRASH, standing
-from nodes.errors import NodeError
 from nodes.photos.assets.cleaning import Cleaning
-from nodes.photos.assets.errors import BadPicture
 from nodes.services.photos import Upload
 from nodes.types import Actor
 
@@ -67,10 +62,9 @@ def upload(
     """
     coming = Upload(actor, gallery_id, path.name, title=title, fields=fields, tags=tags)
     try:
-        with _refusing():
-            for piece in _pieces(path):
-                coming.feed(piece)
-            return coming.finish().id
+        for piece in _pieces(path):
+            coming.feed(piece)
+        return coming.finish().id
     finally:
         # Of what was not finished, whatever stopped it, nothing stays.
         coming.abort()
@@ -82,29 +76,17 @@ def there(gallery_id: ObjectId, path: Path) -> ObjectId | None:
     One in the trash counts: an editor threw it away, and no import brings it back. Raises BadPicture, OSError.
     """
     cleaning = Cleaning(path.name)
-    with _refusing():
-        for piece in _pieces(path):
-            for _part in cleaning.feed(piece):
-                continue
-        for _part in cleaning.end():
+    for piece in _pieces(path):
+        for _part in cleaning.feed(piece):
             continue
+    for _part in cleaning.end():
+        continue
     same = {"metadata.detail.sha256": cleaning.sha256, "metadata.parent_id": gallery_id, **standing(ASSET_FILES)}
     for name in (ASSET_FILES, TRASH):
         if found := database()[name].find_one(same, {"_id": 1}):
             photo_id: ObjectId = found["_id"]
             return photo_id
     return None
-
-
-@contextmanager
-def _refusing() -> Iterator[None]:
-    """Raise BadPicture for whatever a decoder raises: one picture never ends the import of the others."""
-    try:
-        yield
-    except (NodeError, OSError, PyMongoError):
-        raise
-    except Exception as error:
-        raise BadPicture(_("The picture is damaged and cannot be shown.")) from error
 
 
 def existing(photos: Mapping[int, ObjectId]) -> dict[int, ObjectId]:

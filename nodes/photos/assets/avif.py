@@ -11,16 +11,13 @@ from dataclasses import dataclass
 
 from django.utils.translation import gettext as _
 
-from nodes.photos.assets import exif, icc
+from nodes.photos.assets import exif, icc, lengths
 from nodes.photos.assets.boxes import Box, Meta, damaged, meta
 from nodes.photos.assets.errors import BadPicture
 from nodes.photos.assets.stream import LONGEST_PIECE, Found, Parser, Source, Taking, refuse_code, truncated
 
 LONGEST_HEAD, LONGEST_META = 256, 1 << 20
 PIECE = 1 << 16
-# Properties that say how a still picture looks, and the longest that each is, without its head.
-LONGEST = {b"ispe": 12, b"irot": 1, b"imir": 1, b"pasp": 8, b"clli": 4, b"mdcv": 24, b"pixi": 16, b"colr": 11}
-LONGEST |= {b"av1C": 128}
 ALPHA = (b"urn:mpeg:mpegB:cicp:systems:auxiliary:alpha", b"urn:mpeg:hevc:2015:auxid:1")
 # AV1, 6.2.2: types of OBUs.
 SEQUENCE, DELIMITER, FRAME_HEADER, TILES, FRAME, PADDING = 1, 2, 3, 4, 6, 15
@@ -136,7 +133,7 @@ def _urn(body: bytearray, box: Box) -> bytes:
 
 
 def _size(body: bytearray, box: Box) -> tuple[int, int]:
-    if box.stop - box.body != LONGEST[b"ispe"]:
+    if box.stop - box.body != lengths.AVIF[b"ispe"]:
         raise damaged()
     return _number(body, box.body + 4), _number(body, box.body + 8)
 
@@ -148,7 +145,7 @@ def _number(body: bytearray, at: int) -> int:
 def _coded(body: bytearray, known: Meta, item: int) -> Coded:
     """Return what a coded item says that it is (AV1 in ISO's container, 2.3)."""
     box = known.property(item, b"av1C")
-    if _type(known, item) != b"av01" or not 4 <= box.stop - box.body <= LONGEST[b"av1C"]:
+    if _type(known, item) != b"av01" or not 4 <= box.stop - box.body <= lengths.AVIF[b"av1C"]:
         raise damaged()
     size = _size(body, known.property(item, b"ispe"))
     return Coded(size, body[box.body + 1] >> 5, bool(body[box.body + 2] & 0x40))
@@ -213,7 +210,7 @@ def _is_plain(body: bytearray, box: Box, keep: bool) -> bool:
     if box.name == b"auxC":
         _zero(body, box.body + 4 + len(_urn(body, box)), box.stop)
         return _urn(body, box) in ALPHA
-    return length <= LONGEST.get(box.name, 0)
+    return length <= lengths.AVIF.get(box.name, 0)
 
 
 def _zero(body: bytearray, start: int, stop: int) -> None:
@@ -248,9 +245,9 @@ def _exif(source: Source, length: int, found: Found, keep: bool) -> Taking:
     body = yield from source.take(length)
     start = BEFORE + int.from_bytes(body[:BEFORE], "big")
     found.exif = body[start:]
-    if keep:
+    block = exif.stored(found.exif, keep)
+    if keep and block:
         return body
-    block = exif.cleaned(found.exif)
     block = block if 0 < len(block) <= length - BEFORE else NO_EXIF
     return bytes(BEFORE) + block.ljust(length - BEFORE, b"\0")
 

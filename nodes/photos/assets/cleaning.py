@@ -1,14 +1,19 @@
 """One picture on its way in: recognized, cleaned and hashed as it comes."""
 
 import hashlib
+import logging
 from collections.abc import Iterator
 
 from django.utils.translation import gettext as _
 
 from nodes.photos.assets import formats, images
-from nodes.photos.assets.errors import BadPicture
+from nodes.photos.assets.errors import BROKEN, BadPicture
 from nodes.photos.assets.limits import Limits, limits
 from nodes.photos.assets.stream import Cleaner, Found, Source
+
+logger = logging.getLogger(__name__)
+# Bytes by which a cleaned picture may exceed what came: EXIF and colour profiles are written again, a little longer at most.
+SLACK = 4096
 
 
 class Cleaning:
@@ -18,7 +23,7 @@ class Cleaning:
         self.limits = allowed or limits()
         self.found = Found()
         self.format: formats.Format | None = None
-        self._filename, self._received = filename, 0
+        self._filename, self._received, self._yielded = filename, 0, 0
         self._head = bytearray()
         self._cleaner: Cleaner | None = None
         self._hash = hashlib.sha256()
@@ -61,11 +66,23 @@ class Cleaning:
         return head
 
     def _hashed(self, parts: Iterator[bytes]) -> Iterator[bytes]:
-        for part in parts:
+        for part in self._parsed(parts):
             # Before more is read of what may be too large.
             self._check()
+            self._yielded += len(part)
+            if self._yielded > self._received + SLACK:
+                raise BadPicture(_("The picture is damaged and cannot be shown."))
             self._hash.update(part)
             yield part
+
+    @staticmethod
+    def _parsed(parts: Iterator[bytes]) -> Iterator[bytes]:
+        try:
+            yield from parts
+        except BROKEN as error:
+            # A fault of the parser, which is the site's: its sender gets an answer, and the log the cause.
+            logger.exception("A picture could not be parsed.")
+            raise BadPicture(_("The picture is damaged and cannot be shown.")) from error
 
     def _check(self) -> None:
         if self.found.size[0] and self.format:

@@ -1,8 +1,30 @@
 """Why bytes were not taken. The messages are meant for their sender."""
 
+import struct
+import zlib
+
 from django.utils.translation import gettext as _
 
 from nodes.errors import NodeError, TooBusy
+
+# What decoders raise on broken data: anything but what the database raises.
+BROKEN = (
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    BufferError,
+    EOFError,
+    LookupError,
+    MemoryError,
+    NameError,
+    OSError,
+    RuntimeError,
+    SyntaxError,
+    TypeError,
+    ValueError,
+    struct.error,
+    zlib.error,
+)
 
 
 class BadPicture(NodeError):

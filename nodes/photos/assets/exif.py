@@ -5,12 +5,14 @@ thumbnails (which may show what was cropped away) are in none.
 """
 
 import math
-import struct
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
 from PIL import ExifTags, Image
+
+from nodes.photos.assets import lengths
+from nodes.photos.assets.errors import BROKEN
 
 Base = ExifTags.Base
 KEPT_ROOT = frozenset(
@@ -38,23 +40,16 @@ KEPT_EXIF = frozenset(
     | {Base.WhiteBalance, Base.DigitalZoomRatio, Base.FocalLengthIn35mmFilm, Base.SceneCaptureType, Base.LensMake}
     | {Base.LensModel, Base.LensSpecification, Base.SubsecTimeOriginal, Base.Contrast, Base.Saturation, Base.Sharpness}
 )
-# What Pillow's reader and writer raise on blocks that are none.
-BROKEN = (
-    SyntaxError,
-    struct.error,
-    ValueError,
-    TypeError,
-    KeyError,
-    IndexError,
-    OverflowError,
-    ZeroDivisionError,
-    OSError,
-)
 LONGEST_VALUE = 200
+# Bytes by which a cleaned block may be longer than it was: Pillow writes some values in wider types.
+WIDER = 512
 
 
 def load(block: bytes) -> Image.Exif | None:
-    """Return a TIFF block as Pillow reads it; None if it cannot be read."""
+    """Return a TIFF block as Pillow reads it; None if it cannot be read, or is too long: Pillow copies each value, and
+    thousands may say that they are the same bytes."""
+    if len(block) not in lengths.EXIF:
+        return None
     exif = Image.Exif()
     try:
         exif.load(b"Exif\0\0" + block)
@@ -79,7 +74,29 @@ def cleaned(block: bytes) -> bytes:
     kept: dict[int, Any] = {tag: value for tag in KEPT_EXIF if _is_writable(tag, value := _value(inner, tag))}
     if kept:
         after.get_ifd(ExifTags.IFD.Exif).update(kept)
-    return after.tobytes()[6:] if len(after) or kept else b""
+    if not len(after) and not kept:
+        return b""
+    try:
+        written = after.tobytes()[6:]
+    except BROKEN:
+        return b""
+    return written if len(written) <= len(block) + WIDER and len(written) in lengths.EXIF else b""
+
+
+def stored(block: bytes, keep: bool) -> bytes:
+    """Return the block as it is stored; b"" for one that no reader could read, also where all is to be kept."""
+    if not keep:
+        return cleaned(block)
+    return block if (exif := load(block)) and _can_turn(exif) else b""
+
+
+def _can_turn(exif: Image.Exif) -> bool:
+    """Return whether readers learn how the picture is to be turned, without an error."""
+    try:
+        exif.get(Base.Orientation)
+    except BROKEN:
+        return False
+    return True
 
 
 def _value(values: Mapping[int, Any], tag: int) -> Any:
@@ -181,7 +198,7 @@ def _real(value: Any) -> float:
 def _exposure(value: Any) -> str | None:
     """Return an exposure time as photographers say it: "1/250", "2"."""
     seconds = _real(value)
-    if not 0 < seconds < 1e5:
+    if not 1e-6 < seconds < 1e5:
         return None
     return f"1/{round(1 / seconds)}" if seconds < 0.3 else f"{seconds:.1f}".removesuffix(".0")
 

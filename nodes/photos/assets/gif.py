@@ -4,8 +4,9 @@ import struct
 
 from django.utils.translation import gettext as _
 
+from nodes.photos.assets import lengths
 from nodes.photos.assets.errors import BadPicture
-from nodes.photos.assets.stream import Found, Parser, Source, refuse_code
+from nodes.photos.assets.stream import Found, Parser, Source, Taking, refuse_code
 
 LOOPS = frozenset({b"NETSCAPE2.0", b"ANIMEXTS1.0"})
 EXTENSION, IMAGE, TRAILER, CONTROL, APPLICATION = 0x21, 0x2C, 0x3B, 0xF9, 0xFF
@@ -19,6 +20,8 @@ def parse(source: Source, found: Found, keep: bool) -> Parser:
         raise damaged()
     yield head
     yield (yield from source.take(_table(head[10])))
+    # How the next picture is shown, until it comes; how often all are.
+    control = loop = b""
     frames = 0
     while True:
         block = (yield from source.take(1))[0]
@@ -31,46 +34,42 @@ def parse(source: Source, found: Found, keep: bool) -> Parser:
             if left + width > found.size[0] or top + height > found.size[1]:
                 # A decoder would make the whole picture as large: more than was counted.
                 raise damaged()
-            yield b"\x2c" + head
+            yield control + b"\x2c" + head
+            control = b""
             yield (yield from source.take(_table(head[8])))
             yield (yield from source.take(1))
-            yield from _blocks(source, True)
+            while data := (yield from _block(source)):
+                yield bytes((len(data),)) + data
+            yield b"\0"
         elif block == EXTENSION:
             label = (yield from source.take(1))[0]
-            yield from _extension(source, label)
+            first = yield from _block(source)
+            if label == CONTROL and len(first) == lengths.GIF_CONTROL:
+                control = _extension(label, first)
+            data = first
+            while data:
+                refuse_code(data)
+                data = yield from _block(source)
+                if label == APPLICATION and first in LOOPS and len(data) == lengths.GIF_LOOP and not loop:
+                    loop = _extension(label, first, data)
+                    yield loop
         else:
             raise damaged()
     if not frames:
         raise BadPicture(_("The GIF holds no picture."))
     found.frames = frames
     yield b"\x3b"
-    yield from source.nothing_more()
+    yield from source.drop_rest()
 
 
-def _extension(source: Source, label: int) -> Parser:
-    kept = label == CONTROL
-    first = b""
-    if label == APPLICATION:
-        size = (yield from source.take(1))[0]
-        name = yield from source.take(size)
-        kept = name in LOOPS
-        first = bytes((size,)) + name
-    if kept:
-        yield bytes((EXTENSION, label)) + first
-    yield from _blocks(source, kept)
+def _extension(label: int, *blocks: bytes) -> bytes:
+    return bytes((EXTENSION, label)) + b"".join(bytes((len(block),)) + block for block in blocks) + b"\0"
 
 
-def _blocks(source: Source, kept: bool) -> Parser:
-    """Pass data blocks of up to 255 bytes each, to an empty one."""
-    while True:
-        size = (yield from source.take(1))[0]
-        data = yield from source.take(size)
-        if kept:
-            yield bytes((size,)) + data
-        else:
-            refuse_code(data)
-        if not size:
-            return
+def _block(source: Source) -> Taking:
+    """Return the next data block, of up to 255 bytes; an empty one ends them."""
+    size = (yield from source.take(1))[0]
+    return (yield from source.take(size))
 
 
 def _table(flags: int) -> int:

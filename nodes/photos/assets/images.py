@@ -1,9 +1,7 @@
 """Pictures by Pillow: whether they are whole, how they look, and copies of another size, in bounded memory."""
 
 import io
-import struct
 import threading
-import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,7 +11,7 @@ from django.utils.translation import gettext as _
 from PIL import Image, ImageOps
 
 from nodes.photos.assets import exif
-from nodes.photos.assets.errors import BadPicture, DecoderBusy
+from nodes.photos.assets.errors import BROKEN, BadPicture, DecoderBusy
 from nodes.photos.assets.formats import Format
 from nodes.photos.assets.framing import WHOLE, Crop, Cut
 from nodes.photos.assets.limits import Limits
@@ -27,14 +25,8 @@ PATIENCE = 10
 UPLOAD_PATIENCE = 50
 # All frames of an animation together may have so many times the pixels of one picture: readers' browsers decode them all.
 FRAMES = 4
-# What the decoders raise on broken data.
-BROKEN = (OSError, SyntaxError, ValueError, TypeError, KeyError, IndexError, EOFError, OverflowError) + (
-    struct.error,
-    zlib.error,
-    MemoryError,
-    # Of the decoder of AVIF.
-    RuntimeError,
-)
+# All scans of a progressive JPEG together may cover so many times the pixels of the largest picture: each takes time.
+SCANS = 12
 # Pixels along a side of a WebP (RFC 9649, section 2.5.2: 14 bits).
 LONGEST_WEBP = 16_383
 # A copy from an eighth of a JPEG's pixels needs no more than these beside the file.
@@ -116,6 +108,8 @@ def check_size(found: Found, format: Format, limits: Limits) -> None:
         raise BadPicture(
             _("The frames together have %(have)d megapixels; %(most)d are allowed. Make it smaller or shorter.") % told
         )
+    if pixels * found.scans > SCANS * limits.max_pixels:
+        raise BadPicture(_("This progressive JPEG has too many passes for its size. Save it as a baseline JPEG."))
     # A JPEG is never decoded larger than the copies that are made of it; the others come whole, with one frame to blend.
     if format.name == "JPEG":
         memory = found.extra_memory + (4 * pixels // DRAFT**2)

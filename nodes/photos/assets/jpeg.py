@@ -5,7 +5,7 @@ from collections.abc import Generator
 
 from django.utils.translation import gettext as _
 
-from nodes.photos.assets import exif, icc
+from nodes.photos.assets import exif, icc, lengths
 from nodes.photos.assets.errors import BadPicture
 from nodes.photos.assets.stream import LONGEST_PIECE, Found, Parser, Source, refuse_code, truncated
 
@@ -13,8 +13,6 @@ SOI, EOI, SOS, APP0, APP1, APP2, APP14, COMMENT = 0xD8, 0xD9, 0xDA, 0xE0, 0xE1, 
 # Start of frame: all of 0xC0–0xCF but tables (C4), JPG (C8) and arithmetic conditioning (CC).
 FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 PROGRESSIVE = frozenset({0xC2, 0xC6, 0xCA, 0xCE})
-# Quantisation, Huffman, restart interval, arithmetic conditioning, expansion.
-TABLES = frozenset({0xDB, 0xC4, 0xDD, 0xCC, 0xDF})
 # Ends coded data: a marker that is neither a stuffed zero nor a restart. 0xFF may be repeated as a filler.
 _MARKER = re.compile(rb"\xff[^\x00\xd0-\xd7]")
 ICC = b"ICC_PROFILE\0"
@@ -22,37 +20,49 @@ ICC = b"ICC_PROFILE\0"
 PART = 65_000
 # A progressive picture has about ten; thousands keep a decoder busy for hours.
 MOST_SCANS = 100
+# Bytes of tables between two scans.
+MOST_HELD = 1 << 16
 
 
 def parse(source: Source, found: Found, keep: bool) -> Parser:
     """Yield the picture without comments, XMP, IPTC, thumbnails and previews, with EXIF as `exif.cleaned` leaves it.
 
-    `keep` leaves all of it in. What follows the end is dropped where cameras put it there (a second picture, a short
-    film), and refused otherwise.
+    `keep` leaves all of it in. What follows the end is dropped.
     """
     yield from source.take(2)
     yield b"\xff\xd8"
     scans = 0
-    profile = _Profile()
+    # Tables behind the first scan, until another scan uses them.
+    held = b""
+    frame, profile = _Frame(), _Profile()
     while True:
         code = yield from _marker(source)
         if code == EOI:
             break
         if code == SOI or code == 0x01 or 0xD0 <= code <= 0xD7 or code == 0:
-            raise BadPicture(_("The JPEG is damaged."))
+            raise damaged()
         length = int.from_bytes((yield from source.take(2)), "big")
         if length < 2:
-            raise BadPicture(_("The JPEG is damaged."))
+            raise damaged()
         body = yield from source.take(length - 2)
         if code in FRAMES:
-            _frame(code, body, found)
+            frame.begin(code, body, found)
         elif code == SOS:
             scans += 1
-            if not found.size[0] or scans > MOST_SCANS:
-                raise BadPicture(_("The JPEG is damaged."))
-            yield _segment(code, body)
+            found.scans = scans
+            frame.check_scan(body, scans)
+            yield held + _segment(code, body)
+            held = b""
             yield from _coded(source)
             continue
+        elif code in lengths.JPEG:
+            if body and len(body) not in lengths.JPEG[code]:
+                raise damaged()
+            if scans and body:
+                held += _segment(code, body)
+                body = b""
+                if len(held) > MOST_HELD:
+                    raise damaged()
         elif code == APP2 and body.startswith(ICC) and not keep:
             yield profile.part(body)
             continue
@@ -63,13 +73,13 @@ def parse(source: Source, found: Found, keep: bool) -> Parser:
     if not scans:
         raise BadPicture(_("The JPEG holds no picture."))
     yield b"\xff\xd9"
-    yield from _behind(source)
+    yield from source.drop_rest()
 
 
 def _marker(source: Source) -> Generator[bytes | None, None, int]:
     first = yield from source.take(1)
     if first != b"\xff":
-        raise BadPicture(_("The JPEG is damaged."))
+        raise damaged()
     code = b"\xff"
     while code == b"\xff":
         code = yield from source.take(1)
@@ -80,19 +90,35 @@ def _segment(code: int, body: bytes) -> bytes:
     return bytes((0xFF, code)) + (len(body) + 2).to_bytes(2, "big") + body
 
 
-def _frame(code: int, body: bytes, found: Found) -> None:
-    """Note size and the memory that a progressive picture needs for all its coefficients."""
-    if len(body) < 6 or found.size[0] or len(body) < 6 + 3 * body[5]:
-        raise BadPicture(_("The JPEG is damaged."))
-    found.size = int.from_bytes(body[3:5], "big"), int.from_bytes(body[1:3], "big")
-    if not all(found.size):
-        raise BadPicture(_("The JPEG does not say how large it is."))
-    sampling = [body[7 + 3 * i] for i in range(body[5])]
-    areas = [(s >> 4) * (s & 15) for s in sampling]
-    if not areas or not all(areas):
-        raise BadPicture(_("The JPEG is damaged."))
-    if code in PROGRESSIVE:
-        found.extra_memory = 2 * found.size[0] * found.size[1] * sum(areas) // max(areas)
+class _Frame:
+    """The header of the picture, and what its scans have coded of it so far."""
+
+    def __init__(self) -> None:
+        self._components = self._coded = 0
+        self._is_progressive = False
+
+    def begin(self, code: int, body: bytes, found: Found) -> None:
+        """Note size and the memory that a progressive picture needs for all its coefficients."""
+        if len(body) < 6 or self._components or len(body) != 6 + 3 * body[5]:
+            raise damaged()
+        self._components, self._is_progressive = body[5], code in PROGRESSIVE
+        found.size = int.from_bytes(body[3:5], "big"), int.from_bytes(body[1:3], "big")
+        if not all(found.size):
+            raise BadPicture(_("The JPEG does not say how large it is."))
+        sampling = [body[7 + 3 * i] for i in range(body[5])]
+        areas = [(s >> 4) * (s & 15) for s in sampling]
+        if not areas or not all(areas):
+            raise damaged()
+        if self._is_progressive:
+            found.extra_memory = 2 * found.size[0] * found.size[1] * sum(areas) // max(areas)
+
+    def check_scan(self, body: bytes, scans: int) -> None:
+        """Raise BadPicture for a scan before the header, or one that a decoder would not look at."""
+        if not self._components or scans > MOST_SCANS or not body or len(body) != 4 + 2 * body[0]:
+            raise damaged()
+        self._coded += body[0]
+        if not self._is_progressive and self._coded > self._components:
+            raise damaged()
 
 
 class _Profile:
@@ -101,6 +127,7 @@ class _Profile:
     def __init__(self) -> None:
         self._parts: dict[int, bytes] = {}
         self._length = 0
+        self._is_whole = False
 
     def part(self, body: bytes) -> bytes:
         """Take a part; return all segments when it was the last, else b"". Raises BadPicture for more than is taken."""
@@ -108,11 +135,12 @@ class _Profile:
             return b""
         number, count = body[len(ICC)], body[len(ICC) + 1]
         self._length += len(body)
-        if self._length > LONGEST_PIECE:
-            raise BadPicture(_("The JPEG is damaged."))
+        if self._is_whole or self._length > LONGEST_PIECE:
+            raise damaged()
         self._parts.setdefault(number, body[len(ICC) + 2 :])
         if sorted(self._parts) != list(range(1, count + 1)):
             return b""
+        self._is_whole = True
         kept = icc.cleaned(b"".join(self._parts[n] for n in range(1, count + 1)))
         parts = [kept[start : start + PART] for start in range(0, len(kept), PART)]
         return b"".join(_segment(APP2, ICC + bytes((n, len(parts))) + part) for n, part in enumerate(parts, 1))
@@ -120,20 +148,20 @@ class _Profile:
 
 def _metadata(code: int, body: bytes, found: Found, keep: bool) -> bytes:
     """Return what is kept of a segment that is no part of the pixels; b"" for nothing."""
-    if code in TABLES:
-        return body
     if code == APP1 and body.startswith(b"Exif\0\0"):
         if found.exif:
             return b""
         found.exif = body[6:]
-        kept = found.exif if keep else exif.cleaned(found.exif)
+        kept = exif.stored(found.exif, keep)
         return b"Exif\0\0" + kept if kept else b""
     # The transform flag of Adobe and the colour profile change how the pixels look.
-    if (code == APP14 and body.startswith(b"Adobe")) or (code == APP2 and body.startswith(ICC)):
+    if code == APP14 and body.startswith(b"Adobe") and len(body) >= lengths.ADOBE:
+        return body if keep else body[: lengths.ADOBE]
+    if code == APP2 and body.startswith(ICC):
         return body
-    if code == APP0 and body.startswith(b"JFIF\0"):
+    if code == APP0 and body.startswith(b"JFIF\0") and len(body) >= lengths.JFIF:
         # Without the thumbnail.
-        return body if keep else body[:12] + b"\0\0"
+        return body if keep else body[: lengths.JFIF - 2] + b"\0\0"
     refuse_code(body)
     return body if keep and (APP0 <= code <= 0xEF or code == COMMENT) else b""
 
@@ -155,14 +183,5 @@ def _coded(source: Source) -> Parser:
         yield None
 
 
-def _behind(source: Source) -> Parser:
-    """Drop what cameras put behind the picture: zeros, more pictures (MPF), a film (motion photo). Refuse the rest."""
-    start = bytearray()
-    while len(start) < 12 and (part := (yield from source.some(12 - len(start)))):
-        start += part
-    if start.startswith(b"\xff\xd8\xff") or start[4:8] == b"ftyp":
-        while (yield from source.some(1 << 20)):
-            continue
-    if start.strip(b"\0") and not start.startswith(b"\xff\xd8\xff") and start[4:8] != b"ftyp":
-        raise BadPicture(_("Something else is hidden behind the end of the picture."))
-    yield from source.nothing_more()
+def damaged() -> BadPicture:
+    return BadPicture(_("The JPEG is damaged."))

@@ -15,6 +15,8 @@ Taking = Generator[bytes | None, None, bytes]
 
 # What is kept or thrown away as one piece: EXIF and colour profiles are far below.
 LONGEST_PIECE = 4 * 1024 * 1024
+# A file may have as many parts as its length allows, and a few more: each costs time, however short it is.
+MOST_PARTS, BYTES_A_PART = 50_000, 32
 # A page or a program in the metadata of a picture: an attacker hopes that it will be served as one.
 _CODE = (b"<script", b"<?php", b"<!doctype html", b"<html", b"<svg", b"<iframe", b"javascript:")
 
@@ -26,6 +28,7 @@ class Found:
     size: tuple[int, int] = (0, 0)
     exif: bytes = b""
     frames: int = 1
+    scans: int = 1
     extra_memory: int = 0
     notes: list[str] = field(default_factory=list)
 
@@ -36,26 +39,26 @@ class Source:
     def __init__(self) -> None:
         self.buffer = bytearray()
         self.ended = False
+        self._parts = self._taken = 0
 
     def take(self, count: int) -> Taking:
-        """Return the next `count` bytes. Raises BadPicture if the file ends before."""
+        """Return the next `count` bytes. Raises BadPicture if the file ends before, or has too many parts for its length."""
+        self._parts += 1
+        if self._parts > MOST_PARTS + self._taken // BYTES_A_PART:
+            raise BadPicture(_("The file is damaged: it consists of too many parts."))
         if count > LONGEST_PIECE:
             raise BadPicture(_("The file is damaged: it claims a block of %(size)d bytes.") % {"size": count})
         while len(self.buffer) < count:
             if self.ended:
                 raise truncated()
             yield None
-        taken = bytes(memoryview(self.buffer)[:count])
-        del self.buffer[:count]
-        return taken
+        return self._next(count)
 
     def some(self, most: int) -> Taking:
         """Return at least one and at most `most` bytes, whatever there is; b"" at the end of the file."""
         while not self.buffer and not self.ended:
             yield None
-        taken = bytes(memoryview(self.buffer)[:most])
-        del self.buffer[:most]
-        return taken
+        return self._next(most)
 
     def drop(self, count: int) -> Parser:
         """Pass over `count` bytes, of any number."""
@@ -65,11 +68,16 @@ class Source:
                 raise truncated()
             count -= len(part)
 
-    def nothing_more(self) -> Parser:
-        """Pass over the zeros that some cards leave at the end. Raises BadPicture for anything else: two files in one."""
-        while part := (yield from self.some(LONGEST_PIECE)):
-            if part.strip(b"\0"):
-                raise BadPicture(_("Something else is hidden behind the end of the picture."))
+    def drop_rest(self) -> Parser:
+        """Pass over what follows the end of the picture: cameras and programs of the press leave films and notes there."""
+        while (yield from self.some(LONGEST_PIECE)):
+            continue
+
+    def _next(self, most: int) -> bytes:
+        taken = bytes(memoryview(self.buffer)[:most])
+        del self.buffer[:most]
+        self._taken += len(taken)
+        return taken
 
 
 class Cleaner:

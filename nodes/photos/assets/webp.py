@@ -2,69 +2,121 @@
 
 from django.utils.translation import gettext as _
 
-from nodes.photos.assets import exif, icc
+from nodes.photos.assets import exif, icc, lengths
 from nodes.photos.assets.errors import BadPicture
 from nodes.photos.assets.stream import Found, Parser, Source, refuse_code, truncated
 
-PICTURE = frozenset({b"VP8 ", b"VP8L", b"ALPH", b"ANMF"})
-SMALL = frozenset({b"VP8X", b"ANIM", b"ICCP"})
+PIXELS = frozenset({b"VP8 ", b"VP8L"})
+# Flags of VP8X: all that are known, and that of an animation.
+FLAGS, ANIMATED = 0x3E, 0x02
+# The name of a chunk that no reader looks into.
+NOTHING = b"JUNK"
 
 
 def parse(source: Source, found: Found, keep: bool) -> Parser:
     """Yield the picture with XMP as spaces, unknown chunks as zeros and EXIF as `exif.cleaned` leaves it, of the same
     length; it may follow the pixels. `keep` leaves EXIF and XMP as they are."""
     head = yield from source.take(12)
-    left = int.from_bytes(head[4:8], "little") - 4
     yield head
-    pixels = False
-    while left > 0:
-        head = yield from source.take(8)
-        name, size = head[:4], int.from_bytes(head[4:], "little")
-        padded = size + (size & 1)
-        left -= 8 + padded
-        if left < 0:
-            raise damaged()
-        yield head
-        if name in PICTURE:
-            pixels = pixels or name != b"ALPH"
-            found.frames += name == b"ANMF"
-            yield from _pass(source, padded, name, found)
-            continue
-        body = yield from source.take(padded)
-        if name == b"VP8X":
-            if size < 10:
-                raise damaged()
-            found.size = _three(body[4:7]) + 1, _three(body[7:10]) + 1
-        elif name == b"EXIF" and not found.exif:
-            found.exif = body[6:] if body.startswith(b"Exif\0\0") else body
-            body = body if keep else _fitted(exif.cleaned(found.exif), len(body))
-        elif name == b"XMP ":
-            refuse_code(body)
-            body = body if keep else b" " * len(body)
-        elif name == b"ICCP" and not keep:
-            # Of the same length, or nothing.
-            body = icc.cleaned(body[:size]).ljust(len(body), b"\0")
-        elif name not in SMALL:
-            refuse_code(body)
-            body = bytes(len(body))
-        yield body
-    if not pixels:
+    file = _File(source, found, keep)
+    yield from file.chunks(int.from_bytes(head[4:8], "little") - 4)
+    if not file.has_pixels:
         raise BadPicture(_("The WebP holds no picture."))
-    yield from source.nothing_more()
+    yield from source.drop_rest()
 
 
-def _pass(source: Source, length: int, name: bytes, found: Found) -> Parser:
-    if name in (b"VP8 ", b"VP8L") and not found.size[0]:
-        head = yield from source.take(min(10, length))
-        length -= len(head)
-        found.size = _size(name, head)
-        yield head
-    while length:
-        part = yield from source.some(length)
-        if not part:
-            raise truncated()
-        length -= len(part)
-        yield part
+class _File:
+    """The chunks of a file, as they come."""
+
+    def __init__(self, source: Source, found: Found, keep: bool) -> None:
+        self._source, self._found, self._keep = source, found, keep
+        self.has_pixels = self._is_animated = False
+        self._seen: set[bytes] = set()
+        found.frames = 0
+
+    def chunks(self, left: int, *, in_frame: bool = False) -> Parser:
+        """Yield the chunks of a file, or of one of its frames, that are so many bytes together. Raises BadPicture."""
+        has_alpha = has_pixels = False
+        while left > 0:
+            head = yield from self._source.take(8)
+            name, size = head[:4], int.from_bytes(head[4:], "little")
+            padded = size + (size & 1)
+            left -= 8 + padded
+            if left < 0:
+                raise damaged()
+            shown = in_frame or not self._is_animated
+            if name == b"ANMF" and self._is_animated and not in_frame:
+                yield head
+                yield from self._frame(padded)
+            elif name == b"ALPH" and shown and not (has_alpha or has_pixels):
+                has_alpha = True
+                yield head
+                yield from self._pass(padded)
+            elif name in PIXELS and shown and not has_pixels:
+                self.has_pixels = has_pixels = True
+                yield head
+                yield from self._picture(name, padded)
+            else:
+                body = yield from self._source.take(padded)
+                name, body = self._metadata(name, body, size) if not in_frame else (name, b"")
+                yield name + head[4:] + body.ljust(padded, b"\0")
+
+    def _frame(self, length: int) -> Parser:
+        if length < lengths.WEBP_FRAME:
+            raise damaged()
+        self._found.frames += 1
+        yield (yield from self._source.take(lengths.WEBP_FRAME))
+        yield from self.chunks(length - lengths.WEBP_FRAME, in_frame=True)
+
+    def _metadata(self, name: bytes, body: bytes, size: int) -> tuple[bytes, bytes]:
+        """Return what is stored of a chunk that carries no pixels: its name, and its content before the zeros that fill it."""
+        again = name in self._seen
+        self._seen.add(name)
+        if not again:
+            if name == b"VP8X":
+                return name, self._header(body)
+            if name in lengths.WEBP:
+                return name, body[: lengths.WEBP[name]]
+            if name == b"EXIF":
+                return self._exif(body)
+            if name == b"ICCP":
+                return name, body if self._keep else icc.cleaned(body[:size])
+            if name == b"XMP ":
+                refuse_code(body)
+                return name, body if self._keep else b" " * len(body)
+        refuse_code(body)
+        return NOTHING if name == b"EXIF" else name, b""
+
+    def _header(self, body: bytes) -> bytes:
+        if len(body) < lengths.WEBP[b"VP8X"] or self.has_pixels:
+            raise damaged()
+        self._is_animated = bool(body[0] & ANIMATED)
+        self._found.size = _three(body[4:7]) + 1, _three(body[7:10]) + 1
+        return bytes((body[0] & FLAGS, 0, 0, 0)) + body[4 : lengths.WEBP[b"VP8X"]]
+
+    def _exif(self, body: bytes) -> tuple[bytes, bytes]:
+        self._found.exif = body.removeprefix(b"Exif\0\0")
+        block = exif.stored(self._found.exif, self._keep)
+        # Pillow takes no zeros for EXIF.
+        if not 0 < len(block) <= len(body):
+            return NOTHING, b""
+        return b"EXIF", body if self._keep else block
+
+    def _picture(self, name: bytes, length: int) -> Parser:
+        if not self._found.size[0]:
+            head = yield from self._source.take(min(10, length))
+            length -= len(head)
+            self._found.size = _size(name, head)
+            yield head
+        yield from self._pass(length)
+
+    def _pass(self, length: int) -> Parser:
+        while length:
+            part = yield from self._source.some(length)
+            if not part:
+                raise truncated()
+            length -= len(part)
+            yield part
 
 
 def _size(name: bytes, head: bytes) -> tuple[int, int]:
@@ -75,11 +127,6 @@ def _size(name: bytes, head: bytes) -> tuple[int, int]:
         bits = int.from_bytes(head[1:5], "little")
         return (bits & 0x3FFF) + 1, (bits >> 14 & 0x3FFF) + 1
     raise damaged()
-
-
-def _fitted(block: bytes, length: int) -> bytes:
-    """Return an EXIF block in a place of `length` bytes; zeros follow it, or stand for one that does not fit."""
-    return block.ljust(length, b"\0") if len(block) <= length else bytes(length)
 
 
 def _three(data: bytes) -> int:

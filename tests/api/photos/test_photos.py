@@ -13,12 +13,14 @@ from PIL import Image
 
 from api.rights.scopes import Scope
 from mongo.clock import now
+from nodes.photos.assets.exif import Base
 from nodes.photos.assets.locks import STALE
 from nodes.services import editing, photos, trash
 from tests.api.photos.sending import OTHER, body, field, post, problem, send
 from tests.support.between import before
 from tests.support.nodes import build, photo_build, pictures
 from tests.support.nodes.photo_build import audit, count, document, shown
+from tests.support.nodes.pictures import exif_block
 
 LAKE = pictures.jpeg()
 NOISE = pictures.encoded("PNG", pictures.image((1100, 800), seed=5).effect_spread(100), compress_level=0)
@@ -114,6 +116,13 @@ def test_an_upload_is_a_photo(author, gallery):
     audit()
     twin = send(author, "POST", f"/photos?gallery={gallery}&filename=lake.jpg", LAKE, "image/jpeg")
     assert json.loads(twin.content)["duplicates"] == [said["id"]]
+
+
+def test_picture_whose_exif_has_odd_types_is_a_photo(author, gallery):
+    make = exif_block(Base.Make, 5, inner=False)
+    data = pictures.encoded("PNG", exif=b"Exif\0\0" + make)
+    assert post(author, gallery, data).status_code == 201
+    audit()
 
 
 def test_what_is_no_upload_is_refused_and_leaves_nothing(author, editor, visitor, account, asker, gallery, mongo):

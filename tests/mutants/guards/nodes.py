@@ -60,6 +60,20 @@ MUTANTS = (
         "tests/nodes/photos/assets/test_bad_pictures.py::test_a_bad_file_is_refused_with_a_reason_and_leaves_nothing",
     ),
     Mutant(
+        "a colour profile once",
+        "nodes/photos/assets/jpeg.py::_Profile.part",
+        "if self._is_whole or self._length > LONGEST_PIECE:",
+        "if self._length > LONGEST_PIECE:",
+        "tests/nodes/photos/assets/test_bad_pictures.py::test_a_bad_file_is_refused_with_a_reason_and_leaves_nothing",
+    ),
+    Mutant(
+        "no more stored than came",
+        "nodes/photos/assets/cleaning.py::Cleaning._hashed",
+        "if self._yielded > self._received + SLACK:",
+        "if False:",
+        "tests/nodes/photos/assets/test_lengths.py::test_parser_that_yields_too_much_is_stopped",
+    ),
+    Mutant(
         "lock in the replacing update",
         "nodes/services/photos.py::_show",
         'still = {"metadata.locked": lock.moment} | (',

@@ -50,6 +50,20 @@ def _entry(block: bytes | bytearray, start: int, tag: int, order: str) -> int:
     return next(at for at in places if struct.unpack_from(f"{order}H", block, at)[0] == tag)
 
 
+# Bytes of a value, by the number of its type (TIFF 6.0, section 2).
+TIFF_TYPES = {1: 1, 2: 1, 3: 2, 4: 4, 5: 8, 6: 1, 7: 1, 8: 2, 9: 4, 10: 8, 11: 4, 12: 8, 13: 4}
+
+
+def exif_block(tag: int, type: int, *, inner: bool) -> bytes:
+    """Return a TIFF block with one value of a type, at its beginning or among those about how the picture was taken."""
+    size = TIFF_TYPES[type]
+    data = struct.pack("<II", 1, 2)[:size].ljust(8, b"\1")
+    entry = struct.pack("<HHII", tag, type, 1, 64) if size > 4 else struct.pack("<HHI", tag, type, 1) + data[:4]
+    values = struct.pack("<H", 1) + entry + bytes(4)
+    first = struct.pack("<HHHII", 1, IFD.Exif, 4, 1, 40) + bytes(4) if inner else values
+    return (b"II*\0\x08\0\0\0" + first).ljust(40, b"\0") + values.ljust(24, b"\0") + data
+
+
 XMP = (
     b'<?xpacket begin="" id="W5M0MpCehiHzreSzNTczkc9d"?><x:xmpmeta xmlns:x="adobe:ns:meta/"><exif:GPSLatitude>47.3769'
     b"</exif:GPSLatitude><aux:SerialNumber>SN-4711-BODY</aux:SerialNumber></x:xmpmeta>"

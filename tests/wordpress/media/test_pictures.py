@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 import pytest
 from django.core.management import CommandError
 
-from nodes.photos.assets.cleaning import Cleaning
+from nodes.photos.assets.stream import Cleaner
 from tests.support.nodes import pictures
 from tests.support.wxr import attachment, export, item, meta
 
@@ -99,14 +99,14 @@ def test_of_an_export_that_ends_too_early_no_picture_is_published_whose_post_may
 
 
 def test_picture_that_a_decoder_fails_on_is_refused_alone(mongo, run, uploads, monkeypatch):
-    feed, bad = Cleaning.feed, (uploads / "1.png").read_bytes()
+    feed, bad = Cleaner.feed, (uploads / "1.png").read_bytes()
 
-    def fail(cleaning: Cleaning, data: bytes):
+    def fail(cleaner: Cleaner, data: bytes):
         if data == bad:
             raise ZeroDivisionError("Fraction(1, 0)")
-        return feed(cleaning, data)
+        yield from feed(cleaner, data)
 
-    monkeypatch.setattr(Cleaning, "feed", fail)
+    monkeypatch.setattr(Cleaner, "feed", fail)
     said = run(export(picture(1), picture(2), item(3)), media=uploads)
     assert set(published(mongo)) == {"2.png"}
     assert said[said.index("Pictures that were refused:") + 1].startswith("  1.png: The picture is damaged")

@@ -1,0 +1,53 @@
+"""The specified length of each part of a picture file: a longer part tells more than how the picture looks.
+
+A part that isn't listed here, and carries no pixels, is left out.
+"""
+
+# What one segment of a JPEG has room for.
+EXIF = range(65_520)
+
+
+def _exactly(length: int) -> range:
+    return range(length, length + 1)
+
+
+# ISO/IEC 10918-1, annex B: the body of a segment, by its marker. Tables come several in one segment.
+DQT, DHT, DAC, DRI = 0xDB, 0xC4, 0xCC, 0xDD
+JPEG = {DQT: range(65, 4 * 129 + 1), DHT: range(18, 8 * 273 + 1), DAC: range(2, 65), DRI: _exactly(2)}
+# Without its thumbnail (JFIF 1.02), with its transform flag (Adobe technical note 5116).
+JFIF, ADOBE = 14, 12
+# Chunks of PNG (third edition). Suggested palettes and histograms change no pixel, and have room for words.
+PNG = {
+    b"IHDR": _exactly(13),
+    b"PLTE": range(3, 769, 3),
+    b"IEND": _exactly(0),
+    b"tRNS": range(1, 257),
+    b"gAMA": _exactly(4),
+    b"cHRM": _exactly(32),
+    b"sRGB": _exactly(1),
+    b"cICP": _exactly(4),
+    b"sBIT": range(1, 5),
+    b"bKGD": range(1, 7),
+    b"pHYs": _exactly(9),
+    b"mDCV": _exactly(24),
+    b"cLLI": _exactly(8),
+    b"acTL": _exactly(8),
+    b"fcTL": _exactly(26),
+}
+# Data blocks of GIF89a: how a picture is shown, and how often an animation is.
+GIF_CONTROL, GIF_LOOP = 4, 3
+# Chunks of WebP (RFC 9649), and what stands before the chunks of a frame.
+WEBP = {b"VP8X": 10, b"ANIM": 6}
+WEBP_FRAME = 16
+# Properties of AVIF that say how a still picture looks (ISO/IEC 23008-12), each without its head.
+AVIF = {
+    b"ispe": 12,
+    b"irot": 1,
+    b"imir": 1,
+    b"pasp": 8,
+    b"clli": 4,
+    b"mdcv": 24,
+    b"pixi": 16,
+    b"colr": 11,
+    b"av1C": 128,
+}
