@@ -10,6 +10,7 @@
   const format = form.elements.namedItem("format");
   const BESIDE = "marginalia-beside";
   const WAIT = 400;
+  const CTRL = /Mac|iP(hone|ad|od)/.test(navigator.platform) ? "Cmd-" : "Ctrl-";
 
   const icon = (path) =>
     `<svg viewBox="0 0 24 24" width="18" height="18" fill="none" stroke="currentColor" stroke-width="2" stroke-linecap="round" stroke-linejoin="round" aria-hidden="true" focusable="false">${path}</svg>`;
@@ -39,8 +40,8 @@
   const chooseLink = (editor) =>
     dialog("link-dialog")?.dispatchEvent(new CustomEvent("pick", { detail: editor.codemirror })) ?? EasyMDE.drawLink(editor);
   const toolbar = () => [
-    tool("bold", "bold", EasyMDE.toggleBold),
-    tool("italic", "italic", EasyMDE.toggleItalic),
+    tool("bold", "bold", bold, { title: `${words.bold} (${CTRL}B)` }),
+    tool("italic", "italic", italic, { title: `${words.italic} (${CTRL}I)` }),
     tool("heading-2", "heading", EasyMDE.toggleHeading2),
     "|",
     tool("quote", "quote", EasyMDE.toggleBlockquote),
@@ -50,7 +51,7 @@
     "|",
     tool("link", "link", chooseLink),
     tool("photo", "photo", pickPhoto),
-    tool("table", "table", EasyMDE.drawTable),
+    tool("table", "table", putTable),
     tool("insert", "insert", () => dialog("insert-dialog")?.dispatchEvent(new Event("pick"))),
     "|",
     tool("undo", "undo", EasyMDE.undo, { noDisable: true }),
@@ -60,6 +61,79 @@
     tool("fullscreen", "fullscreen", EasyMDE.toggleFullScreen, { noDisable: true }),
     tool("keys", "help", () => dialog("editor-help")?.showModal(), { noDisable: true }),
   ];
+
+  // Markdown reads marks as emphasis only within a paragraph, and not between a letter and punctuation: those around 「“你好。”」
+  // would be shown. So each line gets marks of its own, inside its spaces, its punctuation and the signs of lists, quotations
+  // and headings. Where a symbol, a link or code is beside a letter, a hair space goes between them.
+  const SIGNS = /^(\s*(?:(?:>|[-+*]|\d+[.)]|#{1,6})\s+)*)/;
+  const UNITS = /`+[^`]*`+|!?\[[^\]]*\]\([^)]*\)|<\S+?>|\$[^$\s]+\$|\\.|./gu;
+  const HAIR = "\u200a";
+  const isFree = (outside, inside) => !/^[\p{P}\p{S}]/u.test(inside) || !outside || /^[\s\p{P}\p{S}]/u.test(outside);
+  const emphasized = (line, mark, before, after) => {
+    const marks = mark === "*" ? /`[^`]*`|(?<![*\\])\*(?!\*)/g : /`[^`]*`|(?<!\\)\*\*/g;
+    const signs = before ? "" : line.match(SIGNS)[0];
+    const units = line.slice(signs.length).replace(marks, (found) => (found.startsWith("`") ? found : "")).match(UNITS) || [];
+    const isOutside = (unit, outside) => /^\s$/.test(unit) || (/^\p{P}$/u.test(unit) && !isFree(outside, unit));
+    let [from, to] = [0, units.length];
+    while (from < to && isOutside(units[from], units[from - 1] || before)) from += 1;
+    while (from < to && isOutside(units[to - 1], units[to] || after)) to -= 1;
+    // Nothing but punctuation.
+    if (from === to) [from, to] = [0, units.length];
+    const words = units.slice(from, to).join("");
+    if (!words.trim()) return [line, "", ""];
+    const start = signs + units.slice(0, from).join("");
+    const end = units.slice(to).join("");
+    const pads = [[[...(start || before)].pop(), words], [[...(end || after)][0], [...words].pop()]].map((pair) => (isFree(...pair) ? "" : HAIR));
+    return [start + pads[0], words, pads[1] + end];
+  };
+  // Makes what is selected bold or italic, or no longer so. Without a selection the marks are put around the cursor.
+  const emphasize = (editor, name, mark, toggle) => {
+    const { codemirror } = editor;
+    const [from, to] = [codemirror.getCursor("from"), codemirror.getCursor("to")];
+    const chosen = codemirror.getSelection();
+    const [before, after] = [codemirror.getLine(from.line).slice(0, from.ch), codemirror.getLine(to.line).slice(to.ch)];
+    const select = (ch, { length }) => codemirror.setSelection({ line: from.line, ch }, { line: from.line, ch: ch + length });
+    const isMarked = ({ length }) => (mark === "*" ? length % 2 === 1 : length > 1);
+    if (chosen && isMarked(before.match(/\**$/)[0]) && isMarked(after.match(/^\**/)[0])) {
+      const begin = from.ch - mark.length - (before.at(-mark.length - 1) === HAIR);
+      const end = to.ch + mark.length + (after.charAt(mark.length) === HAIR);
+      codemirror.replaceRange(chosen, { line: from.line, ch: begin }, { line: to.line, ch: end });
+      select(begin, chosen);
+      return codemirror.focus();
+    }
+    if (!chosen || editor.getState()[name]) return toggle(editor);
+    const lines = chosen.split("\n");
+    const parts = lines.map((line, number) => emphasized(
+      line, mark, number ? "" : [...before].pop() || "", number < lines.length - 1 ? "" : [...after][0] || "",
+    ));
+    const joined = (sign) => parts.map(([start, words, end]) => start + (words && sign + words + sign) + end).join("\n");
+    const isSo = joined(mark) === chosen;
+    codemirror.replaceSelection(joined(isSo ? "" : mark), "around");
+    const [start, words] = parts[0];
+    if (!isSo && parts.length === 1 && words) select(from.ch + start.length + mark.length, words);
+    return codemirror.focus();
+  };
+  const bold = (editor) => emphasize(editor, "bold", "**", EasyMDE.toggleBold);
+  const italic = (editor) => emphasize(editor, "italic", "*", EasyMDE.toggleItalic);
+
+  // Puts a block between the paragraphs around the cursor. A function makes it of what is selected; text alone leaves that as
+  // it is. `select`: what of the block is selected then, from where to where. Without it the cursor is below the block.
+  const put = (codemirror, made) => {
+    if (typeof made === "string") codemirror.setCursor(codemirror.getCursor("to"));
+    const { block, select } = typeof made === "string" ? { block: made } : made(codemirror.getSelection());
+    const before = codemirror.getRange({ line: 0, ch: 0 }, codemirror.getCursor("from"));
+    const gap = !before || before.endsWith("\n\n") ? "" : before.endsWith("\n") ? "\n" : "\n\n";
+    const after = codemirror.getRange(codemirror.getCursor("to"), { line: codemirror.lastLine() + 1, ch: 0 });
+    codemirror.replaceSelection(`${gap}${block}${after.startsWith("\n\n") ? "" : after.startsWith("\n") ? "\n" : "\n\n"}`);
+    if (select) codemirror.setSelection(...select.map((at) => codemirror.posFromIndex(before.length + gap.length + at)));
+    codemirror.focus();
+  };
+  // Whoever types writes over the first heading.
+  const putTable = ({ codemirror }) => {
+    codemirror.setCursor(codemirror.getCursor("to"));
+    const [column, cell] = [words.column, words.cell].map((word) => `| ${word} | ${word} |`);
+    put(codemirror, () => ({ block: `${column}\n| --- | --- |\n${cell}`, select: [2, 2 + words.column.length] }));
+  };
 
   function toggleBeside(editor) {
     EasyMDE.toggleSideBySide(editor);
@@ -179,7 +253,6 @@
       syncSideBySidePreviewScroll: false,
       previewRender: render,
       promptURLs: false,
-      insertTexts: { table: ["", `\n\n| ${words.column} | ${words.column} |\n| --- | --- |\n| ${words.cell} | ${words.cell} |\n\n`] },
       toolbar: toolbar(),
       blockStyles: { italic: "*" },
       unorderedListStyle: "-",
@@ -205,8 +278,9 @@
       codemirror.replaceSelection(event.data, "end", "+input");
     });
     // The Tab key goes on to the next field: Ctrl-] and Ctrl-[ indent.
-    const linkKey = /Mac|iP(hone|ad|od)/.test(navigator.platform) ? "Cmd-K" : "Ctrl-K";
-    const keys = { Tab: false, "Shift-Tab": false, [linkKey]: () => chooseLink(editor) };
+    const own = { B: bold, I: italic, K: chooseLink };
+    const keys = { Tab: false, "Shift-Tab": false };
+    for (const [key, act] of Object.entries(own)) keys[CTRL + key] = () => act(editor);
     codemirror.setOption("extraKeys", { ...codemirror.getOption("extraKeys"), ...keys });
     codemirror.on("changes", (_cm, [change]) => {
       if (change.origin === "+input" && change.text.join("\n") === "[") linkTyped();
@@ -268,13 +342,7 @@
   text.addEventListener("insert-block", (event) => {
     if (!editor) return;
     event.preventDefault();
-    const { codemirror } = editor;
-    const before = codemirror.getRange({ line: 0, ch: 0 }, codemirror.getCursor("from"));
-    const gap = !before || before.endsWith("\n\n") ? "" : before.endsWith("\n") ? "\n" : "\n\n";
-    const after = codemirror.getRange(codemirror.getCursor("to"), { line: codemirror.lastLine() + 1, ch: 0 });
-    const block = typeof event.detail === "function" ? event.detail(codemirror.getSelection()) : event.detail;
-    codemirror.replaceSelection(`${gap}${block}${after.startsWith("\n\n") ? "" : after.startsWith("\n") ? "\n" : "\n\n"}`);
-    codemirror.focus();
+    put(editor.codemirror, event.detail);
   });
   for (const label of document.querySelectorAll(`label[for="${text.id}"]`)) {
     label.addEventListener("click", () => editor?.codemirror.focus());

@@ -42,7 +42,13 @@
     form.addEventListener("submit", (event) => {
       if (event.submitter?.value !== "insert") return;
       const directive = spelled(form);
-      const block = (selected) => ("container" in form.dataset ? `:::${directive}\n${selected.trim() || "…"}\n:::` : `::${directive}`);
+      const begin = `:::${directive}\n`;
+      const around = (selected) => {
+        const inner = selected.trim();
+        // What is written next belongs into an empty one.
+        return { block: `${begin}${inner}\n:::`, select: inner ? undefined : [begin.length, begin.length] };
+      };
+      const block = "container" in form.dataset ? around : `::${directive}`;
       // Once the dialog is closed, or its focus goes where it was before.
       dialog.addEventListener("close", () => text.dispatchEvent(new CustomEvent("insert-block", { detail: block, cancelable: true })), { once: true });
     });

@@ -46,6 +46,31 @@ def test_an_insert_is_put_where_the_cursor_is(ann):
     )
 
 
+def test_what_is_typed_next_is_in_an_empty_note_or_a_new_table(ann):
+    ann.goto(change("Before.\n\nAfter."))
+    text = ann.locator("#id_text")
+    ann.locator(".CodeMirror-line").first.click()
+    ann.keyboard.press("End")
+    choose(ann, "Note").get_by_role("button", name="Insert").click()
+    expect(text).to_have_value("Before.\n\n:::note\n\n:::\n\nAfter.")
+    ann.keyboard.type("Mind the gap.")
+    expect(text).to_have_value("Before.\n\n:::note\nMind the gap.\n:::\n\nAfter.")
+    ann.keyboard.press("Control+End")
+    ann.get_by_role("button", name="Table").click()
+    ann.keyboard.type("Year")
+    table = "| Year | Column |\n| --- | --- |\n| Text | Text |\n\n"
+    expect(text).to_have_value(f"Before.\n\n:::note\nMind the gap.\n:::\n\nAfter.\n\n{table}")
+
+
+def test_an_insert_leaves_what_is_selected(ann):
+    ann.goto(change("Before.\n\nAfter."))
+    ann.locator(".CodeMirror-line").first.click()
+    ann.keyboard.press("Home")
+    ann.keyboard.press("Control+Shift+ArrowRight")
+    choose(ann, "Table of contents").get_by_role("button", name="Insert").click()
+    expect(ann.locator("#id_text")).to_have_value(re.compile(r"^Before\n\n::contents\n\n\.\n\nAfter\.$"))
+
+
 @pytest.mark.slow
 def test_a_container_is_put_around_what_is_selected(ann):
     ann.goto(change("Mind the gap."))

@@ -7,6 +7,7 @@ from playwright.sync_api import expect
 
 from comments.posting import services
 from comments.types import Author, Target
+from markup import markdown
 from nodes.models import Node
 from nodes.selectors import editing as selectors
 from tests.browser.giving import PASTE
@@ -46,6 +47,44 @@ def test_tools_keys_and_word_count(ann):
     expect(ann.locator(".messagelist")).to_contain_text("Draft saved. Readers still see the live version.")
     assert stored(node_id)["detail"]["text"] == "one two", "readers see the live version"
     assert selectors.load(node_id).draft.fields["detail.text"] == "**one two***three*\n- item"
+
+
+# What is selected stands between ⟦ and ⟧.
+EMPHASIZED = [
+    ("他说⟦“你好。”⟧然后走了。", "他说“**你好。**”然后走了。"),
+    ("他「⟦a」「b⟧」说", "他「**a」「b**」说"),
+    ("say ⟦“hi”⟧ now", "say **“hi”** now"),
+    ("a⟦ (b) ⟧c", "a **(b)** c"),
+    ("wo⟦😀⟧rd", "wo\u200a**😀**\u200ard"),
+    ("看⟦[链接](/a)⟧吧", "看\u200a**[链接](/a)**\u200a吧"),
+    ("⟦- one\n- two⟧", "- **one**\n- **two**"),
+    ("⟦one\n\ntwo⟧", "**one**\n\n**two**"),
+    ("x ⟦`a**b` and **c**⟧", "x **`a**b` and c**"),
+]
+SELECT = """([text, from, to]) => {
+  const cm = document.querySelector(".CodeMirror").CodeMirror;
+  cm.setValue(text);
+  cm.setSelection(cm.posFromIndex(from), cm.posFromIndex(to));
+  cm.focus();
+}"""
+
+
+def test_what_is_made_bold_or_italic_is_rendered_so_and_back(ann):
+    ann.goto(change(node(text="text")))
+    text = ann.locator("#id_text")
+    for marked, bold in EMPHASIZED:
+        before, chosen, after = re.split("[⟦⟧]", marked)
+        for name, mark, tag in (("Bold", "**", "strong"), ("Italic", "*", "em")):
+            plain = f"{before}{chosen.replace('**', mark)}{after}"
+            start, end = (len(part.encode("utf-16-le")) // 2 for part in (before, before + chosen.replace("**", mark)))
+            ann.evaluate(SELECT, [plain, start, end])
+            ann.get_by_role("button", name=re.compile(f"^{name}")).click()
+            expect(text).to_have_value(bold.replace("**", mark))
+            html = markdown.render(text.input_value())
+            assert f"<{tag}>" in html
+            assert "*" not in html.replace(f"a{mark}b", "")
+            ann.keyboard.press(f"Control+{name[0].lower()}")
+            expect(text).to_have_value(re.sub(r"(?<!a)\*+(?!b)", "", bold).replace("\u200a", "").replace("**", mark))
 
 
 def test_the_keyboard_is_not_trapped_and_finds_the_tools(ann):

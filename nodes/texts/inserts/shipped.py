@@ -6,6 +6,7 @@ from django import forms
 from django.utils.translation import gettext_lazy as _
 
 from markup.html import anchors
+from markup.text import is_empty
 from nodes.texts.inserts import players
 from nodes.texts.inserts.base import Context, Insert, insert
 from nodes.texts.inserts.fields import AddressField, NodeIdField, PhotoIdField, PhotoIdsField
@@ -80,9 +81,11 @@ class Note(Insert):
     )
     title = forms.CharField(label=_("Title"), max_length=200, required=False)
 
-    def context(self, context: Context) -> dict[str, Any]:
-        kind = self.cleaned_data["kind"]
-        return {"title": self.cleaned_data["title"] or dict(self.fields["kind"].choices)[kind]}
+    def context(self, context: Context) -> dict[str, Any] | None:
+        kind, title = self.cleaned_data["kind"], self.cleaned_data["title"]
+        if not title and is_empty(context.content):
+            return None
+        return {"title": title or dict(self.fields["kind"].choices)[kind]}
 
     def plain(self) -> str:
         return str(self.cleaned_data["title"])

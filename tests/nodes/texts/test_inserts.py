@@ -1,5 +1,6 @@
 """Inserts: what each that is registered shows and refuses. Nothing that is typed into an attribute is markup."""
 
+import re
 from html.parser import HTMLParser
 
 import pytest
@@ -74,6 +75,12 @@ def test_each_is_shown_with_every_attribute(name, ids):
     assert "data-insert" not in html
     assert len(Structure(html).elements) > 2
     assert ("<em>inside</em>" in html) is base.find(name).is_container
+
+
+@pytest.mark.parametrize("content", ["", "\n", "\u200b"])
+def test_note_without_words_shows_nothing(mongo, content):
+    assert re.findall(r"<\w+", shown("note", {}, content)) == ["<h2", "<h2"]
+    assert "Mind" in shown("note", {"title": "Mind"}, content)
 
 
 @pytest.mark.parametrize(
