@@ -13,7 +13,8 @@ from comments.posting.policy import is_moderator
 from mongo import jobs
 from mongo.clock import now
 from nodes import access, content
-from nodes.selectors import lists, waiting, working_copies
+from nodes.admin import working_copies
+from nodes.selectors import lists, waiting
 from nodes.selectors.lists import ANY, Filters, Row
 from nodes.services import sweeping
 
@@ -42,7 +43,7 @@ def context(user: Any) -> dict[str, Any]:
         "cards": list(_cards(user, moment)),
         "is_new": not waiting.anything(),
         "pending": moderation.open_to(str(user.pk), PENDING) if is_moderator(user) else (),
-        "unsaved": working_copies.unsaved(user.pk) if may_write else [],
+        "unsaved": working_copies.unsaved(user) if may_write else [],
         "drafts": _drafts(user, moment) if may_write else [],
         "may_publish": user.has_perm("nodes.publish_node"),
         "may_set": access.may_set_up(user),

@@ -30,6 +30,7 @@ from nodes.services.editing import NEVER
 
 # Photos as a text names them: ![words](photo:…), ::photo{photo=photo:…}.
 _PHOTO = re.compile(r"(?i)\bphoto:([^\s()\"'<>{}\[\],#]+)")
+_BLANK_LINES = re.compile(r"\n(?:[^\S\n]*\n)+")
 # Rows that are the same are shown so many beside a difference, and where fewer than the second would be folded.
 _BESIDE, _LEAST_FOLDED = 1, 2
 
@@ -145,6 +146,16 @@ def _rows(path: str, old: Any, new: Any, type: str, budget: Budget) -> list[_Nam
 def is_text(path: str, type: str) -> bool:
     """Return whether a field of a type is a text, which is compared by its paragraphs."""
     return content_fields.way(type, path) == TEXT
+
+
+def is_blank(path: str, old: Any, new: Any, type: str) -> bool:
+    """Return whether nothing differs between two values of a text but the white space around its paragraphs."""
+    return is_text(path, type) and _single_spaced(old) == _single_spaced(new)
+
+
+def _single_spaced(text: str | None) -> str:
+    """Return a text with one blank line between its paragraphs and none around them."""
+    return _BLANK_LINES.sub("\n\n", text or "").lstrip("\n").rstrip()
 
 
 def _items(path: str, value: Any, type: str) -> Iterator[_Item]:

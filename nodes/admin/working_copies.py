@@ -152,6 +152,12 @@ def offered(user: Any, type: str, node_id: ObjectId | None) -> list[Unsaved]:
     return [unsaved for unsaved in found if unsaved.new or unsaved.has_more]
 
 
+def unsaved(user: Any) -> list[WorkingCopy]:
+    """Return what a user typed into any form and did not save, newest first; nothing that is stored by now."""
+    copies = [copy for copy in selectors.unsaved(user.pk) if content.get(copy.type).is_installed]
+    return [copy for copy in copies if any(_difference(user, copy)[1:])]
+
+
 def _offers(request: HttpRequest, type: str, node_id: ObjectId | None) -> str:
     return render_to_string("nodes/admin/_unsaved.html", {"unsaved": offered(request.user, type, node_id)}, request)
 
@@ -214,6 +220,9 @@ def _difference(user: Any, copy: WorkingCopy) -> tuple[dict[str, Any], dict[str,
         mine = {path: value for path, value in mine.items() if value not in (None, "", [], begun.get(path))}
     merge = merging.merge(seen.fields if seen else None, mine, theirs, copy.type)
     new = {**merge.changes, **{one.path: one.mine for one in merge.conflicts}}
+    new = {
+        path: value for path, value in new.items() if not differences.is_blank(path, theirs.get(path), value, copy.type)
+    }
     old = {path: theirs.get(path) for path in new}
     tags = form.tag_change() if {"tags", "tags_seen"} <= form.cleaned_data.keys() else NO_TAGS
     if tags.changes(present):

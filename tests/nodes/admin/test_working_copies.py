@@ -249,6 +249,24 @@ def test_what_is_stored_by_now_is_offered_to_nobody(mongo, editor):
     assert "did not save it" not in page(ann, ADD)
 
 
+@pytest.mark.parametrize("typed", ["one\n\ntwo\n\n\n", "\n\none\n\ntwo", "one\n\n\n\n\ntwo", "one\n\ntwo\n"])
+def test_blank_lines_are_no_unsaved_work(mongo, editor, typed):
+    ann, node_id = editor(), node(text="one\n\ntwo")
+    type_into(ann, ann.open(change(node_id)), text=typed)
+    type_into(ann, ann.open(ADD), text="\n\n\n")
+    assert len(kept(mongo)) == 2
+    assert "that were not saved" not in page(ann, change(node_id))
+    assert "did not save it" not in page(ann, ADD)
+    assert "Kept, not saved" not in page(ann, "/admin/")
+
+
+def test_lines_of_code_are_unsaved_work(mongo, editor):
+    ann, node_id = editor(), node(text="one\n\ntwo")
+    type_into(ann, ann.open(change(node_id)), text="one\n\n    two")
+    assert "that were not saved" in page(ann, change(node_id))
+    assert "Kept, not saved" in page(ann, "/admin/")
+
+
 def test_a_save_forgets_what_its_form_kept_and_what_comes_late(mongo, editor):
     ann, node_id = editor(), node(text="old")
     form = type_into(ann, ann.open(change(node_id)), seq=5, text="half")
